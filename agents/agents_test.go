@@ -13,25 +13,17 @@ import (
 
 func TestInterval(t *testing.T) {
 	for _, test := range []struct {
-		given            any
-		timesteps, parts int
-		want             int
+		given                  any
+		timesteps, parts, want int
 	}{
 		{"auto", 1000, 10, 100}, {"AUTO", 1000, 100, 10}, {"auto", 5, 100, 1}, {"auto", 0, 100, 0},
-		{7, 1000, 10, 7}, {7.0, 1000, 10, 7}, {0, 1000, 10, 0}, {"7", 1000, 10, 7}, {int64(7), 1000, 10, 7},
+		{7, 1000, 10, 7}, {7.0, 1000, 10, 7}, {0, 1000, 10, 0}, {"7", 1000, 10, 7},
+		{-1, 0, 0, 3}, {2.5, 0, 0, 3}, {"often", 0, 0, 3}, {true, 0, 0, 3}, {nil, 0, 0, 3}, // refused
 	} {
-		var i agents.Interval
-		if err := i.SetConfig(test.given); err != nil {
-			t.Errorf("%v: %v", test.given, err)
-		}
-		if got := i.Of(test.timesteps, test.parts); got != test.want {
-			t.Errorf("%v of %d steps: %d, want %d", test.given, test.timesteps, got, test.want)
-		}
-	}
-	for _, bad := range []any{-1, 2.5, "often", true, nil, []any{1}} {
 		i := agents.Interval{Steps: 3}
-		if err := i.SetConfig(bad); err == nil || i.Steps != 3 {
-			t.Errorf("%v: %v, %+v", bad, err, i)
+		err := i.SetConfig(test.given)
+		if got := i.Of(test.timesteps, test.parts); got != test.want || (err == nil) == (got == 3) {
+			t.Errorf("%v of %d steps: %d, %v; want %d", test.given, test.timesteps, got, err, test.want)
 		}
 	}
 }

@@ -68,8 +68,8 @@ type goldenCase struct {
 //   - rollout/NAME, (T, N, ·): what is given, and log_prob and values, which acting must compute. Networks with memory
 //     also have the states before each step, rnn_NETWORK_before_PART, (T, N, layers, H);
 //   - memory/NAME: what recording stores, and the states rnn_NETWORK_PART where the update begins its sequences;
-//   - expect/TARGET: what the losses are computed from, and states after the last step; expect/NAME: the state after the
-//     update by the names of a snapshot; expect/optimizer/I/MOMENT: the optimizer's, by parameter in its order;
+//   - expect/TARGET: what the losses are computed from, and states after the last step; expect/NAME: the state after
+//     the update by the names of a snapshot; expect/optimizer/I/MOMENT: the optimizer's, by parameter in its order;
 //   - motion_batches/I and replay_batches/I: the discriminator's rows, one array a minibatch; without the latter the
 //     replay buffer is empty;
 //   - minibatch_rows/I: the rows t·N + e of every minibatch of all epochs, where known.
@@ -111,8 +111,8 @@ func (c *goldenCase) finish() error {
 		return fmt.Errorf("algorithm %q, %d updates, policy %v: want a ppo, ppo_rnn or amp case", c.Algorithm,
 			len(c.Updates), c.widths("policy"))
 	}
-	names := []string{"observations", "next_observations", "actions", "terminated", "truncated", "rewards_env", "log_prob",
-		"values"}
+	names := []string{"observations", "next_observations", "actions", "terminated", "truncated", "rewards_env",
+		"log_prob", "values"}
 	if c.Algorithm == "amp" {
 		names = append(names, "amp_observations")
 	}

@@ -52,8 +52,8 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 		return nil, err
 	}
 	for name := range all { // so that nothing goes unchecked; TestRanks shows that before_broadcast does not matter
-		if kind, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"init", "before_broadcast", "rollout", "memory",
-			"minibatch_rows", "motion_batches", "replay_batches", "expect"}, kind) {
+		if kind, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"init", "before_broadcast", "rollout",
+			"memory", "minibatch_rows", "motion_batches", "replay_batches", "expect"}, kind) {
 			return nil, fmt.Errorf("array %q is of no known kind", name)
 		}
 	}

@@ -12,80 +12,68 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// lender makes agents with networks that were made before. Two agents share one of them.
-type lender struct {
-	network string // that they share
-	new     func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error)
-	make    func(seed int64) (amp.Models, error)
-	share   func(from, to *amp.Models)
-}
-
-func lenders() (all []lender) {
-	three := spaces.Unbounded(3)
-	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3), AMPObservation: three}
-	small := map[string]any{"rollouts": 4, "mini_batches": 2}
-	newPPO := func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error) {
-		return ppo.New(ppo.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Dict: both(settings, small),
-			Models: ppo.Models{Policy: m.Policy, Value: m.Value}})
-	}
-	type maker func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error)
-	newAMP := func(more map[string]any) maker {
-		memories := map[string]any{"amp_batch_size": 8, "motion_dataset_size": 20, "reply_buffer_size": 20}
-		small := both(more, both(small, memories))
-		return func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error) {
-			return amp.New(amp.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Models: m, Dict: both(settings, small),
-				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
+// A network belongs to one agent: the second New is an error that names both agents and closes nothing of the first,
+// which learns on. A closed network is an error, too.
+func TestNetworkBelongsToOneAgent(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3),
+		AMPObservation: spaces.Unbounded(3)}
+	policy := func(from, to *amp.Models) { to.Policy.Close(); to.Policy = from.Policy }
+	ofPPO := func(make func(spaces.Set) ppo.Models) func(seed int64) (amp.Models, error) {
+		return func(seed int64) (m amp.Models, err error) {
+			m.Policy, m.Value, err = make(sp).Make(seed)
+			return m, err
 		}
 	}
-	skills := newAMP(map[string]any{"latent_size": 2, "diversity_loss_scale": 0})
-	critics := newAMP(map[string]any{"separate_critics": true})
-	perceptrons := func(seed int64) (m amp.Models, err error) {
-		m.Policy, m.Value, err = ppoMLPs(sp).Make(seed)
-		return m, err
-	}
-	trunk := func(seed int64) (m amp.Models, err error) {
-		m.Policy, m.Value, err = ppoSharedLSTM(sp).Make(seed)
-		return m, err
-	}
-	policy := func(from, to *amp.Models) { to.Policy.Close(); to.Policy = from.Policy }
-	value := func(from, to *amp.Models) { to.Value.Close(); to.Value = from.Value }
-	return []lender{
-		{"policy", newPPO, perceptrons, policy},
-		{"policy", newPPO, trunk, func(from, to *amp.Models) { policy(from, to); value(from, to) }},
-		{"discriminator", skills, ampSkills(sp).Make,
+	for i, x := range []struct {
+		network  string // that two agents share
+		settings map[string]any
+		make     func(seed int64) (amp.Models, error)
+		share    func(from, to *amp.Models)
+	}{
+		{"policy", nil, ofPPO(ppoMLPs), policy},
+		{"policy", nil, ofPPO(ppoSharedLSTM), func(from, to *amp.Models) {
+			policy(from, to)
+			to.Value.Close()
+			to.Value = from.Value
+		}},
+		{"discriminator", map[string]any{"latent_size": 2, "diversity_loss_scale": 0}, ampSkills(sp).Make,
 			func(from, to *amp.Models) { to.Discriminator.Close(); to.Discriminator = from.Discriminator }},
-		{"style_value", critics, ampMLPs(sp).Make,
+		{"style_value", map[string]any{"separate_critics": true}, ampMLPs(sp).Make,
 			func(from, to *amp.Models) { to.StyleValue.Close(); to.StyleValue = from.StyleValue }},
-	}
-}
-
-// A network belongs to one agent: the second New is an error that names both agents, and the first agent learns on.
-func TestNetworkBelongsToOneAgent(t *testing.T) {
-	for i, l := range lenders() {
-		t.Run(fmt.Sprint(i, l.network), func(t *testing.T) {
+	} {
+		newAgent := func(seed int64, m amp.Models, more map[string]any) (onpolicy.Algorithm, error) {
+			dict := both(more, both(x.settings, map[string]any{"rollouts": 4, "mini_batches": 2}))
+			if x.settings == nil {
+				return ppo.New(ppo.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Dict: dict,
+					Models: ppo.Models{Policy: m.Policy, Value: m.Value}})
+			}
+			return amp.New(amp.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Models: m,
+				Dict: both(dict, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 20,
+					"reply_buffer_size": 20}),
+				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
+		}
+		t.Run(fmt.Sprint(i, x.network), func(t *testing.T) {
 			agenttest.CheckLive(t)
-			given, err := l.make(1)
+			given, err := x.make(1)
 			must(t, err)
-			first, err := l.new(1, given, nil)
+			first, err := newAgent(1, given, nil)
 			must(t, err)
-			w := agenttest.NewWorld(first.Spaces(), agenttest.Seeds(1, rows)...)
+			w := agenttest.NewWorld(sp, agenttest.Seeds(1, rows)...)
 			agenttest.Learn(t, first, w, 1)
 			before := agenttest.Snapshot(t, first)
-			// Other mistakes must not close the networks, either.
-			for _, settings := range []map[string]any{nil, {"no_such_key": 1}} {
-				own, err := l.make(2)
+			for _, want := range []string{x.network + " network was given to two agents|agent with seed 1|agent with " +
+				"seed 2|build one network for each agent", "no_such_key"} {
+				own, err := x.make(2)
 				must(t, err)
-				l.share(&given, &own)
-				_, err = l.new(2, own, settings)
-				if err == nil {
-					t.Fatalf("a second agent was made of the %s network", l.network)
+				x.share(&given, &own)
+				var mistake map[string]any
+				if want == "no_such_key" { // other mistakes must not close the networks, either
+					mistake = map[string]any{want: 1}
 				}
-				if settings == nil {
-					for _, part := range []string{l.network + " network was given to two agents", "agent with seed 1",
-						"agent with seed 2", "build one network for each agent"} {
-						if !strings.Contains(err.Error(), part) {
-							t.Errorf("%v\n does not say %q", err, part)
-						}
+				_, err = newAgent(2, own, mistake)
+				for _, part := range strings.Split(want, "|") {
+					if err == nil || !strings.Contains(err.Error(), part) {
+						t.Errorf("%v\n does not say %q", err, part)
 					}
 				}
 			}
@@ -95,8 +83,8 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				t.Error("the first agent learns nothing")
 			}
 			must(t, first.Close())
-			if _, err := l.new(3, given, nil); err == nil || !strings.Contains(err.Error(),
-				"an agent closes its networks") {
+			if _, err := newAgent(3, given, nil); err == nil ||
+				!strings.Contains(err.Error(), "an agent closes its networks") {
 				t.Errorf("a closed network: %v", err)
 			}
 		})

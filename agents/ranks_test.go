@@ -67,7 +67,8 @@ func newPart(algorithm string, g *distributed.Group, parts int, seed int64, dict
 	sp := spaces.Set{Observation: spaces.Unbounded(ranksObservation), Action: spaces.Unbounded(ranksAction),
 		AMPObservation: spaces.Unbounded(ranksAMP)}
 	var m amp.Models
-	if m.Policy, m.Value, err = models.ActorCritic(sp, []int{16}, "elu", models.DefaultGaussianConfig(), seed); err != nil {
+	if m.Policy, m.Value, err = models.ActorCritic(sp, []int{16}, "elu", models.DefaultGaussianConfig(),
+		seed); err != nil {
 		return nil, err
 	}
 	p.policy = &told{Policy: m.Policy}

@@ -14,8 +14,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// mixed, graphs and device are settings of all agents; soakUpdates is how long the size soak trains. tuned says whether a process
-// calls tensor.TuneAllocator.
+// mixed, graphs and device are settings of all agents; soakUpdates is how long the size soak trains. tuned says whether
+// a process calls tensor.TuneAllocator.
 var (
 	mixed       bool
 	graphs      bool
@@ -37,12 +37,12 @@ var shapes = map[string]shape{
 	"large":  {256, 105, 28, 210, []int{1024, 512}, 16, 6, 2, 5},
 }
 
-// flops is how many floating-point operations the matrix products of an update take, a multiplication and an addition for
-// two. A layer of i inputs and o units costs i·o multiplications a row in the forward pass, as much for the gradient of
-// its weights, and, but in the first layer, as much for that of its inputs. A minibatch of n rows takes n each through
-// the policy and the value network and three times n through the discriminator (of the policy, the replay buffer and the
-// motion); the gradient penalty on n of them goes back once and forth twice through all layers but the last. The values
-// and the style rewards of the rollout are computed once.
+// flops is how many floating-point operations the matrix products of an update take, a multiplication and an addition
+// for two. A layer of i inputs and o units costs i·o multiplications a row in the forward pass, as much for the
+// gradient of its weights, and, but in the first layer, as much for that of its inputs. A minibatch of n rows takes n
+// each through the policy and the value network and three times n through the discriminator (of the policy, the replay
+// buffer and the motion); the gradient penalty on n of them goes back once and forth twice through all layers but the
+// last. The values and the style rewards of the rollout are computed once.
 func (sh shape) flops() float64 {
 	net := func(in, out int) (forward, learn, penalty float64) {
 		first := float64(in * sh.hidden[0])
@@ -81,7 +81,8 @@ func gorl(size string, stepping int) ([]measure, error) {
 	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap, humanoid, population or soak", size)
+		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, "+
+			"walker-overlap, humanoid, population or soak", size)
 	}
 	return update(sh, nil)
 }
@@ -107,11 +108,16 @@ func update(sh shape, group *distributed.Group) ([]measure, error) {
 	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions),
 		AMPObservation: spaces.Unbounded(sh.ampObservations)}
 	agent, err := amp.New(amp.Options{
-		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations), Seed: 1, Group: group,
+		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations),
+		Seed: 1, Group: group,
 		Dict: map[string]any{
-			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches, "grad_norm_clip": 1.0, "value_clip": 0.2,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device, "discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
+			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches,
+			"grad_norm_clip": 1.0, "value_clip": 0.2,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"mixed_precision":              mixed, "cuda_graphs": graphs, "device": device,
+			"discriminator_batch_size": 0,
+			"amp_batch_size":           512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
 		},
 	})
 	if err != nil {
@@ -128,8 +134,8 @@ func update(sh shape, group *distributed.Group) ([]measure, error) {
 	return rounds(agent, observations, t, ends, sh.repeats)
 }
 
-// soak trains two agents of the size small one after the other, the second ten times as long, and measures by how many MiB
-// the process is larger in memory after the second.
+// soak trains two agents of the size small one after the other, the second ten times as long, and measures by how many
+// MiB the process is larger in memory after the second.
 func soak() ([]measure, error) {
 	sh := shapes["small"]
 	sh.repeats = max(1, soakUpdates/10)
@@ -162,7 +168,8 @@ func resident() (float64, error) {
 
 // rounds times rollouts, whose steps all show the same observations and in whose step i the episodes that ends[i] names
 // terminate, and the update after each.
-func rounds(agent agents.Agent, observations []float32, t agents.Transition, ends [][]bool, repeats int) ([]measure, error) {
+func rounds(agent agents.Agent, observations []float32, t agents.Transition, ends [][]bool, repeats int) ([]measure,
+	error) {
 	t.NextObservations, t.Truncated = observations, make([]bool, len(t.Rewards))
 	var steps, updates []float64
 	for round := range repeats + 1 {

@@ -24,29 +24,32 @@ const (
 
 // newTracker makes humanoids that track the built-in walk, the same as in skrl_humanoid.py.
 func newTracker(characters, episode, stepping int) (*mujoco.Character, error) {
-	return mujoco.NewHumanoid(mujoco.CharacterConfig{NumEnvs: characters, Seed: 1, Workers: stepping, EpisodeLength: episode,
-		Task: mujoco.Track, Residual: true})
+	return mujoco.NewHumanoid(mujoco.CharacterConfig{NumEnvs: characters, Seed: 1, Workers: stepping,
+		EpisodeLength: episode,
+		Task:          mujoco.Track, Residual: true})
 }
 
 // newTrackerAgent makes what learns from them.
 func newTrackerAgent(sp spaces.Set) (agents.Agent, error) {
 	return ppo.New(ppo.Options{Spaces: sp, NumEnvs: walkers, Models: ppo.MLPs(sp, []int{256, 128}, "elu"), Seed: 1,
 		Dict: map[string]any{
-			"rollouts": walkerRollout, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0,
+			"rollouts": walkerRollout, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97,
+			"learning_rate": 3e-4, "grad_norm_clip": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
 		}})
 }
 
-// humanoid times 64 humanoids that track a clip: the simulation alone, the environment under small random actions, acting
-// and learning, and training end to end.
+// humanoid times 64 humanoids that track a clip: the simulation alone, the environment under small random actions,
+// acting and learning, and training end to end.
 func humanoid(stepping int) ([]measure, error) {
 	const updates = 30
 	env, err := newTracker(walkers, humanoidEpisode, stepping)
 	if err != nil {
 		return nil, err
 	}
-	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) { return newTrackerAgent(env.Spaces()) }, trainers.Config{Seed: 1})
+	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) { return newTrackerAgent(env.Spaces()) },
+		trainers.Config{Seed: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,8 @@ func humanoid(stepping int) ([]measure, error) {
 	for i := range ends {
 		ends[i] = make([]bool, walkers)
 	}
-	timed, err := rounds(agent, normal(rng, walkers*env.Spaces().Observation.Width()), agents.Transition{Rewards: normal(rng, walkers)}, ends, 10)
+	timed, err := rounds(agent, normal(rng, walkers*env.Spaces().Observation.Width()),
+		agents.Transition{Rewards: normal(rng, walkers)}, ends, 10)
 	got = append(got, measure{"simulated_per_second", simulated})
 	return append(append(got, timed...), measure{"steps_per_second", learning}), err
 }

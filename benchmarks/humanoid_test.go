@@ -12,9 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
-// replay is what both sides of a comparison do, and what came of it. Starts has the rows of the clip's table at which the
-// episodes of each environment begin, in their order; the others are by step and environment. Observations are those
-// after the step, before another episode begins.
+// replay is what both sides of a comparison do, and what came of it. Starts has the rows of the clip's table at which
+// the episodes of each environment begin, in their order; the others are by step and environment. Observations are
+// those after the step, before another episode begins.
 type replay struct {
 	Starts       [][]int       `json:"starts"`
 	Actions      [][][]float32 `json:"actions"`
@@ -40,7 +40,8 @@ humanoid = script.Humanoid(clip, len(rows), 1, pathlib.Path(sys.prefix) / "libst
 out = {"first": humanoid.observation.tolist(), "observations": [], "rewards": [], "terminated": [], "truncated": []}
 for actions in replay["actions"]:
     _, rewards, terminated, truncated, _, _ = humanoid.step(np.array(actions, dtype=np.float32))
-    for name, values in ("observations", humanoid.final), ("rewards", rewards), ("terminated", terminated), ("truncated", truncated):
+    for name, values in (("observations", humanoid.final), ("rewards", rewards),
+                         ("terminated", terminated), ("truncated", truncated)):
         out[name].append(values.tolist())
 pathlib.Path(path).write_text(json.dumps(out))
 `
@@ -133,7 +134,8 @@ func TestPeersHumanoid(t *testing.T) {
 	for k := range steps {
 		for i := range characters {
 			if want.Terminated[k][i] != got.Terminated[k][i] || want.Truncated[k][i] != got.Truncated[k][i] {
-				t.Fatalf("step %d, environment %d: terminated %v, truncated %v; want %v and %v", k, i, got.Terminated[k][i],
+				t.Fatalf("step %d, environment %d: terminated %v, truncated %v; want %v and %v", k, i,
+					got.Terminated[k][i],
 					got.Truncated[k][i], want.Terminated[k][i], want.Truncated[k][i])
 			}
 			most = max(most, differ(want.Observations[k][i], got.Observations[k][i]))

@@ -1,7 +1,7 @@
 // Command benchmarks times gorl, and skrl beside it where `make peers` has been run: one update, one rollout step,
 // training end to end. With `make pytorch` it does so on PyPI's PyTorch, too. All sides take turns in one run, each in
-// processes of its own. It is what docs/performance.md quotes. It is run in the repository's folder: the sizes walker and
-// humanoid have skrl read the models in envs/mujoco, and step them by the library that `make peers` compiles from
+// processes of its own. It is what docs/performance.md quotes. It is run in the repository's folder: the sizes walker
+// and humanoid have skrl read the models in envs/mujoco, and step them by the library that `make peers` compiles from
 // benchmarks/peers/stepper.c.
 //
 //	go run ./benchmarks                                  # the table, as Markdown
@@ -27,16 +27,20 @@ import (
 
 func main() {
 	only := flag.String("only", "", "gorl: without skrl")
-	sizes := flag.String("sizes", "rate,small,medium,large,gru,camera,walker,walker-overlap,humanoid,population", "which sizes, comma-separated")
-	threads := flag.String("threads", "1,2", "compute threads of all sides: the table has every number, comma-separated")
+	sizes := flag.String("sizes", "rate,small,medium,large,gru,camera,walker,walker-overlap,humanoid,population",
+		"which sizes, comma-separated")
+	threads := flag.String("threads", "1,2",
+		"compute threads of all sides: the table has every number, comma-separated")
 	rounds := flag.Int("rounds", 3, "how often the sides take turns; the table has the medians")
 	stepping := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on all sides")
 	flag.BoolVar(&mixed, "mixed", false, "gorl's layers compute in bfloat16 (mixed_precision)")
 	flag.BoolVar(&graphs, "graphs", false, "gorl's minibatches are replayed as CUDA graphs (cuda_graphs)")
 	flag.StringVar(&device, "device", "cpu", "gorl's and skrl's device")
 	flag.IntVar(&soakUpdates, "updates", 3000, "updates of the size soak, which watches the memory")
-	flag.BoolVar(&tuned, "tuned", true, "gorl calls tensor.TuneAllocator, as its commands do; false measures what it gains")
-	several := flag.Int("ranks", 0, "compare so many ranks, each with its share of the environments, to one process with so many threads")
+	flag.BoolVar(&tuned, "tuned", true,
+		"gorl calls tensor.TuneAllocator, as its commands do; false measures what it gains")
+	several := flag.Int("ranks", 0,
+		"compare so many ranks, each with its share of the environments, to one process with so many threads")
 	measured := flag.String("measure", "", "only measure gorl at this size, in this process, and print lines of JSON")
 	flag.Parse()
 	if tuned {
@@ -83,7 +87,8 @@ func printMeasures(size, threads string, stepping int) error {
 // takeTurns lets the sides take turns and prints the table.
 func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) error {
 	sides, columns := findSides(alone)
-	fmt.Printf("libtorch %s, matrix kernels %q, %d CPUs, MuJoCo stepped on %d threads\n", tensor.TorchVersion(), tensor.BLASKernels(),
+	fmt.Printf("libtorch %s, matrix kernels %q, %d CPUs, MuJoCo stepped on %d threads\n", tensor.TorchVersion(),
+		tensor.BLASKernels(),
 		runtime.NumCPU(), stepping)
 	t := table{columns: columns}
 	best := map[string]float64{} // the highest rate of matrix products, by threads
@@ -100,7 +105,8 @@ func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) error 
 						return err
 					}
 					results[i].add(got)
-					fmt.Fprintf(os.Stderr, "%s, %s threads, round %d of %d: %s: %s\n", size, n, round+1, rounds, side.name, latest(results[i]))
+					fmt.Fprintf(os.Stderr, "%s, %s threads, round %d of %d: %s: %s\n", size, n, round+1, rounds,
+						side.name, latest(results[i]))
 				}
 			}
 			for _, r := range results {

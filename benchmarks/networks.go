@@ -21,7 +21,10 @@ var networks = map[string]network{
 	"gru": {spaces.Unbounded(32), func(sp spaces.Set) ppo.Models {
 		return ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")
 	}, 32, 16, 4, 4, 10},
-	"camera": {spaces.NewPicture(84, 84, 3), func(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, models.DefaultCNN()) },
+	"camera": {spaces.NewPicture(84, 84, 3), func(sp spaces.Set) ppo.Models {
+		return ppo.CNNs(sp,
+			models.DefaultCNN())
+	},
 		16, 0, 2, 4, 2},
 }
 
@@ -30,8 +33,10 @@ func (n network) update() ([]measure, error) {
 	const envs = 64
 	sp := spaces.Set{Observation: n.observation, Action: spaces.NewBox(-1, 1, 6)}
 	agent, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Models: n.models(sp), Seed: 1, Dict: map[string]any{
-		"rollouts": n.rollouts, "sequence_length": n.sequence, "learning_epochs": n.epochs, "mini_batches": n.miniBatches,
-		"learning_rate": 1e-3, "grad_norm_clip": 0.5, "value_clip": 0.2, "mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
+		"rollouts": n.rollouts, "sequence_length": n.sequence, "learning_epochs": n.epochs,
+		"mini_batches":  n.miniBatches,
+		"learning_rate": 1e-3, "grad_norm_clip": 0.5, "value_clip": 0.2, "mixed_precision": mixed,
+		"cuda_graphs": graphs, "device": device,
 	}})
 	if err != nil {
 		return nil, err

@@ -54,11 +54,14 @@ func compareRanks(sizes []string, count, rounds int) error {
 			whole := s.median("update") + s.median("rollout_step")*float64(sh.rollouts)
 			return float64(sh.envs*sh.rollouts) / whole * 1000
 		}
-		rows = append(rows, []string{size, fmt.Sprintf("%.1f", one.median("update")), fmt.Sprintf("%.1f", several.median("update")),
-			fmt.Sprintf("%.0f", rate(one)), fmt.Sprintf("%.0f", rate(several)), fmt.Sprintf("%.2f", rate(several)/rate(one)),
+		rows = append(rows, []string{size, fmt.Sprintf("%.1f", one.median("update")),
+			fmt.Sprintf("%.1f", several.median("update")),
+			fmt.Sprintf("%.0f", rate(one)), fmt.Sprintf("%.0f", rate(several)), fmt.Sprintf("%.2f",
+				rate(several)/rate(one)),
 			fmt.Sprintf("%.0f %%", 100*several.median("share")), fmt.Sprintf("%.0f", several.median("kilobytes"))})
 	}
-	return tracking.Table(os.Stdout, []string{"size", "update, ms", "of ranks", "environment steps/s", "of ranks", "ranks / one process",
+	return tracking.Table(os.Stdout, []string{"size", "update, ms", "of ranks", "environment steps/s", "of ranks",
+		"ranks / one process",
 		"operations of ranks", "kB a minibatch"}, rows)
 }
 

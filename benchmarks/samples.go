@@ -51,10 +51,12 @@ type table struct {
 }
 
 // units are how figures of a measure are printed; the others are milliseconds.
-var units = map[string]string{"steps_per_second": "%.0f/s", "simulated_per_second": "%.0f/s", "physics_per_thread": "%.0f/s", "product": "%.0f GFLOP/s", "fma_peak": "%.0f GFLOP/s", "resident_growth": "%.1f MiB"}
+var units = map[string]string{"steps_per_second": "%.0f/s", "simulated_per_second": "%.0f/s",
+	"physics_per_thread": "%.0f/s", "product": "%.0f GFLOP/s", "fma_peak": "%.0f GFLOP/s", "resident_growth": "%.1f " +
+		"MiB"}
 
-// add appends the rows of one size with a number of threads. product is the machine's rate of matrix products in GFLOP/s, 0
-// where it is not known: an update whose operations are counted shows what share of it every side reaches.
+// add appends the rows of one size with a number of threads. product is the machine's rate of matrix products in
+// GFLOP/s, 0 where it is not known: an update whose operations are counted shows what share of it every side reaches.
 func (t *table) add(size, threads string, sides []samples, product float64) {
 	for _, name := range sides[0].names {
 		row := []string{size, threads, strings.ReplaceAll(name, "_", " ")}

@@ -41,7 +41,8 @@ func findSides(alone bool) ([]side, []column) {
 		sides = append(sides, s)
 	}
 	if device == "cpu" { // which is all that the engine is for
-		add(side{name: "gorl, engine off", env: []string{"GORL_ENGINE=torch"}}, "engine off", column{title: "gorl / engine off"})
+		add(side{name: "gorl, engine off", env: []string{"GORL_ENGINE=torch"}}, "engine off",
+			column{title: "gorl / engine off"})
 	}
 	if alone {
 		return sides, columns
@@ -49,14 +50,16 @@ func findSides(alone bool) ([]side, []column) {
 	if python := findPython("GORL_PEERS", "peers"); python != "" {
 		add(side{name: "skrl", python: python}, "skrl", column{title: "gorl / skrl"})
 		if kernels, _, chosen := strings.Cut(tensor.BLASKernels(), " "); chosen { // OpenBLAS alone would take others
-			add(side{name: "skrl, same kernels", python: python, env: []string{"OPENBLAS_CORETYPE=" + kernels}}, "skrl, same kernels",
+			add(side{name: "skrl, same kernels", python: python, env: []string{"OPENBLAS_CORETYPE=" + kernels}},
+				"skrl, same kernels",
 				column{title: "gorl / it"})
 		}
 	}
 	if python := findPython("GORL_PYTORCH", "pytorch"); python != "" {
 		root := filepath.Dir(filepath.Dir(python))
 		mine := len(sides)
-		add(side{name: "gorl on PyPI's PyTorch", env: []string{"LD_LIBRARY_PATH=" + filepath.Join(root, "shim")}}, "gorl, PyPI")
+		add(side{name: "gorl on PyPI's PyTorch", env: []string{"LD_LIBRARY_PATH=" + filepath.Join(root, "shim")}},
+			"gorl, PyPI")
 		add(side{name: "skrl on PyPI's PyTorch", python: python}, "skrl, PyPI", column{title: "both PyPI", a: mine},
 			column{title: "gorl / skrl, PyPI"})
 	}
@@ -84,7 +87,8 @@ func findPython(variable, task string) string {
 // runs reports whether the side has a size. skrl_networks.py knows the CPU only.
 func (s side) runs(size string) bool {
 	_, network := networks[size]
-	return s.python == "" || !slices.Contains([]string{"rate", "population", "soak"}, size) && (device == "cpu" || !network)
+	return s.python == "" || !slices.Contains([]string{"rate", "population", "soak"}, size) &&
+		(device == "cpu" || !network)
 }
 
 // measure runs a side in a process of its own.
@@ -97,10 +101,14 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 		if err != nil {
 			return nil, err
 		}
-		cmd = exec.Command(self, "-measure", size, "-threads", threads, "-stepping-threads", strconv.Itoa(stepping), "-device", device,
-			"-mixed="+strconv.FormatBool(mixed), "-graphs="+strconv.FormatBool(graphs), "-tuned="+strconv.FormatBool(tuned), "-updates", strconv.Itoa(soakUpdates))
+		cmd = exec.Command(self, "-measure", size, "-threads", threads, "-stepping-threads", strconv.Itoa(stepping),
+			"-device", device,
+			"-mixed="+strconv.FormatBool(mixed),
+			"-graphs="+strconv.FormatBool(graphs), "-tuned="+strconv.FormatBool(tuned),
+			"-updates", strconv.Itoa(soakUpdates))
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device", device,
+		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device",
+			device,
 			"--stepping-threads", strconv.Itoa(stepping))
 	case size == "humanoid":
 		clip, err := writeClipTable()
@@ -108,12 +116,14 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 			return nil, err
 		}
 		defer func() { _ = os.Remove(clip) }()
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_humanoid.py"), "--threads", threads, "--device", device,
+		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_humanoid.py"), "--threads", threads, "--device",
+			device,
 			"--stepping-threads", strconv.Itoa(stepping), "--clip", clip)
 	case network:
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_networks.py"), size, "--threads", threads)
 	default:
-		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_update.py"), size, "--threads", threads, "--device", device)
+		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_update.py"), size, "--threads", threads,
+			"--device", device)
 	}
 	cmd.Env = append(os.Environ(), s.env...)
 	if s.python != "" { // PyTorch's own setting does not reach OpenBLAS's pool of threads

@@ -23,15 +23,20 @@ func newWalker(seed int64, stepping int, overlap bool) (*trainers.Trainee, error
 	}
 	return trainers.NewTrainee(env, func() (agents.Agent, error) { // owns env
 		settings := map[string]any{
-			"rollouts": walkerRollout, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale": 0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000, "mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
+			"rollouts": walkerRollout, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97,
+			"learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale":            0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0,
+			"discriminator_batch_size": 512,
+			"motion_dataset_size":      4000, "reply_buffer_size": 50_000,
+			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
 		}
 		if overlap {
 			settings["overlap"] = true
 		}
-		return amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), Motions: env, Seed: seed,
+		return amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"),
+			Motions: env, Seed: seed,
 			Dict: settings})
 	}, trainers.Config{Seed: seed})
 }
@@ -65,9 +70,10 @@ func population() ([]measure, error) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	p, err := pbt.New(pbt.Options{
-		Members: members, Objective: "episode.return", IntervalSteps: steps / 2, TotalSteps: steps, Seed: 1, Directory: folder,
-		Strategy: strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
-		New:      func(m pbt.Member) (pbt.Trainee, error) { return newWalker(m.Seed, 1, false) },
+		Members: members, Objective: "episode.return", IntervalSteps: steps / 2, TotalSteps: steps, Seed: 1,
+		Directory: folder,
+		Strategy:  strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
+		New:       func(m pbt.Member) (pbt.Trainee, error) { return newWalker(m.Seed, 1, false) },
 	})
 	if err != nil {
 		return nil, err

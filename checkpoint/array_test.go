@@ -68,8 +68,8 @@ func TestValuesRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
-	if text, err = appendValue(nil, "Values", []any{3, []float64{1, 2.5}, map[string]int{"b": 2, "a": 1}}, 0); err != nil ||
-		string(text) != `[3,[1.0,2.5],{"a":1,"b":2}]` {
+	if text, err = appendValue(nil, "Values", []any{3, []float64{1, 2.5}, map[string]int{"b": 2, "a": 1}},
+		0); err != nil || string(text) != `[3,[1.0,2.5],{"a":1,"b":2}]` {
 		t.Errorf("Go's own types are written as %s, %v", text, err)
 	}
 }

@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,4 +43,25 @@ func ExampleNewStore() {
 	// Output:
 	// agent_2.safetensors is damaged
 	// 1 [1 0.5] <nil>
+}
+
+func ExampleNewSnapshot() {
+	snap := checkpoint.NewSnapshot()
+	snap.Arrays["policy/net.0.weight"] = checkpoint.ArrayFloat32([]int64{1, 2}, []float32{0.25, -1})
+	snap.Values["scheduler"] = map[string]any{"epoch": 12}
+	var file bytes.Buffer
+	if err := checkpoint.EncodeSafetensors(&file, snap); err != nil {
+		panic(err)
+	}
+	back, err := checkpoint.DecodeSafetensors(file.Bytes())
+	if err != nil {
+		panic(err)
+	}
+	weight, err := back.Float32s("policy/net.0.weight", 1, 2)
+	fmt.Println(weight, err)
+	epoch, err := back.Int("scheduler", "epoch")
+	fmt.Println(epoch, err)
+	// Output:
+	// [0.25 -1] <nil>
+	// 12 <nil>
 }

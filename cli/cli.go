@@ -34,10 +34,10 @@ func Main() {
 	os.Exit(status)
 }
 
-// program is the name under which the program was started, for help and for what users are told to call next.
+// program is the name under which the program was started. Help and advice on the next call use it.
 var program = "gorl"
 
-// command is the whole command, under the program's name.
+// command returns the whole command, under the program's name.
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   program,
@@ -53,13 +53,13 @@ own, gorl-pbt.`,
 	return root
 }
 
-// call is gorl before one of its subcommands.
+// call matches gorl before one of its subcommands.
 var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|list|init|view|member|version)\b`)
 
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
 
-// subcommands are gorl's.
+// subcommands returns gorl's subcommands.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
 		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
@@ -69,7 +69,7 @@ func subcommands() []*cobra.Command {
 	}
 }
 
-// computesWith says what the program multiplies with.
+// computesWith names the libraries that the program computes with.
 func computesWith() string {
 	kernels := tensor.BLASKernels()
 	if kernels == "" {

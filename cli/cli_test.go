@@ -33,7 +33,7 @@ func TestOwnName(t *testing.T) {
 	commandtest.Hold(t, command)
 	here(t, "short.yaml", short)
 	for _, x := range [][2]string{
-		{"help", "usage: hover SUBCOMMAND"}, {"train --help", "hover train --resume runs/cartpole"},
+		{"train --help", "hover train --resume runs/cartpole"},
 		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version",
 			"hover "}, {"version", "\nlibtorch "},
 		{"train -c short.yaml", "Evaluate it: hover eval runs/pole"},

@@ -16,13 +16,13 @@ import (
 	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
 
-// isYAML reports whether a path is named as a configuration is.
+// isYAML reports whether a path is named like a configuration.
 func isYAML(path string) bool {
 	ext := filepath.Ext(path)
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// configuration writes gorl's configuration of a file of rl_games, with the notes as comments, and says what it did.
+// configuration writes gorl's configuration for a file of rl_games, with notes as comments, and returns a report.
 func (k conversion) configuration(cmd *cobra.Command, from, to string) (said string, err error) {
 	wrongUse := ""
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -78,7 +78,7 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 	return strings.Join(append([]string{fmt.Sprintf("%s → %s", from, to)}, made.Notes...), "\nnote: "), nil
 }
 
-// wrapped breaks a text into lines of at most so many bytes, where words allow it.
+// wrapped breaks a text between words into lines of at most width bytes.
 func wrapped(s string, width int) []string {
 	var lines []string
 	line := ""

@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// fromSkrl fits a checkpoint of skrl's into one of the agent that is to go on.
+// fromSkrl fits a checkpoint of skrl into a checkpoint of the agent that shall continue.
 func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note string, err error) {
 	c, err := skrl.Read(path)
 	if err != nil {
@@ -59,7 +59,7 @@ func modules(c *skrl.Checkpoint) []string {
 	return names
 }
 
-// toSkrl writes a checkpoint of skrl's.
+// toSkrl writes a checkpoint of skrl.
 func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said string, err error) {
 	o := skrl.Options{PlainNames: *k.plain, LearningRate: *k.rate, WithoutRest: *k.rest}
 	if *k.like != "" {
@@ -86,7 +86,8 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 	return said + wrappersLeft(snap, from), nil
 }
 
-// wrappersLeft says which wrappers of the training environment a checkpoint of skrl's has no place for, and what to do.
+// wrappersLeft lists the wrappers of the training environment that a checkpoint of skrl cannot hold, and says what to
+// do.
 func wrappersLeft(snap *checkpoint.Snapshot, from string) (note string) {
 	var names []string
 	if p, err := description.Of(snap.Values[layout.Description]); err == nil {

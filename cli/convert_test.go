@@ -10,8 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -39,14 +37,6 @@ func TestConvertFormats(t *testing.T) {
 	}
 	if is.Manifest.Step != was.Manifest.Step || is.Manifest.WrittenBy != "gorl convert" {
 		t.Errorf("its manifest is %+v", is.Manifest)
-	}
-	// What is no checkpoint of gorl's gets no manifest.
-	plain := checkpoint.NewSnapshot()
-	plain.Arrays["w"] = checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})
-	must(t, convert.Write(in("plain.npz"), plain))
-	says(t, "convert", in("plain.npz"), in("plain.safetensors"))
-	if _, err := os.Stat(in("plain.json")); !os.IsNotExist(err) {
-		t.Errorf("a plain file has a manifest: %v", err)
 	}
 	// --force replaces, a checkpoint with its manifest.
 	older := filepath.Join(run, "checkpoints", "agent_32.safetensors")

@@ -23,15 +23,15 @@ type record struct {
 	scalars []tracking.Scalar
 }
 
-// usual are the tags that are drawn where none is asked for: returns, lengths of episodes, losses and learning rates,
-// as gorl, skrl, Stable-Baselines3 and RLlib call them. shapedReturn is left out beside rawReturn.
+// usual are the tags that are drawn by default: returns, lengths of episodes, losses and learning rates, by the names
+// of gorl, skrl, Stable-Baselines3 and RLlib. If all runs have rawReturn, shapedReturn is left out.
 var usual = []string{
 	"*episode / return", "*total reward (mean)", "*ep_rew_mean", "*return", "*return*mean*", "*total timesteps (mean)",
 	"*ep_len_mean", "*loss*", "*learning*rate*",
 }
 
-// gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. Damage is told to warn,
-// and what stands before it is used.
+// gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. It writes damage to
+// warn, and uses the values before the damage.
 func gather(paths []string, warn io.Writer) ([]record, error) {
 	type source struct{ path, name string }
 	var sources []source
@@ -54,10 +54,10 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		}
 		if len(dirs) == 0 {
 			if _, err := os.Stat(filepath.Join(path, "000", "journal.jsonl")); err == nil {
-				return nil, fmt.Errorf("%s is a population, which has no curves of its own; gorl-pbt report %s draws it", path,
+				return nil, fmt.Errorf("%s is a population, which has no curves itself; gorl-pbt report %[1]s draws it",
 					path)
 			}
-			return nil, fmt.Errorf("%s has no runs: no *.jsonl, event file or *.csv in it or below", path)
+			return nil, fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)
 		}
 		for _, dir := range dirs {
 			name, err := filepath.Rel(path, dir)
@@ -90,10 +90,10 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		}
 		scalars, err := read(s.path)
 		switch {
-		case err != nil && len(scalars) == 0: // one that has just begun, perhaps
+		case err != nil && len(scalars) == 0: // for example a run that has just begun
 			failures = append(failures, err)
 			continue
-		case err != nil && !errors.Is(err, tracking.ErrTruncated): // which a run that goes on has, too
+		case err != nil && !errors.Is(err, tracking.ErrTruncated): // a run in progress is truncated, too
 			fmt.Fprintf(warn, "note: %v; what stands before that is used\n", err)
 		}
 		list = append(list, record{s.name, scalars})
@@ -107,8 +107,8 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 	return list, nil
 }
 
-// tags are those of all runs that match one of the patterns, in the order of the patterns, then of their names. Without
-// patterns they are the usual ones, and all where there are none of those.
+// tags returns the tags of all runs that match a pattern, in the order of the patterns, then of their names. Without
+// patterns it returns the usual tags, or all tags if none is usual.
 func tags(records []record, patterns []string) ([]string, error) {
 	all := map[string]bool{}
 	for _, r := range records {
@@ -136,15 +136,14 @@ func tags(records []record, patterns []string) ([]string, error) {
 	return chosen, nil
 }
 
-// The tags of returns: of the environment's own rewards, and of what the agent is given, which wrappers may have
-// changed.
+// The tags of returns: of the environment's own rewards, and of the rewards that the agent receives from wrappers.
 const (
 	rawReturn    = tracking.TagReturn
 	shapedReturn = tracking.TagTotalReward + " (mean)"
 )
 
-// onlyShaped reports whether a run, of another program or of an earlier gorl, has only the return that the agent was
-// given.
+// onlyShaped reports whether a run, of another program or of an earlier gorl, has only the return that the agent
+// received.
 func onlyShaped(r record) bool {
 	has := func(tag string) bool {
 		return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tag })
@@ -200,28 +199,25 @@ func writeList(w io.Writer, records []record, chosen []string) error {
 	return tracking.Table(w, header, rows)
 }
 
-// axis is what curves are drawn over.
+// axis is the horizontal axis of curves.
 type axis struct {
 	label string
-	// of gives the places of a tag's values in a run.
+	// of returns the places of a tag's values in a run.
 	of func(r record, tag string) []float64
 }
 
-// steps is the axis of what runs count.
+// steps is the axis of timesteps.
 func steps() axis {
 	return axis{"step", func(r record, tag string) []float64 { return plot.SeriesOf(r.scalars, tag).X }}
 }
 
 // elapsed is the axis of the time since a run's first value, in a unit that fits the longest run.
-func elapsed(records []record) (axis, error) {
+func elapsed(records []record) axis {
 	var longest time.Duration
 	begin := map[string]time.Time{}
 	for _, r := range records {
 		var first, last time.Time
 		for _, s := range r.scalars {
-			if s.Time.IsZero() {
-				return axis{}, commandline.Usagef("%s has no times, so --x time cannot be drawn", r.name)
-			}
 			if first.IsZero() || s.Time.Before(first) {
 				first = s.Time
 			}
@@ -246,10 +242,10 @@ func elapsed(records []record) (axis, error) {
 			}
 		}
 		return x
-	}}, nil
+	}}
 }
 
-// panels makes a panel of every tag, with a curve of every run that has it, in the order of x.
+// panels returns a panel for every tag, with a curve for every run that has the tag, in the order of x.
 func panels(records []record, chosen []string, x axis, smooth float64, logarithmic func(tag string) bool) ([]plot.Panel,
 	error) {
 	var list []plot.Panel

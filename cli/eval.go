@@ -166,8 +166,8 @@ func (f *evalFlags) load(target string, stdin io.Reader, stderr io.Writer) (*sav
 	return saved, c, nil
 }
 
-// makeEnvironment makes the environment of a configuration for evaluation, with the settings of the command line. source
-// names the configuration in errors.
+// makeEnvironment makes the environment of a configuration for evaluation, with the settings of the command line.
+// source names the configuration in errors.
 func (f *evalFlags) makeEnvironment(c runfile.Sections, source string) (envs.Env, error) {
 	for _, assignment := range f.set {
 		if err := c.Set("environment." + assignment); err != nil {

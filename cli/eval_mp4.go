@@ -25,8 +25,8 @@ func findFFmpeg() (string, error) {
 	return path, nil
 }
 
-// saveMP4 has ffmpeg write pictures of one size as a film, in H.264 where it can, with a white line at the right or the
-// bottom where a side is odd. The file is complete or, after an error, as it was before.
+// saveMP4 makes ffmpeg write pictures of one size as a film, in H.264 if it can. A picture with an odd side gets a
+// white line at the right or the bottom. After an error the file is as it was before.
 func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float64) (err error) {
 	program, err := findFFmpeg()
 	if err != nil {
@@ -70,7 +70,7 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	return durable.WriteFile(path, func(w io.Writer) error { _, err := io.Copy(w, film); return err })
 }
 
-// feed writes pictures as raw RGBA, and ends.
+// feed writes pictures as raw RGBA, and closes the pipe.
 func feed(to io.WriteCloser, pictures []image.Image, size image.Point) (err error) {
 	defer func() { err = errors.Join(err, to.Close()) }()
 	raw := image.NewRGBA(image.Rectangle{Max: size})

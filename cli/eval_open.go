@@ -61,8 +61,8 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 }
 
 // findRunFile looks for the configuration of a run in a folder and the three above it, because checkpoints are in
-// checkpoints/best, 000/state or best/000. The configuration is run.yaml or, in the folder of a population of processes,
-// the file that its members read.
+// checkpoints/best, 000/state or best/000. The configuration is run.yaml or, in the folder of a population of
+// processes, the file that its members read.
 func findRunFile(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -105,7 +105,8 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
 				filepath.Dir(runs[0]))
 		}
-		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
+		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint "+
+			"(.safetensors)", dir)
 	}
 	switch {
 	case f.checkpoint == "best":

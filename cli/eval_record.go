@@ -15,8 +15,8 @@ import (
 // maxPictures bounds a film, which is held in memory.
 const maxPictures = 500
 
-// film takes a picture of the first environment after every step of its first episode. That after its last step is left
-// out: the environment has begun the next episode by then.
+// film takes a picture of the first environment after every step of its first episode. It omits the picture after the
+// last step: the environment has begun the next episode by then.
 type film struct {
 	envs.Env
 	renderer envs.Renderer
@@ -71,7 +71,7 @@ func (f *film) take() error {
 	return nil
 }
 
-// strip is how many pictures a PNG shows, and how many of them a row.
+// strip is the number of pictures in a PNG, stripColumns the number in a row.
 const strip, stripColumns = 12, 4
 
 // write writes the film as a GIF or an MP4, or some of its pictures as a PNG.

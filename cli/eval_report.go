@@ -13,7 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// summary is what a figure was like over all episodes.
+// summary describes a metric over all episodes.
 type summary struct {
 	Mean   float64 `json:"mean"`
 	Std    float64 `json:"std"` // of the episodes, not of the mean
@@ -37,14 +37,14 @@ func summarize(values []float64) summary {
 	return s
 }
 
-// named is a summary with the figure's name.
+// named is a summary with the metric's name.
 type named struct {
 	name string
 	summary
 }
 
-// summaries are those of return, length, and the task's own figures, sorted by name. Of the latter, episodes that lack
-// one do not count.
+// summaries returns the summaries of return, length and the task's own metrics, the latter sorted by name. Episodes
+// that lack one of those do not count for it.
 func summaries(e trainers.Evaluation) []named {
 	figures := map[string][]float64{}
 	var returns, lengths []float64
@@ -94,7 +94,7 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sec
 	return err
 }
 
-// writeEvaluationJSON writes the same for programs. Numbers that JSON does not have are texts.
+// writeEvaluationJSON writes the same for programs. Numbers that JSON cannot hold are texts.
 func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections,
 	e trainers.Evaluation) error {
 	figures := map[string]any{}

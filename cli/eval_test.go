@@ -90,7 +90,8 @@ func TestEvalUsesStatistics(t *testing.T) {
 
 // A policy with memory plays its episodes as the agent does, and says what it remembers.
 func TestEvalOfMemory(t *testing.T) {
-	here(t, "memory.yaml", strings.NewReplacer("CartPole,", "CartPole, velocities: false,", "{mlp: [16], activation: tanh}", `
+	here(t, "memory.yaml", strings.NewReplacer("CartPole,", "CartPole, velocities: false,",
+		"{mlp: [16], activation: tanh}", `
   policy:
     class: Categorical
     network: [{name: net, input: OBSERVATIONS, layers: [{gru: {hidden_size: 5}}, 8], activations: [~, tanh]}]
@@ -219,7 +220,8 @@ func TestEvalTable(t *testing.T) {
 	stdout, _ := gorl(t, 0, "eval", "runs/pole", "-e", "3", "--record", "pole.GIF", "--fps", "50")
 	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, timestep \d+: 3 episodes of CartPole, by `+
 		`the `+
-		`mean or most probable action, seed 1`, `mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`, `The first episode is in pole\.GIF`)
+		`mean or most probable action, seed 1`, `mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`,
+		`The first episode is in pole\.GIF`)
 	film := decodeGIF(t, "pole.GIF")
 	if n := len(film.Image); n < 8 || n > 9 || film.Config.Width != 300 || film.Delay[0] != 2 {
 		t.Errorf("a film of %d pictures, %d wide, %d hundredths of a second each", n, film.Config.Width, film.Delay[0])

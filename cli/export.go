@@ -116,8 +116,8 @@ gorl export runs/cartpole cartpole.safetensors`,
 	return c
 }
 
-// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It writes to warn which damaged ones
-// it skipped.
+// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It writes to warn which damaged
+// ones it skipped.
 func checkpointOf(dir, which string, warn io.Writer) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
@@ -138,7 +138,7 @@ func spoils(out string) error {
 		return nil
 	}
 	if _, err := os.Lstat(manifest(out)); err == nil {
-		return commandline.Usagef("%s lies beside %s, which makes that a checkpoint of a trainer's; choose another name",
+		return commandline.Usagef("%s is the manifest of %s, so that is a checkpoint of a trainer; choose another name",
 			manifest(out), out)
 	}
 	return nil

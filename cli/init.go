@@ -87,7 +87,7 @@ gorl init walker --replace ../gorl`,
 // modulePath is a module's path: elements of letters, digits and some signs.
 var modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9][A-Za-z0-9._~-]*)*$`)
 
-// begin settles what the templates need.
+// begin collects the data of the templates.
 func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	if module == "" {
 		full, err := filepath.Abs(dir)
@@ -98,7 +98,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	}
 	if !modulePath.MatchString(module) {
 		return nil, commandline.Usagef(
-			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module", module)
+			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module",
+			module)
 	}
 	language := regexp.MustCompile(`^go(\d+\.\d+)`).FindStringSubmatch(runtime.Version())
 	if language == nil {
@@ -123,8 +124,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	return b, nil
 }
 
-// published is the version of gorl that a program was built with, and whether it came as a module that can be
-// downloaded: then the toolchain has recorded its sum. Otherwise it is v0.0.0, which a replacement stands for.
+// published returns the version of gorl that a program was built with, and whether it can be downloaded as a module:
+// the toolchain has recorded its sum then. Otherwise the version is v0.0.0, which a replace directive must replace.
 func published(info *debug.BuildInfo) (version string, ok bool) {
 	if info != nil {
 		for _, m := range append(info.Deps, &info.Main) {
@@ -136,7 +137,7 @@ func published(info *debug.BuildInfo) (version string, ok bool) {
 	return "v0.0.0", false
 }
 
-// write writes the files, all or none where one is there already, and returns their names.
+// write writes all files, or none if one of them exists, and returns their names.
 func (b *begun) write(dir string) (names []string, err error) {
 	paths, err := fs.Glob(project, "project/*.tmpl")
 	if err != nil {
@@ -177,7 +178,7 @@ func (b *begun) write(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// next says what to do next.
+// next prints what to do next.
 func (b *begun) next(out io.Writer, dir string, names []string) error {
 	var steps []string
 	if filepath.Clean(dir) != "." {

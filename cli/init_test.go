@@ -88,9 +88,13 @@ func TestPublished(t *testing.T) {
 	}{
 		{nil, "v0.0.0", false},
 		{&debug.BuildInfo{Main: debug.Module{Path: gorlModule, Version: "v1.2.3", Sum: "h1:x"}}, "v1.2.3", true},
-		{&debug.BuildInfo{Main: debug.Module{Path: gorlModule, Version: "v1.2.4-0.20261122051300-abcdef012345+dirty"}}, "v0.0.0", false},
-		{&debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Sum: "h1:y"}}}, "v1.3.0", true},
-		{&debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Replace: &debug.Module{Path: "../gorl"}}}}, "v0.0.0", false},
+		{&debug.BuildInfo{Main: debug.Module{Path: gorlModule, Version: "v1.2.4-0.20261122051300-abcdef012345+dirty"}},
+			"v0.0.0", false},
+		{&debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Sum: "h1:y"}}},
+			"v1.3.0", true},
+		{&debug.BuildInfo{Main: own,
+			Deps: []*debug.Module{{Path: gorlModule, Version: "v1.3.0", Replace: &debug.Module{Path: "../gorl"}}}},
+			"v0.0.0", false},
 	} {
 		if version, ok := published(x.info); version != x.want || ok != x.ok {
 			t.Errorf("%+v: %s, %v, want %s, %v", x.info, version, ok, x.want, x.ok)

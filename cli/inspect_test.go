@@ -25,9 +25,8 @@ func TestInspect(t *testing.T) {
 		"checkpoints/best/agent_", "checkpoint of a trainer of PPO\n", "  observations  Box(4), normalised\n",
 		"  actions       Discrete(2), categorical\n", "  network       4 → 8 tanh → 2\n", "SHA-256", "learning_rate",
 		"Loss / Policy loss", "episode.return", "all finite")
-	said := says(t, "inspect", "--stats", "-k", "POLICY/*.weight", "--key", "*running_mean",
-		filepath.Join(run, "checkpoints", "agent_64"))
-	lacks(said, "policy/net.0.weight", "8×4", "observation_preprocessor/running_mean", "mean")
+	said := says(t, "inspect", "--stats", "-k", "POLICY/*.weight", filepath.Join(run, "checkpoints", "agent_64"))
+	lacks(said, "policy/net.0.weight", "8×4", "mean")
 	if strings.Contains(said, "policy/net.0.bias") || strings.Contains(said, "value/net.0.weight") {
 		t.Errorf("--key does not choose:\n%s", said)
 	}
@@ -42,12 +41,6 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: %+v", kind, r.Checkpoint)
 		}
 	}
-	if d.More() {
-		t.Error("there are more than two objects")
-	}
-	group := train(t, dir, "group", 5, 2)
-	lacks(says(t, "inspect", filepath.Join(group, "checkpoints", "agent_64")), "group of 2 agents",
-		"\nagent 1\n  agent         PPO\n")
 }
 
 func TestInspectFindsDamage(t *testing.T) {
@@ -74,7 +67,8 @@ func TestInspectClip(t *testing.T) {
 	clip := filepath.Join("..", "motions", "clips", "humanoid_walk.npz")
 	said := says(t, "inspect", clip)
 	for _, want := range []string{": clip of reference motion\n",
-		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n", "  faults      none found\n"} {
+		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n",
+		"  faults      none found\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it lacks %q:\n%s", want, said)
 		}

@@ -34,7 +34,7 @@ registers environments, models or rules, name that program instead of gorl.`,
 		RunE: func(*cobra.Command, []string) error {
 			if _, ok, _ := launch.FromEnvironment(); !ok {
 				return commandline.Usagef(
-					"a member is started by a launcher: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
+					"a launcher starts members: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
 			}
 			if status := launch.Member(trainMember); status != launch.StatusFinished {
 				return &commandline.StatusError{Status: status}
@@ -44,7 +44,7 @@ registers environments, models or rules, name that program instead of gorl.`,
 	}
 }
 
-// trainMember trains one member, and sends its figures to the trackers of the population's file.
+// trainMember trains one member, and sends its metrics to the trackers of the population's file.
 func trainMember(ctx context.Context, p launch.Process) (err error) {
 	c, err := runfile.Read(p.Config)
 	if err != nil {
@@ -92,8 +92,8 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 		})
 }
 
-// trainAlone trains one member of a population without a launcher: the others are processes that are started likewise,
-// with the same configuration, elsewhere or here. The first of them puts it into the population's folder.
+// trainAlone trains one member of a population without a launcher. The other members are processes with the same
+// configuration, elsewhere or here. The first process writes the configuration into the population's folder.
 func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 	delete(full.Section("pbt"), "policy_idx") // in which the others' files differ
 	text, err := full.YAML()

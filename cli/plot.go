@@ -20,8 +20,7 @@ func plotCommand() *cobra.Command {
 		Long: `
 Draws what runs have tracked as a PNG, with a panel for each tag and a curve for each
 run. PATH is the folder of a run, a folder of such folders, or a file: JSON lines
-(scalars.jsonl), a CSV of gorl, or an event file of TensorBoard. Runs are named after
-their folders.
+(scalars.jsonl) or an event file of TensorBoard. Runs are named after their folders.
 
 Without --tag it draws returns, lengths of episodes, losses and the learning rate.
 --smooth draws TensorBoard's exponential moving average over the pale raw values.`,
@@ -33,7 +32,7 @@ gorl plot --x time --title "Two learning rates" runs/slow runs/fast
 gorl plot runs                                 # all runs in a folder`,
 		Args: commandline.Arguments(1, 0, "the folder of a run, or a file of scalars"),
 	}
-	c.ValidArgsFunction = commandline.Files("jsonl", "csv")
+	c.ValidArgsFunction = commandline.Files("jsonl")
 	patterns := c.Flags().StringArrayP("tag", "t", nil,
 		"draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
@@ -74,9 +73,7 @@ gorl plot runs                                 # all runs in a folder`,
 		}
 		x := steps()
 		if *over == "time" {
-			if x, err = elapsed(records); err != nil {
-				return err
-			}
+			x = elapsed(records)
 		}
 		if err := cmd.Context().Err(); err != nil {
 			return err

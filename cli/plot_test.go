@@ -118,12 +118,11 @@ func TestPlotRefuses(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	tracked(t, in("run"), 1, time.Minute)
-	csv, err := tracking.OpenCSV(in("table.csv"), tracking.Options{})
-	must(t, err)
+	many := ""
 	for i := range 30 {
-		csv.Scalar(fmt.Sprintf("tag %d", i), 1, 2)
+		many += fmt.Sprintf(`{"time":1,"step":1,"tag":"tag %d","value":2}`+"\n", i)
 	}
-	must(t, csv.Close())
+	write(t, in("many.jsonl"), many)
 	must(t, os.MkdirAll(in("population/000"), 0o755))
 	write(t, in("population/000/journal.jsonl"), "")
 	write(t, in("bad.jsonl"), "{\n{\n")
@@ -132,8 +131,7 @@ func TestPlotRefuses(t *testing.T) {
 		{[]string{"plot", "--smooth", "NaN", in("run")}, wrong, "--smooth is NaN"},
 		{[]string{"plot", "--columns", "-1", in("run")}, wrong, "--columns is -1"},
 		{[]string{"plot", "--out", in("a.svg"), in("run")}, wrong, "ends in .png"},
-		{[]string{"plot", "--out", out, "--x", "time", "--tag", "tag 1", in("table.csv")}, wrong, "has no times"},
-		{[]string{"plot", "--out", out, in("table.csv")}, wrong, "there are 30 tags: choose some with --tag"},
+		{[]string{"plot", "--out", out, in("many.jsonl")}, wrong, "there are 30 tags: choose some with --tag"},
 		{[]string{"plot", "--out", out, "--tag", "nonesuch", in("run")}, commandline.Failed, "no tag matches"},
 		{[]string{"plot", "--out", out, in("bad.jsonl")}, commandline.Failed, "bad.jsonl"},
 		{[]string{"plot", "--out", out, in("population")}, commandline.Failed,

@@ -106,7 +106,8 @@ func (l *launched) processes() map[int]int {
 // until waits for something, and fails when the launcher ends before.
 func (l *launched) until(what string, happened func() bool) {
 	l.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !happened(); time.Sleep(time.Duration(1+rand.IntN(20)) * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !happened(); time.Sleep(
+		time.Duration(1+rand.IntN(20)) * time.Millisecond) {
 		select {
 		case <-l.ended:
 			if !happened() {

@@ -17,10 +17,10 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
-// runFile is the name of a run's effective configuration in its folder.
+// runFile is the name of a run's complete configuration in its folder.
 const runFile = "run.yaml"
 
-// readConfiguration reads a YAML file, or the standard input where the path is "-". Errors are wrong uses.
+// readConfiguration reads a YAML file, or the standard input if the path is "-". Its errors are wrong uses.
 func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err error) {
 	if path != "-" {
 		c, err = runfile.Read(path)
@@ -30,10 +30,10 @@ func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err er
 	return c, wrong(err)
 }
 
-// values are the sections that are no mappings.
+// values are the sections that are not mappings.
 var values = []string{"seed", "preset", "strict"}
 
-// check refuses sections that nothing reads, and reports those without which nothing can begin.
+// check refuses sections that nothing reads, and reports missing sections.
 func check(c runfile.Sections) error {
 	readers := runfile.Environments | runfile.Trainers
 	switch c.Kind() {
@@ -67,7 +67,7 @@ func check(c runfile.Sections) error {
 	return nil
 }
 
-// makeEnvironment makes the environment of a configuration. Wrong settings are told apart from what fails later.
+// makeEnvironment makes the environment of a configuration. Only errors of settings are wrong uses.
 func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 	settings, err := catalog.Settings(c.Section("environment"))
 	if err != nil {
@@ -76,7 +76,7 @@ func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 	return catalog.New(settings)
 }
 
-// writeRunFile writes the effective configuration into a run's folder, which is made.
+// writeRunFile writes the complete configuration into a run's folder, which it creates.
 func writeRunFile(dir string, text []byte) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -88,14 +88,14 @@ func writeRunFile(dir string, text []byte) error {
 	})
 }
 
-// holdsRun reports whether a folder has a run in it.
+// holdsRun reports whether a folder holds a run.
 func holdsRun(dir string) bool {
 	holds := runfile.In(dir)
 	_, err := os.Lstat(filepath.Join(dir, runFile))
 	return err == nil || holds.Run || holds.Population
 }
 
-// freeName is the name in a folder of runs, or the first of name-2, name-3, ... that no run has.
+// freeName returns the name, or the first of name-2, name-3, ... that no run in the folder has.
 func freeName(directory, name string) string {
 	free := name
 	for n := 2; holdsRun(filepath.Join(directory, free)); n++ {

@@ -69,7 +69,8 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 	gorl(t, 0, append([]string{"train", "--config",
 		filepath.Join(folder, "isaaclab_tasks", "agents",
 			"rl_games_fish_cfg.yaml"), "-q", "--task", "Standin-Fish-Direct-v0", "--num_envs", "64", "--headless",
-		"--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True", "agent.pbt.num_policies=4", "agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
+		"--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True", "agent.pbt.num_policies=4",
+		"agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
 	stdout, _ := gorl(t, 0, "inspect", "--json", "runs/fish")
 	var about struct {
 		Population struct {

@@ -26,7 +26,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
-// trainFlags are what the command line says.
+// trainFlags are the flags of gorl train.
 type trainFlags struct {
 	config, resume, out, name, device, example, env string
 	set                                             []string
@@ -37,7 +37,7 @@ type trainFlags struct {
 	isaac                                           isaacFlags
 	ranks                                           rankFlags
 	given                                           func(flag string) bool
-	notes                                           []string // on a file of rl_games
+	notes                                           []string // about a file of rl_games
 }
 
 func trainCommand() *cobra.Command {
@@ -135,7 +135,7 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	var text []byte
-	if launches && f.config == "-" { // every process reads it
+	if launches && f.config == "-" { // every process needs it
 		if text, err = io.ReadAll(stdin); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	return f.trainRank(ctx, c, place, stdout, stderr)
 }
 
-// configuration reads the file and puts what the command line says over it.
+// configuration reads the file, and applies the command line to it.
 func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	path := f.config
 	switch {
@@ -224,8 +224,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	return c, nil
 }
 
-// place returns the folder and the name of a run: those of the command line, else those of the configuration, else a
-// name with the time.
+// place returns the folder and the name of a run: those of the command line, or else of the configuration. Without a
+// name it makes one of the time.
 func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
 	if f.resume != "" {
 		directory, name := split(f.resume)
@@ -257,8 +257,7 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	return directory, name, nil
 }
 
-// split is the folder that a run's folder lies in, and its name: the real one of the folder that gorl is started in,
-// too.
+// split returns the folder in which a run's folder lies, and the run's name, also for "." and "..".
 func split(run string) (directory, name string) {
 	clean := filepath.Clean(run)
 	if name = filepath.Base(clean); name == "." || name == ".." {
@@ -269,7 +268,8 @@ func split(run string) (directory, name string) {
 	return filepath.Dir(clean), name
 }
 
-// storable refuses a folder of a run which run.yaml could not name, or which is that of all runs or one above.
+// storable refuses a folder that run.yaml could not name, and the folder of all runs or one above it as the folder of a
+// run.
 func storable(directory, name string) error {
 	if path := filepath.Join(directory, name); !utf8.ValidString(path) ||
 		strings.ContainsFunc(path, unicode.IsControl) {
@@ -285,7 +285,7 @@ func storable(directory, name string) error {
 	return nil
 }
 
-// wrong makes what is wrong with a configuration a wrong use.
+// wrong turns an error of a configuration into a wrong use.
 func wrong(err error) error {
 	var usage *commandline.UsageError
 	if err == nil || errors.As(err, &usage) {
@@ -294,8 +294,7 @@ func wrong(err error) error {
 	return commandline.Usagef("%w", err)
 }
 
-// blame is wrong where an error is a setting's, also that of a size that no memory has room for, and leaves other
-// errors as they are.
+// blame is wrong for errors of settings and of sizes that no memory can hold. It returns other errors as they are.
 func blame(err error) error {
 	var setting *config.Error
 	var size *capacity.Error
@@ -305,13 +304,13 @@ func blame(err error) error {
 	return err
 }
 
-// stopped is the error of a run that a signal has ended.
+// stopped returns the error of a run that a signal has ended.
 func (f *trainFlags) stopped(dir, where string) error {
 	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s", where, dir,
 		f.goOn(dir))}
 }
 
-// goOn is the command that goes on with a run.
+// goOn returns the command that continues a run.
 func (f *trainFlags) goOn(dir string) string {
 	several := ""
 	if f.ranks.nproc > 0 {

@@ -60,21 +60,21 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	return f.crowd(ctx, stdout, stderr, crowd{
 		dir: training["directory"].(string), objective: objective, members: o.Members, total: o.TotalSteps,
 		notes: settings.Notes, warnings: warnings, full: full,
-		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
 			if dir == "" {
 				o.SaveElite, o.Checkpoint = false, 0
 			}
 			e, err := evolution.New(o)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return openPopulation(e.Population(), e.Train, e.WriteTable, e.Close), nil
+			return e.Population(), e.WriteTable, nil
 		},
 	})
 }
 
-// evolutionOf reads the sections of an evolution; without network: networks are those that it has by default.
+// evolutionOf reads the sections of an evolution. Without a section network: it adds the default.
 func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
 	if c["network"] == nil {
 		c["network"] = map[string]any{"arch": "mlp"}
@@ -82,8 +82,8 @@ func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
 	return evolution.FromDict(c.Of(runfile.Evolutions))
 }
 
-// evolutionInEffect is an evolution's configuration with every default in it, and what of it does not suit the run. It
-// makes a member, to see whether that works before anything is written.
+// evolutionInEffect returns an evolution's configuration with all defaults, and notes on settings that conflict with
+// the length of the run. It builds a member, so that errors show before anything is written.
 func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, []string, error) {
 	full := maps.Clone(c)
 	delete(full, "tournament_selection") // the older name of selection_strategy
@@ -112,8 +112,8 @@ func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfil
 	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 
-// evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come
-// to.
+// evolved builds a member: with the initial networks of the configuration or, from a snapshot, with the networks that
+// have evolved.
 func evolved(c runfile.Sections, network *evolution.Network, seed int64,
 	restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
 	env, err := makeEnvironment(c)

@@ -24,43 +24,28 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// crowd is a population that a configuration describes: one of package pbt, or one that evolves.
+// crowd is a population that a configuration describes: of package pbt, or an evolution.
 type crowd struct {
 	dir, objective string
 	members        int
 	total          int64 // environment steps of each member
 	notes          []string
-	warnings       []string         // what of it does not suit the run
-	full           runfile.Sections // the configuration in effect
-	// open makes it, in dir or, where dir is "", in memory.
-	open func(dir string, progress func(pbt.Update)) (*opened, error)
+	warnings       []string         // settings that conflict with the length of the run
+	full           runfile.Sections // the complete configuration
+	// open makes the population, in dir or, if dir is "", in memory. table prints its members.
+	open func(dir string, progress func(pbt.Update)) (p *pbt.Population, table func(io.Writer) error, err error)
 }
 
-// opened is a population that can train.
-type opened struct {
-	train     func(ctx context.Context) (*pbt.Result, error)
-	table     func(w io.Writer) error
-	recovered func() error
-	where     func() string // how far it is, for the message of a run that was stopped
-	close     func() error
-}
-
-// openPopulation returns what trains, shows and closes a population.
-func openPopulation(
-	p *pbt.Population, train func(context.Context) (*pbt.Result,
-		error), table func(io.Writer) error, close func() error,
-) *opened {
-	where := func() string {
-		first, last := p.Iterations()
-		if first != last {
-			return fmt.Sprintf("with members in intervals %d to %d", first, last)
-		}
-		return fmt.Sprintf("in interval %d", first)
+// progressOf describes how far a stopped population has trained.
+func progressOf(p *pbt.Population) string {
+	first, last := p.Iterations()
+	if first != last {
+		return fmt.Sprintf("with members in intervals %d to %d", first, last)
 	}
-	return &opened{train, table, p.Recovered, where, close}
+	return fmt.Sprintf("in interval %d", first)
 }
 
-// pace are the keys of pbt that say whether members which are processes wait for each other.
+// pace are the keys of pbt that say whether members in processes wait for each other.
 var pace = []string{"synchronous", "synch"}
 
 // trainPopulation trains a population of package pbt in this process.
@@ -129,23 +114,23 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	return f.crowd(ctx, stdout, stderr, crowd{
 		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps,
 		notes: notes, warnings: warnings, full: full,
-		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
 			p, err := pbt.New(o)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return openPopulation(p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close), nil
+			return p, func(w io.Writer) error { return p.Table().Write(w) }, nil
 		},
 	})
 }
 
-// populationInEffect is a population's configuration with every default in it, and what of it does not suit the run. It
-// makes a member, to see whether that works before anything is written.
+// populationInEffect returns a population's configuration with all defaults, and notes on settings that conflict with
+// the length of the run. It builds a member, so that errors show before anything is written.
 func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string, error) {
 	full := maps.Clone(c)
 	maps.Copy(full, settings.Dict())
-	for _, key := range pace { // which would be a wish of the user's in run.yaml
+	for _, key := range pace { // otherwise run.yaml would have them as the user's choice
 		if _, given := c.Section("pbt")[key]; !given {
 			delete(full.Section("pbt"), key)
 		}
@@ -178,9 +163,9 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 
-// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with every
-// default in them. The population saves; trainers write nothing themselves, and of their settings only those count that
-// say something of a member.
+// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with all
+// defaults. The population saves checkpoints and metrics; of the trainer's settings only those about the member itself
+// count.
 func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
 	given := c
 	local, err := launch.Localised(given)
@@ -195,7 +180,7 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	alone, list := false, []trackers.Tracker{}
 	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
-		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
+		list = append(list, cfg.Trackers...) // the population starts them
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers,
 			StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best, WarmStart: cfg.WarmStart}
 	})
@@ -231,9 +216,9 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}
 	if f.check {
 		tell(stderr, append(crowd.notes, crowd.warnings...))
-		p, err := crowd.open("", nil)
+		p, _, err := crowd.open("", nil)
 		if err == nil {
-			err = p.close()
+			err = p.Close()
 		}
 		if err == nil {
 			_, err = stdout.Write(text)
@@ -247,7 +232,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	defer display.Wait()
 	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
 	var tracked memberTrackers
-	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
+	p, table, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		tracked.update(u)
 		if u.Event == nil {
 			text := ""
@@ -260,14 +245,14 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return blame(err)
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := writeRunFile(crowd.dir, text); err != nil {
 		return err
 	}
 	for _, note := range crowd.notes {
 		display.Printf("%s", note)
 	}
-	if err := p.recovered(); err != nil {
+	if err := p.Recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
@@ -285,7 +270,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}); err != nil {
 		return err
 	}
-	best, err := p.train(ctx)
+	best, err := p.Train(ctx)
 	ended := err
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		ended = context.Canceled // whatever signal it was
@@ -296,14 +281,14 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
-		return f.stopped(crowd.dir, p.where())
+		return f.stopped(crowd.dir, progressOf(p))
 	case err != nil:
 		return err
 	case f.quiet:
 		_, err = fmt.Fprintln(stdout, crowd.dir)
 		return err
 	}
-	if err := p.table(stdout); err != nil {
+	if err := table(stdout); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+

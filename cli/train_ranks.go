@@ -21,7 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
-// rankFlags say how many processes train one agent on this machine.
+// rankFlags are the flags of runs with several processes on this machine.
 type rankFlags struct {
 	nproc, restarts int
 }
@@ -29,7 +29,7 @@ type rankFlags struct {
 // defaultRestarts is the default of --max-restarts.
 const defaultRestarts = 3
 
-// launches reports whether this process starts ranks, rather than being one or training alone.
+// launches reports whether this process starts ranks. Otherwise it is a rank, or trains alone.
 func (f *trainFlags) launches(place distributed.Place) (bool, error) {
 	switch {
 	case f.given("nproc") && f.ranks.nproc < 1:
@@ -70,7 +70,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	return err
 }
 
-// trainRank trains one agent, as one of several processes where place says so.
+// trainRank trains one agent, as one of several processes if place says so.
 func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout,
 	stderr io.Writer) error {
 	t, err := join(ctx, c, place)
@@ -93,7 +93,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 	return err
 }
 
-// together is this process' part in a run of several ranks; its group is nil where it trains alone.
+// together is this process's part in a run of several ranks. Its group is nil if it trains alone.
 type together struct {
 	place distributed.Place
 	group *distributed.Group
@@ -122,8 +122,7 @@ func (t together) equal(environment map[string]any) error {
 	return t.group.RequireEqual(map[string]any{"environment": environment})
 }
 
-// leave ends this rank's part. It tells the other ranks of an error, and torchrun's agent of one that began in this
-// rank.
+// leave ends this rank's part. It reports an error to the other ranks, and to torchrun if the error began in this rank.
 func (t together) leave(err error) error {
 	if t.group == nil {
 		return err
@@ -139,7 +138,7 @@ func (t together) stopped(err error) bool {
 	return t.group.Several() && errors.Is(err, context.Canceled)
 }
 
-// tellAgent writes an error to the file that torchrun names. Of all ranks' files torchrun shows the first.
+// tellAgent writes an error to the file that torchrun names. torchrun shows the earliest of all ranks' errors.
 func tellAgent(err error) error {
 	path := os.Getenv("TORCHELASTIC_ERROR_FILE")
 	var peer *distributed.PeerError
@@ -163,14 +162,14 @@ func tellAgent(err error) error {
 	return os.WriteFile(path, text, 0o666)
 }
 
-// agreed is where a run is, as rank 0 says.
+// agreed is the folder of a run, as rank 0 has decided.
 type agreed struct {
 	Directory, Name string
 	Resume          bool
 }
 
-// agree returns on all ranks what decide, which rank 0 alone calls, returns there: the run's folder. If every rank
-// decided, the answers would differ: rank 0 may have taken the name already, and names without one have the time.
+// agree calls decide on rank 0 and returns the result, the run's folder, on all ranks. Separate decisions could differ:
+// rank 0 may have taken the name already, and names without one contain the time.
 func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 	if t.group.Rank() == 0 {
 		if a, err = decide(); err != nil {
@@ -188,18 +187,18 @@ func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 	return a, json.Unmarshal(text, &a)
 }
 
-// ranksFile is the name of the file in a run's folder by which ranks that are started again find their run.
+// ranksFile is the name of the file in a run's folder by which restarted ranks find their run.
 const ranksFile = "ranks.json"
 
-// ranksRun is what that file holds.
+// ranksRun is the content of that file.
 type ranksRun struct {
 	Run      string `json:"run"` // Place.ID
 	Launcher string `json:"launcher"`
 	Size     int    `json:"size"`
 }
 
-// begun is the name of the run that an earlier attempt of these ranks has begun in a folder of runs, under this name or
-// with a number behind it; "" where there is none.
+// begun returns the name of the run that an earlier attempt of these ranks has begun in a folder of runs, under this
+// name or with a number added. It returns "" if there is none.
 func (t together) begun(directory, name string) (string, error) {
 	if t.place.Attempt == 0 {
 		return "", nil
@@ -219,7 +218,7 @@ func (t together) begun(directory, name string) (string, error) {
 	return "", err
 }
 
-// mark writes the file by which a later attempt finds the run, where a launcher has started this process.
+// mark writes the file by which a later attempt finds the run, if a launcher has started this process.
 func (t together) mark(dir string) error {
 	if t.place.Size == 0 || t.group.Rank() > 0 {
 		return nil
@@ -229,7 +228,7 @@ func (t together) mark(dir string) error {
 	})
 }
 
-// noRanks is the error where several processes were started for a population or an evolution.
+// noRanks returns the error of several processes for a population or an evolution.
 func noRanks(kind runfile.Kind) error {
 	what, instead := "an evolution", ""
 	if kind == runfile.Population {

@@ -16,8 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
 
-// isaacFlags are those of Isaac Lab's train.py, so that its command lines work as they are. They are not in the help:
-// docs/reference/rl-games.md has them.
+// isaacFlags are the flags of Isaac Lab's train.py, so that its command lines work unchanged. They are hidden;
+// docs/reference/rl-games.md lists them.
 type isaacFlags struct {
 	task, checkpoint               string
 	headless, distributed, track   bool
@@ -60,7 +60,7 @@ func (f *isaacFlags) split() (agent, env []string) {
 	return agent, env
 }
 
-// assignment refuses an argument that changes no key.
+// assignment refuses an argument that is not an assignment to a key.
 func assignment(arg string) error {
 	short := strings.TrimLeft(arg, "+")
 	if key, _, ok := strings.Cut(short, "="); ok &&
@@ -72,7 +72,7 @@ func assignment(arg string) error {
 		"arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them", arg)
 }
 
-// memberOf is the member that an assignment agent.pbt.policy_idx=N makes of this process, -1 without one.
+// memberOf returns the member that agent.pbt.policy_idx=N makes of this process, or -1.
 func (f *isaacFlags) memberOf() (int, error) {
 	member := -1
 	agent, _ := f.split()
@@ -88,8 +88,8 @@ func (f *isaacFlags) memberOf() (int, error) {
 	return member, nil
 }
 
-// readAny reads a configuration: gorl's, skrl's, or one of rl_games, with what the command line says of it. notes say
-// what of a file of rl_games has no meaning.
+// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
+// file of rl_games that have no meaning here.
 func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
 	if c, err = readConfiguration(path, stdin); err != nil {
 		return nil, nil, err
@@ -138,7 +138,7 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 	return c, notes, nil
 }
 
-// environment is the id that the command line gives, "" for none.
+// environment returns the id that the command line gives, or "".
 func (f *trainFlags) environment() string {
 	if f.isaac.task != "" {
 		return "isaaclab:" + f.isaac.task
@@ -146,7 +146,7 @@ func (f *trainFlags) environment() string {
 	return f.env
 }
 
-// convert makes a configuration of a file of rl_games.
+// convert makes a configuration from a file of rl_games.
 func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string) (runfile.Sections, []string, error) {
 	o := rlgames.Options{Overrides: overrides, NumEnvs: f.numEnvs}
 	for _, s := range f.set {
@@ -174,8 +174,8 @@ func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string
 	return made.Sections, made.Notes, nil
 }
 
-// adjust changes a file that is not rl_games' by Isaac Lab's flags and assignments. agent.trainer.timesteps=N is the
-// key of a file as Hydra has it, agent.learning_rate=N that of the section agent.
+// adjust applies Isaac Lab's flags and assignments to a file that is not of rl_games. agent.trainer.timesteps=N names a
+// key of the file as Hydra does, agent.learning_rate=N one of the section agent.
 func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 	for _, a := range assignments {
 		section, _, _ := strings.Cut(strings.SplitN(a, "=", 2)[0], ".")

@@ -123,14 +123,14 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	return report(stdout, trainer, run.cfg, run.watch)
 }
 
-// tell prints what of a configuration does not suit its run.
+// tell prints notes.
 func tell(stderr io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintln(stderr, "note:", n)
 	}
 }
 
-// singleRun is the run of one agent.
+// singleRun is a run of one agent.
 type singleRun struct {
 	environment map[string]any // the section with all defaults
 	with        together
@@ -143,8 +143,8 @@ type singleRun struct {
 	watch       stopwatch
 }
 
-// trainer makes the trainer of a configuration, and what run.yaml will say: the configuration with everything in it
-// that it left to defaults and chance, the run's folder included. Nothing is written before the run's first step.
+// trainer makes the trainer of a configuration, and the text of run.yaml: the configuration with all defaults, drawn
+// values and the run's folder. Nothing is written before the run's first step.
 func (f *trainFlags) trainer(
 	c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress, warn func(error),
 ) (*trainers.Trainer, error) {
@@ -191,7 +191,7 @@ func (f *trainFlags) trainer(
 	return trainer, err
 }
 
-// decide chooses the folder of a run: of one that an earlier attempt of these ranks has begun, or else as place does.
+// decide chooses the folder of a run: that of an earlier attempt of these ranks, or else that of place.
 func (f *trainFlags) decide(t together, cfg trainers.Config, class string) (a agreed, err error) {
 	if f.resume == "" {
 		directory := cmp.Or(f.out, cfg.Directory, "runs")
@@ -219,13 +219,13 @@ func (r *singleRun) write() error {
 	return r.with.mark(r.dir)
 }
 
-// several reports whether an error joins others: an interruption, and that the run could not be saved.
+// several reports whether an error joins others, for example an interruption and a failure to save the run.
 func several(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
 	return ok && len(joined.Unwrap()) > 1
 }
 
-// stopwatch measures environment steps a second from a run's first step on.
+// stopwatch measures environment steps per second from a run's first step on.
 type stopwatch struct {
 	begun time.Time
 	at    int64 // environment steps
@@ -237,7 +237,7 @@ func (w *stopwatch) step(t *trainers.Trainer) {
 	}
 }
 
-// rate is in environment steps a second, "-" where nothing was measured.
+// rate returns environment steps per second, or "-" if nothing was measured.
 func (w *stopwatch) rate(t *trainers.Trainer) string {
 	seconds, steps := time.Since(w.begun).Seconds(), t.Steps()-w.at
 	if w.begun.IsZero() || steps == 0 || seconds <= 0 {
@@ -246,7 +246,7 @@ func (w *stopwatch) rate(t *trainers.Trainer) string {
 	return fmt.Sprintf("%.0f", float64(steps)/seconds)
 }
 
-// report ends a run with a table.
+// report prints the table at the end of a run.
 func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopwatch) error {
 	best := "-"
 	store, err := checkpoint.NewStore(filepath.Join(t.Dir(), "checkpoints"), checkpoint.Options{})

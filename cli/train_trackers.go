@@ -13,12 +13,12 @@ import (
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
-// memberTrackers send the figures of a population's members to the trackers of its configuration: a run of each tracker
-// for every member, all in the group that the population's name names.
+// memberTrackers send the metrics of a population's members to trackers. Every member has a run of each tracker, all in
+// a group that is named after the population.
 type memberTrackers map[int]*trackers.Sinks
 
-// trackMembers starts the trackers, where the configuration in effect names any. A population that is resumed goes on
-// with their runs. warn is told what is wrong with a tracker, once for all members.
+// trackMembers starts the trackers that the configuration names, or returns nil. A resumed population continues their
+// runs. warn receives each error of a tracker once for all members.
 func trackMembers(dir string, members []int, full runfile.Sections, resumed bool, warn func(error)) (memberTrackers,
 	error) {
 	list, err := trackersOf(full)
@@ -75,7 +75,7 @@ func trackersOf(c runfile.Sections) (list []trackers.Tracker, err error) {
 	return section.Trackers, wrong(err)
 }
 
-// update hands on what a population says of a member, at the member's own environment steps.
+// update passes on the metrics of a member, at the member's own environment steps.
 func (m memberTrackers) update(u pbt.Update) {
 	sinks, ok := m[u.Status.Member]
 	if !ok {
@@ -96,8 +96,7 @@ func (m memberTrackers) update(u pbt.Update) {
 	_ = sinks.Flush() // which only wakes the trackers
 }
 
-// close tells the trackers how the population's training ended, and waits for them, for all together at most as long as
-// for one.
+// close reports the end of training to the trackers and waits for all of them together, at most as long as for one.
 func (m memberTrackers) close(ended error) error {
 	errs := make(chan error, len(m))
 	for _, sinks := range m {

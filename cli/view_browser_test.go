@@ -37,7 +37,8 @@ func chromium(t *testing.T) *browser {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &browser{T: t}
 	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0",
-		"--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir="+folder, "about:blank")
+		"--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run",
+		"--user-data-dir="+folder, "about:blank")
 	cmd.WaitDelay = 10 * time.Second
 	said, err := cmd.StderrPipe()
 	must(t, err)

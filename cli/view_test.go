@@ -7,14 +7,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/view"
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
@@ -132,18 +130,6 @@ func TestViewEnvironment(t *testing.T) {
 		poses[actions] = f.Poses
 		if status, said := stop(); status != 0 {
 			t.Errorf("it ends with status %d: %s", status, said)
-		}
-	}
-	env, err := catalog.New(map[string]any{"id": "Walker"})
-	must(t, err)
-	defer env.Close()
-	for acts, moves := range map[string]bool{"zero": false, "random": true} {
-		act := (&viewFlags{acts: &acts}).without(env)
-		actions, err := act(nil)
-		first := slices.Clone(actions)
-		again, e := act(nil)
-		if err != nil || e != nil || env.Spaces().Action.Check(again, 1) != nil || slices.Equal(first, again) == moves {
-			t.Errorf("%s: %v, %v", acts, first, again)
 		}
 	}
 	if len(poses["zero"]) != 7*19 || len(poses["random"]) != 7*19 {

@@ -309,7 +309,8 @@ func TestRequireEqual(t *testing.T) {
 		}
 		err := g.RequireEqual(values)
 		want := regexp.MustCompile(
-			`"agent.new" is missing on rank 0 and x{100}... on rank 2, "agent.rollouts" is 16 on rank 0 and 17 on rank 2; `)
+			`"agent.new" is missing on rank 0 and x{100}... on rank 2, ` +
+				`"agent.rollouts" is 16 on rank 0 and 17 on rank 2; `)
 		if err == nil || !want.MatchString(err.Error()) {
 			return fmt.Errorf("the error is %w", err)
 		}

@@ -2,20 +2,20 @@ package envs
 
 import "image"
 
-// Observer is implemented by environments that can show their observations without stepping, which is how a
-// restored environment (see [Stateful]) tells what to act on next.
+// Observer is implemented by environments that can show their observations without stepping. A restored environment
+// (see [Stateful]) shows so what to act on next.
 type Observer interface {
 	// Observe returns a Step with only Observations and States set, as the last Reset, Step or RestoreState
 	// left them. It is the environment's, like what Step returns.
 	Observe() (*Step, error)
 }
 
-// Terminator is implemented by environments whose episodes may be ended from outside, as some agents ask for
-// (agents.Terminator).
+// Terminator is implemented by environments whose episodes can be ended from outside. An agent that asks for ends
+// (agents.Terminator) needs one.
 type Terminator interface {
-	// Terminate says, (N), which environments the next Step terminates, whatever the task says: their episodes end
-	// behind it as any other, with a last observation. It replaces what the call before said, and is forgotten with the
-	// Step, a Reset or a restored state. nil ends none; another length than N is an error.
+	// Terminate chooses, by a mask (N,), the environments whose episodes the next Step terminates, whatever the task
+	// decides. Those episodes end like any other, with a last observation. A second call replaces the mask. A Step, a
+	// Reset and a restored state clear it. nil ends no episode; another length than N is an error.
 	Terminate(ends []bool) error
 }
 

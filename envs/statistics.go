@@ -70,7 +70,7 @@ func All[T any](env Env) []T {
 // order. What belongs to episodes in progress ([RunningSums]) is not copied.
 func CopyStatistics(to, from Env) error {
 	targets, sources := All[RunningStatistics](to), All[RunningStatistics](from)
-	if names, want := StatisticsNames(targets), StatisticsNames(sources); !slices.Equal(names, want) {
+	if names, want := statisticsNames(targets), statisticsNames(sources); !slices.Equal(names, want) {
 		return fmt.Errorf("envs: the environment has running statistics of %q, "+
 			"the one to copy them from has those of %q", names, want)
 	}
@@ -84,8 +84,8 @@ func CopyStatistics(to, from Env) error {
 	return nil
 }
 
-// StatisticsNames returns the wrappers' names.
-func StatisticsNames(all []RunningStatistics) []string {
+// statisticsNames returns the wrappers' names.
+func statisticsNames(all []RunningStatistics) []string {
 	names := make([]string, len(all))
 	for i, s := range all {
 		names[i] = s.StatisticsName()

@@ -121,7 +121,8 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 				m1, d1 := moments(mine, j, w)
 				m2, d2 := moments(theirs, j, w)
 				if math.Abs(m1-m2) > 0.06*(d2+0.01) || math.Abs(d1-d2) > 0.06*(d2+0.01) {
-					t.Errorf("dimension %d: mean and deviation %.4f and %.4f, the agent's %.4f and %.4f", j, m1, d1, m2, d2)
+					t.Errorf("dimension %d: mean and deviation %.4f and %.4f, the agent's %.4f and %.4f", j, m1, d1, m2,
+						d2)
 				}
 			}
 		})
@@ -145,9 +146,10 @@ func TestNetworksOfOnesOwn(t *testing.T) {
 		wrap func(n *models.Net) models.Network
 		want string
 	}{
-		"silent": {func(n *models.Net) models.Network { return silent{n} }, "the network infer_test.silent does not say"},
-		"liar":   {func(n *models.Net) models.Network { return liar{n} }, "does not compute what it says of itself"},
-		"frank":  {func(n *models.Net) models.Network { return frank{liar{n}} }, ""},
+		"silent": {func(n *models.Net) models.Network { return silent{n} }, "the network infer_test.silent does not " +
+			"say"},
+		"liar":  {func(n *models.Net) models.Network { return liar{n} }, "does not compute what it says of itself"},
+		"frank": {func(n *models.Net) models.Network { return frank{liar{n}} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := actors.Named(t, "relu/ppo")

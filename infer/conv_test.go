@@ -23,7 +23,8 @@ func convolved(s description.Step, x, weight, bias []float32) (y, size []float64
 			channel := o/(s.Outputs/s.Groups)*kernel[1] + c
 			for a := range kernel[2] {
 				for b := range kernel[3] {
-					row, column := i*s.Stride[0]-s.Padding[0]+a*s.Dilation[0], j*s.Stride[1]-s.Padding[1]+b*s.Dilation[1]
+					row, column := i*s.Stride[0]-s.Padding[0]+a*s.Dilation[0],
+						j*s.Stride[1]-s.Padding[1]+b*s.Dilation[1]
 					if row >= 0 && row < s.Shape[1] && column >= 0 && column < s.Shape[2] {
 						term := float64(weight[((o*kernel[1]+c)*kernel[2]+a)*kernel[3]+b]) *
 							float64(x[(channel*s.Shape[1]+row)*s.Shape[2]+column])

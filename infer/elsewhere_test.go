@@ -46,8 +46,8 @@ func TestAgreesElsewhere(t *testing.T) {
 	}{
 		{"here", runtime.GOOS, runtime.GOARCH, nil},
 		{"arm64", "linux", "arm64", arm},
-		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192", filepath.Join(strings.TrimSpace(string(root)), "lib",
-			"wasm", "wasm_exec_node.js")}},
+		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192", filepath.Join(strings.TrimSpace(string(root)),
+			"lib", "wasm", "wasm_exec_node.js")}},
 	} {
 		t.Run(on.name, func(t *testing.T) {
 			if len(on.runner) > 0 {
@@ -85,8 +85,8 @@ func TestAgreesElsewhere(t *testing.T) {
 					t.Errorf("%s: the greatest difference is %g", filepath.Base(c.path), d)
 				}
 			}
-			t.Logf("%d policies, %d observations each: they differ from the agents by at most %.2g", len(tried), observations,
-				worst)
+			t.Logf("%d policies, %d observations each: they differ from the agents by at most %.2g", len(tried),
+				observations, worst)
 		})
 	}
 }

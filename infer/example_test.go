@@ -1,6 +1,7 @@
 package infer_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -54,7 +55,7 @@ func ExampleNew() {
 	snap := lever(spaces.NewBox(-3, 3, 1), gaussian)
 	delete(snap.Values, "policy")
 	_, err := infer.FromSnapshot(snap)
-	fmt.Println(err)
+	fmt.Println(errors.Is(err, infer.ErrUndescribed))
 
 	policy, err := infer.New(description.Policy{
 		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-3, 3, 1),
@@ -68,6 +69,6 @@ func ExampleNew() {
 	action := make([]float32, 1)
 	fmt.Println(policy.Act([]float32{1, 1}, action), action)
 	// Output:
-	// infer: the policy is not described: the checkpoint has no value "policy", so it is of an earlier gorl; let its agent restore it and save it again with this one, or give the description to infer.New
+	// true
 	// <nil> [1]
 }

@@ -41,8 +41,9 @@ func TestByHand(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.Unbounded(1)}
 	d, snap := perceptron(sp, []int{1}, "elu", description.Deterministic)
 	d.Normalizer.Epsilon = 0
-	for name, x := range map[string]float32{"policy/net.0.weight": -2, "policy/net.0.bias": 0.5, "policy/net.2.weight": 4,
-		"policy/net.2.bias": 1} {
+	for name, x := range map[string]float32{"policy/net.0.weight": -2, "policy/net.0.bias": 0.5,
+		"policy/net.2.weight": 4,
+		"policy/net.2.bias":   1} {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, []float32{x})
 	}
 	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})
@@ -50,7 +51,9 @@ func TestByHand(t *testing.T) {
 	p, err := New(d, snap)
 	must(t, err)
 	action := make([]float32, 1)
-	for observation, want := range map[float32]float64{3: 4*(math.Exp(-1.5)-1) + 1, 1e9: 4*(math.Exp(-9.5)-1) + 1, -1: 4*2.5 + 1} { // 1e9 is limited to 5
+	// 1e9 is limited to 5
+	for observation, want := range map[float32]float64{3: 4*(math.Exp(-1.5)-1) + 1, 1e9: 4*(math.Exp(-9.5)-1) + 1,
+		-1: 4*2.5 + 1} {
 		if err := p.Act([]float32{observation}, action); err != nil || math.Abs(float64(action[0])-want) > 1e-6 {
 			t.Errorf("Act(%g): %g, %v; want %g", observation, action[0], err, want)
 		}
@@ -108,8 +111,8 @@ func TestWideRows(t *testing.T) {
 	const wide = 1 << 23
 	d := description.Policy{Observation: spaces.NewDiscrete(wide), Action: spaces.Unbounded(1),
 		Distribution: description.Distribution{Kind: description.Deterministic},
-		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot, Choices: []int{wide}},
-			{Op: description.Columns, From: wide - 1, To: wide}}}}
+		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot,
+			Choices: []int{wide}}, {Op: description.Columns, From: wide - 1, To: wide}}}}
 	p, err := New(d, checkpoint.NewSnapshot())
 	must(t, err)
 	if n := len(p.borrow().results[1]); n > wide {
@@ -209,7 +212,8 @@ func TestAllocatesNothing(t *testing.T) {
 	for _, p := range []*Policy{made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32},
 		description.Categorical), remembering(t, description.LSTM, 2)} {
 		rng, in, out := rand.New(rand.NewPCG(1, 1)), p.Spaces().Observation.Width(), p.Spaces().Action.Outputs()
-		x, a, hidden := randomRow(rng, 40*in), make([]float32, 40*p.Spaces().Action.Width()), make([]float32, 40*p.HiddenSize())
+		x, a, hidden := randomRow(rng, 40*in), make([]float32, 40*p.Spaces().Action.Width()),
+			make([]float32, 40*p.HiddenSize())
 		one, outputs := a[:p.Spaces().Action.Width()], make([]float32, out)
 		n := testing.AllocsPerRun(20, func() {
 			err := errors.Join(p.Act(x[:in], one), p.ActBatch(x, a), p.Outputs(x[:in], outputs))
@@ -253,23 +257,25 @@ func TestOperations(t *testing.T) {
 		steps steps
 		want  []float64
 	}{
-		"neg":         {steps{{Op: "neg"}}, []float64{-0.5, 2, -1}},
-		"abs":         {steps{{Op: "abs"}}, []float64{0.5, 2, 1}},
-		"exp":         {steps{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
-		"sin":         {steps{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
-		"cos":         {steps{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
-		"columns":     {steps{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
-		"one_hot":     {steps{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0, 1, 0}},
-		"no choice":   {steps{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
-		"concatenate": {steps{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}}, []float64{0.5, -2, 1, -0.5, 2, -1}},
-		"sub":         {number(3, "sub", 1, 0), []float64{2.5, 5, 2}},
-		"add":         {steps{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}}, []float64{1, -1.5, 1.5}},
-		"mul":         {steps{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
-		"div":         {number(2, "div", 0, 1), []float64{0.25, -1, 0.5}},
-		"relu":        {activate("relu"), []float64{0.5, 0, 1}},
-		"leaky_relu":  {activate("leaky_relu"), []float64{0.5, -0.02, 1}},
-		"softplus":    {activate("softplus"), []float64{softplus(0.5), softplus(-2), softplus(1)}},
-		"identity":    {activate(""), []float64{0.5, -2, 1}},
+		"neg":       {steps{{Op: "neg"}}, []float64{-0.5, 2, -1}},
+		"abs":       {steps{{Op: "abs"}}, []float64{0.5, 2, 1}},
+		"exp":       {steps{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
+		"sin":       {steps{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
+		"cos":       {steps{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
+		"columns":   {steps{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
+		"one_hot":   {steps{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0, 1, 0}},
+		"no choice": {steps{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
+		"concatenate": {steps{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}},
+			[]float64{0.5, -2, 1, -0.5, 2, -1}},
+		"sub": {number(3, "sub", 1, 0), []float64{2.5, 5, 2}},
+		"add": {steps{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}},
+			[]float64{1, -1.5, 1.5}},
+		"mul":        {steps{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
+		"div":        {number(2, "div", 0, 1), []float64{0.25, -1, 0.5}},
+		"relu":       {activate("relu"), []float64{0.5, 0, 1}},
+		"leaky_relu": {activate("leaky_relu"), []float64{0.5, -0.02, 1}},
+		"softplus":   {activate("softplus"), []float64{softplus(0.5), softplus(-2), softplus(1)}},
+		"identity":   {activate(""), []float64{0.5, -2, 1}},
 	} {
 		n := len(test.want)
 		got := make([]float32, 2*n)

@@ -52,8 +52,8 @@ func loadBare(path string, uncommitted error) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w", uncommitted)
 	}
 	if snap.Values[layout.Alone] != true {
-		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside it, a "+
-			"policy that Policy.WriteFile wrote does not", uncommitted)
+		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside "+
+			"it, a policy that Policy.WriteFile wrote does not", uncommitted)
 	}
 	p, err := FromSnapshot(snap)
 	return p, at(path, err)
@@ -72,12 +72,12 @@ func Decode(data []byte) (*Policy, error) {
 func FromSnapshot(snap *checkpoint.Snapshot) (*Policy, error) {
 	v, ok := snap.Values[layout.Description]
 	if n, err := snap.Int(layout.GroupSize); !ok && err == nil {
-		return nil, fmt.Errorf("infer: the checkpoint is of a group of %d agents; use infer.Member, or infer.LoadMember, "+
-			"for one of them", n)
+		return nil, fmt.Errorf("infer: the checkpoint is of a group of %d agents; use infer.Member, or "+
+			"infer.LoadMember, for one of them", n)
 	}
 	if !ok {
-		return nil, fmt.Errorf("infer: %w: the checkpoint has no value \"policy\", so it is of an earlier gorl; let its "+
-			"agent restore it and "+
+		return nil, fmt.Errorf("infer: %w: the checkpoint has no value \"policy\", so it is of an earlier gorl; let "+
+			"its agent restore it and "+
 			"save it again with this one, or give the description to infer.New", ErrUndescribed)
 	}
 	d, err := description.Of(v)
@@ -112,8 +112,9 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
-	p := &program{d: d, size: d.Network.HiddenSize(), float32s: map[string][]float32{}, float64s: map[string][]float64{},
-		shapes: map[string][]int64{}}
+	p := &program{d: d, size: d.Network.HiddenSize(), float32s: map[string][]float32{},
+		float64s: map[string][]float64{},
+		shapes:   map[string][]int64{}}
 	if err := p.compile(snap); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}

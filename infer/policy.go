@@ -308,12 +308,13 @@ func (p *program) check(observations, results []float32, n, width int, what stri
 		return fmt.Errorf("infer: %d values of observations; an observation has %d", len(observations), p.widths[0])
 	}
 	if len(results) != n*width {
-		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results), what,
-			p.d.Action, width, n)
+		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results),
+			what, p.d.Action, width, n)
 	}
 	for i, x := range observations {
 		if x-x != 0 {
-			return fmt.Errorf("infer: dimension %d of observation %d is %g: %w", i%p.widths[0], i/p.widths[0], x, ErrNotFinite)
+			return fmt.Errorf("infer: dimension %d of observation %d is %g: %w", i%p.widths[0], i/p.widths[0], x,
+				ErrNotFinite)
 		}
 	}
 	return nil
@@ -353,8 +354,8 @@ func (p *program) limit(i int, x float32) float32 {
 func (p *program) finite(row []float32) error {
 	for i, x := range row {
 		if x-x != 0 {
-			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those "+
-				"of training", i, x, ErrNotFinite)
+			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far "+
+				"from those of training", i, x, ErrNotFinite)
 		}
 	}
 	return nil

@@ -29,7 +29,8 @@ func recurrent(op string, layers, frames int, sp spaces.Set, kind string) (descr
 			if i < 2 {
 				n *= shape[1]
 			}
-			s.Weights, snap.Arrays[name] = append(s.Weights, name), checkpoint.ArrayFloat32(shape, randomRow(rng, int(n)))
+			s.Weights, snap.Arrays[name] = append(s.Weights, name), checkpoint.ArrayFloat32(shape,
+				randomRow(rng, int(n)))
 		}
 		in = out
 	}
@@ -94,8 +95,8 @@ func TestStates(t *testing.T) {
 		for k := range steps {
 			x := randomRow(rng, n*3)
 			seen = append(seen, x)
-			if err := errors.Join(p.ActBatch(x, got), one.ActHidden(x, hidden, outside)); err != nil || !slices.Equal(got,
-				outside) {
+			if err := errors.Join(p.ActBatch(x, got), one.ActHidden(x, hidden, outside)); err != nil ||
+				!slices.Equal(got, outside) {
 				t.Fatalf("%s: %v with states kept, %v with states given, %v", op, got, outside, err)
 			}
 			if k == 2 {
@@ -150,7 +151,8 @@ func TestStatesAfterErrors(t *testing.T) {
 	bad, hidden := slices.Clone(x), slices.Clone(before)
 	bad[119] = float32(math.NaN())
 	for name, err := range map[string]error{
-		"not finite": p.ActBatch(bad, b), "half a row": p.ActBatch(x[:4], b), "few states": p.ActHidden(x, hidden[:10], a),
+		"not finite": p.ActBatch(bad, b), "half a row": p.ActBatch(x[:4], b), "few states": p.ActHidden(x, hidden[:10],
+			a),
 		"little room": p.ActHidden(x, hidden, a[:3]), "not finite, outside": p.ActHidden(bad, hidden, b),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "infer: ") {

@@ -50,8 +50,11 @@ func TestRefusals(t *testing.T) {
 		"variance 1 is -1": func(_ *description.Policy, s *checkpoint.Snapshot) {
 			s.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{5}, []float64{1, -1, 1, 1, 1})
 		},
-		"unknown activation": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Activation = "relu7" },
-		"needs the name":     func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
+		"unknown activation": func(d *description.Policy,
+			_ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Activation = "relu7"
+		},
+		"needs the name": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
 		"needs 6": func(d *description.Policy, _ *checkpoint.Snapshot) {
 			d.Distribution.LogStd, d.Distribution.StateDependentLogStd = "", true
 		},
@@ -66,7 +69,10 @@ func TestRefusals(t *testing.T) {
 			d.Network.Steps[0].Weights[1] = "absent"
 		},
 		"memory: 2 frames": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Frames = 2 },
-		"memory: shape":    func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Op = description.LSTM },
+		"memory: shape": func(d *description.Policy,
+			_ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Op = description.LSTM
+		},
 	} {
 		d, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
 		want, remembers := strings.CutPrefix(want, "memory: ")

@@ -60,7 +60,10 @@ func TestShared(t *testing.T) {
 		"LogStdAt":          func(x, y []float32) error { return gaussian.LogStdAt(x[:5], y[:3]) },
 		"Probabilities":     func(x, y []float32) error { return discrete.Probabilities(x[:5], y[:5]) },
 		"Sample of choices": func(x, y []float32) error { return discrete.Sample(x[:5], y[:2], rng()) },
-		"ActHidden":         func(x, y []float32) error { return memory.ActHidden(x[:3], y[2:2+memory.HiddenSize()], y[:2]) },
+		"ActHidden": func(x, y []float32) error {
+			return memory.ActHidden(x[:3], y[2:2+memory.HiddenSize()],
+				y[:2])
+		},
 	} {
 		var all sync.WaitGroup
 		draw := rand.New(rand.NewPCG(2, 2))

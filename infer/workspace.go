@@ -56,8 +56,9 @@ func (p *program) borrow() *workspace {
 	if w, ok := p.idle.Get().(*workspace); ok {
 		return w
 	}
-	w := &workspace{program: p, results: make([][]float32, len(p.widths)), choice: make([]float32, p.d.Action.Outputs()),
-		after: make([]float32, p.block*p.size)}
+	w := &workspace{program: p, results: make([][]float32, len(p.widths)),
+		choice: make([]float32, p.d.Action.Outputs()),
+		after:  make([]float32, p.block*p.size)}
 	for i, width := range p.widths {
 		w.results[i] = make([]float32, p.block*width)
 	}

@@ -46,9 +46,7 @@ func (r *ring) compare(t *testing.T, m *memory.Replay) {
 func TestReplayWraps(t *testing.T) {
 	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	for range 60 {
 		capacity := 1 + rng.IntN(12)
 		m, err := memory.NewReplay(capacity, 2, tensor.CPU)
@@ -82,14 +80,9 @@ func TestReplayWraps(t *testing.T) {
 // Every row of a replay that has just wrapped is drawn, which is where skrl's is wrong.
 func TestReplaySamplesAll(t *testing.T) {
 	tensortest.CheckLive(t)
-	m, err := memory.NewReplay(10, 1, tensor.CPU)
-	must(t, err)
-	defer m.Close()
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+	m := tensortest.Opened[*memory.Replay](t)(memory.NewReplay(10, 1, tensor.CPU))
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for i := range 3 {
 		m.Add(s, tensor.From(s, []float32{float32(4 * i), float32(4*i + 1), float32(4*i + 2), float32(4*i + 3)}, 4, 1))
 	}
@@ -204,12 +197,8 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("a replay %v: %v", c, err)
 		}
 	}
-	m, err := memory.NewReplay(4, 2, tensor.CPU)
-	must(t, err)
-	defer m.Close()
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
+	m := tensortest.Opened[*memory.Replay](t)(memory.NewReplay(4, 2, tensor.CPU))
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	for name, f := range map[string]func(s *tensor.Scope){
 		"empty":       func(s *tensor.Scope) { m.Sample(s, gen, 1) },
 		"narrow rows": func(s *tensor.Scope) { m.Add(s, s.Ones(3, 1)) },
@@ -240,11 +229,9 @@ func TestRefuses(t *testing.T) {
 // Rows is Tensor, time-major, in the same memory as the steps that were written.
 func TestRollout(t *testing.T) {
 	tensortest.CheckLive(t)
-	r, err := memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}, tensor.CPU)
-	must(t, err)
-	defer r.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+	r := tensortest.Opened[*memory.Rollout](t)(memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2},
+		{Name: "y", Width: 1}}, tensor.CPU))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for round := range 3 { // cleared and filled again, nothing of the round before stays
 		var want []float32
 		for step := range 3 {

@@ -22,14 +22,14 @@ const (
 func Branch(of Network, outputs int, seed int64) (Network, error) {
 	from, ok := of.(*Net)
 	if !ok || from.architecture != nil {
-		return nil, fmt.Errorf("models: Branch: a %T has no hidden layers to share, or they may be edited; want a network "+
-			"of "+
+		return nil, fmt.Errorf("models: Branch: a %T has no hidden layers to share, or they may be edited; want a "+
+			"network of "+
 			"NewMLP, NewCNN or a Spec", of)
 	}
 	last := len(from.net.Steps) - 1
 	if outputs < 1 || last < 0 || from.net.Steps[last].Op != description.Linear {
-		return nil, fmt.Errorf("models: Branch: %d outputs of a network of %d steps; want at least one output, and a linear "+
-			"layer at its end", outputs, last+1)
+		return nil, fmt.Errorf("models: Branch: %d outputs of a network of %d steps; want at least one output, and a "+
+			"linear layer at its end", outputs, last+1)
 	}
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {

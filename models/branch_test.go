@@ -13,27 +13,20 @@ import (
 // its output layer alone, and adds its gradients to those of the layers that it shares.
 func TestBranch(t *testing.T) {
 	tensortest.CheckLive(t)
-	mlp, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"}, 1)
-	must(t, err)
-	defer mlp.Close()
-	cnn, err := NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4, Activation: "tanh",
-		Convolutions: []Convolution{{Channels: 2, Kernel: 2, Stride: 1}}}, 1)
-	must(t, err)
-	defer cnn.Close()
+	mlp := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"},
+		1))
+	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4,
+		Activation:   "tanh",
+		Convolutions: []Convolution{{Channels: 2, Kernel: 2, Stride: 1}}}, 1))
 	for _, of := range []Network{mlp, cnn} {
-		b, err := Branch(of, 2, 3)
-		must(t, err)
-		defer b.Close()
+		b := tensortest.Opened[Network](t)(Branch(of, 2, 3))
 		own, shared := b.Parameters(), of.Parameters()
-		flat, err := tensor.NewFlat(slices.Concat(shared, own), tensor.CPU)
-		must(t, err)
-		defer flat.Close()
+		tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat(slices.Concat(shared, own), tensor.CPU))
 		if len(own) != 2 || own[0].Name != BranchWeight || own[1].Name != BranchBias || !IsBranch(b) || IsBranch(of) ||
 			!Own(b) {
 			t.Errorf("%T: the branch has %d parameters", of, len(own))
 		}
-		s := tensor.NewScope()
-		defer s.Close()
+		s := tensortest.WithGrad(t, tensor.CPU)
 		width := int64(3)
 		if of == Network(cnn) {
 			width = 16
@@ -44,13 +37,13 @@ func TestBranch(t *testing.T) {
 		last := shared[len(shared)-2:]
 		s.Backward(s.Mean(s.Square(b.Forward(s, in))))
 		for i, p := range shared {
-			moved := slices.ContainsFunc(tensortest.Float32s(t, s, s.GradOf(p.Tensor)), func(x float32) bool { return x != 0 })
+			moved := slices.ContainsFunc(tensortest.Float32s(t, s, s.GradOf(p.Tensor)),
+				func(x float32) bool { return x != 0 })
 			if want := i < len(shared)-2; moved != want {
 				t.Errorf("%T: %s has a gradient: %t, want %t", of, p.Name, moved, want)
 			}
 		}
-		none := tensor.NoGrad()
-		defer none.Close()
+		none := tensortest.NoGrad(t, tensor.CPU)
 		none.Copy(last[0].Tensor, none.Narrow(own[0].Tensor, 0, 1, 1))
 		none.Copy(last[1].Tensor, none.Narrow(own[1].Tensor, 0, 1, 1))
 		for i, x := range tensortest.Float32s(t, s, of.Forward(none, in)) {

@@ -79,6 +79,7 @@ func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor 
 	return parts
 }
 
+// join reduces the values of all indices, each (N, 1), to one: their mean or product, else their sum.
 func (c *Categorical) join(s *tensor.Scope, list []tensor.Tensor) tensor.Tensor {
 	if len(list) == 1 {
 		return list[0]
@@ -122,7 +123,8 @@ func (c *Categorical) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	var choices []tensor.Tensor
 	for _, logits := range c.parts(s, out) {
 		p := s.LogSoftmax(logits, -1)
-		// If an element is NaN, no index is right: 0 times the largest element makes the choice NaN, which callers check.
+		// If an element is NaN, no index is right: 0 times the largest element makes the choice NaN, which callers
+		// check.
 		nan := s.MulScalar(s.MaxOf(p, -1), 0)
 		choices = append(choices, s.Add(s.As(s.ArgMax(p, -1), tensor.Float32), s.Unsqueeze(nan, -1)))
 	}

@@ -31,8 +31,8 @@ type CNNConfig struct {
 	Hidden []int
 	// Activation follows every convolution and hidden layer, by name.
 	Activation string
-	// ChannelsFirst says that pictures are (channels, height, width); the default is (height, width, channels), as cameras
-	// give them.
+	// ChannelsFirst says that pictures are (channels, height, width); the default is (height, width, channels), as
+	// cameras give them.
 	ChannelsFirst bool
 	// OutputGain, Initialization and Source are as in [MLPConfig].
 	OutputGain     float64
@@ -46,7 +46,8 @@ type CNNConfig struct {
 func DefaultCNN() CNNConfig {
 	return CNNConfig{
 		Convolutions: []Convolution{
-			{Channels: 32, Kernel: 8, Stride: 4}, {Channels: 64, Kernel: 4, Stride: 2}, {Channels: 64, Kernel: 3, Stride: 1},
+			{Channels: 32, Kernel: 8, Stride: 4}, {Channels: 64, Kernel: 4, Stride: 2},
+			{Channels: 64, Kernel: 3, Stride: 1},
 		},
 		Features: 512, Activation: "relu",
 	}

@@ -24,9 +24,7 @@ func TestCNN(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 3), "mode": spaces.NewDiscrete(3),
 		"an arm": spaces.NewTuple(spaces.Unbounded(2))})
-	n, err := NewCNN(small(space), 3)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[*Net](t)(NewCNN(small(space), 3))
 	p := map[string]tensor.Tensor{}
 	var names []string
 	for _, q := range n.Parameters() {
@@ -42,8 +40,7 @@ func TestCNN(t *testing.T) {
 	if w := n.LinearWeights(); len(w) != 3 {
 		t.Errorf("%d linear weights, want those of 3 linear layers", len(w))
 	}
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	rows := sampled(s, space, 4)
 	conv := func(x, w, b tensor.Tensor, stride, padding int64) tensor.Tensor {
 		return s.Tanh(s.Conv2d(x, w, b, tensor.Convolution{Stride: [2]int64{stride, stride}, Dilation: [2]int64{1, 1},
@@ -110,16 +107,13 @@ func TestCNNInitialization(t *testing.T) {
 func TestCNNDifferentiatedTwice(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.Unbounded(4, 5, 2)
-	n, err := NewCNN(small(space), 5)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[*Net](t)(NewCNN(small(space), 5))
 	rows := func(s *tensor.Scope) tensor.Tensor { return sampled(s, space, 3) }
 	penalty := func(s *tensor.Scope) tensor.Tensor {
 		x := s.RequireGrad(s.Detach(rows(s)))
 		return s.Mean(s.Sum(s.Square(s.Grad(s.Sum(n.Forward(s, Inputs{Observations: x})), true, x)[0]), -1))
 	}
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	of := []int{0, 2, 4} // the weights of the convolutions and of the linear layer behind them
 	var weights []tensor.Tensor
 	for _, i := range of {

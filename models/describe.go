@@ -34,8 +34,8 @@ var errStates = errors.New("models: the network reads states, which are not ther
 func describe(net Network) (description.Network, error) {
 	d, ok := net.(Described)
 	if !ok {
-		return description.Network{}, fmt.Errorf("models: the network %T does not say what it computes; give it the method "+
-			"Describe of models.Described", net)
+		return description.Network{}, fmt.Errorf("models: the network %T does not say what it computes; give it the "+
+			"method Describe of models.Described", net)
 	}
 	return d.Describe()
 }
@@ -48,8 +48,8 @@ func (p *Stochastic) Describe() (description.Policy, error) {
 	}
 	d, ok := p.Dist.(DescribedDistribution)
 	if !ok {
-		return description.Policy{}, fmt.Errorf("models: the distribution %T does not say how actions come of a network's "+
-			"outputs; give it the method Describe of models.DescribedDistribution", p.Dist)
+		return description.Policy{}, fmt.Errorf("models: the distribution %T does not say how actions come of a "+
+			"network's outputs; give it the method Describe of models.DescribedDistribution", p.Dist)
 	}
 	dist, err := d.Describe()
 	return description.Policy{Network: net, Distribution: dist}, err

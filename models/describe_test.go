@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // States are not there where a policy acts alone.
 func TestDescribeStates(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
-	mlp, err := ValueMLP(sp, []int{4}, "elu", 1)
-	must(t, err)
-	defer mlp.Close()
-	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net", Input: "STATES",
+	mlp := tensortest.Opened[*Net](t)(ValueMLP(sp, []int{4}, "elu", 1))
+	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net",
+		Input:  "STATES",
 		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1)
 	must(t, err)
 	defer spec.Close()

@@ -75,10 +75,11 @@ type limits struct {
 	scope     *tensor.Scope
 }
 
+// clippable refuses action spaces without limits in every dimension.
 func clippable(action spaces.Space) error {
 	if !action.Bounded() {
-		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none somewhere",
-			action)
+		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none "+
+			"somewhere", action)
 	}
 	return nil
 }
@@ -88,6 +89,7 @@ func newLimits(s *tensor.Scope, action spaces.Space) limits {
 	return limits{tensor.From(s, action.Low), tensor.From(s, action.High), s}
 }
 
+// apply clips x to the limits, which move to x's device.
 func (l *limits) apply(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}

@@ -40,7 +40,8 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Net, error) {
 	}
 	a := cfg.Architecture.Clone()
 	net := a.Network(cfg.Outputs, cfg.OutputActivation)
-	n, err := plan{Network: net, states: states, output: start{gain: cfg.OutputGain}, last: len(net.Steps) - 1}.build(seed)
+	n, err := plan{Network: net, states: states, output: start{gain: cfg.OutputGain},
+		last: len(net.Steps) - 1}.build(seed)
 	if err != nil {
 		return nil, err
 	}

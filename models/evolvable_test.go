@@ -49,24 +49,9 @@ func TestEvolvableForward(t *testing.T) {
 			var features []tensor.Tensor
 			column := int64(0)
 			for _, p := range a.Parts {
-				var x tensor.Tensor
-				if len(p.Choices) == 0 {
-					x = s.Narrow(rows, 1, column, int64(p.Width))
-				} else {
-					data, err := tensor.Float32s(s.Contiguous(s.Narrow(rows, 1, column, int64(p.Width))))
-					must(t, err)
-					hot, width := []float32{}, int64(0)
-					for row := range 9 {
-						for i, n := range p.Choices {
-							one := make([]float32, n)
-							one[int(data[row*p.Width+i])] = 1
-							hot = append(hot, one...)
-						}
-					}
-					for _, n := range p.Choices {
-						width += int64(n)
-					}
-					x = tensor.From(s, hot, 9, width)
+				x := s.Narrow(rows, 1, column, int64(p.Width))
+				if len(p.Choices) > 0 {
+					x = oneHot(s, x, p.Choices)
 				}
 				column += int64(p.Width)
 				if c.latent > 0 {
@@ -78,7 +63,8 @@ func TestEvolvableForward(t *testing.T) {
 				features = append(features, x)
 			}
 			x := linear(linear(s.Cat(1, features...), "head.0", tensor.Relu), "head.1", tensor.Elu)
-			close32(t, "forward", s, e.Forward(s, Inputs{Observations: rows}), linear(x, "head.out", tensor.Sigmoid), 1e-6)
+			close32(t, "forward", s, e.Forward(s, Inputs{Observations: rows}), linear(x, "head.out", tensor.Sigmoid),
+				1e-6)
 			if got := len(e.LinearWeights()); 2*got != len(e.Parameters()) {
 				t.Errorf("%d weights of %d parameters", got, len(e.Parameters()))
 			}
@@ -117,11 +103,9 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 		"discrete": spaces.NewDiscrete(3)} {
 		t.Run(name, func(t *testing.T) {
 			a := architecture(t, space, []int{6}, 4, []int{5}, "tanh")
-			e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5)
-			must(t, err)
-			defer e.Close()
-			s := tensor.NewScope()
-			defer s.Close()
+			e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"},
+				5))
+			s := tensortest.WithGrad(t, tensor.CPU)
 			rows := sampled(s, space, 4)
 			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
 			close32(t, "outputs", s, out, e.Forward(s, Inputs{States: rows}), 1e-6)
@@ -146,7 +130,8 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 					for row := range 4 {
 						moved[row*w+column] += step
 					}
-					if at[k], err = tensor.Float32s(e.Forward(s, Inputs{States: tensor.From(s, moved, 4, int64(w))})); err != nil {
+					if at[k], err = tensor.Float32s(e.Forward(s, Inputs{States: tensor.From(s, moved, 4,
+						int64(w))})); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -176,9 +161,7 @@ func TestArchitectureOf(t *testing.T) {
 			t.Errorf("%T: %v, %t", x, b, ok)
 		}
 	}
-	m, err := NewMLP(MLPConfig{Inputs: 1, Outputs: 1}, 1)
-	must(t, err)
-	defer m.Close()
+	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 1, Outputs: 1}, 1))
 	if b, ok := ArchitectureOf(m); ok {
 		t.Errorf("an MLP is %v", b)
 	}
@@ -187,7 +170,8 @@ func TestArchitectureOf(t *testing.T) {
 func dict() spaces.Space {
 	return spaces.NewDict(map[string]spaces.Space{
 		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
-		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3),
+			"speeds": spaces.Unbounded(2)}),
 	})
 }
 
@@ -204,17 +188,13 @@ func TestEvolvablePicture(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.NewPicture(20, 24, 3)
 	a := architecture(t, space, nil, 6, []int{5}, "elu")
-	e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1)
-	must(t, err)
-	defer e.Close()
-	cnn, err := NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu",
+	e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))
+	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5},
+		Activation: "elu",
 		Convolutions: []Convolution{
 			{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
-		}}, 2)
-	must(t, err)
-	defer cnn.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+		}}, 2))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for i, p := range e.Parameters() {
 		data, err := tensor.Float32s(p.Tensor)
 		if err == nil {

@@ -2,8 +2,10 @@ package models_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -36,38 +38,6 @@ func ExampleRegister() {
 	// net.0.bias [32]
 	// net.2.weight [2 32]
 	// net.2.bias [2]
-}
-
-func ExampleNewPolicy() {
-	action := spaces.NewBox(-1, 1, 6)
-	dist, err := models.NewGaussian(action, models.DefaultGaussianConfig())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}, Activation: "tanh"},
-		1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	policy, err := models.NewPolicy(net, dist)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer policy.Close()
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer gen.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	a := policy.Sample(s, models.Inputs{Observations: s.Zeros(3, 17)}, gen)
-	fmt.Println(tensor.Shape(a.Actions), tensor.Shape(a.LogProb), s.Err())
-	// Output: [3 6] [3 1] <nil>
 }
 
 // A policy that sees its first three observations apart from the others.
@@ -108,39 +78,6 @@ func ExampleParseSpec() {
 	// net.4.bias [6]
 }
 
-// The same in YAML: a part by its name, a picture permuted and convolved, and joints beside it.
-func ExampleParseSpec_pictures() {
-	dict := map[string]any{
-		"class": "Gaussian",
-		"network": []any{
-			map[string]any{"name": "cnn", "input": `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, "activations": "relu",
-				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}}, "flatten",
-					128}},
-			map[string]any{"name": "net", "input": `concatenate([cnn, OBSERVATIONS["joints"]])`, "layers": []any{64},
-				"activations": "elu"},
-		},
-		"output": "ACTIONS",
-	}
-	spec, err := models.ParseSpec(dict)
-	if err != nil {
-		panic(err)
-	}
-	observation := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(48, 64, 3),
-		"joints": spaces.Unbounded(7)})
-	policy, err := spec.BuildPolicy(spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, 1)
-	if err != nil {
-		panic(err)
-	}
-	defer policy.Close()
-	for _, p := range policy.Parameters()[1:4] {
-		fmt.Println(p.Name, tensor.Shape(p.Tensor))
-	}
-	// Output:
-	// cnn.0.weight [16 3 8 8]
-	// cnn.0.bias [16]
-	// cnn.2.weight [32 16 4 4]
-}
-
 // A GRU before the hidden layers: the network is given the state that it returned.
 func ExampleGRU() {
 	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(8), Hidden: []int{16},
@@ -170,4 +107,205 @@ func ExampleGRU() {
 	// [2 1] [2 8]
 	// [2 1] [2 8]
 	// [2 1] [2 8]
+}
+
+// A robot that sees a camera and its joints.
+func ExampleNewCNN() {
+	cfg := models.DefaultCNN()
+	cfg.Space = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(84, 84, 3),
+		"joints": spaces.Unbounded(7)})
+	cfg.Outputs, cfg.Hidden = 4, []int{64}
+	network, err := models.NewCNN(cfg, 1)
+	if err != nil {
+		panic(err)
+	}
+	defer network.Close()
+	for _, p := range network.Parameters() {
+		if strings.HasSuffix(p.Name, ".weight") {
+			fmt.Println(p.Name, tensor.Shape(p.Tensor))
+		}
+	}
+	// Output:
+	// picture_camera.0.weight [32 3 8 8]
+	// picture_camera.2.weight [64 32 4 4]
+	// picture_camera.4.weight [64 64 3 3]
+	// picture_camera.7.weight [512 3136]
+	// net.0.weight [64 519]
+	// net.2.weight [4 64]
+}
+
+func ExampleNewCategorical() {
+	dist, err := models.NewCategorical(spaces.NewDiscrete(4))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	logits := tensor.From(s, []float32{0, 0, 3, 0}, 1, 4)
+	choice, err := tensor.Item(dist.Mode(s, logits))
+	fmt.Println(choice, err)
+	// Output: 2 <nil>
+}
+
+func ExampleNewDeterministic() {
+	dist, err := models.NewDeterministic(spaces.NewBox(-1, 1, 2), true)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	actions, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0.5, 7}, 1, 2)))
+	fmt.Println(actions, err)
+	// Output: [0.5 1] <nil>
+}
+
+func ExampleNewDistribution() {
+	for _, action := range []spaces.Space{spaces.NewBox(-1, 1, 6), spaces.NewDiscrete(4),
+		spaces.NewMultiDiscrete(2, 3)} {
+		dist, err := models.NewDistribution(action, models.DefaultGaussianConfig())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%v: %T with %d outputs\n", action, dist, dist.Outputs())
+		dist.Close()
+	}
+	// Output:
+	// Box(6): *models.Gaussian with 6 outputs
+	// Discrete(4): *models.Categorical with 4 outputs
+	// MultiDiscrete(2, 3): *models.Categorical with 5 outputs
+}
+
+func ExampleNewEvolvable() {
+	observation := spaces.NewDict(map[string]spaces.Space{"gripper": spaces.NewDiscrete(2),
+		"joints": spaces.Unbounded(7)})
+	a, err := description.NewArchitecture(observation, nil, 8, []int{16}, "relu")
+	if err != nil {
+		panic(err)
+	}
+	network, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 3}, 1)
+	if err != nil {
+		panic(err)
+	}
+	defer network.Close()
+	for _, p := range network.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// encoder.gripper.out.weight [8 2]
+	// encoder.gripper.out.bias [8]
+	// encoder.joints.out.weight [8 7]
+	// encoder.joints.out.bias [8]
+	// head.0.weight [16 16]
+	// head.0.bias [16]
+	// head.out.weight [3 16]
+	// head.out.bias [3]
+}
+
+func ExampleNewGaussian() {
+	cfg := models.DefaultGaussianConfig()
+	cfg.InitialLogStd = -1
+	dist, err := models.NewGaussian(spaces.NewBox(-1, 1, 6), cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	fmt.Println(dist.Outputs(), dist.Parameters()[0].Name)
+	// Output: 6 log_std_parameter
+}
+
+func ExampleNewMLP() {
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: 1, Hidden: []int{128, 64}, Activation: "elu"}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer net.Close()
+	for _, p := range net.Parameters() {
+		fmt.Println(p.Name, tensor.Shape(p.Tensor))
+	}
+	// Output:
+	// net.0.weight [128 17]
+	// net.0.bias [128]
+	// net.2.weight [64 128]
+	// net.2.bias [64]
+	// net.4.weight [1 64]
+	// net.4.bias [1]
+}
+
+func ExampleNewMultiCategorical() {
+	dist, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dist.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	choices, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0, 1, 0, 0, 1}, 1, 5)))
+	fmt.Println(dist.Outputs(), choices, err)
+	// Output: 5 [1 2] <nil>
+}
+
+func ExampleNewPolicy() {
+	action := spaces.NewBox(-1, 1, 6)
+	dist, err := models.NewGaussian(action, models.DefaultGaussianConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64},
+		Activation: "tanh"},
+		1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	policy, err := models.NewPolicy(net, dist)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer policy.Close()
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer gen.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	a := policy.Sample(s, models.Inputs{Observations: s.Zeros(3, 17)}, gen)
+	fmt.Println(tensor.Shape(a.Actions), tensor.Shape(a.LogProb), s.Err())
+	// Output: [3 6] [3 1] <nil>
+}
+
+func ExampleNewShared() {
+	mlp := func(in, out int, seed int64) models.Network {
+		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, OutputActivation: "tanh"}, seed)
+		if err != nil {
+			panic(err)
+		}
+		return m
+	}
+	dist, err := models.NewCategorical(spaces.NewDiscrete(2))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	shared, err := models.NewShared(mlp(4, 32, 1), mlp(32, 2, 2), mlp(32, 1, 3), dist)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	policy, value := shared.Policy(), shared.Value()
+	defer policy.Close()
+	defer value.Close()
+	fmt.Println(policy.ActionWidth(), len(value.Parameters()))
+	// Output: 1 4
 }

@@ -49,8 +49,8 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 		return fmt.Errorf("models: a Gaussian policy needs a Box action space, got %v", action)
 	}
 	if (c.ClipActions || c.ClipMeanActions) && !action.Bounded() {
-		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action space %v "+
-			"has none somewhere", action)
+		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action "+
+			"space %v has none somewhere", action)
 	}
 	if c.FixedLogStd && c.StateDependentLogStd {
 		return fmt.Errorf("models: fixed_log_std and state_dependent_log_std are both true; choose one")

@@ -29,8 +29,8 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 	add("perceptron")(ActorCritic(sp, []int{6}, "tanh", g, 1))
 	add("memory")(RecurrentActorCritic(sp, GRU(4), []int{6}, "tanh", g, 1))
 	add("evolvable")(EvolvableActorCritic(sp, architecture, architecture, g, 1))
-	net := []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": []any{map[string]any{"linear": "3 * " +
-		"NUM_ACTIONS"}}, "activations": "tanh"}}
+	net := []any{map[string]any{"name": "net", "input": "OBSERVATIONS",
+		"layers": []any{map[string]any{"linear": "3 * NUM_ACTIONS"}}, "activations": "tanh"}}
 	policy, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
 		"state_dependent_log_std": true, "initial_log_std": -0.7})
 	must(t, err)
@@ -54,11 +54,8 @@ func TestStateDependentLogStd(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, width)}
 	for name, p := range seeing(t, sp) {
 		t.Run(name, func(t *testing.T) {
-			s := tensor.NoGrad()
-			defer s.Close()
-			gen, err := tensor.NewGenerator(1, tensor.CPU)
-			must(t, err)
-			defer gen.Close()
+			s := tensortest.NoGrad(t, tensor.CPU)
+			gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 			in := Inputs{Observations: s.Randn(gen, rows, 3)}
 			actions := s.Randn(gen, rows, width)
 			for _, x := range tensortest.Float64s(t, s, p.Evaluate(s, in, actions).StdDev) {
@@ -73,8 +70,8 @@ func TestStateDependentLogStd(t *testing.T) {
 				s.AddTo(x.Tensor, s.Randn(gen, tensor.Shape(x.Tensor)...), 0.5)
 			}
 			e := p.Evaluate(s, in, actions)
-			mean, std, drawn := tensortest.Float64s(t, s, e.Mean), tensortest.Float64s(t, s, e.StdDev), tensortest.Float64s(t, s,
-				actions)
+			mean, std, drawn := tensortest.Float64s(t, s, e.Mean), tensortest.Float64s(t, s, e.StdDev),
+				tensortest.Float64s(t, s, actions)
 			logProb, entropy := tensortest.Float64s(t, s, e.LogProb), tensortest.Float64s(t, s, s.Sum(e.Entropy, -1))
 			mode := tensortest.Float64s(t, s, p.Mode(s, in))
 			if len(std) != rows*width || len(mean) != rows*width || std[0] == std[width] {
@@ -91,12 +88,14 @@ func TestStateDependentLogStd(t *testing.T) {
 					}
 				}
 				if math.Abs(logProb[i]-density) > 1e-4*(1+math.Abs(density)) || math.Abs(entropy[i]-h) > 1e-5 {
-					t.Errorf("row %d: log-probability %g, entropy %g; want %g, %g", i, logProb[i], entropy[i], density, h)
+					t.Errorf("row %d: log-probability %g, entropy %g; want %g, %g", i, logProb[i], entropy[i], density,
+						h)
 				}
 			}
 			// Samples are as far from the mean as the deviation of their row says.
 			const n = 4000
-			many := Inputs{Observations: s.Reshape(s.Expand(s.Unsqueeze(s.Narrow(in.Observations, 0, 0, 1), 0), n, 1, 3), n, 3)}
+			many := Inputs{Observations: s.Reshape(s.Expand(s.Unsqueeze(s.Narrow(in.Observations, 0, 0, 1), 0), n, 1,
+				3), n, 3)}
 			a := p.Sample(s, many, gen)
 			spread := tensortest.Float64s(t, s, s.Std(a.Actions, 0))
 			for j := range width {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -94,18 +95,14 @@ func TestGoldenModels(t *testing.T) {
 		var forward func() (out, loss tensor.Tensor)
 		weights := p.rows("input/weights")
 		if c.Kind == "deterministic" {
-			net, err := spec.BuildNetwork(sp, 1)
-			must(t, err)
-			defer net.Close()
+			net := tensortest.Opened[models.Network](t)(spec.BuildNetwork(sp, 1))
 			params = net.Parameters()
 			forward = func() (out, loss tensor.Tensor) {
 				out = net.Forward(p.s, in)
 				return out, p.s.Sum(p.s.Mul(out, weights))
 			}
 		} else {
-			policy, err := spec.BuildPolicy(sp, 1)
-			must(t, err)
-			defer policy.Close()
+			policy := tensortest.Opened[models.Policy](t)(spec.BuildPolicy(sp, 1))
 			params = policy.Parameters()
 			actions := p.get("input/actions")
 			taken := tensor.From(p.s, actions.Float32s(), c.Batch, int64(sp.Action.Width()))
@@ -137,13 +134,10 @@ func TestGoldenModels(t *testing.T) {
 				t.Fatalf("%s: %v", q.Name, err)
 			}
 		}
-		flat, err := tensor.NewFlat(params, tensor.CPU)
-		must(t, err)
-		defer flat.Close()
-		adam, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Begin: 0, End: flat.Len(),
-			LearningRate: 1e-3}}, nil)
-		must(t, err)
-		defer adam.Close()
+		flat := tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat(params, tensor.CPU))
+		adam := tensortest.Opened[*tensor.Optimizer](t)(tensor.NewOptimizer(flat, tensor.OptimizerConfig{},
+			[]tensor.Group{{Begin: 0, End: flat.Len(),
+				LearningRate: 1e-3}}, nil))
 		out, loss := forward()
 		p.check("expect/output", out)
 		flat.ZeroGrad(p.s)

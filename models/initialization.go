@@ -12,8 +12,8 @@ import (
 // Initialization says how the weights and biases of linear layers and convolutions start. The zero value is PyTorch's
 // Linear and Conv2d, with the policy's output layer a hundred times smaller.
 type Initialization struct {
-	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal" (Saxe
-	// et al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
+	// Kind is "uniform" (default), PyTorch's for Linear: weights and biases uniform in ±1/√fan_in; or "orthogonal"
+	// (Saxe et al. 2014): the columns or rows of a weight are orthogonal and of length 1, and biases are 0. CleanRL and
 	// Stable-Baselines3 begin PPO orthogonally.
 	Kind string `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
 	// Bias is how biases start: "zero", or empty for what Kind says. With the weights of "uniform", zero biases are

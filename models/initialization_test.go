@@ -59,9 +59,8 @@ func checkStarts(t *testing.T, name string, params []tensor.Parameter, hidden, o
 func TestOrthogonalSeeds(t *testing.T) {
 	tensortest.CheckLive(t)
 	draw := func(seed int64) []float32 {
-		m, err := NewMLP(MLPConfig{Inputs: 8, Outputs: 8, Initialization: Initialization{Kind: "orthogonal"}}, seed)
-		must(t, err)
-		defer m.Close()
+		m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 8, Outputs: 8,
+			Initialization: Initialization{Kind: "orthogonal"}}, seed))
 		data, err := tensor.Float32s(m.Parameters()[0].Tensor)
 		must(t, err)
 		return data
@@ -86,15 +85,15 @@ func TestOrthogonalSeeds(t *testing.T) {
 	}
 }
 
-// yaml reads the spec of a network in the network language that is a perceptron.
+// perceptron reads the spec of a perceptron in the network language.
 func perceptron(t *testing.T, class, output, settings string) Spec {
 	t.Helper()
 	return specOf(t, "{class: "+class+", output: "+output+", "+settings+
 		", network: [{name: net, input: OBSERVATIONS, layers: [16, 5], activations: tanh}]}")
 }
 
-// Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0: in
-// Go, in the network language, and where policy and value share a trunk.
+// Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0:
+// in Go, in the network language, and where policy and value share a trunk.
 func TestOrthogonal(t *testing.T) {
 	tensortest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
@@ -136,8 +135,9 @@ func TestZeroBiases(t *testing.T) {
 			return p, err
 		},
 		"language of pictures": func(from Initialization) (Policy, error) {
-			return specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+from.Bias+"', network: [{name: net, input: "+
-				"'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, flatten, 4], activations: tanh}]}").BuildPolicy(
+			return specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+from.Bias+"', network: [{name: "+
+				"net, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, flatten, 4], "+
+				"activations: tanh}]}").BuildPolicy(
 				picture, 1)
 		},
 	} {

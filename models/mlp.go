@@ -37,7 +37,8 @@ type MLPConfig struct {
 // uniform in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
 func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
-		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)
+		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs,
+			cfg.Outputs)
 	}
 	states, err := readsStates("MLP", cfg.Source)
 	if err != nil {

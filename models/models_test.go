@@ -14,14 +14,9 @@ func TestGaussianClipping(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := DefaultGaussianConfig()
 	cfg.ClipActions, cfg.InitialLogStd, cfg.MaxLogStd = true, 5, 1
-	g, err := NewGaussian(spaces.NewBox(-1, 1, 1), cfg)
-	must(t, err)
-	defer g.Close()
-	gen, err := tensor.NewGenerator(3, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+	g := tensortest.Opened[*Gaussian](t)(NewGaussian(spaces.NewBox(-1, 1, 1), cfg))
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(3, tensor.CPU))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	out := s.Zeros(500, 1)
 	a := g.Sample(s, out, gen)
 	wantNear(t, "standard deviation", tensortest.Float64s(t, s, a.StdDev), []float64{math.E}, 1e-6)
@@ -61,8 +56,8 @@ func TestCategoricalFormulas(t *testing.T) {
 		s := tensor.NoGrad()
 		out := tensor.From(s, logits, 1, 5)
 		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
-		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{join(math.Log(first[1]),
-			math.Log(second[2]))}, 1e-5)
+		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb),
+			[]float64{join(math.Log(first[1]), math.Log(second[2]))}, 1e-5)
 		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first),
 			entropyOf(second))}, 1e-5)
 		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
@@ -95,11 +90,8 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 	tensortest.CheckLive(t)
 	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
 	must(t, err)
-	gen, err := tensor.NewGenerator(5, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	logits := []float32{0.5, -0.5, 0, 1, -1}
 	const n = 20_000
 	out := s.Expand(tensor.From(s, logits, 1, 5), n, 5)
@@ -140,8 +132,7 @@ func TestSharedGradient(t *testing.T) {
 	defer v.Close()
 	defer p.Close()
 	gradient := func(both bool) []float64 {
-		s := tensor.NewScope()
-		defer s.Close()
+		s := tensortest.WithGrad(t, tensor.CPU)
 		in := Inputs{Observations: tensor.From(s, []float32{1, 2, -1, 0.5, 0, 3}, 2, 3)}
 		actions := tensor.From(s, []float32{1, 0, -1, 2}, 2, 2)
 		var e Evaluation
@@ -185,15 +176,13 @@ func TestCustomNetwork(t *testing.T) {
 	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
 	must(t, err)
 	own := tensor.NoGrad()
-	p, err := NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))}, dist)
-	must(t, err)
-	defer p.Close()
-	s := tensor.NewScope()
-	defer s.Close()
+	p := tensortest.Opened[*Stochastic](t)(NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))},
+		dist))
+	s := tensortest.WithGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(s, []float32{3, -4}, 1, 2)}
 	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
 	e := p.Evaluate(s, in, tensor.From(s, []float32{5, -8}, 1, 2))
 	// d/dw of −(a − w·x)²/2 is (a − w·x)·x = (5 − 6)·3.
-	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3,
-		0}, 1e-6)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]),
+		[]float64{-3, 0}, 1e-6)
 }

@@ -24,7 +24,8 @@ type Evaluation struct {
 	// Entropy is (n, k): its sum over the last dimension is the entropy of the whole action, nats. Independent normal
 	// distributions give one value a dimension.
 	Entropy tensor.Tensor
-	// Mean is (n, A), that of a normal distribution a dimension, with its gradient; a zero Tensor for other distributions.
+	// Mean is (n, A), that of a normal distribution a dimension, with its gradient; a zero Tensor for other
+	// distributions.
 	Mean tensor.Tensor
 	// StdDev is the distribution's standard deviation, (A) or (n, A), without gradient; a zero Tensor for discrete
 	// actions.

@@ -17,9 +17,7 @@ const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS,
 // TestRecurrentNetwork compares a network with memory in several places, step by step, with whole sequences.
 func TestRecurrentNetwork(t *testing.T) {
 	tensortest.CheckLive(t)
-	p, err := specOf(t, memories).BuildPolicy(boxes, 1)
-	must(t, err)
-	defer p.Close()
+	p := tensortest.Opened[Policy](t)(specOf(t, memories).BuildPolicy(boxes, 1))
 	net := p.(*Stochastic).Net.(Recurrent)
 	var names []string
 	for _, q := range p.Parameters() {
@@ -47,11 +45,8 @@ func TestRecurrentNetwork(t *testing.T) {
 	}
 
 	const length, sequences = 5, 3
-	s := tensor.NoGrad()
-	defer s.Close()
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	x, state := s.Randn(gen, length*sequences, 3), s.Randn(gen, sequences, 12)
 	ended := make([]float32, length*sequences)
 	ended[4], ended[9] = 1, 1
@@ -192,12 +187,8 @@ func TestSharedMemory(t *testing.T) {
 	if HiddenSize(p) != 4 || HiddenSize(v) != 4 || !SharesTrunk(p, v) {
 		t.Errorf("hidden sizes %d and %d, shared %v", HiddenSize(p), HiddenSize(v), SharesTrunk(p, v))
 	}
-	m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1)
-	must(t, err)
-	defer m.Close()
-	dist, err := NewDistribution(boxes.Action, DefaultGaussianConfig())
-	must(t, err)
-	defer dist.Close()
+	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1))
+	dist := tensortest.Opened[Distribution](t)(NewDistribution(boxes.Action, DefaultGaussianConfig()))
 	if _, err := NewShared(m, m, m, dist); err == nil || !strings.Contains(err.Error(), "put them into the trunk") {
 		t.Errorf("error %v", err)
 	}

@@ -46,19 +46,15 @@ func TestRefuses(t *testing.T) {
 		return err
 	}
 	starts := func(from Initialization) error {
-		_, _, err := ActorCritic(spaces.Set{Observation: free, Action: discrete}, []int{4}, "", DefaultGaussianConfig(), 1,
-			from)
+		_, _, err := ActorCritic(spaces.Set{Observation: free, Action: discrete}, []int{4}, "", DefaultGaussianConfig(),
+			1, from)
 		return err
 	}
 	memory := func(layer RecurrentLayer) error { return mlp(func(c *MLPConfig) { c.Recurrent = layer }) }
 	seen := DefaultGaussianConfig()
 	seen.StateDependentLogStd = true
-	dist, err := NewGaussian(box, seen)
-	must(t, err)
-	defer dist.Close()
-	narrow, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1)
-	must(t, err)
-	defer narrow.Close()
+	dist := tensortest.Opened[*Gaussian](t)(NewGaussian(box, seen))
+	narrow := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1))
 	_, multivariate := NewMultivariateGaussian(free, GaussianConfig{ClipActions: true})
 	_, categorical := NewCategorical(box)
 	_, multi := NewMultiCategorical(spaces.NewMultiDiscrete(2, 2), "none")
@@ -123,11 +119,8 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	plain, err := NewDeterministic(spaces.Unbounded(1), false)
-	must(t, err)
-	defer plain.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+	plain := tensortest.Opened[*Deterministic](t)(NewDeterministic(spaces.Unbounded(1), false))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	plain.Evaluate(s, s.Ones(1, 1), s.Ones(1, 1))
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "use a Gaussian") {
 		t.Errorf("a probability without a distribution: %v", err)

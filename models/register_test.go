@@ -47,10 +47,12 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%s as a value: %v", text, err)
 		}
 	}
-	if err := (Spec{Class: "Noted"}).Validate(); err == nil || !strings.Contains(err.Error(), "ParseSpec makes its spec") {
+	if err := (Spec{Class: "Noted"}).Validate(); err == nil || !strings.Contains(err.Error(), "ParseSpec makes its "+
+		"spec") {
 		t.Errorf("a spec by hand: %v", err)
 	}
-	if _, _, err := BuildShared(spec, spec, boxes, 1); err == nil || !strings.Contains(err.Error(), "no trunk to share") {
+	if _, _, err := BuildShared(spec, spec, boxes, 1); err == nil ||
+		!strings.Contains(err.Error(), "no trunk to share") {
 		t.Errorf("a shared model: %v", err)
 	}
 	for _, name := range []string{"", "Noted", "gaussianmixin"} {

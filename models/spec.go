@@ -23,12 +23,13 @@ import (
 //   - the names of earlier containers;
 //   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
 //   - + - * / and parentheses; rows of width 1 combine with rows of any width;
-//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column), and of a later dimension x[:, :, 0:3], x[..., 0:3];
+//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column), and of a later dimension x[:, :, 0:3] and
+//     x[..., 0:3];
 //   - permute(x, (0, 3, 1, 2)), which turns pictures as cameras give them, height × width × channels, into what conv2d
 //     reads, channels × height × width;
 //   - concatenate([x, y, ...]), which joins columns, or pictures along their first dimension;
-//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces and for parts that are one
-//     (also STATE_SPACE, STATES);
+//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces and for parts that are
+//     one (also STATE_SPACE, STATES);
 //   - activation functions by name (tanh(x), relu(x), softmax(x), ...), and exp, abs, sin, cos.
 //
 // In the output, ACTIONS stands for one more linear layer on the last container, with as many outputs as the policy's
@@ -39,8 +40,8 @@ import (
 // layer included: skrl's names without the "_container" after the container's.
 type Spec struct {
 	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic",
-	// whatever the case, with or without "Mixin"; or the name of a network that [Register] has added, which only ParseSpec
-	// reads, and which has settings of its own in place of the fields below.
+	// whatever the case, with or without "Mixin"; or the name of a network that [Register] has added, which only
+	// ParseSpec reads, and which has settings of its own in place of the fields below.
 	Class string
 	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig
@@ -52,10 +53,10 @@ type Spec struct {
 	Network []Container
 	// Output is the output expression, e.g. "ACTIONS", "ONE" or "2 * tanh(ACTIONS)".
 	Output string
-	// Initialization is "uniform" (default) or "orthogonal", InitialBias "zero" or empty, and HiddenGain what layers are
-	// multiplied by, see [Initialization]. OutputGain is that of the layer that ACTIONS or ONE adds: 0 is 1 or, for the
-	// orthogonal weights of a policy, 0.01. In a dictionary the keys are initialization, initial_bias, hidden_gain and
-	// output_gain.
+	// Initialization is "uniform" (default) or "orthogonal", InitialBias "zero" or empty, and HiddenGain what layers
+	// are multiplied by, see [Initialization]. OutputGain is that of the layer that ACTIONS or ONE adds: 0 is 1 or, for
+	// the orthogonal weights of a policy, 0.01. In a dictionary the keys are initialization, initial_bias, hidden_gain
+	// and output_gain.
 	Initialization         string
 	InitialBias            string
 	HiddenGain, OutputGain float64
@@ -82,8 +83,8 @@ type Container struct {
 // rows of a picture: its channels one after another, each row by row. Rows that are flat already it leaves as they are.
 type Layer struct {
 	Flatten, Norm bool
-	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but the
-	// batch, which is all that it can do: 1 and -1.
+	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but
+	// the batch, which is all that it can do: 1 and -1.
 	Start, End int
 	// Recurrent is "gru", "lstm" or "rnn"; Layers is then how many there are, and Frames that of [RecurrentLayer].
 	Recurrent      string
@@ -107,8 +108,8 @@ type Conv struct {
 	Kernel [2]int
 	// Stride is its step and Dilation the distance of its elements; 0 means 1.
 	Stride, Dilation [2]int
-	// Padding is the number of zeros on either side. Same chooses it so that the result is as large as the picture, which
-	// needs strides of 1.
+	// Padding is the number of zeros on either side. Same chooses it so that the result is as large as the picture,
+	// which needs strides of 1.
 	Padding [2]int
 	Same    bool
 	// Groups is how many parts of the channels are convolved apart from each other; 0 means 1.
@@ -183,7 +184,8 @@ type (
 func ParseSpec(dict map[string]any) (Spec, error) {
 	name, ok := dict["class"].(string)
 	if !ok {
-		return Spec{}, fmt.Errorf("models: class: it is missing or no text; want one of %s", strings.Join(Classes(), ", "))
+		return Spec{}, fmt.Errorf("models: class: it is missing or no text; want one of %s",
+			strings.Join(Classes(), ", "))
 	}
 	s := Spec{Gaussian: DefaultGaussianConfig(), Reduction: "sum"}
 	var err error
@@ -239,8 +241,8 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 			err = config.Merge(&k, dict, opts)
 		}
 		if err == nil && !k.UnnormalizedLogProb {
-			err = fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; leave it out, and " +
-				"the output without a softmax")
+			err = fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; leave it " +
+				"out, and the output without a softmax")
 		}
 		s.Reduction = k.Reduction
 		return k.commonKeys, err
@@ -321,8 +323,8 @@ func parseActivation(path, name string) (string, error) {
 	}
 	if _, err := description.ParseActivation(name); err != nil {
 		names := append(description.Activations(), description.Softmax)
-		return "", fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names),
-			strings.Join(names, ", "))
+		return "", fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name,
+			config.Hint(name, names), strings.Join(names, ", "))
 	}
 	return description.Written(name), nil
 }

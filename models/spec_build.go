@@ -61,8 +61,8 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	}
 	if width != int64(sp.Action.Width()) {
 		net.Close()
-		return nil, fmt.Errorf("models: clip_actions is true, but the output %q has %d values and an action %d", s.Output,
-			width, sp.Action.Width())
+		return nil, fmt.Errorf("models: clip_actions is true, but the output %q has %d values and an action %d",
+			s.Output, width, sp.Action.Width())
 	}
 	return newClipped(net, sp.Action)
 }
@@ -73,8 +73,8 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Network, err error) {
 	for _, s := range []Spec{policy, value} {
 		if s.own != nil {
-			return nil, nil, fmt.Errorf("models: class: %q is a registered network, which has no trunk to share; leave out "+
-				"separate: false", s.Class)
+			return nil, nil, fmt.Errorf("models: class: %q is a registered network, which has no trunk to share; "+
+				"leave out separate: false", s.Class)
 		}
 	}
 	if class, err := classOf(value.Class); err != nil || class != classDeterministic {
@@ -104,8 +104,8 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 	}
 	owned = append(owned, policyHead)
 	if n != int64(dist.Outputs()) {
-		return nil, nil, fmt.Errorf("models: policy: output: %q has %d values, the policy needs %d; ACTIONS has as many",
-			policy.Output, n, dist.Outputs())
+		return nil, nil, fmt.Errorf("models: policy: output: %q has %d values, the policy needs %d; ACTIONS has as "+
+			"many", policy.Output, n, dist.Outputs())
 	}
 	valueHead, n, err := value.head("value", last, width, sp, dist.Outputs(), seed+2)
 	if err != nil {
@@ -113,7 +113,8 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 	}
 	owned = append(owned, valueHead)
 	if n != 1 {
-		return nil, nil, fmt.Errorf("models: value: output: %q has %d values, a value has one; use ONE", value.Output, n)
+		return nil, nil, fmt.Errorf("models: value: output: %q has %d values, a value has one; use ONE", value.Output,
+			n)
 	}
 	shared, err := NewShared(trunk, policyHead, valueHead, dist)
 	if err != nil {

@@ -30,6 +30,7 @@ type term struct {
 	space  *spaces.Space
 }
 
+// rows reports whether the term is rows of values, as opposed to a number, a list or a space.
 func (t term) rows() bool { return t.width > 0 }
 
 // then is a step that computes every value of rows from that value.
@@ -101,6 +102,7 @@ func (c *compiler) fail(n *node, format string, args ...any) term {
 	return term{}
 }
 
+// term compiles a node and all that it is made of. After an error it is a zero term.
 func (c *compiler) term(n *node) term {
 	switch n.op {
 	case "number":
@@ -129,6 +131,7 @@ func (c *compiler) term(n *node) term {
 	return c.arithmetic(n)
 }
 
+// name looks up an input, a space or an earlier container.
 func (c *compiler) name(n *node) term {
 	if t, ok := c.terms[n.name]; ok {
 		return t
@@ -144,6 +147,7 @@ func (c *compiler) name(n *node) term {
 	return c.fail(n, "unknown name %q%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
 }
 
+// rowsOrNumber compiles an operand of arithmetic; what names it in errors.
 func (c *compiler) rowsOrNumber(n *node, what string) term {
 	t := c.term(n)
 	if !t.rows() && !t.number {
@@ -152,6 +156,7 @@ func (c *compiler) rowsOrNumber(n *node, what string) term {
 	return t
 }
 
+// rows compiles an operand that must be rows; what names it in errors.
 func (c *compiler) rows(n *node, what string) term {
 	t := c.term(n)
 	if !t.rows() {

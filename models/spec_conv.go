@@ -28,8 +28,8 @@ func parseConv(path string, args any) (Layer, error) {
 		return Layer{}, err
 	}
 	if k.Mode != "zeros" {
-		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out", path,
-			k.Mode)
+		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out",
+			path, k.Mode)
 	}
 	l := Layer{NoBias: !k.Bias, Conv: &Conv{}}
 	var err error
@@ -47,7 +47,8 @@ func parseConv(path string, args any) (Layer, error) {
 			l.Conv.Same = true
 		case "valid":
 		default:
-			return l, fmt.Errorf("models: %s.padding: %q; want a number, two numbers, \"same\" or \"valid\"", path, text)
+			return l, fmt.Errorf("models: %s.padding: %q; want a number, two numbers, \"same\" or \"valid\"", path,
+				text)
 		}
 		k.Padding = 0
 	}
@@ -92,11 +93,12 @@ func pair(path string, value any, least int) (p [2]int, err error) {
 func (c *Conv) validate(path string) error {
 	for i := range 2 {
 		if c.Kernel[i] < 1 || c.Stride[i] < 0 || c.Dilation[i] < 0 || c.Padding[i] < 0 || c.Groups < 0 {
-			return fmt.Errorf("models: %s: %+v: kernels have at least one row and column, and nothing is negative", path, *c)
+			return fmt.Errorf("models: %s: %+v: kernels have at least one row and column, and nothing is negative",
+				path, *c)
 		}
 		if c.Same && (c.Stride[i] > 1 || c.Padding[i] > 0) {
-			return fmt.Errorf("models: %s: padding \"same\" with strides %v and a padding %v; it needs strides of 1, and "+
-				"chooses the padding itself",
+			return fmt.Errorf("models: %s: padding \"same\" with strides %v and a padding %v; it needs strides of 1, "+
+				"and chooses the padding itself",
 				path, c.Stride, c.Padding)
 		}
 	}
@@ -124,16 +126,16 @@ func (c *Conv) step(shape []int, out int) description.Step {
 func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	switch n := len(a.shape); {
 	case n != 3:
-		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has the "+
-			"shape %s",
+		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input "+
+			"has the shape %s",
 			path, shapeText(a.result().dims()))
 	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:
-		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and a "+
-			"convolution reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or "+
+		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and "+
+			"a convolution reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or "+
 			"permute(%s, (0, 1, 2, 3)) if its channels do come first", path, shapeText(a.shape), input, input)
 	case in > 0 && in != a.shape[0]:
-		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out", path, in,
-			shapeText(a.shape))
+		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out",
+			path, in, shapeText(a.shape))
 	}
 	s := l.Conv.step(a.shape, out)
 	s.Weight = name + ".weight"

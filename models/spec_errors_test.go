@@ -118,7 +118,8 @@ func TestPartErrors(t *testing.T) {
 	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(8, 9, 3), spaces.Unbounded(1)),
 		Action: spaces.NewBox(-1, 1, 2)}
 	network := func(input, layers string) string {
-		return "class: Gaussian\noutput: ACTIONS\nnetwork: [{name: net, input: '" + input + "', layers: [" + layers + "]}]"
+		return "class: Gaussian\noutput: ACTIONS\nnetwork: [{name: net, input: '" + input + "', layers: [" + layers +
+			"]}]"
 	}
 	input := func(text string) string { return network(text, "4") }
 	layers := func(text string) string { return network("permute(STATES[0], (0, 3, 1, 2))", text) }
@@ -162,7 +163,7 @@ func TestPartErrors(t *testing.T) {
 		{conv(`kernel_size: 3, groups: 2`), "2 groups, which must divide the 3 channels"},
 		{layers(`{conv2d: {kernel_size: 3}}`), "out_channels"},
 		{layers(`{flatten: {start_dim: 0}}, 4`), "the batch is dimension 0"},
-		{layers(`{conv2d: {features: 4, kernel_size: [2, 3], strides: [1, 2], use_bias: false, in_channels: 3, dilation: 2, ` +
-			`padding: valid}}, {flatten: [1, 3]}, 4`), ""},
+		{layers(`{conv2d: {features: 4, kernel_size: [2, 3], strides: [1, 2], use_bias: false, in_channels: 3, ` +
+			`dilation: 2, padding: valid}}, {flatten: [1, 3]}, 4`), ""},
 	})
 }

@@ -66,6 +66,7 @@ func (p *parser) accept(c byte) bool {
 	return true
 }
 
+// expect skips the byte c, which must be next.
 func (p *parser) expect(c byte) {
 	if !p.accept(c) {
 		p.fail(p.pos, "want %q, found %s", string(c), p.found())
@@ -81,8 +82,10 @@ func (p *parser) found() string {
 	return strconv.Quote(string(r))
 }
 
+// sum reads a whole expression: products joined by + and -.
 func (p *parser) sum() *node { return p.chain("+-", p.product) }
 
+// product reads operands joined by * and /, which bind tighter than + and -.
 func (p *parser) product() *node { return p.chain("*/", p.sign) }
 
 // chain reads operands joined by left-associative operators.
@@ -216,6 +219,7 @@ func (p *parser) columns(x *node, at, dim int) *node {
 	return &node{op: "columns", at: at, dim: dim, args: []*node{x, from, to}}
 }
 
+// value reads a number, a name, a call, a list or an expression in brackets.
 func (p *parser) value() *node {
 	c := p.peek()
 	at := p.pos

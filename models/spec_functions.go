@@ -18,6 +18,7 @@ var functions = map[string]func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor{
 	"exp":     (*tensor.Scope).Exp, "abs": (*tensor.Scope).Abs, "sin": (*tensor.Scope).Sin, "cos": (*tensor.Scope).Cos,
 }
 
+// Every activation of layers is also a function of expressions.
 func init() {
 	for _, name := range tensor.ActivationNames() {
 		f, err := tensor.ParseActivation(name)
@@ -41,8 +42,8 @@ func (c *compiler) call(n *node) term {
 	}
 	if functions[n.name] == nil {
 		known := append(slices.Sorted(maps.Keys(functions)), calls...)
-		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known,
-			", "))
+		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known),
+			strings.Join(known, ", "))
 	}
 	if len(n.args) != 1 {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
@@ -74,8 +75,8 @@ func (c *compiler) permute(n *node) term {
 	}
 	dims := x.dims()
 	if len(dims) < 2 {
-		return c.fail(n.args[0], "these rows are flat, with %d values; permute() needs a picture, whose space has a shape "+
-			"such as (84, 84, 3)", x.width)
+		return c.fail(n.args[0], "these rows are flat, with %d values; permute() needs a picture, whose space has a "+
+			"shape such as (84, 84, 3)", x.width)
 	}
 	var order []int
 	for _, a := range n.args[1].args {
@@ -99,6 +100,7 @@ func (c *compiler) permute(n *node) term {
 	return x.permute(order[1:])
 }
 
+// concatenate joins rows side by side. Pictures alike but for their first dimension are joined along it.
 func (c *compiler) concatenate(n *node) term {
 	if len(n.args) != 1 || n.args[0].op != "list" || len(n.args[0].args) == 0 {
 		return c.fail(n, "concatenate() takes one list of rows, as in concatenate([OBSERVATIONS, net])")
@@ -132,7 +134,8 @@ func (c *compiler) concatenate(n *node) term {
 
 func (c *compiler) oneHot(n *node) term {
 	if len(n.args) != 2 {
-		return c.fail(n, "one_hot_encoding() takes a space and rows, as in one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)")
+		return c.fail(n, "one_hot_encoding() takes a space and rows, as in one_hot_encoding(OBSERVATION_SPACE, "+
+			"OBSERVATIONS)")
 	}
 	space := c.term(n.args[0])
 	if space.rows() || space.space == nil || space.space.Kind != spaces.Discrete &&
@@ -142,7 +145,8 @@ func (c *compiler) oneHot(n *node) term {
 	x := c.rows(n.args[1], "the second argument of one_hot_encoding()")
 	nvec := space.space.NVec
 	if x.width != int64(len(nvec)) {
-		return c.fail(n.args[1], "the rows have width %d, the space %v has %d indices", x.width, *space.space, len(nvec))
+		return c.fail(n.args[1], "the rows have width %d, the space %v has %d indices", x.width, *space.space,
+			len(nvec))
 	}
 	step := description.Step{Op: description.OneHot, Choices: slices.Clone(nvec)}
 	return term{width: int64(space.space.Outputs()), step: step, args: []term{x}}

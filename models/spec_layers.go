@@ -17,7 +17,8 @@ import (
 func parseContainer(path string, entry any) (Container, error) {
 	dict, ok := entry.(map[string]any)
 	if !ok {
-		return Container{}, fmt.Errorf("models: %s: want a mapping {name, input, layers, activations}, got %v", path, entry)
+		return Container{}, fmt.Errorf("models: %s: want a mapping {name, input, layers, activations}, got %v", path,
+			entry)
 	}
 	var k struct {
 		Name        string `yaml:"name"`
@@ -57,7 +58,8 @@ func (c *Container) retype(path, kind string, count int, counted bool) error {
 	case description.GRU, description.LSTM, description.RNN:
 		for i, l := range c.Layers {
 			if l.Flatten || l.Norm || l.Conv != nil || l.Recurrent != "" || l.In != "" || l.NoBias {
-				return fmt.Errorf("models: %s.layers[%d]: with type: %s want a number, the size of a layer", path, i, kind)
+				return fmt.Errorf("models: %s.layers[%d]: with type: %s want a number, the size of a layer", path, i,
+					kind)
 			}
 			c.Layers[i] = Layer{Recurrent: short, Out: l.Out, Layers: count}
 		}
@@ -78,6 +80,7 @@ func expressionText(path string, value any) (string, error) {
 	return "", fmt.Errorf("models: %s: want an expression (text), got %v", path, value)
 }
 
+// parseActivations reads one name for all layers, or one for each; null is none.
 func parseActivations(path string, value any) ([]string, error) {
 	switch v := value.(type) {
 	case nil:
@@ -130,6 +133,7 @@ func parseLayers(path string, value any) ([]Layer, error) {
 const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, " +
 	"layer_norm or flatten"
 
+// parseLayer reads one layer in skrl's forms: a size, a name, or a mapping from a kind to its arguments.
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
 	case string:
@@ -146,7 +150,8 @@ func parseLayer(path string, value any) (Layer, error) {
 				return parseLayerDict(path, kind, args)
 			}
 		}
-		return Layer{}, fmt.Errorf("models: %s: a layer is a mapping with one key, got %d; %s", path, len(v), layerForms)
+		return Layer{}, fmt.Errorf("models: %s: a layer is a mapping with one key, got %d; %s", path, len(v),
+			layerForms)
 	}
 	out, err := sizeText(path, value)
 	if err != nil {
@@ -171,8 +176,8 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 		"flatten", "conv2d", "gru", "lstm", "rnn"}), layerForms)
 }
 
-// mergeLayer reads a layer's settings: a mapping, or a list of values in the order of keys, the first least of which must
-// be given.
+// mergeLayer reads a layer's settings: a mapping, or a list of values in the order of keys, the first least of which
+// must be given.
 func mergeLayer(path string, args, settings any, least int, keys ...string) error {
 	dict, ok := args.(map[string]any)
 	if list, is := args.([]any); is && len(list) >= least && len(list) <= len(keys) {
@@ -182,8 +187,8 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 		}
 	}
 	if !ok {
-		return fmt.Errorf("models: %s: want a mapping, or a list of %d to %d values [%s], got %v", path, least, len(keys),
-			strings.Join(keys, ", "), args)
+		return fmt.Errorf("models: %s: want a mapping, or a list of %d to %d values [%s], got %v", path, least,
+			len(keys), strings.Join(keys, ", "), args)
 	}
 	aliases := map[string]config.Alias{}
 	for _, key := range keys { // the names in skrl's other frameworks
@@ -222,8 +227,9 @@ func (l Layer) checkFlatten(path string, dims []int) error {
 	if l.Start == 0 && l.End == 0 || l.Start == 1 && last == len(dims) {
 		return nil
 	}
-	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, "+
-		"and what follows reads flat rows, so it joins 1 to -1; leave the numbers out", path, l.Start, l.End, shapeText(dims))
+	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension "+
+		"0, and what follows reads flat rows, so it joins 1 to -1; leave the numbers out", path, l.Start, l.End,
+		shapeText(dims))
 }
 
 // parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of them.
@@ -280,7 +286,8 @@ func sizeText(path string, value any) (string, error) {
 	if n, ok := config.Whole(value); ok {
 		return strconv.Itoa(n), nil
 	}
-	return "", fmt.Errorf("models: %s: want a whole number of values, or a size such as NUM_ACTIONS, got %v", path, value)
+	return "", fmt.Errorf("models: %s: want a whole number of values, or a size such as NUM_ACTIONS, got %v", path,
+		value)
 }
 
 // activated reports whether an activation may follow the layer.
@@ -338,8 +345,8 @@ func (c Container) activations(path string) ([]string, error) {
 	}
 	n := len(c.Layers)
 	if k := len(parsed); k > 1 && k != n && k != c.linears() {
-		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a layer",
-			path, k, n)
+		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a "+
+			"layer", path, k, n)
 	}
 	each := make([]string, n)
 	linear := 0

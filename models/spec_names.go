@@ -38,7 +38,8 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 		n.terms["STATE_SPACE"] = term{space: &n.sp.State}
 		n.terms["NUM_STATES"] = number(sp.State.Outputs())
 	case spec.StatesAreObservations:
-		n.terms["STATES"], n.terms["STATE_SPACE"], n.terms["NUM_STATES"] = n.terms["OBSERVATIONS"], n.terms["OBSERVATION_SPACE"], n.terms["NUM_OBSERVATIONS"]
+		n.terms["STATES"], n.terms["STATE_SPACE"], n.terms["NUM_STATES"] = n.terms["OBSERVATIONS"],
+			n.terms["OBSERVATION_SPACE"], n.terms["NUM_OBSERVATIONS"]
 	}
 	return n
 }

@@ -107,7 +107,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		return nil, err
 	}
 	if !input.rows() {
-		return nil, fmt.Errorf("models: %s.input: %q is no rows; want an expression such as OBSERVATIONS", path, c.Input)
+		return nil, fmt.Errorf("models: %s.input: %q is no rows; want an expression such as OBSERVATIONS", path,
+			c.Input)
 	}
 	follow, err := c.activations(path)
 	if err != nil {
@@ -161,8 +162,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 				return nil, err
 			}
 			if int64(in) != a.width {
-				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out", at,
-					in, a.width)
+				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave "+
+					"it out", at, in, a.width)
 			}
 		}
 		if int64(out)*a.width > 1<<31 {
@@ -185,7 +186,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 func layerOf(root *node, outputs int) (name string, width int, err error) {
 	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
 	case actions && one:
-		return "", 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one of them")
+		return "", 0, fmt.Errorf("models: output: it has both ACTIONS and ONE; one output layer is added, so use one " +
+			"of them")
 	case actions:
 		return "ACTIONS", outputs, nil
 	case one:
@@ -238,8 +240,8 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 			"container's "+
 			"name", text)
 	case output.picture():
-		return 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten", text,
-			shapeText(output.shape))
+		return 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten",
+			text, shapeText(output.shape))
 	case !slices.ContainsFunc(a.Steps, hasWeights):
 		return 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a " +
 			"container " +

@@ -19,13 +19,12 @@ func TestLayerNorm(t *testing.T) {
 	for layers, names := range map[string]string{
 		"5, layer_norm, 4, Layer_Norm": "net.0.weight net.0.bias net.2.weight net.2.bias net.3.weight net.3.bias " +
 			"net.5.weight net.5.bias",
-		"{gru: {hidden_size: 4}}, layer_norm": "net.0.weight_ih_l0 net.0.weight_hh_l0 net.0.bias_ih_l0 net.0.bias_hh_l0 " +
+		"{gru: {hidden_size: 4}}, layer_norm": "net.0.weight_ih_l0 net.0.weight_hh_l0 net.0.bias_ih_l0 " +
+			"net.0.bias_hh_l0 " +
 			"net.1.weight net.1.bias",
 	} {
-		net, err := specOf(t, "{class: Deterministic, output: net, network: [{name: net, input: OBSERVATIONS, layers: ["+
-			layers+"], activations: tanh}]}").BuildNetwork(boxes, 1)
-		must(t, err)
-		defer net.Close()
+		net := tensortest.Opened[Network](t)(specOf(t, "{class: Deterministic, output: net, network: [{name: net, "+
+			"input: OBSERVATIONS, layers: ["+layers+"], activations: tanh}]}").BuildNetwork(boxes, 1))
 		params := net.Parameters()
 		var got []string
 		for _, p := range params {
@@ -34,8 +33,7 @@ func TestLayerNorm(t *testing.T) {
 		if strings.Join(got, " ") != names {
 			t.Errorf("the parameters are %s, want %s", got, names)
 		}
-		s := tensor.NoGrad()
-		defer s.Close()
+		s := tensortest.NoGrad(t, tensor.CPU)
 		const n, width = 6, 4
 		in := Inputs{Observations: sampled(s, boxes.Observation, n)}
 		plain := tensortest.Float64s(t, s, net.Forward(s, in)) // as it starts, with mean 0 and deviation 1
@@ -67,14 +65,17 @@ func TestAsymmetricParts(t *testing.T) {
 		State:  spaces.NewDict(map[string]spaces.Space{"map": spaces.Unbounded(4, 4, 1), "pose": spaces.Unbounded(3)}),
 		Action: spaces.NewBox(-1, 1, 2),
 	}
-	value, err := specOf(t, `{class: Deterministic, output: ONE, network: [{name: cnn, input: 'permute(STATES["map"], `+
-		`(0, 3, 1, 2)) / 255', layers: [{conv2d: [2, 3]}, flatten], activations: tanh}, {name: net, input: `+
-		`'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}]}`).BuildNetwork(sp, 1)
-	must(t, err)
-	defer value.Close()
-	s := tensor.NewScope()
-	defer s.Close()
-	in := Inputs{Observations: s.RequireGrad(sampled(s, sp.Observation, 1)), States: s.RequireGrad(sampled(s, sp.State, 1))}
+	value := tensortest.Opened[Network](t)(specOf(t, `
+class: Deterministic
+output: ONE
+network:
+- {name: cnn, input: 'permute(STATES["map"], (0, 3, 1, 2)) / 255',
+   layers: [{conv2d: [2, 3]}, flatten], activations: tanh}
+- {name: net, input: 'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}
+`).BuildNetwork(sp, 1))
+	s := tensortest.WithGrad(t, tensor.CPU)
+	in := Inputs{Observations: s.RequireGrad(sampled(s, sp.Observation, 1)), States: s.RequireGrad(sampled(s, sp.State,
+		1))}
 	grads := s.Grad(value.Forward(s, in), false, in.Observations, in.States)
 	for i, unread := range []int{90, 0} { // the camera's columns
 		for j, g := range tensortest.Float64s(t, s, grads[i]) {
@@ -96,17 +97,17 @@ func TestIsaacLabCartpoles(t *testing.T) {
 		return "{name: " + name + ", input: '" + input + "', layers: [16, 16], activations: elu}, "
 	}
 	const convolutions = "{name: cnn, input: 'permute(OBSERVATIONS[\"camera\"], (0, 3, 1, 2))', layers: [{conv2d: " +
-		"{out_channels: 32, kernel_size: 8, stride: 4, padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 4, stride: 2, " +
-		"padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 3, stride: 1, padding: 0}}, flatten, {linear: 512}, " +
-		"{linear: 16}], activations: [relu, relu, relu, null, tanh, tanh]}, "
+		"{out_channels: 32, kernel_size: 8, stride: 4, padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 4, " +
+		"stride: 2, padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 3, stride: 1, padding: 0}}, flatten, " +
+		"{linear: 512}, {linear: 16}], activations: [relu, relu, relu, null, tanh, tanh]}, "
 	for _, c := range []struct {
 		name        string
 		observation spaces.Space
 		network     string
 		parameters  int // of the trunk
 	}{
-		{"multi-discrete", spaces.NewMultiDiscrete(2, 2, 2, 2), net("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)"),
-			8*32 + 32 + 32*32 + 32},
+		{"multi-discrete", spaces.NewMultiDiscrete(2, 2, 2, 2), net("one_hot_encoding(OBSERVATION_SPACE, " +
+			"OBSERVATIONS)"), 8*32 + 32 + 32*32 + 32},
 		{"tuple", spaces.NewTuple(spaces.Unbounded(2), spaces.Unbounded(2)), half("a", "OBSERVATIONS[0]") +
 			half("b", "OBSERVATIONS[1]") + "{name: net, input: 'a * b', layers: [], activations: []}",
 			2 * (2*16 + 16 + 16*16 + 16)},
@@ -119,7 +120,8 @@ func TestIsaacLabCartpoles(t *testing.T) {
 			"CategoricalMixin": spaces.NewDiscrete(3), "MultiCategoricalMixin": spaces.NewMultiDiscrete(3, 2)} {
 			t.Run(fmt.Sprintf("%s/%s", c.name, class), func(t *testing.T) {
 				policy := specOf(t, "class: "+class+"\nnetwork: ["+c.network+"]\noutput: ACTIONS")
-				value := specOf(t, "class: DeterministicMixin\nclip_actions: false\nnetwork: ["+c.network+"]\noutput: ONE")
+				value := specOf(t,
+					"class: DeterministicMixin\nclip_actions: false\nnetwork: ["+c.network+"]\noutput: ONE")
 				p, v, err := BuildShared(policy, value, spaces.Set{Observation: c.observation, Action: action}, 1)
 				must(t, err)
 				defer v.Close()
@@ -130,14 +132,13 @@ func TestIsaacLabCartpoles(t *testing.T) {
 						trunk += int(tensor.Numel(q.Tensor))
 					}
 				}
-				s := tensor.NoGrad()
-				defer s.Close()
+				s := tensortest.NoGrad(t, tensor.CPU)
 				in := Inputs{Observations: sampled(s, c.observation, 2)}
 				actions, values := tensor.Shape(p.Mode(s, in)), tensor.Shape(v.Forward(s, in))
 				if trunk != c.parameters || !slices.Equal(actions, []int64{2, int64(action.Width())}) ||
 					!slices.Equal(values, []int64{2, 1}) || s.Err() != nil {
-					t.Errorf("a trunk of %d parameters, want %d; actions %v, values %v, %v", trunk, c.parameters, actions,
-						values, s.Err())
+					t.Errorf("a trunk of %d parameters, want %d; actions %v, values %v, %v", trunk, c.parameters,
+						actions, values, s.Err())
 				}
 			})
 		}

@@ -27,9 +27,11 @@ func (c *compiler) part(n *node) term {
 	case len(entries) == 0 && n.key == nil:
 		return c.fail(n.args[1], "%s", chooseRows)
 	case space == nil:
-		return c.fail(n, "there are no parts in what a layer or an operation has made; name them at OBSERVATIONS or STATES")
+		return c.fail(n, "there are no parts in what a layer or an operation has made; name them at OBSERVATIONS or "+
+			"STATES")
 	case len(entries) == 0:
-		return c.fail(n, "%v has no parts; they are what a Dict space or a Tuple has; take columns, as in x[:, 0:3]", *space)
+		return c.fail(n, "%v has no parts; they are what a Dict space or a Tuple has; take columns, as in x[:, 0:3]",
+			*space)
 	case n.key == nil:
 		at := c.term(n.args[1])
 		if !at.number || at.num != math.Trunc(at.num) || math.Abs(at.num) > description.MaxLayerWidth {
@@ -52,7 +54,8 @@ func (c *compiler) part(n *node) term {
 			for _, e := range entries {
 				known = append(known, e.Name)
 			}
-			return c.fail(n, "there is no part %q%s; there are %s", *n.key, config.Hint(*n.key, known), partNames(entries))
+			return c.fail(n, "there is no part %q%s; there are %s", *n.key, config.Hint(*n.key, known),
+				partNames(entries))
 		}
 	}
 	part := &entries[i].Space
@@ -163,14 +166,16 @@ func (t term) cut(d, from, to int, drop bool) term {
 // permute puts the dimensions of every element into another order.
 func (t term) permute(order []int) term {
 	dims := t.dims()
-	out := term{width: t.width, laid: true, args: []term{t}, step: description.Step{Op: description.Permute, Shape: dims,
-		Dims: order}}
+	out := term{width: t.width, laid: true, args: []term{t}, step: description.Step{Op: description.Permute,
+		Shape: dims,
+		Dims:  order}}
 	for _, d := range order {
 		out.shape = append(out.shape, dims[d])
 	}
 	return out
 }
 
+// arithmetic compiles + - * / of rows and numbers; two numbers are computed at once, without a step.
 func (c *compiler) arithmetic(n *node) term {
 	a := c.rowsOrNumber(n.args[0], "the left side of "+n.op)
 	b := c.rowsOrNumber(n.args[1], "the right side of "+n.op)
@@ -193,7 +198,8 @@ func (c *compiler) arithmetic(n *node) term {
 		t = b
 	case b.rows() && b.width > 1 && !slices.Equal(a.dims(), b.dims()):
 		if a.picture() || b.picture() {
-			return c.fail(n, "elements of the shapes %s and %s do not combine", shapeText(a.dims()), shapeText(b.dims()))
+			return c.fail(n, "elements of the shapes %s and %s do not combine", shapeText(a.dims()),
+				shapeText(b.dims()))
 		}
 		t.shape = nil
 	}

@@ -24,8 +24,7 @@ func TestParts(t *testing.T) {
 	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.Unbounded(2, 2), spaces.Unbounded(1)),
 		Action: spaces.NewBox(-1, 1, 2)}
 	known := inputNames(Spec{}, sp, 2)
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(s, row, 1, 18), States: tensor.From(s, []float32{1, 2, 3, 4, 5}, 1, 5)}
 	for text, want := range map[string][]float64{
 		`OBSERVATIONS["a"][1]`:               {10, 20},

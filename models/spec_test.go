@@ -45,19 +45,14 @@ initial_log_std: -1
 network: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: elu}]
 output: tanh(ACTIONS)
 `)
-	p, err := s.BuildPolicy(boxes, 7)
-	must(t, err)
-	defer p.Close()
+	p := tensortest.Opened[Policy](t)(s.BuildPolicy(boxes, 7))
 	got, ok := p.(*Stochastic).Net.(*Net)
 	if !ok {
 		t.Fatalf("the network is a %T, want an MLP", p.(*Stochastic).Net)
 	}
-	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu", OutputActivation: "tanh"},
-		7)
-	must(t, err)
-	defer want.Close()
-	sc := tensor.NoGrad()
-	defer sc.Close()
+	want := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu",
+		OutputActivation: "tanh"}, 7))
+	sc := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
 	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc,
 		in)), 0)
@@ -81,12 +76,13 @@ func TestSpecChain(t *testing.T) {
 class: Deterministic
 network:
   - {name: legs, input: "OBSERVATIONS[:, 1:] / 2", layers: [{linear: [4, false]}, flatten], activations: [tanh]}
-  - {name: net, input: "concatenate([legs, OBSERVATIONS[:, 0], -legs])", layers: [{linear: {features: 2 * NUM_ACTIONS, use_bias: true, in_features: 9}}], activations: relu}
+  - name: net
+    input: "concatenate([legs, OBSERVATIONS[:, 0], -legs])"
+    layers: [{linear: {features: 2 * NUM_ACTIONS, use_bias: true, in_features: 9}}]
+    activations: relu
 output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 `)
-	n, err := s.BuildNetwork(boxes, 1)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[Network](t)(s.BuildNetwork(boxes, 1))
 	var names []string
 	p := map[string]tensor.Tensor{}
 	for _, q := range n.Parameters() {
@@ -96,8 +92,7 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 	if got := strings.Join(names, " "); got != "legs.0.weight net.0.weight net.0.bias net.2.weight net.2.bias" {
 		t.Fatalf("parameters %s", got)
 	}
-	sc := tensor.NewScope()
-	defer sc.Close()
+	sc := tensortest.WithGrad(t, tensor.CPU)
 	x := tensor.From(sc, []float32{1, -2, 3, 0.5, 5, -6}, 2, 3)
 	legs := sc.Tanh(sc.Linear(sc.MulScalar(sc.Narrow(x, 1, 1, 2), 0.5), p["legs.0.weight"], tensor.Tensor{}))
 	joined := sc.Cat(-1, legs, sc.Narrow(x, 1, 0, 1), sc.Neg(legs))
@@ -121,11 +116,10 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 
 func TestExpressionValues(t *testing.T) {
 	tensortest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3), Action: spaces.NewBox(-1, 1,
-		2)}
+	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3),
+		Action: spaces.NewBox(-1, 1, 2)}
 	known := inputNames(Spec{}, sp, 2)
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(s, []float32{1, 2, 4}, 1, 3), States: tensor.From(s, []float32{1, 2}, 1, 2)}
 	for text, want := range map[string][]float64{
 		"OBSERVATIONS":                               {1, 2, 4},
@@ -169,9 +163,7 @@ func computed(t *testing.T, s *tensor.Scope, sp spaces.Set, x term, in Inputs) t
 	if a.end(x); len(a.Steps) == 0 {
 		a.Add(description.Step{Op: description.Activate})
 	}
-	n, err := a.build(1)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[*Net](t)(a.build(1))
 	return s.Contiguous(n.Forward(s, in))
 }
 
@@ -180,11 +172,9 @@ func TestSpecClasses(t *testing.T) {
 	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
 		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
-	p, err := specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1)
-	must(t, err)
-	defer p.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
+	p := tensortest.Opened[Policy](t)(specOf(t,
+		"class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1))
+	s := tensortest.NoGrad(t, tensor.CPU)
 	mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{4, 0}, 2, 1)})
 	if got := len(tensortest.Float64s(t, s, mode)); got != 4 {
 		t.Errorf("%d values, want 2 actions of 2", got)
@@ -209,9 +199,8 @@ func TestSpecClasses(t *testing.T) {
 			t.Errorf("%s: clip_actions in an unbounded space is accepted", class)
 		}
 	}
-	n, err := specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes, 1)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[Network](t)(specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes,
+		1))
 	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 		3)})) {
 		if math.Abs(x) > 1 {
@@ -225,8 +214,8 @@ func TestBuildShared(t *testing.T) {
 	tensortest.CheckLive(t)
 	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: "+
 		"tanh}]\noutput: tanh(ACTIONS)")
-	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE "+
-		"+ net[:, 0]")
+	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: "+
+		"ONE + net[:, 0]")
 	p, v, err := BuildShared(policy, value, boxes, 1)
 	must(t, err)
 	defer v.Close()
@@ -238,8 +227,7 @@ func TestBuildShared(t *testing.T) {
 	if len(par) != 9 {
 		t.Errorf("%d parameters: %v", len(par), par)
 	}
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	x := tensor.From(s, []float32{1, -2, 3}, 1, 3)
 	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.net.0.weight"], par["trunk.net.0.bias"])),
 		par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
@@ -259,7 +247,8 @@ func TestBuildShared(t *testing.T) {
 func FuzzExpression(f *testing.F) {
 	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])",
 		"-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", `OBSERVATIONS["a"][1][:, 0]`,
-		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`, `concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
+		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`,
+		`concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
 		f.Add(text)
 	}
 	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(3, 4, 2), spaces.NewDiscrete(3)),
@@ -311,8 +300,8 @@ func FuzzSpec(f *testing.F) {
 	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], " +
 		"activations: relu}]\noutput: ACTIONS")
 	f.Add("class: Deterministic\nnetwork: [{name: n, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: " +
-		"{features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, -1]}]}]\noutput: " +
-		"ONE")
+		"{features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, " +
+		"-1]}]}]\noutput: ONE")
 	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: " +
 		"{features: ONE}}]}]\noutput: ONE")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -80,7 +80,8 @@ func TestCheckFindsFaults(t *testing.T) {
 				f[column("left_elbow")] -= 0.3 * float64(k) / 59
 			}
 			last, first := c.Frames[59], c.Frames[0]
-			last[column("right_knee")], last[column("right_hip_y")] = first[column("right_knee")], first[column("right_hip_y")]
+			last[column("right_knee")], last[column("right_hip_y")] = first[column("right_knee")],
+				first[column("right_hip_y")]
 		}},
 		{"floor", "deepest by 4.0 cm", 0, func(c *ClipConfig) {
 			for _, f := range c.Frames {

@@ -2,6 +2,7 @@ package motions
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 )
 
@@ -48,4 +49,23 @@ func ExampleCheck() {
 		fmt.Println(f.Kind, strings.Fields(f.Text)[:6])
 	}
 	// Output: doubled frames [only one frame in 2 moves;]
+}
+
+func ExampleLoadDeepMimic() {
+	description := &Description{Columns: []Column{{Name: "hip", Kind: Hinge}, {Name: "height", Kind: Linear}}}
+	clip, err := LoadDeepMimic("testdata/hop.txt", description)
+	fmt.Println(clip.Raw(), clip.Frame(1), err)
+	// Output: false [0.6 -1] <nil>
+}
+
+func ExampleNewSource() {
+	walk := Gait()
+	source, err := NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: StateFeatures(walk)}, walk)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows, err := source.CollectReferenceMotions(512, rand.New(rand.NewPCG(1, 2)))
+	fmt.Println(source.Width(), len(rows), err)
+	// Output: 34 17408 <nil>
 }

@@ -139,7 +139,8 @@ func (m *isaacFrames) dropRepeats() {
 	}
 	m.positions, m.velocities, m.step = positions, velocities, m.step*float64(every)
 	m.note("only one frame in %d moves: %d of %d frames repeated the one before and were left out, "+
-		"which leaves %.4g frames a second of the %.4g that the file says", every, all-len(positions), all, 1/m.step, rate)
+		"which leaves %.4g frames a second of the %.4g that the file says", every, all-len(positions), all, 1/m.step,
+		rate)
 }
 
 // convertMaps turns the three joints of a body into hinge angles if the bodies' rotations show that they hold

@@ -190,10 +190,7 @@ func TestPairBodies(t *testing.T) {
 		"Hips Spine2 Head RightArm RightForeArm RightHand RightUpLeg RightLeg RightFoot",             // LAFAN1
 		"Hips Chest4 Head RightShoulder RightElbow RightWrist RightHip RightKnee RightAnkle",         // 100STYLE
 		"pelvis spine3 head right_shoulder right_elbow right_wrist right_hip right_knee right_ankle", // SMPL
-		"mixamorig:Hips mixamorig:Spine2 mixamorig:Head mixamorig:RightArm mixamorig:RightForeArm " +
-			"mixamorig:RightHand mixamorig:RightUpLeg mixamorig:RightLeg mixamorig:RightFoot",
-		"Hips Chest Head RightUpArm RightLowArm RightHand RightUpLeg RightLowLeg RightFoot", // Biovision's example
-		"Hips Chest Head UpperArm_R LowerArm_R Hand_R UpperLeg_R LowerLeg_R Foot_R",         // Bandai Namco
+		"Hips Chest Head UpperArm_R LowerArm_R Hand_R UpperLeg_R LowerLeg_R Foot_R",                  // Bandai Namco
 	} {
 		source := &Skeleton{Name: "source"}
 		for i, right := range strings.Fields(names) {

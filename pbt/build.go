@@ -1,5 +1,5 @@
 // How a member is built before it trains: [newMember] calls Options.New, checks what it returns, restores what was
-// saved, and applies Options.Diversify. [member.rebuild] in exploit.go builds one anew while the population trains.
+// saved, and applies Options.Diversify. [member.rebuild] in exploit.go rebuilds one while the population trains.
 
 package pbt
 
@@ -190,14 +190,14 @@ func stream(parts ...int64) *rand.Rand {
 	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
 }
 
-// rng is the member's random numbers for one purpose (a stream constant) in one iteration.
-func (m *member) rng(purpose, iteration int64) *rand.Rand {
-	return stream(m.opt.Seed, purpose, iteration, int64(m.id))
+// stream returns a member's random numbers for one purpose (a stream constant) in one iteration.
+func (o *Options) stream(purpose, iteration int64, id int) *rand.Rand {
+	return stream(o.Seed, purpose, iteration, int64(id))
 }
 
-// derive is a seed of the member's own for one purpose (a stream constant) in one iteration.
-func (m *member) derive(purpose, iteration int64) int64 {
-	return seed(m.opt.Seed, purpose, iteration, int64(m.id))
+// seed returns a seed of a member's own for one purpose (a stream constant) in one iteration.
+func (o *Options) seed(purpose, iteration int64, id int) int64 {
+	return seed(o.Seed, purpose, iteration, int64(id))
 }
 
 // seed derives a seed that is not negative.

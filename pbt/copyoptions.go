@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// CopyOptions says what a replaced member is given of the source beside the weights. The zero value copies everything.
-// It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other trainees put into
-// a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: KeepPart then
-// copies.
+// CopyOptions says what a replaced member takes over from the source besides the weights. The zero value copies
+// everything. It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other
+// trainees put into a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping:
+// KeepPart then copies.
 //
 // Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part
 // where it stands for something that the mutation changes, as an optimizer's moments do for a very different learning
@@ -55,27 +55,15 @@ const (
 	DecayPart Part = "decay"
 )
 
-// validate checks that each part has one of the values allowed for it, and MomentDecay its range.
+// validate checks each part by its config tag, and MomentDecay against Optimizer.
 func (o CopyOptions) validate() error {
-	for _, field := range []struct {
-		name    string
-		part    Part
-		allowed []Part
-	}{
-		{"optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
-		{"normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
-		{"schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
-		{"environment", o.Environment, []Part{CopyPart, KeepPart}},
-		{"buffers", o.Buffers, []Part{CopyPart, KeepPart}},
-	} {
-		if field.part != "" && !slices.Contains(field.allowed, field.part) {
-			return fmt.Errorf("pbt: inherit.%s is %q; give one of %q", field.name, field.part, field.allowed)
-		}
+	if err := config.Check(o, "pbt: inherit"); err != nil {
+		return err
 	}
 	switch decays := o.Optimizer == DecayPart; {
-	case decays && !(o.MomentDecay > 0 && o.MomentDecay <= 1):
-		return fmt.Errorf("pbt: inherit.moment_decay is %v; give a factor above 0, at most 1, or make optimizer "+
-			"%q to have no moments", o.MomentDecay, ResetPart)
+	case decays && o.MomentDecay == 0:
+		return fmt.Errorf("pbt: inherit.moment_decay is 0; give a factor above 0, at most 1, or make optimizer %q "+
+			"to have no moments", ResetPart)
 	case !decays && o.MomentDecay != 0:
 		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
 			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)

@@ -11,8 +11,8 @@ import (
 // Copies of gorl's agents are tested with them, in internal/test/populations: a test program with
 // libtorch in it takes too long to start for tests that kill processes.
 
-// TestCombine copies snapshots that are not of gorl's agents as they are, and gives a member without anything of its own
-// the source's. The running statistics of an environment's wrappers go with the weights, as the agent's scalers do,
+// TestCombine copies snapshots that are not of gorl's agents as they are, and gives a member without anything of its
+// own the source's. The running statistics of an environment's wrappers go with the weights, as the agent's scalers do,
 // whatever becomes of the environment's state.
 func TestCombine(t *testing.T) {
 	statistic, scaler := layout.WrapperStatistic(0, "normalize_reward", "mean"), "value_preprocessor/running_mean"
@@ -37,7 +37,8 @@ func TestCombine(t *testing.T) {
 		{CopyOptions{Optimizer: KeepPart, Buffers: KeepPart}, snapshot(2), 1, 1, 1, 2},
 		{CopyOptions{Optimizer: ResetPart}, snapshot(2), 1, 1, 1, 0},
 		{CopyOptions{Optimizer: DecayPart, MomentDecay: 0.5}, snapshot(2), 1, 1, 1, 0.5},
-		{CopyOptions{Optimizer: KeepPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}, nil, 1, 1, 1, 1},
+		{CopyOptions{Optimizer: KeepPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}, nil, 1, 1,
+			1, 1},
 	} {
 		got, err := x.options.combine(snapshot(1), x.own)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -79,7 +80,8 @@ func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []
 		case o.SettleMutations && m.SinceChange < min(m.SinceCopy, o.StartAfter):
 			why = fmt.Sprintf("only %d of %d environment steps since it mutated itself", m.SinceChange, o.StartAfter)
 		case m.SinceCopy < o.StartAfter:
-			why = fmt.Sprintf("only %d of %d environment steps since it started or took over weights", m.SinceCopy, o.StartAfter)
+			why = fmt.Sprintf("only %d of %d environment steps since it started or took over weights", m.SinceCopy,
+				o.StartAfter)
 		}
 		switch {
 		case why != "":
@@ -98,75 +100,87 @@ func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []
 // isReference reports whether the member is one of Options.Reference.
 func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference, id) }
 
+// round is the decision about one interval of a group: what it is made from, and what comes of it.
+type round struct {
+	*group
+	filter peers.Filter
+	view   workspace.View
+
+	generation strategy.Generation
+	records    []*workspace.Record // of the peers in the generation, by member
+	decisions  []strategy.Decision // one for each member of the generation
+	sources    map[int]source      // what is copied, by member
+	standing   []journal.Event     // where the members stand before any decision is applied
+	events     []journal.Event     // to be written
+}
+
 // decide asks the strategy, applies the decisions about the group's members, and returns the events to write. If the
 // weights of a peer cannot be read, the peer is left out of the generation, and the strategy is asked again.
-func (g *group) decide(ctx context.Context, l peerFilter, view workspace.View) ([]journal.Event, error) {
-	events := g.troubles()
-	l.without = make(map[int]bool)
+func (g *round) decide(ctx context.Context) ([]journal.Event, error) {
+	g.events, g.filter.Without = g.troubles(), make(map[int]bool)
 	seeds := []int64{g.opt.Seed, streamDecide, g.iteration}
 	if !g.exact() {
-		seeds = append(seeds, int64(l.member))
+		seeds = append(seeds, int64(g.filter.Member))
 	}
 	for {
-		generation, records := l.generation(view, g.statuses()...)
-		decisions, err := g.opt.decide(generation, stream(seeds...))
-		if err != nil {
+		g.generation, g.records = g.filter.Generation(g.view, g.statuses()...)
+		var err error
+		if g.decisions, err = g.opt.decide(g.generation, stream(seeds...)); err != nil {
 			return nil, err
 		}
 		copies := false
 		for _, w := range g.workers {
-			w.cause = decisions[w.id].Reason
-			copies = copies || decisions[w.id].Action == strategy.Replace
+			w.cause = g.decisions[w.id].Reason
+			copies = copies || g.decisions[w.id].Action == strategy.Replace
 		}
-		if !copies && len(l.without) > 0 { // what was decided could not be done
-			return events, nil
+		if !copies && len(g.filter.Without) > 0 { // what was decided could not be done
+			return g.events, nil
 		}
-		sources, unread, err := g.sources(ctx, l, decisions, records)
+		unread, err := g.capture(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if len(unread) == 0 {
-			return g.exploit(generation, decisions, sources, events)
+			return g.exploit()
 		}
-		events = append(events, unread...)
+		g.events = append(g.events, unread...)
 	}
 }
 
-// sources captures everything that the decisions copy, before anything changes: a source may itself be replaced in this
-// interval. It returns an event for every copy of weights that cannot be read, and notes their members in l.
-func (g *group) sources(ctx context.Context, l peerFilter, decisions []strategy.Decision,
-	records []*workspace.Record) (map[int]source, []journal.Event, error) {
-	sources := make(map[int]source)
-	var unread []journal.Event
+// capture reads everything that the decisions copy before anything changes: a source may itself be replaced in this
+// interval. It returns an event for every copy of weights that cannot be read, and notes their members in the filter.
+func (g *round) capture(ctx context.Context) (unread []journal.Event, err error) {
+	g.sources = make(map[int]source)
 	for _, w := range g.workers {
-		d := decisions[w.id]
-		_, captured := sources[d.Source]
+		d := g.decisions[w.id]
+		_, captured := g.sources[d.Source]
 		switch {
 		case d.Action != strategy.Replace || captured:
 		case g.holds(d.Source):
-			sources[d.Source] = g.worker(d.Source).m.source()
+			g.sources[d.Source] = g.worker(d.Source).m.source()
 		default:
-			s, err := g.fetch(ctx, l, *records[d.Source])
+			r := *g.records[d.Source]
+			s, err := g.fetch(ctx, r)
 			if ctx.Err() != nil {
-				return nil, nil, contextError(ctx)
+				return nil, contextError(ctx)
 			}
 			if err != nil {
-				e := w.announced(d, records[d.Source].Steps)
+				e := w.announced(d, r.Steps)
 				e.Kind = journal.ApplyFailed
 				e.Cause = fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
-				unread, l.without[d.Source] = append(unread, e), true
+				unread, g.filter.Without[d.Source] = append(unread, e), true
 				continue
 			}
-			sources[d.Source] = s
+			g.sources[d.Source] = s
 		}
 	}
-	return sources, unread, nil
+	return unread, nil
 }
 
 // fetch reads a peer's weights, which the store verifies, and the hyperparameters that belong to them. If they are
 // damaged or gone it looks again, up to four times: the peer may have been replacing them.
-func (g *group) fetch(ctx context.Context, l peerFilter, r workspace.Record) (source, error) {
-	wait := waiter{group: g, brief: true}
+func (g *round) fetch(ctx context.Context, r workspace.Record) (source, error) {
+	wait := waiter{group: g.lookout, brief: true}
 	for try := 1; ; try++ {
 		snapshot, err := g.cfg.Store.Fetch(r)
 		if err == nil {
@@ -183,7 +197,7 @@ func (g *group) fetch(ctx context.Context, l peerFilter, r workspace.Record) (so
 		if ended != nil {
 			return source{}, ended
 		}
-		again := l.record(view.Members[r.Member])
+		again := g.filter.Record(view.Members[r.Member])
 		if again == nil || again.Weights == nil {
 			return source{}, err
 		}
@@ -201,34 +215,32 @@ func (w *worker) announced(d strategy.Decision, sourceSteps int64) journal.Event
 }
 
 // exploit applies one decision for every member of the group, in the order of their numbers, and returns the journal's
-// events, which follow those in events. A decision that takes a new process is saved for it, and the error is
-// ErrRestart.
-func (g *group) exploit(generation strategy.Generation, decisions []strategy.Decision, sources map[int]source,
-	events []journal.Event) ([]journal.Event, error) {
-	before := slices.Clone(events)
-	standing := make([]journal.Event, len(generation.Members)) // where the members stand before any decision is applied
-	for i, m := range generation.Members {
+// events. A decision that takes a new process is saved for it, and the error is ErrRestart.
+func (g *round) exploit() ([]journal.Event, error) {
+	before := slices.Clone(g.events)
+	g.standing = make([]journal.Event, len(g.generation.Members))
+	for i, m := range g.generation.Members {
 		if g.holds(i) {
-			standing[i] = g.worker(i).m.event(g.iteration, journal.Keep, "")
+			g.standing[i] = g.worker(i).m.event(g.iteration, journal.Keep, "")
 			continue
 		}
-		standing[i] = journal.Event{
+		g.standing[i] = journal.Event{
 			Kind: journal.Keep, Iteration: g.iteration, Member: i, Parent: -1, Steps: m.Steps,
 			Objective: g.opt.Measure.signed(m.Objective), HasObjective: m.HasObjective, Before: m.Hyperparameters,
 		}
 	}
 	journals := sync.OnceValues(g.allEvents)
 	for _, w := range g.workers {
-		d := decisions[w.id]
-		x := exploitation{Decision: d, source: sources[d.Source]}
+		d := g.decisions[w.id]
+		x := exploitation{Decision: d, source: g.sources[d.Source]}
 		if x.values = x.source.hyperparameters; d.Action == strategy.Replace && d.Origin() != d.Source {
-			x.values = generation.Members[d.Origin()].Hyperparameters
+			x.values = g.generation.Members[d.Origin()].Hyperparameters
 		}
 		var unread error
 		x.history = func() []journal.Event {
 			recorded, err := journals()
 			unread = errors.Join(unread, err)
-			return g.history(recorded, generation, decisions, standing, w.id, events)
+			return g.history(recorded, w.id)
 		}
 		announced := w.announced(d, x.source.steps)
 		applied, err := w.m.exploit(g.iteration, x)
@@ -246,52 +258,50 @@ func (g *group) exploit(generation strategy.Generation, decisions []strategy.Dec
 		if applied[0].Kind == journal.Replace {
 			w.copies++
 		}
-		events = append(events, applied...)
+		g.events = append(g.events, applied...)
 	}
-	return events, nil
+	return g.events, nil
 }
 
-// history returns what an explore.Fitter learns from when it explores for a member: the journals of all members, the
-// decisions applied in this interval before it, and where the other members stand. Members that wait for each other all
-// know the same; each works out what its peers before it were given in this iteration.
-func (g *group) history(known []journal.Event, generation strategy.Generation, decisions []strategy.Decision,
-	standing []journal.Event, own int, applied []journal.Event) []journal.Event {
+// history returns what an explore.Fitter learns from when it explores for the member own: the journals of all members,
+// the decisions applied in this interval before it, and where the other members stand. Members that wait for each other
+// all know the same; each works out what its peers before it were given in this iteration.
+func (g *round) history(known []journal.Event, own int) []journal.Event {
 	if !g.exact() {
-		return slices.Concat(known, applied, standing[own:own+1])
+		return slices.Concat(known, g.events, g.standing[own:own+1])
 	}
 	// Peers may be ahead of this member: what they have written since must not make a difference.
-	end := slices.IndexFunc(known, func(e journal.Event) bool { return e.Iteration >= g.iteration })
-	if end >= 0 {
+	if end := slices.IndexFunc(known, func(e journal.Event) bool { return e.Iteration >= g.iteration }); end >= 0 {
 		known = known[:end]
 	}
-	known = slices.Concat(known, applied)
-	for i, d := range decisions[:own] {
+	known = slices.Concat(known, g.events)
+	for i, d := range g.decisions[:own] {
 		if g.holds(i) {
 			continue
 		}
-		e := standing[i]
+		e := g.standing[i]
 		e.Kind, e.Cause = journal.Kind(d.Action), d.Reason
-		e.After = e.Before
-		if d.Action == strategy.Replace {
-			e.Parent, e.ParentSteps = d.Source, generation.Members[d.Source].Steps
-			e.After = generation.Members[d.Origin()].Hyperparameters
+		mutates := d.Action == strategy.SelfMutate
+		switch d.Action {
+		case strategy.Replace:
+			e.Parent, e.ParentSteps, mutates = d.Source, g.generation.Members[d.Source].Steps, d.Mutate
+			e.After = g.generation.Members[d.Origin()].Hyperparameters
+		case strategy.SelfMutate:
+			e.After = e.Before
 		}
-		switch {
-		case d.Action == strategy.Keep:
-			e.After = nil
-		case d.Action == strategy.SelfMutate || d.Mutate:
+		if mutates {
 			e.After = g.opt.explore(g.iteration, i, e.After, func() []journal.Event {
-				return slices.Concat(known, standing[i:])
+				return slices.Concat(known, g.standing[i:])
 			})
 		}
 		known = append(known, e)
 	}
-	return append(known, standing[own:]...)
+	return append(known, g.standing[own:]...)
 }
 
 // allEvents returns the journals of all members, merged, as far as this process can read them; a damaged journal is
 // left out.
-func (g *group) allEvents() ([]journal.Event, error) {
+func (g *round) allEvents() ([]journal.Event, error) {
 	dir := g.workers[0].lease.Dir()
 	if dir == "" || len(g.population.workers()) == g.opt.Members {
 		return g.population.Journal(), nil

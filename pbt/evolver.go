@@ -14,15 +14,15 @@ import (
 // evolver must not be changed once a population uses it.
 type Evolver interface {
 	// Evolve returns the candidate that the member continues with, and describes the change for the journal
-	// ("learning_rate", "head.add_node(layer 0, 32)", "none"). It is a pure function: equal arguments and random numbers
-	// give equal results. It must not change in; out may share arrays with it, and have the same snapshot where the
-	// weights stay as they are.
+	// ("learning_rate", "head.add_node(layer 0, 32)", "none"). It is a pure function: equal arguments and random
+	// numbers give equal results. It must not change in; out may share arrays with it, and have the same snapshot where
+	// the weights stay as they are.
 	Evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error)
 	// Validate checks the evolver against the hyperparameters that members have.
 	Validate(hyperparameters []string) error
 	// Keys are the hyperparameters that it may change, sorted.
 	Keys() []string
-	// Architecture describes the networks of a snapshot, for the journal; empty where there is nothing to say.
+	// Architecture describes the networks of a snapshot, for the journal; empty if there is nothing to say.
 	Architecture(snapshot *checkpoint.Snapshot) string
 }
 
@@ -40,15 +40,15 @@ type Candidate struct {
 }
 
 // evolve calls Options.Evolve with a copy of the hyperparameters, and completes what it returns.
-func (m *member) evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error) {
+func (o *Options) evolve(in Candidate, rng *rand.Rand) (out Candidate, what string, err error) {
 	given := in
 	given.Hyperparameters = maps.Clone(in.Hyperparameters)
 	err = guarded(func() (err error) {
-		out, what, err = m.opt.Evolve.Evolve(given, rng)
+		out, what, err = o.Evolve.Evolve(given, rng)
 		return err
 	})
 	if err == nil && out.Snapshot == nil {
-		err = fmt.Errorf("%T returned no snapshot", m.opt.Evolve)
+		err = fmt.Errorf("%T returned no snapshot", o.Evolve)
 	}
 	if err != nil {
 		return Candidate{}, "", fmt.Errorf("evolution: %w", err)
@@ -59,14 +59,15 @@ func (m *member) evolve(in Candidate, rng *rand.Rand) (out Candidate, what strin
 	return out, what, nil
 }
 
-// evolveInPlace evolves what the member has. It is built anew, from seed, where the architecture changes.
+// evolveInPlace evolves what the member has. If the architecture changes, the member is rebuilt from seed.
 func (m *member) evolveInPlace(iteration, seed int64, rng *rand.Rand) (rebuilt bool, what string, err error) {
 	before, err := m.snapshotOf()
 	if err != nil {
 		return false, "", err
 	}
 	old := maps.Clone(m.hyperparameters)
-	out, what, err := m.evolve(Candidate{Member: m.id, Iteration: iteration, Snapshot: before, Hyperparameters: old}, rng)
+	out, what, err := m.opt.evolve(Candidate{Member: m.id, Iteration: iteration, Snapshot: before,
+		Hyperparameters: old}, rng)
 	if err != nil {
 		return false, "", err
 	}

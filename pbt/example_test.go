@@ -2,20 +2,17 @@ package pbt_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strings"
+	"sync"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // descent minimises x² by gradient descent: the smallest thing that trains.
@@ -75,10 +72,11 @@ func ExampleNew() {
 		IntervalSteps: 5,
 		TotalSteps:    10,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.025},
-		Explore:       explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
-		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
-		Seed:          1,
-		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
+		Explore: explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.1, 2},
+			Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+		Initial: []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+		Seed:    1,
+		New:     func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -107,47 +105,6 @@ func ExampleNew() {
 	//      0       2                 10        -2.87296      0.0617591
 	//      1       2                 10        -3.72833      0.0501876
 	//      2       -                 10        -1.15292            0.1
-}
-
-func ExampleIsaacLab() {
-	rule := strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.05}
-	g := strategy.Generation{Iteration: 1, Members: []strategy.Status{
-		{Member: 0, Objective: 1, HasObjective: true},
-		{Member: 1, Objective: 1.5, HasObjective: true},
-		{Member: 2, Objective: 2, HasObjective: true},
-	}}
-	for _, d := range rule.Decide(g, rand.New(rand.NewPCG(1, 1))) {
-		fmt.Println(d.Member, d.Action, d.Reason)
-	}
-	// Output:
-	// 0 replace underperformer: 1 < 1.45; copies leader 2
-	// 1 keep between 1.45 and 1.55
-	// 2 keep leader: 2 > 1.55
-}
-
-func ExampleNever() {
-	for _, rule := range []strategy.Strategy{strategy.DefaultIsaacLab(), strategy.Never{}} {
-		population, err := pbt.New(pbt.Options{
-			Members: 3, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10, Strategy: rule,
-			Initial: []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
-			New:     func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer population.Close()
-		if _, err := population.Train(context.Background()); err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%T:", rule)
-		for _, m := range population.Generation().Members {
-			fmt.Printf(" %.2f", m.Objective)
-		}
-		fmt.Println()
-	}
-	// Output:
-	// strategy.IsaacLab: -1.15 -1.15 -1.15
-	// strategy.Never: -96.08 -66.76 -1.15
 }
 
 // distance is a descent that reports how far it still has to go, and can be evaluated.
@@ -204,58 +161,33 @@ func ExampleCopyOptions() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// pbt: inherit.normalizers is "reset"; give one of ["copy" "keep"]
+	// pbt: inherit: "normalizers" is "reset": want one of "", "copy", "keep"
 }
 
-// A population's folder is read while it trains and afterwards.
-func ExampleReadHistory() {
-	dir, err := os.MkdirTemp("", "population")
-	if err != nil {
-		log.Fatal(err)
+// Three members that share nothing but a store. Processes do the same, each with its own member, over a
+// workspace.OpenFolder that all can reach.
+func ExampleJoin() {
+	opt := pbt.Options{
+		Members: 3, Objective: "episode.return", IntervalSteps: 5, TotalSteps: 10,
+		Initial: []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
+		New:     func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
 	}
-	defer os.RemoveAll(dir)
-	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
-{"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
-`
-	path := filepath.Join(dir, "000", journal.File) // one for each member
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(recorded), 0o600)); err != nil {
-		log.Fatal(err)
+	store := workspace.NewMemory(3)
+	var wg sync.WaitGroup
+	for member := range 3 {
+		wg.Go(func() {
+			process, err := pbt.Join(context.Background(), opt, pbt.ProcessOptions{Member: member, Store: store})
+			if err != nil {
+				log.Fatal(err)
+			}
+			defer process.Close()
+			if _, err := process.Train(context.Background()); err != nil {
+				log.Fatal(err)
+			}
+		})
 	}
-	events, err := journal.Read(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	history, err := journal.ReadHistory(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	ancestry, err := history.Ancestry(1)
-	fmt.Println(len(events), len(ancestry), err)
-	// Output: 2 2 <nil>
-}
-
-func ExampleNewHistory() {
-	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
-{"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
-{"event":"final","iteration":2,"member":0,"steps":200,"objective":55}
-{"event":"final","iteration":2,"member":1,"steps":200,"objective":60}
-`
-	events, err := journal.Decode(strings.NewReader(recorded))
-	if err != nil {
-		log.Fatal(err)
-	}
-	history, err := journal.NewHistory(events)
-	if err != nil {
-		log.Fatal(err)
-	}
-	ancestry, err := history.Ancestry(1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, a := range ancestry {
-		fmt.Printf("trained as member %d from %d to %d steps\n", a.Member, a.FromSteps, a.ToSteps)
-	}
-	// Output:
-	// trained as member 0 from 0 to 100 steps
-	// trained as member 1 from 100 to 200 steps
+	wg.Wait()
+	best, _, err := store.Best(false)
+	fmt.Printf("%.4f %v\n", best.Objective, err)
+	// Output: -1.1529 <nil>
 }

@@ -41,8 +41,8 @@ func (l latent) Restore(s *checkpoint.Snapshot) error {
 	return l.climber.Restore(s)
 }
 
-// spoil makes the hidden weights of members infinite in their step n.
-func (c *colony) spoil(n int64, members ...int) {
+// divergeUnseen makes the hidden weights of members infinite in their step n.
+func (c *colony) divergeUnseen(n int64, members ...int) {
 	var all []latent
 	c.opt.New = func(m Member) (Trainee, error) {
 		t, err := c.build(m)
@@ -62,7 +62,7 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 		c.rates(0.01, 0.1, 0.02, 0.012) // member 1 would be the best and the leader
 		c.opt.Strategy = strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001, Strict: strict}
 		c.opt.TotalSteps, c.opt.Explore = 150, nil
-		c.spoil(70, 1)
+		c.divergeUnseen(70, 1)
 		p := mustTrain(t, c.opt)
 		events := map[journal.Kind]journal.Event{}
 		for _, e := range p.Journal() {
@@ -73,7 +73,8 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 				events[e.Kind] = e
 			}
 		}
-		if e := events[journal.Diverged]; e.HasObjective || !strings.HasPrefix(e.Cause, `weights: checkpoint: not finite`) {
+		if e := events[journal.Diverged]; e.HasObjective || !strings.HasPrefix(e.Cause,
+			`weights: checkpoint: not finite`) {
 			t.Fatalf("the event is %+v", e)
 		}
 		if b := p.Best(); b.Iteration == 2 && b.Member == 1 || b.Snapshot.CheckFinite() != nil {
@@ -99,12 +100,14 @@ func TestNobodyIsHealthy(t *testing.T) {
 	gone := errors.New("the simulator is gone")
 	for want, test := range map[string]struct {
 		members int
-		spoil   func(c *colony)
+		diverge func(c *colony)
 		is      error
 	}{
-		"interval 3; member 0: episode.return is NaN; member 1:": {3, func(c *colony) { c.poison(120, 0, 1, 2) }, nil},
-		"interval 3; member 0: weights: checkpoint: not finite":  {3, func(c *colony) { c.spoil(120, 0, 1, 2) }, nil},
-		"interval 3; member 0: weights:":                         {1, func(c *colony) { c.spoil(120, 0) }, nil},
+		"interval 3; member 0: episode.return is NaN; member 1:": {3, func(c *colony) { c.diverge(120, 0, 1, 2) }, nil},
+		"interval 3; member 0: weights: checkpoint: not finite": {3, func(c *colony) {
+			c.divergeUnseen(120, 0, 1, 2)
+		}, nil},
+		"interval 3; member 0: weights:": {1, func(c *colony) { c.divergeUnseen(120, 0) }, nil},
 		"interval 3; member 0: the simulator is gone": {2, func(c *colony) {
 			c.at(0, 120, func(*climber) error { return gone })
 			c.at(1, 120, func(*climber) error { return gone })
@@ -118,7 +121,7 @@ func TestNobodyIsHealthy(t *testing.T) {
 				before = contents(t, c.opt.Directory)
 			}
 		}
-		test.spoil(c)
+		test.diverge(c)
 		p := mustNew(t, c.opt)
 		_, err := p.Train(t.Context())
 		if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), want) ||
@@ -128,7 +131,8 @@ func TestNobodyIsHealthy(t *testing.T) {
 		if d := cmp.Diff(before, contents(t, c.opt.Directory)); d != "" {
 			t.Errorf("changed are %s", d)
 		}
-		if e := kinds(p.Journal(), journal.Hopeless); len(e) != test.members || !strings.Contains(want, e[0].Cause[:8]) {
+		if e := kinds(p.Journal(), journal.Hopeless); len(e) != test.members ||
+			!strings.Contains(want, e[0].Cause[:8]) {
 			t.Errorf("%s: the journal ends with %+v", want, e)
 		}
 		if _, again := p.Train(t.Context()); !errors.Is(again, err) {
@@ -212,7 +216,8 @@ func TestFailedApply(t *testing.T) {
 		action strategy.Action
 		arm    func(c *colony)
 	}{
-		{"restore: wrong shape", strategy.Replace, func(c *colony) { c.faults.restore = once(func() error { return wrong }) }},
+		{"restore: wrong shape", strategy.Replace,
+			func(c *colony) { c.faults.restore = once(func() error { return wrong }) }},
 		{"panic: oh", strategy.Replace, func(c *colony) { c.faults.restore = once(func() error { panic("oh") }) }},
 		{"hyperparameters: wrong shape", strategy.Replace, set},
 		{"hyperparameters: wrong shape", strategy.SelfMutate, set},

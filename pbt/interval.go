@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -41,10 +40,9 @@ type group struct {
 	iteration int64 // the interval in progress, from 1
 	known     bool  // whether any member has ever reported the objective
 	hasBest   bool
-	objective float64       // of the best member so far that this group knows of; higher is better
-	best      *Result       // in a group of all members
-	joined    time.Time     // by the store's clock
-	ahead     map[int]ahead // by member
+	objective float64 // of the best member so far that this group knows of; higher is better
+	best      *Result // in a group of all members
+	lookout   *lookout
 
 	recovered error
 	fatal     error // what training cannot go on after
@@ -77,8 +75,8 @@ func (g *group) run(ctx context.Context) error {
 		}
 	}
 	err := g.intervals(ctx)
-	// How training ended decides what peers see, and whether Train can be called again: a lost lease and errors are final,
-	// a yield and a cancelled context are not.
+	// How training ended decides what peers see, and whether Train can be called again: a lost lease and errors are
+	// final, a yield and a cancelled context are not.
 	switch {
 	case err == nil:
 		return nil
@@ -176,7 +174,7 @@ func (g *group) interval(ctx context.Context) error {
 	}
 	if g.whole() {
 		for _, w := range g.workers {
-			w.m.score(g.iteration)
+			w.m.score(g.iteration, w.m.status())
 		}
 	}
 	// Publishing comes before waiting, because peers may be waiting for the record. The best is offered before any
@@ -254,25 +252,25 @@ func (g *group) endInterval(ctx context.Context) error {
 		g.opt.reached(strategy.Generation{Iteration: g.iteration, Members: own})
 	// A member that has diverged still waits at the end for weights to end with.
 	if last && slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() }) {
-		if err := g.awaitKnown(ctx); err != nil {
+		if err := g.lookout.awaitKnown(ctx); err != nil {
 			return err
 		}
 		return g.finish()
 	}
-	view, err := g.gather(ctx)
+	view, err := g.lookout.gather(ctx)
 	if err != nil {
 		return err
 	}
 	// Only a failed member that does not wait for others repeats this loop, until the strategy lets it copy a peer.
 	for {
-		l := g.peers()
-		if l, view, err = g.awaitHealthy(ctx, l, view); err != nil {
+		l := g.lookout.peers()
+		if l, view, err = g.lookout.awaitHealthy(ctx, l, view); err != nil {
 			return err
 		}
 		if last {
 			return g.finish()
 		}
-		events, err := g.decide(ctx, l, view)
+		events, err := (&round{group: g, filter: l, view: view}).decide(ctx)
 		if err != nil {
 			return err
 		}
@@ -292,7 +290,7 @@ func (g *group) endInterval(ctx context.Context) error {
 		if err := g.workers[0].persist(); err != nil {
 			return err
 		}
-		if view, err = g.awaitChange(ctx, view); err != nil {
+		if view, err = g.lookout.awaitChange(ctx, view); err != nil {
 			return err
 		}
 	}
@@ -300,7 +298,7 @@ func (g *group) endInterval(ctx context.Context) error {
 
 // nextInterval records the events of the decisions, saves, and lets old records be deleted.
 func (g *group) nextInterval(view workspace.View, events []journal.Event) error {
-	oldest := g.peers().oldest(view)
+	oldest := g.lookout.peers().Oldest(view)
 	if err := g.proceed(events); err != nil {
 		return err
 	}

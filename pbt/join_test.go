@@ -31,10 +31,10 @@ func quick(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// tribe are the members of one board, each in a goroutine.
-type tribe struct {
+// processes are the members of one store, each in a goroutine as in a process of its own.
+type processes struct {
 	*colony
-	board  workspace.Store
+	store  workspace.Store
 	cfg    ProcessOptions // what all have in common
 	adjust func(id int, place *ProcessOptions, opt *Options)
 
@@ -43,9 +43,9 @@ type tribe struct {
 	errs    []error
 }
 
-func newTribe(members int, board workspace.Store) *tribe {
-	r := &tribe{colony: newColony(members), board: board}
-	r.cfg = ProcessOptions{Store: board, after: quick, Silence: time.Minute}
+func newProcesses(members int, store workspace.Store) *processes {
+	r := &processes{colony: newColony(members), store: store}
+	r.cfg = ProcessOptions{Store: store, after: quick, Silence: time.Minute}
 	r.opt.New = func(m Member) (Trainee, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func newTribe(members int, board workspace.Store) *tribe {
 }
 
 // join joins one member.
-func (r *tribe) join(t *testing.T, id int) *Population {
+func (r *processes) join(t *testing.T, id int) *Population {
 	t.Helper()
 	place, opt := r.cfg, r.opt
 	place.Member = id
@@ -70,7 +70,7 @@ func (r *tribe) join(t *testing.T, id int) *Population {
 }
 
 // train joins members and trains them to the end of each.
-func (r *tribe) train(t *testing.T, ids ...int) {
+func (r *processes) train(t *testing.T, ids ...int) {
 	t.Helper()
 	r.workers, r.errs = nil, make([]error, len(ids))
 	for _, id := range ids {
@@ -87,14 +87,14 @@ func (r *tribe) train(t *testing.T, ids ...int) {
 }
 
 // all are the numbers of all members.
-func (r *tribe) all() (ids []int) {
+func (r *processes) all() (ids []int) {
 	for id := range r.opt.Members {
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-func (r *tribe) mustTrain(t *testing.T) {
+func (r *processes) mustTrain(t *testing.T) {
 	t.Helper()
 	r.train(t, r.all()...)
 	if err := errors.Join(r.errs...); err != nil {
@@ -103,7 +103,7 @@ func (r *tribe) mustTrain(t *testing.T) {
 }
 
 // journal is that of all, which is checked.
-func (r *tribe) journal(t *testing.T) []journal.Event {
+func (r *processes) journal(t *testing.T) []journal.Event {
 	t.Helper()
 	var journals [][]journal.Event
 	for _, s := range r.workers {
@@ -126,21 +126,21 @@ func status(p *Population) strategy.Status { return p.Generation().Members[0] }
 
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
-	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
+	store, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return board
+	return store
 }
 
 // trainApart trains members over a folder, each in a goroutine that joins again until train lets it end.
-func trainApart(t *testing.T, dir string, arm func(r *tribe),
+func trainApart(t *testing.T, dir string, arm func(r *processes),
 	train func(ctx context.Context, id, run int, c *colony, s *Population) error) {
 	t.Helper()
-	r := newTribe(4, nil)
+	r := newProcesses(4, nil)
 	arm(r)
-	r.board = folder(t, dir, r.opt.Members)
-	r.cfg.Store = r.board
+	r.store = folder(t, dir, r.opt.Members)
+	r.cfg.Store = r.store
 	var wg sync.WaitGroup
 	for id := range r.opt.Members {
 		wg.Go(func() {
@@ -160,7 +160,8 @@ func trainApart(t *testing.T, dir string, arm func(r *tribe),
 				if err == nil {
 					return
 				}
-				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) && !errors.Is(err, ErrRestart) {
+				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) &&
+					!errors.Is(err, ErrRestart) {
 					t.Errorf("member %d, run %d: %v", id, run, err)
 					return
 				}
@@ -216,7 +217,7 @@ func TestWorkerMoreSteps(t *testing.T) {
 	c.opt.TotalSteps = 200
 	want, dir := mustTrain(t, c.opt), t.TempDir()
 	for _, total := range []int64{50, 75, 200, 200} {
-		trainApart(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, toTheEnd)
+		trainApart(t, dir, func(r *processes) { r.opt.TotalSteps = total }, toTheEnd)
 	}
 	compareWorkspace(t, want, dir)
 }
@@ -225,7 +226,7 @@ func TestWorkerMoreSteps(t *testing.T) {
 func TestWorkerRestartThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	trainApart(t, dir, func(r *tribe) {
+	trainApart(t, dir, func(r *processes) {
 		r.opt.Rebuild, r.cfg.RestartProcess, r.opt.TotalSteps = []string{"discount_factor"}, true, 250
 		build := r.opt.New
 		r.opt.New = func(m Member) (Trainee, error) {
@@ -252,7 +253,7 @@ func TestWorkerRestartThatFails(t *testing.T) {
 func TestWorkerLearnsDespiteDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := newTribe(4, folder(t, dir, 4))
+	r := newProcesses(4, folder(t, dir, 4))
 	rates := explore.Range{Low: 1e-4, High: 0.4, Log: true}
 	r.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": rates}}
 	r.faults.train = func(m *climber) error {
@@ -271,23 +272,23 @@ func TestWorkerLearnsDespiteDamage(t *testing.T) {
 	}
 }
 
-// mute has no figures.
-type mute struct{ Trainee }
+// withoutMetrics has no figures.
+type withoutMetrics struct{ Trainee }
 
-func (mute) Metrics() map[string]float64 { return nil }
+func (withoutMetrics) Metrics() map[string]float64 { return nil }
 
 // TestWorkerObjectiveOfOthers: a member without an objective of its own at the end of training waits for those who may
 // have one, and is finished where one has. If there is none, all members report what a population does, however few
 // intervals there are and whoever is done first.
 func TestWorkerObjectiveOfOthers(t *testing.T) {
-	r := newTribe(2, workspace.NewMemory(2))
+	r := newProcesses(2, workspace.NewMemory(2))
 	r.opt.TotalSteps, r.opt.Asynchronous = 50, true
 	trained := make(chan struct{})
 	r.adjust = func(id int, _ *ProcessOptions, o *Options) {
 		if id == 1 {
 			return
 		}
-		o.New = func(m Member) (Trainee, error) { return mute{newClimber(m, &faults{})}, nil }
+		o.New = func(m Member) (Trainee, error) { return withoutMetrics{newClimber(m, &faults{})}, nil }
 		o.Progress = func(u Update) {
 			if u.Event == nil && u.Status.Steps == 50 {
 				close(trained)
@@ -300,12 +301,13 @@ func TestWorkerObjectiveOfOthers(t *testing.T) {
 	want := `no member reported the objective "reward" by the end of interval `
 	for _, total := range []int64{50, 200} {
 		for _, asynchronous := range []bool{false, true} {
-			r := newTribe(3, workspace.NewMemory(3))
+			r := newProcesses(3, workspace.NewMemory(3))
 			r.opt.Objective, r.opt.TotalSteps, r.opt.Asynchronous = "reward", total, asynchronous
 			r.train(t, r.all()...)
 			for id, err := range r.errs {
 				// Who does not wait may notice it later.
-				if err == nil || !strings.Contains(err.Error(), want) || !asynchronous && !strings.Contains(err.Error(), want+"1: ") {
+				if err == nil || !strings.Contains(err.Error(), want) || !asynchronous && !strings.Contains(err.Error(),
+					want+"1: ") {
 					t.Errorf("%d steps, asynchronous %t, member %d: %v", total, asynchronous, id, err)
 				}
 			}

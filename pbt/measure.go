@@ -48,20 +48,36 @@ func (m Measure) signed(x float64) float64 {
 	return x
 }
 
-// read takes the objective from the trainee's latest figures. Where they do not have it, or not enough measurements of
-// it, the objective stays as it was.
-func (m *member) read(iteration int64) {
-	w := m.opt.Measure
+// measured is what is known of a member's present weights. Objectives are higher-is-better.
+type measured struct {
+	objective    float64
+	hasObjective bool
+	measuredAt   int64              // the interval it belongs to, 0 for none
+	samples      int                // measurements behind it
+	readings     []float64          // the last figures read, if the trainee has no samples of its own
+	figure       string             // the name that the objective goes by, "" while unknown
+	evaluation   map[string]float64 // the figures of the last evaluation
+	peak         float64            // the best objective in the interval
+	hasPeak      bool
+	scores       []float64 // the objectives at interval ends that the weights went through, the last at scoredAt
+	scoredAt     int64
+	diverged     string // why the weights cannot be used although the member trains, "" when they can
+}
+
+// read takes the objective from the trainee's latest figures. If they do not have it, or not enough measurements of it,
+// the objective stays as it was.
+func (m *measured) read(o *Options, t Trainee, figures map[string]float64, iteration int64) {
+	w := o.Measure
 	if w.EvaluationEpisodes > 0 { // that is the only measurement
 		return
 	}
-	name, value, ok := figureOf(m.metrics, m.opt.Objective, m.figure)
+	name, value, ok := figureOf(figures, o.Objective, m.figure)
 	if !ok {
 		return
 	}
 	m.figure = name
 	if n := max(w.Window, w.MinSamples); n > 0 {
-		samples := m.measurements(name, value, n)
+		samples := m.measurements(t, value, n)
 		m.samples = len(samples)
 		if len(samples) < w.MinSamples {
 			return
@@ -70,14 +86,14 @@ func (m *member) read(iteration int64) {
 			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
 		}
 	}
-	m.setObjective(iteration, value)
+	m.set(w, iteration, value)
 }
 
-// measurements returns up to n of the latest measurements behind a figure: the trainee's own, or else the readings
+// measurements returns up to n of the latest measurements behind the figure: the trainee's own, or else the readings
 // since the last copy, to which this value is added.
-func (m *member) measurements(name string, value float64, n int) []float64 {
-	if s, ok := m.trainee.(Sampler); ok {
-		if samples := s.Samples(name, n); len(samples) > 0 {
+func (m *measured) measurements(t Trainee, value float64, n int) []float64 {
+	if s, ok := t.(Sampler); ok {
+		if samples := s.Samples(m.figure, n); len(samples) > 0 {
 			return samples[max(0, len(samples)-n):]
 		}
 	}
@@ -86,9 +102,9 @@ func (m *member) measurements(name string, value float64, n int) []float64 {
 	return m.readings
 }
 
-// setObjective sets the objective of an interval from a figure, and the peak within the interval.
-func (m *member) setObjective(iteration int64, figure float64) {
-	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
+// set sets the objective of an interval from a figure, and the peak within the interval.
+func (m *measured) set(w Measure, iteration int64, figure float64) {
+	m.objective, m.hasObjective, m.measuredAt = w.signed(figure), true, iteration
 	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
 		m.peak, m.hasPeak = m.objective, true
 	}
@@ -101,7 +117,7 @@ func (m *member) measureEnd(ctx context.Context, iteration int64) {
 		return
 	}
 	if m.opt.Measure.EvaluationEpisodes > 0 {
-		if err := guarded(func() error { return m.evaluate(ctx, iteration) }); err != nil {
+		if err := guarded(func() error { return m.evaluate(ctx, m.opt, m.trainee, iteration) }); err != nil {
 			if ctx.Err() == nil {
 				m.fail(iteration, fmt.Errorf("evaluation: %w", err))
 			}
@@ -112,19 +128,19 @@ func (m *member) measureEnd(ctx context.Context, iteration int64) {
 }
 
 // evaluate runs the separate evaluation of Measure.EvaluationEpisodes and takes the objective from its figures.
-func (m *member) evaluate(ctx context.Context, iteration int64) error {
-	e, ok := m.trainee.(Evaluator)
+func (m *measured) evaluate(ctx context.Context, o *Options, t Trainee, iteration int64) error {
+	e, ok := t.(Evaluator)
 	if !ok {
 		return errNoEvaluator
 	}
-	figures, err := e.EvaluateMetrics(ctx, m.opt.Measure.EvaluationEpisodes, m.opt.Measure.EvaluationSeed)
+	figures, err := e.EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
 	if err != nil {
 		return err
 	}
 	m.evaluation = maps.Clone(figures)
-	if name, value, ok := figureOf(figures, m.opt.Objective, m.figure); ok {
-		m.figure, m.samples = name, m.opt.Measure.EvaluationEpisodes
-		m.setObjective(iteration, value)
+	if name, value, ok := figureOf(figures, o.Objective, m.figure); ok {
+		m.figure, m.samples = name, o.Measure.EvaluationEpisodes
+		m.set(o.Measure, iteration, value)
 	}
 	return nil
 }
@@ -132,37 +148,33 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 // checkObjective returns an error if the objective's name is probably a misspelt name of a figure. It does so in the
 // first interval, as soon as there is that figure. A name unlike all figures is no error, because that figure may come
 // later.
-func (m *member) checkObjective(iteration int64) error {
-	if m.figure != "" || iteration > 1 {
+func (o *Options) checkObjective(figures map[string]float64, iteration int64) error {
+	if _, _, ok := figureOf(figures, o.Objective, ""); ok || iteration > 1 {
 		return nil
 	}
-	if _, _, ok := figureOf(m.metrics, m.opt.Objective, ""); ok {
-		return nil
-	}
-	known := slices.Sorted(maps.Keys(m.metrics))
-	for _, name := range candidates(m.opt.Objective) {
+	known := slices.Sorted(maps.Keys(figures))
+	for _, name := range candidates(o.Objective) {
 		if config.Slip(name, known) {
-			return wrapMember(m.id, fmt.Errorf("there is no objective %q: %s", m.opt.Objective,
-				config.Among(m.opt.Objective, known)))
+			return fmt.Errorf("there is no objective %q: %s", o.Objective, config.Among(o.Objective, known))
 		}
 	}
 	return nil
 }
 
-// nextObjectiveCheck returns the number of own environment steps, at most end, at which the member pauses to look for
-// the objective among its figures. In the first interval the member pauses after each tenth, until the objective is
-// found. It does not if Options.ProgressSteps makes pauses already.
-func (m *member) nextObjectiveCheck(iteration, end int64) int64 {
-	if _, _, ok := figureOf(m.metrics, m.opt.Objective, ""); ok || iteration > 1 || m.opt.ProgressSteps > 0 {
+// nextObjectiveCheck returns the number of own environment steps, at most end, at which a member pauses to look for the
+// objective among its figures. In the first interval the member pauses after each tenth, until the objective is found.
+// It does not if Options.ProgressSteps makes pauses already.
+func (o *Options) nextObjectiveCheck(figures map[string]float64, iteration, steps, end int64) int64 {
+	if _, _, ok := figureOf(figures, o.Objective, ""); ok || iteration > 1 || o.ProgressSteps > 0 {
 		return end
 	}
-	tenth := max(1, m.opt.IntervalSteps/10)
-	return min(end, (m.steps/tenth+1)*tenth)
+	tenth := max(1, o.IntervalSteps/10)
+	return min(end, (steps/tenth+1)*tenth)
 }
 
 // errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
-var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics " +
-	"(see pbt.Evaluator); give ones that have it, or leave it 0")
+var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see " +
+	"pbt.Evaluator); give ones that have it, or leave it 0")
 
 // checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
 // while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
@@ -184,11 +196,10 @@ func (m *member) checkWeights() {
 // maxScores is the number of scores that a member remembers.
 const maxScores = 100
 
-// score appends the objective at an interval's end to the scores. A second call for the same interval, as after an
-// interruption, replaces the first one's.
-func (m *member) score(iteration int64) {
-	s := m.status()
-	if m.failure != "" || !s.HasObjective {
+// score appends the objective at an interval's end, as strategies see it, to the scores. A second call for the same
+// interval, as after an interruption, replaces the first one's.
+func (m *measured) score(iteration int64, s strategy.Status) {
+	if s.Failed || !s.HasObjective {
 		return
 	}
 	if m.scoredAt == iteration {
@@ -215,7 +226,7 @@ func (o *Options) reached(g strategy.Generation) bool {
 }
 
 // nextInterval forgets the peak, which belongs to one interval only.
-func (m *member) nextInterval() { m.peak, m.hasPeak = 0, false }
+func (m *measured) nextInterval() { m.peak, m.hasPeak = 0, false }
 
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
 // trainee reports it at the interval's end, higher is better. The yaml tags are the keys under pbt.measure in a file.
@@ -263,9 +274,6 @@ const (
 	// ReduceLCB is a lower confidence bound: the mean minus one standard error (plus, where lower is better).
 	ReduceLCB Reducer = "lcb"
 )
-
-// reducers are the known ones, the default first.
-var reducers = []Reducer{ReduceMean, ReduceMedian, ReduceMin, ReduceMax, ReduceLast, ReduceEMA, ReduceLCB}
 
 // reduce returns the reduction of x, oldest first; minimise says that lower is better, which matters to ReduceLCB.
 func (r Reducer) reduce(x []float64, minimise bool) float64 {

@@ -105,6 +105,9 @@ func TestReducers(t *testing.T) {
 	}
 }
 
+// reducers are the known ones, the default first.
+var reducers = []Reducer{ReduceMean, ReduceMedian, ReduceMin, ReduceMax, ReduceLast, ReduceEMA, ReduceLCB}
+
 // dictated is a trainee whose figure is what a test says.
 type dictated struct {
 	*climber
@@ -178,7 +181,8 @@ func TestMeasure(t *testing.T) {
 			var objectives []float64
 			for _, e := range p.Journal() {
 				if e.Kind == journal.Keep || e.Kind == journal.Final {
-					objectives = append(objectives, map[bool]float64{true: e.Objective, false: math.NaN()}[e.HasObjective])
+					objectives = append(objectives, map[bool]float64{true: e.Objective,
+						false: math.NaN()}[e.HasObjective])
 				}
 			}
 			if got := fmt.Sprint(objectives); got != test.objectives {
@@ -294,7 +298,8 @@ func TestEvaluation(t *testing.T) {
 	}
 	p := mustTrain(t, c.opt)
 	for i, s := range p.Generation().Members {
-		if want := c.built[i].x[0] + 1020; s.Objective != want || s.Peak != want || s.Samples != 20 || s.Iteration != 10 ||
+		if want := c.built[i].x[0] + 1020; s.Objective != want || s.Peak != want || s.Samples != 20 ||
+			s.Iteration != 10 ||
 			calls != 3*10 {
 			t.Errorf("member %d is %+v after %d evaluations, want an objective of %v", i, s, calls, want)
 		}

@@ -19,10 +19,11 @@ type member struct {
 	id      int
 	trainee Trainee
 	seed    int64
-	// restartProcess makes building the trainee anew an *errNewProcess.
+	// restartProcess makes rebuilding the trainee an *errNewProcess.
 	restartProcess bool
 
-	// steps are environment steps trained by this member; copies do not change them, while the trainee's own count jumps.
+	// steps are environment steps trained by this member; copies do not change them, while the trainee's own count
+	// jumps.
 	steps int64
 	// copiedAt are the steps at the last copy, and inherited the steps that were behind the copied weights.
 	copiedAt, inherited int64
@@ -43,22 +44,6 @@ type member struct {
 	metrics         map[string]float64
 	// snapshot is of the present state; nil when not taken since the state changed.
 	snapshot *checkpoint.Snapshot
-}
-
-// measured is what is known of a member's present weights. Objectives are higher-is-better.
-type measured struct {
-	objective    float64
-	hasObjective bool
-	measuredAt   int64              // the interval it belongs to, 0 for none
-	samples      int                // measurements behind it
-	readings     []float64          // the last figures read, if the trainee has no samples of its own
-	figure       string             // the name that the objective goes by, "" while unknown
-	evaluation   map[string]float64 // the figures of the last evaluation
-	peak         float64            // the best objective in the interval
-	hasPeak      bool
-	scores       []float64 // the objectives at interval ends that the weights went through, the last at scoredAt
-	scoredAt     int64
-	diverged     string // why the weights cannot be used although the member trains, "" when they can
 }
 
 // wrapMember says which member an error is of; nil stays nil.
@@ -100,7 +85,7 @@ func (m *member) train(ctx context.Context, iteration, most int64, report func()
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		m.snapshot = nil
 		end := m.opt.pause(iteration, m.steps)
-		stop := min(m.nextObjectiveCheck(iteration, end), target)
+		stop := min(m.opt.nextObjectiveCheck(m.metrics, iteration, m.steps, end), target)
 		if err := guarded(func() error { return m.advance(ctx, iteration, stop, end) }); err != nil {
 			if errors.Is(err, ErrBroken) {
 				return err
@@ -108,8 +93,10 @@ func (m *member) train(ctx context.Context, iteration, most int64, report func()
 			m.fail(iteration, err)
 			return nil
 		}
-		if err := m.checkObjective(iteration); err != nil {
-			return err
+		if m.figure == "" {
+			if err := m.opt.checkObjective(m.metrics, iteration); err != nil {
+				return wrapMember(m.id, err)
+			}
 		}
 		if m.steps >= end {
 			report()
@@ -143,7 +130,7 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 	if m.steps >= end {
-		m.read(iteration)
+		m.read(m.opt, m.trainee, m.metrics, iteration)
 	}
 	return nil
 }

@@ -164,8 +164,8 @@ func TestOneLoop(t *testing.T) {
 			})
 			compare(t, want, got)
 			runs := w.apart(t, rng, want)
-			t.Logf("%d replacements, %d interruptions, %d runs apart", len(kinds(want.Journal(), journal.Replace)), breaks,
-				runs)
+			t.Logf("%d replacements, %d interruptions, %d runs apart", len(kinds(want.Journal(), journal.Replace)),
+				breaks, runs)
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestOneLoop(t *testing.T) {
 func (w world) apart(t *testing.T, rng *rand.Rand, want *Population) int64 {
 	dir, slice, restart := t.TempDir(), int64(rng.IntN(3)), rng.IntN(2) == 0
 	var runs atomic.Int64
-	trainApart(t, dir, func(r *tribe) {
+	trainApart(t, dir, func(r *processes) {
 		w.arm(r.colony, func() {})
 		r.cfg.Slice, r.cfg.RestartProcess = slice, restart
 	}, func(ctx context.Context, id, run int, c *colony, s *Population) error {
@@ -240,7 +240,8 @@ func (w world) compareReference(t *testing.T, o Options, p *Population) {
 			t.Errorf("member %d has weights %v, by the plain algorithm %v", id, have.x, r.members[id].x)
 		}
 		if m.Steps != s.Steps || m.SinceCopy != s.SinceCopy || m.SinceChange != s.SinceChange ||
-			m.WeightSteps != s.WeightSteps || m.Failed != s.Failed || !maps.Equal(m.Hyperparameters, s.Hyperparameters) {
+			m.WeightSteps != s.WeightSteps || m.Failed != s.Failed || !maps.Equal(m.Hyperparameters,
+			s.Hyperparameters) {
 			t.Errorf("member %d ended as %+v, by the plain algorithm as %+v", id, m, s)
 		}
 	}

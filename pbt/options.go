@@ -9,7 +9,8 @@
 //     strategy.Decision for each member. Package strategy has those of Isaac Lab, IsaacGymEnvs, Sample Factory, Ray
 //     Tune and AgileRL.
 //   - An explore.Explorer mutates hyperparameters. Package explore has mutation by rules, perturbation and PB2.
-//   - [Measure] says how an objective comes from what trainees report, [CopyOptions] what is copied beside the weights.
+//   - [Measure] says how an objective comes from what trainees report, [CopyOptions] what is copied besides
+//     the weights.
 //   - A [Population] trains its members. [New] makes one of all members in this process. [Join] makes one of a single
 //     member, whose peers are other processes: they share a workspace.Store.
 //   - Every decision is an event of a journal; package journal reads it.
@@ -23,9 +24,9 @@
 //
 // options.go and trainee.go are what a user gives, population.go and process.go what a user calls. A group, in
 // interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
-// are one member; decide.go, exploit.go and copyoptions.go what is decided about it, and what that does to a running
-// agent. publish.go, peers.go, wait.go and heartbeat.go are about members of other groups. worker.go, state.go and
-// pending.go keep a member's state and continue from it.
+// are one member. decide.go, exploit.go, evolver.go and copyoptions.go are what is decided about it, and what that does
+// to a running agent. publish.go and wait.go are about members of other groups; package internal/peers says what they
+// may see of each other. worker.go and state.go keep a member's state and continue from it.
 package pbt
 
 import (
@@ -49,11 +50,11 @@ type Options struct {
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
 	//
 	// A larger value compares members on more experience, so that luck decides less, and mutates less often. With a
-	// smaller one a population adapts faster, and prefers hyperparameters that pay at once over those that pay later. It
-	// should be many episodes, and many updates of the agent.
+	// smaller one a population adapts faster, and prefers hyperparameters that pay at once over those that pay later.
+	// It should be many episodes, and many updates of the agent.
 	IntervalSteps int64
-	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may be
-	// shorter, nothing is decided. It may grow when a run is continued.
+	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may
+	// be shorter, nothing is decided. It may grow when a run is continued.
 	TotalSteps int64
 	// Delays are the environment steps that members train before decisions about them. Default: none.
 	Delays
@@ -61,7 +62,7 @@ type Options struct {
 	Pace
 	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
 	Measure Measure
-	// Copy says what a replaced member takes over beside the weights. Default: everything.
+	// Copy says what a replaced member takes over besides the weights. Default: everything.
 	Copy CopyOptions
 	// Diversify mutates all members' hyperparameters once before training, so that members that begin alike differ.
 	// Default false: give Initial or Sample instead.
@@ -71,30 +72,30 @@ type Options struct {
 	//
 	// A reference member shows whether mutations help: it has the best weights and hyperparameters, without a gamble.
 	Reference []int
-	// Rebuild names hyperparameters that only take effect when a member is built anew: when one of them changes, New is
+	// Rebuild names hyperparameters that only take effect when a member is rebuilt: when one of them changes, New is
 	// called with the new values and the weights are restored into what it returns. The same is done when
 	// Trainee.SetHyperparameters returns an error that wraps ErrRebuild.
 	Rebuild []string
 	// Strategy decides which member copies which. Default: strategy.DefaultIsaacLab().
 	Strategy strategy.Strategy
-	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or an
-	// explorer of your own. Default: none change.
+	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or
+	// an explorer of your own. Default: none change.
 	Explore explore.Explorer
-	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where Explore
-	// would be: for members that copy others or mutate themselves.
+	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where
+	// Explore would be: for members that copy others or mutate themselves.
 	Evolve Evolver
 	// Target ends training early. Default: nil, training ends after TotalSteps.
 	Target *Target
 	// Seed makes all decisions, and the members' seeds: equal options and seeds give equal runs.
 	Seed int64
-	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the number of
-	// processors that Go uses.
+	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the number
+	// of processors that Go uses.
 	//
 	// Lower it where members share a GPU or need much memory. More than the number of processors gains nothing.
 	Parallel int
-	// Directory keeps the members' states and journals, a folder each, so that the same options continue where an earlier
-	// run ended. It is created if missing, and used by one population at a time. It is a workspace, as processes share
-	// it: see package workspace. Default (empty): nothing is kept, journals are in memory.
+	// Directory keeps the members' states and journals, a folder each, so that the same options continue where an
+	// earlier run ended. It is created if missing, and used by one population at a time. It is a workspace, as
+	// processes share it: see package workspace. Default (empty): nothing is kept, journals are in memory.
 	Directory string
 	// SaveSteps is the number of a member's own environment steps after which the state is also saved within an
 	// interval. Default 0: the state is saved at the ends of intervals only.
@@ -105,8 +106,8 @@ type Options struct {
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
 	// ProgressSteps divides the intervals: Progress is called after about that many environment steps of a member. The
-	// objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval ends
-	// only.
+	// objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval
+	// ends only.
 	//
 	// A smaller value shows progress more often; each reading costs a call of Trainee.Metrics. A cancelled context is
 	// noticed at any time, by the trainee.
@@ -115,8 +116,8 @@ type Options struct {
 	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
 	// trainees. An error ends training.
 	OnInterval func(p *Population) error
-	// New builds a member. Its trainee must share no agent, network or environment with another member. Members are built
-	// one after the other.
+	// New builds a member. Its trainee must share no agent, network or environment with another member. Members are
+	// built one after the other.
 	New func(m Member) (Trainee, error)
 	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over
 	// Sample.
@@ -128,28 +129,28 @@ type Options struct {
 // Delays are numbers of environment steps that a member trains before decisions about it. A member that failed or
 // diverged is rescued at any time, and every member can be copied at any time.
 type Delays struct {
-	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it (Ray
-	// Tune: burn_in_period). Default 0: from the first interval's end on.
+	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it
+	// (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
 	//
 	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
 	InitialDelay int64
 	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
-	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at any
-	// time. Default 0.
+	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at
+	// any time. Default 0.
 	//
 	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
 	// is compared again.
 	StartAfter int64
 	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
-	// processes start anew then. Default false.
+	// processes start again then. Default false.
 	SettleMutations bool
 }
 
 // Pace says whether members wait for each other.
 type Pace struct {
 	// Asynchronous lets every member decide about itself at the end of its own intervals, by the records that its peers
-	// last published. No member waits for the slowest. Decisions then depend on timing: equal seeds give different runs.
-	// Default false: all members reach the end of an interval before any decision.
+	// last published. No member waits for the slowest. Decisions then depend on timing: equal seeds give different
+	// runs. Default false: all members reach the end of an interval before any decision.
 	Asynchronous bool
 	// Slack is how many intervals newer than a member's own a peer's record may be, if Asynchronous is set. Default 0:
 	// only peers of equal or less experience count. A larger value lets slow members copy faster ones, at the cost of
@@ -197,7 +198,7 @@ func (o Options) withDefaults() Options {
 }
 
 // clone makes valid options independent of maps and slices that the caller may go on to change, and gives them the
-// explorer that changes nothing where they have none.
+// explorer that changes nothing if they have none.
 func (o Options) clone() Options {
 	o.Initial = slices.Clone(o.Initial)
 	for i, values := range o.Initial {

@@ -82,8 +82,8 @@ func (p *Population) open() error {
 		}
 		p.unlock = unlock
 		if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
-			return fmt.Errorf("pbt: %s was written by an earlier version of gorl, which kept one state for all members; "+
-				"choose another directory", dir)
+			return fmt.Errorf("pbt: %s was written by an earlier version of gorl, which kept one state for all "+
+				"members; choose another directory", dir)
 		}
 		if cfg.Store, err = workspace.OpenFolder(dir, p.opt.Members, workspace.FolderOptions{}); err != nil {
 			return fmt.Errorf("pbt: directory: %w", err)
@@ -110,6 +110,7 @@ func (p *Population) open() error {
 // add adds a group of n members from the member first on.
 func (p *Population) add(cfg ProcessOptions, slots chan struct{}, first, n int) *group {
 	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: phaseTraining, iteration: 1}
+	g.lookout = &lookout{group: g}
 	for id := first; id < first+n; id++ {
 		g.workers = append(g.workers, &worker{group: g, id: id})
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -125,7 +123,8 @@ func TestDiversify(t *testing.T) {
 	for _, e := range kinds(p.Journal(), journal.Start) {
 		rate := e.After["learning_rate"]
 		rates[rate]++
-		if want := map[bool][]float64{true: {0.01}, false: {0.005, 0.02}}[e.Member == 0]; !slices.Contains(want, rate) ||
+		if want := map[bool][]float64{true: {0.01}, false: {0.005, 0.02}}[e.Member == 0]; !slices.Contains(want,
+			rate) ||
 			(e.Before == nil) != (e.Member == 0) || e.Member != 0 && e.Before["learning_rate"] != 0.01 {
 			t.Errorf("the journal says %+v", e)
 		}
@@ -143,7 +142,7 @@ func TestDiversify(t *testing.T) {
 // TestTable: names of hyperparameters that are tuned become columns, also by a pattern.
 func TestTable(t *testing.T) {
 	c := newColony(3)
-	c.poison(499, 2)
+	c.diverge(499, 2)
 	c.opt.Sample, c.opt.Explore = nil, explore.Mutation{Rules: explore.Rules{"*": explore.MutateFloat}}
 	p := mustTrain(t, c.opt)
 	table := p.Table()
@@ -206,145 +205,6 @@ func TestBestOfEquals(t *testing.T) {
 	}
 }
 
-// settled is a decision table of [settle]: member i has status i, and the decision about it is d.
-func settled(o *Options, d strategy.Decision, members ...strategy.Status) []string {
-	var given []strategy.Decision
-	for i := range members {
-		members[i].Member, members[i].Steps = i, max(members[i].Steps, 200)
-		d.Member, d.Reason = i, "why"
-		given = append(given, d)
-	}
-	var out []string
-	for _, d := range settle(given, strategy.Generation{Members: members}, o) {
-		what := string(d.Action)
-		if d.Mutate {
-			what += ", mutated"
-		}
-		if d.Reason != "why" {
-			what += ": " + strings.TrimSuffix(d.Reason, " (why)")
-		}
-		out = append(out, what)
-	}
-	return out
-}
-
-// TestSettle: young members, and those that copied or mutated lately, are kept, unless they need rescue; reference
-// members are not mutated.
-func TestSettle(t *testing.T) {
-	healthy := strategy.Status{Objective: 1, HasObjective: true, Steps: 200, SinceCopy: 200, SinceChange: 200}
-	with := func(change func(s *strategy.Status)) strategy.Status { s := healthy; change(&s); return s }
-	copied := with(func(s *strategy.Status) { s.SinceCopy, s.SinceChange = 49, 49 })
-	mutated := with(func(s *strategy.Status) { s.SinceChange = 49 })
-	both := with(func(s *strategy.Status) { s.SinceCopy, s.SinceChange = 49, 9 })
-	failed := with(func(s *strategy.Status) { s.Failed, s.SinceCopy = true, 1 })
-	diverged := with(func(s *strategy.Status) { s.Objective, s.SinceCopy = math.NaN(), 1 })
-	young := "keep: nothing is decided before 300 environment steps"
-	since := "keep: only 49 of 50 environment steps since it started or took over weights"
-	changed := "keep: only 49 of 50 environment steps since it mutated itself"
-	replace := strategy.Decision{Action: strategy.Replace, Mutate: true}
-	mutate := strategy.Decision{Action: strategy.SelfMutate}
-	old := with(func(s *strategy.Status) { s.Steps, s.SinceCopy, s.SinceChange = 300, 50, 50 })
-	for _, test := range []struct {
-		o       Options
-		d       strategy.Decision
-		members []strategy.Status
-		want    []string
-	}{
-		{Options{}, replace, []strategy.Status{copied, failed}, []string{"replace, mutated", "replace, mutated"}},
-		{Options{Delays: Delays{StartAfter: 50}}, replace, []strategy.Status{copied, mutated, both, failed, diverged, old},
-			[]string{since, "replace, mutated", since, "replace, mutated", "replace, mutated", "replace, mutated"}},
-		{Options{Delays: Delays{InitialDelay: 300}}, replace, []strategy.Status{healthy, old, diverged, {Steps: 299}},
-			[]string{young, "replace, mutated", "replace, mutated", young}},
-		{Options{Delays: Delays{StartAfter: 50, SettleMutations: true}}, mutate,
-			[]strategy.Status{copied, mutated, both, old, failed}, []string{since, changed,
-				strings.Replace(changed, "49", "9", 1), "self-mutate", "self-mutate"}},
-		{Options{Delays: Delays{SettleMutations: true}}, mutate, []strategy.Status{both}, []string{"self-mutate"}},
-		{Options{Reference: []int{0}}, replace, []strategy.Status{healthy, healthy}, []string{"replace",
-			"replace, mutated"}},
-		{Options{Reference: []int{0}}, mutate, []strategy.Status{diverged, healthy},
-			[]string{"keep: reference members are not mutated", "self-mutate"}},
-		{Options{Delays: Delays{InitialDelay: 300}}, strategy.Decision{Action: strategy.Keep},
-			[]strategy.Status{healthy}, []string{"keep"}},
-	} {
-		if d := cmp.Diff(test.want, settled(&test.o, test.d, test.members...)); d != "" {
-			t.Errorf("%+v, reference %v: %s", test.o.Delays, test.o.Reference, d)
-		}
-	}
-}
-
-func TestPause(t *testing.T) {
-	o := &Options{IntervalSteps: 50, TotalSteps: 120, ProgressSteps: 20}
-	for _, test := range []struct{ iteration, steps, want int64 }{
-		{1, 0, 20}, {1, 19, 20}, {1, 20, 40}, {1, 41, 50}, {2, 50, 70}, {2, 64, 70}, {2, 89, 90}, {2, 90, 100},
-		{3, 100, 120}, {2, 45, 50}, {2, 10, 30}, // the last two were rescued, and are behind the others
-	} {
-		if got := o.pause(test.iteration, test.steps); got != test.want {
-			t.Errorf("in interval %d after %d steps the pause is at %d, want %d", test.iteration, test.steps, got, test.want)
-		}
-	}
-	o.ProgressSteps = 0
-	if got := o.pause(2, 60); got != 100 {
-		t.Errorf("without ProgressSteps the pause is at %d", got)
-	}
-}
-
-// student changes the rate by a factor that it chooses when it is informed, and remembers what it was told.
-type student struct {
-	explore.Mutation
-	lessons *[][]journal.Event
-	factor  float64
-}
-
-func (s student) Fit(events []journal.Event, rng *rand.Rand) explore.Explorer {
-	*s.lessons = append(*s.lessons, slices.Clone(events))
-	s.factor = 1 + rng.Float64()
-	return s
-}
-
-func (s student) Apply(values map[string]float64, _ explore.Uniform) map[string]float64 {
-	out := maps.Clone(values)
-	out["learning_rate"] *= s.factor
-	return out
-}
-
-// TestFitter: an explorer learns from the journal so far, what was decided before it in this interval, and where
-// the others stand.
-func TestFitter(t *testing.T) {
-	c := newColony(4)
-	var lessons [][]journal.Event
-	c.opt.Explore = student{lessons: &lessons}
-	c.opt.TotalSteps, c.opt.Diversify, c.opt.Reference = 150, true, []int{3}
-	c.opt.Strategy = each(func(m strategy.Status, _ strategy.Generation) strategy.Decision {
-		if m.Member == 0 {
-			return strategy.Decision{Action: strategy.Keep}
-		}
-		return strategy.Decision{Action: strategy.Replace, Mutate: true, Reason: "always"}
-	})
-	c.at(2, 70, func(*climber) error { return errors.New("gone") })
-	recorded := mustTrain(t, c.opt).Journal()
-	if len(lessons) != 3+2+2 || len(slices.Concat(lessons[:3]...)) > 0 { // before training, and twice members 1 and 2
-		t.Fatalf("%d lessons, first %v", len(lessons), lessons[:3])
-	}
-	for i, lesson := range lessons[3:] {
-		interval, id := i/2, 1+i%2
-		known := 1 + 4 + interval*5 + id // of the journal: in interval 2 there also is a failure
-		if d := cmp.Diff(recorded[:known], lesson[:known]); d != "" {
-			t.Errorf("lesson %d begins otherwise than the journal: %s", i, d)
-		}
-		var standing []int
-		for _, e := range lesson[known:] {
-			standing = append(standing, e.Member)
-			if e.Kind != journal.Keep || e.Iteration != int64(interval+1) || e.After != nil ||
-				e.Before["learning_rate"] == 0 || e.Member != 2 && !e.HasObjective {
-				t.Errorf("lesson %d says %+v", i, e)
-			}
-		}
-		if want := []int{1, 2, 3}[id-1:]; !slices.Equal(standing, want) {
-			t.Errorf("lesson %d is about %v, want %v", i, standing, want)
-		}
-	}
-}
-
 // TestScores: the objectives of a member's weights go with them when they are copied, and are saved.
 func TestScores(t *testing.T) {
 	c := newColony(3)
@@ -373,13 +233,13 @@ func TestScores(t *testing.T) {
 	m := &member{measured: measured{objective: 1, hasObjective: true}}
 	for i := range int64(300) {
 		m.objective = float64(i)
-		m.score(i + 1)
+		m.score(i+1, m.status())
 	}
 	if n := len(m.scores); n != 100 || m.scores[0] != 200 || m.scores[99] != 299 {
 		t.Errorf("%d scores, from %v to %v", n, m.scores[0], m.scores[n-1])
 	}
 	m.diverged = "weights"
-	if m.score(301); !math.IsNaN(m.scores[99]) {
+	if m.score(301, m.status()); !math.IsNaN(m.scores[99]) {
 		t.Error("a diverged member has a score")
 	}
 }
@@ -418,7 +278,7 @@ func TestCauseAndClose(t *testing.T) {
 	cause := errors.New("the power is needed elsewhere")
 	for kind, open := range map[string]func(o Options) (*Population, error){
 		"stopped in interval 3 of 10:": New,
-		"stopped with members in intervals 1 to": func(o Options) (*Population, error) {
+		"stopped with members in intervals ": func(o Options) (*Population, error) {
 			o.Asynchronous = true
 			return New(o)
 		},

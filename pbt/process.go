@@ -17,15 +17,15 @@ import (
 )
 
 var (
-	// ErrYield is returned, wrapped, by [Population.Train] after ProcessOptions.Slice intervals: everything is saved, and
-	// the member is to be joined again when a process is free.
+	// ErrYield is returned, wrapped, by [Population.Train] after ProcessOptions.Slice intervals: everything is saved,
+	// and the member is to be joined again when a process is free.
 	ErrYield = errors.New("the member gives its place to another for a while")
-	// ErrRestart is returned, wrapped, by [Population.Train] if ProcessOptions.RestartProcess is set and a hyperparameter
-	// needs a new process: everything is saved, and the member is to be joined again at once.
+	// ErrRestart is returned, wrapped, by [Population.Train] if ProcessOptions.RestartProcess is set and a
+	// hyperparameter needs a new process: everything is saved, and the member is to be joined again at once.
 	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")
 	// ErrBroken is returned, wrapped, by a trainee or Options.New if no other call can bring the member back in this
-	// process, for instance because another process that trains the member has died. [Population.Train] then returns it:
-	// nothing is published or saved any more, and a process that joins the member continues from its private state.
+	// process, for instance because another process that trains the member has died. [Population.Train] then returns
+	// it: nothing is published or saved any more, and a process that joins the member continues from its private state.
 	ErrBroken = errors.New("the member cannot go on in this process")
 )
 
@@ -39,8 +39,8 @@ type ProcessOptions struct {
 	// and writes more small files.
 	Heartbeat time.Duration
 	// Silence is the time without a heartbeat after which the others treat the member as dead and go on without it.
-	// Default 5 minutes. Make it several heartbeats, and with Slice longer than a process takes to start. A smaller value
-	// reacts sooner, and gives up members whose file system stalls.
+	// Default 5 minutes. Make it several heartbeats, and with Slice longer than a process takes to start. A smaller
+	// value reacts sooner, and gives up members whose file system stalls.
 	Silence time.Duration
 	// Slice is the number of intervals after which Train returns ErrYield, so that more members than processes take
 	// turns. A member that would have to wait for others then yields as well. Default 0: never.
@@ -134,8 +134,8 @@ type savedPending struct {
 	Events []journal.Event `json:"events,omitempty"`
 	Event  journal.Event   `json:"event"`
 	Values number.Map      `json:"values"`
-	// Source is the member that is copied, SourceSteps its own environment steps then, SourceWeightSteps those behind its
-	// weights, and Snapshot the name of the copied weights in the private folder.
+	// Source is the member that is copied, SourceSteps its own environment steps then, SourceWeightSteps those behind
+	// its weights, and Snapshot the name of the copied weights in the private folder.
 	Source            int    `json:"source,omitempty"`
 	SourceSteps       int64  `json:"source_steps,omitempty"`
 	SourceWeightSteps int64  `json:"source_weight_steps,omitempty"`
@@ -219,7 +219,8 @@ func lockDirectory(dir string) (unlock func() error, err error) {
 	unlock, err = durable.Lock(dir, "lock")
 	switch {
 	case errors.Is(err, durable.ErrInUse):
-		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
+		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir,
+			err)
 	case err != nil:
 		return nil, fmt.Errorf("pbt: lock: %w", err)
 	}

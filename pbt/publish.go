@@ -1,5 +1,5 @@
 // What a group writes for others: events for journals, records and heartbeats for peers. Peers notice a member whose
-// heartbeats stop by peerFilter.silent, in peers.go.
+// heartbeats stop by Filter.silent, in package internal/peers.
 
 package pbt
 
@@ -22,13 +22,15 @@ import (
 // begin returns the events that a journal of these members begins with: the population, and the start of each member.
 func (o *Options) begin(members []*member) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
-		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed,
+		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps,
+		Seed:     o.Seed,
 		Minimise: o.Measure.Minimise, Strategy: strategy.Describe(o.Strategy),
 		Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
 	}}}
 	for _, m := range members {
-		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original,
-			After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
+		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed,
+			Before: m.original,
+			After:  maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
 		m.original, m.mutation = nil, ""
 	}
 	return events

@@ -108,7 +108,8 @@ func TestRebuild(t *testing.T) {
 						}
 					}
 					if fails != "" {
-						if e := kinds(p.Journal(), journal.ApplyFailed); len(e) != 1 || e[0].Rebuilt || e[0].After != nil ||
+						if e := kinds(p.Journal(), journal.ApplyFailed); len(e) != 1 || e[0].Rebuilt ||
+							e[0].After != nil ||
 							!strings.Contains(e[0].Cause, "no such stage") || !strings.Contains(e[0].Cause, "anew") ||
 							h["stage"] != 16 || after.rate != 0.01 || p.Table().Rows[1].Parent != -1 {
 							t.Errorf("it has %v; the journal says %+v", h, e)
@@ -116,7 +117,8 @@ func TestRebuild(t *testing.T) {
 						return
 					}
 					e := kinds(p.Journal(), journal.Kind(action))[0]
-					if !e.Rebuilt || e.After["stage"] == 16 || e.After["learning_rate"] != after.rate || !maps.Equal(e.After, h) {
+					if !e.Rebuilt || e.After["stage"] == 16 || e.After["learning_rate"] != after.rate ||
+						!maps.Equal(e.After, h) {
 						t.Errorf("it has %v; the journal says %+v", h, e)
 					}
 					want := map[strategy.Action]int64{strategy.SelfMutate: 200, strategy.Replace: 150}[action]
@@ -289,8 +291,13 @@ func TestEvolver(t *testing.T) {
 // TestEvolutionThatFails: whatever goes wrong with an evolution leaves the member as it was, and is in the journal.
 func TestEvolutionThatFails(t *testing.T) {
 	for want, set := range map[string]func(c *colony){
-		"panic: barren":        func(c *colony) { c.opt.Evolve = breeder{fault: func() error { panic("barren") }} },
-		"evolution: barren":    func(c *colony) { c.opt.Evolve = breeder{fault: func() error { return errors.New("barren") }} },
+		"panic: barren": func(c *colony) { c.opt.Evolve = breeder{fault: func() error { panic("barren") }} },
+		"evolution: barren": func(c *colony) {
+			c.opt.Evolve = breeder{fault: func() error {
+				return errors.New(
+					"barren")
+			}}
+		},
 		"returned no snapshot": func(c *colony) { c.opt.Evolve = breeder{chain: "nothing"} },
 		"building it anew: too big": func(c *colony) {
 			build := c.opt.New

@@ -87,7 +87,8 @@ func TestNewRefuses(t *testing.T) {
 		"Mutation.Rate is NaN":           mutation(func(m *explore.Mutation) { m.Rate = math.NaN() }),
 		"change_range is [2 1.1]":        mutation(func(m *explore.Mutation) { m.ChangeRange = [2]float64{2, 1.1} }),
 		`Rules["learning_rate"] is nil`:  mutation(func(m *explore.Mutation) { m.Rules["learning_rate"] = nil }),
-		`"rate", which members`:          mutation(func(m *explore.Mutation) { m.Bounds = map[string][2]float64{"rate": {0, 1}} }),
+		`"rate", which members`: mutation(
+			func(m *explore.Mutation) { m.Bounds = map[string][2]float64{"rate": {0, 1}} }),
 		"outside its bounds, [1 2]": func(c *colony) {
 			c.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
 		},
@@ -95,26 +96,35 @@ func TestNewRefuses(t *testing.T) {
 		"Evolve and Explore both":                        func(c *colony) { c.opt.Evolve = breeder{} },
 		"breeder: no learning rate": func(c *colony) {
 			c.opt.Explore, c.opt.Sample, c.opt.Evolve = nil, nil, breeder{}
-			c.opt.New = func(m Member) (Trainee, error) { t, err := c.build(m); return nameless{t}, err }
+			c.opt.New = func(m Member) (Trainee, error) { t, err := c.build(m); return withoutHyperparameters{t}, err }
 		},
 		"Figure:NaN":             func(c *colony) { c.opt.Target = &Target{Figure: math.NaN()} },
 		"Generations:-1":         func(c *colony) { c.opt.Target = &Target{Generations: -1} },
 		"leave Asynchronous out": func(c *colony) { c.opt.Target, c.opt.Asynchronous = &Target{}, true },
-		"measure.window is -1":   measure(Measure{Window: -1}),
-		"min_samples is -1":      measure(Measure{MinSamples: -1}),
-		"episodes is -2":         measure(Measure{EvaluationEpisodes: -2}),
+		`"window" is -1`:         measure(Measure{Window: -1}),
+		`"min_samples" is -1`:    measure(Measure{MinSamples: -1}),
+		`episodes" is -2`:        measure(Measure{EvaluationEpisodes: -2}),
 		`did you mean "mean"?`:   measure(Measure{Window: 2, Reducer: "meen"}),
 		"nothing to reduce":      measure(Measure{Reducer: ReduceMax}),
-		"measure has evaluation_episodes and a window":                       measure(Measure{Window: 2, EvaluationEpisodes: 2}),
-		"min_samples is 3, but an evaluation has 2":                          measure(Measure{MinSamples: 3, EvaluationEpisodes: 2}),
-		"0: measure.evaluation_episodes needs":                               measure(Measure{EvaluationEpisodes: 2}),
-		`optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: inherit(CopyOptions{Optimizer: "forget"}),
-		`inherit.normalizers is "reset"`:                                     inherit(CopyOptions{Normalizers: ResetPart}),
-		`inherit.schedule is "decay"`:                                        inherit(CopyOptions{Schedule: DecayPart}),
-		`inherit.environment is "reset"`:                                     inherit(CopyOptions{Environment: ResetPart}),
-		`inherit.buffers is "decay"`:                                         inherit(CopyOptions{Buffers: DecayPart}),
-		`inherit.moment_decay is 0; give a factor`:                           inherit(CopyOptions{Optimizer: DecayPart}),
-		`inherit.moment_decay is NaN`: inherit(CopyOptions{Optimizer: DecayPart,
+		"measure has evaluation_episodes and a window": measure(Measure{Window: 2,
+			EvaluationEpisodes: 2}),
+		"min_samples is 3, but an evaluation has 2": measure(Measure{MinSamples: 3,
+			EvaluationEpisodes: 2}),
+		"0: measure.evaluation_episodes needs": measure(
+			Measure{EvaluationEpisodes: 2}),
+		`"optimizer" is "forget": want one of "", "copy", "keep", "reset", "decay"`: inherit(
+			CopyOptions{Optimizer: "forget"}),
+		`"normalizers" is "reset"`: inherit(
+			CopyOptions{Normalizers: ResetPart}),
+		`"schedule" is "decay"`: inherit(
+			CopyOptions{Schedule: DecayPart}),
+		`"environment" is "reset"`: inherit(
+			CopyOptions{Environment: ResetPart}),
+		`"buffers" is "decay"`: inherit(
+			CopyOptions{Buffers: DecayPart}),
+		`inherit.moment_decay is 0; give a factor`: inherit(
+			CopyOptions{Optimizer: DecayPart}),
+		`"moment_decay" is NaN`: inherit(CopyOptions{Optimizer: DecayPart,
 			MomentDecay: math.NaN()}),
 		`moment_decay is 0.5, but inherit.optimizer is "reset"`: inherit(CopyOptions{Optimizer: ResetPart,
 			MomentDecay: 0.5}),
@@ -166,15 +176,15 @@ func TestNewRefuses(t *testing.T) {
 	mustNew(t, c.opt)
 }
 
-// nameless has no hyperparameters.
-type nameless struct{ Trainee }
+// withoutHyperparameters has no hyperparameters.
+type withoutHyperparameters struct{ Trainee }
 
-func (nameless) Hyperparameters() map[string]float64 { return nil }
+func (withoutHyperparameters) Hyperparameters() map[string]float64 { return nil }
 
-// stuck never counts a step.
-type stuck struct{ *climber }
+// withoutSteps never counts a step.
+type withoutSteps struct{ *climber }
 
-func (stuck) Steps() int64 { return 7 }
+func (withoutSteps) Steps() int64 { return 7 }
 
 // TestTrainRefuses: what turns out to be wrong while training ends it, with an error that says what.
 func TestTrainRefuses(t *testing.T) {
@@ -189,7 +199,7 @@ func TestTrainRefuses(t *testing.T) {
 		"another member":     decide(with(func(d *strategy.Decision) { d.Source = 1 })),
 		"source must be":     decide(with(func(d *strategy.Decision) { d.Source = -1 })),
 		"only healthy": func(c *colony) {
-			c.poison(20, 2)
+			c.diverge(20, 2)
 			c.opt.Strategy = decided{with(func(d *strategy.Decision) { d.Source = 2 })}
 		},
 		"From must be a member there is": decide(with(func(d *strategy.Decision) {
@@ -198,8 +208,9 @@ func TestTrainRefuses(t *testing.T) {
 		"panic: no idea": func(c *colony) {
 			c.opt.Strategy = each(func(strategy.Status, strategy.Generation) strategy.Decision { panic("no idea") })
 		},
-		`objective "episode.retrun": did you mean "episode.return"? (one of episode.return, loss`: objective("episode.retrun"),
-		`no member reported the objective "reward" by the end of interval 1: `:                    objective("reward"),
+		`objective "episode.retrun": did you mean "episode.return"? (one of episode.return, loss`: objective(
+			"episode.retrun"),
+		`no member reported the objective "reward" by the end of interval 1: `: objective("reward"),
 		`no member reported the objective "reward" by the end of interval 8: `: func(c *colony) {
 			c.opt.Objective, c.opt.InitialDelay = "reward", 400 // it may appear until then
 		},
@@ -212,7 +223,7 @@ func TestTrainRefuses(t *testing.T) {
 			c.opt.Objective = "loss" // a figure of training only
 		},
 		"must advance": func(c *colony) {
-			c.opt.New = func(m Member) (Trainee, error) { return stuck{newClimber(m, c.faults)}, nil }
+			c.opt.New = func(m Member) (Trainee, error) { return withoutSteps{newClimber(m, c.faults)}, nil }
 		},
 		"OnInterval: the disk is full": func(c *colony) {
 			c.opt.OnInterval = func(*Population) error { return errors.New("the disk is full") }
@@ -266,7 +277,8 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 		"two states": {func(dir string) error {
 			return errors.Join(write("001/"+stateFile, "?")(dir), write("001/"+previousStateFile, "?")(dir))
 		}, nil, []string{stateFile, previousStateFile}, nil},
-		"short journal": {func(dir string) error { return os.Truncate(filepath.Join(dir, "001", journal.File), 100) }, nil,
+		"short journal": {func(dir string) error { return os.Truncate(filepath.Join(dir, "001", journal.File), 100) },
+			nil,
 			[]string{"shorter than"}, nil},
 		"a run's": {func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write("scalars.jsonl", "{}\n")(dir))
@@ -314,7 +326,7 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 
 // TestJoinRefuses: options of another population leave the member, and what its peers see of it, alone.
 func TestJoinRefuses(t *testing.T) {
-	r := newTribe(2, folder(t, t.TempDir(), 2))
+	r := newProcesses(2, folder(t, t.TempDir(), 2))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := r.join(t, 0)
@@ -338,11 +350,11 @@ func TestJoinRefuses(t *testing.T) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-	if v, err := r.board.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
+	if v, err := r.store.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
 		t.Errorf("the member's heartbeat is %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held := r.join(t, 1)
-	if _, err := Join(ctx, r.opt, ProcessOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
+	if _, err := Join(ctx, r.opt, ProcessOptions{Member: 1, Store: r.store}); !errors.Is(err, workspace.ErrTaken) {
 		t.Errorf("a member that is held: %v", err)
 	}
 	mustClose(t, held)
@@ -350,9 +362,9 @@ func TestJoinRefuses(t *testing.T) {
 
 // TestNotes: what can only be meant by mistake is noted, and what may be meant is not.
 func TestNotes(t *testing.T) {
-	one, early, late := "the population has 1 member", "the first decision comes after an interval of 1001 environment "+
-		"steps, and the run has 1000", "the last decision comes after 900 environment steps, and a member must have "+
-		"trained 901"
+	one, early, late := "the population has 1 member",
+		"the first decision comes after an interval of 1001 environment steps, and the run has 1000",
+		"the last decision comes after 900 environment steps, and a member must have trained 901"
 	for _, test := range []struct {
 		members                     int
 		interval, total, delay, own int64
@@ -376,27 +388,4 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%+v: notes %q, want %q", test, got, test.want)
 		}
 	}
-}
-
-// FuzzDecodeWorkerState: what a state file may hold, the rest of the package can rely on.
-func FuzzDecodeWorkerState(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,
-		"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},
-		"snapshot":"000001.safetensors"}}`))
-	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},
-		"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},
-		"source":1,"snapshot":"x"}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeState(data)
-		if err != nil {
-			return
-		}
-		if p := s.Member.parent(); p < -1 || p >= s.Members || s.Policy >= s.Members ||
-			(s.Pending != nil) != (s.Phase == phaseDecided) {
-			t.Errorf("%+v is accepted", s)
-		}
-		if s.Pending != nil && (s.Pending.Source < 0 || s.Pending.Source >= s.Members) {
-			t.Errorf("pending %+v is accepted", s.Pending)
-		}
-	})
 }

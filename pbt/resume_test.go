@@ -269,11 +269,35 @@ func TestSaveSteps(t *testing.T) {
 	p := mustNew(t, c.opt)
 	for _, m := range p.Generation().Members {
 		if p.Generation().Iteration != 3 || m.Steps < 120 {
-			t.Errorf("member %d goes on at %d environment steps in interval %d", m.Member, m.Steps, p.Generation().Iteration)
+			t.Errorf("member %d goes on at %d environment steps in interval %d", m.Member, m.Steps,
+				p.Generation().Iteration)
 		}
 	}
 	if _, err := p.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, want, p)
+}
+
+// FuzzDecodeWorkerState: what a state file may hold, the rest of the package can rely on.
+func FuzzDecodeWorkerState(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,
+		"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},
+		"snapshot":"000001.safetensors"}}`))
+	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},
+		"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},
+		"source":1,"snapshot":"x"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeState(data)
+		if err != nil {
+			return
+		}
+		if p := s.Member.parent(); p < -1 || p >= s.Members || s.Policy >= s.Members ||
+			(s.Pending != nil) != (s.Phase == phaseDecided) {
+			t.Errorf("%+v is accepted", s)
+		}
+		if s.Pending != nil && (s.Pending.Source < 0 || s.Pending.Source >= s.Members) {
+			t.Errorf("pending %+v is accepted", s.Pending)
+		}
+	})
 }

@@ -1,5 +1,5 @@
 // What a member saves: two files, the newest state and one before it, each sealed by a checksum. They refer to
-// snapshots in a folder beside them. Either file, or any one snapshot, may be lost or damaged without losing the
+// snapshots in a folder next to them. Either file, or any one snapshot, may be lost or damaged without losing the
 // member.
 
 package pbt
@@ -46,14 +46,14 @@ type savedState struct {
 	Best    *number.JSON  `json:"best,omitempty"`
 	Member  savedMember   `json:"member"`
 	Pending *savedPending `json:"pending,omitempty"`
-	// WaitingSince is the time, by the store's clock, at which a member that yields instead of waiting began to wait for
-	// its peers.
+	// WaitingSince is the time, by the store's clock, at which a member that yields instead of waiting began to wait
+	// for its peers.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
 	// Check is the state's checksum.
 	Check string `json:"check,omitempty"`
 }
 
-// savedRun are the options that must stay the same while a population trains. Their keys stand beside those of a state.
+// savedRun are the options that must stay the same while a population trains. Their keys are among those of a state.
 type savedRun struct {
 	Objective     string `json:"objective"`
 	IntervalSteps int64  `json:"interval_steps"`
@@ -61,7 +61,7 @@ type savedRun struct {
 	Minimise      bool   `json:"minimise,omitempty"`
 }
 
-// savedMember is everything that continuing a member needs beside its snapshot. Objectives are saved as figures, so
+// savedMember is everything that continuing a member needs besides its snapshot. Objectives are saved as figures, so
 // that people can read the file.
 type savedMember struct {
 	Steps           int64        `json:"steps"`
@@ -97,8 +97,8 @@ func (s savedMember) parent() int {
 	return *s.Parent
 }
 
-// state returns the member as it is saved; snapshot is the name of its snapshot, "" for none.
-func (m *member) state(snapshot string) savedMember {
+// savedOf returns a member as it is saved; snapshot is the name of its snapshot, "" for none.
+func savedOf(m *member, snapshot string) savedMember {
 	s := savedMember{
 		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
 		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
@@ -122,7 +122,7 @@ func (m *member) state(snapshot string) savedMember {
 	return s
 }
 
-// load puts the member back to how state saved it.
+// load puts the member back to how savedOf saved it.
 func (m *member) load(s savedMember) {
 	m.steps, m.parent = s.Steps, s.parent()
 	m.failure, m.failedIteration = s.Failure, s.FailedIteration
@@ -152,8 +152,7 @@ func decodeState(data []byte) (savedState, error) {
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
 		s.Policy >= s.Members {
 		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not "+
-			"make a member",
-			s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
+			"make a member", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
 	}
 	switch s.Phase {
 	case phaseTraining, phaseTrained, phaseDecided, phaseFinished:
@@ -170,8 +169,8 @@ func decodeState(data []byte) (savedState, error) {
 	}
 	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 ||
 		max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d", m.Steps,
-			m.parent(), m.Inherited, m.CopiedAt)
+		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d",
+			m.Steps, m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil
 }
@@ -240,8 +239,8 @@ func (f *files) load(o *Options, member int) (r *restored, damage, err error) {
 		}
 	}
 	if damage != nil {
-		return nil, nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it from scratch: %w", member,
-			f.dir, damage)
+		return nil, nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it from scratch: %w",
+			member, f.dir, damage)
 	}
 	return nil, nil, nil
 }
@@ -315,8 +314,7 @@ func (f *files) keep(snapshot *checkpoint.Snapshot, steps int64) error {
 	// Snapshots of a failed save with the same number go first, so that names do not depend on failures.
 	prefix := fmt.Sprintf("%06d", f.sequence+1)
 	if err := f.remove(func(name string) bool {
-		return strings.HasPrefix(name,
-			prefix) && name != stem(f.kept)
+		return strings.HasPrefix(name, prefix) && name != stem(f.kept)
 	}); err != nil {
 		return err
 	}

@@ -41,10 +41,10 @@ type Trainee interface {
 // own, so that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the
 // weights it had before, such as the returns of episodes that they began.
 //
-// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member
-// is put back to its own snapshot, nor where it is built anew with its own weights.
+// Reseed is called after a member has been given another's weights by Restore, and at no other time: not when a member
+// is put back to its own snapshot, nor when it is rebuilt with its own weights.
 type Reseeder interface {
-	// Reseed starts the trainee's random sequences anew from seed.
+	// Reseed restarts the trainee's random sequences from seed.
 	Reseed(seed int64) error
 }
 
@@ -61,12 +61,12 @@ type Member struct {
 	ID int
 	// Seed is derived from Options.Seed and ID; it is not negative.
 	Seed int64
-	// Hyperparameters are those of Options.Initial and Options.Sample, or, where a member is built anew, its present
+	// Hyperparameters are those of Options.Initial and Options.Sample, or, if a member is rebuilt, its present
 	// ones. New may use them or leave them: the population sets them afterwards.
 	Hyperparameters map[string]float64
-	// Restoring is the snapshot that the trainee is given right after it is built: its own where it continues or is built
-	// anew, another member's where it takes over weights. New builds networks of the shapes that the snapshot records,
-	// where those may change, and otherwise does not need it. It is only to be read; nil for a new member.
+	// Restoring is the snapshot that the trainee is given right after it is built: its own where it continues or is
+	// rebuilt, another member's when it takes over weights. New builds networks of the shapes that the snapshot
+	// records, where those may change, and otherwise does not need it. It is only to be read; nil for a new member.
 	Restoring *checkpoint.Snapshot
 }
 
@@ -109,7 +109,7 @@ func guarded(f func() error) error { return panics.Guard("", f) }
 // builds the member again: Close would then close an object that the other member uses.
 func requireDistinct(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error) {
 	var lock sync.Mutex
-	members := map[int]map[string][]any{}
+	holders := map[any]int{} // members by their objects
 	return func(m Member) (Trainee, error) {
 		t, err := build(m)
 		if err != nil || t == nil {
@@ -122,54 +122,49 @@ func requireDistinct(build func(m Member) (Trainee, error)) func(m Member) (Trai
 		own["trainee"] = []any{t}
 		lock.Lock()
 		defer lock.Unlock()
-		if err := distinct(m.ID, own, members); err != nil {
-			if _, rebuilt := members[m.ID]; !rebuilt { // the population is being built and does not train
+		if err := distinct(m.ID, own, holders); err != nil {
+			if !slices.Contains(slices.Collect(maps.Values(holders)), m.ID) { // the population does not train yet
 				err = errors.Join(err, guarded(t.Close))
 			}
 			return nil, err
 		}
-		members[m.ID] = own
+		maps.DeleteFunc(holders, func(_ any, id int) bool { return id == m.ID })
+		for _, objects := range own {
+			for _, x := range objects {
+				if identifiable(x) {
+					holders[x] = m.ID
+				}
+			}
+		}
 		return t, nil
 	}
 }
 
 // distinct returns an error if own, the new objects of member id, has an object that a member already holds.
-func distinct(id int, own map[string][]any, members map[int]map[string][]any) error {
-	for _, other := range slices.Sorted(maps.Keys(members)) {
-		for _, what := range slices.Sorted(maps.Keys(own)) {
-			x := shared(own[what], members[other][what])
+func distinct(id int, own map[string][]any, holders map[any]int) error {
+	for _, what := range slices.Sorted(maps.Keys(own)) {
+		for _, x := range own[what] {
+			if !identifiable(x) {
+				continue
+			}
+			other, held := holders[x]
 			switch {
-			case x == nil || other == id && what != "trainee":
+			case !held || other == id && what != "trainee":
 			case other == id:
-				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one",
-					x, id)
+				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build "+
+					"a new one", x, id)
 			default:
-				return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member",
-					other, id, what, x)
+				return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for "+
+					"each member", other, id, what, x)
 			}
 		}
 	}
 	return nil
 }
 
-// shared returns the first object that is in both lists, or nil.
-func shared(a, b []any) any {
-	for _, x := range a {
-		for _, y := range b {
-			if sameObject(x, y) {
-				return x
-			}
-		}
-	}
-	return nil
-}
-
-// sameObject reports whether x and y are one object. It is false for values that are not pointers, which are copies,
-// and for pointers to types of size 0, which may be equal by chance.
-func sameObject(x, y any) bool {
-	v, w := reflect.ValueOf(x), reflect.ValueOf(y)
-	if v.Kind() != reflect.Pointer || w.Kind() != reflect.Pointer || v.Type() != w.Type() {
-		return false
-	}
-	return v.Type().Elem().Size() > 0 && v.Pointer() == w.Pointer()
+// identifiable reports whether equal values are one object: pointers are, unless they are to types of size 0, which may
+// be equal by chance.
+func identifiable(x any) bool {
+	t := reflect.TypeOf(x)
+	return t != nil && t.Kind() == reflect.Pointer && t.Elem().Size() > 0
 }

@@ -15,31 +15,27 @@ import (
 // validate checks everything that can be checked before members exist. What depends on the hyperparameters that members
 // have is checked by checkMember, for the first and every other one.
 func (o Options) validate() error {
+	for _, x := range []struct {
+		name         string
+		value, least int64
+	}{
+		{"Members", int64(o.Members), 1}, {"IntervalSteps", o.IntervalSteps, 1}, {"TotalSteps", o.TotalSteps, 1},
+		{"StartAfter", o.StartAfter, 0}, {"InitialDelay", o.InitialDelay, 0}, {"ProgressSteps", o.ProgressSteps, 0},
+		{"SaveSteps", o.SaveSteps, 0}, {"Slack", o.Slack, 0}, {"Parallel", int64(o.Parallel), 1},
+	} {
+		if x.value < x.least {
+			return fmt.Errorf("pbt: %s is %d; give at least %d", x.name, x.value, x.least)
+		}
+	}
 	switch {
-	case o.Members < 1 || o.Members > journal.MaxMembers:
+	case o.Members > journal.MaxMembers:
 		return fmt.Errorf("pbt: Members is %d; give 1 to %d", o.Members, journal.MaxMembers)
 	case o.Objective == "":
 		return errors.New("pbt: Objective is empty; name the metric to maximise, e.g. \"episode.length\"")
-	case o.IntervalSteps < 1:
-		return fmt.Errorf("pbt: IntervalSteps is %d; give at least 1", o.IntervalSteps)
-	case o.TotalSteps < 1:
-		return fmt.Errorf("pbt: TotalSteps is %d; give at least 1", o.TotalSteps)
-	case o.StartAfter < 0:
-		return fmt.Errorf("pbt: StartAfter is %d; give 0 or more environment steps", o.StartAfter)
-	case o.InitialDelay < 0:
-		return fmt.Errorf("pbt: InitialDelay is %d; give 0 or more environment steps", o.InitialDelay)
-	case o.Parallel < 1:
-		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
-	case o.ProgressSteps < 0:
-		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more environment steps", o.ProgressSteps)
-	case o.SaveSteps < 0:
-		return fmt.Errorf("pbt: SaveSteps is %d; give 0 or more environment steps", o.SaveSteps)
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
 	case o.Target != nil && (!number.Finite(o.Target.Figure) || o.Target.Generations < 0):
 		return fmt.Errorf("pbt: Target is %+v; give a finite Figure, and 0 or more Generations", *o.Target)
-	case o.Slack < 0:
-		return fmt.Errorf("pbt: Slack is %d; give 0 or more intervals", o.Slack)
 	case o.Asynchronous && o.needsAll():
 		return errors.New("pbt: Options.Evolve, Target and OnInterval need members that wait for each other; leave " +
 			"Asynchronous out")
@@ -74,7 +70,8 @@ func (o Options) validate() error {
 	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
 		r := o.Sample[key]
 		if !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High {
-			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key, r.Low, r.High)
+			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key,
+				r.Low, r.High)
 		}
 		if r.Log && r.Low <= 0 {
 			return fmt.Errorf("pbt: Sample[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
@@ -100,13 +97,13 @@ func (o Options) Notes() (notes []string) {
 	last := (o.lastIteration() - 1) * o.IntervalSteps // the environment steps at the last decision
 	switch {
 	case last == 0:
-		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an interval of "+
-			"%d environment steps, and the run has %d; make the interval shorter or the run longer", o.IntervalSteps,
-			o.TotalSteps))
+		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an "+
+			"interval of %d environment steps, and the run has %d; make the interval shorter or the run "+
+			"longer", o.IntervalSteps, o.TotalSteps))
 	case o.InitialDelay > last || o.StartAfter > last:
-		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the last decision comes after %d environment "+
-			"steps, and a member must have trained %d before; make the initial delay or the time between copies shorter, "+
-			"or the run longer", last, max(o.InitialDelay, o.StartAfter)))
+		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the last decision comes after %d "+
+			"environment steps, and a member must have trained %d before; make the initial delay or the time "+
+			"between copies shorter, or the run longer", last, max(o.InitialDelay, o.StartAfter)))
 	}
 	return notes
 }
@@ -126,29 +123,18 @@ func (o Options) validateReference() error {
 	return nil
 }
 
-// validate checks the settings against each other.
+// validate checks each setting by its config tag, and the settings against each other.
 func (m Measure) validate() error {
+	if err := config.Check(m, "pbt: measure"); err != nil {
+		return err
+	}
 	switch {
-	case m.Window < 0:
-		return fmt.Errorf("pbt: measure.window is %d; give a number of measurements, or 0 for the figure as reported",
-			m.Window)
-	case m.MinSamples < 0:
-		return fmt.Errorf("pbt: measure.min_samples is %d; give 0 or more measurements", m.MinSamples)
-	case m.EvaluationEpisodes < 0:
-		return fmt.Errorf("pbt: measure.evaluation_episodes is %d; give 0 or more episodes", m.EvaluationEpisodes)
-	case m.Reducer != "" && !slices.Contains(reducers, m.Reducer):
-		var names []string
-		for _, r := range reducers {
-			names = append(names, string(r))
-		}
-		return fmt.Errorf("pbt: measure.reducer is %q, which does not exist: %s", m.Reducer,
-			config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
-		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number "+
-			"of measurements", m.Reducer)
+		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number of "+
+			"measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
-		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of " +
-			"its own, give one of the two")
+		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of its " +
+			"own, give one of the two")
 	case m.EvaluationEpisodes > 0 && m.MinSamples > m.EvaluationEpisodes:
 		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make "+
 			"evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
@@ -179,13 +165,13 @@ func (g *group) unknownObjective() error {
 		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end "+
 			"of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
-	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration,
-		config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
+	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective,
+		iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // errOtherPopulation is a sound state of a population with other options.
-var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or " +
-	"the options it was begun with")
+var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or the " +
+	"options it was begun with")
 
 // sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
 // change while a population trains.
@@ -202,8 +188,8 @@ func (o *Options) sameRun(path string, s savedState, member int) error {
 		{"measure.minimise", s.Minimise, o.Measure.Minimise},
 	} {
 		if setting.saved != setting.want {
-			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved, setting.want,
-				errOtherPopulation)
+			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved,
+				setting.want, errOtherPopulation)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -23,17 +24,25 @@ const (
 	longestPause = 2 * time.Second
 )
 
+// lookout is what a group sees of its peers: views of the store, and waits for peers that the next decision needs.
+type lookout struct {
+	*group
+	joined time.Time     // by the store's clock
+	ahead  map[int]ahead // by member
+}
+
 // peers returns the filter of peers' records for the present interval.
-func (g *group) peers() peerFilter {
-	return peerFilter{
-		member: g.workers[0].id, iteration: g.iteration, exact: g.exact(), slack: g.opt.Slack, measure: g.opt.Measure,
-		silence: g.cfg.Silence, since: g.joined, frames: g.opt.target(g.iteration), total: g.opt.TotalSteps,
+func (g *lookout) peers() peers.Filter {
+	return peers.Filter{
+		Member: g.workers[0].id, Iteration: g.iteration, Exact: g.exact(), Slack: g.opt.Slack,
+		Minimise: g.opt.Measure.Minimise, Silence: g.cfg.Silence, Since: g.joined,
+		Frames: g.opt.target(g.iteration), Total: g.opt.TotalSteps,
 	}
 }
 
 // waiter is one wait for peers, or for the store itself.
 type waiter struct {
-	group     *group
+	group     *lookout
 	pause     time.Duration
 	announced bool
 	brief     bool // the wait is for the store, not for peers: the member does not yield
@@ -67,7 +76,7 @@ func (g *group) yield() error {
 }
 
 // saveWaiting saves when the member began to wait, for the process that continues it.
-func (g *group) saveWaiting() error {
+func (g *lookout) saveWaiting() error {
 	f := &g.workers[0].files
 	if f.last == nil || f.last.state.WaitingSince != nil && f.last.state.WaitingSince.Equal(g.joined) {
 		return nil
@@ -79,7 +88,7 @@ func (g *group) saveWaiting() error {
 
 // view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
 // times.
-func (g *group) view(ctx context.Context) (workspace.View, error) {
+func (g *lookout) view(ctx context.Context) (workspace.View, error) {
 	if g.whole() {
 		return workspace.View{}, nil
 	}
@@ -102,31 +111,12 @@ func (g *group) view(ctx context.Context) (workspace.View, error) {
 	}
 }
 
-// wentOn reports whether the population was at work between a time and now: at no point in between had all members been
-// silent for too long.
-func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
-	times := []time.Time{v.Now}
-	for _, p := range v.Members {
-		if p.Seen.After(since) && p.Seen.Before(v.Now) {
-			times = append(times, p.Seen)
-		}
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	for _, t := range times {
-		if t.Sub(since) > silence {
-			return false
-		}
-		since = t
-	}
-	return true
-}
-
 // ahead is a heartbeat with a time in the future, and when it was first seen.
 type ahead struct{ seen, since time.Time }
 
 // setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
 // first seen. Otherwise a peer that died before would count as alive until the clock has caught up.
-func (g *group) setBack(v *workspace.View) {
+func (g *lookout) setBack(v *workspace.View) {
 	if g.joined.After(v.Now) {
 		g.joined = v.Now
 	}
@@ -147,7 +137,7 @@ func (g *group) setBack(v *workspace.View) {
 
 // gather returns a view of the store: once all live peers have published this interval's end, or at once if members do
 // not wait for each other.
-func (g *group) gather(ctx context.Context) (workspace.View, error) {
+func (g *lookout) gather(ctx context.Context) (workspace.View, error) {
 	view, err := g.view(ctx)
 	if !g.exact() {
 		return view, err
@@ -155,10 +145,10 @@ func (g *group) gather(ctx context.Context) (workspace.View, error) {
 	wait := waiter{group: g}
 	for n := 1; err == nil; n++ {
 		l := g.peers()
-		if l.complete(view) {
+		if l.Complete(view) {
 			return view, nil
 		}
-		if w := g.workers[0]; n%4 == 0 && l.record(view.Members[w.id]) == nil { // what others wait for has been lost
+		if w := g.workers[0]; n%4 == 0 && l.Record(view.Members[w.id]) == nil { // what others wait for has been lost
 			if err := w.publish(); err != nil {
 				return view, err
 			}
@@ -171,14 +161,14 @@ func (g *group) gather(ctx context.Context) (workspace.View, error) {
 
 // awaitChange waits until a peer has published something new. If no live peer is left it returns the error of a member
 // that cannot be rescued.
-func (g *group) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
+func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
 	known, wait, w := changes(old), waiter{group: g}, g.workers[0]
 	for view := old; ; {
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
-			return p.Member != w.id && g.peers().live(view.Now, p)
+			return p.Member != w.id && g.peers().Live(view.Now, p)
 		}) {
-			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it",
-				w.id), w.m.cause)
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to "+
+				"rescue it", w.id), w.m.cause)
 		}
 		var err error
 		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {
@@ -207,12 +197,12 @@ func changes(v workspace.View) []any {
 
 // awaitHealthy lets members that have all failed or diverged wait until there is a healthy peer to copy, as long as one
 // may still appear. It returns the filter and the view to decide by; without hope it gives up.
-func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View,
+func (g *lookout) awaitHealthy(ctx context.Context, l peers.Filter, view workspace.View) (peers.Filter, workspace.View,
 	error) {
 	wait, own := waiter{group: g}, g.statuses()
 	diverged := !slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() })
 	healthy := func() bool {
-		generation, _ := l.generation(view, own...)
+		generation, _ := l.Generation(view, own...)
 		for _, m := range generation.Members {
 			g.known = g.known || m.HasObjective
 		}
@@ -226,19 +216,20 @@ func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.V
 		if saved {
 			return l, view, nil
 		}
-		// No peer of equal or less experience is healthy. A newer record is better than none: the member has lost its own
-		// weights.
-		if !l.exact {
-			if l.rescue = true; healthy() {
+		// No peer of equal or less experience is healthy. A newer record is better than none: the member has lost its
+		// own weights.
+		if !l.Exact {
+			if l.Rescue = true; healthy() {
 				return l, view, nil
 			}
-			l.rescue = false
+			l.Rescue = false
 		}
-		if !l.hopeful(view) {
+		if !l.Hopeful(view) {
 			return l, view, g.giveUp()
 		}
-		// Members that wait for each other must all decide now, this one too: it is kept, and rescued in a later interval.
-		if l.exact {
+		// Members that wait for each other must all decide now, this one too: it is kept, and rescued in a later
+		// interval.
+		if l.Exact {
 			return l, view, nil
 		}
 		var err error
@@ -250,7 +241,7 @@ func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.V
 
 // awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
 // report one are waited for.
-func (g *group) awaitKnown(ctx context.Context) error {
+func (g *lookout) awaitKnown(ctx context.Context) error {
 	wait := waiter{group: g}
 	g.known = g.known || slices.ContainsFunc(g.statuses(), func(s strategy.Status) bool { return s.HasObjective })
 	view, err := workspace.View{}, error(nil)
@@ -263,7 +254,7 @@ func (g *group) awaitKnown(ctx context.Context) error {
 			for _, r := range slices.Concat(p.Records, p.Stale) {
 				g.known = g.known || r.HasObjective
 			}
-			more = more || p.Member != l.member && len(p.Records) == 0 && l.live(view.Now, p)
+			more = more || p.Member != l.Member && len(p.Records) == 0 && l.Live(view.Now, p)
 		}
 		switch {
 		case g.known:
@@ -278,13 +269,13 @@ func (g *group) awaitKnown(ctx context.Context) error {
 
 // checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
 // have published something: the objective's name is probably wrong.
-func (g *group) checkKnown(l peerFilter, view workspace.View) error {
+func (g *lookout) checkKnown(l peers.Filter, view workspace.View) error {
 	if g.known || g.opt.target(g.iteration) < g.opt.InitialDelay && g.iteration < g.opt.lastIteration() ||
 		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.failure == "" }) {
 		return nil
 	}
 	for _, p := range view.Members {
-		if p.Member != l.member && (l.live(view.Now, p) && len(p.Records) == 0 ||
+		if p.Member != l.Member && (l.Live(view.Now, p) && len(p.Records) == 0 ||
 			slices.ContainsFunc(p.Records, func(r workspace.Record) bool { return r.HasObjective })) {
 			return nil
 		}
@@ -292,7 +283,7 @@ func (g *group) checkKnown(l peerFilter, view workspace.View) error {
 	return g.unknownObjective()
 }
 
-// giveUp ends members that nobody can rescue. Their last good states stay as they were saved.
+// giveUp ends members that no peer can rescue. Their last good states remain as they were saved.
 func (g *group) giveUp() error {
 	events := g.troubles()
 	err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, g.iteration)

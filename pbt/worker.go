@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -45,7 +46,7 @@ func (g *group) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
-	g.joined = view.Now
+	g.lookout.joined = view.Now
 	states := make([]*restored, len(g.workers))
 	for i, w := range g.workers {
 		if w.lease.Dir() != "" || !g.whole() { // otherwise nobody sees them
@@ -70,11 +71,12 @@ func (g *group) open(ctx context.Context) (err error) {
 	} else if s := states[0]; s != nil {
 		g.phase, g.iteration = s.state.Phase, s.state.Iteration
 		g.objective, g.hasBest = s.state.Best.Known()
-		// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from then.
+		// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from
+		// then.
 		own := view.Members[g.workers[0].id]
 		if h := own.Heartbeat; s.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
-			wentOn(view, own.Seen, g.cfg.Silence) {
-			g.joined = *s.state.WaitingSince
+			peers.WentOn(view, own.Seen, g.cfg.Silence) {
+			g.lookout.joined = *s.state.WaitingSince
 		}
 	}
 	for i, w := range g.workers {
@@ -113,21 +115,23 @@ func (g *group) align(states []*restored) error {
 		}
 		return r.state.Iteration
 	}
-	g.iteration = iteration(slices.MinFunc(states, func(a, b *restored) int { return int(iteration(a) - iteration(b)) }))
+	g.iteration = iteration(slices.MinFunc(states,
+		func(a, b *restored) int { return int(iteration(a) - iteration(b)) }))
 	finished := g.best != nil
 	standing := strategy.Generation{Iteration: g.iteration}
 	for i, w := range g.workers {
 		if iteration(states[i]) > g.iteration {
 			r, err := w.files.read(filepath.Join(w.files.dir, previousStateFile), g.opt, w.id)
 			switch {
-			case w.files.before == nil && g.iteration == 1 && states[i].state.Iteration == 2: // it had saved nothing before
+			case w.files.before == nil && g.iteration == 1 &&
+				states[i].state.Iteration == 2: // it had saved nothing before
 			case err != nil:
-				return fmt.Errorf("pbt: member %d cannot go back to interval %d, in which other members are; choose another "+
-					"directory: %w", w.id, g.iteration, err)
+				return fmt.Errorf("pbt: member %d cannot go back to interval %d, in which other members are; choose "+
+					"another directory: %w", w.id, g.iteration, err)
 			case r.state.Iteration != g.iteration:
-				return fmt.Errorf("pbt: members of %s are in intervals %d and %d; continue them with Options.Asynchronous (in a "+
-					"file: pbt.asynchronous: true), or choose another directory", g.opt.Directory, g.iteration,
-					states[i].state.Iteration)
+				return fmt.Errorf("pbt: members of %s are in intervals %d and %d; continue them with "+
+					"Options.Asynchronous (in a file: pbt.asynchronous: true), or choose another "+
+					"directory", g.opt.Directory, g.iteration, states[i].state.Iteration)
 			}
 			states[i] = r
 		}
@@ -179,8 +183,8 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 		}
 	}
 	// Events after the saved state's length belong to decisions that are made again. After the end of training they are
-	// the last events, which are written again, too. The journal is opened before the member is built, because a pending
-	// decision that building applies is written to it.
+	// the last events, which are written again, too. The journal is opened before the member is built, because a
+	// pending decision that building applies is written to it.
 	if w.journal, err = journal.Open(w.lease.Dir(), length, !finished); err != nil {
 		return err
 	}
@@ -194,8 +198,8 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 	}
 	state := saved.state
 	w.copies, g.known = state.Copies, g.known || state.ObjectiveKnown
-	// Records that the member published after this state, as after damage to the newest one, are stale: copies counts the
-	// generations of weights, and peers ignore records of older ones.
+	// Records that the member published after this state, as after damage to the newest one, are stale: copies counts
+	// the generations of weights, and peers ignore records of older ones.
 	for _, r := range published.Records {
 		if r.Copies > w.copies {
 			w.copies = r.Copies + 1
@@ -255,7 +259,7 @@ func (w *worker) persist() error {
 	s := savedState{
 		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, savedRun: g.opt.savedRun(), Phase: g.phase,
 		Iteration: g.iteration, Sequence: f.sequence + 1, Copies: w.copies, ObjectiveKnown: g.known,
-		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: w.m.state(f.kept),
+		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: savedOf(w.m, f.kept),
 	}
 	if w.pending != nil {
 		if s.Pending, err = w.pending.save(f); err != nil {

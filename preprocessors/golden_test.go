@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -19,8 +20,7 @@ func TestGolden(t *testing.T) {
 		r, err := preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU)
 		must(t, err)
 		defer r.Close()
-		s := tensor.NoGrad()
-		defer s.Close()
+		s := tensortest.NoGrad(t, tensor.CPU)
 		load := func(name string) tensor.Tensor {
 			x, ok := parts["scaler/"+name]
 			if !ok {

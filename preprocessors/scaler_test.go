@@ -54,8 +54,7 @@ func TestScalerForwardColumns(t *testing.T) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.ClipThreshold = 2
 	r := newScaler(t, 3, cfg)
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	r.Update(s, tensor.From(s, []float32{1, 2, 3, 4, 5, 9, 0, 1, -7}, 3, 3))
 	rows := tensor.From(s, []float32{0.5, 1, 2, -1, 3, 1000}, 2, 3)
 	columns := s.RequireGrad(s.Contiguous(s.Detach(s.Narrow(rows, 1, 1, 2))))

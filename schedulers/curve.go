@@ -67,10 +67,11 @@ func (n Iterations) check(name, key string) error {
 	return nil
 }
 
-// NewCurve returns a schedule of your own for [Register]. Its rate in epoch t = 0, 1, ... is base times factor(t), and at
-// least 0 (PyTorch: LambdaLR). name is the registered name. Base must be positive and finite.
+// NewCurve returns a schedule of your own for [Register]. Its rate in epoch t = 0, 1, ... is base times factor(t), and
+// at least 0 (PyTorch: LambdaLR). name is the registered name. Base must be positive and finite.
 func NewCurve(name string, base float64, factor func(epoch int64) float64) (*Curve, error) {
-	return newCurve(name, base, Limits{}, Limits{}, 0, func(base float64, t, _ int64) float64 { return base * factor(t) })
+	return newCurve(name, base, Limits{}, Limits{}, 0,
+		func(base float64, t, _ int64) float64 { return base * factor(t) })
 }
 
 // newCurve checks base and the whole configuration, of which limits are a part. A curve that has no end has length 0.

@@ -32,12 +32,12 @@ type sawtooth struct {
 }
 
 func init() {
-	schedulers.Register("Sawtooth", sawtooth{Period: 4, Factor: 0.5}, func(base float64, s sawtooth) (schedulers.Scheduler,
-		error) {
-		return schedulers.NewCurve("Sawtooth", base, func(epoch int64) float64 {
-			return math.Pow(s.Factor, float64(epoch%s.Period))
+	schedulers.Register("Sawtooth", sawtooth{Period: 4, Factor: 0.5},
+		func(base float64, s sawtooth) (schedulers.Scheduler, error) {
+			return schedulers.NewCurve("Sawtooth", base, func(epoch int64) float64 {
+				return math.Pow(s.Factor, float64(epoch%s.Period))
+			})
 		})
-	})
 }
 
 func ExampleRegister() {
@@ -74,4 +74,88 @@ func ExampleNewCurve() {
 	}
 	fmt.Println(s.LearningRate())
 	// Output: 0.0005
+}
+
+func ExampleNewConstant() {
+	s, err := schedulers.NewConstant(3e-4, schedulers.ConstantConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s.Step(0)
+	fmt.Println(s.LearningRate())
+	// Output: 0.0003
+}
+
+func ExampleNewCosine() {
+	s, err := schedulers.NewCosine(1e-3, schedulers.CosineConfig{TMax: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 6 {
+		fmt.Printf("%.2g ", s.LearningRate())
+		s.Step(0)
+	}
+	// Output: 0.001 0.00085 0.0005 0.00015 0 0
+}
+
+func ExampleNewExponential() {
+	s, err := schedulers.NewExponential(1e-3, schedulers.ExponentialConfig{Gamma: 0.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 4 {
+		fmt.Printf("%g ", s.LearningRate())
+		s.Step(0)
+	}
+	// Output: 0.001 0.0005 0.00025 0.000125
+}
+
+func ExampleNewKLAdaptive() {
+	cfg := schedulers.DefaultKLAdaptive()
+	cfg.MaxLR = 2e-3
+	s, err := schedulers.NewKLAdaptive(1e-3, cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		s.Step(0.001)
+		fmt.Printf("%.2e\n", s.LearningRate())
+	}
+	// Output:
+	// 1.50e-03
+	// 2.00e-03
+	// 2.00e-03
+}
+
+func ExampleNewLinear() {
+	s, err := schedulers.NewLinear(1e-3, schedulers.LinearConfig{
+		StartFactor: 1, EndFactor: 0, TotalIters: 4,
+		Limits: schedulers.Limits{MinLR: 1e-4, Warmup: schedulers.Warmup{Steps: 2, Factor: 0.5}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 7 {
+		fmt.Printf("%.2g ", s.LearningRate())
+		s.Step(0)
+	}
+	// Output: 0.0005 0.00075 0.001 0.00075 0.0005 0.00025 0.0001
+}
+
+func ExampleNewStep() {
+	s, err := schedulers.NewStep(1e-3, schedulers.StepConfig{StepSize: 2, Gamma: 0.1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 5 {
+		fmt.Printf("%.0e ", s.LearningRate())
+		s.Step(0)
+	}
+	// Output: 1e-03 1e-03 1e-04 1e-04 1e-05
 }

@@ -131,8 +131,8 @@ func resolve(name string) (string, error) {
 // defaults is a struct with the defaults of the schedule's settings. build receives the learning rate to scale, and
 // the struct with the keyword arguments merged into it. The tag yaml:"key" is a field's key, and config:"..." says
 // which values are allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The
-// schedule's Name must return the registered name, because checkpoints store it. [NewCurve] makes a schedule of a function
-// of the epoch.
+// schedule's Name must return the registered name, because checkpoints store it. [NewCurve] makes a schedule of a
+// function of the epoch.
 //
 // Agents step a schedule once an update, or once a learning epoch if it UsesKL. If the schedule has a method
 // Plan(epochs int64), agents call it with the number of these steps in the run, as they call [Curve.Plan].
@@ -160,8 +160,8 @@ func Register[S any](name string, defaults S, build func(base float64, settings 
 		case s == nil:
 			return nil, fmt.Errorf("schedulers: %s: its function returns neither a schedule nor an error", name)
 		case s.Name() != name:
-			return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must return %q",
-				name, s.Name(), name)
+			return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must "+
+				"return %q", name, s.Name(), name)
 		}
 		return s, nil
 	})

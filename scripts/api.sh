@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 apidiff=golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 module=github.com/gorl-dev/gorl
-say() { printf 'api: %s\n' "$*"; }
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
 
 heading=$(grep -m 1 -E '^## v[0-9.]+ - [0-9]{4}-' CHANGELOG.md) || { say "CHANGELOG.md has no release with a date"; exit 69; }
 version=$(cut -d' ' -f2 <<<"$heading")
@@ -29,8 +30,9 @@ cat "$tree/changes"
 # A line of apidiff is "- ./agents/ppo.New: changed from ..." or "- package ./agents/ppo: removed".
 notes=$(sed "/^## $version/,\$d" CHANGELOG.md)
 rc=0
-for package in $(sed -n -E 's#^- (package )?\./([a-z0-9_/]+).*#\2#p' "$tree/breaks" | sort -u); do
+sed -n -E 's#^- (package )?\./([a-z0-9_/]+).*#\2#p' "$tree/breaks" | sort -u >"$tree/packages"
+while read -r package; do
 	grep -qF "$package" <<<"$notes" ||
 		{ say "$package has an incompatible change; name the package and the change in CHANGELOG.md, above $version"; rc=1; }
-done
+done <"$tree/packages"
 exit "$rc"

@@ -12,8 +12,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ $# -gt 0 ] || set -- -short ./tensor ./agents/...
 
-say() { printf 'arm64: %s\n' "$*"; }
-die() { printf 'arm64: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
 
 command -v apt-get >/dev/null || die "this is not a Debian system: there is no apt-get to get arm64 packages with"
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")
@@ -23,12 +23,8 @@ missing=()
 command -v aarch64-linux-gnu-g++ >/dev/null || missing+=(g++-aarch64-linux-gnu)
 command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user-static)
 if [ ${#missing[@]} -gt 0 ]; then
-	sudo=
-	if [ "$(id -u)" != 0 ]; then sudo=$(command -v sudo) || die "needs root to install ${missing[*]}, and there is no sudo"; fi
 	say "installing ${missing[*]}"
-	$sudo apt-get update -q </dev/null || say "apt-get update failed; trying with the package lists that are here"
-	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null ||
-		die "apt-get could not install ${missing[*]}; its message stands above"
+	install_packages "${missing[@]}"
 fi
 
 # --- 2. arm64 packages, unpacked ------------------------------------------------------

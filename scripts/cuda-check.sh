@@ -58,14 +58,16 @@ gpu_mib() { # memory in use on the GPU
 	[ "$device" != cpu ] && nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i "${device#cuda:}" 2>/dev/null
 }
 
+# compiled WHAT LIBRARY FUNCTION: reports whether the library calls the function.
+compiled() {
+	if nm -DC "lib/$2.so" 2>/dev/null | grep "$3" >/dev/null; then report "$1 are compiled in."; else report "Without $1."; fi
+}
 build() {
 	LIBTORCH=$torch GOTORCH_SRC=$here/gotorch SHIM_DIR=$here/lib bash scripts/shim.sh >"$out/build.log" 2>&1
 	local rc=$?
 	tail -n 5 "$out/build.log" | code
-	nm -DC lib/libcgotorch.so 2>/dev/null | grep 'c10::cuda::getStreamFromPool' >/dev/null && report "gotorch's CUDA streams are compiled in." ||
-		report "Without gotorch's CUDA streams."
-	nm -DC lib/libgorltorch.so 2>/dev/null | grep 'at::cuda::CUDAGraph::replay' >/dev/null && report "CUDA graphs are compiled in." ||
-		report "Without CUDA graphs."
+	compiled "gotorch's CUDA streams" libcgotorch c10::cuda::getStreamFromPool
+	compiled "CUDA graphs" libgorltorch at::cuda::CUDAGraph::replay
 	report
 	return $rc
 }

@@ -13,8 +13,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=${1:-$root/build/gorl-cuda}
 tests=(tensor distributed agents agents/ppo agents/amp agents/internal/onpolicy models memory preprocessors trainers)
 
-say() { printf 'cuda-pack: %s\n' "$*"; }
-die() { printf 'cuda-pack: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 if [ -e "$folder" ] && [ ! -f "$folder/check.sh" ]; then die "$folder is there and is no pack"; fi
 rm -rf "$folder"
@@ -24,7 +24,7 @@ gotorch=${GOTORCH_SRC:-$(go list -m -f '{{.Dir}}' github.com/wangkuiyi/gotorch)}
 mkdir "$folder/gotorch"
 cp -r "$gotorch/cgotorch" "$folder/gotorch/"
 cp -r tensor/csrc "$folder/tensor/"
-cp scripts/shim.sh "$folder/scripts/"
+cp scripts/shim.sh scripts/common.sh "$folder/scripts/"
 cp scripts/cuda-check.sh "$folder/check.sh"
 cp benchmarks/*.py "$folder/benchmarks/"
 chmod -R u+w "$folder"

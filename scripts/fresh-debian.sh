@@ -24,7 +24,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD
 
-suite=bookworm tree=commit commit=HEAD packages=() files= command= keep=0 user=root twice=0 caches=0
+suite=bookworm tree=commit commit=HEAD packages=() files='' command='' keep=0 user=root twice=0 caches=0
 targets=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -43,8 +43,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-say() { printf 'fresh-debian: %s\n' "$*"; }
-die() { printf 'fresh-debian: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
 [ ${#targets[@]} -gt 0 ] || [ -n "$command" ] || die "name a make target, or --run a command"
 [ "$caches" = 0 ] || [ "$user" = root ] || die "--caches are root's, and --as $user may not write them"
 
@@ -151,6 +151,7 @@ done
 [ -z "$command" ] || printf 'timed bash -c %q || exit\n' "$command" >>"$root/fresh.sh"
 
 rc=0
+# shellcheck disable=SC2016 # the inner shell expands
 unshare --mount --pid --fork --kill-child bash -c '
 	set -e
 	root=$1 user=$2 shared=$3; shift 3

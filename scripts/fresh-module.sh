@@ -7,7 +7,8 @@
 #   scripts/fresh-module.sh pypi       with libtorch and MuJoCo from PyPI, as a user without rights to change the system
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-die() { printf 'fresh-module: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
 
 root=()
 case ${1:-debian} in

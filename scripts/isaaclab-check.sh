@@ -13,7 +13,7 @@
 #
 # It goes on when a part fails: the report says which, with its last lines. The status is 1 then.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 report=${1:-isaaclab-check.md}
 python=$(command -v "${ISAACLAB_PYTHON:-python}") || { echo "isaaclab-check: there is no ${ISAACLAB_PYTHON:-python}; ISAACLAB_PYTHON names another" >&2; exit 2; }
 num_envs=${NUM_ENVS:-4096} device=${DEVICE:-cuda:0} iterations=${ITERATIONS:-10}

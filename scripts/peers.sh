@@ -17,24 +17,13 @@ python=/usr/bin/python3
 requirements=$root/benchmarks/peers/requirements.txt
 stepper=$root/benchmarks/peers/stepper.c
 
-say() { printf 'peers: %s\n' "$*"; }
-die() { printf 'peers: %s\n' "$*" >&2; exit 1; }
-as_root() {
-	if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
-		die "apt-get needs root: run 'make peers' as root or install sudo"; fi
-}
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 # Installs those of Debian's packages that are missing.
 need() {
-	local package status missing=()
-	for package; do
-		status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
-		[ "$status" = "install ok installed" ] || missing+=("$package")
-	done
-	[ ${#missing[@]} -gt 0 ] || return 0
+	lacking "$@" || return 0
 	say "installing Debian's ${missing[*]}"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null || say "apt-get update failed; trying anyway"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null ||
-		die "apt-get could not install ${missing[*]}; its message stands above"
+	install_packages "${missing[@]}"
 }
 versions() { "$1" -c 'import numpy, torch; print(f"torch=={torch.__version__}\nnumpy=={numpy.__version__}")'; }
 key() { { cat "$requirements"; echo "$1"; } | sha256sum; }

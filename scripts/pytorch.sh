@@ -12,8 +12,8 @@ python=${PYTHON:-/usr/bin/python3}
 wanted=(torch==2.15.0 skrl==2.1.1 gymnasium==1.4.0 numpy pyyaml)
 stepper=$root/benchmarks/peers/stepper.c
 
-say() { printf 'pytorch: %s\n' "$*"; }
-die() { printf 'pytorch: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 torch() { (cd "$folder" && bin/python -c 'import os, torch; print(os.path.dirname(torch.__file__))'); }
 
 key=$({ echo "${wanted[@]}"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"

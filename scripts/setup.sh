@@ -25,8 +25,8 @@ built=${SHIM_DIR:-$root/build/lib}
 dry=${DRY_RUN:-}
 [ "$dry" != 0 ] || dry=
 
-say() { printf 'setup: %s\n' "$*"; }
-die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 # step TEXT: says what follows, and whether to do it.
 step() {
@@ -104,16 +104,9 @@ else
 	fi
 	{ command -v dpkg-query && command -v apt-get; } >/dev/null ||
 		die "FROM=debian needs apt-get and dpkg-query, which are not here: use FROM=pypi"
-	missing=()
-	for package in "${packages[@]}"; do
-		status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
-		[ "$status" = "install ok installed" ] || missing+=("$package")
-	done
-	if [ ${#missing[@]} -gt 0 ] && step "installing the packages ${missing[*]}"; then
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null ||
-			say "apt-get update failed; trying with the package lists that are here"
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null ||
-			die "apt-get could not install ${missing[*]}; its message stands above. FROM=pypi does without these packages"
+	if lacking "${packages[@]}" && step "installing the packages ${missing[*]}"; then
+		otherwise="FROM=pypi does without these packages"
+		install_packages "${missing[@]}"
 	fi
 fi
 

@@ -37,8 +37,8 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cxx=${CXX:-g++}
 
-say() { printf 'shim: %s\n' "$*"; }
-die() { printf 'shim: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 hash() { sha256sum | cut -c1-32; }
 
 # failed WHAT: ends the script after the compiler has failed, and says whether a full disk was the reason.
@@ -67,7 +67,7 @@ trap 'rm -rf "$work"' EXIT
 if [ "${1:-}" = testdevice ]; then LIBTORCH=${LIBTORCH:-$(cat "$out/.libtorch" 2>/dev/null || true)}; fi
 common=(-fPIC)
 include=()
-link=(-Wl,--no-as-needed)
+link=("-Wl,--no-as-needed")
 streams=()
 graphs=()
 nccl=()
@@ -77,14 +77,14 @@ if [ -n "${LIBTORCH:-}" ]; then
 		die "LIBTORCH=$torch has no include/torch/csrc/api/include/torch/torch.h: give an unpacked libtorch, or the torch folder of a PyTorch installation"
 	[ -f "$torch/lib/libtorch_cpu.so" ] || die "LIBTORCH=$torch has no lib/libtorch_cpu.so"
 	include+=(-isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
-	link+=(-L"$torch/lib" -Wl,-rpath,"$torch/lib")
+	link+=("-L$torch/lib" "-Wl,-rpath,$torch/lib")
 	libdir=$torch/lib
 	headers=$torch/include/torch/csrc/api/include/torch
 	# Which std::string libtorch was compiled with shows in the names of its own functions. PyPI's libc10.so exports
 	# some of the C++ library's, too, for both kinds of strings.
 	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c 'N3c10.*__cxx11' || true)
 	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
-	common+=(-D_GLIBCXX_USE_CXX11_ABI=$abi)
+	common+=("-D_GLIBCXX_USE_CXX11_ABI=$abi")
 	if [ -f "$torch/lib/libtorch_cuda.so" ]; then
 		# Tensors on CUDA need no more than these. gotorch's functions for CUDA streams and gorl's
 		# CUDA graphs are compiled in where the toolkit's headers are there, and return an error
@@ -93,10 +93,11 @@ if [ -n "${LIBTORCH:-}" ]; then
 		link+=(-ltorch_cuda -lc10_cuda)
 		common+=(-DGORL_CUDA)
 		for dir in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda "$torch"/../nvidia/cuda_runtime "$torch"/../nvidia/cu1[0-9]; do
-			[ -n "$dir" ] && [ -f "$dir/include/cuda_runtime_api.h" ] || continue
+			if [ -z "$dir" ] || [ ! -f "$dir/include/cuda_runtime_api.h" ]; then continue; fi
 			dir=$(cd "$dir" && pwd)
 			for crt in "" "$torch/../triton/backends/nvidia/include"; do
-				try=(-isystem "$dir/include" ${crt:+-idirafter "$crt"})
+				try=(-isystem "$dir/include")
+				[ -z "$crt" ] || try+=(-idirafter "$crt")
 				echo '#include <cuda_runtime_api.h>' | "$cxx" "${try[@]}" -fsyntax-only -x c++ - 2>/dev/null || continue
 				streams=(-DWITH_CUDA "${try[@]}")
 				graphs=(-DGORL_CUDA_GRAPHS "${try[@]}")
@@ -105,7 +106,7 @@ if [ -n "${LIBTORCH:-}" ]; then
 		done
 		# NCCL's header lies in a package of its own beside PyPI's PyTorch, or in the system's.
 		for dir in "$torch"/../nvidia/nccl/include /usr/include "${CUDA_HOME:-/usr/local/cuda}/include"; do
-			[ -f "$dir/nccl.h" ] && [ ${#streams[@]} -gt 0 ] || continue
+			if [ ! -f "$dir/nccl.h" ] || [ ${#streams[@]} = 0 ]; then continue; fi
 			nccl=(-DUSE_C10D_NCCL -isystem "$dir")
 			break
 		done

@@ -11,8 +11,8 @@ folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/gorl/simulators}
 python=${PYTHON:-/usr/bin/python3}
 requirements=$root/benchmarks/simulators/requirements.txt
 
-say() { printf 'simulators: %s\n' "$*"; }
-die() { printf 'simulators: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 key=$({ cat "$requirements"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"
 if [ "$(cat "$folder/.key" 2>/dev/null)" = "$key" ]; then

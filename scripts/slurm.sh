@@ -8,8 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PATH:/usr/sbin:/sbin
 
-say() { printf 'slurm: %s\n' "$*"; }
-die() { printf 'slurm: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
 
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || die "a cluster needs root, and there is no sudo"
@@ -23,12 +23,8 @@ for pair in slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client munged:munge; 
 	command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 if [ ${#missing[@]} -gt 0 ]; then
-	command -v apt-get >/dev/null || die "not found: ${missing[*]}; install Slurm and MUNGE"
 	say "installing ${missing[*]}"
-	apt-get update -q </dev/null || say "apt-get update failed; trying with the package lists that are here"
-	# In run level 1 the packages do not start services of their own.
-	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null ||
-		die "apt-get could not install ${missing[*]}; its message stands above"
+	install_packages "${missing[@]}"
 fi
 
 # --- 2. the cluster ----------------------------------------------------------------
@@ -61,7 +57,7 @@ finish() {
 	# What a daemon left behind carries the cluster's name in its environment.
 	for process in /proc/[0-9]*; do
 		pid=${process#/proc/}
-		if [ "$pid" != $$ ] && cat "$process/environ" 2>/dev/null | tr '\0' '\n' | grep -qxF "SLURM_CONF=$SLURM_CONF"; then
+		if [ "$pid" != $$ ] && tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -qxF "SLURM_CONF=$SLURM_CONF"; then
 			kill -9 "$pid" 2>/dev/null
 		fi
 	done

@@ -8,7 +8,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/gorl/mujoco
 [ $# -gt 0 ] || set -- 3.1.6 3.17.0 4.0.0
 
-say() { printf 'test-mujoco: %s\n' "$*"; }
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 # fetch VERSION puts include and libmujoco.so of a version into a folder of its own.
 fetch() {

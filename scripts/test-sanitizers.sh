@@ -9,7 +9,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-die() { printf 'test-sanitizers: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
 
 # use FOLDER SANITIZERS: builds the library for them, and makes Go link and load it.
 use() {

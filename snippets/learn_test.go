@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLearnWalker trains snippets/amp_walker as it stands with three seeds: the biped must walk, and like the gait; also
-// where the policy sees no velocities.
+// TestLearnWalker trains snippets/amp_walker as it stands with three seeds: the biped must walk, and like the gait;
+// also where the policy sees no velocities.
 func TestLearnWalker(t *testing.T) {
 	line := regexp.MustCompile(`length ([\d.]+) of 300 +return ([\d.]+) +speed ([\d.]+) m/s +joint error ([\d.]+) rad`)
 	for _, x := range []struct {
@@ -30,10 +30,12 @@ func TestLearnWalker(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				t.Logf("seed %d: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad", seed, length, total,
+				t.Logf("seed %d: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad", seed, length,
+					total,
 					speed, jointError)
 				if length < x.shortest || jointError > 0.11 {
-					t.Errorf("seed %d: length %.1f and joint error %.3f rad, want ≥ %g and ≤ 0.11", seed, length, jointError,
+					t.Errorf("seed %d: length %.1f and joint error %.3f rad, want ≥ %g and ≤ 0.11", seed, length,
+						jointError,
 						x.shortest)
 				}
 			}

@@ -3,22 +3,17 @@ package snippets
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"image/gif"
 	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/infer"
-	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
@@ -81,13 +76,15 @@ func TestEverySnippetIsTested(t *testing.T) {
 	}
 	for _, path := range mains {
 		name := filepath.Dir(path)
-		if !strings.Contains(string(text), `t.TempDir(), "`+name+`"`) && !strings.Contains(string(text), `dir, "`+name+`"`) {
+		if !strings.Contains(string(text), `t.TempDir(), "`+name+`"`) &&
+			!strings.Contains(string(text), `dir, "`+name+`"`) {
 			t.Errorf("no test runs snippets/%s", name)
 		}
 	}
 }
 
-// TestSnippetsTuneAllocator checks that every snippet that trains begins with tensor.TuneAllocator, as a user's program should.
+// TestSnippetsTuneAllocator checks that every snippet that trains begins with tensor.TuneAllocator, as a user's program
+// should.
 func TestSnippetsTuneAllocator(t *testing.T) {
 	mains, err := filepath.Glob("*/main.go")
 	if err != nil {
@@ -108,8 +105,8 @@ func TestSnippetsTuneAllocator(t *testing.T) {
 	}
 }
 
-// TestOwnCommand uses a program that is gorl with an environment, a network and a rule of its own: alone, as a population in
-// one process, and as the members of a population of processes.
+// TestOwnCommand uses a program that is gorl with an environment, a network and a rule of its own: alone, as a
+// population in one process, and as the members of a population of processes.
 func TestOwnCommand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -124,8 +121,10 @@ func TestOwnCommand(t *testing.T) {
 		}
 	}
 	want(t, run(t, dir, "own_command", "help"), `usage: own_command SUBCOMMAND`)
-	want(t, run(t, dir, "own_command", "list"), `(?m)^Push +friction +0.5$`, `(?m)^Skip +hidden +\[32,32\]$`, `(?m)^halve_or_double`)
-	want(t, run(t, dir, "own_command", "train", "--config", "push.yaml", "--timesteps", "600"), `Evaluate it: own_command eval runs/push`)
+	want(t, run(t, dir, "own_command", "list"), `(?m)^Push +friction +0.5$`, `(?m)^Skip +hidden +\[32,32\]$`,
+		`(?m)^halve_or_double`)
+	want(t, run(t, dir, "own_command", "train", "--config", "push.yaml", "--timesteps", "600"),
+		`Evaluate it: own_command eval runs/push`)
 	want(t, run(t, dir, "own_command", "eval", "runs/push", "--episodes", "16"), `16 episodes of Push`)
 	run(t, dir, "own_command", "plot", "runs/push")
 	want(t, run(t, dir, "own_command", "train", "--config", "population.yaml"), `The population is in runs/pushers`)
@@ -143,7 +142,8 @@ func TestOwnCommand(t *testing.T) {
 	if err != nil || len(best) == 0 {
 		t.Fatalf("the processes have published no weights: %v", err)
 	}
-	want(t, run(t, dir, "own_command", "eval", "--config", "runs/pushers/config.yaml", "--episodes", "8", best[0]), `8 episodes of Push`)
+	want(t, run(t, dir, "own_command", "eval", "--config", "runs/pushers/config.yaml", "--episodes", "8", best[0]),
+		`8 episodes of Push`)
 }
 
 func TestAgentsBasicUsage(t *testing.T) {
@@ -167,8 +167,10 @@ func TestCustomEnvironment(t *testing.T) {
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, "resume", "-timesteps", "256", "-name", "whole")
-	want(t, run(t, dir, "resume", "-timesteps", "256", "-name", "cut", "-interrupt", "100"), `agent_100\.safetensors  timestep 100`, `Stopped; continue with -resume`)
-	want(t, run(t, dir, "resume", "-timesteps", "256", "-name", "cut", "-resume"), `from timestep 100`, `finished at timestep 256`)
+	want(t, run(t, dir, "resume", "-timesteps", "256", "-name", "cut", "-interrupt", "100"),
+		`agent_100\.safetensors  timestep 100`, `Stopped; continue with -resume`)
+	want(t, run(t, dir, "resume", "-timesteps", "256", "-name", "cut", "-resume"), `from timestep 100`,
+		`finished at timestep 256`)
 	arrays := func(name string) map[string]checkpoint.Array {
 		saved, err := checkpoint.Load(filepath.Join(dir, "runs", name, "checkpoints", "agent_256.safetensors"))
 		if err != nil {
@@ -183,7 +185,8 @@ func TestResume(t *testing.T) {
 
 func TestFromYAML(t *testing.T) {
 	dir := t.TempDir()
-	want(t, run(t, dir, "from_yaml", "-steps", "64", "-envs", "8"), `AMP trained for 64 timesteps`, `run in runs/from_yaml`)
+	want(t, run(t, dir, "from_yaml", "-steps", "64", "-envs", "8"), `AMP trained for 64 timesteps`,
+		`run in runs/from_yaml`)
 	written := filepath.Join(dir, "runs", "from_yaml")
 	scalars, err := tracking.ReadFile(filepath.Join(written, tracking.ScalarsFile))
 	if err != nil {
@@ -193,7 +196,8 @@ func TestFromYAML(t *testing.T) {
 	for _, s := range scalars {
 		tags[s.Tag] = true
 	}
-	for _, tag := range []string{"Loss / Policy loss", "Loss / Discriminator loss", "Reward / Style reward (mean)", "Discriminator / Accuracy (motion)"} {
+	for _, tag := range []string{"Loss / Policy loss", "Loss / Discriminator loss", "Reward / Style reward (mean)",
+		"Discriminator / Accuracy (motion)"} {
 		if !tags[tag] {
 			t.Errorf("the run did not track %q", tag)
 		}
@@ -205,7 +209,8 @@ func TestFromYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, run(t, t.TempDir(), "from_yaml", "-config", path, "-steps", "32", "-envs", "4"), `AMP trained for 32 timesteps`, `run in runs/from_yaml`)
+	want(t, run(t, t.TempDir(), "from_yaml", "-config", path, "-steps", "32", "-envs", "4"),
+		`AMP trained for 32 timesteps`, `run in runs/from_yaml`)
 
 	args := []string{"-population", "-envs", "4", "-interval", "2048", "-steps", "4096"}
 	want(t, run(t, dir, "from_yaml", args...), `Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
@@ -222,7 +227,8 @@ func TestFromYAML(t *testing.T) {
 func TestPBTAMP(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-members", "2", "-envs", "8", "-steps", "2048", "-interval", "1024", "-out", "demo"}
-	want(t, run(t, dir, "pbt_amp", args...), `Best: member [01] after \d+ environment steps`, `walk\.gif`, `population\.png`, `journal\.jsonl`)
+	want(t, run(t, dir, "pbt_amp", args...), `Best: member [01] after \d+ environment steps`, `walk\.gif`,
+		`population\.png`, `journal\.jsonl`)
 	demo := filepath.Join(dir, "demo")
 	if n := frames(t, filepath.Join(demo, "walk.gif")); n < 100 {
 		t.Errorf("the film has %d pictures, want 6 seconds", n)
@@ -249,13 +255,14 @@ func TestPBTAMP(t *testing.T) {
 	}
 }
 
-// Plain PPO stands still; with a little training already, rewarded velocity brings some members to the flag. The shaping is
-// handed on and mutated with the learning rate.
+// Plain PPO stands still; with a little training already, rewarded velocity brings some members to the flag. The
+// shaping is handed on and mutated with the learning rate.
 func TestPBTRewardShaping(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-members", "6", "-envs", "16", "-steps", "48000", "-interval", "16000", "-out", "demo"}
 	output := run(t, dir, "pbt_reward_shaping", args...)
-	want(t, output, `member +parent +environment steps +episode\.true_objective +env\.height +env\.velocity +learning_rate`,
+	want(
+		t, output, `member +parent +environment steps +episode\.true_objective +env\.height +env\.velocity +learning_rate`,
 		`plain PPO +0\.001 +0 +0 +-\d\.\d +200`, `PBT, member \d .* [6-9]\d\.\d +1?\d\d\n`)
 	file, err := os.Open(filepath.Join(dir, "demo", "population.png"))
 	if err != nil {
@@ -278,172 +285,5 @@ func TestPBTRewardShaping(t *testing.T) {
 	}
 	if replaced == 0 || !mutated {
 		t.Errorf("%d members were replaced, the shaping changed: %t", replaced, mutated)
-	}
-}
-
-// The policy alone must do what the agent does, also in the program of a board without libtorch.
-func TestDeploy(t *testing.T) {
-	dir := t.TempDir()
-	output := run(t, dir, "deploy", "-timesteps", "128", "-out", "runs/lean")
-	want(t, output, `checkpoint \d+ bytes, policy\.safetensors \d+, policy\.onnx \d+`, `return -\d+\.\d by the policy alone`, `differ by \de-0[6-9] at most|differ by 0 at most`)
-	policy := filepath.Join(dir, "runs", "lean", "policy.safetensors")
-	act := filepath.Join(dir, "act-without-cgo")
-	for _, args := range [][]string{
-		{"CGO_ENABLED=0", "-o", act, "./deploy/act"},
-		{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "-o", filepath.Join(dir, "policy.wasm"), "./deploy/browser"},
-	} {
-		i := slices.Index(args, "-o")
-		build := exec.Command("go", append([]string{"build"}, args[i:]...)...)
-		build.Env = append(os.Environ(), args[:i]...)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-	}
-	command := exec.Command(act, policy)
-	command.Stdin = strings.NewReader("1 0 0.5\n\n-0.3 0.9 -2\n") // the empty line ends an episode
-	actions, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, actions)
-	}
-	loaded, err := infer.Load(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expected := make([]float32, 2)
-	if err := loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != string(actions) {
-		t.Errorf("the board's actions are %q, want %q", actions, got)
-	}
-	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])
-}
-
-// inPage runs the browser's program, where there is Node.js: it acts, and what it cannot read are errors that it survives.
-func inPage(t *testing.T, program, policy string, expected float32) {
-	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Log("there is no Node.js: the browser's program is built, and not run")
-		return
-	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(node, "-e", `
-const fs = require("fs");
-require(process.argv[1]);
-const go = new Go();
-WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(({ instance }) => {
-  go.run(instance);
-  const act = gorlPolicy(new Uint8Array(fs.readFileSync(process.argv[3])));
-  const attempts = [() => gorlPolicy(), () => gorlPolicy("no bytes"), () => gorlPolicy(new Uint8Array(3)), () => act(), () => act([1]), () => act([1, null, 0]), () => act([NaN, 0, 0])];
-  act.reset();
-  console.log(attempts.filter((f) => f() instanceof Error).length, Math.fround(act([1, 0, 0.5])[0]));
-  process.exit(0);
-});`, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"), program, policy).CombinedOutput()
-	var refused int
-	var action float64
-	if _, scan := fmt.Sscan(string(out), &refused, &action); err != nil || scan != nil || refused != 7 || float32(action) != expected {
-		t.Errorf("in the page: %v, %s; want 7 refusals and %v", err, out, expected)
-	}
-}
-
-func TestGymnasiumAMP(t *testing.T) {
-	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`, "make peers")
-}
-
-// AMP learns the style of a clip in an environment that is Python, and the task beside it; without the style reward it learns
-// the task alone.
-func TestPeersGymnasiumAMP(t *testing.T) {
-	peers.Python(t, "gymnasium")
-	line := regexp.MustCompile(`return (\S+) of 60  speed error \S+ m/s  frequency (\S+) Hz  orbit error (\S+)\n`)
-	figures := func(args ...string) (total, frequency, orbit float64) {
-		t.Helper()
-		output := run(t, t.TempDir(), "gymnasium_amp", args...)
-		found := line.FindStringSubmatch(output)
-		if found == nil {
-			t.Fatalf("no figures in the output:\n%s", output)
-		}
-		if _, err := fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%v: %s", args, found[0])
-		return total, frequency, orbit
-	}
-	for _, seed := range []string{"1", "2", "3"} {
-		if total, frequency, orbit := figures("-seed", seed); total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
-			t.Errorf("seed %s: return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", seed, total, frequency, orbit)
-		}
-	}
-	if total, frequency, orbit := figures("-style", "0"); total < 54 || frequency < -0.2 || frequency > 0.2 || orbit < 0.35 {
-		t.Errorf("without the style reward: return %g, frequency %g Hz, orbit error %g; want ≥ 54, -0.2 to 0.2 and ≥ 0.35", total, frequency, orbit)
-	}
-}
-
-// frames is the number of pictures in a film.
-func frames(t *testing.T, path string) int {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	film, err := gif.DecodeAll(file)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return len(film.Image)
-}
-
-func TestPBTProcesses(t *testing.T) {
-	dir := t.TempDir()
-	file := `
-pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 512, synchronous: true,
-  threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
-launcher: {name: small, max_parallel: 2}
-`
-	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
-	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`, `Best: member [012] after \d+ environment steps, episode\.return -\d+`)
-	for member := range 3 {
-		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", member), journal.File))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
-			t.Errorf("member %d ended with %+v, want the end of training after 512 environment steps", member, last)
-		}
-	}
-	// Started again it finds everything done.
-	want(t, run(t, dir, "pbt_processes", args...), `member 0: finished`, `Best: member`)
-}
-
-// The population continues with the architectures that it had evolved to.
-func TestEvolvePPO(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"-members", "4", "-envs", "4", "-steps", "2048", "-interval", "256", "-out", "demo"}
-	first := run(t, dir, "evolve_ppo", args...)
-	want(t, first, `last mutation`, `Elite: member [0-3] of generation \d, policy 4→\[.*learning rate .* Return \d+\.\d over 64 episodes`, `population\.png`)
-	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
-		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
-	}
-	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shapes, mutations := map[string]bool{}, map[string]bool{}
-	for _, e := range events {
-		shapes[e.Architecture], mutations[e.Mutation] = true, true
-	}
-	if len(shapes) < 3 || !mutations["learning_rate"] { // one of them is none
-		t.Errorf("architectures %v, mutations %v", shapes, mutations)
-	}
-	elites, err := filepath.Glob(filepath.Join(dir, "demo", "elite", "*.safetensors"))
-	if err != nil || len(elites) != 1 {
-		t.Errorf("elites %v, %v", elites, err)
 	}
 }

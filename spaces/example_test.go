@@ -48,3 +48,29 @@ func ExampleSpace_Runs() {
 	fmt.Println(s.Runs())
 	// Output: [{0 12 uint8} {12 19 }]
 }
+
+func ExampleNewBox() {
+	s := spaces.NewBox(-1, 1, 3)
+	fmt.Println(s, s.Width(), s.Bounded())
+	// Output: Box(3) 3 true
+}
+
+func ExampleNewDict() {
+	s := spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(7), "gripper": spaces.NewDiscrete(2)})
+	// A row has the gripper's index, then the seven joints.
+	fmt.Println(s, s.Width())
+	// Output: Dict(gripper: Discrete(2), joints: Box(7)) 8
+}
+
+func ExampleNewDiscrete() {
+	s := spaces.NewDiscrete(4)
+	// An action is one index; a network needs four outputs to choose it.
+	fmt.Println(s, s.Width(), s.Outputs())
+	// Output: Discrete(4) 1 4
+}
+
+func ExampleNewPicture() {
+	s := spaces.NewPicture(84, 84, 3)
+	fmt.Println(s.Width(), s.Bytes(), s.DType)
+	// Output: 21168 21168 uint8
+}

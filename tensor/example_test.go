@@ -164,3 +164,49 @@ func ExampleScope_Keep() {
 	tensor.Free(total)
 	// Output: 6 <nil>
 }
+
+// On the CPU a capture does what it records. On other devices the first replay follows it.
+func ExampleNewGraph() {
+	s := tensor.NewScope()
+	defer s.Close()
+	sum := s.Zeros(3)
+	passage := func() error {
+		s.AddTo(sum, s.Ones(3), 2)
+		return s.Err()
+	}
+	graph, err := tensor.NewGraph(s.Device())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer graph.Close()
+	_ = graph.WarmUp(s, passage)
+	_ = graph.Capture(s, passage)
+	if graph.Recorded() { // otherwise call passage again
+		_ = graph.Replay()
+	}
+	x, err := tensor.Float32s(sum)
+	fmt.Println(x, err)
+	// Output: [6 6 6] <nil>
+}
+
+// Rewards and the environments whose episodes were cut go to the device together.
+func ExampleNewTransfer() {
+	transfer, s := tensor.NewTransfer(tensor.CPU), tensor.NoGrad()
+	defer transfer.Close()
+	defer s.Close()
+	rewards, err := tensor.Put(transfer, []float32{0.5, 1, -1}, 3, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cut, err := tensor.Put(transfer, []int64{2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	transfer.Send(s)
+	x, err := tensor.Float32s(s.IndexSelect(rewards.Tensor(s), 0, cut.Tensor(s)))
+	fmt.Println(x, err)
+	// Output: [-1] <nil>
+}

@@ -134,7 +134,8 @@ func TestStickyError(t *testing.T) {
 		t.Error("Keep hands out tensors of a failed scope")
 	}
 	if first == nil || !errors.Is(s.Err(), first) || tensor.Live() != owned || o.Steps != 0 {
-		t.Errorf("after the error %v: %v, %d tensors (%d before), %d steps", first, s.Err(), tensor.Live(), owned, o.Steps)
+		t.Errorf("after the error %v: %v, %d tensors (%d before), %d steps", first, s.Err(), tensor.Live(), owned,
+			o.Steps)
 	}
 	wantNear(t, "the resident tensor", tensortest.Float64s(t, tensor.NoGrad(), resident), []float64{1, 1}, 0)
 	s.Reset()

@@ -20,17 +20,17 @@ const (
 	TagUpdateTime      = "Stats / Algorithm update time (ms)"
 )
 
-// EpisodeWindow is the number of finished episodes in episode statistics.
-const EpisodeWindow = 100
+// episodeWindow is the number of finished episodes in episode statistics.
+const episodeWindow = 100
 
 // Episodes collects the returns and lengths of episodes in N environments that reset themselves. Statistics are over
-// the last [EpisodeWindow] finished episodes, each counted once. (skrl counts an episode again at every step until the
+// the last 100 finished episodes, each counted once. (skrl counts an episode again at every step until the
 // next write, and resets the wrong environment's sums.) One goroutine at a time may use it.
 type Episodes struct {
 	returns []float64 // of the episodes in progress, (N)
 	lengths []int     // of the episodes in progress, (N)
 
-	window   [EpisodeWindow]episode // the last finished episodes, a ring
+	window   [episodeWindow]episode // the last finished episodes, a ring
 	finished int64                  // number of episodes
 	drained  int64                  // number of episodes at the last Drain
 	reward   Tally                  // of single steps since the last Drain
@@ -69,12 +69,12 @@ func (e *Episodes) Record(rewards []float32, terminated, truncated, invalid []bo
 	return nil
 }
 
-// Last returns the returns and lengths of the last n finished episodes, oldest first, at most [EpisodeWindow].
+// Last returns the returns and lengths of the last n finished episodes, oldest first, at most 100.
 func (e *Episodes) Last(n int64) [][2]float64 {
-	n = min(n, e.finished, EpisodeWindow)
+	n = min(n, e.finished, episodeWindow)
 	out := make([][2]float64, 0, n)
 	for i := e.finished - n; i < e.finished; i++ {
-		ep := e.window[i%EpisodeWindow]
+		ep := e.window[i%episodeWindow]
 		out = append(out, [2]float64{ep.total, ep.length})
 	}
 	return out
@@ -82,7 +82,7 @@ func (e *Episodes) Last(n int64) [][2]float64 {
 
 // Add counts a finished episode, for example one of another process.
 func (e *Episodes) Add(total, length float64) {
-	e.window[e.finished%EpisodeWindow] = episode{total, length}
+	e.window[e.finished%episodeWindow] = episode{total, length}
 	e.finished++
 }
 
@@ -118,7 +118,7 @@ func (e *Episodes) Reset() {
 }
 
 func (e *Episodes) tallies() (totals, lengths Tally) {
-	for _, ep := range e.window[:min(e.finished, EpisodeWindow)] {
+	for _, ep := range e.window[:min(e.finished, episodeWindow)] {
 		totals.add(ep.total)
 		lengths.add(ep.length)
 	}
@@ -141,8 +141,8 @@ type EpisodesState struct {
 	// the episodes in progress.
 	Returns []float64
 	Lengths []int64
-	// Totals and Durations are the returns and lengths of the last finished episodes, oldest first, at most
-	// [EpisodeWindow].
+	// Totals and Durations are the returns and lengths of the last finished episodes, oldest first, at
+	// most 100.
 	Totals, Durations []float64
 	// Finished is the number of episodes that have ended. Drained is that number at the last Drain.
 	Finished, Drained int64
@@ -152,7 +152,7 @@ type EpisodesState struct {
 
 // State returns a copy of the state.
 func (e *Episodes) State() EpisodesState {
-	n := min(e.finished, EpisodeWindow)
+	n := min(e.finished, episodeWindow)
 	s := EpisodesState{
 		Returns: append([]float64{}, e.returns...), Lengths: make([]int64, len(e.lengths)),
 		Totals: make([]float64, n), Durations: make([]float64, n),
@@ -169,7 +169,7 @@ func (e *Episodes) State() EpisodesState {
 
 // SetState restores a state. After an error, which says what does not fit, nothing has changed.
 func (e *Episodes) SetState(s EpisodesState) error {
-	n := min(s.Finished, EpisodeWindow)
+	n := min(s.Finished, episodeWindow)
 	switch {
 	case s.Finished < 0 || s.Drained < 0 || s.Drained > s.Finished:
 		return fmt.Errorf("tracking: %d episodes have finished and %d of them are drained; want 0 <= drained <= "+
@@ -194,7 +194,7 @@ func (e *Episodes) SetState(s EpisodesState) error {
 	}
 	e.finished, e.drained, e.reward = s.Finished, s.Drained, s.Rewards
 	for i := range n {
-		e.window[(e.finished-n+i)%EpisodeWindow] = episode{s.Totals[i], s.Durations[i]}
+		e.window[(e.finished-n+i)%episodeWindow] = episode{s.Totals[i], s.Durations[i]}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/tracking"
-	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 func tempDir() (dir string, remove func()) {
@@ -42,29 +41,6 @@ func ExampleOpenRun() {
 		fmt.Println(s.Step, s.Tag, s.Value)
 	}
 	// Output: 1600 Loss / Policy loss -0.0125
-}
-
-func ExampleOpenJSONLines() {
-	dir, remove := tempDir()
-	defer remove()
-	path := filepath.Join(dir, "scalars.jsonl")
-
-	// A run is killed after step 3000, its last checkpoint was made at 2000, and it is resumed from there.
-	for _, part := range []struct{ resume, from, to int64 }{{0, 1000, 3000}, {2000, 3000, 4000}} {
-		w, err := tracking.OpenJSONLines(path, tracking.Options{ResumeStep: part.resume})
-		if err != nil {
-			log.Fatal(err)
-		}
-		for step := part.from; step <= part.to; step += 1000 {
-			w.Scalar("Loss / Policy loss", step, 0.5)
-		}
-		if err := w.Close(); err != nil {
-			log.Fatal(err)
-		}
-	}
-	scalars, err := tracking.ReadFile(path)
-	fmt.Println(plot.SeriesOf(scalars, "Loss / Policy loss").X, err)
-	// Output: [1000 2000 3000 4000] <nil>
 }
 
 func ExampleRecorder() {

@@ -8,18 +8,6 @@ import (
 	"strings"
 )
 
-var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: parseJSON}
-
-// OpenJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
-// necessary.
-//
-//	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
-//
-// The time is in seconds since 1970. Values keep double precision. Those that JSON has no number for are the strings
-// "NaN", "Infinity" and "-Infinity". An incomplete last line is removed, and so are the lines beyond opt.ResumeStep if
-// that is set.
-func OpenJSONLines(path string, opt Options) (Sink, error) { return jsonFormat.open(path, opt) }
-
 func appendJSON(b []byte, s Scalar) []byte {
 	b = append(b, `{"time":`...)
 	b = strconv.AppendFloat(b, seconds(s.Time), 'f', 6, 64)

@@ -8,65 +8,38 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"unique"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// lineFormat is a text format with one scalar per line. JSON lines and CSV share writing, resuming and reading.
-type lineFormat struct {
-	name   string // for errors
-	header string // the first line with its line break, "" if the format has none
-	encode func(dst []byte, s Scalar) []byte
-	decode func(line []byte) (Scalar, error)
+// beginLines returns a writer of new JSON lines. Close does not close w.
+func beginLines(w io.Writer, opt Options) Sink {
+	return newOutput("JSON lines", w, nil, opt, appendJSON)
 }
 
-// begin returns a writer of a new log. Close does not close w.
-func (f *lineFormat) begin(w io.Writer, opt Options) Sink {
-	s := newOutput(f.name, w, nil, opt, f.encode)
-	s.put([]byte(f.header))
-	return s
-}
-
-// open returns a writer that appends to the log at path. It keeps complete lines, with opt.ResumeStep those up to that
-// step. If a line is not of this format, open returns an error and does not change the file.
-func (f *lineFormat) open(path string, opt Options) (Sink, error) {
-	if err := f.repair(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// openJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
+// necessary.
+//
+//	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
+//
+// The time is in seconds since 1970. Values keep double precision. Those that JSON has no number for are the strings
+// "NaN", "Infinity" and "-Infinity". An incomplete last line is removed, and so are the lines beyond opt.ResumeStep if
+// that is set. If a line is not of this form, openJSONLines returns an error and does not change the file.
+func openJSONLines(path string, opt Options) (Sink, error) {
+	if err := repairLines(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("tracking: %w", err)
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("tracking: %w", err), file.Close())
-	}
-	s := newOutput(path, file, file, opt, f.encode)
-	if info.Size() == 0 {
-		s.put([]byte(f.header))
-	}
-	return s, nil
+	return newOutput(path, file, file, opt, appendJSON), nil
 }
 
-// hasHeader reports whether the line with this number, from 1, is the header.
-func (f *lineFormat) hasHeader(number int) bool { return f.header != "" && number == 1 }
-
-// parse reads a line that is not blank. The header must be correct, and gives the zero Scalar.
-func (f *lineFormat) parse(line []byte, number int) (Scalar, error) {
-	if !f.hasHeader(number) {
-		return f.decode(line)
-	}
-	if want := strings.TrimSpace(f.header); string(bytes.TrimRight(line, "\r\n")) != want {
-		return Scalar{}, fmt.Errorf("header %.40q, want %q", line, want)
-	}
-	return Scalar{}, nil
-}
-
-// repair removes a tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. It
+// repairLines removes a tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. It
 // replaces the file atomically, and does not touch a file without such lines.
-func (f *lineFormat) repair(path string, opt Options) error {
+func repairLines(path string, opt Options) error {
 	in, err := os.Open(path)
 	if err != nil {
 		return err
@@ -85,7 +58,7 @@ func (f *lineFormat) repair(path string, opt Options) error {
 				dropped = true
 				return nil
 			}
-			s, err := f.parse(line, number)
+			s, err := parseJSON(line)
 			if err != nil {
 				return fmt.Errorf("line %d: %w", number, err)
 			}
@@ -103,26 +76,23 @@ func (f *lineFormat) repair(path string, opt Options) error {
 	return durable.WriteFile(path, kept)
 }
 
-// read returns the scalars of a log. It ignores blank lines. If a line is damaged, read returns the scalars before it
-// and an error that names the line. A damaged last line without a line break is [ErrTruncated].
-func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
+// readLines returns the scalars of JSON lines. It ignores blank lines. If a line is damaged, readLines returns the
+// scalars before it and an error that names the line. A damaged last line without a line break is [ErrTruncated].
+func readLines(r io.Reader) ([]Scalar, error) {
 	var scalars []Scalar
 	err := eachLine(r, func(line []byte, number int, whole bool) error {
-		header := f.hasHeader(number)
-		if !header && len(bytes.TrimSpace(line)) == 0 {
+		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
-		s, err := f.parse(line, number)
+		s, err := parseJSON(line)
 		if err != nil && !whole {
 			err = ErrTruncated
 		}
 		if err != nil {
-			return fmt.Errorf("tracking: %s: line %d: %w", f.name, number, err)
+			return fmt.Errorf("tracking: JSON lines: line %d: %w", number, err)
 		}
-		if !header {
-			s.Tag = unique.Make(s.Tag).Value() // a log repeats few tags many times
-			scalars = append(scalars, s)
-		}
+		s.Tag = unique.Make(s.Tag).Value() // a log repeats few tags many times
+		scalars = append(scalars, s)
 		return nil
 	})
 	return scalars, err

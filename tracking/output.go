@@ -72,7 +72,7 @@ func (s *output) flush() error {
 	return s.err
 }
 
-// Sync implements [Syncer]. It does nothing if no data was stored since the last Sync.
+// Sync writes all buffered values to stable storage. It does nothing if no data was stored since the last Sync.
 func (s *output) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

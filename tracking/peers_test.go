@@ -27,7 +27,8 @@ func must(t testing.TB, err error) {
 
 // specials are values that single precision rounds, or rounds to 0 or to infinity, and values of every kind.
 var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, math.Pi, 1 << 24, 1<<24 + 1, math.SmallestNonzeroFloat32,
-	-math.SmallestNonzeroFloat32, math.SmallestNonzeroFloat64, math.MaxFloat32, math.MaxFloat64, math.Inf(1), math.Inf(-1),
+	-math.SmallestNonzeroFloat32, math.SmallestNonzeroFloat64, math.MaxFloat32, math.MaxFloat64, math.Inf(1),
+	math.Inf(-1),
 	math.NaN()}
 
 var peculiar = []string{"Reward / Total reward (mean)", "Größe/速度 🚶", "a \"quoted\" <b>tag</b> & 100% ?x=1#y",
@@ -60,7 +61,8 @@ func TestPeersEventAccumulator(t *testing.T) {
 				value := specials[(int(step/every)+i)%len(specials)]
 				r.Scalar(tag, step, value)
 				if step <= kept { // later steps are discarded by the resume that follows
-					want.add(run, strings.ToValidUTF8(tag, "\uFFFD"), step, float64(now.UnixMicro())/1e6, float64(float32(value)))
+					want.add(run, strings.ToValidUTF8(tag, "\uFFFD"), step, float64(now.UnixMicro())/1e6,
+						float64(float32(value)))
 				}
 			}
 		}

@@ -42,19 +42,17 @@ func readEvents(r io.Reader) ([]Scalar, error) {
 	}
 }
 
-// ReadFile reads the scalars of a file by its name: *.jsonl, *.csv, or a name that contains "tfevents". Errors name the
-// file and the place. The scalars before a damaged place are returned too.
+// ReadFile reads the scalars of a file by its name: *.jsonl, or a name that contains "tfevents". Errors name the file
+// and the place. The scalars before a damaged place are returned too.
 func ReadFile(path string) ([]Scalar, error) {
 	var read func(io.Reader) ([]Scalar, error)
 	switch name := filepath.Base(path); {
 	case strings.HasSuffix(name, ".jsonl"):
-		read = jsonFormat.read
-	case strings.HasSuffix(name, ".csv"):
-		read = csvFormat.read
+		read = readLines
 	case strings.Contains(name, "tfevents"):
 		read = readEvents
 	default:
-		return nil, fmt.Errorf("tracking: %s: the name has no known format; want *.jsonl, *.csv or *tfevents*", path)
+		return nil, fmt.Errorf("tracking: %s: the name has no known format; want *.jsonl or *tfevents*", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -119,18 +119,18 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 func TestEpisodesWindow(t *testing.T) {
 	e, err := NewEpisodes(1)
 	must(t, err)
-	for i := range 3*EpisodeWindow + 7 {
+	for i := range 3*episodeWindow + 7 {
 		must(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
-	last := 3.*EpisodeWindow + 6
+	last := 3.*episodeWindow + 6
 	var got Memory
 	e.Emit(&got, 307)
 	emitted := map[string]float64{}
 	for _, s := range got.Scalars() {
 		emitted[s.Tag] = s.Value
 	}
-	for tag, want := range map[string]float64{" (max)": last, " (min)": last - EpisodeWindow + 1,
-		" (mean)": last - (EpisodeWindow-1)/2.} {
+	for tag, want := range map[string]float64{" (max)": last, " (min)": last - episodeWindow + 1,
+		" (mean)": last - (episodeWindow-1)/2.} {
 		if v, ok := emitted[TagTotalReward+tag]; v != want || !ok {
 			t.Errorf("%s %v, want %v", tag, v, want)
 		}
@@ -147,7 +147,7 @@ func TestEpisodesState(t *testing.T) {
 	step := func(e *Episodes, i int) {
 		must(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
 	}
-	for _, n := range []int{1, 20, 2*EpisodeWindow + 5} {
+	for _, n := range []int{1, 20, 2*episodeWindow + 5} {
 		original := make2()
 		for i := range n {
 			step(original, i)

@@ -28,11 +28,11 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tracking: making the experiment folder: %w", err)
 	}
-	lines, err := OpenJSONLines(filepath.Join(dir, ScalarsFile), opt)
+	lines, err := openJSONLines(filepath.Join(dir, ScalarsFile), opt)
 	if err != nil {
 		return nil, err
 	}
-	board, err := NewTensorBoard(dir, opt)
+	board, err := newTensorBoard(dir, opt)
 	if err != nil {
 		return nil, errors.Join(err, lines.Close())
 	}
@@ -43,7 +43,8 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 	return &Run{Sink: Multi(board, lines), dir: dir}, nil
 }
 
-// Sync implements [Syncer].
+// Sync writes all buffered values to stable storage, so that they survive a power cut. It takes milliseconds. Call it
+// before storing something that relies on these scalars, such as a checkpoint.
 func (r *Run) Sync() error { return syncSink(r.Sink) }
 
 // Dir returns the experiment folder.

@@ -1,7 +1,6 @@
 package tracking
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,7 @@ import (
 )
 
 // FindRuns returns the experiment folders at and below a folder, in the order of their names: those with [ScalarsFile],
-// another *.jsonl, an event file or a *.csv. The folder may be a link, and so may experiment folders directly in it.
+// another *.jsonl or an event file. The folder may be a link, and so may experiment folders directly in it.
 // Other links are not followed. Folders whose names begin with a dot are ignored.
 func FindRuns(root string) ([]string, error) {
 	runs, err := findRuns(root, root)
@@ -58,7 +57,7 @@ func same(a, b string) bool {
 }
 
 // ReadRun reads the scalars of an experiment folder. It reads the JSON lines, which have double precision. Without
-// those it reads the event files one after another, and without those the *.csv. A later event file replaces the
+// those it reads the event files one after another. A later event file replaces the
 // earlier ones from its first step on, because the run was resumed there. A folder without such files is
 // fs.ErrNotExist. The scalars before a damaged place are returned together with the error.
 func ReadRun(dir string) ([]Scalar, error) {
@@ -67,7 +66,7 @@ func ReadRun(dir string) ([]Scalar, error) {
 		return nil, fmt.Errorf("tracking: %w", err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("tracking: %s has no *.jsonl, event file or *.csv: %w", dir, fs.ErrNotExist)
+		return nil, fmt.Errorf("tracking: %s has no *.jsonl or event file: %w", dir, fs.ErrNotExist)
 	}
 	var scalars []Scalar
 	var failures []error
@@ -94,11 +93,10 @@ func runFiles(dir string) ([]string, error) {
 	return choose(dir, entries), nil
 }
 
-// choose returns the files from which ReadRun reads a folder: [ScalarsFile], else all other JSON lines, else all event
-// files, else all CSV files. A population's journal, whose name begins with "journal", is not one of them, nor is a CSV
-// file with another header.
+// choose returns the files from which ReadRun reads a folder: [ScalarsFile], or else all other JSON lines, or else all
+// event files. A population's journal, whose name begins with "journal", is not one of them.
 func choose(dir string, entries []fs.DirEntry) []string {
-	var lines, events, tables []string
+	var lines, events []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch name := e.Name(); {
@@ -109,16 +107,12 @@ func choose(dir string, entries []fs.DirEntry) []string {
 			events = append(events, path)
 		case strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "journal") && regular(path):
 			lines = append(lines, path)
-		case strings.HasSuffix(name, ".csv") && regular(path) && beginsAsCSV(path):
-			tables = append(tables, path)
 		}
 	}
-	for _, files := range [][]string{lines, events} {
-		if len(files) > 0 {
-			return files
-		}
+	if len(lines) > 0 {
+		return lines
 	}
-	return tables
+	return events
 }
 
 // regular reports whether a path is a regular file, or a link to one. Other files are not opened: reading a pipe may
@@ -126,18 +120,4 @@ func choose(dir string, entries []fs.DirEntry) []string {
 func regular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// beginsAsCSV reports whether the first line is the header of [OpenCSV].
-func beginsAsCSV(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	head := make([]byte, 64)
-	n, _ := file.Read(head) // an empty file has no header
-	line, _, _ := bytes.Cut(head[:n], []byte{'\n'})
-	_, err = csvFormat.parse(line, 1)
-	return err == nil
 }

@@ -26,7 +26,7 @@ func TestFindRunsByLinks(t *testing.T) {
 		"compare/up": "..", "compare/gone": "nowhere", "runs/a/self": "."} {
 		must(t, os.Symlink(to, in(from)))
 	}
-	must(t, syscall.Mkfifo(in("compare", "pipe.csv"), 0o666))
+	must(t, syscall.Mkfifo(in("compare", "pipe.jsonl"), 0o666))
 	for dir, want := range map[string][]string{
 		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
 			"compare/own"}, "compare/a": {"compare/a"},

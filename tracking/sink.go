@@ -19,16 +19,14 @@ type Sink interface {
 	Close() error
 }
 
-// Syncer is a [Sink] of files. The sinks of this package that write files implement it.
-type Syncer interface {
-	// Sync writes all buffered values to stable storage, so that they survive a power cut. It takes milliseconds. Call
-	// it before storing something that relies on these scalars, such as a checkpoint.
-	Sync() error
+// syncer is a [Sink] of files. The sinks of this package that write files implement it.
+type syncer interface {
+	Sync() error // see [Run.Sync]
 }
 
 // Scalar is one stored value.
 type Scalar struct {
-	// Time is the wall-clock time of writing. It is the zero time if the format has none (CSV).
+	// Time is the wall-clock time of writing.
 	Time time.Time
 	// Step is the timestep of the trainer at which the value was written.
 	Step int64
@@ -43,7 +41,7 @@ type Options struct {
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// ResumeStep is the step at which a resumed run continues. Values beyond it, which the interrupted run stored, are
-	// removed (JSON lines, CSV) or declared obsolete (TensorBoard). 0 keeps all values, unless Restart is set.
+	// removed (JSON lines) or declared obsolete (TensorBoard). 0 keeps all values, unless Restart is set.
 	ResumeStep int64
 	// Restart removes values beyond ResumeStep even if ResumeStep is 0. Set it if a run starts again in the folder of a
 	// run that failed before its first checkpoint. Default false.
@@ -60,7 +58,7 @@ func (o Options) now() func() time.Time {
 	return o.Now
 }
 
-// Multi returns a Sink that passes scalars to all given sinks. Flush, Close and Sync ([Syncer]) reach all of them, also
+// Multi returns a Sink that passes scalars to all given sinks. Flush, Close and Sync reach all of them, also
 // if one fails, and join their errors. Nil sinks are ignored. Without sinks, scalars are discarded.
 func Multi(sinks ...Sink) Sink {
 	m := make(multi, 0, len(sinks))
@@ -88,8 +86,8 @@ func (m multi) Sync() error { return m.each(syncSink) }
 
 // syncSink syncs a sink of files, and flushes any other.
 func syncSink(s Sink) error {
-	if syncer, ok := s.(Syncer); ok {
-		return syncer.Sync()
+	if file, ok := s.(syncer); ok {
+		return file.Sync()
 	}
 	return s.Flush()
 }

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 )
 
-// TensorBoard is a [Sink] of one event file, which TensorBoard and programs that import its logs can read. Values are
+// tensorBoard is a [Sink] of one event file, which TensorBoard and programs that import its logs can read. Values are
 // stored in single precision.
-type TensorBoard struct {
+type tensorBoard struct {
 	*output
 	path string
 }
@@ -50,10 +50,10 @@ func nextSecond(dir string, now int64) (second int64, first bool, err error) {
 	return now, first, nil
 }
 
-// NewTensorBoard creates an event file in the folder dir, which it creates if necessary. Its name is
+// newTensorBoard creates an event file in the folder dir, which it creates if necessary. Its name is
 // events.out.tfevents.<seconds since 1970>.<host>.<process>.<count>. TensorBoard takes several files in one folder for
 // one run and reads them in the order of their names, so a resumed run gets another file with a later second.
-func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
+func newTensorBoard(dir string, opt Options) (*tensorBoard, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tracking: making the folder of the event file: %w", err)
 	}
@@ -86,7 +86,7 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	out := newOutput(file.Name(), file, file, opt, func(dst []byte, s Scalar) []byte {
 		return endRecord(appendScalarEvent(beginRecord(dst), s), len(dst))
 	})
-	t := &TensorBoard{output: out, path: file.Name()}
+	t := &tensorBoard{output: out, path: file.Name()}
 	t.put(endRecord(appendVersionEvent(beginRecord(nil), now), 0))
 	if opt.ResumeStep > 0 || opt.Restart && !first {
 		// TensorBoard takes the first such event for the run's beginning, and discards values only at later ones.
@@ -100,6 +100,3 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	}
 	return t, nil
 }
-
-// Path returns the path of the event file.
-func (t *TensorBoard) Path() string { return t.path }

@@ -41,26 +41,27 @@ func put(t *testing.T, w Sink, scalars []Scalar) {
 // testdata/simple.tfevents was written by Python's tensorboard 2.21 from the same values.
 func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	dir := t.TempDir()
-	w, err := NewTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
+	w, err := newTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
 	must(t, err)
 	put(t, w, testScalars)
-	got, err := os.ReadFile(w.Path())
+	got, err := os.ReadFile(w.path)
 	must(t, err)
 	want, err := os.ReadFile("testdata/simple.tfevents")
 	must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("wrote\n%x\nwant\n%x", got, want)
 	}
-	if name := filepath.Base(w.Path()); !regexp.MustCompile(`^events\.out\.tfevents\.1700000000\.\S+\.\d+\.\d+$`).MatchString(name) {
+	if name := filepath.Base(w.path); !regexp.MustCompile(
+		`^events\.out\.tfevents\.1700000000\.\S+\.\d+\.\d+$`).MatchString(name) {
 		t.Errorf("file name %s", name)
 	}
-	second, err := NewTensorBoard(dir, Options{Now: testClock})
+	second, err := newTensorBoard(dir, Options{Now: testClock})
 	must(t, err)
 	defer second.Close()
-	if second.Path() == w.Path() {
+	if second.path == w.path {
 		t.Error("two writers share a file")
 	}
-	if b, err := os.ReadFile(second.Path()); err != nil || len(b) == 0 {
+	if b, err := os.ReadFile(second.path); err != nil || len(b) == 0 {
 		t.Errorf("a new event file holds %d bytes before the first flush, error %v", len(b), err)
 	}
 }
@@ -70,14 +71,14 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 	dir := t.TempDir()
 	last := ""
 	for _, seconds := range []int{0, 0, 5, -3600, 0, 6} {
-		w, err := NewTensorBoard(dir,
+		w, err := newTensorBoard(dir,
 			Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }})
 		must(t, err)
 		must(t, w.Close())
-		if w.Path() <= last {
-			t.Errorf("%s comes before %s", w.Path(), last)
+		if w.path <= last {
+			t.Errorf("%s comes before %s", w.path, last)
 		}
-		last = w.Path()
+		last = w.path
 	}
 	if !strings.Contains(last, ".1700000008.") {
 		t.Errorf("the last file is %s, want the second after that of the one before", last)

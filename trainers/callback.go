@@ -135,7 +135,7 @@ func (l *loop) stopAsked() (err error) {
 	return err
 }
 
-// rendering hands out pictures of environment 0, where OnRender wants them and the environment can draw itself.
+// rendering passes pictures of environment 0 to OnRender, if it is set and the environment can draw itself.
 type rendering struct{ BaseCallback }
 
 func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
@@ -223,7 +223,8 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 		}
 		name := s.StateName()
 		if name == "" || seen[name] {
-			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other callback has",
+			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other "+
+				"callback has",
 				i, c, name)
 		}
 		seen[name] = true
@@ -269,7 +270,8 @@ func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err e
 			err = own.RestoreState(state)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err), undo())
+			return nil, errors.Join(fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err),
+				undo())
 		}
 		changed = append(changed, func() error { return own.RestoreState(before) })
 	}
@@ -284,14 +286,16 @@ func (c *callbacks) notes(snap *checkpoint.Snapshot) (notes []string) {
 		name := layout.Callback(s.StateName())
 		known[name] = true
 		if _, has := snap.Arrays[name]; !has {
-			notes = append(notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
-				s.StateName()))
+			notes = append(notes,
+				fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
+					s.StateName()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
 		if own, ok := strings.CutPrefix(name, layout.Callback("")); ok && !known[name] {
-			notes = append(notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this "+
-				"StateName: the next checkpoint is without it", own))
+			notes = append(notes,
+				fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this "+
+					"StateName: the next checkpoint is without it", own))
 		}
 	}
 	return notes

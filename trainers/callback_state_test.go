@@ -51,7 +51,8 @@ func TestCallbacksKeepState(t *testing.T) {
 	if notes := resume(10, &tally{name: "tally"}); notes != "" {
 		t.Errorf("notes %q of a new run", notes)
 	}
-	saved := value(checkpoint.Load(filepath.Join(cfg.Directory, "run", "checkpoints", "agent_5.safetensors")))(t).Snapshot
+	saved := value(checkpoint.Load(filepath.Join(cfg.Directory, "run", "checkpoints",
+		"agent_5.safetensors")))(t).Snapshot
 	if state := value(saved.Arrays["callbacks/tally"].Bytes())(t); fmt.Sprint(state) != "[5]" {
 		t.Errorf("the state in the checkpoint of timestep 5 is %v", state)
 	}

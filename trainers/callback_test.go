@@ -54,14 +54,16 @@ func (d diary) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
 func TestCallbacks(t *testing.T) {
 	checkLiveTensors(t)
 	var lines []string
-	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16), EvaluationInterval: every(16)}
-	cfg.Callbacks = []trainers.Callback{trainers.BaseCallback{}, diary{"a", &lines, nil}, diary{"b", &lines, func(line string) error {
-		if strings.HasPrefix(line, "16 b step") {
-			_, err := os.Stat(filepath.Join(cfg.Directory, "run", "checkpoints", "agent_16.safetensors"))
-			return err
-		}
-		return nil
-	}}}
+	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16),
+		EvaluationInterval: every(16)}
+	cfg.Callbacks = []trainers.Callback{trainers.BaseCallback{}, diary{"a", &lines, nil},
+		diary{"b", &lines, func(line string) error {
+			if strings.HasPrefix(line, "16 b step") {
+				_, err := os.Stat(filepath.Join(cfg.Directory, "run", "checkpoints", "agent_16.safetensors"))
+				return err
+			}
+			return nil
+		}}}
 	tr, done := scenes[0].start(t, cfg)
 	defer done()
 	must(t, tr.Train(t.Context()))
@@ -89,16 +91,17 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// Any method of a callback may end the run by ErrStop: the timestep is completed, everything is written, and Train may be
-// called again. Any other error ends it at once.
+// Any method of a callback may end the run by ErrStop: the timestep is completed, everything is written, and Train may
+// be called again. Any other error ends it at once.
 func TestCallbacksEndTheRun(t *testing.T) {
 	checkLiveTensors(t)
 	broken := errors.New("broken")
 	for what, last := range map[string]string{"episode": "", "update": "8 ", "evaluation": "12 ", "step": "5 "} {
 		for _, cause := range []error{fmt.Errorf("enough: %w", trainers.ErrStop), broken} {
 			var lines []string
-			bar := &finished{}
-			cfg := trainers.Config{Timesteps: 40, Seed: 11, Directory: t.TempDir(), Name: "run", WriteInterval: every(1000), EvaluationInterval: every(12), Progress: bar}
+			shown := &bars{}
+			cfg := trainers.Config{Timesteps: 40, Seed: 11, Directory: t.TempDir(), Name: "run",
+				WriteInterval: every(1000), EvaluationInterval: every(12), Progress: shown}
 			armed := true
 			cfg.Callbacks = []trainers.Callback{diary{"a", &lines, func(line string) error {
 				if armed && strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
@@ -110,20 +113,25 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			err := tr.Train(t.Context())
 			at := tr.Timestep()
 			if errors.Is(cause, broken) {
-				if !errors.Is(err, broken) || strings.Contains(lines[len(lines)-1], " b ") || len(checkpoints(t, tr.Dir())) != 0 {
-					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err, lines[len(lines)-1], len(checkpoints(t, tr.Dir())))
+				if !errors.Is(err, broken) || strings.Contains(lines[len(lines)-1], " b ") ||
+					len(checkpoints(t, tr.Dir())) != 0 {
+					t.Errorf("%s: %v after %q with %d checkpoints, want the error at once", what, err,
+						lines[len(lines)-1], len(checkpoints(t, tr.Dir())))
 				}
 				done()
 				continue
 			}
 			names := checkpoints(t, tr.Dir())
-			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) || !bar.done {
-				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names, bar.done)
+			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) ||
+				!shown.list[0].ended {
+				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names,
+					shown.list[0].ended)
 			}
 			if lines[len(lines)-1] != fmt.Sprintf("%d b step of 4", at) {
 				t.Errorf("%s: the last call is %q, want the second callback's OnStep", what, lines[len(lines)-1])
 			}
-			if written, err := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile)); err != nil || len(written) == 0 {
+			if written, err := tracking.ReadFile(filepath.Join(tr.Dir(), tracking.ScalarsFile)); err != nil ||
+				len(written) == 0 {
 				t.Errorf("%s: %d tracked values, %v", what, len(written), err)
 			}
 			armed = false
@@ -164,41 +172,37 @@ func (m moody) Close() error {
 func TestPanicsOfUserCode(t *testing.T) {
 	checkLiveTensors(t)
 	for method, want := range map[string]string{
-		"Render": "the environment (trainers_test.moody) panicked", "Close": "the environment (trainers_test.moody around *wrappers.Parallel) panicked",
-		"callback": "the callback trainers_test.diary panicked", "OnRender": "OnRender panicked", "EvaluationEnv": "EvaluationEnv panicked",
+		"Render":   "the environment (trainers_test.moody) panicked",
+		"Close":    "the environment (trainers_test.moody around *wrappers.Parallel) panicked",
+		"callback": "the callback trainers_test.diary panicked", "OnRender": "OnRender panicked",
+		"EvaluationEnv": "EvaluationEnv panicked",
 	} {
 		t.Run(method, func(t *testing.T) {
 			env, agent := scenes[0].make(t)
 			defer agent.Close()
 			defer env.Close()
 			world := moody{env, &method}
-			cfg := trainers.Config{Timesteps: 4, RenderInterval: 1, CloseEnvironmentAtExit: true, EvaluationInterval: every(2),
-				OnRender: func(int64, image.Image) error { world.enter("OnRender"); return nil },
+			cfg := trainers.Config{Timesteps: 4, RenderInterval: 1, CloseEnvironmentAtExit: true,
+				EvaluationInterval: every(2),
+				OnRender:           func(int64, image.Image) error { world.enter("OnRender"); return nil },
 				EvaluationEnv: func(int, int64) (envs.Env, error) {
 					world.enter("EvaluationEnv")
 					env, other := scenes[0].make(t)
 					return env, other.Close()
 				},
-				Callbacks: []trainers.Callback{diary{"a", &[]string{}, func(string) error { world.enter("callback"); return nil }}}}
+				Callbacks: []trainers.Callback{diary{"a", &[]string{},
+					func(string) error { world.enter("callback"); return nil }}}}
 			tr := sequential(t, world, agent, cfg)
 			err := errors.Join(tr.Train(t.Context()), tr.Close())
 			var p *envs.PanicError
-			if !errors.As(err, &p) || !strings.Contains(err.Error(), want+": lost a wheel at trainers_test.moody.enter (callback_test.go:") ||
+			if !errors.As(err, &p) ||
+				!strings.Contains(err.Error(), want+": lost a wheel at trainers_test.moody.enter (callback_test.go:") ||
 				!strings.Contains(string(p.Stack), "callback_test.go") {
 				t.Errorf("the error is %v", err)
 			}
 		})
 	}
 }
-
-// finished is a display that remembers whether its bar was finished.
-type finished struct{ done bool }
-
-func (f *finished) Bar(string, int64) tracking.Bar { return f }
-func (f *finished) Printf(string, ...any)          {}
-func (f *finished) Wait()                          {}
-func (f *finished) Set(int64, string)              {}
-func (f *finished) Finish(string)                  { f.done = true }
 
 // patience ends a run when the returns of evaluations have not risen for a while.
 type patience struct {

@@ -45,8 +45,8 @@ type Config struct {
 	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 saves the
 	// last only.
 	//
-	// A smaller one loses less to a crash and takes more time and space. A cancelled run saves in any case. The agent must
-	// be an agents.Snapshotter.
+	// A smaller one loses less to a crash and takes more time and space. A cancelled run saves in any case. The agent
+	// must be an agents.Snapshotter.
 	CheckpointInterval agents.Interval `yaml:"checkpoint_interval"`
 	// Keep is the number of checkpoints to retain besides the best one; 0 keeps all.
 	//
@@ -57,13 +57,13 @@ type Config struct {
 	// continues bit for bit. An environment that cannot save its state (envs.Stateful, envs.Observer) is reset on
 	// resume, and the step before counts as truncated.
 	//
-	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good enough
-	// for training.
+	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good
+	// enough for training.
 	SaveBuffers bool `yaml:"save_buffers"`
 	// Resume continues from the newest valid checkpoint in the run's folder, if there is one. It needs Name.
 	//
-	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over, see
-	// [Trainer.Damaged].
+	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over,
+	// see [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
 	// WarmStart is a run (its best checkpoint) or a checkpoint (.safetensors) from which a new run takes the
 	// networks, scalers and statistics of wrappers, see [agents.WarmStart]. A resumed run ignores it.
@@ -74,16 +74,16 @@ type Config struct {
 	// EvaluationInterval, otherwise "episode.return".
 	//
 	// A larger figure is better. Choose the task's own measure of success where the reward is shaped. By a figure of
-	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated; by
-	// any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures
-	// are known where one is two letters or less from it, otherwise at the end of the run.
+	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated;
+	// by any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as
+	// figures are known where one is two letters or less from it, otherwise at the end of the run.
 	Best string `yaml:"best"`
 
 	// EvaluationInterval is the number of timesteps between evaluations. "auto" is a tenth of the run, 0 is never.
 	//
 	// A smaller one shows more of the course and takes more time. Training comes to the same, bit for bit, with
-	// evaluations and without. They are made as [Trainer.EvaluateMetrics] makes them: in an environment of EvaluationEnv
-	// or, without one, in the training environment, which must then be able to restore its state.
+	// evaluations and without. They are made as [Trainer.EvaluateMetrics] makes them: in an environment of
+	// EvaluationEnv or, without one, in the training environment, which must then be able to restore its state.
 	EvaluationInterval agents.Interval `yaml:"evaluation_interval"`
 	// EvaluationEpisodes is the least number of episodes of an evaluation, the same number in every environment; 0
 	// means 10.
@@ -132,16 +132,16 @@ type Config struct {
 
 	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
-	// OnWarning is told what went wrong without stopping training, such as a tracker that is away; nil logs it with
+	// OnWarning gets errors that do not stop training, such as a tracker that cannot be reached; nil logs them with
 	// package slog. It may be called by another goroutine than the trainer's, but by one at a time.
 	OnWarning func(err error) `yaml:"-"`
 	// OnRender is given pictures, see Headless.
 	OnRender RenderFunc `yaml:"-"`
-	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains; it
-	// is closed after it. See [Trainer.EvaluateMetrics].
+	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains;
+	// it is closed after it. See [Trainer.EvaluateMetrics].
 	//
-	// Give it where the training environment cannot restore its state, or where evaluation should see another task, such
-	// as one without shaped rewards.
+	// Give it where the training environment cannot restore its state, or where evaluation should see another task,
+	// such as one without shaped rewards.
 	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
 	// Callbacks are called while the trainer trains, in this order; see [Callback], and [StatefulCallback] for those
 	// whose state checkpoints keep.
@@ -153,7 +153,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true},
 		CheckpointInterval: agents.Interval{Auto: true},
-		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
+		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1,
+		CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
 // Validate returns an error that names the first setting which makes no sense.
@@ -168,10 +169,12 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("trainers: %w", err)
 	}
 	if len(c.Trackers) > 0 && c.WriteInterval == (agents.Interval{}) {
-		return fmt.Errorf("trainers: \"trackers\" needs \"write_interval\": without one nothing is tracked; give \"auto\"")
+		return fmt.Errorf("trainers: \"trackers\" needs \"write_interval\": without one nothing is tracked; give " +
+			"\"auto\"")
 	}
 	if strings.ContainsAny(c.Name, `/\`) {
-		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"", c.Name)
+		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"",
+			c.Name)
 	}
 	if err := durable.CheckName(c.Name); err != nil {
 		return fmt.Errorf("trainers: \"name\": %w", err)
@@ -181,9 +184,11 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case !c.evaluates() && c.StopAtReturn != nil:
-		return fmt.Errorf("trainers: \"stop_at_return\" needs \"evaluation_interval\": it is compared with returns of evaluations")
+		return fmt.Errorf("trainers: \"stop_at_return\" needs \"evaluation_interval\": it is compared with returns " +
+			"of evaluations")
 	case !c.evaluates() && c.byEvaluation():
-		return fmt.Errorf("trainers: \"best\" is %q, a figure of evaluations, which need \"evaluation_interval\"", c.Best)
+		return fmt.Errorf("trainers: \"best\" is %q, a figure of evaluations, which need \"evaluation_interval\"",
+			c.Best)
 	}
 	return nil
 }

@@ -20,11 +20,13 @@ func TestFoldersAreNotMixed(t *testing.T) {
 		resume  bool
 		want    string
 	}{
-		"a run":   {func(string) error { return nil }, false, "holds a run already; set Resume"},
-		"figures": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, false, "holds a run already; set Resume"},
+		"a run": {func(string) error { return nil }, false, "holds a run already; set Resume"},
+		"figures": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, false,
+			"holds a run already; set Resume"},
 		"a population": {func(dir string) error {
 			member := filepath.Join(dir, "000")
-			return errors.Join(os.Mkdir(member, 0o755), os.WriteFile(filepath.Join(member, "journal.jsonl"), []byte("{}\n"), 0o644))
+			return errors.Join(os.Mkdir(member, 0o755), os.WriteFile(filepath.Join(member, "journal.jsonl"),
+				[]byte("{}\n"), 0o644))
 		}, true, "holds a population"},
 	} {
 		cfg := run(t, 12)
@@ -57,7 +59,9 @@ func TestCause(t *testing.T) {
 		},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		tr, done := scenes[0].start(t, trainers.Config{Timesteps: 100, Callbacks: after(func(*trainers.Trainer) error { cancel(cause); return nil })})
+		tr, done := scenes[0].start(t,
+			trainers.Config{Timesteps: 100,
+				Callbacks: after(func(*trainers.Trainer) error { cancel(cause); return nil })})
 		if name == "Evaluate" {
 			cancel(cause)
 		}
@@ -81,7 +85,8 @@ func TestStopReason(t *testing.T) {
 			return nil
 		})[0]
 	}
-	tr, done := scenes[0].start(t, trainers.Config{Timesteps: 20, Callbacks: []trainers.Callback{stopAt(5, reason), stopAt(5, trainers.ErrStop)}})
+	tr, done := scenes[0].start(t, trainers.Config{Timesteps: 20, Callbacks: []trainers.Callback{stopAt(5, reason),
+		stopAt(5, trainers.ErrStop)}})
 	defer done()
 	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 5 || tr.StopReason() != reason {
 		t.Errorf("%v at timestep %d, because %v; want %v", err, tr.Timestep(), tr.StopReason(), reason)
@@ -116,7 +121,8 @@ func TestMethodsAfterClose(t *testing.T) {
 		"RestoreStatistics":  tr.RestoreStatistics(snap),
 		"RestoreCurriculum":  tr.RestoreCurriculum(snap),
 		"SetHyperparameters": tr.SetHyperparameters(map[string]float64{"learning_rate": 1}),
-		"Trainee.Train":      m.Train(t.Context(), 4), "Reseed": m.Reseed(1), "LimitEvaluation": m.LimitEvaluation(1, 1),
+		"Trainee.Train":      m.Train(t.Context(), 4), "Reseed": m.Reseed(1),
+		"LimitEvaluation": m.LimitEvaluation(1, 1),
 	} {
 		wantError(t, what, err, "after Close")
 	}

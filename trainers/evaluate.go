@@ -16,12 +16,12 @@ import (
 
 // EvaluateOptions says how long to evaluate.
 type EvaluateOptions struct {
-	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which only
-	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
+	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which
+	// only the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
 	Episodes int
-	// MaxSteps is the number of environment steps after which an episode is cut, with its return so far. 0, the default,
-	// plays episodes to their end: an episode that has not ended after a million steps is an error. With a limit all
-	// environments are reset together, and each plays one episode between resets.
+	// MaxSteps is the number of environment steps after which an episode is cut, with its return so far. 0, the
+	// default, plays episodes to their end: an episode that has not ended after a million steps is an error. With a
+	// limit all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
@@ -33,8 +33,8 @@ type Evaluation struct {
 	Episodes int
 	// Return and Length are the mean undiscounted return and number of steps.
 	Return, Length float64
-	// Metrics are the means of the environment's own episode figures, each over the episodes that have it: those that were
-	// played to their end, or fewer.
+	// Metrics are the means of the environment's own episode figures, each over the episodes that have it: those that
+	// were played to their end, or fewer.
 	Metrics map[string]float64
 	// Each has the episodes themselves, in the order in which they ended. Env is the environment that played one.
 	Each []envs.Episode
@@ -60,7 +60,8 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 		return Evaluation{}, fmt.Errorf("trainers: Evaluate needs a positive number of episodes, not %d", o.Episodes)
 	}
 	if o.MaxSteps < 0 {
-		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more", o.MaxSteps)
+		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more",
+			o.MaxSteps)
 	}
 	// The agent acts by its mean or mode meanwhile, and records nothing; the environment's wrappers learn nothing.
 	n := s.n
@@ -136,7 +137,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		}
 		for _, e := range step.Episodes {
 			begun[e.Env] = k + 1
-			if played[e.Env] == each { // an environment that is done goes on beside the others, and is not counted
+			if played[e.Env] == each { // its further episodes do not count
 				continue
 			}
 			played[e.Env]++
@@ -165,11 +166,13 @@ func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	for i, from := range begun {
 		switch {
 		case step.Ended(i) && from != k+1:
-			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or Truncated) "+
+			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or "+
+				"Truncated) "+
 				"that is not in Step.Episodes; list it there with its return and length, as envs.Check verifies",
 				p.steps-1, i, p.stepper.name())
 		case k-from >= longestEpisode:
-			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d steps; give "+
+			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d "+
+				"steps; give "+
 				"EvaluateOptions.MaxSteps, or let the environment truncate episodes (wrappers.NewTimeLimit)",
 				i, p.stepper.name(), k-from)
 		}
@@ -200,7 +203,7 @@ func (p *play) means() Evaluation {
 	return e
 }
 
-// renderTo hands a picture of environment 0 to render, where the environment can draw itself.
+// renderTo passes a picture of environment 0 to render, if the environment can draw itself.
 func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	r, ok := envs.As[envs.Renderer](env)
 	if !ok {

@@ -28,14 +28,16 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 	return o.f(tr, e)
 }
 
-// Evaluations change nothing of a run: weights, scalers, random numbers, environment, episodes, what callbacks see and what
-// is written come to the same, bit for bit, in place and in an environment of their own, also over a resumption.
+// Evaluations change nothing of a run: weights, scalers, random numbers, environment, episodes, what callbacks see and
+// what is written come to the same, bit for bit, in place and in an environment of their own, also over a resumption.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
 	for _, s := range slices.Concat(scenes, recurrent, []scene{terminating}) {
 		t.Run(s.name, func(t *testing.T) {
-			// train runs the scene in parts. It returns its state, what callbacks saw and what was written, and the evaluations.
-			train := func(interval int, apart bool, parts ...int) (snap *checkpoint.Snapshot, seen, evaluated []string) {
+			// train runs the scene in parts. It returns its state, what callbacks saw and what was written, and the
+			// evaluations.
+			train := func(interval int, apart bool, parts ...int) (snap *checkpoint.Snapshot, seen,
+				evaluated []string) {
 				cfg := run(t, length)
 				cfg.WriteInterval, cfg.EvaluationInterval, cfg.EvaluationSeed = every(1), every(interval), 3
 				if apart {
@@ -45,7 +47,8 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 					}
 				}
 				cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
-					seen = append(seen, fmt.Sprint(s.Observations, s.States, s.Rewards, s.Terminated, s.Truncated, s.AMPObservations, s.Episodes, s.Metrics))
+					seen = append(seen, fmt.Sprint(s.Observations, s.States, s.Rewards, s.Terminated, s.Truncated,
+						s.AMPObservations, s.Episodes, s.Metrics))
 					return nil
 				}), onEvaluation{f: func(tr *trainers.Trainer, e trainers.Evaluation) error {
 					evaluated = append(evaluated, fmt.Sprint(tr.Timestep(), e))
@@ -71,7 +74,8 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 			for name, test := range map[string]struct {
 				apart bool
 				parts []int
-			}{"in place": {false, []int{21, 35, length}}, "apart": {true, []int{30, length}}, "in one part": {false, []int{length}}} {
+			}{"in place": {false, []int{21, 35, length}}, "apart": {true, []int{30, length}}, "in one part": {false,
+				[]int{length}}} {
 				got, gotSaw, evaluations := train(5, test.apart, test.parts...)
 				if d := agenttest.Differences(want, got, "trainer"); len(d) > 0 || !slices.Equal(saw, gotSaw) {
 					t.Errorf("%s: %q differ, or what callbacks or files saw", name, d)
@@ -137,12 +141,14 @@ func best(t *testing.T, tr *trainers.Trainer) *checkpoint.Saved {
 // checkpoint, which has the weights that were evaluated.
 func TestEvaluationFigures(t *testing.T) {
 	checkLiveTensors(t)
-	cfg := trainers.Config{Timesteps: 50, Seed: 11, Directory: t.TempDir(), Name: "run", WriteInterval: every(7), CheckpointInterval: every(3),
+	cfg := trainers.Config{Timesteps: 50, Seed: 11, Directory: t.TempDir(), Name: "run", WriteInterval: every(7),
+		CheckpointInterval: every(3),
 		EvaluationInterval: every(10), EvaluationEpisodes: 4, EvaluationEnv: grades(t, 10, 40, 30, 35, 20)}
 	var evaluated *checkpoint.Snapshot
 	cfg.Callbacks = []trainers.Callback{onEvaluation{f: func(tr *trainers.Trainer, e trainers.Evaluation) error {
 		m := tr.Metrics()
-		if m["evaluation.return"] != e.Return || m["evaluation.length"] != 1 || m["evaluation.success"] != e.Return/100 || e.Episodes != 4 {
+		if m["evaluation.return"] != e.Return || m["evaluation.length"] != 1 ||
+			m["evaluation.success"] != e.Return/100 || e.Episodes != 4 {
 			t.Errorf("figures %v of %+v", m, e)
 		}
 		if tr.Timestep() == 20 {
@@ -156,8 +162,10 @@ func TestEvaluationFigures(t *testing.T) {
 	tr, done := scenes[0].start(t, cfg)
 	defer done()
 	must(t, tr.Train(t.Context()))
-	for tag, want := range map[string]string{"Return (mean)": "[10 40 30 35 20]", "Return (min)": "[9 39 29 34 19]", "Return (max)": "[11 41 31 36 21]",
-		"Length (mean)": "[1 1 1 1 1]", "Length (min)": "[1 1 1 1 1]", "Length (max)": "[1 1 1 1 1]", "success": "[0.1 0.4 0.3 0.35 0.2]"} {
+	for tag, want := range map[string]string{"Return (mean)": "[10 40 30 35 20]", "Return (min)": "[9 39 29 34 19]",
+		"Return (max)":  "[11 41 31 36 21]",
+		"Length (mean)": "[1 1 1 1 1]", "Length (min)": "[1 1 1 1 1]", "Length (max)": "[1 1 1 1 1]",
+		"success": "[0.1 0.4 0.3 0.35 0.2]"} {
 		var steps []int64
 		var values []float64
 		for _, x := range scalars(t, tr.Dir())["Evaluation / "+tag] {
@@ -176,8 +184,8 @@ func TestEvaluationFigures(t *testing.T) {
 	}
 }
 
-// The best checkpoint stays the best over a resumption, also where the run died after it and before the next checkpoint;
-// one of another figure does not count.
+// The best checkpoint stays the best over a resumption, also where the run died after it and before the next
+// checkpoint; one of another figure does not count.
 func TestEvaluationBestAfterResume(t *testing.T) {
 	checkLiveTensors(t)
 	died := errors.New("died")
@@ -250,7 +258,8 @@ func TestEvaluationInterrupted(t *testing.T) {
 func TestStopAtReturn(t *testing.T) {
 	checkLiveTensors(t)
 	goal, low, high := 50.0, 1.0, 1e9
-	cfg := trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run", EvaluationInterval: agents.Interval{Auto: true},
+	cfg := trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run",
+		EvaluationInterval: agents.Interval{Auto: true},
 		EvaluationEpisodes: 4, EvaluationEnv: grades(t, 10, 49, 50), StopAtReturn: &goal}
 	for _, x := range []struct {
 		cfg         trainers.Config
@@ -285,13 +294,15 @@ func TestUnknownBest(t *testing.T) {
 		interval   int
 		end        bool // of the whole run
 	}{
-		{"episode.retrun", `"best" is "episode.retrun", and there is no such figure: did you mean "episode.return"?`, 0, false},
+		{"episode.retrun", `"best" is "episode.retrun", and there is no such figure: did you mean "episode.return"?`, 0,
+			false},
 		{"episode.success", "episode.length, episode.return", 0, true},
 		{"evaluation.succes", `did you mean "evaluation.success"?`, 10, false},
 		{"evaluation.success", "", 10, true},
 		{"Loss / Policy loss", "", 0, true},
 	} {
-		cfg := trainers.Config{Timesteps: 60, Seed: 11, Directory: t.TempDir(), Name: "run", Best: test.best, EvaluationInterval: every(test.interval)}
+		cfg := trainers.Config{Timesteps: 60, Seed: 11, Directory: t.TempDir(), Name: "run", Best: test.best,
+			EvaluationInterval: every(test.interval)}
 		if test.interval > 0 {
 			cfg.EvaluationEnv = grades(t, 1, 2, 3, 4, 5, 6)
 		}
@@ -302,7 +313,8 @@ func TestUnknownBest(t *testing.T) {
 			t.Errorf("%s: %v", test.best, err)
 		}
 		if end := tr.Timestep() == 60; end != test.end || end != (len(checkpoints(t, tr.Dir())) == 1) {
-			t.Errorf("%s: ended at timestep %d with %d checkpoints", test.best, tr.Timestep(), len(checkpoints(t, tr.Dir())))
+			t.Errorf("%s: ended at timestep %d with %d checkpoints", test.best, tr.Timestep(),
+				len(checkpoints(t, tr.Dir())))
 		}
 		done()
 	}
@@ -312,14 +324,18 @@ func TestUnknownBest(t *testing.T) {
 func TestEvaluationFromDict(t *testing.T) {
 	checkLiveTensors(t)
 	for _, key := range []string{"evaluation_interval", "evaluate_every"} {
-		tr := value(trainers.FromYAML(fmt.Appendf(nil, "{seed: 1, models: {mlp: 8}, agent: {class: PPO, rollouts: 8}, trainer: {timesteps: 20, %s: 10, "+
-			"evaluation_episodes: 4, evaluation_seed: 3, stop_at_return: 1, write_interval: 0, checkpoint_interval: 0, directory: ''}}", key),
+		tr := value(trainers.FromYAML(fmt.Appendf(nil,
+			"{seed: 1, models: {mlp: 8}, agent: {class: PPO, rollouts: 8}, trainer: {timesteps: 20, %s: 10, "+
+				"evaluation_episodes: 4, evaluation_seed: 3, stop_at_return: 1, write_interval: 0, "+
+				"checkpoint_interval: "+
+				"0, directory: ''}}", key),
 			newCartPoles(t)))(t)
 		if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 10 {
 			t.Errorf("%s: %v; ended at %d, want 10", key, err, tr.Timestep())
 		}
 		section := tr.Dict()["trainer"].(map[string]any)
-		if section["best"] != "evaluation.return" || section["stop_at_return"] != 1.0 || fmt.Sprint(section["evaluation_seed"]) != "3" {
+		if section["best"] != "evaluation.return" || section["stop_at_return"] != 1.0 ||
+			fmt.Sprint(section["evaluation_seed"]) != "3" {
 			t.Errorf("%s: the configuration in effect is %v", key, section)
 		}
 		must(t, errors.Join(tr.Close(), tr.Agent().Close()))

@@ -35,7 +35,8 @@ func (l *loop) evaluationDue() bool {
 // evaluateDue makes the evaluation of this timestep. An evaluation that is interrupted is made before the next step.
 func (l *loop) evaluateDue(ctx context.Context) error {
 	e, err := share(l.rank, func() (Evaluation, error) {
-		return l.evaluateUndisturbed(ctx, EvaluateOptions{Episodes: l.cfg.EvaluationEpisodes, Seed: l.cfg.EvaluationSeed})
+		return l.evaluateUndisturbed(ctx, EvaluateOptions{Episodes: l.cfg.EvaluationEpisodes,
+			Seed: l.cfg.EvaluationSeed})
 	})
 	if err != nil {
 		return fmt.Errorf("%w (at timestep %d)", err, l.timestep)
@@ -103,7 +104,8 @@ type stopping struct{ BaseCallback }
 func (stopping) OnUpdate(t *Trainer) error {
 	goal, returns := t.cfg.StopAtEpisodeReturn, t.figures.metrics.find(episodeFigure+"return")
 	if goal != nil && returns != nil && returns.mean() > *goal {
-		return fmt.Errorf("%w: the mean return of the last episodes at timestep %d is %g, and \"stop_at_episode_return\" %g",
+		return fmt.Errorf("%w: the mean return of the last episodes at timestep %d is %g, and "+
+			"\"stop_at_episode_return\" %g",
 			ErrStop, t.timestep, returns.mean(), *goal)
 	}
 	return nil
@@ -162,7 +164,8 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 		return nil, err
 	}
 	defer leave()
-	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.world.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
+	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.world.env.NumEnvs()), MaxSteps: t.limits.steps,
+		Seed: seed}
 	e, err := t.evaluateUndisturbed(ctx, o)
 	if err != nil {
 		return nil, err
@@ -202,7 +205,8 @@ func (l *loop) evaluateInPlace(ctx context.Context, o EvaluateOptions, render Re
 // undisturbed returns an error where an evaluation would disturb training.
 func (l *loop) undisturbed() error {
 	if _, _, can := l.world.stateful(); !can && l.cfg.EvaluationEnv == nil {
-		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", l.world.env)
+		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore "+
+			"its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", l.world.env)
 	}
 	return nil
 }
@@ -218,6 +222,7 @@ func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluati
 	if err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
+	// The environment is the evaluation's own: it is closed at the end, unless it is blocked.
 	s := newStepper(env, l.cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {

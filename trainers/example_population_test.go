@@ -17,7 +17,8 @@ func ExampleNewTrainee() {
 			return nil, err
 		}
 		return trainers.NewTrainee(env, func() (agents.Agent, error) {
-			return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: m.Seed})
+			return ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+				Seed: m.Seed})
 		}, trainers.Config{Seed: m.Seed})
 	})
 }

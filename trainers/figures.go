@@ -10,10 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/tracking"
-
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // Figures for programs: what [Trainer.Metrics] and [Trainer.Samples] answer, and what populations compare members by.
@@ -69,7 +68,7 @@ func (r *ring) latest(n int) []float64 {
 	return out
 }
 
-// push adds a measurement to the ring of a name, and makes the map and the ring where there are none.
+// push adds a measurement to the ring of a name. It makes the map and the ring if they are missing.
 func push(rings *map[string]*ring, name string, x float64) {
 	r, ok := (*rings)[name]
 	if !ok {
@@ -111,7 +110,7 @@ const styleReward = "style_reward"
 // step adds a figure of the whole batch at one step.
 func (m *metrics) step(name string, x float64) { push(&m.steps, name, x) }
 
-// find returns the measurements of a figure, nil where there are none. A figure of steps is found with and without
+// find returns the measurements of a figure, nil if there are none. A figure of steps is found with and without
 // "episode."; a figure of episodes of the same name wins.
 func (m *metrics) find(figure string) *ring {
 	for _, rings := range []map[string]*ring{m.windows, m.tracked, m.steps} {
@@ -274,20 +273,12 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 	return run.Flush()
 }
 
-// startBar shows the progress bar, once, where Config.Progress asks for one.
-func (l *loop) startBar() {
-	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
-		return
-	}
-	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
-	l.bar.Set(l.timestep*l.batch(), "")
-}
-
-// text returns the figures shown beside the bar.
+// text returns the figures shown after the bar.
 func (f *figures) text() string {
 	var parts []string
 	if r, ok := f.metrics.windows["episode.return"]; ok {
-		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), f.metrics.windows["episode.length"].mean()))
+		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(),
+			f.metrics.windows["episode.length"].mean()))
 	}
 	if r, ok := f.metrics.tracked[evaluationFigure+"return"]; ok {
 		parts = append(parts, fmt.Sprintf("evaluation %.1f", r.last()))
@@ -350,7 +341,8 @@ func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
 		running.Returns, _ = snap.Float64s(layout.EnvironmentReturns, int64(n))
 		running.Lengths, _ = snap.Int64s(layout.EnvironmentLengths, int64(n))
 	}
-	// Episodes in progress that do not fit are left out. Where the finished ones do not fit either, figures begin anew.
+	// Episodes in progress that do not fit are left out. If the finished ones do not fit either, figures start from
+	// scratch.
 	if f.episodes.SetState(running) != nil {
 		_ = f.episodes.SetState(s)
 	}

@@ -22,8 +22,10 @@ func TestFiguresOfResumedRuns(t *testing.T) {
 	for _, s := range []scene{scenes[0], overlapping[0]} {
 		for _, interval := range []int{8, 5, 24} {
 			dir := t.TempDir()
-			cfg := trainers.Config{Timesteps: 52, Directory: dir, Name: "whole", Seed: 11, SaveBuffers: true, Resume: true,
-				WriteInterval: every(interval), CheckpointInterval: every(8), EvaluationInterval: every(20), EvaluationEpisodes: 4}
+			cfg := trainers.Config{Timesteps: 52, Directory: dir, Name: "whole", Seed: 11, SaveBuffers: true,
+				Resume:        true,
+				WriteInterval: every(interval), CheckpointInterval: every(8), EvaluationInterval: every(20),
+				EvaluationEpisodes: 4}
 			killed := []int64{3, 11, 26, 40, 52}
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(tr *trainers.Trainer, _ *envs.Step) error {
 				for _, at := range killed {

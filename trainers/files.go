@@ -57,9 +57,11 @@ func (f *files) lock(timestep int64) error {
 	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run.
 	switch holds := runfile.In(f.dir); {
 	case holds.Population:
-		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", f.dir, fs.ErrExist)
+		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", f.dir,
+			fs.ErrExist)
 	case holds.Run && !f.cfg.Resume && timestep == 0:
-		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another Name: %w",
+		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another "+
+			"Name: %w",
 			f.dir, fs.ErrExist)
 	}
 	if err != nil {
@@ -95,14 +97,16 @@ func newest(cfg Config) int64 {
 // checkpointsIn returns the folder of checkpoints in a run's.
 func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
 
-// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is none.
+// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is
+// none.
 func (f *files) latest() (*checkpoint.Saved, error) {
 	latest, damaged, err := f.store.Latest()
 	f.damaged = damaged
 	if errors.Is(err, checkpoint.ErrNone) {
 		for _, d := range damaged {
 			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
-				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", f.store.Dir(), d)
+				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the "+
+					"folder to start again: %w", f.store.Dir(), d)
 			}
 		}
 		return &checkpoint.Saved{}, nil
@@ -110,7 +114,7 @@ func (f *files) latest() (*checkpoint.Saved, error) {
 	return latest, err
 }
 
-// bestOf returns the figure of the best checkpoint that a snapshot knows of, where it is of Config.Best.
+// bestOf returns the figure of the best checkpoint that a snapshot knows of, if that figure is Config.Best.
 func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 	best, err := snap.Float(layout.Trainer, "best")
 	name, missing := snap.Text(layout.Trainer, bestFigureKey)
@@ -125,6 +129,8 @@ func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 func (f *files) openRun(written int64, configuration func() (map[string]any, error)) error {
 	// Values from after the restored snapshot are removed, because the run writes them again. A run that failed before
 	// its first checkpoint starts from the beginning.
+	// With trackers the scalars go to the run's files and to every tracker; files come first, so that a tracker that
+	// fails loses nothing of them.
 	run, err := tracking.OpenRun(f.dir, tracking.Options{ResumeStep: written, Restart: f.cfg.Resume})
 	if err != nil || len(f.cfg.Trackers) == 0 {
 		f.run = run
@@ -156,7 +162,7 @@ func (f *files) warn(err error) {
 	f.cfg.OnWarning(err)
 }
 
-// ended tells the trackers how training ended. Train may be called again; what holds is the last.
+// ended notifies the trackers how training ended. Train may be called again: the last end counts.
 func (f *files) ended(err error) {
 	if f.sinks != nil {
 		f.sinks.Finish(err)
@@ -184,7 +190,7 @@ func nameable(list []trackers.Tracker) []trackers.Tracker {
 	return slices.DeleteFunc(slices.Clone(list), func(t trackers.Tracker) bool { return t.Settings() == nil })
 }
 
-// trackExperiment makes a tracker of skrl's "wandb" and "wandb_kwargs", where the trainer's section does not have it.
+// trackExperiment adds a tracker of skrl's "wandb" and "wandb_kwargs", unless the trainer's section has one.
 func trackExperiment(cfg *Config, e agents.Experiment) error {
 	named := func(t trackers.Tracker) bool { return t.Name == "wandb" }
 	if !e.WandB || slices.ContainsFunc(cfg.Trackers, named) {

@@ -26,7 +26,7 @@ import (
 // agents, that method of the group leaves it out, or returns an error that names it (Snapshot and Restore).
 type Group struct {
 	agents []agents.Agent
-	scopes []int // the number of environments of each agent; nil before Bind, where they were not given
+	scopes []int // the number of environments of each agent; nil before Bind, unless they were given
 	starts []int // the first environment of each agent
 	spaces spaces.Set
 	on     bool      // training
@@ -71,7 +71,8 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 		return g, nil
 	}
 	if len(scopes) != len(list) {
-		return nil, fmt.Errorf("trainers: the group has %d agents and %d scopes; give one number of environments an agent",
+		return nil, fmt.Errorf("trainers: the group has %d agents and %d scopes; give one number of environments an "+
+			"agent",
 			len(list), len(scopes))
 	}
 	if err := g.cut(scopes); err != nil {
@@ -89,7 +90,8 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 	}
 	if !sp.Observation.Equal(g.spaces.Observation) || !sp.State.Equal(g.spaces.State) ||
 		!sp.Action.Equal(g.spaces.Action) {
-		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v and actions %v; the agents before it for %v, %v and %v",
+		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v and actions %v; "+
+			"the agents before it for %v, %v and %v",
 			i, sp.Observation, sp.State, sp.Action, g.spaces.Observation, g.spaces.State, g.spaces.Action)
 	}
 	switch {
@@ -97,7 +99,8 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 	case g.spaces.AMPObservation.Kind == spaces.None:
 		g.spaces.AMPObservation = sp.AMPObservation
 	case !sp.AMPObservation.Equal(g.spaces.AMPObservation):
-		return fmt.Errorf("trainers: agent %d of the group was made for AMP observations %v; the agents before it for %v", i,
+		return fmt.Errorf("trainers: agent %d of the group was made for AMP observations %v; the agents before it "+
+			"for %v", i,
 			sp.AMPObservation, g.spaces.AMPObservation)
 	}
 	return nil
@@ -166,7 +169,8 @@ func (g *Group) NumEnvs() int {
 func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
-			return fmt.Errorf("trainers: the scopes %v of the group add up to %d, but there are %d environments", g.scopes, n,
+			return fmt.Errorf("trainers: the scopes %v of the group add up to %d, but there are %d environments",
+				g.scopes, n,
 				numEnvs)
 		}
 		return nil

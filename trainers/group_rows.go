@@ -12,6 +12,8 @@ import (
 // The environments of a group are rows of one batch. Each agent has consecutive ones, so that what it is given are
 // slices of the batch and nothing is copied but actions.
 
+// Shapes: a batch of the group has N rows, flat and row by row. Agent i has the rows from starts[i], scopes[i] of them.
+
 // each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
 // are those of one after the other.
 func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {
@@ -42,7 +44,8 @@ func slice[T any](g *Group, i int, rows []T, width int) []T {
 // empty.
 func (g *Group) rows(what string, got, width int, optional bool) error {
 	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
-		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what, want,
+		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what,
+			want,
 			g.NumEnvs(), width)
 	}
 	return nil
@@ -110,8 +113,10 @@ func (g *Group) Record(t agents.Transition) error {
 	if err := errors.Join(
 		g.rows("rewards", len(t.Rewards), 1, false),
 		g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
-		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s, false),
-		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s, true),
+		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s,
+			false),
+		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s,
+			true),
 		g.rows("AMP observations", len(t.AMPObservations), m, true),
 		g.rows("marks of unknown final observations", len(t.FinalUnknown), 1, true),
 		g.rows("marks of invalid transitions", len(t.Invalid), 1, true),
@@ -121,7 +126,8 @@ func (g *Group) Record(t agents.Transition) error {
 	// Slices of the batch, without copies. An agent without a discriminator is given no AMP observations.
 	return each(g.agents, func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{
-			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),
+			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i,
+				t.Truncated, 1),
 			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),
 			FinalObservations: slice(g, i, t.FinalObservations, o), FinalStates: slice(g, i, t.FinalStates, s),
 			FinalUnknown: slice(g, i, t.FinalUnknown, 1), Invalid: slice(g, i, t.Invalid, 1),

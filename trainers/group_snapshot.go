@@ -16,7 +16,8 @@ const groupFormat = 1
 // values under "agent_<i>".
 func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	all := checkpoint.NewSnapshot()
-	all.Values[layout.Agent], all.Values[layout.Format], all.Values[layout.GroupSize] = g.Name(), groupFormat, len(g.agents)
+	all.Values[layout.Agent], all.Values[layout.Format] = g.Name(), groupFormat
+	all.Values[layout.GroupSize] = len(g.agents)
 	for i, a := range g.agents {
 		s, err := snapshotter(a)
 		if err != nil {
@@ -70,7 +71,8 @@ func partsOf(snap *checkpoint.Snapshot, agents int) ([]*checkpoint.Snapshot, err
 		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)
 	}
 	if format, err := snap.Int(layout.Format); err != nil || format != groupFormat {
-		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d", format,
+		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d",
+			format,
 			groupFormat)
 	}
 	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(agents) {

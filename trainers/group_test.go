@@ -18,22 +18,27 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-var boxed = spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+var boxed = spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 2),
+	AMPObservation: spaces.Unbounded(3)}
 
 func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) agenttest.Agent {
 	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"}
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+		"observation_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
 	a := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed}))(t)
 	return a
 }
 
-func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed int64, settings map[string]any) agenttest.Agent {
+func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed int64,
+	settings map[string]any) agenttest.Agent {
 	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+		"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
 		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3}
 	maps.Copy(all, settings)
-	a := value(amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Dict: all, Seed: seed}))(t)
+	a := value(amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Dict: all,
+		Seed: seed}))(t)
 	return a
 }
 
@@ -74,7 +79,8 @@ func TestGroupEqualsAgentsAlone(t *testing.T) {
 func TestGroupResumes(t *testing.T) {
 	checkLiveTensors(t)
 	a, b := group(t, members(t), nil), group(t, members(t), nil)
-	w, other := agenttest.NewWorld(boxed, agenttest.Seeds(1, 7)...), agenttest.NewWorld(boxed, agenttest.Seeds(50, 7)...)
+	w, other := agenttest.NewWorld(boxed, agenttest.Seeds(1, 7)...), agenttest.NewWorld(boxed,
+		agenttest.Seeds(50, 7)...)
 	must(t, errors.Join(agenttest.Advance(a, w, 13), agenttest.Advance(b, other, 6)))
 	if got := fmt.Sprint(a.Scopes()); got != "[2 2 3]" {
 		t.Errorf("seven environments are divided into %s", got)
@@ -127,8 +133,10 @@ func TestGroupHyperparameters(t *testing.T) {
 	if before["0.learning_rate"] != 1e-3 || before["2.learning_rate"] != 5e-3 || before["1.style_reward_scale"] != 2 {
 		t.Errorf("%v", before)
 	}
-	for key, v := range map[string]float64{"learning_rate": 1, "3.learning_rate": 1, "-1.learning_rate": 1, "0.learning": 1, "0.style_reward_scale": 1, "2.learning_rate": -1} {
-		if err := g.SetHyperparameters(map[string]float64{"0.gae_lambda": 0.5, "1.gae_lambda": 0.5, key: v}); err == nil {
+	for key, v := range map[string]float64{"learning_rate": 1, "3.learning_rate": 1, "-1.learning_rate": 1,
+		"0.learning": 1, "0.style_reward_scale": 1, "2.learning_rate": -1} {
+		if err := g.SetHyperparameters(map[string]float64{"0.gae_lambda": 0.5, "1.gae_lambda": 0.5,
+			key: v}); err == nil {
 			t.Errorf("%s: accepted", key)
 		}
 		if got := g.Hyperparameters(); !maps.Equal(got, before) {
@@ -136,7 +144,8 @@ func TestGroupHyperparameters(t *testing.T) {
 		}
 	}
 	must(t, g.SetHyperparameters(map[string]float64{"0.learning_rate": 2e-3, "1.style_reward_scale": 1}))
-	if got := g.Hyperparameters(); got["0.learning_rate"] != 2e-3 || got["1.style_reward_scale"] != 1 || got["2.learning_rate"] != 5e-3 {
+	if got := g.Hyperparameters(); got["0.learning_rate"] != 2e-3 || got["1.style_reward_scale"] != 1 ||
+		got["2.learning_rate"] != 5e-3 {
 		t.Errorf("%v", got)
 	}
 }
@@ -172,7 +181,8 @@ func TestNewGroupRefuses(t *testing.T) {
 	if a.NumEnvs() != 0 || b.NumEnvs() != 0 {
 		t.Error("agents of refused groups were bound")
 	}
-	wantError(t, "6 environments", value(trainers.NewGroup([]agents.Agent{a, b}, []int{1, 4}))(t).Bind(6), "add up to 5")
+	wantError(t, "6 environments", value(trainers.NewGroup([]agents.Agent{a, b}, []int{1, 4}))(t).Bind(6),
+		"add up to 5")
 	if value(trainers.NewGroup([]agents.Agent{small(boxed), small(boxed)}, nil))(t).Bind(1) == nil {
 		t.Error("one environment was divided among two agents")
 	}
@@ -185,7 +195,8 @@ func TestTrainGroup(t *testing.T) {
 	defer env.Close()
 	overlap := map[string]any{"overlap": true}
 	g := group(t, []agents.Agent{smallPPO(t, env.Spaces(), 1, nil), smallPPO(t, env.Spaces(), 2, overlap)}, nil)
-	tr := sequential(t, env, g, trainers.Config{Timesteps: 30, Seed: 3, Directory: t.TempDir(), Name: "run", WriteInterval: every(15)})
+	tr := sequential(t, env, g, trainers.Config{Timesteps: 30, Seed: 3, Directory: t.TempDir(), Name: "run",
+		WriteInterval: every(15)})
 	defer tr.Close()
 	must(t, tr.Train(context.Background()))
 	m := tr.Metrics()
@@ -193,10 +204,12 @@ func TestTrainGroup(t *testing.T) {
 	if _, ok := m["Agent 1 / Loss / Policy loss"]; !ok || all == 0 || math.Abs(all-parts) > 1e-9*math.Abs(all) {
 		t.Errorf("the returns of the agents' episodes do not add up, or a figure is missing: %v", m)
 	}
-	if got := scalars(t, tr.Dir()); len(got["Agent 1 / Episode / return"]) != 2 || len(got["Agent 0 / Loss / Policy loss"]) != 2 {
+	if got := scalars(t, tr.Dir()); len(got["Agent 1 / Episode / return"]) != 2 ||
+		len(got["Agent 0 / Loss / Policy loss"]) != 2 {
 		t.Errorf("%v", got)
 	}
-	if e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 1}); err != nil || e.Episodes != 5 {
+	if e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 1}); err != nil ||
+		e.Episodes != 5 {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
@@ -207,7 +220,8 @@ func ExampleNewGroup() {
 	defer env.Close()
 	var list []agents.Agent
 	for i, rate := range []float64{1e-3, 3e-3} {
-		a, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{16}, "tanh"), Dict: map[string]any{"learning_rate": rate}, Seed: int64(i)})
+		a, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{16}, "tanh"),
+			Dict: map[string]any{"learning_rate": rate}, Seed: int64(i)})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -225,6 +239,7 @@ func ExampleNewGroup() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(trainer.Train(context.Background()), group.NumEnvs(), group.Scopes(), group.Hyperparameters()["1.learning_rate"])
+	fmt.Println(trainer.Train(context.Background()), group.NumEnvs(), group.Scopes(),
+		group.Hyperparameters()["1.learning_rate"])
 	// Output: <nil> 8 [3 5] 0.003
 }

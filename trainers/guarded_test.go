@@ -37,9 +37,13 @@ func TestTrainerRefusesOverlap(t *testing.T) {
 	go func() { trained <- tr.Train(ctx) }()
 	<-entered
 	for name, call := range map[string]func() error{
-		"Train":           func() error { return tr.Train(ctx) },
-		"Step":            func() error { _, err := tr.Step(ctx); return err },
-		"Evaluate":        func() error { _, err := tr.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 1}); return err },
+		"Train": func() error { return tr.Train(ctx) },
+		"Step":  func() error { _, err := tr.Step(ctx); return err },
+		"Evaluate": func() error {
+			_,
+				err := tr.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 1})
+			return err
+		},
 		"EvaluateMetrics": func() error { _, err := tr.EvaluateMetrics(ctx, 1, 1); return err },
 		"Close":           tr.Close,
 		"Trainee.Close":   member.Close,

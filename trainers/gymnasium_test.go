@@ -36,10 +36,14 @@ func gymnasiumPeers(t *testing.T, o gymnasium.Options) *gymnasium.Env {
 // PPO solves Gymnasium's own CartPole, and then drives it from a Python loop.
 func TestPeersGymnasiumCartPole(t *testing.T) {
 	env := gymnasiumPeers(t, gymnasium.Options{ID: "CartPole-v1", NumEnvs: 8})
-	agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1, Dict: map[string]any{
-		"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8, "value_loss_scale": 0.5, "value_clip": 0,
-		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 390},
-	}}))(t)
+	agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+		Seed: 1, Dict: map[string]any{
+			"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8,
+			"value_loss_scale": 0.5, "value_clip": 0,
+			"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
+			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01,
+				"total_iters": 390},
+		}}))(t)
 	defer agent.Close()
 	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 12_500, Seed: 1})
 	must(t, trainer.Train(context.Background()))
@@ -68,7 +72,8 @@ print(total)
 // A Python program that asks an agent with memory, and says where episodes begin, is answered as a Go program is.
 func TestPeersServeMemory(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
-	agent := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"), NumEnvs: 3, Seed: 1,
+	agent := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"),
+		NumEnvs: 3, Seed: 1,
 		Dict: map[string]any{"rollouts": 16}}))(t)
 	defer agent.Close()
 	agent.SetTraining(false)
@@ -77,7 +82,8 @@ func TestPeersServeMemory(t *testing.T) {
 		if i == 4 {
 			agent.ResetHidden(0, 2)
 		}
-		for _, x := range value(agent.Act(agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5, float32(-i)}}))(t) {
+		for _, x := range value(agent.Act(agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5,
+			float32(-i)}}))(t) {
 			want += fmt.Sprintf("%.9g\n", x)
 		}
 	}
@@ -114,9 +120,11 @@ func askInPython(t *testing.T, library string, agent *ppo.Agent, program string)
 	return string(out)
 }
 
-// AMP's observations and privileged states come from infos, its reference motion from a method, and the observation from a Dict.
+// AMP's observations and privileged states come from infos, its reference motion from a method, and the observation
+// from a Dict.
 func TestPeersGymnasiumAgents(t *testing.T) {
-	env := gymnasiumPeers(t, gymnasium.Options{Factory: "bridge_environments:Imitator", NumEnvs: 4, AMPObservations: "amp_obs", States: "critic"})
+	env := gymnasiumPeers(t, gymnasium.Options{Factory: "bridge_environments:Imitator", NumEnvs: 4,
+		AMPObservations: "amp_obs", States: "critic"})
 	motions, ok := envs.As[envs.MotionSource](env)
 	if !ok {
 		t.Fatal("there is no reference motion")
@@ -132,15 +140,16 @@ func TestPeersGymnasiumAgents(t *testing.T) {
 	if k := rooms.Spaces().Observation.Kind; k != spaces.Dict {
 		t.Errorf("observations are %v", k)
 	}
-	ppoAgent := value(ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"), Seed: 1, Dict: map[string]any{"rollouts": 16}}))(t)
+	ppoAgent := value(ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"),
+		Seed: 1, Dict: map[string]any{"rollouts": 16}}))(t)
 	defer ppoAgent.Close()
 	must(t, sequential(t, rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()))
 }
 
-// A run of HalfCheetah with every normaliser there is, resumed at a random update from a checkpoint that has nothing of the
-// environment, has the losses of the uninterrupted run in its next fifty updates, to the last bit. Gymnasium's environments
-// cannot save their state, so both begin an episode at the checkpoint: each first plays the same frozen evaluation, which
-// leaves the environment's random numbers at the same place, and then resets.
+// A run of HalfCheetah with every normaliser there is, resumed at a random update from a checkpoint that has nothing of
+// the environment, has the losses of the uninterrupted run in its next fifty updates, to the last bit. Gymnasium's
+// environments cannot save their state, so both begin an episode at the checkpoint: each first plays the same frozen
+// evaluation, which leaves the environment's random numbers at the same place, and then resets.
 func TestPeersResumeHalfCheetah(t *testing.T) {
 	const rollout, updates = 32, 50
 	at := rollout * (20 + rand.IntN(40))
@@ -149,11 +158,15 @@ func TestPeersResumeHalfCheetah(t *testing.T) {
 	begin := func(seed int64, name string) *trainers.Trainer {
 		t.Helper()
 		env := recipe(t, gymnasiumPeers(t, gymnasium.Options{ID: "HalfCheetah-v5", NumEnvs: 2}))
-		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
-			Dict: map[string]any{"rollouts": rollout, "learning_epochs": 4, "mini_batches": 4, "learning_rate_scheduler": "KLAdaptiveLR",
-				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}}))(t)
+		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
+			Seed: seed,
+			Dict: map[string]any{"rollouts": rollout, "learning_epochs": 4, "mini_batches": 4,
+				"learning_rate_scheduler":  "KLAdaptiveLR",
+				"observation_preprocessor": "RunningStandardScaler",
+				"value_preprocessor":       "RunningStandardScaler"}}))(t)
 		t.Cleanup(func() { agent.Close() })
-		tr := sequential(t, env, agent, trainers.Config{Timesteps: at, Directory: dir, Name: name, Resume: true, Seed: -1,
+		tr := sequential(t, env, agent, trainers.Config{Timesteps: at, Directory: dir, Name: name, Resume: true,
+			Seed:               -1,
 			CheckpointInterval: agents.Interval{Steps: at}})
 		t.Cleanup(func() { tr.Close() })
 		return tr

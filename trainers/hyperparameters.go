@@ -60,8 +60,8 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 			forAgent[key] = x
 		}
 	}
-	// The environment's values are checked first, which changes nothing; then the agent takes its own, all or none; then
-	// the environment takes its own. Only the last step can fail after a change, and undoes it.
+	// The environment's values are checked first, which changes nothing; then the agent takes its own, all or none;
+	// then the environment takes its own. Only the last step can fail after a change, and undoes it.
 	var target *values
 	if len(forEnvironment) > 0 {
 		var err error
@@ -109,14 +109,16 @@ func (g *Group) SetHyperparameters(values map[string]float64) error {
 		number, name, ok := strings.Cut(key, ".") // "0.learning_rate": agent 0, and its own key
 		i, err := strconv.Atoi(number)
 		if !ok || err != nil || i < 0 || i >= len(g.agents) {
-			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)
+			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's "+
+				"number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)
 		}
 		if parts[i] == nil {
 			parts[i] = map[string]float64{}
 		}
 		parts[i][name] = values[key]
 	}
-	var undo []func() error // gives an agent that has changed its values back
+	// Agents that have changed already get their own values back if a later one refuses.
+	var undo []func() error
 	for i, part := range parts {
 		if part == nil {
 			continue

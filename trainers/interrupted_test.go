@@ -97,7 +97,8 @@ func TestResetWithinRollout(t *testing.T) {
 		for kind, make := range map[string]func(c counting) envs.Env{
 			"direct": func(c counting) envs.Env { return &direct{c} },
 			"parallel": func(c counting) envs.Env {
-				return value(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &single{c}, nil }, wrappers.ParallelOptions{}))(t)
+				return value(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &single{c}, nil },
+					wrappers.ParallelOptions{}))(t)
 			},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -105,8 +106,9 @@ func TestResetWithinRollout(t *testing.T) {
 				start := func() *trainers.Trainer {
 					env := make(counting{set: set, bad: test.bad, nan: test.nan})
 					agent := smallPPO(t, set, 1, map[string]any{"rollouts": 12})
-					tr := sequential(t, env, agent, trainers.Config{Timesteps: 10, Directory: dir, Name: "run", SaveBuffers: true,
-						Resume: true, WriteInterval: every(1), CloseEnvironmentAtExit: true})
+					tr := sequential(t, env, agent, trainers.Config{Timesteps: 10, Directory: dir, Name: "run",
+						SaveBuffers: true,
+						Resume:      true, WriteInterval: every(1), CloseEnvironmentAtExit: true})
 					t.Cleanup(func() { must(t, errors.Join(tr.Close(), agent.Close())) })
 					return tr
 				}
@@ -119,7 +121,8 @@ func TestResetWithinRollout(t *testing.T) {
 					value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 1, MaxSteps: 3}))(t)
 				case name == "resume": // stopped, as by a signal
 					wantError(t, name, tr.Train(&countdown{Context: t.Context()}), context.Canceled.Error())
-					wantError(t, "the notes", errors.New(strings.Join(tr.Notes(), "; ")), `"save_buffers"`, "cannot save its state")
+					wantError(t, "the notes", errors.New(strings.Join(tr.Notes(), "; ")), `"save_buffers"`,
+						"cannot save its state")
 					must(t, tr.Close())
 					tr = start()
 				default: // the error says what to do
@@ -140,8 +143,10 @@ func TestResetWithinRollout(t *testing.T) {
 					return
 				}
 				const figure = "Stats / Environment resets"
-				if list := scalars(t, tr.Dir())[figure]; tr.Metrics()[figure] != 1 || len(list) == 0 || list[0].Step != 7 || list[0].Value != 1 {
-					t.Errorf("%q is %g and was written as %v, want 1 from timestep 7 on", figure, tr.Metrics()[figure], list)
+				if list := scalars(t, tr.Dir())[figure]; tr.Metrics()[figure] != 1 || len(list) == 0 ||
+					list[0].Step != 7 || list[0].Value != 1 {
+					t.Errorf("%q is %g and was written as %v, want 1 from timestep 7 on", figure, tr.Metrics()[figure],
+						list)
 				}
 			})
 		}
@@ -165,10 +170,13 @@ func (u *unlisted) Step(actions []float32) (*envs.Step, error) {
 func TestEvaluationEnds(t *testing.T) {
 	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
 	for want, env := range map[string]envs.Env{
-		"step 3: environment 0 (*trainers_test.unlisted) ended an episode (Terminated or Truncated) that is not in Step.Episodes": &unlisted{direct{counting{set: set}}},
-		"environment 0 (*trainers_test.direct) has not ended after 1000000 steps; give EvaluateOptions.MaxSteps":                  &direct{counting{set: set}},
+		"step 3: environment 0 (*trainers_test.unlisted) ended an episode (Terminated or Truncated) that is not in " +
+			"Step.Episodes": &unlisted{direct{counting{set: set}}},
+		"environment 0 (*trainers_test.direct) has not ended after 1000000 steps; give " +
+			"EvaluateOptions.MaxSteps": &direct{counting{set: set}},
 	} {
-		if _, err := trainers.Evaluate(context.Background(), env, newMinimal(set), trainers.EvaluateOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := trainers.Evaluate(context.Background(), env, newMinimal(set),
+			trainers.EvaluateOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -188,7 +196,8 @@ func TestBadResetIsRepeated(t *testing.T) {
 	tr := sequential(t, broken, agent, trainers.Config{Timesteps: 20})
 	defer tr.Close()
 	const want = "timestep 0: ppo: Act"
-	if err := tr.Train(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dimension 1 is NaN") {
+	if err := tr.Train(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "dimension 1 is NaN") {
 		t.Errorf("%v, want an error with %q", err, want)
 	}
 	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 20 {

@@ -22,7 +22,8 @@ func isaacSpaces(path string) spaces.Set {
 	camera := spaces.Unbounded(100, 100, 3)
 	switch {
 	case strings.Contains(name, "amp"):
-		return spaces.Set{Observation: spaces.Unbounded(81), Action: spaces.Unbounded(28), AMPObservation: spaces.Unbounded(162)}
+		return spaces.Set{Observation: spaces.Unbounded(81), Action: spaces.Unbounded(28),
+			AMPObservation: spaces.Unbounded(162)}
 	case strings.Contains(name, "camera"):
 		set.Observation = camera
 	case strings.Contains(path, "showcase"):
@@ -50,7 +51,8 @@ func isaacSpaces(path string) spaces.Set {
 			}
 		}
 		set.Action = map[string]spaces.Space{
-			"box": spaces.NewBox(-1, 1, 1), "discrete": spaces.NewDiscrete(3), "multidiscrete": spaces.NewMultiDiscrete(3, 2),
+			"box": spaces.NewBox(-1, 1, 1), "discrete": spaces.NewDiscrete(3),
+			"multidiscrete": spaces.NewMultiDiscrete(3, 2),
 		}[words[2]]
 	}
 	return set

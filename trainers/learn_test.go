@@ -5,6 +5,7 @@ package trainers_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -22,31 +23,16 @@ func learn(t *testing.T, seeds int64, make func(seed int64) (envs.Env, error), n
 	t.Helper()
 	var results []trainers.Evaluation
 	for seed := int64(1); seed <= seeds; seed++ {
-		env, err := make(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		env := value(make(seed))(t)
+		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config,
+			Seed: seed}))(t)
 		trainer := sequential(t, env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
-		if err := trainer.Train(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		result, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 + seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, trainer.Train(context.Background()))
+		result := value(trainer.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 + seed}))(t)
 		t.Logf("seed %d: return %.1f over %d episodes (training: %.1f) %v", seed, result.Return, result.Episodes,
 			trainer.Metrics()["episode.return"], result.Metrics)
 		results = append(results, result)
-		if err := agent.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := env.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(agent.Close(), env.Close()))
 	}
 	return results
 }
@@ -68,7 +54,8 @@ func perceptrons(hidden ...int) func(spaces.Set) ppo.Models {
 
 // learnBothWays is learn without and with overlap, which comes to within 5 % of what the same steps come to without it.
 // worst is the return of an agent that has learned nothing, from which that is measured.
-func learnBothWays(t *testing.T, make func(seed int64) (envs.Env, error), config map[string]any, timesteps int, worst float64) float64 {
+func learnBothWays(t *testing.T, make func(seed int64) (envs.Env, error), config map[string]any, timesteps int,
+	worst float64) float64 {
 	var means []float64
 	for _, overlap := range []bool{false, true} {
 		config["overlap"] = overlap
@@ -85,8 +72,10 @@ func TestLearnCartPole(t *testing.T) {
 	got := learnBothWays(t, func(seed int64) (envs.Env, error) {
 		return classic.NewCartPole(classic.Config{NumEnvs: 8, Seed: seed})
 	}, map[string]any{
-		"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8, "value_loss_scale": 0.5, "value_clip": 0,
-		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 390},
+		"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8,
+		"value_loss_scale": 0.5, "value_clip": 0,
+		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
+		"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 390},
 	}, 12_500, 0)
 	if got < 475 {
 		t.Errorf("CartPole: mean return %.1f over 5 seeds, want ≥ 475", got)
@@ -97,9 +86,12 @@ func TestLearnPendulum(t *testing.T) {
 	got := learnBothWays(t, func(seed int64) (envs.Env, error) {
 		return classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
 	}, map[string]any{
-		"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "value_clip": 0,
-		"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.05, "total_iters": 125},
+		"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
+		"value_clip":           0,
+		"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor": "RunningStandardScaler",
+		"learning_rate":      1e-3, "learning_rate_scheduler": "LinearLR",
+		"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.05, "total_iters": 125},
 	}, 16_000, -1200)
 	if got < -250 {
 		t.Errorf("Pendulum: mean return %.1f over 5 seeds, want ≥ −250", got)
@@ -129,11 +121,14 @@ func TestLearnMaskedCartPole(t *testing.T) {
 				"rollouts": 64, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5, "kl_threshold": 0.05,
 				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 				"adam_epsilon": 1e-5, "learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
-				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 100},
+				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01,
+					"total_iters": 100},
 			}, 6400)
 			slices.SortFunc(results, func(a, b trainers.Evaluation) int { return cmp.Compare(a.Return, b.Return) })
-			if x.name == "Perceptron" && results[2].Return >= 200 || x.name != "Perceptron" && results[x.astray].Return < 475 {
-				t.Errorf("the returns of the seeds are %.1f, %.1f and %.1f; want ≥ 475 with memory (but for %d), < 200 without",
+			if x.name == "Perceptron" && results[2].Return >= 200 || x.name != "Perceptron" &&
+				results[x.astray].Return < 475 {
+				t.Errorf("the returns of the seeds are %.1f, %.1f and %.1f; want ≥ 475 with memory (but for %d), < "+
+					"200 without",
 					results[0].Return, results[1].Return, results[2].Return, x.astray)
 			}
 		})
@@ -152,13 +147,16 @@ func TestLearnTMaze(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for i, r := range learn(t, 3, func(seed int64) (envs.Env, error) {
-				return classic.NewTMaze(classic.TMazeConfig{Config: classic.Config{NumEnvs: 64, Seed: seed}, Length: 20})
+				return classic.NewTMaze(classic.TMazeConfig{Config: classic.Config{NumEnvs: 64, Seed: seed},
+					Length: 20})
 			}, x.networks, map[string]any{
-				"rollouts": 64, "learning_epochs": 4, "mini_batches": 8, "discount_factor": 0.98, "entropy_loss_scale": 0.03,
-				"value_loss_scale": 0.5, "kl_threshold": 0.05,
+				"rollouts": 64, "learning_epochs": 4, "mini_batches": 8, "discount_factor": 0.98,
+				"entropy_loss_scale": 0.03,
+				"value_loss_scale":   0.5, "kl_threshold": 0.05,
 				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 				"adam_epsilon": 1e-5, "learning_rate": 2e-3, "learning_rate_scheduler": "LinearLR",
-				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 100},
+				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01,
+					"total_iters": 100},
 			}, 6400) {
 				if s := r.Metrics["success"]; s < x.least || s > x.most {
 					t.Errorf("seed %d: %.0f %% of episodes succeed; want %g to %g", i+1, 100*s, 100*x.least, 100*x.most)

@@ -22,7 +22,8 @@ func files(t *testing.T, dir string) string {
 		}
 		info, err := d.Info()
 		if err == nil {
-			list.WriteString(path + " " + info.ModTime().String() + " " + strings.Repeat("x", int(info.Size()%97)) + "\n")
+			list.WriteString(path + " " + info.ModTime().String() + " " + strings.Repeat("x", int(info.Size()%97)) +
+				"\n")
 		}
 		return err
 	}))
@@ -33,7 +34,8 @@ func files(t *testing.T, dir string) string {
 func taken(t *testing.T, tr *trainers.Trainer) {
 	t.Helper()
 	_, step := tr.Step(t.Context())
-	for what, err := range map[string]error{"Train": tr.Train(t.Context()), "Step": step, "Open": tr.Open(t.Context())} {
+	for what, err := range map[string]error{"Train": tr.Train(t.Context()), "Step": step,
+		"Open": tr.Open(t.Context())} {
 		wantError(t, what, err, "run is being trained by another trainer", "give this run another name")
 	}
 }

@@ -249,5 +249,14 @@ func (l *loop) note(s *envs.Step) error {
 	return nil
 }
 
+// startBar shows the progress bar, once, if Config.Progress is set.
+func (l *loop) startBar() {
+	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
+		return
+	}
+	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
+	l.bar.Set(l.timestep*l.batch(), "")
+}
+
 // ms returns a duration in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

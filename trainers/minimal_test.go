@@ -71,7 +71,8 @@ func TestMinimalAgent(t *testing.T) {
 	env := newCartPoles(t)
 	defer env.Close()
 	agent, dir := newMinimal(env.Spaces()), t.TempDir()
-	tr := sequential(t, env, agent, trainers.Config{Timesteps: 40, Directory: dir, Name: "run", WriteInterval: every(8)})
+	tr := sequential(t, env, agent, trainers.Config{Timesteps: 40, Directory: dir, Name: "run",
+		WriteInterval: every(8)})
 	must(t, tr.Train(t.Context()))
 	e := value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 4}))(t)
 	if agent.updates != 10 || tr.Episodes() == 0 || e.Episodes != 4 || agent.evaluationActs == 0 || !agent.training {
@@ -82,7 +83,8 @@ func TestMinimalAgent(t *testing.T) {
 		t.Errorf("%d tracked values and a checkpoint", n)
 	}
 	for key, cfg := range map[string]trainers.Config{
-		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"}, "save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
+		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"},
+		"save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
 	} {
 		_, err := trainers.New(env, agent, cfg)
 		wantError(t, key, err, "agents.Snapshotter", key)
@@ -102,26 +104,4 @@ func TestMinimalAgent(t *testing.T) {
 	}
 	_, snapshot = together.Snapshot()
 	wantError(t, "a group with an agent that cannot be saved", snapshot, "agents.Snapshotter")
-}
-
-// wrapped hides an agent's abilities and leads to it by Unwrap.
-type wrapped struct{ agents.Agent }
-
-func (w wrapped) Unwrap() agents.Agent { return w.Agent }
-
-// A trainer finds what a wrapped agent can do.
-func TestWrappedAgent(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer env.Close()
-	defer agent.Close()
-	tr := sequential(t, env, wrapped{agent}, trainers.Config{Timesteps: 16})
-	must(t, tr.Train(t.Context()))
-	snap, err := tr.Snapshot()
-	if err == nil {
-		err = tr.Restore(snap)
-	}
-	if err != nil || tr.Hyperparameters()["learning_rate"] == 0 || tr.Metrics()["Loss / Policy loss"] == 0 {
-		t.Errorf("%v; hyperparameters %v, figures %v", err, tr.Hyperparameters(), tr.Metrics())
-	}
 }

@@ -14,7 +14,8 @@ import (
 // The end of a run waits for an update in progress: its figures are tracked, and its error is that of the run.
 func TestOverlapEnds(t *testing.T) {
 	checkLiveTensors(t)
-	tr, done := overlapping[0].start(t, trainers.Config{Timesteps: 24, Directory: t.TempDir(), Name: "run", Seed: 11, WriteInterval: every(1)})
+	tr, done := overlapping[0].start(t, trainers.Config{Timesteps: 24, Directory: t.TempDir(), Name: "run", Seed: 11,
+		WriteInterval: every(1)})
 	defer done()
 	must(t, tr.Train(context.Background()))
 	if n := len(scalars(t, tr.Dir())["Loss / Policy loss"]); n != 3 {
@@ -24,7 +25,8 @@ func TestOverlapEnds(t *testing.T) {
 	defer done2()
 	must(t, bad.SetHyperparameters(map[string]float64{"learning_rate": 1e30, "grad_norm_clip": 0}))
 	var diverged *agents.DivergedError
-	if err := bad.Train(context.Background()); !errors.As(err, &diverged) || !strings.Contains(err.Error(), "timestep 8") {
+	if err := bad.Train(context.Background()); !errors.As(err, &diverged) ||
+		!strings.Contains(err.Error(), "timestep 8") {
 		t.Errorf("a run whose last update diverges: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Parameters of an environment's reward are hyperparameters by the name of "env.<key>". They differ from an agent's in
-// one way: a new value must not take effect in the middle of an episode. So there is a target, set last, and beside it
+// one way: a new value must not take effect in the middle of an episode. So there is a target, set last, and for it
 // what each environment has at present; environments take the target one by one, as their episodes end.
 
 // environmentPrefix begins the names of hyperparameters that belong to the environment's reward.
@@ -135,7 +135,7 @@ func (p *parameters) stepped(s *envs.Step) error {
 	return nil
 }
 
-// all gives the target to every environment, before a reset begins all episodes anew.
+// all gives the target to every environment, before a reset starts new episodes everywhere.
 func (p *parameters) all() error {
 	if p == nil {
 		return nil
@@ -152,7 +152,7 @@ func (p *parameters) all() error {
 	return nil
 }
 
-// standing is a copy of which environment has which values, to come back to.
+// standing is a copy of which environment has which values, for restore.
 type standing struct {
 	target  *values
 	current []*values

@@ -8,8 +8,10 @@ import (
 // FuzzDecodeParameters feeds damaged states: an error or good values, never a panic.
 func FuzzDecodeParameters(f *testing.F) {
 	for _, seed := range []string{
-		`{"format":1,"target":{"scale":1.5},"current":[{"values":{"scale":1},"environments":[0,2]},{"values":{"scale":1.5},"environments":[1]}],"fresh":[1]}`,
-		`{"format":1,"target":null}`, `{"format":1,"current":[{"environments":[-1]}]}`, `[]`, `{"format":1,"fresh":[9]}`,
+		`{"format":1,"target":{"scale":1.5},"current":[{"values":{"scale":1},"environments":[0,2]},` +
+			`{"values":{"scale":1.5},"environments":[1]}],"fresh":[1]}`,
+		`{"format":1,"target":null}`, `{"format":1,"current":[{"environments":[-1]}]}`,
+		`[]`, `{"format":1,"fresh":[9]}`,
 	} {
 		f.Add([]byte(seed), 3)
 	}

@@ -40,8 +40,10 @@ func TestEnvironmentHyperparameters(t *testing.T) {
 	if got := m.Hyperparameters(); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	set(t, m, map[string]float64{"env.count": 3.7, "env.nested.on": 0.9, "env.nested.delta.0": -2, "learning_rate": 0.003})
-	maps.Copy(want, map[string]float64{"env.count": 4, "env.nested.on": 1, "env.nested.delta.0": -2, "learning_rate": 0.003})
+	set(t, m, map[string]float64{"env.count": 3.7, "env.nested.on": 0.9, "env.nested.delta.0": -2,
+		"learning_rate": 0.003})
+	maps.Copy(want, map[string]float64{"env.count": 4, "env.nested.on": 1, "env.nested.delta.0": -2,
+		"learning_rate": 0.003})
 	if got := m.Hyperparameters(); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -61,7 +63,8 @@ func TestSetHyperparametersIsAllOrNothing(t *testing.T) {
 		"cannot change while":    {"learning_speed": 0.5, "env.scale": 2},
 	} {
 		wantError(t, fmt.Sprint(values), m.SetHyperparameters(values), words)
-		if d := agenttest.Differences(figures, mustSnapshot(t, m)); len(d) > 0 || !maps.Equal(m.Hyperparameters(), before) {
+		if d := agenttest.Differences(figures, mustSnapshot(t, m)); len(d) > 0 ||
+			!maps.Equal(m.Hyperparameters(), before) {
 			t.Errorf("%v: %v, want %v; %q changed", values, m.Hyperparameters(), before, d)
 		}
 	}
@@ -105,7 +108,8 @@ func TestParametersWaitForEpisodes(t *testing.T) {
 	forgets := student(t, lessons(t, 5, false), trainers.Config{Seed: 1})
 	advance(t, forgets, 2)
 	set(t, forgets, map[string]float64{"env.scale": 9})
-	if e, err := forgets.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}); err != nil || e.Metrics["lowest"] != 9 {
+	if e, err := forgets.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}); err != nil ||
+		e.Metrics["lowest"] != 9 {
 		t.Errorf("evaluated: %+v, %v; want the scale 9", e, err)
 	}
 	advance(t, forgets, 7) // the environment cannot be restored: it has been reset
@@ -114,13 +118,14 @@ func TestParametersWaitForEpisodes(t *testing.T) {
 	}
 }
 
-// A run that is saved at any moment and goes on in a new trainer is the run that never ended, even if values are waiting
-// for episodes to end, and others are set afterwards.
+// A run that is saved at any moment and goes on in a new trainer is the run that never ended, even if values are
+// waiting for episodes to end, and others are set afterwards.
 func TestParametersResumeExactly(t *testing.T) {
 	checkLiveTensors(t)
 	make := func() *trainers.Trainee { return scholar(t, 4, trainers.Config{Seed: 1, SaveBuffers: true}) }
 	given := map[int]map[string]float64{
-		4: {"env.scale": 3, "env.nested.on": 1}, 9: {"env.scale": 5, "learning_rate": 0.02}, 10: {"env.scale": 3}, 12: {"env.count": 7},
+		4: {"env.scale": 3, "env.nested.on": 1}, 9: {"env.scale": 5, "learning_rate": 0.02}, 10: {"env.scale": 3},
+		12: {"env.count": 7},
 	}
 	const length = 24
 	whole := make()
@@ -144,14 +149,15 @@ func TestParametersResumeExactly(t *testing.T) {
 			advance(t, m, 1)
 			set(t, m, given[j])
 		}
-		if sameStanding(t, fmt.Sprintf("resumed after step %d", k), whole, m); !maps.Equal(whole.Metrics(), m.Metrics()) {
+		if sameStanding(t, fmt.Sprintf("resumed after step %d", k), whole, m); !maps.Equal(whole.Metrics(),
+			m.Metrics()) {
 			t.Errorf("resumed after step %d: figures %v, want %v", k, m.Metrics(), whole.Metrics())
 		}
 	}
 }
 
-// Without the environment's state, a snapshot's parameters are for all environments; where episodes are running, for the next
-// ones.
+// Without the environment's state, a snapshot's parameters are for all environments; where episodes are running, for
+// the next ones.
 func TestParametersWithoutBuffers(t *testing.T) {
 	checkLiveTensors(t)
 	donor := scholar(t, 3, trainers.Config{Seed: 1, SaveBuffers: true}) // those that take over from it have none
@@ -198,9 +204,11 @@ func TestCurriculumIsSaved(t *testing.T) {
 			t.Errorf("after a refused snapshot %q differ", d)
 		}
 		must(t, errors.Join(m.Restore(mustSnapshot(t, donor)), m.Reseed(1)))
-		advance(t, m, 2*(2+n)) // every episode ends twice, of which the first is not counted: it was begun by other weights
+		// every episode ends twice, of which the first is not counted: it was begun by other weights
+		advance(t, m, 2*(2+n))
 		lengths, levels := m.Samples("episode.length", 100), m.Samples("episode.Curriculum/difficulty_level", 100)
-		first := map[float64]float64{} // the level at the end of each environment's first episode, by the episode's length
+		// the level at the end of each environment's first episode, by the episode's length
+		first := map[float64]float64{}
 		for i, l := range slices.Backward(lengths) {
 			first[l] = levels[i] - 2
 		}
@@ -217,7 +225,8 @@ func TestCurriculumIsSaved(t *testing.T) {
 // Spoilt parameters are refused, and nothing changes. A snapshot from before there were parameters is taken.
 func TestRestoreParametersRefuses(t *testing.T) {
 	checkLiveTensors(t)
-	donor, m := scholar(t, 3, trainers.Config{Seed: 1, SaveBuffers: true}), scholar(t, 3, trainers.Config{Seed: 2, SaveBuffers: true})
+	donor, m := scholar(t, 3, trainers.Config{Seed: 1, SaveBuffers: true}), scholar(t, 3,
+		trainers.Config{Seed: 2, SaveBuffers: true})
 	advance(t, donor, 6)
 	advance(t, m, 4)
 	set(t, m, map[string]float64{"env.scale": 3})
@@ -264,7 +273,8 @@ func TestEvaluateMetricsDoesNotDisturb(t *testing.T) {
 					first := value(m.EvaluateMetrics(context.Background(), 6, 3))(t)
 					again := value(m.EvaluateMetrics(context.Background(), 6, 3))(t)
 					// Two episodes each of 3 to 6 steps.
-					if l := first["episode.length"]; l != 4.5 || first["episode.true_objective"] != 4.5 || !maps.Equal(first, again) {
+					if l := first["episode.length"]; l != 4.5 || first["episode.true_objective"] != 4.5 ||
+						!maps.Equal(first, again) {
 						t.Errorf("%s: figures %v, then %v", name, first, again)
 					}
 					ctx, cancel := context.WithCancel(context.Background())
@@ -288,7 +298,8 @@ func TestEvaluateMetricsDoesNotDisturb(t *testing.T) {
 		"has 2 environments, want 3":         func(int, int64) (envs.Env, error) { return lessons(t, 2, true), nil },
 		"evaluation: the environment has ob": func(int, int64) (envs.Env, error) { return newCartPolesOf(t, 3), nil },
 	} {
-		_, err := student(t, lessons(t, 3, false), trainers.Config{EvaluationEnv: make}).EvaluateMetrics(context.Background(), 3, 1)
+		_, err := student(t, lessons(t, 3, false),
+			trainers.Config{EvaluationEnv: make}).EvaluateMetrics(context.Background(), 3, 1)
 		wantError(t, words, err, words)
 	}
 }

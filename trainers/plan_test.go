@@ -48,8 +48,8 @@ func rates(t *testing.T, totalIters any, cfg trainers.Config, settings map[strin
 	return of
 }
 
-// With total_iters: auto update k of K has the rate lr·(1 − (k−1)/K), K from the run's timesteps, and after a resume with
-// more timesteps from the new ones.
+// With total_iters: auto update k of K has the rate lr·(1 − (k−1)/K). K comes from the run's timesteps, and after a
+// resume with more timesteps from the new ones.
 func TestPlan(t *testing.T) {
 	checkLiveTensors(t)
 	check := func(what string, of map[int]float64, first, last int) {
@@ -63,12 +63,14 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	}
-	cfg := trainers.Config{Timesteps: 5*planRollouts + 3, Directory: t.TempDir(), Name: "run", Resume: true, SaveBuffers: true}
+	cfg := trainers.Config{Timesteps: 5*planRollouts + 3, Directory: t.TempDir(), Name: "run", Resume: true,
+		SaveBuffers: true}
 	check("first run", rates(t, "auto", cfg, nil), 1, 5)
 	cfg.Timesteps = 8 * planRollouts
 	check("resumed", rates(t, "auto", cfg, nil), 6, 8)
 	// skrl 2.0 steps the schedule once an epoch.
-	check("skrl", rates(t, "auto", trainers.Config{Timesteps: 4 * planRollouts}, map[string]any{"compatibility": agents.SKRL2}), 1, 4)
+	check("skrl", rates(t, "auto", trainers.Config{Timesteps: 4 * planRollouts},
+		map[string]any{"compatibility": agents.SKRL2}), 1, 4)
 }
 
 // The trainer's notes say if the rate is 0 before the run ends, and if there is no update. Otherwise there are none.
@@ -102,7 +104,8 @@ func TestPlanGroup(t *testing.T) {
 	defer other.Close()
 	tr := sequential(t, env, group(t, []agents.Agent{one, two}, nil), trainers.Config{Timesteps: 4 * planRollouts})
 	must(t, tr.Train(context.Background()))
-	if notes := tr.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0], "agent 1: ppo: the learning rate is 0 from update 3 of 4 on") {
+	if notes := tr.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0],
+		"agent 1: ppo: the learning rate is 0 from update 3 of 4 on") {
 		t.Errorf("%q", notes)
 	}
 }
@@ -147,7 +150,8 @@ func TestAgentsNotes(t *testing.T) {
 	checkLiveTensors(t)
 	inside := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
 	env := &spike{inside, 37}
-	agent := smallPPO(t, env.Spaces(), 5, map[string]any{"rollouts": 20, "observation_preprocessor": "RunningStandardScaler"})
+	agent := smallPPO(t, env.Spaces(), 5, map[string]any{"rollouts": 20,
+		"observation_preprocessor": "RunningStandardScaler"})
 	defer agent.Close()
 	var warnings []string
 	tr := sequential(t, env, agent, trainers.Config{Timesteps: 60, CloseEnvironmentAtExit: true,

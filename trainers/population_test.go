@@ -18,17 +18,19 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// A population that tunes the environment's parameters and was interrupted goes on to the very journal of one that was not:
-// members come back with the figures of their episodes, which an interval has only few of, with the parameters
+// A population that tunes the environment's parameters and was interrupted goes on to the very journal of one that was
+// not: members come back with the figures of their episodes, which an interval has only few of, with the parameters
 // that wait, and with the curriculum.
 func TestPopulationResumes(t *testing.T) {
 	checkLiveTensors(t)
 	train := func(ctx context.Context, dir string, progress func(pbt.Update)) error {
 		population, err := pbt.New(pbt.Options{
-			Members: 3, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 320, Seed: 5, Directory: dir, Parallel: 1, Progress: progress,
+			Members: 3, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 320, Seed: 5, Directory: dir,
+			Parallel: 1, Progress: progress,
 			Strategy: strategy.IsaacLab{},
-			Explore:  explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat, "learning_rate": explore.MutateFloat}},
-			Sample:   map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}},
+			Explore: explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat,
+				"learning_rate": explore.MutateFloat}},
+			Sample: map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}},
 			New: func(m pbt.Member) (pbt.Trainee, error) {
 				env := lessons(t, 4, true)
 				build := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
@@ -114,7 +116,8 @@ func TestPopulationSharesNothing(t *testing.T) {
 			checkLiveTensors(t)
 			env := lessons(t, 4, true)
 			agent := smallPPO(t, env.Spaces(), 1, nil)
-			_, err := pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80, Parallel: 1,
+			_, err := pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80,
+				Parallel: 1,
 				Strategy: strategy.IsaacLab{}, Explore: explore.Mutation{}, New: build(env, agent)})
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
@@ -133,9 +136,11 @@ func TestPopulationChecksEvaluation(t *testing.T) {
 		Measure: pbt.Measure{EvaluationEpisodes: 4},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env, agent := scenes[0].make(t)
-			return trainers.NewTrainee(&faulty{Env: env}, func() (agents.Agent, error) { return agent, nil }, trainers.Config{})
+			return trainers.NewTrainee(&faulty{Env: env}, func() (agents.Agent, error) { return agent, nil },
+				trainers.Config{})
 		}})
-	if err == nil || !strings.Contains(err.Error(), "measure.evaluation_episodes") || !strings.Contains(err.Error(), "(*trainers_test.faulty) cannot restore its state") {
+	if err == nil || !strings.Contains(err.Error(), "measure.evaluation_episodes") || !strings.Contains(err.Error(),
+		"(*trainers_test.faulty) cannot restore its state") {
 		t.Errorf("error %v, want one that names the setting and the environment", err)
 	}
 }

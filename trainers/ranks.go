@@ -16,10 +16,11 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Several ranks train one agent (package distributed), each with a trainer and environments of its own. They make the same
-// number of timesteps, and meet in every update. Behind it they tell each other which episodes have ended, so that all
-// have the same figures, and whether one of them is to stop, so that all stop at the same timestep. Rank 0 alone writes,
-// draws, evaluates and saves; all get the checkpoint that a run continues from, and the result of an evaluation, from it.
+// Several ranks train one agent (package distributed), each with a trainer and environments of its own. They make the
+// same number of timesteps, and meet in every update. Behind it they tell each other which episodes have ended, so that
+// all have the same figures, and whether one of them is to stop, so that all stop at the same timestep. Rank 0 alone
+// writes, draws, evaluates and saves; all get the checkpoint that a run continues from, and the result of an
+// evaluation, from it.
 
 // rank is a trainer's part in that. The zero value is one process alone.
 type rank struct {
@@ -51,9 +52,11 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 		return r, fmt.Errorf("trainers: %w", err)
 	}
 	if cfg.SaveBuffers {
-		return r, fmt.Errorf("trainers: \"save_buffers\" is true, and %d ranks train the agent, of which rank 0 saves what all have in common; set it to false", r.Size())
+		return r, fmt.Errorf("trainers: \"save_buffers\" is true, and %d ranks train the agent, of which rank 0 "+
+			"saves what all have in common; set it to false", r.Size())
 	}
-	// Each rank's environments play episodes of their own: those that one process would play with the environments of all.
+	// Each rank's environments play episodes of their own: those that one process would play with the environments of
+	// all.
 	if cfg.Seed >= 0 {
 		cfg.Seed += int64(r.Rank() * numEnvs)
 	}
@@ -67,10 +70,11 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 // batch returns how many environment steps a timestep has, of all ranks.
 func (l *loop) batch() int64 { return int64(l.world.env.NumEnvs() * l.rank.Size()) }
 
-// Steps returns the number of environment steps trained: timesteps × environments, of all ranks where there are several.
+// Steps returns the number of environment steps trained: timesteps × environments, of all ranks where there are
+// several.
 func (t *Trainer) Steps() int64 { return t.timestep * t.batch() }
 
-// cancelled returns why a run ends before its next timestep: its context, or, where there are several ranks, that they
+// cancelled returns why a run ends before its next timestep: its context, or, if there are several ranks, that they
 // have agreed to stop.
 func (r *rank) cancelled(ctx context.Context) error {
 	if r.Several() {
@@ -107,7 +111,7 @@ func (r *rank) runContext(ctx context.Context) (context.Context, context.CancelF
 	return later, func() { stop(); cancel(nil) }
 }
 
-// rankReport is what a rank tells the others behind an update.
+// rankReport is what a rank sends to the others after an update.
 type rankReport struct {
 	Timestep int64
 	Episodes []envs.Episode
@@ -118,19 +122,22 @@ type rankReport struct {
 	Cancelled bool
 }
 
-// exchange tells the other ranks what has happened here since the last update, and hears the same of them.
+// exchange sends the other ranks what has happened here since the last update, and receives the same from them.
 func (l *loop) exchange() error {
 	r := &l.rank
 	if !r.Several() {
 		return nil
 	}
-	own := rankReport{Timestep: l.timestep, Episodes: r.episodes, Totals: l.figures.episodes.Last(l.figures.episodes.Finished() - r.finished)}
+	own := rankReport{Timestep: l.timestep, Episodes: r.episodes,
+		Totals: l.figures.episodes.Last(l.figures.episodes.Finished() - r.finished)}
 	if l.calls.stop != nil {
 		own.Stop = l.calls.stop.Error()
 	}
 	if r.asked != nil && r.asked.Err() != nil {
 		own.Stop, own.Cancelled = context.Cause(r.asked).Error(), true
 	}
+	// Every rank gathers the reports of all, its own too, in the order of the ranks: figures are counted in the same
+	// order everywhere, and come to the same.
 	text, err := encode(own)
 	if err != nil {
 		return err
@@ -145,7 +152,8 @@ func (l *loop) exchange() error {
 			return err
 		}
 		if report.Timestep != l.timestep {
-			return fmt.Errorf("trainers: rank %d is at timestep %d, this one at %d: all ranks must run the same program with the same settings", from, report.Timestep, l.timestep)
+			return fmt.Errorf("trainers: rank %d is at timestep %d, this one at %d: all ranks must run the same "+
+				"program with the same settings", from, report.Timestep, l.timestep)
 		}
 		for _, e := range report.Episodes {
 			l.figures.metrics.episode("", e)
@@ -224,8 +232,8 @@ func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, er
 	return checkpoint.DecodeSafetensors(data)
 }
 
-// diverged notes an update whose losses are not finite: all ranks know, by the flags that travel with the gradients, and
-// none leaves the others.
+// diverged notes an update whose losses are not finite: all ranks know, by the flags that travel with the gradients,
+// and none leaves the others.
 func (r *rank) diverged(err error) {
 	var d *agents.DivergedError
 	if r.Several() && errors.As(err, &d) {
@@ -233,7 +241,7 @@ func (r *rank) diverged(err error) {
 	}
 }
 
-// left tells the other ranks why this one ends, unless all end for the same reason.
+// left notifies the other ranks why this one ends, unless all end for the same reason.
 func (r *rank) left(err error) {
 	if r.Several() && err != nil && r.stop == nil {
 		r.Leave(err)

@@ -40,7 +40,8 @@ func onRanks(t *testing.T, f func(g *distributed.Group) error) (errs [2]error) {
 }
 
 // cartPoles is a run on a rank, with more settings of the trainer.
-func cartPoles(g *distributed.Group, env envs.Env, trainer map[string]any, adjust ...func(*trainers.Config)) (*trainers.Trainer, error) {
+func cartPoles(g *distributed.Group, env envs.Env, trainer map[string]any,
+	adjust ...func(*trainers.Config)) (*trainers.Trainer, error) {
 	settings := map[string]any{"timesteps": 256}
 	for k, v := range trainer {
 		settings[k] = v
@@ -69,7 +70,8 @@ func TestRanksTrain(t *testing.T) {
 		var figures [2]map[string]float64
 		var writes [2]string
 		errs := onRanks(t, func(g *distributed.Group) error {
-			trainer, err := cartPoles(g, newCartPoles(t), map[string]any{"timesteps": run.timesteps, "evaluation_interval": 128,
+			trainer, err := cartPoles(g, newCartPoles(t), map[string]any{"timesteps": run.timesteps,
+				"evaluation_interval": 128,
 				"evaluation_episodes": 2, "resume": true, "write_interval": 32, "checkpoint_interval": 128},
 				func(cfg *trainers.Config) {
 					cfg.Directory, cfg.Name = dir, "run"
@@ -108,7 +110,8 @@ func TestRanksTrain(t *testing.T) {
 			return nil
 		})
 		must(t, errors.Join(errs[:]...))
-		if diff := cmp.Diff(figures[0], figures[1]); diff != "" || figures[0]["episode.return"] == 0 || figures[0]["evaluation.return"] == 0 {
+		if diff := cmp.Diff(figures[0], figures[1]); diff != "" || figures[0]["episode.return"] == 0 ||
+			figures[0]["evaluation.return"] == 0 {
 			t.Errorf("the ranks' figures differ, or are missing:\n%s%v", diff, figures[0])
 		}
 		if diff := cmp.Diff(snaps[0], snaps[1]); diff != "" {

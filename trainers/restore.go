@@ -47,6 +47,7 @@ func (l *loop) open(ctx context.Context) (err error) {
 	if l.cfg.writes() && l.files.dir == "" {
 		l.files.dir = tracking.ExperimentDir(l.cfg.Directory, l.cfg.Name, l.agent.Name(), time.Now())
 	}
+	// An agent that cannot be saved has no checkpoints. A run without tracked values has no curves.
 	_, saves := agents.As[agents.Snapshotter](l.agent)
 	tracks := l.cfg.WriteInterval != (agents.Interval{})
 	if l.files.dir != "" && (saves || tracks) {
@@ -55,7 +56,8 @@ func (l *loop) open(ctx context.Context) (err error) {
 		}
 	}
 	if saves && l.files.dir != "" && l.files.store == nil {
-		if l.files.store, err = checkpoint.NewStore(checkpointsIn(l.files.dir), checkpoint.Options{Keep: l.cfg.Keep}); err != nil {
+		if l.files.store, err = checkpoint.NewStore(checkpointsIn(l.files.dir),
+			checkpoint.Options{Keep: l.cfg.Keep}); err != nil {
 			return err
 		}
 	}
@@ -89,7 +91,7 @@ func (l *loop) open(ctx context.Context) (err error) {
 }
 
 // resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
-// Where all are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
+// If all are damaged it is an error: a new run in the same folder could overwrite what might still be repaired.
 func (l *loop) resume() error {
 	latest := &checkpoint.Saved{Path: "rank 0's checkpoint"}
 	if l.rank.Rank() == 0 {
@@ -115,7 +117,7 @@ func (l *loop) resume() error {
 	if l.files.store == nil {
 		return nil
 	}
-	// The best one may be later, where it was saved at an evaluation and the run was killed after it.
+	// The best one may be later, if it was saved at an evaluation and the run was killed after it.
 	saved, damaged, err := l.files.store.Best()
 	l.files.damaged = append(l.files.damaged, damaged...)
 	if err == nil {
@@ -179,11 +181,11 @@ func (l *loop) restore(snap *checkpoint.Snapshot) error {
 	if best, ok := l.files.bestOf(snap); ok {
 		l.files.best, l.files.hasBest = best, true
 	}
-	l.evaluated, _ = snap.Int(layout.Trainer, evaluatedKey) // 0 where there was none
+	l.evaluated, _ = snap.Int(layout.Trainer, evaluatedKey) // 0 if there was none
 	if l.figures.written, err = snap.Int(layout.Trainer, writtenKey); err != nil {
 		l.figures.written = timestep // of an older snapshot
 	}
-	// Figures are those of the snapshot; what it does not have of them begins anew.
+	// Figures are those of the snapshot. What the snapshot lacks starts from scratch.
 	l.figures.metrics = metrics{}
 	l.figures.metrics.restore(snap)
 	l.figures.restore(snap, whole, l.world.env.NumEnvs())
@@ -216,8 +218,8 @@ func (l *loop) warmStart() error {
 	return nil
 }
 
-// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A damaged
-// best one is an error.
+// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A
+// damaged best one is an error.
 func trained(path string) (*checkpoint.Saved, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,71 +14,12 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/trainers"
 )
-
-// scene makes an environment and an agent of a run, always the same ones.
-type scene struct {
-	name string
-	make func(t testing.TB) (envs.Env, agenttest.Agent)
-}
-
-// cartPole and walker are scenes of PPO and AMP with some settings.
-func cartPole(name string, settings map[string]any) scene {
-	return scene{name, func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
-		all := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "value_preprocessor": "RunningStandardScaler"}
-		maps.Copy(all, settings)
-		return env, smallPPO(t, env.Spaces(), 5, all)
-	}}
-}
-
-func walker(name string, settings map[string]any) scene {
-	return scene{name, func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := newWalker(t)
-		all := map[string]any{"observation_preprocessor": "RunningStandardScaler"}
-		maps.Copy(all, settings)
-		return env, smallAMP(t, env.Spaces(), env, 5, all)
-	}}
-}
-
-func newWalker(t testing.TB) *mujoco.Walker {
-	t.Helper()
-	return value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10}))(t)
-}
-
-var scenes = []scene{cartPole("cartpole", nil), walker("walker", nil)}
-
-// overlapping are scenes whose agents act while they learn.
-var overlapping = []scene{
-	cartPole("cartpole overlap", map[string]any{"overlap": true}),
-	walker("walker overlap", map[string]any{"separate_critics": true, "overlap": true}),
-}
-
-// recurrent are scenes whose agents have memory.
-var recurrent = []scene{
-	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
-		return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6), []int{8}, "elu"),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
-				"value_preprocessor": "RunningStandardScaler"}, Seed: 5}))(t)
-	}},
-	{"walker lstm", func(t testing.TB) (envs.Env, agenttest.Agent) {
-		env := newWalker(t)
-		return env, value(amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6), []int{8}, "elu"),
-			Motions: env, Seed: 5, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true,
-				"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}}))(t)
-	}},
-}
 
 // sequential is trainers.New where nothing is wrong.
 func sequential(t testing.TB, env envs.Env, agent agents.Agent, cfg trainers.Config) *trainers.Trainer {
@@ -100,7 +41,8 @@ func (s scene) start(t testing.TB, cfg trainers.Config) (*trainers.Trainer, func
 
 // run is a configuration of a run in a folder of its own, which continues.
 func run(t testing.TB, timesteps int) trainers.Config {
-	return trainers.Config{Timesteps: timesteps, Directory: t.TempDir(), Name: "run", SaveBuffers: true, Resume: true, Seed: 11}
+	return trainers.Config{Timesteps: timesteps, Directory: t.TempDir(), Name: "run", SaveBuffers: true, Resume: true,
+		Seed: 11}
 }
 
 // countdown is a context that is cancelled when it has been asked so many times.
@@ -153,7 +95,8 @@ func TestResumeIsExact(t *testing.T) {
 				cfg.Timesteps = length
 				tr, done := s.start(t, cfg)
 				must(t, tr.Train(context.Background()))
-				if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 || !maps.Equal(episodes(tr), figures) {
+				if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 ||
+					!maps.Equal(episodes(tr), figures) {
 					t.Errorf("resumed at %d: %q differ; episodes %v, want %v", half, d, episodes(tr), figures)
 				}
 				done()
@@ -177,8 +120,8 @@ func TestResumeWithoutTrackedEpisodes(t *testing.T) {
 	}
 }
 
-// Cancelled at any moment, within an update too, a run saves and goes on, in the same trainer or in a new one, to where it
-// would have come without.
+// Cancelled at any moment, within an update too, a run saves and goes on, in the same trainer or in a new one, to where
+// it would have come without.
 func TestInterrupted(t *testing.T) {
 	for _, s := range slices.Concat(scenes, overlapping) {
 		t.Run(s.name, func(t *testing.T) {
@@ -194,7 +137,8 @@ func TestInterrupted(t *testing.T) {
 					if err == nil {
 						break
 					}
-					if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), fmt.Sprintf("timestep %d", tr.Timestep())) {
+					if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
+						fmt.Sprintf("timestep %d", tr.Timestep())) {
 						t.Fatal(err)
 					}
 					if breaks++; breaks > 200 {
@@ -231,7 +175,8 @@ func TestInterruptedLastUpdate(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		env, agent := scenes[0].make(t)
 		other := sequential(t, &interrupting{env, 16, cancel}, agent, cfg)
-		if err := other.Train(ctx); !errors.Is(err, context.Canceled) || other.Timestep() != 16 || !other.Agent().Ready() {
+		if err := other.Train(ctx); !errors.Is(err, context.Canceled) || other.Timestep() != 16 ||
+			!other.Agent().Ready() {
 			t.Fatalf("%v at timestep %d", err, other.Timestep())
 		}
 		goesOn := other
@@ -243,7 +188,8 @@ func TestInterruptedLastUpdate(t *testing.T) {
 		}
 		must(t, goesOn.Train(context.Background()))
 		agenttest.Same(t, tr.Agent(), goesOn.Agent())
-		if d := agenttest.Differences(agenttest.Snapshot(t, tr.Agent()), newest(t, goesOn), "trainer", "environment/"); len(d) > 0 {
+		if d := agenttest.Differences(agenttest.Snapshot(t, tr.Agent()), newest(t, goesOn), "trainer",
+			"environment/"); len(d) > 0 {
 			t.Errorf("%q differ in the last checkpoint", d)
 		}
 		must(t, errors.Join(other.Close(), agent.Close(), env.Close()))
@@ -275,7 +221,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	cfg := run(t, 30)
 	cfg.CheckpointInterval = agents.Interval{Steps: 10}
 	fresh, done := scenes[0].start(t, cfg)
-	if _, err := os.Stat(filepath.Join(cfg.Directory, "run")); fresh.Timestep() != 0 || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(cfg.Directory, "run")); fresh.Timestep() != 0 ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a new run: timestep %d; its folder: %v", fresh.Timestep(), err)
 	}
 	must(t, fresh.Train(context.Background()))
@@ -329,8 +276,10 @@ func TestBestCheckpoint(t *testing.T) {
 		tr, done := scenes[0].start(t, cfg)
 		must(t, tr.Train(context.Background()))
 		saved := best(t, tr)
-		if got := value(saved.Snapshot.Float("trainer", "best"))(t); got != greatest || len(checkpoints(t, tr.Dir())) != 2 {
-			t.Errorf("the best checkpoint is of %g, the best figure was %g; %q are kept", got, greatest, checkpoints(t, tr.Dir()))
+		if got := value(saved.Snapshot.Float("trainer", "best"))(t); got != greatest ||
+			len(checkpoints(t, tr.Dir())) != 2 {
+			t.Errorf("the best checkpoint is of %g, the best figure was %g; %q are kept", got, greatest,
+				checkpoints(t, tr.Dir()))
 		}
 		if err := tr.Restore(saved.Snapshot); err != nil || tr.Timestep() != saved.Manifest.Step {
 			t.Errorf("restored to %d: %v", tr.Timestep(), err)
@@ -396,7 +345,8 @@ func TestMemoriesBeginAnew(t *testing.T) {
 		must(t, tr.Restore(snap))
 		restored := remembers()
 		if value(tr.Step(context.Background()))(t); !before || restored || !remembers() {
-			t.Errorf("a snapshot %s memories: the agent remembers %t, restored %t, then %t", what, before, restored, remembers())
+			t.Errorf("a snapshot %s memories: the agent remembers %t, restored %t, then %t", what, before, restored,
+				remembers())
 		}
 	}
 }

@@ -48,13 +48,14 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - seed: null or nothing draws one at random.
 //   - models: one model a role (policy, value; for AMP discriminator, and style_value with separate_critics), each as
 //     [models.ParseSpec] reads it; with separate: false policy and value share a trunk. "input: STATES" means
-//     observations where the environment has no state space, as in skrl 1.4. Or, in short, {mlp: [64, 64], activation: elu}:
-//     the models of [ppo.MLPs] or [amp.MLPs], with the settings of [models.Initialization] beside it.
+//     observations if the environment has no state space, as in skrl 1.4. Or, in short,
+//     {mlp: [64, 64], activation: elu}: the models of [ppo.MLPs] or [amp.MLPs], with the settings of
+//     [models.Initialization] beside it.
 //   - memory: class RandomMemory, and memory_size, the agent's rollouts or negative for as many.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
 //   - agent: class PPO or AMP, and its settings. The agent's experiment says where the trainer writes.
-//   - trainer: class SequentialTrainer, which may be left out as there is no other, and the settings of [Config], which win
-//     over the experiment's.
+//   - trainer: class SequentialTrainer, which may be left out as there is no other, and the settings of [Config], which
+//     win over the experiment's.
 //
 // AMP imitates the motion of env, or of what env wraps, which must be an [envs.MotionSource]. Each adjust changes the
 // trainer's configuration last, to set what YAML cannot say, such as Progress. The caller closes the trainer's agent:
@@ -65,7 +66,8 @@ func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trai
 
 // FromDictIn is [FromDict] for one of several processes that train one agent together, which call it with the same
 // dictionary and each with environments of its own. A seed that is drawn at random is rank 0's.
-func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
+func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer,
+	error) {
 	r, err := newRunner(dict, env)
 	if err != nil {
 		return nil, err
@@ -186,7 +188,8 @@ func (r *runner) readSeed() (int64, error) {
 func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
 	given, ok := dict["class"].(string)
 	if !ok {
-		return "", nil, fmt.Errorf("trainers: %s.class is missing or no text; want %s", name, strings.Join(classes, " or "))
+		return "", nil, fmt.Errorf("trainers: %s.class is missing or no text; want %s", name,
+			strings.Join(classes, " or "))
 	}
 	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
 	if i < 0 {
@@ -208,9 +211,10 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	if e.Directory != "" {
 		cfg.Directory = e.Directory
 	}
-	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer", Aliases: map[string]config.Alias{
-		"evaluate_every": {Key: "evaluation_interval"},
-	}}); err != nil {
+	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer",
+		Aliases: map[string]config.Alias{
+			"evaluate_every": {Key: "evaluation_interval"},
+		}}); err != nil {
 		return nil, err
 	}
 	if err := trackExperiment(&cfg, e); err != nil {

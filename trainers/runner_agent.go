@@ -11,7 +11,11 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// agent makes the agent of the section of that name. The agent's package reads and checks its settings.
+// The agent of a dictionary. Its package reads and checks its settings (package agents/ppo or agents/amp); this file
+// reads what skrl keeps beside them: the models (runner_models.go) and the sizes of the memories. Sections that
+// contradict each other are errors: gorl has each size in one place, and picks no winner.
+
+// agent makes the agent of the section of that name.
 func (r *runner) agent() (agents.Agent, error) {
 	// skrl's runner takes a scale of null for none.
 	if v, ok := r.Agent["rewards_shaper_scale"]; ok && v == nil {
@@ -32,6 +36,7 @@ func (r *runner) agent() (agents.Agent, error) {
 	return agent, nil
 }
 
+// ppo makes an agent of PPO. The memories of AMP are refused, because a file with them means another algorithm.
 func (r *runner) ppo() (agents.Agent, error) {
 	for _, b := range r.buffers() {
 		if b.dict != nil {
@@ -52,15 +57,20 @@ func (r *runner) ppo() (agents.Agent, error) {
 	return a, nil
 }
 
+// amp makes an agent of AMP. The environment has the reference motion, or what it wraps. A discriminator of differences
+// compares with zero and needs none.
 func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok && r.Agent["discriminator_mode"] != "differential" {
-		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method "+
-			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python). "+
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it "+
+			"must have the method "+
+			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method "+
+			"collect_reference_motions in Python). "+
 			"Where its AMP observations are differences from a motion, set discriminator_mode to differential", r.env)
 	}
 	if r.sp.AMPObservation.Kind == spaces.None {
-		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the discriminator")
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the " +
+			"discriminator")
 	}
 	if err := r.ampMemories(); err != nil {
 		return nil, err
@@ -73,7 +83,8 @@ func (r *runner) amp() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions, Dict: r.Agent,
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions,
+		Dict: r.Agent,
 		Seed: r.seed, Group: r.group})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
@@ -109,6 +120,7 @@ type buffer struct {
 	dict      map[string]any
 }
 
+// buffers lists these sections, nil dictionaries if a file lacks them.
 func (r *runner) buffers() []buffer {
 	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset},
 		{"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
@@ -145,7 +157,8 @@ func (r *runner) checkMemory() error {
 		return err
 	}
 	if rollouts := r.common.Rollouts; size == 0 || size > 0 && size != rollouts {
-		return fmt.Errorf("trainers: memory.memory_size is %d and agent.rollouts is %d; an update learns from exactly its rollout, so give the same, or memory_size: -1", size, rollouts)
+		return fmt.Errorf("trainers: memory.memory_size is %d and agent.rollouts is %d; an update learns from "+
+			"exactly its rollout, so give the same, or memory_size: -1", size, rollouts)
 	}
 	return nil
 }

@@ -12,6 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
+// The models of a dictionary. A section in skrl's words describes one network a role (package models reads it); the
+// short form gives all roles perceptrons of the same shape. Either way the networks are made when the agent is, with
+// its seed, so that a seed gives the same weights in both forms as the constructors ppo.MLPs and amp.MLPs in Go.
+
 // modelSpecs are the models by role, and whether policy and value share a trunk; or perceptrons.
 type modelSpecs struct {
 	sp       spaces.Set
@@ -32,7 +36,8 @@ type mlps struct {
 // style_value not given is like the value.
 func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	if len(r.Models) == 0 {
-		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: [64, 64], activation: elu}", roles)
+		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: "+
+			"[64, 64], activation: elu}", roles)
 	}
 	if _, short := r.Models["mlp"]; short {
 		m := &mlps{Activation: "elu"}
@@ -57,7 +62,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		}
 		dict, ok := value.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
+			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key,
+				value)
 		}
 		if !slices.Contains(roles, key) {
 			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
@@ -84,14 +90,16 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		return nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role, roles)
 	}
 	if m.roles["policy"].Class == "Deterministic" {
-		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO and AMP to learn from; use GaussianMixin")
+		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO " +
+			"and AMP to learn from; use GaussianMixin")
 	}
 	full["separate"] = m.separate
 	r.Models = full
 	return m, nil
 }
 
-// actorCritic builds policy and value.
+// actorCritic builds policy and value. Shared networks draw their weights from one sequence of random numbers, separate
+// ones from the seed and the one after it.
 func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
 		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
@@ -128,7 +136,8 @@ func (m *modelSpecs) amp() amp.Models {
 	return amp.Models{Make: m.buildAMP}
 }
 
-// buildAMP builds AMP's models. The discriminator's observations are the AMP observations.
+// buildAMP builds AMP's models. The discriminator's observations are the AMP observations. On an error the networks
+// made so far are closed.
 func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
 	defer func() {
 		if err != nil {

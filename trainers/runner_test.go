@@ -176,7 +176,8 @@ func TestFromYAMLPPO(t *testing.T) {
 		c.Callbacks = after(func(*trainers.Trainer) error { steps++; return nil })
 	}))(t)
 	settings := tr.Agent().(*ppo.Agent).Settings()
-	if settings.GAELambda != 0.95 || settings.ObservationPreprocessor == "" || settings.RewardsShaperScale != 1 || settings.LearningRate[0] != 5e-4 {
+	if settings.GAELambda != 0.95 || settings.ObservationPreprocessor == "" || settings.RewardsShaperScale != 1 ||
+		settings.LearningRate[0] != 5e-4 {
 		t.Errorf("settings %+v", settings.OnPolicy)
 	}
 	if first := trained(t, tr); tr.Dir() != filepath.Join(dir, "run") || steps != 24 {
@@ -184,7 +185,8 @@ func TestFromYAMLPPO(t *testing.T) {
 	} else { // Same seed, same run; another seed, another run.
 		for seed, same := range map[string]bool{"42": true, "43": false, "null": false} {
 			other := strings.NewReplacer("DIRECTORY", t.TempDir(), "seed: 42", "seed: "+seed).Replace(ppoYAML)
-			if got := slices.Equal(trained(t, value(trainers.FromYAML([]byte(other), pendulum(t)))(t)), first); got != same {
+			if got := slices.Equal(trained(t, value(trainers.FromYAML([]byte(other), pendulum(t)))(t)),
+				first); got != same {
 				t.Errorf("seed %s: the same run is %v, want %v", seed, got, same)
 			}
 		}
@@ -195,11 +197,13 @@ func TestFromYAMLAMP(t *testing.T) {
 	checkLiveTensors(t)
 	for _, separate := range []string{"true", "false"} {
 		// Reference motion is found beneath a wrapper.
-		env := value(wrappers.NewRewardScale(value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 4, Seed: 1}))(t), 0.5))(t)
+		env := value(wrappers.NewRewardScale(value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 4, Seed: 1}))(t),
+			0.5))(t)
 		text := strings.NewReplacer("DIRECTORY", t.TempDir(), "SEPARATE", separate).Replace(ampYAML)
 		tr := value(trainers.FromYAML([]byte(text), env))(t)
 		settings := tr.Agent().(*amp.Agent).Settings()
-		if settings.MotionDatasetSize != 256 || settings.ReplayBufferSize != 100 || settings.TaskRewardScale != 0.5 || settings.Rollouts != 8 {
+		if settings.MotionDatasetSize != 256 || settings.ReplayBufferSize != 100 || settings.TaskRewardScale != 0.5 ||
+			settings.Rollouts != 8 {
 			t.Errorf("settings %+v", settings)
 		}
 		if n := len(trained(t, tr)); n != 17*16 {
@@ -232,7 +236,8 @@ func TestDifferentialFromDict(t *testing.T) {
 	checkLiveTensors(t)
 	settings := map[string]any{"class": "AMP", "rollouts": 8, "discriminator_mode": "differential",
 		"experiment": map[string]any{"directory": t.TempDir()}}
-	dict := map[string]any{"models": map[string]any{"mlp": []any{8}}, "agent": settings, "trainer": map[string]any{"timesteps": 24}}
+	dict := map[string]any{"models": map[string]any{"mlp": []any{8}}, "agent": settings,
+		"trainer": map[string]any{"timesteps": 24}}
 	trained(t, value(trainers.FromDict(dict, follower{pendulum(t)}))(t))
 	settings["discriminator_mode"] = "motion"
 	_, err := trainers.FromDict(dict, follower{pendulum(t)})
@@ -248,7 +253,9 @@ func TestFromYAMLErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ base, from, to, want string }{
 		{"ppo", "seed: 42", "sed: 42", `did you mean "seed"?`},
-		{"ppo", "seed: 42", "params: {}", `"params" is {}: it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it`},
+		{"ppo", "seed: 42", "params: {}",
+			`"params" is {}: it is the section of a file of rl_games; package trainers/rlgames makes a dictionary ` +
+				`of it`},
 		{"ppo", "seed: 42", "seed: x", `"seed" is "x"`},
 		{"ppo", "memory_size: -1", "memory_size: 9", "memory.memory_size is 9 and agent.rollouts is 8"},
 		{"ppo", "memory_size: -1", "memory_sise: 8", `did you mean "memory_size"?`},
@@ -305,7 +312,11 @@ models: {mlp: [32], activation: tanh}
 agent: {class: PPO, rollouts: 16, learning_rate: 1.0e-3}
 trainer: {timesteps: 32, write_interval: 0, checkpoint_interval: 0, directory: ""}
 `), env, func(c *trainers.Config) {
-		c.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { steps++; return nil })}
+		c.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer,
+			*envs.Step) error {
+			steps++
+			return nil
+		})}
 	})
 	if err != nil {
 		fmt.Println(err)

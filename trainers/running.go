@@ -24,8 +24,8 @@ const stateKey = "environment_state"
 type running struct {
 	begun []bool // a step of it has been taken
 	mixed []bool // other weights have played a part of it: its figures are not counted
-	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population that
-	// undoes the replacement needs it.
+	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population
+	// that undoes the replacement needs it.
 	before []bool
 	came   bool // the environment's state came with the weights, and no step has been taken since
 }
@@ -33,7 +33,7 @@ type running struct {
 // newRunning returns n environments whose episodes have not begun.
 func newRunning(n int) running { return running{begun: make([]bool, n), mixed: make([]bool, n)} }
 
-// reset is called when all episodes begin anew.
+// reset is called when new episodes begin in all environments.
 func (r *running) reset() {
 	clear(r.begun)
 	clear(r.mixed)

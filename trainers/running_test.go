@@ -30,8 +30,9 @@ func withEnvironment(of, from *checkpoint.Snapshot) *checkpoint.Snapshot {
 	return &out
 }
 
-// Episodes that weights are changed in are not counted when they end, those that begin afterwards are, and so are those whose
-// environment comes with its weights. Episodes last 3, 4 and 5 steps; after 4 steps the second environment's has just ended.
+// Episodes that weights are changed in are not counted when they end, those that begin afterwards are, and so are those
+// whose environment comes with its weights. Episodes last 3, 4 and 5 steps; after 4 steps the second environment's has
+// just ended.
 func TestEpisodesOfSeveralWeights(t *testing.T) {
 	checkLiveTensors(t)
 	without, with := trainers.Config{Seed: 1}, trainers.Config{Seed: 1, SaveBuffers: true}
@@ -48,7 +49,8 @@ func TestEpisodesOfSeveralWeights(t *testing.T) {
 		"the state is not taken":    {with, without, other, ownGoOn},
 		"its own state is kept":     {with, with, kept, ownGoOn},
 		"the state comes with them": {with, with, other, othersCame},
-		"an older snapshot":         {with, with, func(_, other *checkpoint.Snapshot) *checkpoint.Snapshot { return old(other) }, othersCame},
+		"an older snapshot": {with, with,
+			func(_, other *checkpoint.Snapshot) *checkpoint.Snapshot { return old(other) }, othersCame},
 	} {
 		t.Run(name, func(t *testing.T) {
 			donor, m := scholar(t, 3, c.donor), scholar(t, 3, c.taker)
@@ -57,11 +59,13 @@ func TestEpisodesOfSeveralWeights(t *testing.T) {
 			takeOver(t, m, c.snap(mustSnapshot(t, m), mustSnapshot(t, donor)))
 			for k := range 8 {
 				advance(t, m, 1)
-				if got := m.Samples("episode.length", 99); len(got) > len(c.want) || !slices.Equal(got, c.want[:len(got)]) {
+				if got := m.Samples("episode.length", 99); len(got) > len(c.want) ||
+					!slices.Equal(got, c.want[:len(got)]) {
 					t.Fatalf("after %d steps episodes of %v are counted, want %v", k+1, got, c.want)
 				}
 			}
-			if got := m.Samples("episode.length", 99); len(got) != len(c.want) || len(m.Samples("episode.lowest", 99)) != len(got) {
+			if got := m.Samples("episode.length", 99); len(got) != len(c.want) ||
+				len(m.Samples("episode.lowest", 99)) != len(got) {
 				t.Errorf("episodes of %v are counted, want %v", got, c.want)
 			}
 		})
@@ -80,8 +84,8 @@ func old(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
 	return &out
 }
 
-// What is known of the episodes in progress is saved with them: a member that is saved at any moment after a takeover and
-// goes on elsewhere is the one that never ended, also where it is taken over from once more.
+// What is known of the episodes in progress is saved with them: a member that is saved at any moment after a takeover
+// and goes on elsewhere is the one that never ended, also where it is taken over from once more.
 func TestEpisodesOfSeveralWeightsResume(t *testing.T) {
 	checkLiveTensors(t)
 	cfg := trainers.Config{Seed: 1, SaveBuffers: true}
@@ -111,7 +115,8 @@ func TestEpisodesOfSeveralWeightsResume(t *testing.T) {
 			t.Errorf("an heir after step %d counts episodes of %v, which several had a part in", k, got)
 		}
 		advance(t, heir, length-3)
-		if got, want := heir.Samples("episode.length", 99), whole.Samples("episode.length", 99); !slices.Equal(got, want) {
+		if got, want := heir.Samples("episode.length", 99), whole.Samples("episode.length", 99); !slices.Equal(got,
+			want) {
 			t.Errorf("an heir after step %d counts episodes of %v, want %v", k, got, want)
 		}
 	}
@@ -132,7 +137,8 @@ func TestTakeoverUndone(t *testing.T) {
 		must(t, m.Restore(own))
 		advance(t, m, 8)
 		advance(t, untouched, 8)
-		if got, want := m.Samples("episode.length", 99), untouched.Samples("episode.length", 99); !slices.Equal(got, want) || len(got) == 0 {
+		if got, want := m.Samples("episode.length", 99), untouched.Samples("episode.length", 99); !slices.Equal(got,
+			want) || len(got) == 0 {
 			t.Errorf("buffers %t: episodes of %v are counted, want %v", buffers, got, want)
 		}
 	}

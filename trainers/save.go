@@ -24,7 +24,7 @@ const (
 	writtenKey    = "written"
 )
 
-// saves returns an error that names the setting which asks for checkpoints, where the agent cannot be saved.
+// saves returns an error if a setting asks for checkpoints and the agent cannot be saved. The error names the setting.
 func saves(cfg Config, agent agents.Agent) error {
 	_, err := snapshotter(agent)
 	if err == nil {
@@ -176,7 +176,8 @@ func (m *metrics) checkBest(cfg *Config, end bool) error {
 	if m.find(cfg.Best) != nil || first == nil || !end && !config.Slip(cfg.Best, known) {
 		return nil
 	}
-	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", cfg.Best, config.Among(cfg.Best, known))
+	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", cfg.Best,
+		config.Among(cfg.Best, known))
 }
 
 // improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.

@@ -30,7 +30,8 @@ type halvingSettings struct {
 var lastHalving *halving
 
 func init() {
-	schedulers.Register("Halving", halvingSettings{Every: 1}, func(base float64, s halvingSettings) (schedulers.Scheduler, error) {
+	schedulers.Register("Halving", halvingSettings{Every: 1}, func(base float64,
+		s halvingSettings) (schedulers.Scheduler, error) {
 		curve, err := schedulers.NewConstant(base, schedulers.ConstantConfig{})
 		lastHalving = &halving{Curve: curve, every: s.Every}
 		return lastHalving, err
@@ -48,7 +49,8 @@ func TestRegisteredSchedule(t *testing.T) {
 		defer env.Close()
 		tr, err := trainers.FromYAML([]byte(fmt.Sprintf(`
 models: {mlp: [8]}
-agent: {class: PPO, rollouts: 8, learning_epochs: 1, learning_rate: 8.0e-4, learning_rate_scheduler: Halving, learning_rate_scheduler_kwargs: %s}
+agent: {class: PPO, rollouts: 8, learning_epochs: 1, learning_rate: 8.0e-4, learning_rate_scheduler: Halving,
+        learning_rate_scheduler_kwargs: %s}
 trainer: {timesteps: %d, directory: %s, name: run, resume: true}
 `, kwargs, timesteps, dir)), env)
 		if err != nil {
@@ -68,7 +70,8 @@ trainer: {timesteps: %d, directory: %s, name: run, resume: true}
 	if got := strings.Join(rates, ", "); got != "4e-04 of 2, 2e-04 of 4" {
 		t.Errorf("the rates after the last update are %s", got)
 	}
-	if err := train(32, "{evry: 2}"); err == nil || !strings.Contains(err.Error(), `schedulers: Halving: unknown key "evry" (given 2): did you mean "every"?`) {
+	if err := train(32, "{evry: 2}"); err == nil || !strings.Contains(err.Error(),
+		`schedulers: Halving: unknown key "evry" (given 2): did you mean "every"?`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// lesson is an environment with parameters and a curriculum: its level is the number of episodes that have ended. It says of
-// every episode which scales it has seen. Its state has neither parameters nor level.
+// lesson is an environment with parameters and a curriculum: its level is the number of episodes that have ended. It
+// says of every episode which scales it has seen. Its state has neither parameters nor level.
 type lesson struct {
 	length, steps int
 	level         uint64
@@ -50,17 +50,20 @@ func (l *lesson) Step(action []float32, out envs.Row) (reward float64, terminate
 	if l.on {
 		reward = 1
 	}
-	return reward + l.scale*l.x + float64(l.count) + l.delta, l.steps == l.length && l.length%2 == 0, l.steps == l.length && l.length%2 == 1, nil
+	return reward + l.scale*l.x + float64(l.count) + l.delta, l.steps == l.length &&
+		l.length%2 == 0, l.steps == l.length && l.length%2 == 1, nil
 }
 
 func (l *lesson) Close() error { return nil }
 
 func (l *lesson) EpisodeMetrics() map[string]float64 {
-	return map[string]float64{"lowest": l.low, "highest": l.high, "true_objective": float64(l.length), "Curriculum/difficulty_level": float64(l.level)}
+	return map[string]float64{"lowest": l.low, "highest": l.high, "true_objective": float64(l.length),
+		"Curriculum/difficulty_level": float64(l.level)}
 }
 
 func (l *lesson) RewardShaping() map[string]any {
-	return map[string]any{"scale": l.scale, "count": l.count, "nested": map[string]any{"on": l.on, "name": "as it is", "delta": []any{l.delta}}}
+	return map[string]any{"scale": l.scale, "count": l.count, "nested": map[string]any{"on": l.on, "name": "as it is",
+		"delta": []any{l.delta}}}
 }
 
 func (l *lesson) SetRewardShaping(values map[string]any) error {
@@ -71,7 +74,8 @@ func (l *lesson) SetRewardShaping(values map[string]any) error {
 	if nested["name"] != "as it is" {
 		return errors.New("the text has changed")
 	}
-	l.scale, l.count, l.on, l.delta = scale, values["count"].(int), nested["on"].(bool), nested["delta"].([]any)[0].(float64)
+	l.scale, l.count, l.on = scale, values["count"].(int), nested["on"].(bool)
+	l.delta = nested["delta"].([]any)[0].(float64)
 	return nil
 }
 
@@ -88,16 +92,15 @@ func (l *lesson) SetCurriculumState(b []byte) error {
 }
 
 func (l *lesson) MarshalState() ([]byte, error) {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil,
-		uint64(l.steps)), math.Float64bits(l.x)), math.Float64bits(l.low)), math.Float64bits(l.high)), nil
+	return binary.Append(nil, binary.LittleEndian, [4]float64{float64(l.steps), l.x, l.low, l.high})
 }
 
 func (l *lesson) RestoreState(b []byte) error {
-	if len(b) != 32 {
+	var state [4]float64
+	if n, err := binary.Decode(b, binary.LittleEndian, &state); err != nil || n != len(b) {
 		return errors.New("not a lesson")
 	}
-	l.steps = int(binary.LittleEndian.Uint64(b))
-	l.x, l.low, l.high = math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), math.Float64frombits(binary.LittleEndian.Uint64(b[16:])), math.Float64frombits(binary.LittleEndian.Uint64(b[24:]))
+	l.steps, l.x, l.low, l.high = int(state[0]), state[1], state[2], state[3]
 	return nil
 }
 

@@ -39,7 +39,8 @@ func (w *world) saveStatistics(snap *checkpoint.Snapshot) {
 // none. What belongs to episodes in progress is read where none have begun. It is left out where they go on, and where
 // they come with the environment's state (whole), which has it too.
 func (w *world) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistics, error) {
-	saved := map[string]map[string][]float64{} // by the wrapper's place and name
+	// By the wrapper's place from the innermost and its name ("0.normalize_observation"), then by the statistic.
+	saved := map[string]map[string][]float64{}
 	for name, array := range snap.Arrays {
 		wrapper, statistic, ok := layout.CutWrapperStatistic(name)
 		if !ok || statistic == envs.RunningSums && (whole || w.now != nil) {
@@ -73,7 +74,7 @@ func (w *world) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistic
 }
 
 // setStatistics gives the wrappers their statistics, all or (on an error) none, and returns what undoes it. The agent
-// acts next on observations that are normalised by them, where the environment can show these.
+// acts next on observations that are normalised by them, if the environment can show these.
 func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -82,6 +83,7 @@ func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	for _, w := range w.normalizers() {
 		before = append(before, w.Statistics())
 	}
+	// The step that the agent acts on next was normalised by the statistics from before.
 	set := func(to statistics) error {
 		var errs []error
 		for i, w := range w.normalizers() {
@@ -164,7 +166,8 @@ func (w *world) saveTransforms(snap *checkpoint.Snapshot) error {
 			}
 			if x.Mean != nil {
 				if !learns {
-					return fmt.Errorf("trainers: the wrapper %T normalises observations and is no envs.RunningStatistics", env)
+					return fmt.Errorf("trainers: the wrapper %T normalises observations and is no "+
+						"envs.RunningStatistics", env)
 				}
 				d.Mean = layout.WrapperStatistic(place, s.StatisticsName(), "mean")
 				d.Variance = layout.WrapperStatistic(place, s.StatisticsName(), "variance")
@@ -178,6 +181,7 @@ func (w *world) saveTransforms(snap *checkpoint.Snapshot) error {
 	if len(transforms) == 0 {
 		return nil
 	}
+	// A group's snapshot describes one policy an agent; all of them act behind the same wrappers.
 	parts := layout.Agents(snap.Values)
 	if len(parts) == 0 {
 		parts = []layout.Part{{Values: snap.Values}}

@@ -80,7 +80,8 @@ func recipe(t testing.TB, env envs.Env) envs.Env {
 	counted := value(wrappers.NewEpisodeStatistics(env))(t)
 	observed := value(wrappers.NewNormalizeObservation(counted, wrappers.NormalizeObservationOptions{}))(t)
 	clipped := value(wrappers.NewClipObservation(observed, -1.5, 1.5))(t)
-	rewarded := value(wrappers.NewNormalizeReward(clipped, wrappers.NormalizeRewardOptions{Discount: .9, Variant: wrappers.Gymnasium}))(t)
+	rewarded := value(wrappers.NewNormalizeReward(clipped, wrappers.NormalizeRewardOptions{Discount: .9,
+		Variant: wrappers.Gymnasium}))(t)
 	return value(wrappers.NewClipReward(rewarded, -2, 2))(t)
 }
 
@@ -121,13 +122,15 @@ func onward(t testing.TB, tr *trainers.Trainer, steps int) (all [][]float64) {
 func TestResumeKeepsStatistics(t *testing.T) {
 	for _, buffers := range []bool{false, true} {
 		dir := t.TempDir()
-		cfg := trainers.Config{Directory: dir, Name: "run", SaveBuffers: buffers, Resume: true, CheckpointInterval: every(40)}
+		cfg := trainers.Config{Directory: dir, Name: "run", SaveBuffers: buffers, Resume: true,
+			CheckpointInterval: every(40)}
 		first := apprentice(t, recipe(t, newRamp(3)), 1, cfg)
 		onward(t, first, 40) // and the checkpoint is written
 		saved := learnt(first.Env())
 		// An evaluation begins new episodes, and teaches nothing.
 		value(first.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 6}))(t)
-		if count := learnt(first.Env())[0]["count"][0] - saved[0]["count"][0]; math.Abs(count-3) > 1e-6 { // of the reset
+		// The reset shows three observations.
+		if count := learnt(first.Env())[0]["count"][0] - saved[0]["count"][0]; math.Abs(count-3) > 1e-6 {
 			t.Errorf("the evaluation changed the count of observations by %g", count)
 		}
 		if d := cmp.Diff(saved[1], learnt(first.Env())[1]); d != "" {
@@ -173,8 +176,8 @@ func TestResumeKeepsStatisticsExactly(t *testing.T) {
 	}
 }
 
-// A member of a population that takes over another's weights takes over the statistics, and acts at once on observations
-// that are normalised by them. The discounted sums of its episodes in progress stay its own.
+// A member of a population that takes over another's weights takes over the statistics, and acts at once on
+// observations that are normalised by them. The discounted sums of its episodes in progress stay its own.
 func TestTakeoverTakesStatistics(t *testing.T) {
 	make := func(seed int64, steps int) *trainers.Trainer {
 		env, _ := scenes[0].make(t)
@@ -211,7 +214,8 @@ func TestRestoreStatisticsRefuses(t *testing.T) {
 	onward(t, bare, 10)
 	snap, without := value(wrapped.Snapshot())(t), value(bare.Snapshot())(t)
 	damaged, short, foreign := agenttest.Through(t, snap), agenttest.Through(t, snap), agenttest.Through(t, snap)
-	damaged.Arrays[layout.WrapperStatistic(1, "normalize_reward", "variance")] = checkpoint.ArrayFloat64([]int64{1}, []float64{-1})
+	damaged.Arrays[layout.WrapperStatistic(1, "normalize_reward", "variance")] = checkpoint.ArrayFloat64([]int64{1},
+		[]float64{-1})
 	delete(short.Arrays, layout.WrapperStatistic(0, "normalize_observation", "mean"))
 	delete(foreign.Values, "agent") // the agent refuses after the statistics have been restored
 	onward(t, wrapped, 3)
@@ -220,8 +224,10 @@ func TestRestoreStatisticsRefuses(t *testing.T) {
 		snap *checkpoint.Snapshot
 		want string
 	}{
-		"none here":  {bare, snap, `the checkpoint has running statistics of the wrappers ["0.normalize_observation" "1.normalize_reward"]`},
-		"none there": {wrapped, without, `the environment's wrappers are ["0.normalize_observation" "1.normalize_reward"]`},
+		"none here": {bare, snap,
+			`the checkpoint has running statistics of the wrappers ["0.normalize_observation" "1.normalize_reward"]`},
+		"none there": {wrapped, without,
+			`the environment's wrappers are ["0.normalize_observation" "1.normalize_reward"]`},
 		"damaged":    {wrapped, damaged, `"variance" has -1`},
 		"incomplete": {wrapped, short, `"mean" is missing`},
 		"foreign":    {wrapped, foreign, "agent"},
@@ -230,7 +236,8 @@ func TestRestoreStatisticsRefuses(t *testing.T) {
 		if wantError(t, name, x.to.Restore(x.snap), x.want); name != "foreign" {
 			wantError(t, name, x.to.RestoreStatistics(x.snap), x.want)
 		}
-		if d := cmp.Diff(agent, agenttest.Snapshot(t, x.to.Agent())); d != "" || !cmp.Equal(statistics, learnt(x.to.Env())) {
+		if d := cmp.Diff(agent, agenttest.Snapshot(t, x.to.Agent())); d != "" ||
+			!cmp.Equal(statistics, learnt(x.to.Env())) {
 			t.Errorf("%s: a refusal changed something: %s", name, d)
 		}
 	}
@@ -265,16 +272,18 @@ func TestEvaluationEnvHasStatistics(t *testing.T) {
 	}
 }
 
-// Returns are those of the environment's own rewards, in figures, files and evaluations, whatever the agent is given; the
-// agent's rewards have skrl's tag.
+// Returns are those of the environment's own rewards, in figures, files and evaluations, whatever the agent is given;
+// the agent's rewards have skrl's tag.
 func TestRawReturns(t *testing.T) {
 	const raw = 7*100 + 10*(1+2+3+4+5+6+7) // give or take the actions
-	tr := apprentice(t, recipe(t, newRamp(3)), 1, trainers.Config{Timesteps: 20, Directory: t.TempDir(), Name: "run", WriteInterval: every(20)})
+	tr := apprentice(t, recipe(t, newRamp(3)), 1, trainers.Config{Timesteps: 20, Directory: t.TempDir(), Name: "run",
+		WriteInterval: every(20)})
 	must(t, tr.Train(context.Background()))
 	files := scalars(t, tr.Dir())
 	got := []float64{tr.Metrics()["episode.return"], files[tracking.TagReturn][0].Value}
 	for _, steps := range []int{0, 4} {
-		got = append(got, value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 3, MaxSteps: steps}))(t).Return)
+		got = append(got, value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 3,
+			MaxSteps: steps}))(t).Return)
 	}
 	if want := []float64{raw, raw, raw, 4*100 + 10*(1+2+3+4)}; !cmp.Equal(got, want, cmpopts.EquateApprox(0, 20)) {
 		t.Errorf("figure, tag and evaluations are %v, want about %v", got, want)
@@ -316,5 +325,8 @@ func TestExportedPolicyHasTransforms(t *testing.T) {
 	check(apprentice(t, recipe(t, one), 1, trainers.Config{}), one, infer.FromSnapshot)
 	env := recipe(t, two)
 	g := group(t, []agents.Agent{smallPPO(t, env.Spaces(), 1, nil)}, []int{3})
-	check(sequential(t, env, g, trainers.Config{}), two, func(s *checkpoint.Snapshot) (*infer.Policy, error) { return infer.Member(s, 0) })
+	check(sequential(t, env, g, trainers.Config{}), two, func(s *checkpoint.Snapshot) (*infer.Policy,
+		error) {
+		return infer.Member(s, 0)
+	})
 }

@@ -49,7 +49,8 @@ var errEnded = errors.New("the environment ended its goroutine")
 // newStepper returns the stepper of env. It waits for timeout after a context is cancelled.
 func newStepper(env envs.Env, timeout time.Duration) *stepper {
 	sp := env.Spaces()
-	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)} // so that a late call ends
+	// so that a late call ends
+	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)}
 	s.observation, s.state, s.amp = sp.Observation.Width(), sp.State.Width(), sp.AMPObservation.Width()
 	s.begin = s.call
 	return s
@@ -102,7 +103,7 @@ func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
 	select {
 	case <-s.done:
 		return s.next, s.err
-	case <-late.C:
+	case <-late.C: // the goroutine is left behind: nothing can end it but the environment
 		s.blocked = fmt.Errorf("%w: %s of %s has not returned %v after the context was cancelled (\"stop_timeout\"); "+
 			"make a new environment and a new trainer", ErrBlocked, s.method(), s.name(), s.timeout)
 		return nil, s.blocked
@@ -135,8 +136,8 @@ func (s *stepper) what() string { return fmt.Sprintf("the environment (%s)", s.n
 // close closes the environment.
 func (s *stepper) close() error { return panics.Guard(s.what(), s.env.Close) }
 
-// check returns an error that names the first slice of a wrong length. It is cheap enough for every step; [envs.Checked]
-// looks at every value.
+// check returns an error that names the first slice of a wrong length. It is cheap enough for every step;
+// [envs.Checked] looks at every value.
 func (s *stepper) check(next *envs.Step) error {
 	if next == nil {
 		return fmt.Errorf("the environment (%s) returned no step (nil) and no error from %s", s.name(), s.method())
@@ -164,7 +165,8 @@ func (s *stepper) check(next *envs.Step) error {
 	}
 	for _, e := range next.Episodes {
 		if e.Env < 0 || e.Env >= s.n {
-			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(), e.Env, s.n)
+			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(),
+				e.Env, s.n)
 		}
 	}
 	return nil

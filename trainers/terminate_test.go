@@ -2,7 +2,6 @@ package trainers_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -52,13 +51,15 @@ func TestTerminate(t *testing.T) {
 				for _, e := range s.Episodes {
 					longest[e.Env] = max(longest[e.Env], e.Length)
 					if e.Length == 5 && (!s.Terminated[e.Env] || s.Truncated[e.Env] || s.FinalObservations == nil) {
-						t.Errorf("environment %d: terminated %v, truncated %v", e.Env, s.Terminated[e.Env], s.Truncated[e.Env])
+						t.Errorf("environment %d: terminated %v, truncated %v", e.Env, s.Terminated[e.Env],
+							s.Truncated[e.Env])
 					}
 				}
 			}
 			for i, n := range longest {
 				if ends := on && (!grouped || i == 0); ends != (n <= 5) {
-					t.Errorf("ending %v, grouped %v: the longest episode of environment %d has %d steps", on, grouped, i, n)
+					t.Errorf("ending %v, grouped %v: the longest episode of environment %d has %d steps", on, grouped,
+						i, n)
 				}
 			}
 			if again, err := tr.EvaluateMetrics(t.Context(), 6, 2); err != nil || again["episode.length"] <= 5 {
@@ -68,30 +69,9 @@ func TestTerminate(t *testing.T) {
 			env.Close()
 		}
 		if !maps.Equal(evaluated[false], evaluated[true]) {
-			t.Errorf("an agent that ends episodes evaluates to %v, one that does not to %v", evaluated[true], evaluated[false])
+			t.Errorf("an agent that ends episodes evaluates to %v, one that does not to %v", evaluated[true],
+				evaluated[false])
 		}
-	}
-}
-
-// The scene breaks off in the middle of counts, so that TestResumeIsExact shows what it should.
-func TestTerminatingSceneCounts(t *testing.T) {
-	checkLiveTensors(t)
-	tr, done := terminating.start(t, trainers.Config{Timesteps: length, Seed: 11})
-	defer done()
-	ended, at := 0, map[int64]bool{}
-	agent, _ := agents.As[agents.Terminator](tr.Agent())
-	for range length {
-		for _, end := range agent.Terminations() {
-			if end {
-				ended++
-			}
-		}
-		value(tr.Step(t.Context()))(t)
-		counts := value(agenttest.Snapshot(t, tr.Agent()).Int64s("rollout/poor_steps", 3))(t)
-		at[tr.Timestep()] = slices.Max(counts) > 0
-	}
-	if !at[21] || !at[22] || ended < 3 {
-		t.Errorf("%d episodes were ended, counts stand at %v", ended, at)
 	}
 }
 

@@ -74,7 +74,8 @@ func TestTrackers(t *testing.T) {
 		}
 		must(t, errors.Join(tr.Close(), tr.Agent().Close()))
 		agent, _ := mine.run.Config["agent"].(map[string]any)
-		if run := mine.run; !errors.Is(mine.ended, want) || run.Name != "walk" || run.Dir != filepath.Join(dir, "walk") || run.Resumed || agent["rollouts"] != 4 {
+		if run := mine.run; !errors.Is(mine.ended, want) || run.Name != "walk" ||
+			run.Dir != filepath.Join(dir, "walk") || run.Resumed || agent["rollouts"] != 4 {
 			t.Errorf("the tracker got %+v, ended with %v", run, mine.ended)
 		}
 		written := value(tracking.ReadFile(filepath.Join(dir, "walk", tracking.ScalarsFile)))(t)
@@ -97,7 +98,8 @@ func TestTrackersAway(t *testing.T) {
 	checkLiveTensors(t)
 	nothing := value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	must(t, nothing.Close())
-	away := fmt.Sprintf(`[{mlflow: {tracking_uri: "http://%s"}}, {wandb: {python: %s/python3}}]`, nothing.Addr(), t.TempDir())
+	away := fmt.Sprintf(`[{mlflow: {tracking_uri: "http://%s"}}, {wandb: {python: %s/python3}}]`, nothing.Addr(),
+		t.TempDir())
 	before := runtime.NumGoroutine()
 	var rows [2][]string
 	var warnings []string
@@ -151,7 +153,8 @@ func TestTrackersRefused(t *testing.T) {
 		"[wandb, {wandb: {project: x}}]": `"wandb" twice`,
 		"[wandb], write_interval: 0":     `"trackers" needs "write_interval"`,
 	} {
-		_, err := trainers.FromYAML([]byte(strings.Replace(string(tracked("{}", list)), "write_interval: 5, ", "", 1)), pendulum(t))
+		_, err := trainers.FromYAML([]byte(strings.Replace(string(tracked("{}", list)), "write_interval: 5, ", "", 1)),
+			pendulum(t))
 		wantError(t, list, err, want)
 	}
 	cfg := trainers.Config{WriteInterval: agents.Interval{Auto: true}, Trackers: []trackers.Tracker{{Name: "mine"}}}

@@ -58,7 +58,8 @@ func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*
 // single returns an error where the configuration asks for what a member of a population does not do.
 func (c *Config) single() error {
 	if c.evaluates() {
-		return errors.New("trainers: \"evaluation_interval\" is for a single agent; a population evaluates its members itself, with Measure.EvaluationEpisodes (pbt.measure.evaluation_episodes)")
+		return errors.New("trainers: \"evaluation_interval\" is for a single agent; a population evaluates its " +
+			"members itself, with Measure.EvaluationEpisodes (pbt.measure.evaluation_episodes)")
 	}
 	return nil
 }
@@ -103,15 +104,15 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 	return m.learned()
 }
 
-// Plan is told by the population how many environment steps it will train this member in all. The agent spreads what
-// depends on the length of the run over them.
+// Plan sets how many environment steps the population will train this member in all. The agent spreads its schedules
+// over them.
 func (m *Trainee) Plan(steps int64) {
 	n := m.batch()
 	m.plan(int((steps + n - 1) / n))
 }
 
 // Reseed is called after Restore has put another member's weights into this one. It gives the agent a random sequence
-// of its own and begins figures anew, because those so far describe the other member. Episodes in progress go on, but
+// of its own and clears the figures, because those so far describe the other member. Episodes in progress go on, but
 // are not counted when they end: the old weights played their first part. Where the environment's state came with the
 // weights, the episodes are the other member's from their beginning, and count.
 func (m *Trainee) Reseed(seed int64) error {
@@ -165,7 +166,8 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 		return err
 	}
 	if steps < 0 || loops < 0 {
-		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps, loops)
+		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps,
+			loops)
 	}
 	m.limits = limits{steps, loops}
 	return nil

@@ -3,6 +3,7 @@ package trainers_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -44,11 +45,14 @@ func TestNewTraineeOwns(t *testing.T) {
 		cfg   trainers.Config
 		want  string
 	}{
-		"no agent":          {func(spaces.Set) (agents.Agent, error) { return nil, errors.New("no luck") }, trainers.Config{}, "no luck"},
-		"none and no error": {func(spaces.Set) (agents.Agent, error) { return nil, nil }, trainers.Config{}, "needs an environment and an agent"},
-		"a misfit":          {func(spaces.Set) (agents.Agent, error) { return small(misfit) }, trainers.Config{}, "the agent was made for"},
-		"a bad setting":     {small, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
-		"nothing wrong":     {small, trainers.Config{}, ""},
+		"no agent": {func(spaces.Set) (agents.Agent, error) { return nil, errors.New("no luck") },
+			trainers.Config{}, "no luck"},
+		"none and no error": {func(spaces.Set) (agents.Agent, error) { return nil, nil }, trainers.Config{},
+			"needs an environment and an agent"},
+		"a misfit": {func(spaces.Set) (agents.Agent, error) { return small(misfit) }, trainers.Config{},
+			"the agent was made for"},
+		"a bad setting": {small, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
+		"nothing wrong": {small, trainers.Config{}, ""},
 	} {
 		env := &closing{Env: newCartPoles(t)}
 		var agent *closingAgent
@@ -66,7 +70,8 @@ func TestNewTraineeOwns(t *testing.T) {
 			must(t, errors.Join(err, trainee.Train(t.Context(), 8), trainee.Close()))
 		}
 		if env.closed != 1 || agent != nil && agent.closed != 1 {
-			t.Errorf("%s: the environment was closed %d times, the agent is %+v; want both closed once", name, env.closed, agent)
+			t.Errorf("%s: the environment was closed %d times, the agent is %+v; want both closed once", name,
+				env.closed, agent)
 		}
 	}
 	// A population evaluates its members itself.
@@ -93,8 +98,8 @@ func (i *interrupting) Step(actions []float32) (*envs.Step, error) {
 	return i.Env.Step(actions)
 }
 
-// An interruption of the last timestep that Train was asked for leaves no update undone: who resumes has nothing left to
-// train before the member is measured.
+// An interruption of the last timestep that Train was asked for leaves no update undone: who resumes has nothing left
+// to train before the member is measured.
 func TestTraineeCompletesLastUpdate(t *testing.T) {
 	checkLiveTensors(t)
 	for _, at := range []int{7, 8} {
@@ -105,8 +110,43 @@ func TestTraineeCompletesLastUpdate(t *testing.T) {
 			return smallPPO(t, inner.Spaces(), 1, map[string]any{"rollouts": 8}), nil
 		}, trainers.Config{Seed: 1}))(t)
 		if err := m.Train(ctx, 16); !errors.Is(err, context.Canceled) || m.Steps() < 12 || m.Agent().Ready() {
-			t.Errorf("interrupted in step %d: %v after %d environment steps, a rollout is complete: %t", at, err, m.Steps(), m.Agent().Ready())
+			t.Errorf("interrupted in step %d: %v after %d environment steps, a rollout is complete: %t", at, err,
+				m.Steps(), m.Agent().Ready())
 		}
 		must(t, m.Close())
+	}
+}
+
+// A trainee advances by environment steps, goes on after an interruption, and can take another's place.
+func TestTrainee(t *testing.T) {
+	checkLiveTensors(t)
+	member := func(seed int64) *trainers.Trainee {
+		env, agent := scenes[0].make(t)
+		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()
+		t.Cleanup(func() { must(t, errors.Join(m.Close(), m.Close())) })
+		return m
+	}
+	a, b := member(1), member(2)
+	must(t, errors.Join(a.Train(context.Background(), 100), b.Train(context.Background(), 41)))
+	if a.Steps() != 100 || b.Steps() != 44 { // whole timesteps of four environments
+		t.Errorf("%d and %d steps, want 100 and 44", a.Steps(), b.Steps())
+	}
+	if err := a.Train(&countdown{context.Background(), 3}, 100); !errors.Is(err, context.Canceled) || a.Steps() >= 200 {
+		t.Errorf("%v after %d steps", err, a.Steps())
+	}
+	if err := a.Train(context.Background(), 200-a.Steps()); err != nil || a.Steps() != 200 {
+		t.Errorf("%v after %d steps", err, a.Steps())
+	}
+	must(t, b.Restore(value(a.Snapshot())(t)))
+	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 || b.Steps() != 200 {
+		t.Errorf("after %d steps the weights come with figures %v, want %v", b.Steps(), got, want)
+	}
+	must(t, b.Reseed(9))
+	if m := b.Metrics(); len(m) != 0 || b.Samples("episode.return", 9) != nil {
+		t.Errorf("a copy has another's figures: %v", m)
+	}
+	must(t, b.Train(context.Background(), 100))
+	if _, ok := b.Metrics()["episode.return"]; !ok {
+		t.Errorf("metrics %v", b.Metrics())
 	}
 }

@@ -51,10 +51,14 @@ type Trainer struct {
 // New returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
 // environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
-// It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
-// spaces of env and agent differ, where the agent ends episodes (agents.Terminator) and env cannot (envs.Terminator), or
-// where the agent is already bound to another number of environments. Agent and environment stay the caller's to close;
-// [NewTrainee] owns both.
+// New returns an error if:
+//   - a setting of cfg makes no sense;
+//   - cfg asks for checkpoints, and the agent cannot be saved;
+//   - the spaces of env and agent differ;
+//   - the agent ends episodes (agents.Terminator), and env cannot (envs.Terminator);
+//   - the agent is already bound to another number of environments.
+//
+// Agent and environment stay the caller's to close; [NewTrainee] owns both.
 func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")
@@ -137,8 +141,10 @@ func (t *Trainer) enterEvaluation(m *exclusive.Method) (leave func(), err error)
 func (l *loop) plan(timesteps int) {
 	l.notes = nil
 	if _, _, can := l.world.stateful(); l.cfg.SaveBuffers && !can {
-		l.notes = append(l.notes, fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state "+
-			"(envs.Stateful, envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", l.world.env))
+		l.notes = append(l.notes,
+			fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state "+
+				"(envs.Stateful, envs.Observer): a resumed run resets the environment, and is not the same, bit for "+
+				"bit", l.world.env))
 	}
 	if p, ok := agents.As[agents.Planner](l.agent); ok && timesteps > 0 {
 		l.notes = append(l.notes, p.Plan(timesteps)...)
@@ -160,7 +166,8 @@ func fit(env envs.Env, agent agents.Agent) error {
 		return fmt.Errorf("the environment's %w", err)
 	}
 	if !es.Observation.Equal(as.Observation) || !es.Action.Equal(as.Action) || !es.State.Equal(as.State) {
-		return fmt.Errorf("the environment has observations %v, states %v and actions %v; the agent was made for %v, %v and %v",
+		return fmt.Errorf("the environment has observations %v, states %v and actions %v; the agent was made for "+
+			"%v, %v and %v",
 			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
 	}
 	// An agent without a discriminator does not mind what AMP observations the environment has.
@@ -209,7 +216,8 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	defer t.guard.Leave()
 	defer func() { t.rank.left(err) }()
 	if t.cfg.Timesteps == 0 {
-		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give the " +
+		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give " +
+			"the " +
 			"number of timesteps of the run, or call Step")
 	}
 	if err := t.Open(ctx); err != nil {

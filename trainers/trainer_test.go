@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +27,9 @@ func TestTransition(t *testing.T) {
 	s := &envs.Step{Observations: rows(1), States: rows(2), Rewards: rows(3), Terminated: []bool{true, false},
 		Truncated: []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
 		Invalid: []bool{false}, AMPObservations: rows(6)}
-	want := agents.Transition{NextObservations: rows(1), NextStates: rows(2), Rewards: rows(3), Terminated: []bool{true, false},
-		Truncated: []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
+	want := agents.Transition{NextObservations: rows(1), NextStates: rows(2), Rewards: rows(3),
+		Terminated: []bool{true, false},
+		Truncated:  []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
 		Invalid: []bool{false}, AMPObservations: rows(6)}
 	if got := trainers.Transition(s); !reflect.DeepEqual(got, want) {
 		t.Errorf("the transition is %+v, want %+v", got, want)
@@ -69,7 +68,8 @@ func scalars(t *testing.T, dir string) map[string][]tracking.Scalar {
 	}
 	for tag := range both[1] {
 		if len(both[0][tag]) != len(both[1][tag]) {
-			t.Errorf("%q is %d times in the event file, %d times in the JSON lines", tag, len(both[0][tag]), len(both[1][tag]))
+			t.Errorf("%q is %d times in the event file, %d times in the JSON lines", tag, len(both[0][tag]),
+				len(both[1][tag]))
 		}
 	}
 	return both[1]
@@ -83,9 +83,12 @@ func TestWritesTags(t *testing.T) {
 	defer done()
 	must(t, tr.Train(context.Background()))
 	got := scalars(t, tr.Dir())
-	tags := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss", "Policy / Standard deviation", "Reward / Style reward (mean)",
-		"Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)", "Discriminator / Logit (motion)", "Discriminator / Logit (policy)",
-		"Discriminator / Gradient penalty", tracking.TagInferenceTime, tracking.TagEnvSteppingTime, tracking.TagUpdateTime}
+	tags := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss",
+		"Policy / Standard deviation", "Reward / Style reward (mean)",
+		"Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)", "Discriminator / Logit (motion)",
+		"Discriminator / Logit (policy)",
+		"Discriminator / Gradient penalty", tracking.TagInferenceTime, tracking.TagEnvSteppingTime,
+		tracking.TagUpdateTime}
 	for _, tag := range []string{tracking.TagInstantaneousReward, tracking.TagTotalReward, tracking.TagTotalTimesteps} {
 		tags = append(tags, tag+" (mean)", tag+" (min)", tag+" (max)")
 	}
@@ -125,7 +128,8 @@ func TestWhatIsWritten(t *testing.T) {
 		{trainers.Config{}, "[]"},
 		{trainers.Config{Name: "run"}, "[agent_20]"},
 		{trainers.Config{Name: "run", CheckpointInterval: every(8)}, "[agent_16 agent_20 agent_8]"},
-		{trainers.Config{Name: "run", CheckpointInterval: agents.Interval{Auto: true}, Keep: 3}, "[agent_16 agent_18 agent_20]"},
+		{trainers.Config{Name: "run", CheckpointInterval: agents.Interval{Auto: true}, Keep: 3},
+			"[agent_16 agent_18 agent_20]"},
 	} {
 		dir := t.TempDir()
 		if test.cfg.Timesteps = 20; test.cfg.Name != "" {
@@ -141,77 +145,6 @@ func TestWhatIsWritten(t *testing.T) {
 			t.Errorf("checkpoints %q, want %s", names, test.want)
 		}
 		done()
-	}
-}
-
-// An evaluation counts each environment's first episodes, and does not change what training comes to.
-func TestEvaluate(t *testing.T) {
-	checkLiveTensors(t)
-	for _, s := range scenes {
-		want, _ := whole(t, s)
-		cfg := trainers.Config{Timesteps: length, Seed: 11}
-		cfg.Callbacks = after(func(tr *trainers.Trainer) error {
-			if tr.Timestep() != 13 && tr.Timestep() != 16 {
-				return nil
-			}
-			a := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
-			b := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
-			n := tr.Env().NumEnvs()
-			if each := (5 + n - 1) / n; a.Episodes != each*n || a.Length < 1 || fmt.Sprint(a) != fmt.Sprint(b) {
-				t.Errorf("%s: %+v, then %+v, want %d episodes of each of %d environments", s.name, a, b, each, n)
-			}
-			return nil
-		})
-		tr, done := s.start(t, cfg)
-		must(t, tr.Train(context.Background()))
-		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 || !tr.Agent().SetTraining(true) {
-			t.Errorf("%s: with evaluations %q differ, or the agent is left in evaluation", s.name, d)
-		}
-		if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Seed: 1}); err == nil {
-			t.Error("no episodes were evaluated")
-		}
-		done()
-	}
-}
-
-// The mean of the environment's return over given episodes, by hand.
-func TestEvaluateMeans(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
-	got := value(trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4}))(t)
-	step := value(env.Reset(4))(t)
-	agent.SetTraining(false)
-	var want []envs.Episode
-	done, sum, steps := make([]int, env.NumEnvs()), 0.0, 0.0
-	for slices.Min(done) < 2 {
-		actions := value(agent.Act(agents.Observation{Observations: step.Observations}))(t)
-		step = value(env.Step(actions))(t)
-		for _, e := range step.Episodes {
-			if done[e.Env]++; done[e.Env] <= 2 {
-				sum, steps, want = sum+e.Return, steps+float64(e.Length), append(want, e)
-			}
-		}
-	}
-	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 || fmt.Sprint(got.Each) != fmt.Sprint(want) {
-		t.Errorf("%+v, want 8 episodes, return %g and length %g: %v", got, sum/8, steps/8, want)
-	}
-}
-
-// Stochastic evaluation samples actions.
-func TestStochasticEvaluation(t *testing.T) {
-	checkLiveTensors(t)
-	results := map[string]bool{}
-	for _, stochastic := range []bool{false, true} {
-		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
-		for range 2 {
-			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12, Seed: 3}))(t))] = true
-		}
-		done()
-	}
-	if len(results) != 3 { // the mode's twice the same, and two samples
-		t.Errorf("%d different evaluations, want 3: %v", len(results), results)
 	}
 }
 
@@ -234,11 +167,13 @@ func TestHooks(t *testing.T) {
 		headless bool
 		interval int
 		want     string
-	}{"off": {true, 1, "[]"}, "each": {false, 1, "[1 2 3 4 5 6 7]"}, "third": {false, 3, "[3 6]"}, "never": {false, 0, "[]"}} {
+	}{"off": {true, 1, "[]"}, "each": {false, 1, "[1 2 3 4 5 6 7]"}, "third": {false, 3, "[3 6]"}, "never": {false, 0,
+		"[]"}} {
 		env, agent := scenes[0].make(t)
 		drawn := &pictures{Env: env}
 		var at []int64
-		tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 7, Headless: test.headless, RenderInterval: test.interval, CloseEnvironmentAtExit: true,
+		tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 7, Headless: test.headless,
+			RenderInterval: test.interval, CloseEnvironmentAtExit: true,
 			OnRender: func(timestep int64, picture image.Image) error {
 				at = append(at, timestep)
 				return nil
@@ -263,40 +198,6 @@ func TestStepByStep(t *testing.T) {
 	}
 	if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 {
 		t.Errorf("%q differ", d)
-	}
-}
-
-// A trainee advances by environment steps, goes on after an interruption, and can take another's place.
-func TestTrainee(t *testing.T) {
-	checkLiveTensors(t)
-	member := func(seed int64) *trainers.Trainee {
-		env, agent := scenes[0].make(t)
-		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()
-		t.Cleanup(func() { must(t, errors.Join(m.Close(), m.Close())) })
-		return m
-	}
-	a, b := member(1), member(2)
-	must(t, errors.Join(a.Train(context.Background(), 100), b.Train(context.Background(), 41)))
-	if a.Steps() != 100 || b.Steps() != 44 { // whole timesteps of four environments
-		t.Errorf("%d and %d steps, want 100 and 44", a.Steps(), b.Steps())
-	}
-	if err := a.Train(&countdown{context.Background(), 3}, 100); !errors.Is(err, context.Canceled) || a.Steps() >= 200 {
-		t.Errorf("%v after %d steps", err, a.Steps())
-	}
-	if err := a.Train(context.Background(), 200-a.Steps()); err != nil || a.Steps() != 200 {
-		t.Errorf("%v after %d steps", err, a.Steps())
-	}
-	must(t, b.Restore(value(a.Snapshot())(t)))
-	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 || b.Steps() != 200 {
-		t.Errorf("after %d steps the weights come with figures %v, want %v", b.Steps(), got, want)
-	}
-	must(t, b.Reseed(9))
-	if m := b.Metrics(); len(m) != 0 || b.Samples("episode.return", 9) != nil {
-		t.Errorf("a copy has another's figures: %v", m)
-	}
-	must(t, b.Train(context.Background(), 100))
-	if _, ok := b.Metrics()["episode.return"]; !ok {
-		t.Errorf("metrics %v", b.Metrics())
 	}
 }
 
@@ -377,9 +278,12 @@ func TestRefuses(t *testing.T) {
 		{&opaque{env}, agent, trainers.Config{EvaluationInterval: every(5)}, "give Config.EvaluationEnv"},
 		{env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}, "callback 0 is nil"},
 		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{}}}, "StateName"},
-		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}}, "StateName"},
-		{env, other(func(sp *spaces.Set) { sp.Observation = spaces.Unbounded(3) }), trainers.Config{}, "the environment has observations"},
-		{env, other(func(sp *spaces.Set) { sp.Action = spaces.NewDiscrete(3) }), trainers.Config{}, "the agent was made for"},
+		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}},
+			"StateName"},
+		{env, other(func(sp *spaces.Set) { sp.Observation = spaces.Unbounded(3) }), trainers.Config{},
+			"the environment has observations"},
+		{env, other(func(sp *spaces.Set) { sp.Action = spaces.NewDiscrete(3) }), trainers.Config{},
+			"the agent was made for"},
 		{env, other(func(sp *spaces.Set) { sp.State = spaces.Unbounded(2) }), trainers.Config{}, "states"},
 		{env, bound, trainers.Config{}, "7 environments, not 4"},
 	} {
@@ -457,20 +361,10 @@ func exampleAgent(env envs.Env) agents.Agent {
 	return a
 }
 
-// An agent can be evaluated without a trainer.
-func ExampleEvaluate() {
-	env := exampleEnv()
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	result, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 1})
-	fmt.Println(result.Episodes, result.Return == result.Length, err)
-	// Output: 8 true <nil>
-}
-
 // DefaultConfig has skrl's defaults.
 func ExampleDefaultConfig() {
 	cfg := trainers.DefaultConfig()
-	fmt.Println(cfg.Timesteps, cfg.Directory, cfg.WriteInterval.Of(cfg.Timesteps, 100), cfg.CheckpointInterval.Of(cfg.Timesteps, 10), cfg.Validate())
+	fmt.Println(cfg.Timesteps, cfg.Directory, cfg.WriteInterval.Of(cfg.Timesteps, 100),
+		cfg.CheckpointInterval.Of(cfg.Timesteps, 10), cfg.Validate())
 	// Output: 100000 runs 1000 10000 <nil>
 }

@@ -21,7 +21,8 @@ func TestWarmStart(t *testing.T) {
 	env := value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, Workers: 1}))(t)
 	defer env.Close()
 	dir := t.TempDir()
-	scaled := map[string]any{"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
+	scaled := map[string]any{"observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor": "RunningStandardScaler"}
 	open := func(agent agenttest.Agent, cfg trainers.Config) *trainers.Trainer {
 		t.Helper()
 		cfg.Directory = dir

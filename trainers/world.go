@@ -14,11 +14,13 @@ import (
 // What a snapshot keeps of the environment, and how it is put back. There are four parts, each where the environment
 // has it:
 //
-//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth nothing behind
-//     others (statistics.go);
-//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what it is shown;
+//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth
+//     nothing behind others (statistics.go);
+//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what
+//     it is shown;
 //   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
-//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: only with Config.SaveBuffers.
+//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: snapshots have it with
+//     Config.SaveBuffers.
 //
 // A snapshot without the state is put into an environment whose episodes go on as they are.
 
@@ -37,8 +39,8 @@ type world struct {
 	keepsState bool        // snapshots have the environment's state (Config.SaveBuffers)
 }
 
-// reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
-// random sequence.
+// reset starts new episodes in all environments, with the parameters that were set last. A negative seed goes on in the
+// environment's random sequence.
 func (w *world) reset(ctx context.Context, seed int64) error {
 	if err := w.parameters.all(); err != nil {
 		return err
@@ -215,7 +217,7 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	return undo, restoreStatistics()
 }
 
-// readParameters reads a snapshot's parameters, where both it and the environment have any. With whole it also reads
+// readParameters reads a snapshot's parameters, if both it and the environment have any. With whole it also reads
 // which environment has which.
 func (w *world) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
 	array, has := snap.Arrays[layout.EnvironmentParameters]
@@ -253,7 +255,7 @@ func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
 	return err
 }
 
-// restoreCurriculum puts the curriculum back, where the snapshot has one, and returns what undoes it.
+// restoreCurriculum restores the curriculum, if the snapshot has one, and returns what undoes it.
 func (w *world) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
 	array, has := snap.Arrays[layout.EnvironmentCurriculum]
 	if !has {
@@ -337,8 +339,10 @@ func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
 	}
 	e, ok := envs.As[envs.Terminator](env)
 	if !ok {
-		return terminator{}, fmt.Errorf("trainers: the agent ends episodes by itself (\"termination_style_reward\"), and the environment "+
-			"(%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are (the walker, the humanoid, the "+
+		return terminator{}, fmt.Errorf("trainers: the agent ends episodes by itself "+
+			"(\"termination_style_reward\"), and the environment "+
+			"(%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are (the "+
+			"walker, the humanoid, the "+
 			"quadruped); set \"termination_style_reward\" to 0, or implement it", env)
 	}
 	return terminator{a, e}, nil

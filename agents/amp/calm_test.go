@@ -272,7 +272,8 @@ func TestToldWindows(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, rows := range []int{8, 12} { // too few are refused, and nothing is forgotten by that
-		if _, err := a.Act(agents.Observation{Observations: w.Now().Observations[:rows]}); (err == nil) != (rows == 12) {
+		if _,
+			err := a.Act(agents.Observation{Observations: w.Now().Observations[:rows]}); (err == nil) != (rows == 12) {
 			t.Errorf("%d values: error %v", rows, err)
 		}
 	}

@@ -240,7 +240,8 @@ func (c *Config) Validate() error {
 		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
 		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
 		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the "+
-			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer", c.Compatibility)
+			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer",
+			c.Compatibility)
 	}
 	if c.TerminationStyleReward > 0 && c.Skrl() {
 		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no "+

@@ -64,7 +64,8 @@ func (a *judge) makeMask() error {
 		}
 	}
 	if left == 0 {
-		return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, which leaves the discriminator nothing to see", c.DiscriminatorMaskedFeatures)
+		return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, which leaves the discriminator nothing to see",
+			c.DiscriminatorMaskedFeatures)
 	}
 	s := tensor.NoGrad().On(a.core.Device)
 	a.mask, a.maskScope = tensor.From(s, seen), s

@@ -91,7 +91,8 @@ func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The discriminator's is of AMP observations. A second critic has the
 // value network's.
-func Evolvable(sp spaces.Set, policy, value, discriminator description.Architecture, gaussian models.GaussianConfig) Models {
+func Evolvable(sp spaces.Set, policy, value, discriminator description.Architecture,
+	gaussian models.GaussianConfig) Models {
 	return made(func(m *Models, seed int64) (err error) {
 		if err := discriminator.Fits(sp.AMPObservation); err != nil {
 			return fmt.Errorf("amp: discriminator: %w", err)

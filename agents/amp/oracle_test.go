@@ -199,8 +199,9 @@ func TestCritics(t *testing.T) {
 				}
 				for field, critic := range critics {
 					s := tensor.NoGrad().On(a.learner.Device)
-					now, then := tensortest.Float32s(t, s, l.ValuesOf(s, critic, tensor.From(s, in, n, 4), tensor.Tensor{})),
-						tensortest.Float32s(t, s, l.ValuesOf(s, critic, tensor.From(s, following, n, 4), tensor.Tensor{}))
+					now, then := tensortest.Float32s(t, s, l.ValuesOf(s, critic, tensor.From(s, in, n, 4),
+						tensor.Tensor{})), tensortest.Float32s(t, s, l.ValuesOf(s, critic,
+						tensor.From(s, following, n, 4), tensor.Tensor{}))
 					s.Close()
 					v, x := values[field], next[field]
 					for i := range n {

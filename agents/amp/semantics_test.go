@@ -243,7 +243,8 @@ func TestSharedTrunk(t *testing.T) {
 		m, err := models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist)
 		must(t, err)
 		a := open(t, Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
-			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1, 8)}})
+			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8),
+				StyleValue: mlp(4, 1, 8)}})
 		before := agenttest.Parameters(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 		for name, p := range agenttest.Parameters(t, a) {
@@ -357,8 +358,7 @@ func TestMaskedUpdatesRepeat(t *testing.T) {
 			}
 		},
 		"libtorch's": func() {
-			s := tensor.NewScope()
-			defer s.Close()
+			s := tensortest.WithGrad(t, tensor.CPU)
 			for range 20_000 {
 				x := s.RequireGrad(s.Ones(2))
 				s.Grad(s.Sum(s.Exp(x)), true, x)

@@ -26,7 +26,8 @@ func skilled(t *testing.T, m Models, settings map[string]any) *Agent {
 	t.Helper()
 	all := small(map[string]any{"latent_size": 2})
 	maps.Copy(all, settings)
-	return open(t, Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: 4})
+	return open(t, Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all,
+		Seed: 4})
 }
 
 // layered is a network of one hidden layer of tanh in float64: its outputs for a row.
@@ -66,7 +67,8 @@ func dot(a, b []float64) (sum float64) {
 // The reward is the weighted sum of task, style and max(0, z·μ(x)): with a discount of 0 returns are the rewards.
 func TestEncoderReward(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := skilled(t, WithSeparateEncoder(standard, plain, 2, []int{5}, "tanh"), map[string]any{"discount_factor": 0, "value_preprocessor": nil,
+	a := skilled(t, WithSeparateEncoder(standard, plain, 2, []int{5}, "tanh"), map[string]any{"discount_factor": 0,
+		"value_preprocessor":           nil,
 		"amp_observation_preprocessor": nil,
 		"task_reward_scale":            0.5, "style_reward_scale": 0.25, "encoder_reward_scale": 3})
 	l := a.learner

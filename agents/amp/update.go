@@ -13,7 +13,7 @@ import (
 // environments: PPO on a combined reward, with a discriminator step in every policy step.
 //
 //  1. collect: fresh reference motion for the motion dataset;
-//  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
+//  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout's style;
 //  3. estimate: advantages and returns of task and style together;
 //  4. learn, once an epoch: for each minibatch PPO's loss and the discriminator's, and one optimizer step;
 //  5. Conclude, fillReplay and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is

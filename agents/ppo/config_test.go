@@ -58,15 +58,19 @@ func TestRefuses(t *testing.T) {
 	})
 	scaler := settings{"observation_preprocessor": "RunningStandardScaler"}
 	for want, o := range map[string]Options{ // parts of the error, separated by |
-		`"learning_rte"|learning_rate`:                        {Dict: settings{"learning_rte": 1e-3}},
-		`unknown key "ent_coef" (given 0.5)|" here`:           {Dict: settings{"ent_coef": 0.5}}, // of another library
-		`"learning_rate" has 3 values`:                        {Dict: settings{"learning_rate": []any{1, 1, 1}}},
-		`"grad_norm_clip" has 3 values`:                       {Dict: settings{"grad_norm_clip": []any{1, 1, 1}}},
-		`"mixed_precision"|float16|bfloat16`:                  {Dict: settings{"mixed_precision": true, "mixed_precision_dtype": "float16"}},
-		`store_separately`:                                    {Dict: settings{"experiment": settings{"store_separately": true}}},
-		`"kl_treshold"|kl_threshold`:                          {Dict: schedule("", settings{"kl_treshold": 1})},
-		`kl_threshold:0.01|"learning_rate_scheduler" is not`:  {Dict: settings{"learning_rate_scheduler_kwargs": settings{"kl_threshold": 0.01}}},
-		`"value_preprocessor_kwargs"|"value_preprocessor" is`: {Dict: settings{"value_preprocessor_kwargs": settings{"size": 1}}},
+		`"learning_rte"|learning_rate`:              {Dict: settings{"learning_rte": 1e-3}},
+		`unknown key "ent_coef" (given 0.5)|" here`: {Dict: settings{"ent_coef": 0.5}}, // of another library
+		`"learning_rate" has 3 values`:              {Dict: settings{"learning_rate": []any{1, 1, 1}}},
+		`"grad_norm_clip" has 3 values`:             {Dict: settings{"grad_norm_clip": []any{1, 1, 1}}},
+		`"mixed_precision"|float16|bfloat16`: {Dict: settings{"mixed_precision": true,
+			"mixed_precision_dtype": "float16"}},
+		`store_separately`: {Dict: settings{
+			"experiment": settings{"store_separately": true}}},
+		`"kl_treshold"|kl_threshold`: {Dict: schedule("", settings{"kl_treshold": 1})},
+		`kl_threshold:0.01|"learning_rate_scheduler" is not`: {Dict: settings{
+			"learning_rate_scheduler_kwargs": settings{"kl_threshold": 0.01}}},
+		`"value_preprocessor_kwargs"|"value_preprocessor" is`: {Dict: settings{
+			"value_preprocessor_kwargs": settings{"size": 1}}},
 		`size is 7|4`: {Dict: settings{"observation_preprocessor": "RunningStandardScaler",
 			"observation_preprocessor_kwargs": settings{"size": 7}}},
 		`"sgd_momentum" is 0.9|"optimizer"|sgd`:  {Dict: settings{"sgd_momentum": 0.9}},
@@ -76,13 +80,16 @@ func TestRefuses(t *testing.T) {
 		`"ratio_clip"|NaN`:                       {Dict: settings{"ratio_clip": math.NaN()}},
 		`"rollouts"|"discount_factor"|"roluots"`: {Dict: settings{"rollouts": -1, "discount_factor": 2, "roluots": 3}},
 		`raise "rollouts"`:                       {NumEnvs: 1, Dict: settings{"rollouts": 1}},
-		`"mini_batches" is 7`:                    {NumEnvs: 2, Dict: settings{"rollouts": 3, "mini_batches": 7, "compatibility": "skrl-2.0"}},
-		`NumEnvs is -1`:                          {NumEnvs: -1},
-		`Models|ppo.MLPs`:                        {Models: Models{Policy: nil}},
-		`-8`:                                     {Models: MLPs(plain, []int{-8}, "tanh")},
-		`4`:                                      {Models: MLPs(spaces.Set{Observation: spaces.Unbounded(5), Action: plain.Action}, nil, "")},
-		`3|2`:                                    {Models: MLPs(spaces.Set{Observation: plain.Observation, Action: spaces.Unbounded(3)}, nil, "")},
-		`value|(N, 1)`:                           {Models: wide},
+		`"mini_batches" is 7`: {NumEnvs: 2, Dict: settings{"rollouts": 3, "mini_batches": 7,
+			"compatibility": "skrl-2.0"}},
+		`NumEnvs is -1`:   {NumEnvs: -1},
+		`Models|ppo.MLPs`: {Models: Models{Policy: nil}},
+		`-8`:              {Models: MLPs(plain, []int{-8}, "tanh")},
+		`4`: {Models: MLPs(spaces.Set{Observation: spaces.Unbounded(5),
+			Action: plain.Action}, nil, "")},
+		`3|2`: {Models: MLPs(spaces.Set{Observation: plain.Observation,
+			Action: spaces.Unbounded(3)}, nil, "")},
+		`value|(N, 1)`: {Models: wide},
 		`log-probabilities|sum`: {Models: Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 			return models.ActorCritic(plain, []int{8}, "tanh", none, seed)
 		}}},
@@ -91,19 +98,25 @@ func TestRefuses(t *testing.T) {
 		`Discrete`:    {Spaces: spaces.Set{Observation: plain.Observation, Action: spaces.NewDiscrete(0)}},
 
 		// rl_games' settings
-		`"bounds_loss_scale"|not Gaussian`:       {Spaces: choices, Dict: settings{"bounds_loss_scale": 1e-4}},
-		`"divergence" is gaussian|estimate`:      {Spaces: choices, Dict: schedule("", settings{"divergence": "gaussian"})},
-		`bounds_loss_scale|skrl-2.0`:             {Dict: settings{"bounds_loss_scale": 1, "compatibility": "skrl-2.0"}},
-		`"step"|skrl-2.1`:                        {Dict: schedule("skrl-2.1", settings{"step": "minibatch"})},
-		`"mini_batch_size" is 6|"rollouts" 7`:    {NumEnvs: 3, Dict: settings{"rollouts": 7, "mini_batch_size": 6}},
-		`"mini_batch_size" is 6|4 timesteps`:     {NumEnvs: 3, Models: memory, Dict: settings{"rollouts": 8, "sequence_length": 4, "mini_batch_size": 6}},
-		`"sequence_length" is 3|"rollouts" (8)`:  {Models: memory, Dict: settings{"rollouts": 8, "sequence_length": 3}},
-		`"mini_batches" is 7|only 6 sequences`:   {NumEnvs: 3, Models: memory, Dict: settings{"rollouts": 8, "sequence_length": 4, "mini_batches": 7}},
-		`"mini_batches" is 4|divide the 6 seque`: {NumEnvs: 3, Models: memory, Dict: settings{"rollouts": 8, "sequence_length": 4, "mini_batches": 4, "compatibility": "skrl-2.0"}},
+		`"bounds_loss_scale"|not Gaussian`: {Spaces: choices, Dict: settings{"bounds_loss_scale": 1e-4}},
+		`"divergence" is gaussian|estimate`: {Spaces: choices,
+			Dict: schedule("", settings{"divergence": "gaussian"})},
+		`bounds_loss_scale|skrl-2.0`:          {Dict: settings{"bounds_loss_scale": 1, "compatibility": "skrl-2.0"}},
+		`"step"|skrl-2.1`:                     {Dict: schedule("skrl-2.1", settings{"step": "minibatch"})},
+		`"mini_batch_size" is 6|"rollouts" 7`: {NumEnvs: 3, Dict: settings{"rollouts": 7, "mini_batch_size": 6}},
+		`"mini_batch_size" is 6|4 timesteps`: {NumEnvs: 3, Models: memory,
+			Dict: settings{"rollouts": 8, "sequence_length": 4, "mini_batch_size": 6}},
+		`"sequence_length" is 3|"rollouts" (8)`: {Models: memory, Dict: settings{"rollouts": 8, "sequence_length": 3}},
+		`"mini_batches" is 7|only 6 sequences`: {NumEnvs: 3, Models: memory,
+			Dict: settings{"rollouts": 8, "sequence_length": 4, "mini_batches": 7}},
+		`"mini_batches" is 4|divide the 6 seque`: {NumEnvs: 3, Models: memory,
+			Dict: settings{"rollouts": 8, "sequence_length": 4, "mini_batches": 4, "compatibility": "skrl-2.0"}},
 
 		// a scaler before indices of choices would make them none of the choices
-		`scales the choices that the policy network`: {Spaces: spaces.Set{Observation: choices.Action, Action: choices.Action},
-			Models: Evolvable(spaces.Set{Observation: choices.Action, Action: choices.Action}, parts, parts, none), Dict: scaler},
+		`scales the choices that the policy network`: {Spaces: spaces.Set{Observation: choices.Action,
+			Action: choices.Action},
+			Models: Evolvable(spaces.Set{Observation: choices.Action, Action: choices.Action}, parts, parts, none),
+			Dict:   scaler},
 		`scales the choices that the value network`: {Spaces: indices, Models: oneHot, Dict: scaler},
 	} {
 		t.Run(want, func(t *testing.T) {

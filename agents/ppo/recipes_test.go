@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -196,9 +197,7 @@ func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 	t.Helper()
 	state, err := a.learner.Gen.State()
 	must(t, err)
-	gen, err := tensor.NewGenerator(0, a.learner.Device)
-	must(t, err)
-	defer gen.Close()
+	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(0, a.learner.Device))
 	must(t, gen.SetState(state))
 	s := noGrad(t, a.learner.Device)
 	for _, u := range r.Updates {

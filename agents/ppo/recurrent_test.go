@@ -186,8 +186,8 @@ func TestFinalValuesRemember(t *testing.T) {
 				}
 			}
 			before := agenttest.Snapshot(t, a)
-			next := tensortest.Float32s(t, s, a.learner.ValuesOf(s, a.learner.Estimator, tensor.From(s, w.Now().Observations, envs, 4),
-				tensor.Tensor{}))
+			next := tensortest.Float32s(t, s, a.learner.ValuesOf(s, a.learner.Estimator,
+				tensor.From(s, w.Now().Observations, envs, 4), tensor.Tensor{}))
 			for i := range envs {
 				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i],
 					w.Now().Observations[4*i:4*i+4]...))))
@@ -252,13 +252,18 @@ func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	evolvable := func(a description.Architecture) *Agent {
 		return newRecurrent(t, Evolvable(plain, a, architecture(8), models.DefaultGaussianConfig()), nil)
 	}
-	recurrent, perceptron := newRecurrent(t, remembering["policy"], nil), newRecurrent(t, MLPs(plain, []int{8}, "tanh"), nil)
+	recurrent, perceptron := newRecurrent(t, remembering["policy"], nil), newRecurrent(t, MLPs(plain, []int{8}, "tanh"),
+		nil)
 	narrow, wide := evolvable(architecture(8)), evolvable(architecture(12, 8))
 	for want, pair := range map[string][2]*Agent{
-		"the checkpoint's policy network has recurrent layers (policy/lstm.weight_hh_l0), this agent's has none": {perceptron, recurrent},
-		"the checkpoint's policy network has no recurrent layers, this agent's has (policy/lstm.weight_hh_l0)":   {recurrent, perceptron},
-		"network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture":   {narrow, wide},
-		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture":                     {perceptron, wide},
+		"the checkpoint's policy network has recurrent layers (policy/lstm.weight_hh_l0), this agent's has none": {
+			perceptron, recurrent},
+		"the checkpoint's policy network has no recurrent layers, this agent's has (policy/lstm.weight_hh_l0)": {
+			recurrent, perceptron},
+		"network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture": {
+			narrow, wide},
+		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture": {
+			perceptron, wide},
 	} {
 		before := agenttest.Snapshot(t, pair[0])
 		err := pair[0].Restore(agenttest.Through(t, agenttest.Snapshot(t, pair[1])))

@@ -58,7 +58,8 @@ func TestSGDMomentum(t *testing.T) {
 func TestPicturesAreBytes(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
-	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
+	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 2, Kernel: 2}}, Features: 4,
+		Activation: "tanh"}
 	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4}, Seed: 1})
 	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
 	var seen []float32

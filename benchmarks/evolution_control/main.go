@@ -71,7 +71,8 @@ func run(ctx context.Context) error {
 		}
 		rows = append(rows, row)
 	}
-	fmt.Printf("\nReturn of the best of %d members on CartPole after %d environment steps of each (mean of %d episodes, mean action):\n\n", *members, *steps, *episodes)
+	fmt.Printf("\nReturn of the best of %d members on CartPole after %d environment steps of each (mean of %d "+
+		"episodes, mean action):\n\n", *members, *steps, *episodes)
 	if err := tracking.Table(os.Stdout,
 		[]string{"seed", "evolution", "learning rate", "architecture", "control", "learning rate"}, rows); err != nil {
 		return err
@@ -86,7 +87,8 @@ func population(ctx context.Context, kind string, seed int64) (r outcome, err er
 	began := time.Now()
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
-	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: *nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: *nodes, MaxNodes: 128, MinLatent: 8,
+		MaxLatent: 128}
 	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: *low, Max: 0.02, GrowFactor: 4,
 		ShrinkFactor: 0.25}}
 	opt := evolution.Options{
@@ -147,7 +149,8 @@ func member(m pbt.Member) (*trainers.Trainee, error) {
 			Spaces: env.Spaces(),
 			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
 			Dict: map[string]any{
-				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5, "entropy_loss_scale": 0.0,
+				"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "value_loss_scale": 0.5,
+				"entropy_loss_scale": 0.0,
 			},
 			Seed: m.Seed,
 		})

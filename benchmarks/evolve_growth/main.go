@@ -12,20 +12,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt/evolution"
-	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/plot"
 	"github.com/gorl-dev/gorl/trainers"
@@ -39,15 +36,7 @@ var (
 	out      = flag.String("out", "evolution_growth.png", "where the picture goes")
 )
 
-func main() {
-	tensor.TuneAllocator()
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { compare.Main(run) }
 
 // ways are how an agent goes on, with their names in the picture.
 var ways = []struct {
@@ -89,7 +78,8 @@ func run(ctx context.Context) error {
 	for range ways {
 		header = append(header, "at once", "next", "end")
 	}
-	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d environment steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
+	fmt.Printf("Return of Pendulum before growing and, for each of %s, %s and %s, right after it, %d environment "+
+		"steps later and at the end:\n\n", ways[0].name, ways[1].name, ways[2].name, *interval)
 	if err := tracking.Table(os.Stdout, header, table); err != nil {
 		return err
 	}
@@ -180,8 +170,10 @@ func trainee(seed int64, a map[string]description.Architecture) (*trainers.Train
 			Spaces: env.Spaces(),
 			Models: ppo.Evolvable(env.Spaces(), a["policy"], a["value"], models.DefaultGaussianConfig()),
 			Dict: map[string]any{
-				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
-				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9,
+				"value_loss_scale": 0.5, "learning_rate": 5e-4, "learning_rate_scheduler": "KLAdaptiveLR",
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler",
+				"value_preprocessor": "RunningStandardScaler",
 			},
 			Seed: seed,
 		})

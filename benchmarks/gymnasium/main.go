@@ -49,7 +49,8 @@ func main() {
 			}
 			var mine, theirs, ratios []float64
 			for range *rounds {
-				a, err := bridge(gymnasium.Options{ID: id, NumEnvs: n, Children: min(n, *children), Spin: *spin, Python: *python},
+				a, err := bridge(gymnasium.Options{ID: id, NumEnvs: n, Children: min(n, *children), Spin: *spin,
+					Python: *python},
 					*length)
 				if err != nil {
 					log.Fatal(err)
@@ -60,7 +61,8 @@ func main() {
 				}
 				mine, theirs, ratios = append(mine, a), append(theirs, b), append(ratios, a/b)
 			}
-			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", compare.Median(mine)), fmt.Sprintf("%.0f", compare.Median(theirs)),
+			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", compare.Median(mine)),
+				fmt.Sprintf("%.0f", compare.Median(theirs)),
 				fmt.Sprintf("%.1f", compare.Median(ratios))})
 		}
 	}

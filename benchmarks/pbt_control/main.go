@@ -72,7 +72,8 @@ func run(ctx context.Context) error {
 		row = append(row, number(stat.Mean(values, nil)))
 	}
 	rows = append(rows, row)
-	fmt.Printf("\nReturn of Pendulum after %d environment steps of each of %d members (mean of %d episodes, mean action):\n\n", *steps, *members, *episodes)
+	fmt.Printf("\nReturn of Pendulum after %d environment steps of each of %d members (mean of %d episodes, mean "+
+		"action):\n\n", *steps, *members, *episodes)
 	return tracking.Table(os.Stdout, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"},
 		rows)
 }
@@ -150,8 +151,10 @@ func member(m pbt.Member) (pbt.Trainee, error) {
 			Spaces: env.Spaces(),
 			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
 			Dict: map[string]any{
-				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9, "value_loss_scale": 0.5,
-				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+				"rollouts": 128, "learning_epochs": 10, "mini_batches": 16, "discount_factor": 0.9,
+				"value_loss_scale":     0.5,
+				"rewards_shaper_scale": 0.1, "observation_preprocessor": "RunningStandardScaler",
+				"value_preprocessor": "RunningStandardScaler",
 			},
 			Seed: m.Seed,
 		})

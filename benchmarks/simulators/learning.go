@@ -60,7 +60,8 @@ func compareLearning(ctx context.Context) error {
 	if err := tracking.Table(os.Stdout, header, rows); err != nil {
 		return err
 	}
-	return plot.WritePNG(*out, "PPO of gorl and of skrl 2.1.1 (dashed): return of the last 100 training episodes", panels, 2)
+	return plot.WritePNG(*out, "PPO of gorl and of skrl 2.1.1 (dashed): return of the last 100 training episodes",
+		panels, 2)
 }
 
 func series(side string, seed int, o outcome) plot.Series {
@@ -71,7 +72,8 @@ func series(side string, seed int, o outcome) plot.Series {
 	return s
 }
 
-// remembered returns what a run came to, which train finds out where it is not known. The file lies in the run's folder.
+// remembered returns what a run came to, which train finds out where it is not known. The file lies in the run's
+// folder.
 func remembered(path string, train func() (outcome, error)) (o outcome, err error) {
 	if text, err := os.ReadFile(path); err == nil {
 		return o, json.Unmarshal(text, &o)
@@ -103,7 +105,8 @@ func gorl(ctx context.Context, program, simulator string, seed int) (outcome, er
 		if err != nil {
 			return o, err
 		}
-		args := []string{"train", "--config", "-", "--quiet", "--out", *runs, "--name", name, "--seed", strconv.Itoa(seed), "--set",
+		args := []string{"train", "--config", "-", "--quiet", "--out", *runs, "--name", name, "--seed",
+			strconv.Itoa(seed), "--set",
 			"environment.python=" + *interpreter, "--set", fmt.Sprintf("agent.overlap=%t", *overlap)}
 		if *timesteps > 0 {
 			args = append(args, "--timesteps", strconv.Itoa(*timesteps))

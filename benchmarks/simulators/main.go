@@ -6,8 +6,8 @@
 //	go run ./benchmarks/simulators -speed mjlab:Mjlab-Cartpole-Balance -envs 256
 //	go run ./benchmarks/simulators -speed batch                               # what a step costs the bridge itself
 //
-// gorl trains with `gorl train --example envpool` and `--example mjlab`, skrl with the same settings by skrl_ppo.py, both
-// on one compute thread. They take turns, a process each. A run that is complete is not trained again.
+// gorl trains with `gorl train --example envpool` and `--example mjlab`, skrl with the same settings by skrl_ppo.py,
+// both on one compute thread. They take turns, a process each. A run that is complete is not trained again.
 package main
 
 import (
@@ -32,7 +32,8 @@ var (
 	overlap     = flag.Bool("overlap", false, "gorl acts while it learns (agent.overlap)")
 	out         = flag.String("out", "simulators.png", "where the picture of the returns goes")
 
-	speed  = flag.String("speed", "", "step this simulator with random actions instead, as envpool:HalfCheetah-v4, or batch")
+	speed = flag.String("speed", "",
+		"step this simulator with random actions instead, as envpool:HalfCheetah-v4, or batch")
 	envs   = flag.Int("envs", 64, "environments of -speed")
 	rounds = flag.Int("rounds", 5, "how often the sides of -speed take turns; the table has the medians")
 	length = flag.Duration("time", 4*time.Second, "how long a side of -speed steps in a round")
@@ -70,7 +71,8 @@ func run(ctx context.Context, stdin []byte, name string, args ...string) (printe
 	if printed, err = cmd.Output(); err != nil {
 		return nil, took, fmt.Errorf("%v: %w", cmd.Args[:min(len(cmd.Args), 3)], err)
 	}
-	return printed, duration{time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}, nil
+	return printed, duration{time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() +
+		cmd.ProcessState.SystemTime()).Seconds()}, nil
 }
 
 // duration is how long a process took, its start included, in seconds: by the clock, and of all processors, with the

@@ -34,7 +34,8 @@ func compareSpeed(id string) error {
 		if err != nil {
 			return err
 		}
-		args := []string{"-W", "ignore", "-c", stepping, simulator, task, strconv.Itoa(*envs), fmt.Sprint(length.Seconds())}
+		args := []string{"-W", "ignore", "-c", stepping, simulator, task, strconv.Itoa(*envs),
+			fmt.Sprint(length.Seconds())}
 		if *device != "" {
 			args = append(args, *device)
 		}
@@ -46,7 +47,8 @@ func compareSpeed(id string) error {
 	}
 	header := []string{"simulator", "environments", "bridge, environment steps/s", "Python alone", "ratio"}
 	return tracking.Table(os.Stdout, header, [][]string{{
-		id, strconv.Itoa(*envs), fmt.Sprintf("%.0f", compare.Median(mine)), fmt.Sprintf("%.0f", compare.Median(alone)), fmt.Sprintf("%.2f", compare.Median(ratios)),
+		id, strconv.Itoa(*envs), fmt.Sprintf("%.0f", compare.Median(mine)), fmt.Sprintf("%.0f",
+			compare.Median(alone)), fmt.Sprintf("%.2f", compare.Median(ratios)),
 	}})
 }
 
@@ -64,7 +66,8 @@ func measureBridge() error {
 	}
 	*envs = copies
 	rate, err := bridged(map[string]any{
-		"id": "batch", "factory": "instant:Batch", "path": []any{folder}, "num_envs": copies, "amp_observations": "amp_obs",
+		"id": "batch", "factory": "instant:Batch", "path": []any{folder}, "num_envs": copies,
+		"amp_observations": "amp_obs",
 	})
 	if err != nil {
 		return err
@@ -76,7 +79,8 @@ func measureBridge() error {
 	}
 	copied := time.Since(start).Seconds() / float64(n)
 	step := copies / rate
-	fmt.Printf("%d environments, %.2f MB a step: %.0f µs, %.1f GB/s; a plain copy of it %.0f µs, %.1f GB/s\n", copies, 4e-6*float64(len(from)), 1e6*step,
+	fmt.Printf("%d environments, %.2f MB a step: %.0f µs, %.1f GB/s; a plain copy of it %.0f µs, %.1f GB/s\n", copies,
+		4e-6*float64(len(from)), 1e6*step,
 		4e-9*float64(len(from))/step, 1e6*copied, 4e-9*float64(len(from))/copied)
 	return nil
 }

@@ -67,7 +67,8 @@ func match(role string, file, agent []parameter) ([]int, error) {
 		}
 		if !slices.Equal(p.array.Shape, agent[at].array.Shape) {
 			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the "+
-				"layers of skrl's model (%s)", role, p.name, p.array.Shape, agent[at].name, agent[at].array.Shape, counts(file, agent))
+				"layers of skrl's model (%s)", role, p.name, p.array.Shape, agent[at].name,
+				agent[at].array.Shape, counts(file, agent))
 		}
 	}
 	if len(file) < len(agent) {

@@ -46,3 +46,10 @@ func ExampleNewTensor() {
 	fmt.Println(x, err)
 	// Output: [2 4] <nil>
 }
+
+func ExampleNewDict() {
+	d := torchfile.NewDict("lr", 1e-3, 7, "an integer key")
+	v, ok := d.Get(7)
+	fmt.Println(d.Len(), v, ok)
+	// Output: 2 an integer key true
+}

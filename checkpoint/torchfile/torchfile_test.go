@@ -239,7 +239,8 @@ func TestPeersPyTorchReads(t *testing.T) {
 	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"),
 		"testdata/values.pt")
 	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",
-		"'transposed': ('torch.float32', torch.Size([3, 2]), [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])", "'double': ('torch.float64', torch.Size([]), 0.1)", "equal"} {
+		"'transposed': ('torch.float32', torch.Size([3, 2]), [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])",
+		"'double': ('torch.float64', torch.Size([]), 0.1)", "equal"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("Python says %s, want %s", out, want)
 		}

@@ -33,11 +33,13 @@ func walkers(t *testing.T, intervals int) (path, dir string) {
 	path = filepath.Join(dir, "walkers.yaml")
 	text := fmt.Sprintf(`
 environment: {id: Walker, num_envs: 4}
-pbt: {directory: %q, workspace: w, num_policies: 2, objective: episode.return, threshold_std: 0, threshold_abs: 0, synchronous: true,
+pbt: {directory: %q, workspace: w, num_policies: 2, objective: episode.return, threshold_std: 0,
+  threshold_abs: 0, synchronous: true,
   mutation_rate: 1, mutation: {learning_rate: mutate_float}, interval_steps: 512, total_steps: %d, seed: 1}
 launcher: {command: [%q, member], ranks_per_member: 2, restarts: {backoff: 10ms}}
 models: {mlp: [32, 32]}
-agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2, amp_batch_size: 64, motion_dataset_size: 200, reply_buffer_size: 200}
+agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2,
+  amp_batch_size: 64, motion_dataset_size: 200, reply_buffer_size: 200}
 `, dir, 512*intervals, gorl)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -262,7 +262,8 @@ func TestSlurmRanks(t *testing.T) {
 environment: {id: CartPole, num_envs: 4}
 pbt: {directory: runs, workspace: ranks, num_policies: 4, objective: episode.return, threshold_std: 0, threshold_abs: 0,
   mutation_rate: 1, mutation: {learning_rate: mutate_float}, interval_steps: %d, total_steps: %d, seed: 1}
-launcher: {name: ranks, command: [%q, member], ranks_per_member: 2, slurm: {cpus_per_member: 2}, restarts: {backoff: 1s}}
+launcher: {name: ranks, command: [%q, member], ranks_per_member: 2,
+  slurm: {cpus_per_member: 2}, restarts: {backoff: 1s}}
 models: {mlp: [16]}
 agent: {class: PPO, rollouts: 16}
 `, interval, intervals*interval, filepath.Join(c.programs, "gorl")))

@@ -153,10 +153,11 @@ func TestRanksFindTheirPlaces(t *testing.T) {
 	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat",
 		"1:cry=half\na line", "1:part=no line break")
 	must(t, err)
-	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, a socket, by gorl's launcher\n"; stdout != want {
+	want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, a socket, by gorl's launcher\n"
+	if stdout != want {
 		t.Errorf("rank 0 says %q, want %q", stdout, want)
 	}
-	want := `rank 1: "a: 1\n" <nil>
+	want = `rank 1: "a: 1\n" <nil>
 rank 1: a line
 rank 1: half
 rank 1: no line break

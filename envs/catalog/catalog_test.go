@@ -1,10 +1,7 @@
 package catalog
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -24,7 +20,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // fromYAML makes the environment of a YAML text.
@@ -259,117 +254,6 @@ func TestRegister(t *testing.T) {
 			}()
 			f()
 		}()
-	}
-}
-
-// A clip in a file is the reference motion of the walker: its own nine columns, or what lies in the plane of a
-// humanoid's.
-func TestWalkerMotion(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	of := func(path string) (*motions.Clip, error) {
-		env, err := fromYAML(t, "{id: Walker, motion: "+path+"}")
-		if err != nil {
-			return nil, err
-		}
-		w, _ := envs.As[*mujoco.Walker](env)
-		return w.Motion(), nil
-	}
-	gait := motions.Gait()
-	frames := make([][]float64, gait.NumFrames())
-	for k := range frames {
-		frames[k] = append([]float64{1.25 * (gait.FrameTime(k+1) - gait.FrameTime(k))}, gait.Frame(k)...)
-	}
-	text, err := json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := of(write("slow.txt", string(text)))
-	if err != nil || got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap {
-		t.Errorf("the motion is %v, %v", got, err)
-	}
-	frame := func(x string) string {
-		leg := "1,0,0,0, -0.2, 1,0,0,0, 1,0,0,0, 0"
-		return "[0.5, " + x + ", 0.85, 0, 1,0,0,0, 1,0,0,0, 1,0,0,0, " + leg + ", " + leg + "]"
-	}
-	got, err = of(write("human.txt", `{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`))
-	if err != nil || got.Width() != 9 || got.LoopTravel()[0] != 0.5 {
-		t.Errorf("a humanoid's clip is not the walker's motion: %v", err)
-	}
-	for want, text := range map[string]string{
-		"has 2 numbers a frame beside the duration; the walker wants 9": `{"Loop": "wrap", "Frames": [[0.1, 1, 2], [0.1, 1, 2]]}`,
-		"not DeepMimic's humanoid": `{"LoopMode": "Wrap", "FrameDuration": 0.1, "Frames": [[0,0,0,0,0,0,1` +
-			strings.Repeat(",0", 12) + `]]}`,
-	} {
-		if _, err := of(write("bad.txt", text)); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "bad.txt") {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-func TestReadMotions(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, write func(f *os.File) error) string {
-		t.Helper()
-		f, err := os.Create(filepath.Join(dir, name))
-		if err == nil {
-			err = errors.Join(write(f), f.Close())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f.Name()
-	}
-	archive := func(arrays ...*npz.Array) string {
-		name := fmt.Sprint(len(arrays), rand.Uint64(), ".npz")
-		return write(name, func(f *os.File) error { return npz.Write(f, arrays...) })
-	}
-	want, one := []float32{1, 2, 3, 4, 5, 6}, []int64{1}
-	tensors := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{
-		"any": checkpoint.ArrayFloat32([]int64{3, 2}, want)}}
-	for _, path := range []string{
-		archive(npz.New(motionsArray, want, 3, 2), npz.New("other", one, 1)),
-		write("a.safetensors", func(f *os.File) error { return checkpoint.EncodeSafetensors(f, tensors) }),
-	} {
-		rows, width, err := readMotions(path)
-		if err != nil || width != 2 || !slices.Equal(rows, want) {
-			t.Errorf("%s: %v of width %d, %v", path, rows, width, err)
-		}
-	}
-	nan := float32(math.NaN())
-	for words, path := range map[string]string{
-		"no such file":               filepath.Join(dir, "none"),
-		"neither NumPy's nor a safe": write("empty", func(*os.File) error { return nil }),
-		"shape [6]":                  archive(npz.New(motionsArray, want, 6)),
-		"row 0 has NaN in column 1":  archive(npz.New(motionsArray, []float32{1, nan}, 1, 2)),
-		"it has the arrays a, b":     archive(npz.New("a", one, 1), npz.New("b", one, 1)),
-		"holds no numbers":           archive(npz.NewString("a", []string{"b"}, 1, 1)),
-	} {
-		if _, _, err := readMotions(path); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("the error lacks %q: %v", words, err)
-		}
-	}
-	m := &imitating{rows: want, width: 2}
-	drawn, err := m.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 1)))
-	if err != nil || len(drawn) != 100 {
-		t.Fatalf("%d numbers, %v", len(drawn), err)
-	}
-	seen := map[[2]float32]bool{}
-	for row := range slices.Chunk(drawn, 2) {
-		seen[[2]float32(row)] = true
-	}
-	if len(seen) != 3 || !seen[[2]float32{1, 2}] || !seen[[2]float32{3, 4}] {
-		t.Errorf("the rows drawn are %v", seen)
-	}
-	if _, err := m.CollectReferenceMotions(0, nil); err == nil {
-		t.Error("no rows gave no error")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 )
 
@@ -72,4 +73,61 @@ func ExampleNewTMaze() {
 	}
 	fmt.Println(step.Rewards, step.Terminated, step.Episodes[0].Metrics)
 	// Output: [4] [true] map[success:1]
+}
+
+func ExampleNewAcrobot() {
+	env, err := classic.NewAcrobot(classic.Config{NumEnvs: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(envs.Check(env, 100, 1))
+	// Output: <nil>
+}
+
+// Position and angle are all there is to see.
+func ExampleNewMaskedCartPole() {
+	env, err := classic.NewMaskedCartPole(classic.Config{NumEnvs: 2, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation, env.Spaces().Action)
+	// Output: Box(2) Discrete(2)
+}
+
+func ExampleNewMountainCar() {
+	env, err := classic.NewMountainCar(classic.Config{NumEnvs: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	if r, ok := envs.As[envs.Renderer](env); ok {
+		img, err := r.Render(0)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(img.Bounds().Dx(), "×", img.Bounds().Dy())
+	}
+	// Output: 300 × 200
+}
+
+func ExampleNewPendulum() {
+	env, err := classic.NewPendulum(classic.Config{NumEnvs: 3, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		log.Fatal(err)
+	}
+	step, err := env.Step([]float32{-2, 0, 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(step.Observations), len(step.Rewards), env.Spaces().Action)
+	// Output: 9 3 Box(1)
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -83,4 +85,65 @@ func ExampleNew() {
 	// environment 1 truncated: true
 	// environment 2 truncated: true
 	// environment 3 truncated: true
+}
+
+// A character of one's own: a model whose root is free, with a hinge and a position actuator for each joint.
+func ExampleNewCharacter() {
+	body := mujoco.QuadrupedBody()
+	body.XML = strings.ReplaceAll(body.XML, `damping="2"`, `damping="3"`)
+	clip, err := motions.Trot(0.5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	env, err := mujoco.NewCharacter(mujoco.CharacterConfig{Body: body, Motions: []*motions.Clip{clip}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	fmt.Println(env.Model().NU(), "motors,", env.Model().NumBodies()-1, "bodies")
+	// Output: 12 motors, 17 bodies
+}
+
+// Humanoids that track a walk: small actions are added to its poses.
+func ExampleNewHumanoid() {
+	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{NumEnvs: 16, Seed: 1, Task: mujoco.Track, Residual: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation, env.Spaces().Action, env.Spaces().AMPObservation)
+	if _, err := env.Reset(1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	step, err := env.Step(make([]float32, 16*28))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("near the clip:", step.Metrics["humanoid/joint_error"] < 0.1)
+	// Output:
+	// Box(88) Box(28) Box(162)
+	// near the clip: true
+}
+
+// Quadrupeds are told every four seconds where to go and how fast.
+func ExampleNewQuadruped() {
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{NumEnvs: 16, Seed: 1, Task: mujoco.Command,
+		Command: mujoco.CommandConfig{MinSpeed: 0.3, MaxSpeed: 1, Turn: 0.5, Seconds: 4}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	for _, clip := range env.Motions() {
+		fmt.Println(clip.Name(), "of the kind", clip.Loop())
+	}
+	// Output:
+	// trot of the kind wrap
+	// trot of the kind wrap
+	// trot of the kind wrap
 }

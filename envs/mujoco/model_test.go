@@ -14,7 +14,8 @@ const cartPoleXML = `<mujoco>
   <worldbody>
     <body name="cart"><joint name="slider" type="slide" axis="1 0 0" limited="true" range="-2 2"/>
       <geom type="box" size=".2 .1 .1" mass="1"/>
-      <body name="pole"><joint name="hinge" type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 1" size=".05" mass=".1"/></body>
+      <body name="pole"><joint name="hinge" type="hinge" axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 1" size=".05" mass=".1"/></body>
     </body>
   </worldbody>
   <actuator><motor name="push" joint="slider" ctrllimited="true" ctrlrange="-1 1" gear="10"/></actuator>

@@ -373,61 +373,6 @@ func TestActFails(t *testing.T) {
 	}
 }
 
-// The server is for pages of its own on this machine, and only gives what is embedded.
-func TestOnlyLocal(t *testing.T) {
-	s := open(t, walker(t))
-	host := strings.TrimPrefix(s.server.URL, "http://")
-	status := func(method, path, host, origin string) int {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Host = host
-		if path == "/socket" {
-			for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
-				"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
-				r.Header.Set(key, value)
-			}
-			if origin != "" {
-				r.Header.Set("Origin", origin)
-			}
-		}
-		answer, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Body.Close()
-		return answer.StatusCode
-	}
-	for _, x := range []struct {
-		method, path string
-		want         int
-	}{{"GET", "/", 200}, {"HEAD", "/page.js", 200}, {"GET", "/three/three.core.min.js", 200}, {"GET", "/view.go", 404},
-		{"POST", "/", 405}} {
-		if got := status(x.method, x.path, host, ""); got != x.want {
-			t.Errorf("%s %s: status %d, want %d", x.method, x.path, got, x.want)
-		}
-	}
-	for from, want := range map[string]int{"http://" + host: 101, "": 403, "null": 403, "http://evil.example": 403,
-		"http://127.0.0.1:1": 403, "http://user@" + host: 403, "https://" + host: 403, "http://" + host + "/": 403} {
-		if got := status("GET", "/socket", host, from); got != want {
-			t.Errorf("a socket from %q: status %d, want %d", from, got, want)
-		}
-	}
-	for name, want := range map[string]bool{"localhost:80": true, "localhost": true, "[::1]:80": true, "[::1]": true,
-		"127.0.0.1": true, host: true, "evil.example": false, "192.0.2.1:80": false, "127.0.0.1:evil.com": false,
-		"localhost:evil.com": false, "127.0.0.1:": false, "127.0.0.1:80:80": false, "[127.0.0.1]:80": false,
-		"localhost.evil.com": false, "[::1%25lo]:80": false, "[::1%lo]": false} {
-		if local(name) != want {
-			t.Errorf("%q is this machine: %t", name, !want)
-		}
-	}
-	if got := status("GET", "/", "evil.example", ""); got != 403 {
-		t.Errorf("another host: status %d", got)
-	}
-}
-
 // What cannot be viewed is refused.
 func TestNewRefuses(t *testing.T) {
 	one := walker(t)

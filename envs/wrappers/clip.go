@@ -51,8 +51,8 @@ func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
 	return space, false
 }
 
-// ClipObservation clips every observation, final ones too, as recipes do behind [NormalizeObservation]. Privileged
-// states are left as they are.
+// ClipObservation clips every observation, final ones too. Recipes put it around [NormalizeObservation]. It does not
+// change privileged states.
 type ClipObservation struct {
 	inner
 	limits
@@ -141,7 +141,7 @@ type ClipReward struct {
 	rewards []float32
 }
 
-// NewClipReward returns env with its rewards clipped to low and high, of which one may be infinite.
+// NewClipReward returns env with its rewards clipped to low and high. One of them may be infinite.
 func NewClipReward(env envs.Env, low, high float64) (*ClipReward, error) {
 	l, err := newLimits("NewClipReward", env, low, high)
 	if err != nil {

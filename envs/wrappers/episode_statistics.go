@@ -8,8 +8,9 @@ import (
 )
 
 // EpisodeStatistics counts returns and lengths of episodes, for environments that report none. It counts the
-// environment's own rewards, also outside wrappers that change them. Where the environment inside reports an episode,
-// its metrics are kept and return and length replaced. It is [envs.Stateful] where the environment inside is.
+// environment's own rewards, even around wrappers that change rewards. If the environment inside reports an episode,
+// EpisodeStatistics keeps its metrics and replaces its return and length. It is [envs.Stateful] if the environment
+// inside is.
 type EpisodeStatistics struct {
 	keeper
 	step     envs.Step
@@ -28,7 +29,7 @@ func NewEpisodeStatistics(env envs.Env) (*EpisodeStatistics, error) {
 		returns: make([]float64, n), lengths: make([]int, n), episodes: make([]envs.Episode, 0, n)}, nil
 }
 
-// Reset resets the environment inside and begins to count anew.
+// Reset resets the environment inside and counts from 0.
 func (e *EpisodeStatistics) Reset(seed int64) (*envs.Step, error) {
 	clear(e.returns)
 	clear(e.lengths)

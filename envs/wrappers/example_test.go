@@ -82,3 +82,118 @@ func ExampleNewSkills() {
 	fmt.Println(env.Spaces().Observation.Width())
 	// Output: 11
 }
+
+func ExampleNewClipAction() {
+	env, err := wrappers.NewClipAction(pendulums(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	_, err = env.Step([]float32{100}) // arrives as 2
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleNewClipObservation() {
+	env, err := wrappers.NewClipObservation(pendulums(1), -1, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation.High)
+	// Output: [1 1 1]
+}
+
+func ExampleNewClipReward() {
+	env, err := wrappers.NewClipReward(pendulums(1), -10, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	step, err := env.Step([]float32{0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(step.Rewards[0] >= -10)
+	// Output: true
+}
+
+func ExampleNewEpisodeStatistics() {
+	env, err := wrappers.NewEpisodeStatistics(pendulums(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	for range 20 {
+		step, err := env.Step([]float32{0})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, e := range step.Episodes {
+			fmt.Println(e.Env, e.Length)
+		}
+	}
+	// Output: 0 20
+}
+
+func ExampleNewNormalizeObservation() {
+	env, err := wrappers.NewNormalizeObservation(pendulums(8), wrappers.NormalizeObservationOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.0f\n", env.Statistics()["count"])
+	// Output: [8]
+}
+
+func ExampleNewNormalizeReward() {
+	env, err := wrappers.NewNormalizeReward(pendulums(8), wrappers.NormalizeRewardOptions{Discount: 0.99})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation)
+	// Output: Box(3)
+}
+
+func ExampleNewRescaleAction() {
+	env, err := wrappers.NewRescaleAction(pendulums(4))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	a := env.Spaces().Action
+	fmt.Println(a, a.Low, a.High)
+	// Output: Box(1) [-1] [1]
+}
+
+func ExampleNewRewardScale() {
+	env, err := wrappers.NewRewardScale(pendulums(4), 0.1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.NumEnvs())
+	// Output: 4
+}
+
+func ExampleNewTimeLimit() {
+	single, err := wrappers.NewTimeLimit(&classic.Pendulum{}, 50)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(single.Spaces().Action)
+	// Output: Box(1)
+}

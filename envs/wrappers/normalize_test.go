@@ -254,7 +254,7 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 			{observed, func(s *envs.Step) { s.Observations[1] = -inf },
 				"normalize_observation: observations: environment 0, dimension 1 is -Inf"},
 			{observed, func(s *envs.Step) { s.FinalObservations[3] = inf }, map[wrappers.Variant]string{
-				wrappers.Gymnasium: "normalize_observation: final observations: environment 1, dimension 1 is +Inf"}[variant]},
+				wrappers.Gymnasium: "final observations: environment 1, dimension 1 is +Inf"}[variant]},
 			{observed, func(s *envs.Step) { s.FinalObservations[3], s.FinalUnknown[1] = nan, true }, ""},
 			{rewarded, func(s *envs.Step) { s.Rewards[1] = inf },
 				"normalize_reward: the reward of environment 1 is +Inf"},

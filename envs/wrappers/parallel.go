@@ -38,7 +38,7 @@ type ParallelOptions struct {
 type Parallel struct {
 	guard   exclusive.Guard
 	set     spaces.Set
-	singles []envs.Single
+	singles singles
 	meters  []envs.Metered // nil where a Single has no figures
 	pcgs    []*rand.PCG
 	rngs    []*rand.Rand
@@ -47,18 +47,18 @@ type Parallel struct {
 	metrics []map[string]float64 // of episodes that ended in this step
 	shaping map[string]any       // the reward parameters set for all environments; nil while none were set
 
-	step                                        envs.Step // what was returned last
-	observations, states                        []float32
-	finalObservations, finalStates              []float32
-	amp                                         []float32
-	rewards                                     []float32
-	terminated, truncated                       []bool
-	episodes                                    []envs.Episode
-	chunks                                      []*chunk
-	wg                                          sync.WaitGroup
-	ready                                       bool // reset, and no error since
-	closed                                      bool
-	widthObs, widthState, widthAMP, widthAction int
+	step                           envs.Step // what was returned last
+	observations, states           []float32
+	finalObservations, finalStates []float32
+	amp                            []float32
+	rewards                        []float32
+	terminated, truncated          []bool
+	episodes                       []envs.Episode
+	chunks                         []*chunk
+	wg                             sync.WaitGroup
+	ready                          bool // reset, and no error since
+	closed                         bool
+	width                          struct{ observation, state, amp, action int } // of the rows
 }
 
 // The guarded methods, as errors name them.
@@ -87,11 +87,11 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	owners := map[any]int{}
 	for i := range n {
 		if err := p.add(i, create, owners); err != nil {
-			return nil, errors.Join(err, p.closeSingles())
+			return nil, errors.Join(err, p.singles.close())
 		}
 		if i == 0 { // whose spaces say how wide rows are
 			if err := p.room(n); err != nil {
-				return nil, errors.Join(err, p.closeSingles())
+				return nil, errors.Join(err, p.singles.close())
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 	}
 	p.singles = append(p.singles, s)
 	var set spaces.Set
-	if err := p.call(i, func() error { set = s.Spaces(); return nil }); err != nil {
+	if err := p.singles.call(i, func() error { set = s.Spaces(); return nil }); err != nil {
 		return err
 	}
 	if i == 0 {
@@ -170,8 +170,8 @@ func (p *Parallel) room(n int) error {
 
 // allocate makes the buffers of the batch.
 func (p *Parallel) allocate(n int) {
-	p.widthObs, p.widthState = p.set.Observation.Width(), p.set.State.Width()
-	p.widthAMP, p.widthAction = p.set.AMPObservation.Width(), p.set.Action.Width()
+	p.width.observation, p.width.state = p.set.Observation.Width(), p.set.State.Width()
+	p.width.amp, p.width.action = p.set.AMPObservation.Width(), p.set.Action.Width()
 	p.observations, p.finalObservations = p.set.Observation.Rows(n), p.set.Observation.Rows(n)
 	p.states, p.finalStates = p.set.State.Rows(n), p.set.State.Rows(n)
 	p.amp = p.set.AMPObservation.Rows(n)
@@ -291,15 +291,7 @@ func (p *Parallel) Close() error {
 	for _, c := range p.chunks[1:] {
 		close(c.work)
 	}
-	return p.closeSingles()
-}
-
-func (p *Parallel) closeSingles() error {
-	var errs []error
-	for i, s := range p.singles {
-		errs = append(errs, p.call(i, s.Close))
-	}
-	return errors.Join(errs...)
+	return p.singles.close()
 }
 
 // row is row i of a batch of rows of width w, nil where w is 0.

@@ -28,43 +28,16 @@ func (p *Parallel) Supports(iface any) bool {
 	return ok
 }
 
-// single returns environment i as a T; what it is needed for is named in the error of one that is none.
-func single[T any](p *Parallel, i int, what string) (T, error) {
-	t, ok := envs.SingleAs[T](p.singles[i])
-	if !ok {
-		return t, fmt.Errorf("wrappers: %s of environment %d (%T): %w", what, i, p.singles[i], errors.ErrUnsupported)
-	}
-	return t, nil
-}
-
-// of says which environment an error is of; nil stays nil.
-func (p *Parallel) of(i int, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("wrappers: environment %d (%T): %w", i, p.singles[i], err)
-}
-
-// every reports whether all of the environments implement T.
-func every[T any](singles []envs.Single) bool {
-	for _, s := range singles {
-		if _, ok := envs.SingleAs[T](s); !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // Render draws environment i.
 func (p *Parallel) Render(i int) (picture image.Image, err error) {
 	if i < 0 || i >= len(p.singles) {
 		return nil, fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
 	}
-	r, ok := envs.SingleAs[envs.SingleRenderer](p.singles[i])
-	if !ok {
-		return nil, fmt.Errorf("wrappers: drawing environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
+	r, err := as[envs.SingleRenderer](p.singles, i, "a picture")
+	if err != nil {
+		return nil, err
 	}
-	err = p.call(i, func() (err error) { picture, err = r.Render(); return err })
+	err = p.singles.call(i, func() (err error) { picture, err = r.Render(); return err })
 	return picture, err
 }
 
@@ -76,6 +49,6 @@ func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) (rows []float3
 			"CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error), see envs.MotionSource (%w)",
 			p.singles[0], errors.ErrUnsupported)
 	}
-	err = p.call(0, func() (err error) { rows, err = m.CollectReferenceMotions(n, rng); return err })
+	err = p.singles.call(0, func() (err error) { rows, err = m.CollectReferenceMotions(n, rng); return err })
 	return rows, err
 }

@@ -31,7 +31,7 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 	shapers := make([]envs.SingleRewardShaper, len(p.singles))
 	for i := range p.singles {
 		var err error
-		if shapers[i], err = single[envs.SingleRewardShaper](p, i, "the reward parameters"); err != nil {
+		if shapers[i], err = as[envs.SingleRewardShaper](p.singles, i, "the reward parameters"); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 }
 
 func (p *Parallel) shape(shapers []envs.SingleRewardShaper, i int, values map[string]any) error {
-	return p.call(i, func() error { return shapers[i].SetRewardShaping(values) })
+	return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
 }
 
 const curriculumHeader = "gorl parallel curricula 1"
@@ -80,7 +80,7 @@ func (p *Parallel) CurriculumState() ([]byte, error) {
 	if p.closed {
 		return nil, errors.New("wrappers: CurriculumState was called after Close")
 	}
-	states, err := p.curricula()
+	states, err := p.singles.curricula()
 	if err != nil {
 		return nil, err
 	}
@@ -90,20 +90,6 @@ func (p *Parallel) CurriculumState() ([]byte, error) {
 		e.Bytes(state)
 	}
 	return e.State(), nil
-}
-
-func (p *Parallel) curricula() ([][]byte, error) {
-	states := make([][]byte, len(p.singles))
-	for i := range p.singles {
-		c, err := single[envs.Curriculum](p, i, "the curriculum")
-		if err != nil {
-			return nil, err
-		}
-		if err := p.call(i, func() (err error) { states[i], err = c.CurriculumState(); return err }); err != nil {
-			return nil, err
-		}
-	}
-	return states, nil
 }
 
 // SetCurriculumState puts back what CurriculumState returned, all or (on an error) nothing. The state may be of another
@@ -116,17 +102,17 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
-	had, err := p.curricula()
+	had, err := p.singles.curricula()
 	if err != nil {
 		return err
 	}
 	for i := range p.singles {
-		err := p.setCurriculum(i, states[i%len(states)])
+		err := p.singles.setCurriculum(i, states[i%len(states)])
 		if err == nil {
 			continue
 		}
 		for k := range i {
-			err = errors.Join(err, p.setCurriculum(k, had[k]))
+			err = errors.Join(err, p.singles.setCurriculum(k, had[k]))
 		}
 		return err
 	}
@@ -148,12 +134,4 @@ func decodeCurricula(b []byte) ([][]byte, error) {
 		states = append(states, state)
 	}
 	return states, d.End()
-}
-
-func (p *Parallel) setCurriculum(i int, state []byte) error {
-	c, err := single[envs.Curriculum](p, i, "the curriculum")
-	if err != nil {
-		return err
-	}
-	return p.call(i, func() error { return c.SetCurriculumState(state) })
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
@@ -26,7 +25,7 @@ func (p *Parallel) MarshalState() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("wrappers: environment %d: %w", i, err)
 		}
-		state, err := p.marshalOne(i)
+		state, err := p.singles.marshal(i)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +52,7 @@ func (p *Parallel) RestoreState(b []byte) error {
 		return err
 	}
 	for i := range p.singles {
-		if err := p.restoreOne(i, saved.singles[i]); err != nil {
+		if err := p.singles.restore(i, saved.singles[i]); err != nil {
 			return errors.Join(err, undo(i))
 		}
 	}
@@ -85,7 +84,7 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 		d.Fail("it is of %d environments, here are %d", got, n)
 	}
 	s := &parallelState{
-		observations: d.Floats(n * p.widthObs), states: d.Floats(n * p.widthState),
+		observations: d.Floats(n * p.width.observation), states: d.Floats(n * p.width.state),
 		pcgs: make([]rand.PCG, n), returns: make([]float64, n), lengths: make([]int, n), singles: make([][]byte, n),
 	}
 	for i := range n {
@@ -105,14 +104,14 @@ func (p *Parallel) prepare() (undo func(i int) error, err error) {
 	backup := make([][]byte, len(p.singles))
 	if p.ready {
 		for i := range p.singles {
-			if backup[i], err = p.marshalOne(i); err != nil {
+			if backup[i], err = p.singles.marshal(i); err != nil {
 				return nil, err
 			}
 		}
 		return func(last int) error {
 			var errs []error
 			for i := range last + 1 {
-				errs = append(errs, p.restoreOne(i, backup[i]))
+				errs = append(errs, p.singles.restore(i, backup[i]))
 			}
 			return errors.Join(errs...)
 		}, nil
@@ -133,21 +132,4 @@ func (p *Parallel) prepare() (undo func(i int) error, err error) {
 		return nil, errors.Join(err, undo(0))
 	}
 	return undo, nil
-}
-
-func (p *Parallel) marshalOne(i int) (b []byte, err error) {
-	s, err := single[envs.Stateful](p, i, "the state")
-	if err != nil {
-		return nil, err
-	}
-	err = p.call(i, func() (err error) { b, err = s.MarshalState(); return err })
-	return b, err
-}
-
-func (p *Parallel) restoreOne(i int, b []byte) error {
-	s, err := single[envs.Stateful](p, i, "the state")
-	if err != nil {
-		return err
-	}
-	return p.call(i, func() error { return s.RestoreState(b) })
 }

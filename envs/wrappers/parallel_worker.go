@@ -63,36 +63,21 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 				p.returns[c.at], p.lengths[c.at], p.metrics[c.at] = 0, 0, nil
 				err = p.resetOne(c.at, c.scratch)
 			} else {
-				err = p.stepOne(c.at, row(actions, c.at, p.widthAction), c.scratch)
+				err = p.stepOne(c.at, row(actions, c.at, p.width.action), c.scratch)
 			}
-			c.err = p.of(c.at, err)
+			c.err = p.singles.of(c.at, err)
 		}
 	}); v != nil {
-		c.err = p.panicked(c.at, v)
+		c.err = p.singles.panicked(c.at, v)
 	}
-}
-
-// call calls a function of environment i, and names the environment in the error or panic of the function.
-func (p *Parallel) call(i int, f func() error) error {
-	var err error
-	if v := panics.Catch(func() { err = f() }); v != nil {
-		return p.panicked(i, v)
-	}
-	return p.of(i, err)
-}
-
-// panicked returns the error for a panic of environment i.
-func (p *Parallel) panicked(i int, v *envs.PanicError) error {
-	v.Env, v.What = i, fmt.Sprintf("environment %d (%T)", i, p.singles[i])
-	return fmt.Errorf("wrappers: %w", v)
 }
 
 // stepOne steps environment i, and resets it where its episode ended.
 func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	out := envs.Row{
-		Observation:    row(p.observations, i, p.widthObs),
-		State:          row(p.states, i, p.widthState),
-		AMPObservation: row(p.amp, i, p.widthAMP),
+		Observation:    row(p.observations, i, p.width.observation),
+		State:          row(p.states, i, p.width.state),
+		AMPObservation: row(p.amp, i, p.width.amp),
 	}
 	reward, terminated, truncated, err := p.singles[i].Step(action, out)
 	if err != nil {
@@ -114,16 +99,16 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	if m := p.meters[i]; m != nil {
 		p.metrics[i] = maps.Clone(m.EpisodeMetrics())
 	}
-	copy(row(p.finalObservations, i, p.widthObs), out.Observation)
-	copy(row(p.finalStates, i, p.widthState), out.State)
+	copy(row(p.finalObservations, i, p.width.observation), out.Observation)
+	copy(row(p.finalStates, i, p.width.state), out.State)
 	return p.resetOne(i, scratch)
 }
 
 // resetOne starts environment i's next episode.
 func (p *Parallel) resetOne(i int, scratch []float32) error {
 	out := envs.Row{
-		Observation:    row(p.observations, i, p.widthObs),
-		State:          row(p.states, i, p.widthState),
+		Observation:    row(p.observations, i, p.width.observation),
+		State:          row(p.states, i, p.width.state),
 		AMPObservation: scratch,
 	}
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {

@@ -20,11 +20,11 @@ import (
 
 // RecordOptions are the settings of [NewRecord].
 type RecordOptions struct {
-	// Dir is the folder that takes the files; it is made where it is missing.
+	// Dir is the folder of the files. NewRecord makes it if it is missing.
 	Dir string
 	// Env is the index of the environment to record.
 	Env int
-	// Every records one episode in so many, beginning with the first; 0 means every episode.
+	// Every records every n-th episode, beginning with the first. 0 means every episode.
 	Every int
 	// GIF writes episode-N.gif, a picture of the first state and of that after each step. It needs an
 	// [envs.Renderer]. The picture after an episode's last step is left out: the environment has begun the
@@ -34,9 +34,9 @@ type RecordOptions struct {
 	// next_observation (null where the simulator did not keep an episode's last one), terminated, truncated, and state,
 	// next_state and amp_observation where there are such spaces.
 	Transitions bool
-	// FPS is how many pictures a GIF shows a second, 1 to 100; 0 means 25. GIFs count in hundredths of a second.
+	// FPS is the number of pictures a second of a GIF, 1 to 100, rounded to hundredths of a second. 0 means 25.
 	FPS int
-	// MaxSteps is how many steps of an episode are kept, the first ones; 0 means 1000.
+	// MaxSteps is the number of steps to keep of an episode, from its first one on. 0 means 1000.
 	MaxSteps int
 }
 

@@ -18,7 +18,7 @@ type SkillsOptions struct {
 	// MinSteps and MaxSteps are between how many steps a latent is held, both included; 0 means 1 and 150. A longer
 	// time lets a skill unfold, a shorter one shows more changes from one to another.
 	MinSteps, MaxSteps int
-	// Seed begins the sequence that latents are drawn with, until a Reset gives another.
+	// Seed seeds the generator of latents until a Reset gives another seed.
 	Seed int64
 }
 

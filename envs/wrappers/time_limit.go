@@ -11,8 +11,8 @@ import (
 )
 
 // TimeLimit truncates the episodes of a [envs.Single] after a number of steps. An episode that terminates in the
-// step that reaches the limit is terminated, not truncated (Gymnasium reports both), so that its return is not
-// bootstrapped. It is [envs.Stateful] where the environment inside is.
+// step that reaches the limit is terminated, not truncated, and its return is not bootstrapped (Gymnasium reports
+// both). It is [envs.Stateful] if the environment inside is.
 type TimeLimit struct {
 	single       envs.Single
 	limit, steps int

@@ -135,7 +135,8 @@ func (g *graph) build() (err error) {
 	for i, t := range g.p.Transforms() {
 		if n := len(t.Mean); n > 0 {
 			row = g.node("Sub", "", []string{row, g.floats(fmt.Sprintf("transform%d.mean", i), rounded(t.Mean), n)})
-			row = g.node("Div", "", []string{row, g.floats(fmt.Sprintf("transform%d.deviation", i), rounded(t.Deviation), n)})
+			row = g.node("Div", "", []string{row, g.floats(fmt.Sprintf("transform%d.deviation", i),
+				rounded(t.Deviation), n)})
 		}
 		if t.Low < t.High {
 			row = g.node("Clip", "", []string{row, g.scalar(float64(t.Low)), g.scalar(float64(t.High))})

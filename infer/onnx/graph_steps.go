@@ -15,7 +15,8 @@ var combines = map[string]bool{description.Add: true, description.Sub: true, des
 
 // simple are the operations that ONNX has, too.
 var simple = map[string]string{
-	description.Neg: "Neg", description.Exp: "Exp", description.Abs: "Abs", description.Sin: "Sin", description.Cos: "Cos",
+	description.Neg: "Neg", description.Exp: "Exp", description.Abs: "Abs", description.Sin: "Sin",
+	description.Cos: "Cos",
 	description.Add: "Add", description.Sub: "Sub", description.Mul: "Mul", description.Div: "Div",
 }
 
@@ -38,8 +39,8 @@ func (g *graph) step(i int) (string, error) {
 		for _, d := range s.Dims {
 			order = append(order, 1+d)
 		}
-		x := g.node("Transpose", "", []string{g.reshape(in[0], append([]int{-1}, s.Shape...)...)}, attributeOfInts("perm",
-			order...))
+		x := g.node("Transpose", "", []string{g.reshape(in[0], append([]int{-1}, s.Shape...)...)},
+			attributeOfInts("perm", order...))
 		return g.reshape(x, -1, g.widths[i+1]), nil
 	case description.RNN, description.GRU, description.LSTM:
 		return g.recurrent(s, in[0], g.widths[g.d.Network.Sources(i)[0]]), nil

@@ -48,8 +48,8 @@ type Options struct {
 	Name string
 	// Doc is a text for people.
 	Doc string
-	// Metadata is added to the model's metadata, which has "gorl.observation_space" and "gorl.action_space" as JSON, with
-	// the limits of a Box, and "gorl.distribution".
+	// Metadata is added to the model's metadata, which has "gorl.observation_space" and "gorl.action_space" as JSON,
+	// with the limits of a Box, and "gorl.distribution".
 	Metadata map[string]string
 }
 

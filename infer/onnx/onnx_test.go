@@ -97,8 +97,8 @@ func listing(t *testing.T, data []byte) string {
 		for _, v := range g.messages(t, field) {
 			kind := v.messages(t, valueType)[0].messages(t, typeTensor)[0]
 			dims := kind.messages(t, typeTensorShape)[0].messages(t, shapeDim)
-			lines = append(lines, fmt.Sprintf("%s: type %d, %s × %d", v.text(valueName), kind.integer(typeTensorElement),
-				dims[0].text(dimParam), dims[1].integer(dimValue)))
+			lines = append(lines, fmt.Sprintf("%s: type %d, %s × %d", v.text(valueName),
+				kind.integer(typeTensorElement), dims[0].text(dimParam), dims[1].integer(dimValue)))
 		}
 		return lines
 	}
@@ -198,10 +198,11 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 
 var cases = map[string]description.Policy{
 	"gaussian": {
-		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 3), Network: description.MLP("policy/", 2, []int{4, 4},
-			3, "elu"),
+		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 3), Network: description.MLP("policy/", 2,
+			[]int{4, 4}, 3, "elu"),
 		Normalizer: &description.Normalizer{Mean: "m", Variance: "v", Epsilon: 1, Clip: 5},
-		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter", ClipMean: true,
+		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter",
+			ClipMean:   true,
 			ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
 	},
 	"deterministic": {
@@ -222,7 +223,8 @@ var cases = map[string]description.Policy{
 	"number": { // numbers that are not combined with rows become rows
 		Observation: spaces.Unbounded(2), Action: spaces.Unbounded(3),
 		Network: description.Network{Inputs: 2, Steps: []description.Step{
-			{Op: description.Number, Number: 2}, {Op: description.Neg}, {Op: description.Concatenate, Inputs: []int{0, 2}},
+			{Op: description.Number, Number: 2}, {Op: description.Neg}, {Op: description.Concatenate,
+				Inputs: []int{0, 2}},
 		}},
 		Distribution: description.Distribution{Kind: description.Deterministic},
 	},
@@ -230,8 +232,8 @@ var cases = map[string]description.Policy{
 		Observation: spaces.NewPicture(3, 4, 2), Action: spaces.Unbounded(2),
 		Network: description.Network{Inputs: 24, Steps: []description.Step{
 			{Op: description.Permute, Shape: []int{3, 4, 2}, Dims: []int{2, 0, 1}},
-			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{2, 2}, Stride: []int{2,
-				1}, Padding: []int{0, 1, 1, 0},
+			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{2, 2},
+				Stride: []int{2, 1}, Padding: []int{0, 1, 1, 0},
 				Dilation: []int{2, 3}, Groups: 2, Activation: "relu"},
 			{Op: description.Columns, From: 0, To: 2},
 		}},
@@ -305,7 +307,8 @@ func TestWriteFile(t *testing.T) {
 	path := filepath.Join(dir, "policy.onnx")
 	must(t, os.WriteFile(path, []byte("old"), 0o644))
 	p := policy(t, cases["gaussian"])
-	for _, o := range []Options{{Metadata: map[string]string{"gorl.action_space": "mine"}}, {Doc: "\xff"}} { // what fails leaves the old file
+	// what fails leaves the old file
+	for _, o := range []Options{{Metadata: map[string]string{"gorl.action_space": "mine"}}, {Doc: "\xff"}} {
 		if err := WriteFile(path, p, o); err == nil || !strings.HasPrefix(err.Error(), "onnx: ") {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -156,7 +156,8 @@ func (c compared) check(t *testing.T) {
 			must(t, c.policy.Outputs(x, want))
 			must(t, c.policy.Probabilities(x, q))
 			for k := range n {
-				worst = max(worst, math.Abs(float64(logits[r*n+k]-want[k])), math.Abs(float64(probabilities[r*n+k]-q[k])))
+				worst = max(worst, math.Abs(float64(logits[r*n+k]-want[k])),
+					math.Abs(float64(probabilities[r*n+k]-q[k])))
 			}
 			at := 0
 			for k, choices := range a.NVec { // two choices may be equally probable
@@ -168,7 +169,8 @@ func (c compared) check(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d observations: onnxruntime differs by at most %.2g, infer by %.2g", len(c.played.Observations)/w, worst, own)
+	t.Logf("%d observations: onnxruntime differs by at most %.2g, infer by %.2g", len(c.played.Observations)/w, worst,
+		own)
 	if !(worst <= tolerance && own <= tolerance) {
 		t.Errorf("onnxruntime differs by up to %g, infer by %g, want at most %g", worst, own, tolerance)
 	}

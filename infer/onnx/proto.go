@@ -27,20 +27,23 @@ func (m *message) bytes(field protowire.Number, b []byte) {
 
 // The numbers of the fields of onnx.proto3 that are used here, message by message, and of its element types.
 const (
-	modelIRVersion, modelProducer, modelProducerVersion, modelDoc, modelGraph, modelOpset, modelMetadata = 1, 2, 3, 6, 7, 8, 14
-	opsetVersion                                                                                         = 2
-	entryKey, entryValue                                                                                 = 1, 2
-	graphNode, graphName, graphInitializer, graphInput, graphOutput                                      = 1, 2, 5, 11, 12
-	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttribute                                               = 1, 2, 3, 4, 5
-	attributeName, attributeFloat, attributeInt, attributeInts, attributeType                            = 1, 2, 3, 8, 20
-	attributeIsFloat, attributeIsInt, attributeIsInts                                                    = 1, 2, 7
-	tensorDims, tensorType, tensorName, tensorRaw                                                        = 1, 2, 8, 9
-	valueName, valueType                                                                                 = 1, 2
-	typeTensor                                                                                           = 1
-	typeTensorElement, typeTensorShape                                                                   = 1, 2
-	shapeDim                                                                                             = 1
-	dimValue, dimParam                                                                                   = 1, 2
-	elementFloat, elementInt64                                                                           = 1, 7
+	modelIRVersion, modelProducer, modelProducerVersion, modelDoc, modelGraph, modelOpset, modelMetadata = 1, 2, 3, 6,
+		7, 8, 14
+	opsetVersion                                                    = 2
+	entryKey, entryValue                                            = 1, 2
+	graphNode, graphName, graphInitializer, graphInput, graphOutput = 1, 2, 5, 11,
+		12
+	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttribute                    = 1, 2, 3, 4, 5
+	attributeName, attributeFloat, attributeInt, attributeInts, attributeType = 1, 2, 3, 8,
+		20
+	attributeIsFloat, attributeIsInt, attributeIsInts = 1, 2, 7
+	tensorDims, tensorType, tensorName, tensorRaw     = 1, 2, 8, 9
+	valueName, valueType                              = 1, 2
+	typeTensor                                        = 1
+	typeTensorElement, typeTensorShape                = 1, 2
+	shapeDim                                          = 1
+	dimValue, dimParam                                = 1, 2
+	elementFloat, elementInt64                        = 1, 7
 )
 
 // value describes an input or an output: batch rows of the given width.

@@ -53,7 +53,8 @@ func TestPicture(t *testing.T) {
 
 const page = "docs/architecture.md"
 
-// named is a link whose text is a name in the code: of a function, a method or a type, with or without its package or type.
+// named is a link whose text is a name in the code: of a function, a method or a type, with or without its package or
+// type.
 var named = regexp.MustCompile("\\[`([A-Za-z_][A-Za-z0-9_.]*)`\\]\\(\\.\\./([a-z0-9_/.-]+\\.(?:go|cc))\\)")
 
 // TestNamesAreWhereThePageSays finds what the walks and answers name in the files that they link to.
@@ -77,8 +78,8 @@ func TestNamesAreWhereThePageSays(t *testing.T) {
 	}
 }
 
-// declared are the functions, methods and types of a file: methods by themselves and after their type, all else by itself
-// and after the package.
+// declared are the functions, methods and types of a file: methods by themselves and after their type, all else by
+// itself and after the package.
 func declared(t *testing.T, path, text string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
@@ -112,8 +113,8 @@ func declared(t *testing.T, path, text string) map[string]bool {
 
 var described = regexp.MustCompile("(?m)^\\* \\*\\*\\[`([a-z0-9_/-]+)`\\]\\(\\.\\./([a-z0-9_/-]+)\\)\\*\\* ")
 
-// TestEveryPackageIsDescribed checks that the page has a paragraph for every package but the examples and benchmarks, and
-// for none that does not exist. A folder of internal packages needs only one.
+// TestEveryPackageIsDescribed checks that the page has a paragraph for every package but the examples and benchmarks,
+// and for none that does not exist. A folder of internal packages needs only one.
 func TestEveryPackageIsDescribed(t *testing.T) {
 	all, err := importsOfModule()
 	if err != nil {

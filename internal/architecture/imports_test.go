@@ -86,8 +86,8 @@ func importsOfModule() (graph, error) {
 	}
 }
 
-// drawn says whether a package is in the picture: not the examples and benchmarks, and of internal packages only the one
-// where PPO and AMP are made.
+// drawn says whether a package is in the picture: not the examples and benchmarks, and of internal packages only the
+// one where PPO and AMP are made.
 func drawn(path string) bool {
 	if path == "agents/internal/onpolicy" {
 		return true

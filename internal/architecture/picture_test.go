@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// The picture of docs/architecture.md: packages are boxes, those of one folder stand in a frame, and imports are arrows.
+// The picture of docs/architecture.md: packages are boxes, those of one folder stand in a frame, and imports are
+// arrows.
 // The plan says where the folders stand; which packages there are and what they import comes from the code.
 
 // plan has those that import above, or beside, those that are imported.
@@ -44,7 +45,8 @@ const (
 	pad, title    = 14.0, 30.0 // within a frame: at its sides, and for its name
 )
 
-// A box is a frame with the packages of some folders, a row or a column of boxes, or, with neither, room that stays free.
+// A box is a frame with the packages of some folders, a row or a column of boxes, or, with neither, room that stays
+// free.
 type box struct {
 	use        string
 	folders    []string
@@ -155,7 +157,8 @@ func (b *box) place(x, y, w, h float64) {
 	}
 }
 
-// packages gives the middle and the upper edge of every package's box: each row as near to what it imports as it can be.
+// packages gives the middle and the upper edge of every package's box: each row as near to what it imports as it can
+// be.
 func (b *box) packages(within graph) map[string][2]float64 {
 	at := map[string][2]float64{}
 	for up, row := range b.rooms {
@@ -191,8 +194,8 @@ type arrow struct {
 // level says that two frames stand beside each other.
 func (a *arrow) level() bool { return a.to.y < a.from.y+a.from.h && a.from.y < a.to.y+a.to.h }
 
-// arrows lead from frame to frame. Those that begin or end at one side of a frame are spread over it, but for those to the
-// base, which go straight down from its edge.
+// arrows lead from frame to frame. Those that begin or end at one side of a frame are spread over it, but for those to
+// the base, which go straight down from its edge.
 func arrows(frames map[string]*box, base *box, between graph) []*arrow {
 	var all []*arrow
 	for _, from := range between.names() {
@@ -253,7 +256,7 @@ func draw(imports graph) (string, error) {
 	for _, path := range imports.names() {
 		f := frames[folder(path)]
 		if f == nil {
-			return "", fmt.Errorf("the plan of the architecture has no place for %s: add its folder to plan in picture_test.go", path)
+			return "", fmt.Errorf("the plan has no place for %s: add its folder to plan in picture_test.go", path)
 		}
 		name := f.folders[0]
 		if within[name] == nil {
@@ -280,15 +283,18 @@ func draw(imports graph) (string, error) {
 
 	var b strings.Builder
 	w, h := house.w+2*margin, house.h+2*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="14">
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" `+
+		`font-family="Helvetica, Arial, sans-serif" font-size="14">
 <title>The packages of gorl and what they import</title>
-<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#5a6470"/></marker></defs>
+<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">`+
+		`<path d="M0 0L8 4L0 8z" fill="#5a6470"/></marker></defs>
 <rect width="%.0f" height="%.0f" rx="8" fill="#ffffff"/>
 <g fill="none" stroke="#5a6470" stroke-width="1.4">
 `, w, h, w, h)
 	for _, a := range arrows(frames, base, between.reduced()) {
 		bend := (a.y2 - a.y1) / 2
-		fmt.Fprintf(&b, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f" marker-end="url(#head)"/>`+"\n", a.x1, a.y1, a.x1, a.y1+bend, a.x2, a.y2-bend, a.x2, a.y2)
+		fmt.Fprintf(&b, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f" marker-end="url(#head)"/>`+"\n", a.x1,
+			a.y1, a.x1, a.y1+bend, a.x2, a.y2-bend, a.x2, a.y2)
 	}
 	b.WriteString("</g>\n")
 	for _, name := range slices.Sorted(maps.Keys(frames)) {
@@ -296,7 +302,8 @@ func draw(imports graph) (string, error) {
 	}
 	for i, c := range colours {
 		x, y := margin+float64(i/5)*130, margin+float64(i%5)*23
-		fmt.Fprintf(&b, `<rect x="%.0f" y="%.0f" width="15" height="15" rx="3" fill="%s" stroke="#8a94a0"/><text x="%.0f" y="%.0f">%s</text>`+"\n", x, y, c[1], x+22, y+13, c[0])
+		fmt.Fprintf(&b, `<rect x="%.0f" y="%.0f" width="15" height="15" rx="3" fill="%s" stroke="#8a94a0"/>`+
+			`<text x="%.0f" y="%.0f">%s</text>`+"\n", x, y, c[1], x+22, y+13, c[0])
 	}
 	b.WriteString("</svg>\n")
 	return b.String(), nil
@@ -309,9 +316,11 @@ func (b *box) write(out *strings.Builder, within graph) {
 	if len(b.folders) > 1 {
 		name = b.use
 	}
-	fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="7" fill="%s" stroke="#8a94a0"/>`+"\n", b.x, b.y, b.w, b.h, colour)
+	fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="7" fill="%s" stroke="#8a94a0"/>`+"\n",
+		b.x, b.y, b.w, b.h, colour)
 	if b.alone() {
-		fmt.Fprintf(out, `<text x="%.0f" y="%.0f" text-anchor="middle" font-weight="bold">%s</text>`+"\n", b.x+b.w/2, b.y+b.h/2+5, b.folders[0])
+		fmt.Fprintf(out, `<text x="%.0f" y="%.0f" text-anchor="middle" font-weight="bold">%s</text>`+"\n", b.x+b.w/2,
+			b.y+b.h/2+5, b.folders[0])
 		return
 	}
 	fmt.Fprintf(out, `<text x="%.0f" y="%.0f" font-weight="bold">%s</text>`+"\n", b.x+pad, b.y+20, name)
@@ -320,7 +329,8 @@ func (b *box) write(out *strings.Builder, within graph) {
 		p := at[path]
 		for _, to := range within.next(path) {
 			q := at[to]
-			fmt.Fprintf(out, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f" fill="none" stroke="#5a6470" stroke-width="1.2" marker-end="url(#head)"/>`+"\n",
+			fmt.Fprintf(out, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f" fill="none" stroke="#5a6470" `+
+				`stroke-width="1.2" marker-end="url(#head)"/>`+"\n",
 				p[0], p[1]+tall, p[0], p[1]+tall+below/2, q[0], q[1]-below/2, q[0], q[1])
 		}
 	}
@@ -330,7 +340,8 @@ func (b *box) write(out *strings.Builder, within graph) {
 		if slices.Contains(b.folders, path) {
 			weight = ` font-weight="bold"`
 		}
-		fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="5" fill="#ffffff" stroke="#8a94a0"/><text x="%.0f" y="%.0f" text-anchor="middle"%s>%s</text>`+"\n",
+		fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="5" fill="#ffffff" stroke="#8a94a0"/>`+
+			`<text x="%.0f" y="%.0f" text-anchor="middle"%s>%s</text>`+"\n",
 			p[0]-wide/2, p[1], wide, tall, p[0], p[1]+19, weight, b.label(path))
 	}
 }

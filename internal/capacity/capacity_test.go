@@ -21,7 +21,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v, want %s", err, x.want)
 		}
 	}
-	if err := Check("everything", 1e30); err == nil || !strings.Contains(err.Error(), "everything would need 1e+30 bytes") {
+	if err := Check("everything", 1e30); err == nil ||
+		!strings.Contains(err.Error(), "everything would need 1e+30 bytes") {
 		t.Error(err)
 	}
 	if CheckDevice("a terabyte", Bound) != nil || CheckDevice("more", Bound+1024) == nil {

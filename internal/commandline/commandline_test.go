@@ -182,7 +182,8 @@ func TestVersion(t *testing.T) {
 	root := tree()
 	root.AddCommand(commandline.VersionCommand("tool"))
 	status, stdout, stderr := commandtest.Run(t.Context(), root, "version")
-	if status != commandline.Done || !strings.HasPrefix(stdout, "tool ") || !strings.Contains(stdout, "\ngo1") || stderr != "" {
+	if status != commandline.Done || !strings.HasPrefix(stdout, "tool ") || !strings.Contains(stdout, "\ngo1") ||
+		stderr != "" {
 		t.Errorf("version ends with %d and says %q, %q", status, stdout, stderr)
 	}
 }

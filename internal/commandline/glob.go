@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Globs returns a function that reports whether a name matches one of the patterns, in which * stands for any characters,
-// also slashes, and ? for any one character. Case does not matter. Bytes that are not UTF-8 match each other.
+// Globs returns a function that reports whether a name matches one of the patterns, in which * stands for any
+// characters, also slashes, and ? for any one character. Case does not matter. Bytes that are not UTF-8 match each
+// other.
 func Globs(patterns []string) func(name string) bool {
 	var list []*regexp.Regexp
 	for _, p := range patterns {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// VersionCommand returns the subcommand that prints the program's version, Go's version, the platform, and further lines.
-// The version is that of the module, or of the commit that was built.
+// VersionCommand returns the subcommand that prints the program's version, Go's version, the platform, and further
+// lines. The version is that of the module, or of the commit that was built.
 func VersionCommand(name string, further ...func() string) *cobra.Command {
 	last := "and for which platform."
 	if len(further) > 0 {
@@ -31,8 +31,8 @@ func VersionCommand(name string, further ...func() string) *cobra.Command {
 			for _, s := range info.Settings {
 				platform[s.Key] = s.Value
 			}
-			text := fmt.Sprintf("%s %s\n%s %s/%s\n", c.Root().Name(), cmp.Or(info.Main.Version, "(devel)"), info.GoVersion,
-				platform["GOOS"], platform["GOARCH"])
+			text := fmt.Sprintf("%s %s\n%s %s/%s\n", c.Root().Name(), cmp.Or(info.Main.Version, "(devel)"),
+				info.GoVersion, platform["GOOS"], platform["GOARCH"])
 			for _, line := range further {
 				text += line() + "\n"
 			}

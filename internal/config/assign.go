@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding"
 	"fmt"
 	"math"
 	"reflect"
@@ -55,19 +54,11 @@ func (m *merger) assign(path string, dst reflect.Value, value any, r rules) bool
 
 // readItself tries the field's own method.
 func (m *merger) readItself(path string, dst reflect.Value, value any, r rules) (done, ok bool) {
-	var err error
-	if s, is := dst.Addr().Interface().(Setter); is {
-		err = s.SetConfig(value)
-	} else if u, is := dst.Addr().Interface().(encoding.TextUnmarshaler); is {
-		text, isText := value.(string)
-		if !isText {
-			return false, false
-		}
-		err = u.UnmarshalText([]byte(text))
-	} else {
+	s, is := dst.Addr().Interface().(Setter)
+	if !is {
 		return false, false
 	}
-	if err != nil {
+	if err := s.SetConfig(value); err != nil {
 		m.report(&Error{Path: path, Given: value, Err: err})
 		return true, false
 	}
@@ -270,27 +261,23 @@ func setNumber(dst, v reflect.Value) bool {
 		}
 		v = reflect.ValueOf(int64(f))
 	}
+	if v.CanUint() {
+		if n := v.Uint(); n > math.MaxInt64 {
+			fits := dst.CanUint() && !dst.OverflowUint(n)
+			if fits {
+				dst.SetUint(n)
+			}
+			return fits
+		}
+		v = reflect.ValueOf(int64(v.Uint()))
+	}
 	switch {
-	case v.CanInt() && dst.CanInt():
-		if dst.OverflowInt(v.Int()) {
-			return false
-		}
+	case !v.CanInt():
+		return false
+	case dst.CanInt() && !dst.OverflowInt(v.Int()):
 		dst.SetInt(v.Int())
-	case v.CanInt() && dst.CanUint():
-		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
-			return false
-		}
+	case dst.CanUint() && v.Int() >= 0 && !dst.OverflowUint(uint64(v.Int())):
 		dst.SetUint(uint64(v.Int()))
-	case v.CanUint() && dst.CanUint():
-		if dst.OverflowUint(v.Uint()) {
-			return false
-		}
-		dst.SetUint(v.Uint())
-	case v.CanUint() && dst.CanInt():
-		if v.Uint() > math.MaxInt64 || dst.OverflowInt(int64(v.Uint())) {
-			return false
-		}
-		dst.SetInt(int64(v.Uint()))
 	default:
 		return false
 	}
@@ -298,17 +285,10 @@ func setNumber(dst, v reflect.Value) bool {
 }
 
 func setFloat(dst, v reflect.Value) bool {
-	var f float64
-	switch {
-	case v.CanFloat():
-		f = v.Float()
-	case v.CanInt():
-		f = float64(v.Int())
-	case v.CanUint():
-		f = float64(v.Uint())
-	default:
+	if !isNumber(v.Kind()) {
 		return false
 	}
+	f := v.Convert(reflect.TypeFor[float64]()).Float()
 	if !math.IsInf(f, 0) && dst.OverflowFloat(f) {
 		return false
 	}

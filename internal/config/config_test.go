@@ -72,8 +72,9 @@ type sample struct {
 
 func defaults() sample {
 	return sample{LearningRate: []float64{5e-5}, MiniBatches: 2, Lambda: .95, ValueClip: .2, StyleScale: 2, Loss: "bce",
-		Layers: []int{1024, 512}, Kwargs: map[string]any{"old": 1}, Experiment: experiment{Directory: "runs", WriteInterval: every{-1}},
-		Sampler: &sampler{Weight: 1, Name: "s"}, Hidden: 7, shared: shared{Epochs: 6}, private: 3}
+		Layers: []int{1024, 512}, Kwargs: map[string]any{"old": 1},
+		Experiment: experiment{Directory: "runs", WriteInterval: every{-1}},
+		Sampler:    &sampler{Weight: 1, Name: "s"}, Hidden: 7, shared: shared{Epochs: 6}, private: 3}
 }
 
 var compare = cmp.Options{cmp.AllowUnexported(sample{}), cmp.FilterPath(func(p cmp.Path) bool {
@@ -91,20 +92,26 @@ func TestMerge(t *testing.T) {
 		{"empty", dict{}, func(*sample) {}},
 		{"nil", nil, func(*sample) {}},
 		{"scalar for list", dict{"learning_rate": 1e-3}, func(s *sample) { s.LearningRate = []float64{1e-3} }},
-		{"list of any", dict{"learning_rate": []any{1, 0.5, "1e-4"}}, func(s *sample) { s.LearningRate = []float64{1, .5, 1e-4} }},
+		{"list of any", dict{"learning_rate": []any{1, 0.5, "1e-4"}},
+			func(s *sample) { s.LearningRate = []float64{1, .5, 1e-4} }},
 		{"array", dict{"range": []any{1, 2.5}}, func(s *sample) { s.Range = [2]float64{1, 2.5} }},
-		{"exponents in quotes", dict{"gae_lambda": "9e-1", "mini_batches": "1e2"}, func(s *sample) { s.Lambda = .9; s.MiniBatches = 100 }},
-		{"decimals in quotes", dict{"gae_lambda": "0.9", "mini_batches": "32", "small": "-5", "capacity": "4000000000", "value_clip": "3",
+		{"exponents in quotes", dict{"gae_lambda": "9e-1", "mini_batches": "1e2"},
+			func(s *sample) { s.Lambda = .9; s.MiniBatches = 100 }},
+		{"decimals in quotes", dict{"gae_lambda": "0.9", "mini_batches": "32", "small": "-5", "capacity": "4000000000",
+			"value_clip":    "3",
 			"learning_rate": []any{"1e-4", "2"}}, func(s *sample) {
-			s.Lambda, s.MiniBatches, s.Small, s.Capacity, s.ValueClip, s.LearningRate = .9, 32, -5, 4e9, 3, []float64{1e-4, 2}
+			s.Lambda, s.MiniBatches, s.Small, s.Capacity, s.ValueClip, s.LearningRate = .9, 32, -5, 4e9, 3,
+				[]float64{1e-4, 2}
 		}},
-		{"whole float for integer", dict{"mini_batches": 3.0, "capacity": 4e9}, func(s *sample) { s.MiniBatches = 3; s.Capacity = 4e9 }},
+		{"whole float for integer", dict{"mini_batches": 3.0, "capacity": 4e9},
+			func(s *sample) { s.MiniBatches = 3; s.Capacity = 4e9 }},
 		{"infinity where allowed", dict{"limit": math.Inf(1)}, func(s *sample) { s.Limit = math.Inf(1) }},
 		{"yes", dict{"mixed_precision": "Yes"}, func(s *sample) { s.Mixed = true }},
 		{"pointer", dict{"seed": 7}, func(s *sample) { s.Seed = &seven }},
-		{"null", dict{"seed": nil, "kwargs": nil, "value_clip": nil, "sampler": nil, "experiment": nil}, func(s *sample) {
-			s.Kwargs, s.ValueClip, s.Sampler, s.Experiment = nil, 0, nil, experiment{}
-		}},
+		{"null", dict{"seed": nil, "kwargs": nil, "value_clip": nil, "sampler": nil, "experiment": nil},
+			func(s *sample) {
+				s.Kwargs, s.ValueClip, s.Sampler, s.Experiment = nil, 0, nil, experiment{}
+			}},
 		{"map replaces", dict{"kwargs": dict{"new": []any{1, dict{"x": 2}}}}, func(s *sample) {
 			s.Kwargs = dict{"new": []any{1, dict{"x": 2}}}
 		}},
@@ -112,9 +119,12 @@ func TestMerge(t *testing.T) {
 		{"function", dict{"rewards_shaper": func(r float64) float64 { return r / 2 }}, func(s *sample) {
 			s.Shaper = func(r float64) float64 { return r }
 		}},
-		{"section", dict{"experiment": dict{"write_interval": 10}}, func(s *sample) { s.Experiment.WriteInterval.Steps = 10 }},
-		{"section as struct", dict{"experiment": experiment{Directory: "y"}}, func(s *sample) { s.Experiment = experiment{Directory: "y"} }},
-		{"section behind pointer", dict{"sampler": dict{"weight": 3}}, func(s *sample) { s.Sampler = &sampler{3, "s"} }},
+		{"section", dict{"experiment": dict{"write_interval": 10}},
+			func(s *sample) { s.Experiment.WriteInterval.Steps = 10 }},
+		{"section as struct", dict{"experiment": experiment{Directory: "y"}},
+			func(s *sample) { s.Experiment = experiment{Directory: "y"} }},
+		{"section behind pointer", dict{"sampler": dict{"weight": 3}},
+			func(s *sample) { s.Sampler = &sampler{3, "s"} }},
 		{"inlined", dict{"learning_epochs": 9}, func(s *sample) { s.Epochs = 9 }},
 		{"list of sections", dict{"terms": []any{dict{"name": "a"}, dict{"weight": 2}}}, func(s *sample) {
 			s.Terms = []sampler{{Name: "a"}, {Weight: 2}}
@@ -150,35 +160,47 @@ func TestMergeErrors(t *testing.T) {
 		{"nothing near", dict{"wandb_project": nil}, `amp: unknown key "wandb_project" (given null)`},
 		{"left out", dict{"hidden": 1}, `amp: unknown key "hidden" (given 1)`},
 		{"unknown in section", dict{"experiment": dict{"dir": "x", "directry": "y"}},
-			"amp: unknown key \"experiment.dir\" (given \"x\")\namp: unknown key \"experiment.directry\" (given \"y\"): did you mean \"experiment.directory\"?"},
+			"amp: unknown key \"experiment.dir\" (given \"x\")\n" +
+				"amp: unknown key \"experiment.directry\" (given \"y\"): did you mean \"experiment.directory\"?"},
 		{"alias suggested", dict{"lamda": 1}, `amp: unknown key "lamda" (given 1): did you mean "lambda"?`},
-		{"string for integer", dict{"mini_batches": "two"}, `amp: "mini_batches" is "two" (string): want an integer ≥ 1`},
+		{"string for integer", dict{"mini_batches": "two"},
+			`amp: "mini_batches" is "two" (string): want an integer ≥ 1`},
 		{"out of range in quotes", dict{"mini_batches": "0"}, `amp: "mini_batches" is "0": want an integer ≥ 1`},
-		{"hexadecimal in quotes", dict{"mini_batches": "0x10"}, `amp: "mini_batches" is "0x10" (string): want an integer ≥ 1`},
+		{"hexadecimal in quotes", dict{"mini_batches": "0x10"},
+			`amp: "mini_batches" is "0x10" (string): want an integer ≥ 1`},
 		{"NaN in quotes", dict{"gae_lambda": "nan"}, `amp: "gae_lambda" is "nan" (string): want a number in [0, 1]`},
 		{"fraction", dict{"mini_batches": 3.5}, `amp: "mini_batches" is 3.5: want an integer ≥ 1`},
 		{"overflow", dict{"small": 128}, `amp: "small" is 128: want an integer`},
 		{"negative unsigned", dict{"capacity": -1}, `amp: "capacity" is -1: want an integer ≥ 0`},
 		{"range", dict{"gae_lambda": 1.5}, `amp: "gae_lambda" is 1.5: want a number in [0, 1]`},
 		{"infinity", dict{"value_clip": math.Inf(1)}, `amp: "value_clip" is +Inf: want a finite number`},
-		{"NaN in kwargs", dict{"kwargs": dict{"a": []any{1.0, math.NaN()}}}, `amp: "kwargs.a[1]" is NaN: want a finite number`},
+		{"NaN in kwargs", dict{"kwargs": dict{"a": []any{1.0, math.NaN()}}},
+			`amp: "kwargs.a[1]" is NaN: want a finite number`},
 		{"list", dict{"mini_batches": []any{1}}, `amp: "mini_batches" is [1] (list): want an integer ≥ 1`},
 		{"element", dict{"learning_rate": []any{1e-3, 0}}, `amp: "learning_rate[1]" is 0: want a number > 0`},
-		{"scalar element", dict{"learning_rate": -1}, `amp: "learning_rate" is -1: want a number > 0, or a list of 1 to 3`},
-		{"long list", dict{"learning_rate": []float64{1, 2, 3, 4}}, `amp: "learning_rate" is [1,2,3,4]: want a number > 0, or a list of 1 to 3`},
+		{"scalar element", dict{"learning_rate": -1},
+			`amp: "learning_rate" is -1: want a number > 0, or a list of 1 to 3`},
+		{"long list", dict{"learning_rate": []float64{1, 2, 3, 4}},
+			`amp: "learning_rate" is [1,2,3,4]: want a number > 0, or a list of 1 to 3`},
 		{"array length", dict{"range": []any{1}}, `amp: "range" is [1]: want a list of 2, each a number`},
-		{"choice", dict{"loss": "lsgam"}, `amp: "loss" is "lsgam": want one of "bce", "lsgan", "wasserstein"; did you mean "lsgan"?`},
+		{"choice", dict{"loss": "lsgam"},
+			`amp: "loss" is "lsgam": want one of "bce", "lsgan", "wasserstein"; did you mean "lsgan"?`},
 		{"bool", dict{"mixed_precision": "maybe"}, `amp: "mixed_precision" is "maybe" (string): want true or false`},
 		{"section wants mapping", dict{"experiment": "runs"}, `amp: "experiment" is "runs" (string): want a mapping`},
-		{"setter", dict{"experiment": dict{"write_interval": "often"}}, `amp: "experiment.write_interval" is "often": want a number of steps or "auto"`},
-		{"function", dict{"rewards_shaper": "half"}, `amp: "rewards_shaper" is "half" (string): want a Go value of type func(float64) float64`},
+		{"setter", dict{"experiment": dict{"write_interval": "often"}},
+			`amp: "experiment.write_interval" is "often": want a number of steps or "auto"`},
+		{"function", dict{"rewards_shaper": "half"},
+			`amp: "rewards_shaper" is "half" (string): want a Go value of type func(float64) float64`},
 		{"duration", dict{"every": 5}, `amp: "every" is 5: want a duration such as "90s" or "1h30m"`},
 		{"map element", dict{"rules": dict{"x": "c"}}, `amp: "rules.x" is "c": want one of "a", "b"`},
 		{"all at once", dict{"mini_batches": 0, "gae_lambda": 2, "loss": "bce"},
 			"amp: \"gae_lambda\" is 2: want a number in [0, 1]\namp: \"mini_batches\" is 0: want an integer ≥ 1"},
-		{"long value", dict{"loss": strings.Repeat("ü", 100)}, `amp: "loss" is "` + strings.Repeat("ü", 40) + `…": want one of "bce", "lsgan", "wasserstein"`},
-		{"one struct element", dict{"terms": dict{"weight": -1}}, `amp: "terms" is {"weight":-1} (mapping): want a mapping, or a list of such`},
-		{"section struct out of range", dict{"sampler": sampler{Weight: -1}}, `amp: "sampler.weight" is -1: want a number ≥ 0`},
+		{"long value", dict{"loss": strings.Repeat("ü", 100)},
+			`amp: "loss" is "` + strings.Repeat("ü", 40) + `…": want one of "bce", "lsgan", "wasserstein"`},
+		{"one struct element", dict{"terms": dict{"weight": -1}},
+			`amp: "terms" is {"weight":-1} (mapping): want a mapping, or a list of such`},
+		{"section struct out of range", dict{"sampler": sampler{Weight: -1}},
+			`amp: "sampler.weight" is -1: want a number ≥ 0`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -217,80 +239,6 @@ func TestMergeCopies(t *testing.T) {
 	layers[0] = 9
 	if got.Kwargs["inner"].(map[string]any)["a"] != 1 || got.Layers[0] != 1 {
 		t.Error("the configuration shares memory with the dictionary")
-	}
-}
-
-var aliases = map[string]Alias{
-	"lambda": {Key: "gae_lambda", Note: "skrl 1.x"},
-	"gae":    {Key: "gae_lambda"},
-	"clip_predicted_values": {Key: "value_clip", Adjust: true, Convert: func(value, dst any) error {
-		on, ok := value.(bool)
-		if !ok {
-			return errors.New("want true or false")
-		}
-		if !on {
-			*dst.(*float64) = 0
-		}
-		return nil
-	}},
-	"style_reward_weight": {Key: "style_reward_scale", Adjust: true, Excludes: []string{"style_reward_scale"}, Convert: func(value, dst any) error {
-		*dst.(*float64) *= value.(float64)
-		return nil
-	}},
-	"discriminator_reward_scale": {Key: "style_reward_scale"},
-	"rewards_shaper_scale": {Convert: func(value, dst any) error {
-		scale := value.(float64)
-		dst.(*sample).Shaper = func(r float64) float64 { return scale * r }
-		return nil
-	}},
-	"learning_epoch": {Key: "learning_epochs", Convert: func(value, dst any) error {
-		*dst.(*int) = value.(int)
-		return nil
-	}},
-	"sampler.w": {Key: "sampler.weight"},
-}
-
-func TestAliases(t *testing.T) {
-	type dict = map[string]any
-	tests := []struct {
-		name string
-		dict dict
-		want func(*sample)
-		err  string
-	}{
-		{"plain", dict{"lambda": 0.5}, func(s *sample) { s.Lambda = .5 }, ""},
-		{"same value twice", dict{"lambda": 1, "gae_lambda": 1.0}, func(s *sample) { s.Lambda = 1 }, ""},
-		{"different", dict{"lambda": 0.9, "gae_lambda": 0.8}, nil, `amp: "lambda" is 0.9: it means the same as "gae_lambda", which is 0.8; give one of them (skrl 1.x)`},
-		{"out of range", dict{"lambda": 2}, nil, `amp: "lambda" is 2: want a number in [0, 1]`},
-		{"converted out of range", dict{"learning_epoch": 0}, nil, `amp: "learning_epoch" is 0: want an integer ≥ 1`},
-		{"key wrong beside alias", dict{"lambda": 0.5, "gae_lambda": 3}, nil, `amp: "gae_lambda" is 3: want a number in [0, 1]`},
-		{"adjusts", dict{"clip_predicted_values": false}, func(s *sample) { s.ValueClip = 0 }, ""},
-		{"adjusts beside key", dict{"clip_predicted_values": true, "value_clip": 0.3}, func(s *sample) { s.ValueClip = .3 }, ""},
-		{"convert fails", dict{"clip_predicted_values": 3}, nil, `amp: "clip_predicted_values" is 3: want true or false`},
-		{"weight alone", dict{"style_reward_weight": 0.5}, func(s *sample) { s.StyleScale = 1 }, ""},
-		{"weight and scale", dict{"style_reward_weight": 0.5, "discriminator_reward_scale": 8}, func(s *sample) { s.StyleScale = 4 }, ""},
-		{"excluded", dict{"style_reward_weight": 0.5, "style_reward_scale": 2}, nil, `amp: "style_reward_weight" is 0.5: it cannot be given together with "style_reward_scale" (2); give one of them`},
-		{"whole struct", dict{"rewards_shaper_scale": 0.5}, func(s *sample) { s.Shaper = func(float64) float64 { return 0 } }, ""},
-		{"in a section", dict{"sampler": dict{"w": 4}}, func(s *sample) { s.Sampler = &sampler{4, "s"} }, ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, want := defaults(), defaults()
-			before := got.Sampler
-			err := Merge(&got, test.dict, Options{Prefix: "amp", Aliases: aliases})
-			if test.want != nil {
-				test.want(&want)
-			}
-			if text := fmt.Sprint(err); text != test.err && (err != nil || test.err != "") {
-				t.Errorf("error is\n%s\nwant\n%s", text, test.err)
-			}
-			if diff := cmp.Diff(want, got, compare); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if *before != (sampler{1, "s"}) {
-				t.Error("the struct behind the pointer was written to")
-			}
-		})
 	}
 }
 
@@ -378,13 +326,27 @@ func TestKeysDict(t *testing.T) {
 }
 
 func TestSlip(t *testing.T) {
-	known := []string{"episode.return", "episode.length", "agent_0.episode.return", "Loss / Policy loss", "loss/a", "episode.x"}
+	known := []string{"episode.return", "episode.length", "agent_0.episode.return", "Loss / Policy loss", "loss/a",
+		"episode.x"}
 	for name, want := range map[string]bool{
-		"episode.retrun": true, "epsiode.return": true, "episode.lenght": true, "Loss / Polcy loss": true, "episodereturn": true,
+		"episode.retrun": true, "epsiode.return": true, "episode.lenght": true, "Loss / Polcy loss": true,
+		"episodereturn":          true,
 		"agent_1.episode.return": false, "loss/b": false, "episode.y": false, "episode.success": false, "return": false,
 	} {
 		if Slip(name, known) != want {
 			t.Errorf("%q is a slip: %t, want %t", name, !want, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"learning_rate", "learning_epochs", "learning_starts", "lambda"}
+	for name, want := range map[string]string{
+		"learning_rat": "learning_rate", "Learning-Epoch": "learning_epochs", "learning_start": "learning_starts",
+		"lamda": "lambda", "gamma": "", "": "",
+	} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
 		}
 	}
 }

@@ -23,9 +23,10 @@ type Error struct {
 	Nearest string
 	// Unknown says that there is no such key.
 	Unknown bool
-	// Reason stands instead of "want " + Allowed where the problem is of another kind. Of an unknown key it is the hint.
+	// Reason stands instead of "want " + Allowed where the problem is of another kind. Of an unknown key it is the
+	// hint.
 	Reason string
-	// Err is what a Setter, a TextUnmarshaler or an Alias's Convert returned.
+	// Err is what a Setter or an Alias's Convert returned.
 	Err error
 
 	// mismatch says that Given is of the wrong type, so that the message names its type.

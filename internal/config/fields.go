@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"strings"
@@ -15,15 +14,9 @@ type field struct {
 	rules rules
 }
 
-var (
-	setterType = reflect.TypeFor[Setter]()
-	textType   = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
 // readsItself reports whether values of type t are read by a method of *t.
 func readsItself(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return p.Implements(setterType) || p.Implements(textType)
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[Setter]())
 }
 
 // section returns the struct type whose keys nest under a field of type t.

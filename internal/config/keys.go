@@ -36,7 +36,8 @@ func keys(prefix string, v reflect.Value) []Field {
 		if _, ok := section(f.typ); ok {
 			if at.Kind() == reflect.Pointer {
 				if at.IsNil() {
-					all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Allowed: allowed(f.typ, f.rules)})
+					all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(),
+						Allowed: allowed(f.typ, f.rules)})
 					continue
 				}
 				at = at.Elem()

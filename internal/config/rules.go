@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding"
 	"fmt"
 	"math"
 	"reflect"
@@ -133,8 +132,6 @@ func allowed(t reflect.Type, r rules) string {
 		return listAllowed(t, r)
 	case k == reflect.Map:
 		return "a mapping"
-	case k == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return "a string"
 	case k == reflect.Struct:
 		return "a mapping"
 	case k == reflect.Interface && t.NumMethod() == 0:

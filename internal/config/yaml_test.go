@@ -13,7 +13,8 @@ func TestFromYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"agent": map[string]any{"lr": 1e-4, "layers": []any{64, 32}, "kwargs": nil, "ok": "yes"}, "limit": math.Inf(1)}
+	want := map[string]any{"agent": map[string]any{"lr": 1e-4, "layers": []any{64, 32}, "kwargs": nil, "ok": "yes"},
+		"limit": math.Inf(1)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -25,6 +26,7 @@ func TestFromYAML(t *testing.T) {
 }
 
 func TestFromYAMLErrors(t *testing.T) {
+	nine := func(x string) string { return "[" + strings.Repeat(x+",", 8) + x + "]" }
 	tests := []struct{ name, yaml, want string }{
 		{"duplicate", "a: 1\nb: 2\na: 3\n", `line 3: mapping key "a" already defined at line 1`},
 		{"nested duplicate", "x:\n  a: 1\n  a: 1\n", `line 3: mapping key "a" already defined at line 2`},
@@ -33,7 +35,9 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"list on top", "- 1\n- 2\n", "line 1: the top level must be a mapping"},
 		{"number key", "a: 1\n3: x\n", `line 2: key "3" is not a string`},
 		{"two documents", "a: 1\n---\nb: 2\n", "a second document"},
-		{"runaway aliases", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "excessive aliasing"},
+		{"runaway aliases", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b " + nine("*a") + "\nc: &c " + nine("*b") +
+			"\nd: &d " + nine("*c") + "\ne: &e " + nine("*d") + "\nf: &f " + nine("*e") + "\ng: " + nine("*f") + "\n",
+			"excessive aliasing"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -45,17 +49,22 @@ func TestFromYAMLErrors(t *testing.T) {
 	}
 }
 
-// FuzzYAML checks that whatever a file contains, a merge either succeeds with values that pass Check, or changes nothing.
+// FuzzYAML checks that whatever a file contains, a merge either succeeds with values that pass Check, or changes
+// nothing.
 func FuzzYAML(f *testing.F) {
 	for _, seed := range []string{
-		"learning_rate: [1e-3, 2]\nlambda: 0.9\n", "mini_batches: two\n", "experiment: {write_interval: auto}\nseed: 3\n",
-		"kwargs: {a: [.nan, {b: .inf}]}\n", "a: &a {x: 1}\nkwargs: {<<: *a}\n", "range: [1, 2]\nlimit: .inf\nevery: 3s\n",
-		"terms: [{name: a}, {weight: -1}]\n", "? [a]\n: 1\n", "learning_rate: 2001-01-01\n", "sampler: {w: 1, weight: 2}\n",
+		"learning_rate: [1e-3, 2]\nlambda: 0.9\n", "mini_batches: two\n",
+		"experiment: {write_interval: auto}\nseed: 3\n",
+		"kwargs: {a: [.nan, {b: .inf}]}\n", "a: &a {x: 1}\nkwargs: {<<: *a}\n",
+		"range: [1, 2]\nlimit: .inf\nevery: 3s\n",
+		"terms: [{name: a}, {weight: -1}]\n", "? [a]\n: 1\n", "learning_rate: 2001-01-01\n",
+		"sampler: {w: 1, weight: 2}\n",
 		"rules: {x: a}\nsmall: -129\ncapacity: 1e10\n",
 	} {
 		f.Add([]byte(seed))
 	}
-	options := Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"}, "sampler.w": {Key: "sampler.weight"}}}
+	options := Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"},
+		"sampler.w": {Key: "sampler.weight"}}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dict, err := FromYAML(data)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package devicename lets tests of whole packages run on another device than their settings name, and with CUDA graphs or
-// without replays.
+// Package devicename lets tests of whole packages run on another device than their settings name, and with CUDA graphs
+// or without replays.
 package devicename
 
 import "sync/atomic"

@@ -35,7 +35,8 @@ func column(page string) string {
 			statements.WriteString(handled(found[1]))
 		}
 	}
-	body := declarations.String() + "func run(ctx context.Context) error {\n" + statements.String() + "return nil\n}\n\n" +
+	body := declarations.String() + "func run(ctx context.Context) error {\n" + statements.String() +
+		"return nil\n}\n\n" +
 		"func main() {\n\tif err := run(context.Background()); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n"
 	return "package main\n\n" + importsOf(body) + "\n" + body
 }
@@ -83,7 +84,8 @@ class Walkers(gymnasium.vector.VectorEnv):
         rows = [w.step(a) for w, a in zip(self.walkers, actions)]
         observations = [w.reset()[0] if r[3] else r[0] for w, r in zip(self.walkers, rows)]
         infos = {"amp_obs": torch.tensor(np.stack([r[4]["amp_obs"] for r in rows]))}
-        return np.stack(observations), np.array([r[1] for r in rows]), np.array([r[2] for r in rows]), np.array([r[3] for r in rows]), infos
+        columns = [np.array([r[i] for r in rows]) for i in (1, 2, 3)]
+        return np.stack(observations), *columns, infos
 
     def collect_reference_motions(self, n):
         return torch.tensor(self.walkers[0].collect_reference_motions(n))
@@ -93,8 +95,8 @@ def make_walker(num_envs):
     return Walkers(num_envs)
 `
 
-// TestPeersMigrating runs both columns of the pages for users of skrl, shortened: skrl's, then gorl's, which reads what skrl's has
-// saved, and skrl's once more, which then reads what gorl's has saved.
+// TestPeersMigrating runs both columns of the pages for users of skrl, shortened: skrl's, then gorl's, which reads what
+// skrl's has saved, and skrl's once more, which then reads what gorl's has saved.
 func TestPeersMigrating(t *testing.T) {
 	python := peers.Python(t, "skrl", "gymnasium", "yaml")
 	page := readAll(t, columns)
@@ -129,7 +131,8 @@ func TestPeersMigrating(t *testing.T) {
 	run("", filepath.Join(dir, "gorl-column"))
 	run("", python, "-W", "ignore", "all.py")
 	for _, name := range []string{"gorl", "skrl"} {
-		if found, err := filepath.Glob(filepath.Join(dir, "runs", name, "events.out.tfevents.*")); err != nil || len(found) == 0 {
+		if found, err := filepath.Glob(filepath.Join(dir, "runs", name, "events.out.tfevents.*")); err != nil ||
+			len(found) == 0 {
 			t.Errorf("%s's column has left no event file: %v, %v", name, found, err)
 		}
 	}

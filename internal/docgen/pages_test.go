@@ -132,7 +132,8 @@ func TestGoBlocksCompile(t *testing.T) {
 		}
 		for i, found := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
 			blocks++
-			write(t, filepath.Join(dir, strings.ToLower(name), fmt.Sprintf("block%d", i+1), "block.go"), program(found[1]))
+			write(t, filepath.Join(dir, strings.ToLower(name), fmt.Sprintf("block%d", i+1), "block.go"),
+				program(found[1]))
 		}
 	}
 	write(t, filepath.Join(dir, "migrating", "main.go"), column(readAll(t, columns)))

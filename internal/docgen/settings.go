@@ -102,7 +102,8 @@ func (d *describer) describe(prefix string, t reflect.Type) error {
 				tag = strings.ToLower(name)
 			}
 			key := prefix + tag
-			if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner).Implements(reflect.TypeFor[config.Setter]()) {
+			if inner.Kind() == reflect.Struct &&
+				!reflect.PointerTo(inner).Implements(reflect.TypeFor[config.Setter]()) {
 				if err := d.describe(key+".", inner); err != nil {
 					return err
 				}

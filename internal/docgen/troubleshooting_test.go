@@ -11,7 +11,8 @@ import (
 
 // others are messages on the page that other programs write.
 var others = []string{
-	"cannot find -lcgotorch", "cannot find -lmujoco", "error while loading shared libraries: libgorltorch.so", "undefined symbol",
+	"cannot find -lcgotorch", "cannot find -lmujoco", "error while loading shared libraries: libgorltorch.so",
+	"undefined symbol",
 	"mujoco/mujoco.h: No such file", "No dashboards are active for the current data set",
 	"unrecognized attribute: 'collision'",
 }
@@ -23,7 +24,7 @@ var (
 	tagOrKey = regexp.MustCompile(`^[A-Z][a-z]+ / |^[a-z_]+: \S+$`)
 )
 
-// TestMessagesExist checks that every message which docs/troubleshooting.md quotes is one that gorl writes: its constant
+// TestMessagesExist checks that gorl writes every message that docs/troubleshooting.md quotes: its constant
 // parts stand in one source file.
 func TestMessagesExist(t *testing.T) {
 	var sources []string

@@ -89,7 +89,8 @@ func mkdirAll(dir string, permissions fs.FileMode, sync func(dir string) error) 
 		return err
 	}
 	for _, at := range named {
-		if err := sync(at); err != nil && !errors.Is(err, fs.ErrPermission) { // a folder that may be passed and not read
+		// a folder that may be passed and not read
+		if err := sync(at); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}

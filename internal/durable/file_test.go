@@ -55,7 +55,8 @@ func TestMkdirAll(t *testing.T) {
 	runs := filepath.Join(root, "runs")
 	for _, want := range [][]string{{filepath.Join(runs, "walker"), runs, root}, {filepath.Join(runs, "walker")}} {
 		synced = nil
-		if err := mkdirAll(filepath.Join(runs, "walker", "seed-1")+"/", 0o755, sync); err != nil || !slices.Equal(synced, want) {
+		if err := mkdirAll(filepath.Join(runs, "walker", "seed-1")+"/", 0o755, sync); err != nil ||
+			!slices.Equal(synced, want) {
 			t.Errorf("%v; synced are %q, want %q", err, synced, want)
 		}
 	}

@@ -44,8 +44,9 @@ func TestLock(t *testing.T) {
 // A file system without locks is warned of; any other failure is an error, and no lock.
 func TestLockFails(t *testing.T) {
 	defer func(f func(int, int) error, l *slog.Logger) { flock = f; slog.SetDefault(l) }(flock, slog.Default())
-	for number, works := range map[syscall.Errno]bool{syscall.ENOLCK: true, syscall.EOPNOTSUPP: true, syscall.ENOSYS: true,
-		syscall.EIO: false, syscall.EPERM: false, syscall.EBADF: false} {
+	for number, works := range map[syscall.Errno]bool{syscall.ENOLCK: true, syscall.EOPNOTSUPP: true,
+		syscall.ENOSYS: true,
+		syscall.EIO:    false, syscall.EPERM: false, syscall.EBADF: false} {
 		var log bytes.Buffer
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 		calls := 0
@@ -60,13 +61,15 @@ func TestLockFails(t *testing.T) {
 		switch {
 		case calls != 2:
 			t.Errorf("%v: %d calls, want another after EINTR", number, calls)
-		case works && (err != nil || !strings.Contains(log.String(), "has no locks") || !strings.Contains(log.String(), dir)):
+		case works && (err != nil || !strings.Contains(log.String(), "has no locks") ||
+			!strings.Contains(log.String(), dir)):
 			t.Errorf("%v: %v, and the log has %q", number, err, log.String())
 		case works:
 			if err := release(); err != nil {
 				t.Error(err)
 			}
-		case !errors.Is(err, number) || release != nil || errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "choose another folder"):
+		case !errors.Is(err, number) || release != nil || errors.Is(err, ErrInUse) ||
+			!strings.Contains(err.Error(), "choose another folder"):
 			t.Errorf("%v: %v", number, err)
 		}
 	}

@@ -37,7 +37,8 @@ func TestSealedBytes(t *testing.T) {
 			t.Errorf("%s: sealed as\n%s\nwant\n%s", name, same, written)
 		}
 		var back sealedFile
-		if err := UnsealSchema(got, 3, &back, &back.Check); err != nil || back.Text != "a\uFFFDb" || !math.IsNaN(float64(back.Value)) {
+		if err := UnsealSchema(got, 3, &back, &back.Check); err != nil || back.Text != "a\uFFFDb" ||
+			!math.IsNaN(float64(back.Value)) {
 			t.Errorf("%s: read %+v, %v", name, back, err)
 		}
 	}
@@ -45,9 +46,10 @@ func TestSealedBytes(t *testing.T) {
 
 func TestUnsealRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"cut off":       {written[:40], "cut off"},
-		"altered":       {strings.Replace(written, "NaN", "+Inf", 1), "altered"},
-		"other format":  {strings.Replace(written, `"schema": 3`, `"schema": 4, "new": 1`, 1), "format 4, where this program reads 3"},
+		"cut off": {written[:40], "cut off"},
+		"altered": {strings.Replace(written, "NaN", "+Inf", 1), "altered"},
+		"other format": {strings.Replace(written, `"schema": 3`, `"schema": 4, "new": 1`, 1),
+			"format 4, where this program reads 3"},
 		"unknown key":   {strings.Replace(written, `"text"`, `"texts"`, 1), "unknown field"},
 		"wrong type":    {strings.Replace(written, `"NaN"`, `"nan"`, 1), "damaged"},
 		"two objects":   {written + "{}", "after top-level value"},

@@ -20,7 +20,8 @@ var closing, closed Method = "Close", "Close"
 // Guard lets one method of an object run at a time. An overlapping call is refused and changes nothing. A call costs
 // two atomic operations. The zero Guard with an Object is ready to use. A Guard must not be copied.
 type Guard struct {
-	// Object is the start of every error: the object, and what distinguishes it from others ("ppo: the agent (seed 1)").
+	// Object is the start of every error: the object, and what distinguishes it from others ("ppo: the agent (seed
+	// 1)").
 	Object string
 	// Advice is the end of errors about an overlap: how a program uses the object correctly.
 	Advice string
@@ -62,7 +63,8 @@ func (g *Guard) enter(m *Method) error {
 		case &closed:
 			return fmt.Errorf("%s: %s was called after Close", g.Object, *m)
 		default:
-			return fmt.Errorf("%s: %s was called while %s is running: %w; %s", g.Object, *m, *other, ErrOverlap, g.Advice)
+			return fmt.Errorf("%s: %s was called while %s is running: %w; %s", g.Object, *m, *other, ErrOverlap,
+				g.Advice)
 		}
 	}
 	return nil

@@ -64,7 +64,8 @@ func TestDistributedManifests(t *testing.T) {
 			port = p.ContainerPort
 		}
 	}
-	if *master.Replicas != 1 || replicas != 4 || port == 0 || master.RestartPolicy != kubeflowv1.RestartPolicyOnFailure {
+	if *master.Replicas != 1 || replicas != 4 || port == 0 ||
+		master.RestartPolicy != kubeflowv1.RestartPolicyOnFailure {
 		t.Errorf("%d masters, %d pods, port %d, restarts %s", *master.Replicas, replicas, port, master.RestartPolicy)
 	}
 	pod := job.Spec.Template.Spec
@@ -82,8 +83,10 @@ func TestDistributedManifests(t *testing.T) {
 		"the service has no address":          service.Spec.ClusterIP == corev1.ClusterIPNone,
 		"the service takes the job's pods":    service.Spec.Selector["job-name"] == job.Name,
 		"pods are found before they are well": service.Spec.PublishNotReadyAddresses,
-		"failed pods are started again":       pod.RestartPolicy == corev1.RestartPolicyOnFailure && *job.Spec.BackoffLimit >= *job.Spec.Completions,
-		"both say the same":                   strings.Join(pod.Containers[0].Command, " ") == strings.Join(master.Template.Spec.Containers[0].Command, " "),
+		"failed pods are started again": pod.RestartPolicy == corev1.RestartPolicyOnFailure &&
+			*job.Spec.BackoffLimit >= *job.Spec.Completions,
+		"both say the same": strings.Join(pod.Containers[0].Command,
+			" ") == strings.Join(master.Template.Spec.Containers[0].Command, " "),
 	} {
 		if !ok {
 			t.Errorf("it is not so that %s", what)

@@ -121,41 +121,52 @@ func problems(config *corev1.ConfigMap, job *batchv1.Job) []string {
 	indexed := spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion
 	wrong(indexed, "the Job is not indexed")
 	wrong(spec.Completions != nil && *spec.Completions > 0, "an Indexed Job needs completions")
-	wrong(spec.Parallelism != nil && *spec.Parallelism > 0 && *spec.Parallelism <= 100_000, "parallelism must be 1 to 100000")
+	wrong(spec.Parallelism != nil && *spec.Parallelism > 0 && *spec.Parallelism <= 100_000,
+		"parallelism must be 1 to 100000")
 	if spec.Completions != nil {
 		// The name of the last pod, with five random letters, is its host's name.
 		names("the last pod", fmt.Sprintf("%s-%d-abcde", job.Name, *spec.Completions-1), label)
-		wrong(spec.MaxFailedIndexes == nil || *spec.MaxFailedIndexes <= *spec.Completions, "maxFailedIndexes exceeds completions")
-		wrong(*spec.Completions <= 100_000 || spec.MaxFailedIndexes != nil && *spec.MaxFailedIndexes <= 10_000, "too many indexes")
+		wrong(spec.MaxFailedIndexes == nil || *spec.MaxFailedIndexes <= *spec.Completions,
+			"maxFailedIndexes exceeds completions")
+		wrong(*spec.Completions <= 100_000 || spec.MaxFailedIndexes != nil && *spec.MaxFailedIndexes <= 10_000,
+			"too many indexes")
 	}
-	wrong(spec.BackoffLimitPerIndex == nil || indexed && *spec.BackoffLimitPerIndex >= 0, "backoffLimitPerIndex needs an Indexed Job")
-	wrong(spec.MaxFailedIndexes == nil || spec.BackoffLimitPerIndex != nil, "maxFailedIndexes needs backoffLimitPerIndex")
+	wrong(spec.BackoffLimitPerIndex == nil || indexed && *spec.BackoffLimitPerIndex >= 0,
+		"backoffLimitPerIndex needs an Indexed Job")
+	wrong(spec.MaxFailedIndexes == nil || spec.BackoffLimitPerIndex != nil,
+		"maxFailedIndexes needs backoffLimitPerIndex")
 	if policy := spec.PodFailurePolicy; policy != nil {
 		wrong(pod.RestartPolicy == corev1.RestartPolicyNever, "podFailurePolicy needs restartPolicy Never")
 		wrong(len(policy.Rules) <= 20, "podFailurePolicy has more than 20 rules")
 		for i, rule := range policy.Rules {
-			wrong((rule.OnExitCodes == nil) != (len(rule.OnPodConditions) == 0), "rule %d needs either onExitCodes or onPodConditions", i)
-			wrong(rule.Action != batchv1.PodFailurePolicyActionFailIndex || spec.BackoffLimitPerIndex != nil, "FailIndex needs backoffLimitPerIndex")
+			wrong((rule.OnExitCodes == nil) != (len(rule.OnPodConditions) == 0),
+				"rule %d needs either onExitCodes or onPodConditions", i)
+			wrong(rule.Action != batchv1.PodFailurePolicyActionFailIndex || spec.BackoffLimitPerIndex != nil,
+				"FailIndex needs backoffLimitPerIndex")
 			if on := rule.OnExitCodes; on != nil {
 				unique := len(slices.Compact(slices.Clone(on.Values))) == len(on.Values)
 				wrong(slices.IsSorted(on.Values) && unique && len(on.Values) > 0 && len(on.Values) <= 255,
 					"rule %d: exit codes must be ordered, unique, 1 to 255 of them", i)
 				wrong(on.Operator != batchv1.PodFailurePolicyOnExitCodesOpIn || !slices.Contains(on.Values, 0),
 					"rule %d: 0 is no failure", i)
-				wrong(on.ContainerName == nil || *on.ContainerName == pod.Containers[0].Name, "rule %d: no such container", i)
+				wrong(on.ContainerName == nil || *on.ContainerName == pod.Containers[0].Name,
+					"rule %d: no such container", i)
 			}
 		}
 	}
 
-	wrong(pod.RestartPolicy == corev1.RestartPolicyNever || pod.RestartPolicy == corev1.RestartPolicyOnFailure, "a Job's restartPolicy is Never or OnFailure")
-	wrong(spec.BackoffLimitPerIndex == nil || pod.RestartPolicy == corev1.RestartPolicyNever, "backoffLimitPerIndex needs restartPolicy Never")
+	wrong(pod.RestartPolicy == corev1.RestartPolicyNever || pod.RestartPolicy == corev1.RestartPolicyOnFailure,
+		"a Job's restartPolicy is Never or OnFailure")
+	wrong(spec.BackoffLimitPerIndex == nil || pod.RestartPolicy == corev1.RestartPolicyNever,
+		"backoffLimitPerIndex needs restartPolicy Never")
 	volumes := map[string]bool{}
 	for _, v := range pod.Volumes {
 		names("volume", v.Name, label)
 		wrong(!volumes[v.Name], "volume %q twice", v.Name)
 		volumes[v.Name] = true
 		if v.ConfigMap != nil {
-			wrong(v.ConfigMap.Name == config.Name, "the volume is ConfigMap %q, there is %q", v.ConfigMap.Name, config.Name)
+			wrong(v.ConfigMap.Name == config.Name, "the volume is ConfigMap %q, there is %q", v.ConfigMap.Name,
+				config.Name)
 		}
 		if v.PersistentVolumeClaim != nil {
 			names("claim", v.PersistentVolumeClaim.ClaimName, subdomain)
@@ -174,7 +185,9 @@ func problems(config *corev1.ConfigMap, job *batchv1.Job) []string {
 			names("variable", e.Name, func(s string) []string { return validation.IsEnvVarName(s) })
 			wrong(e.Value == "" || e.ValueFrom == nil, "variable %s has two values", e.Name)
 			if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil {
-				wrong(e.ValueFrom.FieldRef.FieldPath == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']", "variable %s is %q", e.Name, e.ValueFrom.FieldRef.FieldPath)
+				path := e.ValueFrom.FieldRef.FieldPath
+				wrong(path == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']",
+					"variable %s is %q", e.Name, path)
 			}
 		}
 		for name, limit := range c.Resources.Limits {
@@ -182,7 +195,8 @@ func problems(config *corev1.ConfigMap, job *batchv1.Job) []string {
 			request := c.Resources.Requests[name]
 			wrong(limit.Cmp(request) >= 0, "%s: the limit is below the request", name)
 			if strings.Contains(string(name), "/") {
-				wrong(limit.Cmp(request) == 0 && !limit.IsZero() && limit.Value()*1000 == limit.MilliValue(), "%s: extended resources are whole, and limit and request are equal", name)
+				wrong(limit.Cmp(request) == 0 && !limit.IsZero() && limit.Value()*1000 == limit.MilliValue(),
+					"%s: extended resources are whole, and limit and request are equal", name)
 			}
 		}
 	}
@@ -257,26 +271,28 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(config.Data["config.yaml"]), &population); err != nil {
 		t.Fatal(err)
 	}
+	rules := job.Spec.PodFailurePolicy.Rules
 	gpu := member.Resources.Limits["nvidia.com/gpu"]
 	for what, ok := range map[string]bool{
-		"8 completions":                *job.Spec.Completions == 8,
-		"4 at a time":                  *job.Spec.Parallelism == 4,
-		"3 retries":                    *job.Spec.BackoffLimitPerIndex == 3,
-		"45 s of grace":                *pod.TerminationGracePeriodSeconds == 45,
-		"the namespace":                job.Namespace == "robots",
-		"the account":                  pod.ServiceAccountName == "trainer",
-		"a slice of 5":                 env["GORL_PBT_SLICE"].Value == "5",
-		"the configuration's path":     env["GORL_PBT_CONFIG"].Value == "/etc/gorl-pbt/config.yaml",
-		"the member's index":           env["GORL_PBT_POLICY_IDX"].ValueFrom != nil,
-		"a launcher's variable":        env["OMP_NUM_THREADS"].Value == "1",
-		"Kubernetes' own variable":     env["NCCL_DEBUG"].Value == "WARN",
-		"$( that stays":                env["TEXT"].Value == "a $$(B) c",
-		"$( and $$ that stay":          member.Command[2] == `it's $$(HOME) and $$$$ "quoted"`,
-		"a GPU":                        gpu.Value() == 1,
-		"the pool":                     pod.NodeSelector["example.com/pool"] == "train",
-		"3 tolerations":                len(pod.Tolerations) == 3,
-		"yields that are no failures":  slices.Equal(job.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Values, []int32{75, 76, 78}) && job.Spec.PodFailurePolicy.Rules[0].Action == batchv1.PodFailurePolicyActionIgnore,
-		"disruptions that are neither": job.Spec.PodFailurePolicy.Rules[1].OnPodConditions[0].Type == corev1.DisruptionTarget,
+		"8 completions":            *job.Spec.Completions == 8,
+		"4 at a time":              *job.Spec.Parallelism == 4,
+		"3 retries":                *job.Spec.BackoffLimitPerIndex == 3,
+		"45 s of grace":            *pod.TerminationGracePeriodSeconds == 45,
+		"the namespace":            job.Namespace == "robots",
+		"the account":              pod.ServiceAccountName == "trainer",
+		"a slice of 5":             env["GORL_PBT_SLICE"].Value == "5",
+		"the configuration's path": env["GORL_PBT_CONFIG"].Value == "/etc/gorl-pbt/config.yaml",
+		"the member's index":       env["GORL_PBT_POLICY_IDX"].ValueFrom != nil,
+		"a launcher's variable":    env["OMP_NUM_THREADS"].Value == "1",
+		"Kubernetes' own variable": env["NCCL_DEBUG"].Value == "WARN",
+		"$( that stays":            env["TEXT"].Value == "a $$(B) c",
+		"$( and $$ that stay":      member.Command[2] == `it's $$(HOME) and $$$$ "quoted"`,
+		"a GPU":                    gpu.Value() == 1,
+		"the pool":                 pod.NodeSelector["example.com/pool"] == "train",
+		"3 tolerations":            len(pod.Tolerations) == 3,
+		"yields that are no failures": slices.Equal(rules[0].OnExitCodes.Values,
+			[]int32{75, 76, 78}) && rules[0].Action == batchv1.PodFailurePolicyActionIgnore,
+		"disruptions that are neither": rules[1].OnPodConditions[0].Type == corev1.DisruptionTarget,
 		"8 members in the ConfigMap":   population.PBT.Policies == 8,
 	} {
 		if !ok {
@@ -288,7 +304,8 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 // Members of several ranks: a pod for each rank, which the headless Service gives names.
 func TestRanks(t *testing.T) {
 	const n = 3
-	text := strings.Replace(strings.Replace(full, "max_parallel: 4", fmt.Sprintf("ranks_per_member: %d", n), 1), "  slice: 5\n", "", 1)
+	text := strings.Replace(strings.Replace(full, "max_parallel: 4", fmt.Sprintf("ranks_per_member: %d", n), 1),
+		"  slice: 5\n", "", 1)
 	config, service, job := decode(t, manifests(t, text))
 	for _, p := range problems(config, job) {
 		t.Error(p)
@@ -310,12 +327,14 @@ func TestRanks(t *testing.T) {
 		env[e.Name] = e.Value
 	}
 	for what, ok := range map[string]bool{
-		"a pod for each rank":                 *job.Spec.Completions == 8*n && *job.Spec.Parallelism == 8*n,
-		"a Service without an address":        service.Spec.ClusterIP == corev1.ClusterIPNone && len(service.Spec.Selector) > 0,
+		"a pod for each rank": *job.Spec.Completions == 8*n && *job.Spec.Parallelism == 8*n,
+		"a Service without an address": service.Spec.ClusterIP == corev1.ClusterIPNone &&
+			len(service.Spec.Selector) > 0,
 		"names of pods that are not ready":    service.Spec.PublishNotReadyAddresses,
 		"a Service in the Job's namespace":    service.Namespace == job.Namespace,
 		"the Service's name as the subdomain": pod.Spec.Subdomain == service.Name && service.Name == job.Name,
-		"the number of ranks":                 env["GORL_PBT_RANKS"] == fmt.Sprint(n) && env["GORL_PBT_SERVICE"] == service.Name,
+		"the number of ranks": env["GORL_PBT_RANKS"] == fmt.Sprint(n) &&
+			env["GORL_PBT_SERVICE"] == service.Name,
 	} {
 		if !ok {
 			t.Errorf("the manifest lacks %s", what)

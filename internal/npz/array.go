@@ -139,7 +139,8 @@ func elementSize(dtype string) (int, error) {
 func NewBytes(name, dtype string, data []byte, shape ...int) *Array {
 	a := &Array{Name: name, DType: dtype, Shape: append([]int{}, shape...), data: data}
 	if size, err := elementSize(dtype); err != nil || a.Len()*size != len(data) {
-		panic(fmt.Sprintf("npz: array %q: shape %v of %s does not hold %d bytes (%v)", name, shape, dtype, len(data), err))
+		panic(fmt.Sprintf("npz: array %q: shape %v of %s does not hold %d bytes (%v)", name, shape, dtype, len(data),
+			err))
 	}
 	return a
 }

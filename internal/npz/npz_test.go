@@ -53,7 +53,8 @@ func TestReadsNumPy(t *testing.T) {
 	if err != nil || wide[23] != 11.5 {
 		t.Errorf("f4 as float64: %v, %v", wide, err)
 	}
-	for name, want := range map[string][]float64{"i4": {-1, math.MaxInt32}, "i8": {-7}, "u1": {0, 255}, "b1": {1, 0, 1}} {
+	for name, want := range map[string][]float64{"i4": {-1, math.MaxInt32}, "i8": {-7}, "u1": {0, 255},
+		"b1": {1, 0, 1}} {
 		got, err := f.Arrays[name].Float64s()
 		equal(t, name, got, err, want...)
 	}
@@ -100,7 +101,8 @@ func TestMismatchIsAnError(t *testing.T) {
 }
 
 func npy(header string, data ...byte) []byte {
-	return append(append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8)), append([]byte(header), data...)...)
+	return append(append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8)),
+		append([]byte(header), data...)...)
 }
 
 func TestBadFiles(t *testing.T) {
@@ -142,7 +144,8 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestBadArchives(t *testing.T) {
-	if _, err := Open("testdata/objects.npz"); err == nil || !strings.Contains(err.Error(), `objects.npz: array "names"`) {
+	if _, err := Open("testdata/objects.npz"); err == nil ||
+		!strings.Contains(err.Error(), `objects.npz: array "names"`) {
 		t.Errorf("objects: %v", err)
 	}
 	if _, err := Open("testdata"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
@@ -204,7 +207,8 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.DType != want.DType || !bytes.Equal(got.data, want.data) || fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) {
+		if got.DType != want.DType || !bytes.Equal(got.data, want.data) ||
+			fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) {
 			t.Errorf("%s: got %v, want %v", want.Name, got, want)
 		}
 	}

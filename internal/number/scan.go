@@ -20,8 +20,9 @@ func FirstNonFinite(x []float32) int {
 	rest := x
 	for ; len(rest) >= 16; rest = rest[16:] {
 		w := (*[8]uint64)(unsafe.Pointer(unsafe.SliceData(rest)))
-		carried := (w[0]&exponents + ones) | (w[1]&exponents + ones) | (w[2]&exponents + ones) | (w[3]&exponents + ones) |
-			(w[4]&exponents + ones) | (w[5]&exponents + ones) | (w[6]&exponents + ones) | (w[7]&exponents + ones)
+		carried := (w[0]&exponents + ones) | (w[1]&exponents + ones) | (w[2]&exponents + ones) |
+			(w[3]&exponents + ones) | (w[4]&exponents + ones) | (w[5]&exponents + ones) |
+			(w[6]&exponents + ones) | (w[7]&exponents + ones)
 		if carried&carries != 0 {
 			break
 		}

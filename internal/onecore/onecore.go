@@ -1,7 +1,7 @@
 // Package onecore lets gotorch start on a machine with one core. Its init gives libtorch half as many threads as there
-// are cores, and libtorch ends the process where that is 0, unless OMP_NUM_THREADS is set: so this package sets it until
-// gotorch has started. Go initialises packages that depend on no other one in the order of their paths, this one before
-// gotorch's; TestOneCore of package tensor holds it to that.
+// are cores, and libtorch ends the process where that is 0, unless OMP_NUM_THREADS is set: so this package sets it
+// until gotorch has started. Go initialises packages that depend on no other one in the order of their paths, this one
+// before gotorch's; TestOneCore of package tensor holds it to that.
 package onecore
 
 import (

@@ -32,8 +32,8 @@ func compile(t *testing.T, source string, flags ...string) string {
 	return output
 }
 
-// counted runs a program that count.c counts in, with further libraries before the C library. It returns what the program
-// printed, and the counted calls by the step of the program: "fork libgorltorch.so".
+// counted runs a program that count.c counts in, with further libraries before the C library. It returns what the
+// program printed, and the counted calls by the step of the program: "fork libgorltorch.so".
 func counted(t *testing.T, program string, args, env []string, preload ...string) (output string,
 	calls map[string][]string) {
 	t.Helper()
@@ -90,10 +90,11 @@ func unknown(t *testing.T) string {
 	return compile(t, "../../tensor/testdata/unknown.c", "-shared", "-fPIC")
 }
 
-// TestGuestLoads loads gorl's library into a program that has libtorch already, with an OpenBLAS that knows the processor and
-// with one that does not. Loading calls none of the counted functions and leaves the process as it was.
+// TestGuestLoads loads gorl's library into a program that has libtorch already, with an OpenBLAS that knows the
+// processor and with one that does not. Loading calls none of the counted functions and leaves the process as it was.
 func TestGuestLoads(t *testing.T) {
-	for name, preload := range map[string][]string{"processor that OpenBLAS knows": nil, "processor that OpenBLAS does not know": {unknown(t)}} {
+	for name, preload := range map[string][]string{"processor that OpenBLAS knows": nil,
+		"processor that OpenBLAS does not know": {unknown(t)}} {
 		t.Run(name, func(t *testing.T) {
 			output, calls := host(t, "", preload...)
 			t.Logf("loading libtorch and OpenBLAS, which gorl does not decide:\n%s\n%q", output, calls["libtorch"])
@@ -104,7 +105,8 @@ func TestGuestLoads(t *testing.T) {
 				t.Errorf("loading libgorltorch.so changes the process:\n%s\n%s", before, after)
 			}
 			for _, call := range calls["use"] {
-				if function, caller, _ := strings.Cut(call, " "); strings.HasPrefix(caller, "libgorltorch") && function != "posix_spawn" {
+				if function, caller, _ := strings.Cut(call, " "); strings.HasPrefix(caller, "libgorltorch") &&
+					function != "posix_spawn" {
 					t.Errorf("the first operation calls %s", call)
 				}
 			}
@@ -211,7 +213,8 @@ func TestGuestChoosesKernels(t *testing.T) {
 		check+" is missing: run make setup)", 0)
 }
 
-// TestGuestImports compares a program that imports all of gorl's packages, and does nothing, with one that imports gotorch.
+// TestGuestImports compares a program that imports all of gorl's packages, and does nothing, with one that imports
+// gotorch.
 func TestGuestImports(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -226,7 +229,8 @@ func TestGuestImports(t *testing.T) {
 	program.WriteString("package main\n\nimport (\n\t\"" + module + "internal/outside/" + guest + "/report\"\n")
 	packages := 0
 	for name := range strings.FieldsSeq(string(list)) {
-		if strings.HasPrefix(name, module) && !strings.Contains(name, "/internal/") && !strings.Contains(name, "/snippets") {
+		if strings.HasPrefix(name, module) && !strings.Contains(name, "/internal/") &&
+			!strings.Contains(name, "/snippets") {
 			fmt.Fprintf(&program, "\t_ %q\n", name)
 			packages++
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHeadlessProgramsLinkNoPictures lists what programs link that train, alone or in populations of one or many processes,
-// and show nothing: no plots, no fonts, no progress bars.
+// TestHeadlessProgramsLinkNoPictures lists what programs link that train, alone or in populations of one or many
+// processes, and show nothing: no plots, no fonts, no progress bars.
 func TestHeadlessProgramsLinkNoPictures(t *testing.T) {
 	const module = "github.com/gorl-dev/gorl/"
 	links := func(packages ...string) []string {
@@ -25,7 +25,8 @@ func TestHeadlessProgramsLinkNoPictures(t *testing.T) {
 		})
 	}
 	headless := links("agents/ppo", "agents/amp", "trainers", "tracking", "checkpoint", "motions", "envs/classic",
-		"envs/wrappers", "envs/wrappers/gymnasium", "pbt", "pbt/evolution", "pbt/preset", "pbt/launch", "pbt/timeline", "infer")
+		"envs/wrappers", "envs/wrappers/gymnasium", "pbt", "pbt/evolution", "pbt/preset", "pbt/launch", "pbt/timeline",
+		"infer")
 	if found := pictures(headless); len(found) > 0 {
 		t.Errorf("a program that only trains links %v", found)
 	}

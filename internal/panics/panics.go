@@ -13,8 +13,8 @@ import (
 
 // Error is a panic of user code. Packages envs and pbt export it as PanicError.
 type Error struct {
-	// What is the name of the code that panicked, such as "environment 3 (*main.arena)". It is "" if the error that wraps
-	// this one names the code.
+	// What is the name of the code that panicked, such as "environment 3 (*main.arena)". It is "" if the error that
+	// wraps this one names the code.
 	What string
 	// Env is the environment's index in a batch of single environments, otherwise -1.
 	Env int

@@ -28,8 +28,8 @@ type Options struct {
 	Env []string
 	// Stdin is what it reads; nothing where it is nil.
 	Stdin []byte
-	// Stdout and Stderr receive its output. A file of type *os.File is handed to the process as it is, so that it may find
-	// a terminal there; other writers get what it writes by a pipe, and one pipe where both are the same.
+	// Stdout and Stderr receive its output. A file of type *os.File is handed to the process as it is, so that it may
+	// find a terminal there; other writers get what it writes by a pipe, and one pipe where both are the same.
 	Stdout, Stderr io.Writer
 	// Grace is the time that processes left behind by the program have to end after SIGTERM.
 	Grace time.Duration

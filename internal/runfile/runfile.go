@@ -139,8 +139,8 @@ func (s Sections) Check(prefix string, readers Reader) error {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		e := &config.Error{Prefix: prefix, Path: name, Given: s[name]}
 		if i := slices.Index(names, name); name == "params" {
-			e.Reason = "it is the section of a file of rl_games, which gorl train trains from and gorl convert turns into one " +
-				"of gorl's (docs/reference/rl-games.md)"
+			e.Reason = "it is the section of a file of rl_games, which gorl train trains from and gorl convert " +
+				"turns into one of gorl's (docs/reference/rl-games.md)"
 		} else if i < 0 {
 			e.Unknown, e.Nearest = true, config.Nearest(name, names)
 		} else if r := known[i].readers; r&readers == 0 && s[name] != nil {

@@ -30,19 +30,31 @@ func TestCheck(t *testing.T) {
 		readers Reader
 		want    []string // none: it is accepted
 	}{
-		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, motion_dataset: {}}", single, nil},
-		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, replay_buffer: {}}", population, nil},
-		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, models: null}", evolution, nil},
+		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, " +
+			"motion_dataset: {}}",
+			single, nil},
+		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, " +
+			"replay_buffer: {}}",
+			population, nil},
+		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, " +
+			"models: null}",
+			evolution, nil},
 		{"{pbt: {}, agent: 3, member: {a: b}, launcher: {}}", ^Evolutions, nil},
 		{"{agnet: {}, lancher: {}}", single, []string{
-			`test: unknown key "agnet" (given {}): did you mean "agent"?`, `test: unknown key "lancher" (given {}): did you mean "launcher"?`,
+			`test: unknown key "agnet" (given {}): did you mean "agent"?`,
+			`test: unknown key "lancher" (given {}): did you mean "launcher"?`,
 		}},
-		{"{params: {}}", single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train trains from`}},
-		{"{preset: isaaclab}", single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
-		{"{launcher: {}}", single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
-		{"{pbt: {}, mutation: {}}", population, []string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
+		{"{params: {}}",
+			single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train`}},
+		{"{preset: isaaclab}",
+			single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
+		{"{launcher: {}}",
+			single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
+		{"{pbt: {}, mutation: {}}", population,
+			[]string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
 		{"{pbt: {}, member: {}}", population, []string{`test: "member" is {}: it belongs to a member program`}},
-		{"{training: {}, models: {}}", evolution, []string{`test: "models" is {}: its agents' networks evolve`, "write network:"}},
+		{"{training: {}, models: {}}", evolution,
+			[]string{`test: "models" is {}: its agents' networks evolve`, "write network:"}},
 	} {
 		err := parse(t, x.text).Check("test", x.readers)
 		if len(x.want) == 0 && err != nil {
@@ -72,13 +84,15 @@ func TestKind(t *testing.T) {
 
 // Every reader gets its own sections, and members theirs with a seed; the file stays as it is.
 func TestOf(t *testing.T) {
-	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, timesteps: 5}, launcher: {name: n}, memory: {}}"
+	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, " +
+		"timesteps: 5}, launcher: {name: n}, memory: {}}"
 	s := parse(t, text)
 	agent := map[string]any{"class": "PPO"}
 	if diff := cmp.Diff(Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{}, "trainer": map[string]any{"timesteps": 5}}
+	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{},
+		"trainer": map[string]any{"timesteps": 5}}
 	if diff := cmp.Diff(want, s.Member(9)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -112,8 +126,9 @@ func TestSet(t *testing.T) {
 		}
 	}
 	want := Sections{
-		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b", "list": []any{2, 3},
-		"g": map[string]any{"h": map[string]any{"i": "on"}},
+		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b",
+		"list": []any{2, 3},
+		"g":    map[string]any{"h": map[string]any{"i": "on"}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -122,12 +137,14 @@ func TestSet(t *testing.T) {
 
 // What is written reads back, in the order of a file whatever the order was before.
 func TestYAML(t *testing.T) {
-	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\nlauncher: {command: [a, b]}")
+	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
+		"launcher: {command: [a, b]}")
 	text, err := s.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\nlauncher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
+	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
+		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -141,11 +158,13 @@ func TestRead(t *testing.T) {
 	if _, err := Read(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a missing file: %v", err)
 	}
-	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping", strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
+	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping",
+		strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%.20q: the error is %v, want %s", text, err, want)
 		}
 	}

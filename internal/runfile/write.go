@@ -38,7 +38,8 @@ func (s Sections) Set(assignment string) error {
 			made := map[string]any{}
 			at[key], at = made, made
 		default:
-			return fmt.Errorf("%s: %s is %v, which has no keys; set it whole", assignment, strings.Join(keys[:i+1], "."), next)
+			return fmt.Errorf("%s: %s is %v, which has no keys; set it whole", assignment,
+				strings.Join(keys[:i+1], "."), next)
 		}
 	}
 	return nil

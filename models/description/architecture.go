@@ -96,8 +96,8 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 		case spaces.Discrete, spaces.MultiDiscrete:
 			p.Choices = slices.Clone(leaf.Space.NVec)
 		default:
-			return a, fmt.Errorf("description: no encoder reads the space %v; want Box, Discrete, MultiDiscrete or a Dict "+
-				"of them", leaf.Space)
+			return a, fmt.Errorf("description: no encoder reads the space %v; want Box, Discrete, MultiDiscrete or a "+
+				"Dict of them", leaf.Space)
 		}
 		a.Parts = append(a.Parts, p)
 	}

@@ -22,8 +22,8 @@ func (a Architecture) Validate() error {
 		return fmt.Errorf("description: architecture: %w", err)
 	}
 	if a.Latent < 0 || a.Latent == 0 && len(a.Parts) > 1 || a.Latent > MaxLayerWidth {
-		return fmt.Errorf("description: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent, len(a.Parts),
-			MaxLayerWidth)
+		return fmt.Errorf("description: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent,
+			len(a.Parts), MaxLayerWidth)
 	}
 	names := map[string]bool{}
 	for _, p := range a.Parts {
@@ -34,8 +34,8 @@ func (a Architecture) Validate() error {
 			return fmt.Errorf("description: part %q: every part needs a name of its own", p.Name)
 		}
 		if a.Latent == 0 && len(p.Encoder.Hidden) > 0 {
-			return fmt.Errorf("description: part %q has an encoder and the latent is 0; give the latent a width, or leave the "+
-				"encoder out", p.Name)
+			return fmt.Errorf("description: part %q has an encoder and the latent is 0; give the latent a width, or "+
+				"leave the encoder out", p.Name)
 		}
 		if a.Latent == 0 && len(p.Picture) > 0 {
 			return fmt.Errorf("description: part %q is a picture and the latent is 0; give the latent a width", p.Name)
@@ -95,8 +95,8 @@ func (p Part) validate() error {
 	case slices.ContainsFunc(p.Choices, func(n int) bool { return n < 1 || n > MaxLayerWidth }):
 		return fmt.Errorf("description: part %q has choices %v; each must be 1 to %d", p.Name, p.Choices, MaxLayerWidth)
 	case len(p.Picture) == 0 && (len(p.Convolutions) > 0 || p.ChannelsFirst):
-		return fmt.Errorf("description: part %q has convolutions or channels, but is no picture; give the picture's shape",
-			p.Name)
+		return fmt.Errorf("description: part %q has convolutions or channels, but is no picture; give the picture's "+
+			"shape", p.Name)
 	}
 	if err := p.validatePicture(); err != nil {
 		return err
@@ -135,8 +135,8 @@ func (a Architecture) Fits(s spaces.Space) error {
 	leaves := s.Leaves()
 	for i, p := range a.Parts {
 		if len(leaves) == len(a.Parts) && len(p.Picture) > 0 && !slices.Equal(p.Picture, leaves[i].Space.Shape) {
-			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's has the "+
-				"shape %v",
+			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's "+
+				"has the shape %v",
 				p.Name, p.Picture, leaves[i].Space.Shape)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 func dict() spaces.Space {
 	return spaces.NewDict(map[string]spaces.Space{
 		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
-		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3),
+			"speeds": spaces.Unbounded(2)}),
 	})
 }
 
@@ -77,8 +78,28 @@ func TestArchitectureRefuses(t *testing.T) {
 		"head: layer 1 has width": func(a *Architecture) { a.Head.Hidden[1] = 0 },
 		"2 hidden layers and 1":   func(a *Architecture) { a.Head.Activations = []string{"relu"} },
 		"encoder of goal":         func(a *Architecture) { a.Parts[2].Encoder = Stack{[]int{3}, []string{"?"}} },
+
+		"picture: the latent is 0":       func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
+		"picture: whose product is that": func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
+		"picture: three dimensions":      func(a *Architecture) { a.Parts[0].Picture = []int{1440} },
+		"picture: without convolutions":  func(a *Architecture) { a.Parts[0].Convolutions = nil },
+		"picture: but is no picture":     func(a *Architecture) { a.Parts[1].Convolutions = []Convolution{{}} },
+		"picture: stride are 1 to":       func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
+		"picture: is too small for it":   func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
+		"picture: unknown activat": func(
+			a *Architecture) {
+			a.Parts[0].Convolutions[0].Activation = "sinus"
+		},
+		"picture: recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
+		"picture: both must be positive":      func(a *Architecture) { a.Recurrent.HiddenSize = 0 },
+		"picture: make it 0":                  func(a *Architecture) { a.Recurrent.Frames = 2 },
+		"picture: want at most 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
 	} {
 		a := architecture(t, dict(), []int{16}, 8, []int{64, 32}, "tanh")
+		want, picture := strings.CutPrefix(want, "picture: ")
+		if picture {
+			a = remembering(t, RecurrentLayer{Kind: LSTM, HiddenSize: 32, Layers: 1})
+		}
 		change(&a)
 		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want it to contain %q", err, want)
@@ -94,6 +115,9 @@ func TestArchitectureRefuses(t *testing.T) {
 	}
 	if _, err := NewArchitecture(dict(), nil, 0, []int{4}, "relu"); err == nil {
 		t.Error("several parts without a latent")
+	}
+	if _, err := NewArchitecture(spaces.NewPicture(8, 8, 1), nil, 0, []int{4}, "relu"); err == nil {
+		t.Error("a picture without a latent")
 	}
 }
 
@@ -253,31 +277,5 @@ func TestArchitectureOfPictures(t *testing.T) {
 	if first := architecture(t, spaces.NewBox(0, 1, 3, 9, 12), nil, 8, nil, "relu").Parts[0]; !first.ChannelsFirst ||
 		first.channelsFirst() != [3]int{3, 9, 12} {
 		t.Errorf("%+v", first)
-	}
-}
-
-func TestPictureArchitectureRefuses(t *testing.T) {
-	for want, change := range map[string]func(a *Architecture){
-		"the latent is 0":            func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
-		"whose product is that":      func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
-		"three dimensions":           func(a *Architecture) { a.Parts[0].Picture = []int{1440} },
-		"without convolutions":       func(a *Architecture) { a.Parts[0].Convolutions = nil },
-		"but is no picture":          func(a *Architecture) { a.Parts[1].Convolutions = a.Parts[0].Convolutions },
-		"stride are 1 to":            func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
-		"is too small for it":        func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
-		"unknown activation":         func(a *Architecture) { a.Parts[0].Convolutions[0].Activation = "sinus" },
-		"recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
-		"both must be positive":      func(a *Architecture) { a.Recurrent.HiddenSize = 0 },
-		"make it 0":                  func(a *Architecture) { a.Recurrent.Frames = 2 },
-		"want at most 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
-	} {
-		a := remembering(t, RecurrentLayer{Kind: LSTM, HiddenSize: 32, Layers: 1})
-		change(&a)
-		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
-	if _, err := NewArchitecture(spaces.NewPicture(8, 8, 1), nil, 0, []int{4}, "relu"); err == nil {
-		t.Error("a picture without a latent")
 	}
 }

@@ -36,8 +36,8 @@ func (n Network) InputWidth(widths []int, i int) int {
 	}
 }
 
-// Arrays lists the arrays of a step on rows of the given width. Linear, Conv2d and LayerNorm have a weight and perhaps a
-// bias. A recurrent step has those that Weights names. Other steps have none.
+// Arrays lists the arrays of a step on rows of the given width. Linear, Conv2d and LayerNorm have a weight and perhaps
+// a bias. A recurrent step has those that Weights names. Other steps have none.
 func (s Step) Arrays(width int) []Array {
 	switch {
 	case s.Recurrent():

@@ -8,12 +8,13 @@ import (
 
 // Convolution is a convolution in the encoder of a picture, with square kernels.
 type Convolution struct {
-	// Channels is the number of kernels, Kernel the length of their sides, Stride the step between two places of a kernel.
+	// Channels is the number of kernels, Kernel the length of their sides, Stride the step between two places of a
+	// kernel.
 	Channels int `json:"channels" yaml:"channels"`
 	Kernel   int `json:"kernel" yaml:"kernel"`
 	Stride   int `json:"stride" yaml:"stride"`
-	// Padding is the number of zeros around the picture, Extra how many more there are below and right of it. An edit that
-	// makes the kernel larger adds Extra, so that the layer's result keeps its size.
+	// Padding is the number of zeros around the picture, Extra how many more there are below and right of it. An edit
+	// that makes the kernel larger adds Extra, so that the layer's result keeps its size.
 	Padding int `json:"padding,omitempty" yaml:"padding,omitempty"`
 	Extra   int `json:"extra,omitempty" yaml:"extra,omitempty"`
 	// Activation follows; the empty one is the architecture's.
@@ -108,8 +109,8 @@ func (p Part) validatePicture() error {
 	for i, c := range p.Convolutions {
 		if c.Channels < 1 || c.Kernel < 1 || c.Stride < 1 || c.Padding < 0 || c.Extra < 0 ||
 			max(c.Channels, c.Kernel, c.Stride, c.Padding, c.Extra) > MaxLayerWidth {
-			return fmt.Errorf("description: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, and "+
-				"nothing is negative",
+			return fmt.Errorf("description: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, "+
+				"and nothing is negative",
 				p.Name, i, c, MaxLayerWidth)
 		}
 		if _, err := ParseActivation(c.Activation); err != nil {

@@ -62,8 +62,8 @@ func (t Transform) validate() error {
 	bad := (t.Mean == "") != (t.Variance == "") || !(t.Epsilon >= 0) || math.IsInf(t.Epsilon, 0) ||
 		t.Low-t.Low != 0 || t.High-t.High != 0 || t.Low > t.High || !t.Normalizes() && !t.Clips()
 	if bad {
-		return fmt.Errorf("description: the transform %+v: want names of its mean and variance with an epsilon of at least "+
-			"0, "+
+		return fmt.Errorf("description: the transform %+v: want names of its mean and variance with an epsilon of at "+
+			"least 0, "+
 			"or finite limits, low below high", t)
 	}
 	return nil
@@ -126,12 +126,13 @@ func (p Policy) Validate() error {
 		want *= 2
 	}
 	if n := widths[len(widths)-1]; n != want {
-		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action, want)
+		return fmt.Errorf("description: the network computes %d values, the action space %v needs %d", n, p.Action,
+			want)
 	}
 	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) ||
 		math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
-		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at least 0 "+
-			"and a positive clip", *n)
+		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at "+
+			"least 0 and a positive clip", *n)
 	}
 	for _, t := range p.Transforms {
 		if err := t.validate(); err != nil {
@@ -150,10 +151,12 @@ func (d Distribution) validate(action spaces.Space) error {
 		}
 	case Categorical:
 		if action.Kind != spaces.Discrete && action.Kind != spaces.MultiDiscrete {
-			return fmt.Errorf("description: a categorical policy needs a Discrete or MultiDiscrete action space, got %v", action)
+			return fmt.Errorf("description: a categorical policy needs a Discrete or MultiDiscrete action space, got "+
+				"%v", action)
 		}
 	default:
-		return fmt.Errorf("description: distribution %q: want %s, %s or %s", d.Kind, Gaussian, Categorical, Deterministic)
+		return fmt.Errorf("description: distribution %q: want %s, %s or %s", d.Kind, Gaussian, Categorical,
+			Deterministic)
 	}
 	if (d.ClipActions || d.ClipMean) && !action.Bounded() {
 		return fmt.Errorf("description: clip_actions and clip_mean_actions need limits in every dimension; the action "+
@@ -163,13 +166,13 @@ func (d Distribution) validate(action spaces.Space) error {
 		return fmt.Errorf("description: a gaussian policy needs the name of its log_std, or state_dependent_log_std")
 	}
 	if d.StateDependentLogStd && (d.Kind != Gaussian || d.LogStd != "") {
-		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a log_std; "+
-			"this is a %s one "+
+		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a "+
+			"log_std; this is a %s one "+
 			"with %q", d.Kind, d.LogStd)
 	}
 	if math.IsInf(d.MinLogStd, 0) || math.IsInf(d.MaxLogStd, 0) || !(d.MinLogStd <= d.MaxLogStd) {
-		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no greater "+
-			"than the second", d.MinLogStd, d.MaxLogStd)
+		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no "+
+			"greater than the second", d.MinLogStd, d.MaxLogStd)
 	}
 	return nil
 }
@@ -236,7 +239,8 @@ func Of(v any) (Policy, error) {
 	if j.Undescribed != "" {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
-	p := Policy{Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs, Steps: j.Network},
+	p := Policy{Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs,
+		Steps: j.Network},
 		Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {
 		p.Action, err = j.Action.space()

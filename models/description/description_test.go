@@ -15,8 +15,9 @@ var inf = float32(math.Inf(1))
 
 func valid() Policy {
 	return Policy{
-		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-inf, 0.1}, High: []float32{inf, 0.3}},
-		Action:      spaces.NewBox(-1, 1, 1), Network: MLP("policy/", 2, []int{4}, 1, "elu"),
+		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-inf, 0.1},
+			High: []float32{inf, 0.3}},
+		Action: spaces.NewBox(-1, 1, 1), Network: MLP("policy/", 2, []int{4}, 1, "elu"),
 		Normalizer: &Normalizer{Mean: "m", Variance: "v", Epsilon: 1e-8, Clip: 5},
 		Distribution: Distribution{Kind: Gaussian, LogStd: "policy/log_std", ClipActions: true, ClipLogStd: true,
 			MinLogStd: -20, MaxLogStd: 2},
@@ -26,13 +27,15 @@ func valid() Policy {
 // What is written is read again, also through JSON.
 func TestRoundTrip(t *testing.T) {
 	discrete := valid()
-	discrete.Observation, discrete.Action, discrete.Distribution, discrete.Normalizer = spaces.NewDiscrete(3), spaces.NewMultiDiscrete(2, 3), Distribution{Kind: Categorical}, nil
+	discrete.Observation, discrete.Action, discrete.Distribution, discrete.Normalizer = spaces.NewDiscrete(3),
+		spaces.NewMultiDiscrete(2, 3), Distribution{Kind: Categorical}, nil
 	discrete.Network = Network{Inputs: 1, Steps: []Step{
 		{Op: OneHot, Choices: []int{3}}, {Op: Linear, Weight: "w", Outputs: 5}, {Op: Number, Number: 0.5}, {Op: Mul,
 			Inputs: []int{2, 3}},
 	}}
 	dict := valid()
-	dict.Observation = spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joint": spaces.NewBox(-1, 1, 1)}), "gripper": spaces.NewDiscrete(2)})
+	arm := spaces.NewDict(map[string]spaces.Space{"joint": spaces.NewBox(-1, 1, 1)})
+	dict.Observation = spaces.NewDict(map[string]spaces.Space{"arm": arm, "gripper": spaces.NewDiscrete(2)})
 	tuple := valid()
 	tuple.Observation = spaces.NewTuple(spaces.Space{Kind: spaces.Box, Shape: []int{1, 1, 1}, DType: spaces.Uint8},
 		spaces.NewDiscrete(2))
@@ -58,7 +61,8 @@ func TestUndescribed(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		`{"format":2}`: "its format is 2", `[]`: "description: ", `{"format":1}`: "a space is missing", `{"format":1,"secret":2}`: "secret",
+		`{"format":2}`: "its format is 2", `[]`: "description: ", `{"format":1}`: "a space is missing",
+		`{"format":1,"secret":2}`:                                                   "secret",
 		`{"format":1,"observation_space":{"kind":"Image"}}`:                         `a space of kind "Image"`,
 		`{"format":1,"observation_space":{"kind":"Box","shape":[4000000,4000000]}}`: "product is at most",
 	} {
@@ -122,7 +126,8 @@ func TestConcatenateIsBounded(t *testing.T) {
 // The arrays of a network are listed with the shapes that PyTorch gives them.
 func TestArrays(t *testing.T) {
 	n := Network{Inputs: 48, Steps: []Step{
-		{Op: Conv2d, Weight: "c.w", Bias: "c.b", Outputs: 4, Shape: []int{3, 4, 4}, Kernel: []int{2, 3}, Stride: []int{2, 2},
+		{Op: Conv2d, Weight: "c.w", Bias: "c.b", Outputs: 4, Shape: []int{3, 4, 4}, Kernel: []int{2, 3},
+			Stride:  []int{2, 2},
 			Padding: []int{0, 0, 0, 0}, Dilation: []int{1, 1}, Groups: 1},
 		{Op: GRU, Weights: []string{"g0", "g1", "g2", "g3", "h0", "h1", "h2", "h3"}, Outputs: 5},
 		{Op: Linear, Weight: "l.w", Outputs: 2},

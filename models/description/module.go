@@ -130,7 +130,8 @@ func (m Module) addTo(n *Network, at, outputs int, last string) int {
 	for i, c := range m.Convolutions {
 		step := c.Step(m.Pictures[i])
 		name := fmt.Sprintf("%s.conv.%d", m.Name, i)
-		step.Inputs, step.Weight, step.Bias, step.Activation = []int{at}, name+".weight", name+".bias", Written(c.Activation)
+		step.Inputs, step.Weight, step.Bias, step.Activation = []int{at}, name+".weight", name+".bias",
+			Written(c.Activation)
 		at = n.Add(step)
 	}
 	for i, l := range m.Layers() {

@@ -37,11 +37,11 @@ const (
 	RNN  = "rnn"
 	GRU  = "gru"
 	LSTM = "lstm"
-	// LayerNorm computes (x − mean) / √(variance + 1e-5) · w + b of a row, with its mean and biased variance: Weight and
-	// Bias name w and b, as wide as the row (PyTorch's LayerNorm).
+	// LayerNorm computes (x − mean) / √(variance + 1e-5) · w + b of a row, with its mean and biased variance: Weight
+	// and Bias name w and b, as wide as the row (PyTorch's LayerNorm).
 	LayerNorm = "layer_norm"
-	// OneHot turns indices into zeros and ones; Choices has the number of choices of every column. An index out of range
-	// gives zeros.
+	// OneHot turns indices into zeros and ones; Choices has the number of choices of every column. An index out of
+	// range gives zeros.
 	OneHot = "one_hot"
 	// Concatenate puts its inputs side by side.
 	Concatenate = "concatenate"
@@ -198,8 +198,8 @@ func (n Network) Widths() ([]int, error) {
 				continue
 			}
 			if j < 0 || j > i {
-				return widths, fmt.Errorf("description: step %d (%s) reads the result of step %d; there are 0 (the row) to %d", i+1,
-					s.Op, j, i)
+				return widths, fmt.Errorf("description: step %d (%s) reads the result of step %d; there are 0 (the "+
+					"row) to %d", i+1, s.Op, j, i)
 			}
 			in = append(in, widths[j])
 		}

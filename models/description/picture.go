@@ -29,8 +29,8 @@ func (s Step) convWidth(in int) (int, error) {
 	if s.Weight == "" || s.Outputs < 1 || s.Outputs > maxSide || s.Groups < 1 ||
 		!within(s.Shape, 3, 1) || !within(s.Kernel, 2, 1) || !within(s.Stride, 2, 1) || !within(s.Padding, 4, 0) ||
 		!within(s.Dilation, 2, 1) {
-		return 0, fmt.Errorf("want the name of a weight, outputs, a shape [channels, height, width], a kernel, a stride, a "+
-			"padding of 4, "+
+		return 0, fmt.Errorf("want the name of a weight, outputs, a shape [channels, height, width], a kernel, a "+
+			"stride, a padding of 4, "+
 			"a dilation and groups, got %+v", s)
 	}
 	if int64(s.Shape[0])*int64(s.Shape[1])*int64(s.Shape[2]) != int64(in) {
@@ -42,8 +42,8 @@ func (s Step) convWidth(in int) (int, error) {
 	}
 	for i := range 2 {
 		if have, reach := s.Shape[1+i]+s.Padding[i]+s.Padding[2+i], s.Dilation[i]*(s.Kernel[i]-1)+1; have < reach {
-			return 0, fmt.Errorf("a kernel that reaches over %d pixels of %d; the picture %v is too small for it", reach, have,
-				s.Shape)
+			return 0, fmt.Errorf("a kernel that reaches over %d pixels of %d; the picture %v is too small for it",
+				reach, have, s.Shape)
 		}
 	}
 	weights, out := int64(1), int64(1)
@@ -73,8 +73,8 @@ func (s Step) checkPermute(in int) error {
 		}
 	}
 	if bad || width != int64(in) {
-		return fmt.Errorf("the order %v of shape %v, which must be one of all its dimensions and have the rows' %d values",
-			s.Dims, s.Shape, in)
+		return fmt.Errorf("the order %v of shape %v, which must be one of all its dimensions and have the rows' %d "+
+			"values", s.Dims, s.Shape, in)
 	}
 	return nil
 }

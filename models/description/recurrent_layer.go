@@ -33,8 +33,8 @@ func (l RecurrentLayer) Validate(width int) error {
 		return fmt.Errorf("description: a %s of %d values in %d layers: both must be positive", l.Kind, l.HiddenSize,
 			l.Layers)
 	case l.Frames < 0 || l.Frames > 0 && width%l.Frames != 0:
-		return fmt.Errorf("description: a %s over %d frames, but the rows have %d values, which do not divide into as many "+
-			"frames of equal width", l.Kind, l.Frames, width)
+		return fmt.Errorf("description: a %s over %d frames, but the rows have %d values, which do not divide into "+
+			"as many frames of equal width", l.Kind, l.Frames, width)
 	}
 	return nil
 }

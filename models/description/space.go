@@ -67,8 +67,8 @@ func (s *spaceJSON) space() (spaces.Space, error) {
 	width := int64(1)
 	for _, n := range s.Shape {
 		if width *= int64(n); n < 1 || n > maxWidth || width > maxWidth {
-			return spaces.Space{}, fmt.Errorf("description: a space of shape %v: want positive sizes whose product is at most "+
-				"%d", s.Shape, maxWidth)
+			return spaces.Space{}, fmt.Errorf("description: a space of shape %v: want positive sizes whose product "+
+				"is at most %d", s.Shape, maxWidth)
 		}
 	}
 	for _, k := range []spaces.Kind{spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.Dict, spaces.Tuple} {

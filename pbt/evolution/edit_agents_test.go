@@ -97,9 +97,8 @@ func kinds() map[string]kind {
 			return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8,
 				[]int{16},
 				activation),
-				"value": architecture(t, sp.Observation, nil, 0, []int{16}, activation),
-				"discriminator": architecture(t,
-					sp.AMPObservation, nil, 8, []int{16, 16}, activation)}
+				"value":         architecture(t, sp.Observation, nil, 0, []int{16}, activation),
+				"discriminator": architecture(t, sp.AMPObservation, nil, 8, []int{16, 16}, activation)}
 		}}
 	return out
 }

@@ -150,46 +150,44 @@ func seen() spaces.Space {
 		"gripper": spaces.NewDiscrete(3)})
 }
 
-// AgileRL's rules for convolutions (16 to 256 channels, 1 to 6 layers) and recurrent layers (32 to 512).
+// TestEditPicturesAndMemory has AgileRL's rules for convolutions (16 to 256 channels, 1 to 6 layers) and recurrent
+// layers (32 to 512).
 func TestEditPicturesAndMemory(t *testing.T) {
-	const camera = "encoder.camera"
+	camera := func(k EditKind, layer, n int) Edit {
+		e := Edit{Kind: k, Module: "encoder.camera", Layer: layer, Nodes: n}
+		if k == ChangeKernel {
+			e.Nodes, e.Kernel = 0, n
+		}
+		return e
+	}
+	memory := func(k EditKind, layer, n int) Edit { return Edit{Kind: k, Module: "memory", Layer: layer, Nodes: n} }
 	for _, c := range []struct {
-		name    string
-		edit    Edit
-		want    string // the camera's convolutions, or the memory
-		changed bool
-		done    EditKind
+		name string
+		edit Edit
+		want string // the camera's convolutions, or the memory
+		done EditKind
 	}{
-		{"more channels", Edit{Kind: AddChannel, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
-		{"beyond the last layer", Edit{Kind: AddChannel, Module: camera, Layer: 9, Nodes: 224}, "[16k8s4 256k4s2]",
-			true,
-			AddChannel},
-		{"more than 256", Edit{Kind: AddChannel, Module: camera, Layer: 1, Nodes: 225}, "[16k8s4 32k4s2]", false,
-			AddChannel},
-		{"16 are left", Edit{Kind: RemoveChannel, Module: camera, Layer: 1, Nodes: 16}, "[16k8s4 16k4s2]", true,
-			RemoveChannel},
-		{"fewer than 16", Edit{Kind: RemoveChannel, Module: camera, Nodes: 8}, "[16k8s4 32k4s2]", false, RemoveChannel},
-		{"a larger kernel", Edit{Kind: ChangeKernel, Module: camera, Kernel: 11}, "[16k11s4p0+3 32k4s2]", true,
-			ChangeKernel},
-		{"a kernel beyond the picture", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 5},
-			"[16k8s4 32k4s2]",
-			false, ChangeKernel},
-		{"a smaller kernel", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 2}, "[16k8s4 32k2s2]", true,
-			ChangeKernel},
-		// the last picture is 1×1
-		{"another layer", Edit{Kind: AddLayer, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
-		{"one layer fewer", Edit{Kind: RemoveLayer, Module: camera}, "[16k8s4]", true, RemoveLayer},
-		{"more values", Edit{Kind: AddNode, Module: "memory", Nodes: 16}, "lstm[64]", true, AddNode},
-		{"up to 512", Edit{Kind: AddNode, Module: "memory", Nodes: 464}, "lstm[512]", true, AddNode},
-		{"not beyond", Edit{Kind: AddNode, Module: "memory", Nodes: 465}, "lstm[48]", false, AddNode},
-		{"down to 32", Edit{Kind: RemoveNode, Module: "memory", Nodes: 16}, "lstm[32]", true, RemoveNode},
-		{"not below", Edit{Kind: RemoveNode, Module: "memory", Nodes: 17}, "lstm[48]", false, RemoveNode},
+		{"more channels", camera(AddChannel, 0, 8), "[24k8s4 32k4s2]", AddChannel},
+		{"beyond the last layer", camera(AddChannel, 9, 224), "[16k8s4 256k4s2]", AddChannel},
+		{"more than 256", camera(AddChannel, 1, 225), "[16k8s4 32k4s2]", AddChannel},
+		{"16 are left", camera(RemoveChannel, 1, 16), "[16k8s4 16k4s2]", RemoveChannel},
+		{"fewer than 16", camera(RemoveChannel, 0, 8), "[16k8s4 32k4s2]", RemoveChannel},
+		{"a larger kernel", camera(ChangeKernel, 0, 11), "[16k11s4p0+3 32k4s2]", ChangeKernel},
+		{"a kernel beyond the picture", camera(ChangeKernel, 1, 5), "[16k8s4 32k4s2]", ChangeKernel},
+		{"a smaller kernel", camera(ChangeKernel, 1, 2), "[16k8s4 32k2s2]", ChangeKernel},
+		{"another layer", camera(AddLayer, 0, 8), "[24k8s4 32k4s2]", AddChannel},
+		{"one layer fewer", camera(RemoveLayer, 0, 0), "[16k8s4]", RemoveLayer},
+		{"more values", memory(AddNode, 0, 16), "lstm[64]", AddNode},
+		{"up to 512", memory(AddNode, 0, 464), "lstm[512]", AddNode},
+		{"not beyond", memory(AddNode, 0, 465), "lstm[48]", AddNode},
+		{"down to 32", memory(RemoveNode, 0, 16), "lstm[32]", RemoveNode},
+		{"not below", memory(RemoveNode, 0, 17), "lstm[48]", RemoveNode},
 	} {
 		a := remembering(t, models.LSTM(48))
 		next, done, changed, err := c.edit.Apply(a, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64,
 			MinLatent: 4, MaxLatent: 64})
-		if err != nil || !strings.Contains(next.String(), c.want) || changed != c.changed || done.Kind != c.done ||
-			changed == next.Equal(a) {
+		if err != nil || !strings.Contains(next.String(), c.want) || done.Kind != c.done || changed == next.Equal(a) ||
+			changed == strings.Contains(a.String(), c.want) {
 			t.Errorf("%s: %v, changed %t, done %v, %v; want %s", c.name, next, changed, done, err, c.want)
 		}
 	}

@@ -119,8 +119,8 @@ func (e *Evolution) member(m pbt.Member) (pbt.Trainee, error) {
 		err = l.LimitEvaluation(e.opt.EvalSteps, e.opt.Measure.EvaluationEpisodes)
 	} else if e.opt.EvalSteps > 0 {
 		err = fmt.Errorf(
-			"evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; "+
-				"leave it 0", t)
+			"evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; leave it "+
+				"0", t)
 	}
 	if err == nil && e.evolver.registry.Groups == nil {
 		err = e.prepare(m, t)

@@ -88,8 +88,8 @@ func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 		return fmt.Errorf("%w; or give mutations of architecture and activation (arch_mut, act_mut) a weight of 0", err)
 	}
 	if _, ok := all[e.edits.Policy]; !ok {
-		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, "+
-			"or give mutations of architecture and activation (arch_mut, act_mut) a weight of 0", e.edits.Policy)
+		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, or give mutations of "+
+			"architecture and activation (arch_mut, act_mut) a weight of 0", e.edits.Policy)
 	}
 	return nil
 }

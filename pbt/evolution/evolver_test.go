@@ -355,8 +355,7 @@ func TestEvolverRefuses(t *testing.T) {
 			r.Groups[0].Shared = []string{"target_actor", "nobody"}
 		}),
 		`a network is named "a/b"`: registry(func(r *Registry) {
-			r.Groups = append(r.Groups,
-				NetworkGroup{Name: "a/b"})
+			r.Groups = append(r.Groups, NetworkGroup{Name: "a/b"})
 		}),
 		`hyperparameter "tau" is not in the registry`: tuned("tau"),
 		`no hyperparameter "gamma"`:                   tuned("gamma"),

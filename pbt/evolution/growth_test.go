@@ -140,8 +140,7 @@ func TestGrowthOfPicturesAndMemoryPreservesFunction(t *testing.T) {
 				} {
 					if e.Fits(a) {
 						checkGrowth(t, a, arrays, e, 1e-6, func(n *models.Net) []float32 {
-							return sequences(t, n,
-								camera)
+							return sequences(t, n, camera)
 						})
 					}
 				}

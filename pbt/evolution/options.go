@@ -92,8 +92,7 @@ func (o Options) validate() error {
 			o.EvalSteps)
 	case o.EvalSteps > 0 && o.Measure.EvaluationEpisodes == 0:
 		return errors.New("evolution: EvalSteps is set, but with a negative Measure.EvaluationEpisodes nothing is " +
-			"evaluated; " +
-			"leave one of them out")
+			"evaluated; leave one of them out")
 	case o.Checkpoint < 0:
 		return fmt.Errorf("evolution: Checkpoint is %d; give a number of environment steps, or 0 for none",
 			o.Checkpoint)

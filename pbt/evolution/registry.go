@@ -60,8 +60,7 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	networks := layout.NetworksIn(snap)
 	if !slices.Contains(networks, layout.Policy) {
 		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that "+
-			"says which "+
-			"of them is the policy", layout.Policy, networks)
+			"says which of them is the policy", layout.Policy, networks)
 	}
 	var r Registry
 	for _, name := range networks {
@@ -78,8 +77,7 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
 		} else { // the common one trains the networks that have none of their own
 			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool {
-				return slices.Contains(optimizers,
-					n+"_optimizer")
+				return slices.Contains(optimizers, n+"_optimizer")
 			})
 		}
 		r.Optimizers = append(r.Optimizers, o)
@@ -139,8 +137,7 @@ func (r Registry) Validate() error {
 		i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like })
 		if g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
 			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the "+
-				"policy leads",
-				g.Name, g.Like)
+				"policy leads", g.Name, g.Like)
 		}
 	}
 	if policies != 1 {

@@ -42,8 +42,7 @@ func rewire(arrays map[string]checkpoint.Array, prefix string, from, to descript
 	how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
 	if how != PreserveFunction && how != PreserveOverlap {
 		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how,
-			PreserveFunction,
-			PreserveOverlap)
+			PreserveFunction, PreserveOverlap)
 	}
 	out := maps.Clone(arrays)
 	w := wiring{from: from, to: to, edit: done, rng: rng, dropped: map[string][]int{}}
@@ -129,8 +128,7 @@ func load(arrays map[string]checkpoint.Array, scope string, a description.Archit
 		}
 		if !slices.Equal(array.Shape, want.Shape) {
 			return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope,
-				want.Name,
-				array.Shape, a)
+				want.Name, array.Shape, a)
 		}
 		layers[want.Name] = x
 	}

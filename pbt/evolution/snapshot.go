@@ -19,8 +19,8 @@ func Architectures(snap *checkpoint.Snapshot) (map[string]description.Architectu
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
 		return nil, fmt.Errorf(
-			"evolution: the snapshot names no architectures; make the agent from some, for instance "+
-				"with ppo.Evolvable: %w", err)
+			"evolution: the snapshot names no architectures; make the agent from some, for instance with "+
+				"ppo.Evolvable: %w", err)
 	}
 	tree, ok := all.(map[string]any)
 	if !ok {

@@ -72,8 +72,7 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 			if values != nil {
 				r.Hyperparameters = maps.Clone(values)
 				maps.DeleteFunc(r.Hyperparameters, func(key string, _ float64) bool {
-					return !slices.Contains(keys,
-						key)
+					return !slices.Contains(keys, key)
 				})
 			}
 		}

@@ -19,8 +19,7 @@ func TestRowsFollowWeights(t *testing.T) {
 		{Kind: journal.Keep, Iteration: 1, Member: 2, Parent: -1},
 		{Kind: journal.SelfMutate, Iteration: 2, Member: 1, Parent: -1, Mutation: "param(1 of the policy's matrices)"},
 		{Kind: journal.Replace, Iteration: 2, Member: 0, Parent: 2,
-			Mutation: "none (head.add_layer would go beyond the " +
-				"limits)"},
+			Mutation: "none (head.add_layer would go beyond the limits)"},
 		{Kind: journal.Replace, Iteration: 2, Member: 2, Parent: 1, Mutation: "none"},
 	}
 	for i, want := range []struct {

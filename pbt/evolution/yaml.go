@@ -218,8 +218,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	}
 	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
 		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or "+
-			"leave it out",
-			t.TargetGenerations)
+			"leave it out", t.TargetGenerations)
 	}
 	s := &Settings{Options: f.Training.options(), Algorithm: f.Algorithm, Environment: f.Environment}
 	o := &s.Options

@@ -165,8 +165,7 @@ func (e encoderSection) convolutions() ([]description.Convolution, error) {
 	if len(e.Kernels) != n || len(e.Strides) != n {
 		return nil, &config.Error{Prefix: "evolution", Path: "network.encoder_config.channel_size", Given: e.Channels,
 			Reason: fmt.Sprintf("channel_size has %d layers, kernel_size %d and stride_size %d; give one number a "+
-				"layer in each",
-				n, len(e.Kernels), len(e.Strides))}
+				"layer in each", n, len(e.Kernels), len(e.Strides))}
 	}
 	var layers []description.Convolution
 	for i, channels := range e.Channels {

@@ -2,7 +2,7 @@
 // own. An [Explorer] gets the values and a source of random numbers, and returns changed values.
 //
 // There are three: [Mutation] changes each hyperparameter by a [Rule], as Isaac Lab, IsaacGymEnvs and Sample Factory
-// do; [Perturbation] multiplies or draws anew, as Ray Tune does; [PB2] chooses by a model of what the population has
+// do; [Perturbation] multiplies or resamples, as Ray Tune does; [PB2] chooses by a model of what the population has
 // tried. A [Constraint] makes the results fit each other: rules and bounds look at one hyperparameter at a time, and
 // cannot see that a batch is smaller than its mini-batches.
 //

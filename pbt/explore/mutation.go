@@ -34,7 +34,7 @@ type Mutation struct {
 	Bounds map[string][2]float64
 	// Parameters say more about single hyperparameters. Their rules and bounds win over Rules and Bounds.
 	Parameters map[string]Parameter
-	// Resample is the probability that a key that is mutated is drawn anew from its Parameter's Sample or Choices
+	// Resample is the probability that a key that is mutated is resampled from its Parameter's Sample or Choices
 	// instead (Ray Tune: resample_probability). Keys with a Sample or Choices then need no rule. Default 0.
 	//
 	// Larger values explore more widely and forget what the population has found; a small one helps
@@ -140,7 +140,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 	return p.inside(v, known.scale)
 }
 
-// withDefaults fills in Rate and ChangeRange where they are zero.
+// withDefaults fills in Rate and ChangeRange if they are zero.
 func (m Mutation) withDefaults() Mutation {
 	if m.Rate == 0 {
 		m.Rate = 0.25
@@ -164,7 +164,7 @@ func (m Mutation) Clone() Mutation {
 	return m
 }
 
-// lookup finds the entry of a name or of the longest pattern that matches it. closeness is 0 where there is none,
+// lookup finds the entry of a name or of the longest pattern that matches it. closeness is 0 if there is none,
 // grows with the length of the pattern, and is greatest for the name itself. It shortens the name by a part at a
 // time, so that the first pattern found is the longest.
 func lookup[V any](entries map[string]V, name string) (v V, closeness int) {

@@ -1,7 +1,7 @@
 package explore
 
 // This file holds Parameter, which describes one hyperparameter for Mutation and Perturbation: the values that it can
-// have, how a value that leaves its bounds comes back, and how it is drawn anew. Distances are measured as a rule
+// have, how a value that leaves its bounds comes back, and how it is resampled. Distances are measured as a rule
 // changes the value: 0.001 to 0.002 is as far as 0.01 to 0.02 for a learning rate, and 0.9 to 0.99 as far as 0.99 to
 // 0.999 for a discount.
 
@@ -33,7 +33,7 @@ type Parameter struct {
 	// Choices are the values that the key can have, for the rules categorical and neighbour (next to each other means
 	// next to each other here), and to draw from by Mutation.Resample.
 	Choices []float64
-	// Sample is the range from which Mutation.Resample draws. Zero: Choices, or nothing is drawn anew. Whole numbers
+	// Sample is the range from which Mutation.Resample draws. Zero: Choices, or nothing is resampled. Whole numbers
 	// stay whole, each equally likely unless the range is logarithmic.
 	Sample Range
 	// Default is what Mutation.Reset puts back, e.g. new(0.99). nil: nothing.
@@ -74,14 +74,14 @@ const (
 // bounded reports whether the parameter has bounds; both zero mean none.
 func (p Parameter) bounded() bool { return p.Min != 0 || p.Max != 0 }
 
-// sampled reports whether there is something to draw a value anew from.
+// sampled reports whether there is something to resample a value from.
 func (p Parameter) sampled() bool { return p.Sample != Range{} || len(p.Choices) > 0 }
 
 // Draw returns a value of the parameter's Sample or Choices, by one number: whole numbers where the rule is one of
 // these.
 func (p Parameter) Draw(u Uniform) float64 { return p.resample(u, traits(p.Rule).whole) }
 
-// resample draws a value anew, by one number from u. Whole numbers are drawn as multiples of the step, counted so
+// resample draws a new value by one number from u. Whole numbers are drawn as multiples of the step, counted so
 // that both ends are as likely as the rest; rounding a number from the range would give the ends half. Logarithmic
 // ones are rounded, as equal chances are not wanted there.
 func (p Parameter) resample(u Uniform, whole bool) float64 {
@@ -189,8 +189,7 @@ func (p Parameter) checkSpace(whole bool) error {
 	for _, v := range numbers {
 		if number.Finite(v) && math.Mod(v, p.step()) != 0 {
 			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole "+
-				"numbers must be",
-				v, p.step())
+				"numbers must be", v, p.step())
 		}
 	}
 	return nil

@@ -92,8 +92,7 @@ func (p PB2) Validate(hyperparameters []string) error {
 				config.Among(key, hyperparameters))
 		case !number.Finite(r.Low) || !number.Finite(r.High) || !(r.Low < r.High) || !number.Finite(r.High-r.Low):
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; give two finite numbers in ascending order", key,
-				r.Low,
-				r.High)
+				r.Low, r.High)
 		case r.Log && r.Low <= 0:
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
 		}
@@ -106,8 +105,7 @@ func (p PB2) Validate(hyperparameters []string) error {
 		}
 		if r.Low != math.Trunc(r.Low) || r.High != math.Trunc(r.High) {
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; a hyperparameter in PB2.Integers needs whole "+
-				"numbers", key,
-				r.Low, r.High)
+				"numbers", key, r.Low, r.High)
 		}
 	}
 	return nil

@@ -12,14 +12,14 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// Perturbation is how Ray Tune's population based training explores: every key is drawn anew with a probability, else
+// Perturbation is how Ray Tune's population based training explores: every key is resampled with a probability, else
 // multiplied by one of two factors, or, where it has a list of choices, moved to a neighbour in the list.
 //
 // Beyond the original, values stay within bounds; whole numbers are rounded up or down at random, in proportion to what
 // is cut off, and always move, so that they go both ways; and from an end of its list a value moves inwards. See
 // Strict.
 type Perturbation struct {
-	// ResampleProbability is the probability that a key is drawn anew from its Sample or Choices. Ray Tune has 0.25; 0
+	// ResampleProbability is the probability that a key is resampled from its Sample or Choices. Ray Tune has 0.25; 0
 	// is never. See [DefaultPerturbation].
 	//
 	// Larger values explore more widely and forget more of what the population has found; 0 only multiplies, so that
@@ -86,13 +86,12 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 		q := p.Parameters[key]
 		if q.Rule != nil && q.Rule != Integer {
 			return fmt.Errorf("pbt: parameters.%s names rule %q; leave it empty, or give \"integer\" for whole numbers",
-				key,
-				q.Rule.Name())
+				key, q.Rule.Name())
 		}
 		err := q.check(traits(q.Rule))
 		if err == nil && !q.sampled() {
-			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are " +
-				"drawn from")
+			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are drawn " +
+				"from")
 		}
 		if err != nil {
 			return fmt.Errorf("pbt: parameters.%s: %w", key, err)
@@ -104,7 +103,7 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 // Apply returns a changed copy. Keys are visited in sorted order. For each one number is drawn and, where it is not
 // below ResampleProbability, a second: below one half it takes the first factor, or the choice before. For whole
 // numbers (not where Strict is set) a third one rounds. Below ResampleProbability, and, without a second thought, where
-// the value is none of the choices, one more number draws the value anew.
+// the value is none of the choices, one more number resamples the value.
 func (p Perturbation) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	p = p.withDefaults()
 	changed := maps.Clone(values)
@@ -163,7 +162,7 @@ func (p Perturbation) explore(q Parameter, value float64, u Uniform) float64 {
 	}
 }
 
-// withDefaults fills in Factors where they are zero.
+// withDefaults fills in Factors if they are zero.
 func (p Perturbation) withDefaults() Perturbation {
 	if p.Factors == [2]float64{} {
 		p.Factors = [2]float64{1.2, 0.8}

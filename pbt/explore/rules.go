@@ -255,8 +255,8 @@ func perturbBatchSize(value float64, in RuleInput) float64 {
 // checkBatchSize is the check of rule perturb_batch_size.
 func checkBatchSize(p Parameter) error {
 	if p.Step == 0 || p.Default == nil {
-		return errors.New("rule perturb_batch_size needs step, the length of a rollout, and default, the batch " +
-			"size to begin with")
+		return errors.New("rule perturb_batch_size needs step, the length of a rollout, and default, the batch size " +
+			"to begin with")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type Ancestor struct {
 	FromSteps, ToSteps int64
 }
 
-// NewHistory sorts a journal's events by member. It is an error where the first event is not the one that describes the
+// NewHistory sorts a journal's events by member. It is an error if the first event is not the one that describes the
 // population, or where an event names a member that the population does not have.
 func NewHistory(events []Event) (*History, error) {
 	if len(events) == 0 || events[0].Run == nil {
@@ -135,7 +135,7 @@ func (t *Track) add(e Event) {
 }
 
 // Best returns the member with the best objective at any interval's end, and that objective; of equals the earliest,
-// then the lowest number. ok is false where no finite objective is known.
+// then the lowest number. ok is false if no finite objective is known.
 func (h *History) Best() (member int, at Point, ok bool) {
 	for _, t := range h.Members {
 		for _, p := range t.Objective {

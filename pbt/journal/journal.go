@@ -69,12 +69,12 @@ type Event struct {
 	// true. RunInfo.Minimise says whether more or less of it is better.
 	Objective    float64
 	HasObjective bool
-	// Before and After are the member's hyperparameters; After is nil where nothing changed.
+	// Before and After are the member's hyperparameters; After is nil if nothing changed.
 	Before, After map[string]float64
 	// Mutation is what pbt.Options.Evolve did, e.g. "learning_rate" or "head.add_node(layer 0, 32)", and Architecture
 	// describes the networks that the member has afterwards. Both are empty for populations that do not evolve.
 	Mutation, Architecture string
-	// Rebuilt is true where the member was built anew through pbt.Options.New.
+	// Rebuilt is true if the member was built again through pbt.Options.New.
 	Rebuilt bool
 	// Seed is the member's, in Start.
 	Seed int64
@@ -91,7 +91,7 @@ type RunInfo struct {
 	Objective     string `json:"objective"`
 	IntervalSteps int64  `json:"interval_steps"`
 	Seed          int64  `json:"seed"`
-	// Minimise is true where less of the objective is better.
+	// Minimise is true if less of the objective is better.
 	Minimise bool `json:"minimise,omitempty"`
 	// Strategy is for people.
 	Strategy string `json:"strategy"`
@@ -187,7 +187,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 const File = "journal.jsonl"
 
 // DiscardedFile collects events that an interrupted run had written after its last saved state. The run that continues
-// from that state decides anew, so they are no part of its journal.
+// from that state decides again, so they are no part of its journal.
 const DiscardedFile = "journal.discarded.jsonl"
 
 // Writer appends events to a file, or, without one, keeps them in memory. Events and Length are only to be read.
@@ -200,7 +200,7 @@ type Writer struct {
 
 // Open opens the journal in dir for appending after its first keep bytes, which are what the saved state knows of.
 // Bytes after them are moved to [DiscardedFile] where interesting is true, and dropped otherwise. An empty dir keeps
-// events in memory only. It is an error where the file is shorter than keep, since events that the state builds on are
+// events in memory only. It is an error if the file is shorter than keep, since events that the state builds on are
 // lost then.
 func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	if dir == "" {
@@ -272,7 +272,7 @@ func Ended(dir string, keep int64) (length int64, ok bool) {
 	return int64(len(text)), true
 }
 
-// Append writes events with one write and one sync. Where that fails the file is cut back to its length before, so that
+// Append writes events with one write and one sync. If that fails the file is cut back to its length before, so that
 // it never holds a part of what was appended.
 func (j *Writer) Append(events ...Event) error {
 	if len(events) == 0 {

@@ -209,7 +209,7 @@ func (c Config) Validate() error {
 	}
 	if c.GPUs > 0 && c.GPUs < c.RanksPerMember {
 		wrong(
-			`"gpus" is %d and "ranks_per_member" %d: every rank of a member takes a GPU; leave "gpus" out where they share one`,
+			`"gpus" is %d and "ranks_per_member" %d: every rank takes a GPU; leave "gpus" out if they share one`,
 			c.GPUs, c.RanksPerMember)
 	}
 	if c.RanksPerMember > 1 {
@@ -290,7 +290,7 @@ func (c Config) checkRanks() error {
 // room is the number of members that the GPUs have room for.
 func (c Config) room() int { return c.GPUs * c.MembersPerGPU / max(1, c.RanksPerMember) }
 
-// parallel is the number of members that may run at a time: MaxParallel or, where that is 0, the room on the GPUs or,
+// parallel is the number of members that may run at a time: MaxParallel or, if that is 0, the room on the GPUs or,
 // where that is unknown too, all. It never exceeds the number of members.
 func (c Config) parallel() int {
 	n := c.MaxParallel
@@ -303,7 +303,7 @@ func (c Config) parallel() int {
 	return n
 }
 
-// perGPU is the number of members that one GPU has room for: MembersPerGPU or, where that is 0, the smallest number
+// perGPU is the number of members that one GPU has room for: MembersPerGPU or, if that is 0, the smallest number
 // with which all GPUs together hold parallel members. It is 0 without GPUs.
 func (c Config) perGPU() int {
 	if c.MembersPerGPU > 0 || c.GPUs == 0 {

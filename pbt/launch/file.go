@@ -126,7 +126,7 @@ func (f *File) countMembers(population map[string]any) error {
 	return nil
 }
 
-// mapping returns a section's keys, none where the file does not have it.
+// mapping returns a section's keys, none if the file does not have it.
 func mapping(sections runfile.Sections, name string) (map[string]any, error) {
 	switch section := sections[name].(type) {
 	case nil:
@@ -177,7 +177,7 @@ func toYAML(value any) ([]byte, error) {
 }
 
 // Install makes the population's folder and copies the canonical file there, for members to read; it returns the
-// copy's path, which is absolute. Where the folder holds the file of another population already, that is an error which
+// copy's path, which is absolute. If the folder holds the file of another population already, that is an error which
 // lists what differs. Two things may: the section `launcher:`, as nothing that was trained depends on it, and
 // `pbt.total_steps`, which may have grown, so that the members train further; Notes then says so. Either way the copy
 // is replaced at once, and members read it when they start.
@@ -255,7 +255,7 @@ func sameRun(before, after []byte) (note string, err error) {
 	return note, nil
 }
 
-// totalSteps is the key pbt.total_steps of a file, 0 where it has none.
+// totalSteps is the key pbt.total_steps of a file, 0 if it has none.
 func totalSteps(dict map[string]any) int {
 	population, _ := dict["pbt"].(map[string]any)
 	n, _ := config.Whole(population["total_steps"])

@@ -96,14 +96,12 @@ func (f *File) checkKubernetes() error {
 		wrong(`"launcher.command" is empty: give the member program in the image and its arguments`)
 	}
 	if !jobName.MatchString(d.Name) {
-		wrong(
-			`"launcher.name" is %q: want at most 52 lower-case letters, digits and "-", a letter first, a letter or digit last`,
+		wrong(`"launcher.name" is %q: want at most 52 lower-case letters, digits and "-", a letter first, no "-" last`,
 			d.Name)
 	}
 	if n := min(d.parallel(), cmp.Or(k.Parallelism, d.NumPolicies)); d.RanksPerMember > 1 && n < d.NumPolicies {
-		wrong(
-			`"ranks_per_member" is %d, and %d of %d members run at a time: Kubernetes cannot let whole members take turns; `+
-				`leave "max_parallel" and "kubernetes.parallelism" out`, d.RanksPerMember, n, d.NumPolicies)
+		wrong(`"ranks_per_member" is %d, and %d of %d members run at a time: Kubernetes cannot let whole members take `+
+			`turns; leave "max_parallel" and "kubernetes.parallelism" out`, d.RanksPerMember, n, d.NumPolicies)
 	}
 	if k.Image == "" {
 		wrong(`"kubernetes.image" is empty: want a container image`)

@@ -19,7 +19,7 @@ const LocalDevice = "cuda:LOCAL"
 // is 0 for all members whom the launcher gives one device each to see.
 const EnvLocal = "GORL_PBT_LOCAL_IDX"
 
-// localIndex returns the place of this process among the members on its machine: of EnvLocal, else 0 where it sees one
+// localIndex returns the place of this process among the members on its machine: of EnvLocal, else 0 if it sees one
 // device only, else of SLURM_LOCALID, else 0.
 func localIndex(getenv func(string) string) (int, error) {
 	name := EnvLocal

@@ -22,7 +22,7 @@ import (
 type Program struct {
 	// New builds a member's trainee, as pbt.Options.New does.
 	New func(m pbt.Member) (pbt.Trainee, error)
-	// Hyperparameters are names that members have beside those that package preset knows.
+	// Hyperparameters are names that members have in addition to those that package preset knows.
 	Hyperparameters []string
 	// Adjust, when not nil, changes what the YAML file says. It must do so alike in all members.
 	Adjust func(o *pbt.Options, p *pbt.ProcessOptions)

@@ -37,7 +37,7 @@ const (
 var rankVariables = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
 	"GORL_SOCKET"}
 
-// envService is the name of the Service and the Job of a population's pods, where members have several ranks.
+// envService is the name of the Service and the Job of a population's pods, if members have several ranks.
 const envService = "GORL_PBT_SERVICE"
 
 // envCompletionIndex is the member in a pod of an Indexed Job, where Kubernetes sets it.
@@ -73,7 +73,7 @@ type Process struct {
 	Ranks int
 }
 
-// FromEnvironment reads the environment that a member is started with. ok is false where this process was not started
+// FromEnvironment reads the environment that a member is started with. ok is false if this process was not started
 // as a member: neither EnvMember nor Kubernetes' JOB_COMPLETION_INDEX beside EnvConfig is there.
 func FromEnvironment() (p Process, ok bool, err error) { return fromEnvironment(os.Getenv) }
 
@@ -101,8 +101,7 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	if ranks := getenv(EnvRanks); ranks != "" {
 		if p.Ranks, err = strconv.Atoi(ranks); err != nil || p.Ranks < 1 || p.Ranks > maxMembers {
 			return Process{}, true, fmt.Errorf("launch: %s is %q; give the number of the member's processes, 1 or more",
-				EnvRanks,
-				ranks)
+				EnvRanks, ranks)
 		}
 		if name == envCompletionIndex { // the Job's pods are the ranks
 			p.Member /= p.Ranks
@@ -236,7 +235,7 @@ func statusOf(ctx context.Context, err error) int {
 	return 1
 }
 
-// requeueJob asks Slurm to run this job again later. Slurm then ends the job and starts it anew under the same number.
+// requeueJob asks Slurm to run this job again later. Slurm then ends the job and starts it again under the same number.
 func requeueJob(getenv func(string) string) error {
 	id := getenv("SLURM_JOB_ID")
 	// Within an array the task is requeued by its place in the array, as Slurm shows it to users.

@@ -1,6 +1,6 @@
 package launch
 
-// This file keeps what members print: one file for each member, put aside and begun anew when it grows too large, and
+// This file keeps what members print: one file for each member, put aside and begun again when it grows too large, and
 // the last lines in memory, which the error about a member that gave up quotes.
 
 import (

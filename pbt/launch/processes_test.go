@@ -26,7 +26,9 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 		"gpus: 4": {"gpus 5,6 local 0 1", "gpus GPU-7,9 local 0 1"},
 	} {
 		f := crew(
-			t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID at $MASTER_ADDR:$MASTER_PORT and $GORL_SOCKET, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
+			t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here," \
+	"$GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID" \
+	"at $MASTER_ADDR:$MASTER_PORT and $GORL_SOCKET, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
 		var out buffer
 		if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())

@@ -29,7 +29,7 @@ import (
 // for them.
 //
 // Back-off times are those of the launcher, but in whole seconds and without jitter, and failures are counted in each
-// run of a task anew.
+// run of a task again.
 type SlurmJob struct {
 	// Script is the batch script.
 	Script string
@@ -142,8 +142,7 @@ func (c Config) slurmCommand() string {
 		return command
 	}
 	return fmt.Sprintf("srun --ntasks=%d --cpus-per-task=%d --kill-on-bad-exit=0 --wait=0 %s", c.RanksPerMember,
-		c.cpusPerRank(),
-		command)
+		c.cpusPerRank(), command)
 }
 
 // quoteOption writes a value so that sbatch reads it whole from its line of a script: in double quotes, within which a

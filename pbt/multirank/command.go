@@ -30,7 +30,7 @@ const (
 // command is an order with all that it needs.
 type command struct {
 	Do order
-	// Trainee is the number of the one that it is for: while a member is built anew, there are two.
+	// Trainee is the number of the one that it is for: while a member is built again, there are two.
 	Trainee int
 	// Member has what build is given, but for the snapshot.
 	ID   int
@@ -150,7 +150,7 @@ func (b Build) make(g *distributed.Group, m pbt.Member) (t Trainee, err error) {
 	return t, err
 }
 
-// encoded is a snapshot as bytes; none where it is nil.
+// encoded is a snapshot as bytes; none if it is nil.
 func encoded(s *checkpoint.Snapshot) ([]byte, error) {
 	if s == nil {
 		return nil, nil

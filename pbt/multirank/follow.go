@@ -11,7 +11,7 @@ import (
 )
 
 // follow does on a rank above 0 what lead does on rank 0, until that has ended, and returns an error of the same
-// kind: nil where the member is trained to its end, and errors that wrap pbt.ErrYield, pbt.ErrRestart or
+// kind: nil if the member is trained to its end, and errors that wrap pbt.ErrYield, pbt.ErrRestart or
 // launch.ErrStopped where it goes on in other processes. A context that ends makes all ranks stop behind their next
 // update.
 func follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
@@ -118,7 +118,7 @@ func (e ending) error(why string) error {
 	return fmt.Errorf("rank 0: %w", endings[e])
 }
 
-// stoppedBy makes err one of a member that was stopped, where it is because ctx has ended: by a signal, or because
+// stoppedBy makes err one of a member that was stopped, if it is because ctx has ended: by a signal, or because
 // another rank was stopped.
 func stoppedBy(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, pbt.ErrBroken) || errors.Is(err, launch.ErrStopped) {

@@ -22,7 +22,7 @@ type Trainee interface {
 }
 
 // Build makes a rank's trainee, as pbt.Options.New does, in a group that its agent is part of. All ranks call it at
-// once with equal members. The group is nil where the member has one rank.
+// once with equal members. The group is nil if the member has one rank.
 type Build func(g *distributed.Group, m pbt.Member) (Trainee, error)
 
 // buildFunc is a function for pbt.Options.New.
@@ -151,7 +151,7 @@ func (t *led) call(c command, do func() error) error {
 	return t.leader.call(c, func() error { return carry(t.leader.group, t.Trainee, c, do) })
 }
 
-// Train advances all ranks by so many environment steps in all. Where another rank was stopped, so is the member.
+// Train advances all ranks by so many environment steps in all. If another rank was stopped, so is the member.
 func (t *led) Train(ctx context.Context, steps int64) error {
 	err := t.call(command{Do: train, Steps: steps}, func() error { return t.Trainee.Train(ctx, steps) })
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil {

@@ -72,3 +72,24 @@ func ExampleRegister() {
 	fmt.Println(settings.Options.Strategy, settings.Options.Members, settings.Options.Explore.Keys())
 	// Output: {0.8} 4 [learning_rate]
 }
+
+func ExampleFromDict() {
+	settings, err := preset.FromDict(map[string]any{
+		"preset": preset.RayTune,
+		"pbt": map[string]any{
+			"time_attr": "timesteps_total", "metric": "episode.return", "mode": "max", "perturbation_interval": 100_000,
+			"hyperparam_mutations": map[string]any{"lr": "loguniform(1e-5, 1e-3)"},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(settings.Options.Objective, settings.Options.Explore.Keys())
+	// Output: episode.return [learning_rate]
+}
+
+func ExampleFromFile() {
+	_, err := preset.FromFile("population.yaml")
+	fmt.Println(err)
+	// Output: preset: open population.yaml: no such file or directory
+}

@@ -44,7 +44,7 @@ type isaacLab struct {
 	// ThresholdStd is the margin around the mean, in standard deviations of the objectives. A larger one replaces
 	// fewer members.
 	//
-	// Raise it where the objective is noisy, so that luck decides less; lower it where members lie close together and
+	// Raise it if the objective is noisy, so that luck decides less; lower it if members lie close together and
 	// too few are replaced.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
@@ -154,7 +154,7 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 		ReplaceThresholdFracAbs: 0.05,
 		ChangeMin:               1.1, ChangeMax: 1.5,
 	}
-	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts anew, and with it the count
+	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts again, and with it the count
 	return c
 }
 

@@ -90,7 +90,7 @@ func environment(key string) (string, bool) {
 }
 
 // find returns gorl's name of a hyperparameter. Gorl's own names win, then those of environments, then the system's
-// with or without a prefix. note is not empty where the system has the name and gorl cannot change it.
+// with or without a prefix. note is not empty if the system has the name and gorl cannot change it.
 func (n names) find(f *file, key string) (name, note string, ok bool) {
 	if key == "*" || slices.Contains(f.known, key) || slices.Contains(explore.AgentSettings(),
 		ofGroup.ReplaceAllString(key, "")) {

@@ -59,6 +59,11 @@ type sampleFactory struct {
 	PPOClipValue         *float64 `yaml:"ppo_clip_value" config:"min=0"`
 	Gamma                *float64 `yaml:"gamma" config:"min=0,max=1"`
 
+	idleFlags `yaml:",inline"`
+}
+
+// idleFlags are flags that do nothing here.
+type idleFlags struct {
 	// KeepCheckpoints to LRSchedule do nothing.
 	KeepCheckpoints            any `yaml:"keep_checkpoints"`
 	SaveEverySec               any `yaml:"save_every_sec"`

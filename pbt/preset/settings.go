@@ -24,11 +24,11 @@ type Settings struct {
 	Name string
 	// Strict reproduces the original system's decisions, flaws included.
 	Strict bool
-	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members
+	// Enabled is false if the file asks for no population. Options.Strategy is then strategy.Never: the members
 	// train as independent runs, which begin with the same hyperparameters and seeds as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
-	// population of one process. TotalSteps is 0 where the file has no total_steps.
+	// population of one process. TotalSteps is 0 if the file has no total_steps.
 	Options pbt.Options
 	// PolicyIdx is the member that this process trains, 0 to NumPolicies-1, where each member has a process of its own.
 	PolicyIdx, NumPolicies int
@@ -60,7 +60,7 @@ func (s *Settings) Folder() string { return filepath.Join(s.Directory, s.Workspa
 func (s *Settings) Member(seed int64) map[string]any { return s.sections.Member(seed) }
 
 // Dict returns the sections preset, strict and pbt with every default in them. [FromDict] reads the same settings of
-// them, and of agent without the keys of Unset. Keys that do nothing are in it only where the file has them.
+// them, and of agent without the keys of Unset. Keys that do nothing are in it only if the file has them.
 func (s *Settings) Dict() map[string]any {
 	section := s.file.full()
 	for _, key := range s.file.without {
@@ -105,11 +105,11 @@ func FromFile(path string, hyperparameters ...string) (*Settings, error) {
 	return s, nil
 }
 
-// FromYAML reads a population's settings from a run's file. hyperparameters are names that members have beside those of
-// gorl's agents and those that begin with "env.". Unknown sections and keys, values of the wrong type or out of range,
-// and hyperparameters and rules that do not exist are errors. All of them are reported, each with its key, its value,
-// what is allowed and the nearest known name. The sections of agents and launchers are for others to check; see
-// [Settings.Member].
+// FromYAML reads a population's settings from a run's file. hyperparameters are names that members have in addition to
+// those of gorl's agents and those that begin with "env.". Unknown sections and keys, values of the wrong type or out
+// of range, and hyperparameters and rules that do not exist are errors. All of them are reported, each with its key,
+// its value, what is allowed and the nearest known name. The sections of agents and launchers are for others to check;
+// see [Settings.Member].
 func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
 	sections, err := runfile.Parse(data)
 	if err != nil {
@@ -186,7 +186,7 @@ func readSection[T any](f *file, dst *T) error {
 }
 
 // initial returns the value of a hyperparameter that all members begin with: that of pbt.initial, else that of the
-// section agent. It is nil where neither gives one, as gorl's own defaults belong to the agent's package.
+// section agent. It is nil if neither gives one, as gorl's own defaults belong to the agent's package.
 func (f *file) initial(s *Settings, name string) *float64 {
 	if len(s.Options.Initial) == 1 {
 		if v, ok := s.Options.Initial[0][name]; ok {
@@ -223,5 +223,5 @@ func (p *problems) wrong(key string, given any, reason string, args ...any) {
 	p.add(&config.Error{Prefix: "preset", Path: "pbt." + key, Given: given, Reason: fmt.Sprintf(reason, args...)})
 }
 
-// err returns all problems as one error, nil where there were none.
+// err returns all problems as one error, nil if there were none.
 func (p *problems) err() error { return errors.Join(p.errs...) }

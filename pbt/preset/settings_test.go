@@ -115,11 +115,18 @@ func TestNotEnabled(t *testing.T) {
 // TestPresetsTrain lets a population of every preset train: its options must be complete and fit gorl's agents.
 func TestPresetsTrain(t *testing.T) {
 	for name, document := range map[string]string{
-		IsaacLab:      `{pbt: {num_policies: 4, objective: episode.return, interval_steps: 10, total_steps: 100, mutation_rate: 1, mutation: {agent.params.config.learning_rate: mutate_float}, initial: {learning_rate: 0.1}, diversify: true}}`,
-		IsaacGymEnvs:  `{preset: isaacgymenvs, pbt: {num_policies: 4, objective: episode.return, interval_steps: 10, initial_delay: 10, start_after: 10, total_steps: 100, mutation_rate: 1}}`,
-		SampleFactory: `{preset: samplefactory, pbt: {num_policies: 4, pbt_target_objective: episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 10, total_steps: 100, pbt_mutation_rate: 1}}`,
-		RayTune:       `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return, mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_mutations: {lr: {uniform: [0.1, 1]}, clip_param: [0.1, 0.2]}}}`,
-		"pb2":         `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return, mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_bounds: {lr: [0.1, 1]}}}`,
+		IsaacLab: `{pbt: {num_policies: 4, objective: episode.return, interval_steps: 10, total_steps: 100,
+  mutation_rate: 1, mutation: {agent.params.config.learning_rate: mutate_float}, initial: {learning_rate: 0.1},
+  diversify: true}}`,
+		IsaacGymEnvs: `{preset: isaacgymenvs, pbt: {num_policies: 4, objective: episode.return, interval_steps: 10,
+  initial_delay: 10, start_after: 10, total_steps: 100, mutation_rate: 1}}`,
+		SampleFactory: `{preset: samplefactory, pbt: {num_policies: 4, pbt_target_objective: episode.return,
+  pbt_period_env_steps: 10, pbt_start_mutation: 10, total_steps: 100, pbt_mutation_rate: 1}}`,
+		RayTune: `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return,
+  mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_mutations: {lr: {uniform: [0.1, 1]},
+  clip_param: [0.1, 0.2]}}}`,
+		"pb2": `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return,
+  mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_bounds: {lr: [0.1, 1]}}}`,
 	} {
 		for _, strict := range []string{"true", "false"} {
 			t.Run(name+" strict="+strict, func(t *testing.T) {

@@ -37,7 +37,7 @@ type shared struct {
 	// Asynchronous lets members of one process train on without waiting for each other, as members in processes do
 	// unless synchronous is true. They decide by what peers of equal or less experience last published.
 	//
-	// Give true where members take different times; equal seeds then give different runs. The population's folder is
+	// Give true if members take different times; equal seeds then give different runs. The population's folder is
 	// that of processes, so a population that has begun with the one value cannot go on with the other.
 	Asynchronous bool `yaml:"asynchronous"`
 	// StartAfter is the number of own environment steps, since its start or last copy, before which a member is
@@ -63,14 +63,7 @@ type shared struct {
 	// MaxCopies is the number of members that may copy the same source in one interval; 0 is no limit. A small one
 	// keeps one lucky member from taking over.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
-	// Strategy is a strategy of the program (strategy.Register) in place of the preset's, StrategyKwargs are its
-	// settings.
-	Strategy       string         `yaml:"strategy"`
-	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
-	// Explorer is an explorer of the program (explore.Register) in place of the preset's, ExplorerKwargs are its
-	// settings.
-	Explorer       string         `yaml:"explorer"`
-	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
+	ownNames  `yaml:",inline"`
 	// Rebuild are hyperparameters that only take effect when a member is rebuilt.
 	Rebuild []string `yaml:"rebuild"`
 	// Parallel is the number of members of one process that train at a time; 0 is the number of processors. It does
@@ -80,6 +73,23 @@ type shared struct {
 	// displays; 0 reads at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
+	processKeys `yaml:",inline"`
+}
+
+// ownNames are a strategy and an explorer of the program's own.
+type ownNames struct {
+	// Strategy is a strategy of the program (strategy.Register) in place of the preset's, StrategyKwargs are its
+	// settings.
+	Strategy       string         `yaml:"strategy"`
+	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
+	// Explorer is an explorer of the program (explore.Register) in place of the preset's, ExplorerKwargs are its
+	// settings.
+	Explorer       string         `yaml:"explorer"`
+	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
+}
+
+// processKeys are for members that are processes.
+type processKeys struct {
 	// Heartbeat is the time between a member's signs of life in the folder. A shorter one shows failures sooner and
 	// writes more. This key to SaveSteps apply to members in processes, and to those of one process if asynchronous
 	// is true.
@@ -131,7 +141,9 @@ const heartbeats = 3
 func sharedDefaults() shared {
 	return shared{
 		NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace",
-		Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+		processKeys: processKeys{
+			Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+		},
 	}
 }
 

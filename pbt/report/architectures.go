@@ -111,7 +111,7 @@ func (t *laneChart) bands(member int) {
 	}
 }
 
-// mutations draws a member's signs; marks is the number of those of all members. Where they are very many, those of
+// mutations draws a member's signs; marks is the number of those of all members. If they are very many, those of
 // mutations that did nothing are left out, then the tooltips: pages of long evolutions would become too large to
 // open.
 func (t *laneChart) mutations(member, marks int) {

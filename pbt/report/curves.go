@@ -39,7 +39,7 @@ func (f *facts) curves(steps bool, points func(s *stretch, to int64) []journal.P
 	}
 	if len(f.ancestry) > 0 {
 		best := plot.Series{Color: f.ink(f.ancestry[0].Member), Steps: steps, Strong: true, Tip: pathTip}
-		// One line through all ancestors: at a copy it goes on at the steps of the member that copied. Where members
+		// One line through all ancestors: at a copy it goes on at the steps of the member that copied. If members
 		// are not in step it jumps back or forth there.
 		for _, a := range f.ancestry {
 			if s := f.find(a); s != nil {

@@ -241,7 +241,7 @@ func (f *facts) better(a, b float64) bool {
 }
 
 // findBest finds the best member there is, the best there ever was, and the stretches that the best's weights went
-// through. A member whose weights were replaced after its last objective counts only where all were: that objective
+// through. A member whose weights were replaced after its last objective counts only if all were: that objective
 // is of other weights.
 func (f *facts) findBest() (err error) {
 	var replaced *stand // the best of those
@@ -329,7 +329,7 @@ func (f *facts) choose() {
 // member: a member's colour changes when it takes over weights.
 func (f *facts) ink(founder int) plot.Ink { return plot.Color(f.rank[founder] % maxInks) }
 
-// inks returns all inks of the page's pictures beside those of plot itself, for the page's style.
+// inks returns all inks of the page's pictures in addition to those of plot itself, for the page's style.
 func (f *facts) inks() []plot.Ink {
 	inks := slices.Clone(ownInks)
 	for k := range min(len(f.Members), maxInks) {

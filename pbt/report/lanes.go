@@ -19,7 +19,7 @@ const (
 	smallSize  = 10 // of interval numbers and the headings of columns
 )
 
-// The inks of signs, beside those of lineages. Mutations have colours of the palette, in an order of their own.
+// The inks of signs, in addition to those of lineages. Mutations have colours of the palette, in an order of their own.
 var (
 	inkBad            = plot.NewInk("ba", 0xcf222e, 0xff6b6b)
 	inkBest           = plot.NewInk("be", 0xb58900, 0xf2c037)

@@ -88,7 +88,7 @@ func (t *laneChart) landing(s *stretch) float64 {
 //	          │
 //	          ╰───▶ landing, on the member's lane
 //
-// Where members are not in step the source may have more steps than the member: the curve then runs backwards.
+// If members are not in step the source may have more steps than the member: the curve then runs backwards.
 func (t *laneChart) arc(s *stretch) (p vg.Path) {
 	fromX, fromY := t.x(s.copied.ParentSteps), t.y(s.copied.Parent)
 	x, y := t.landing(s), t.y(s.member)

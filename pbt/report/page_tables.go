@@ -47,7 +47,7 @@ func (f *facts) standings() table {
 		"member", "lineage", plot.Plain(f.Run.Objective, 40), "best", "environment steps", "took over", "was copied",
 	}}
 	t.Header = append(t.Header, f.keys...)
-	// By member: its last objective and the best it had, NaN where there is none. worth is the last objective turned so
+	// By member: its last objective and the best it had, NaN if there is none. worth is the last objective turned so
 	// that more is better. order will be the best first, and members of equal worth by their numbers.
 	n := len(f.Members)
 	order, last, best, worth := make([]int, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -139,8 +139,7 @@ func (f *facts) schedule(p *page) {
 		return
 	}
 	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were "+
-		"trained with",
-		s.Member, f.best.point.Iteration, s.Steps)
+		"trained with", s.Member, f.best.point.Iteration, s.Steps)
 	keys := s.Keys() // also those that are not shown elsewhere: the schedule is all that can be replayed
 	p.Schedule = table{Header: append([]string{"from environment step", "member"}, keys...)}
 	shapes := s.Architectures()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -14,7 +13,6 @@ import (
 
 // Two thresholds for an objective from 0 to 500 whose readings scatter by 20.
 func ExampleRun() {
-	var results []*simulate.Result
 	for _, threshold := range []float64{10, 100} {
 		r, err := simulate.Run(context.Background(), simulate.Config{
 			Name: fmt.Sprint("threshold ", threshold),
@@ -33,14 +31,10 @@ func ExampleRun() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		results = append(results, r)
-	}
-	if err := simulate.Write(os.Stdout, results...); err != nil {
-		log.Fatal(err)
+		s := r.Summary()
+		fmt.Printf("%s: the best member gains %.1f, %.0f %% of members are replaced\n", r.Name, s.Gain, 100*s.Fraction)
 	}
 	// Output:
-	// settings best median control gain wins copies/interval replaced self-mutations lineages left diverged
-	// ───────────── ───── ────── ─────── ───────── ──── ─────────────── ──────── ────────────── ───────────── ────────
-	// threshold 10 479.6 475 466.7 +12.9 ± 4 80% 2.67 of 8 33% 0.00 1.0 0.0 threshold 100 473.8 454.3 466.7 +7.15 ± 3
-	// 50% 0.19 of 8 2% 0.18 4.3 0.0
+	// threshold 10: the best member gains 12.9, 33 % of members are replaced
+	// threshold 100: the best member gains 7.1, 2 % of members are replaced
 }

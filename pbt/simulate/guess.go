@@ -40,7 +40,7 @@ func Landscapes(o pbt.Options, distance, drift, width float64) map[string]Landsc
 	return landscapes
 }
 
-// explorer returns the population's explorer, one that changes nothing where there is none.
+// explorer returns the population's explorer, one that changes nothing if there is none.
 func explorer(o pbt.Options) explore.Explorer {
 	if o.Explore == nil {
 		return explore.Mutation{}

@@ -38,7 +38,7 @@ type Config struct {
 // Result is what came of a Config.
 type Result struct {
 	Name string
-	// Minimise is true where a lower objective is better.
+	// Minimise is true if a lower objective is better.
 	Minimise bool
 	Members  int
 	// Steps are the members' steps at every interval's end.
@@ -58,7 +58,7 @@ type Outcome struct {
 	// SelfMutations is the number of members that mutated their own hyperparameters, Diverged that of members found
 	// diverged, over all intervals.
 	SelfMutations, Diverged int
-	// Hopeless is true where all members had diverged, which ends the population; what comes after is as it was then.
+	// Hopeless is true if all members had diverged, which ends the population; what comes after is as it was then.
 	Hopeless bool
 }
 

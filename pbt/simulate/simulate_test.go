@@ -182,11 +182,16 @@ func TestLandscapes(t *testing.T) {
 // The settings of all presets can be simulated as their systems' files have them.
 func TestPresets(t *testing.T) {
 	for name, text := range map[string]string{
-		"isaaclab":      `pbt: {interval_steps: 50000000, threshold_std: 0.1, threshold_abs: 0.025, mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.kl_threshold: mutate_float, agent.params.config.tau: mutate_discount}}`,
+		"isaaclab": `pbt: {interval_steps: 50000000, threshold_std: 0.1, threshold_abs: 0.025,
+  mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.kl_threshold: mutate_float,
+  agent.params.config.tau: mutate_discount}}`,
 		"isaacgymenvs":  `{preset: isaacgymenvs, pbt: {interval_steps: 20000000, replace_fraction_worst: 0.3}}`,
 		"samplefactory": `{preset: samplefactory, pbt: {with_pbt: true, num_policies: 8, pbt_start_mutation: 5000000}}`,
-		"raytune":       `{preset: raytune, pbt: {num_policies: 8, time_attr: timesteps_total, metric: loss, mode: min, perturbation_interval: 100000, hyperparam_mutations: {lr: "loguniform(1e-5, 1e-2)", lambda: "uniform(0.9, 1.0)", sgd_minibatch_size: [64, 128, 256]}}}`,
-		"pb2":           `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode_return, mode: max, perturbation_interval: 100000, hyperparam_bounds: {lr: [1e-5, 1e-2]}}}`,
+		"raytune": `{preset: raytune, pbt: {num_policies: 8, time_attr: timesteps_total, metric: loss,
+  mode: min, perturbation_interval: 100000, hyperparam_mutations: {lr: "loguniform(1e-5, 1e-2)",
+  lambda: "uniform(0.9, 1.0)", sgd_minibatch_size: [64, 128, 256]}}}`,
+		"pb2": `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total,
+  metric: episode_return, mode: max, perturbation_interval: 100000, hyperparam_bounds: {lr: [1e-5, 1e-2]}}}`,
 	} {
 		s, err := preset.FromYAML([]byte(text))
 		if err != nil {

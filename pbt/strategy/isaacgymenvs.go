@@ -151,8 +151,7 @@ func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand)
 	byStd, byValue := s.ThresholdFracStd*r.spread, s.ThresholdFracAbsolute*math.Abs(candidate.Objective)
 	if !(gap > byStd && gap > byValue) {
 		return Mutating(m, "among the worst %d; %.6g behind candidate %d, not more than %.6g and %.6g", len(r.worst),
-			gap,
-			candidate.Member, byStd, byValue)
+			gap, candidate.Member, byStd, byValue)
 	}
 	d := Copying(m, candidate.Member, "among the worst %d; %.6g behind %d, more than %.6g and %.6g", len(r.worst), gap,
 		candidate.Member, byStd, byValue)

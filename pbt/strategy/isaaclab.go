@@ -10,11 +10,11 @@ import (
 // IsaacLab is the rule of Isaac Lab's population based training. With μ and σ the mean and population standard
 // deviation (divided by n) of the objectives and m = max(ThresholdStd·σ, ThresholdAbs), members above μ+m are leaders
 // and members below μ-m underperformers, both strictly. Every underperformer is replaced by a leader drawn uniformly,
-// or mutates itself where there is no leader. Everyone else is kept. Members whose objective is not known yet are
+// or mutates itself if there is no leader. Everyone else is kept. Members whose objective is not known yet are
 // left out.
 //
 // A member that failed or whose objective is NaN or infinite ranks worst: it is left out of μ and σ, never copied, and
-// replaced by a leader, or, where there is none, by the best healthy member (of equals the lowest number).
+// replaced by a leader, or, if there is none, by the best healthy member (of equals the lowest number).
 //
 // Isaac Lab's tasks use ThresholdStd 0.1 and ThresholdAbs 0.025; see [DefaultIsaacLab]. Fields left at zero mean zero.
 type IsaacLab struct {

@@ -46,8 +46,7 @@ func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
 		}
 	}
 	slices.SortStableFunc(takers, func(i, j int) int {
-		return compareNeed(g, decisions[i].Member,
-			decisions[j].Member)
+		return compareNeed(g, decisions[i].Member, decisions[j].Member)
 	})
 	copies := make(map[int]int)
 	for _, i := range takers {

@@ -13,10 +13,10 @@ import (
 // migration, and losers:
 //
 //   - winners and survivors are kept;
-//   - those open, the best first, are compared with all members of the other subpopulations, the best first: one that is
-//     not as good takes over the other's weights unmutated, and the next is compared with the next. From a subpopulation that
-//     acts more often only the weights come: hyperparameters found at a short horizon are greedy, and those of the
-//     destination's best winner are taken in their place;
+//   - those open, the best first, are compared with all members of the other subpopulations, the best first. One that
+//     is not as good takes over the other's weights unmutated, and the next is compared with the next. From a
+//     subpopulation that acts more often only the weights come: hyperparameters found at a short horizon are greedy,
+//     and those of the destination's best winner are taken instead;
 //   - losers take over a winner drawn uniformly, and are mutated.
 //
 // Of equals the lower number ranks higher. Members that failed or diverged rank last and are never copied; where there
@@ -64,17 +64,16 @@ func (s MultiFrequency) Validate() error {
 		return fmt.Errorf("evolution: MultiFrequency.Ratios has %d numbers for %d subpopulations; give one each",
 			len(s.Ratios), s.Subpopulations)
 	case min(s.Winners, s.Survivors, s.Open, s.Losers) < 0:
-		return fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d "+
-			"losers; give 0 or more", s.Winners, s.Survivors, s.Open, s.Losers)
+		return fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d losers; "+
+			"give 0 or more", s.Winners, s.Survivors, s.Open, s.Losers)
 	case s.EvalLoop < 0:
-		return fmt.Errorf("evolution: MultiFrequency.EvalLoop is %d; give the number of last scores to average, "+
-			"or 0 for the latest", s.EvalLoop)
+		return fmt.Errorf("evolution: MultiFrequency.EvalLoop is %d; give the number of last scores to average, or "+
+			"0 for the latest", s.EvalLoop)
 	}
 	for i, r := range s.Ratios {
 		if r < 1 || i > 0 && r <= s.Ratios[i-1] {
 			return fmt.Errorf(
-				"evolution: MultiFrequency.Ratios is %v; give whole numbers from 1 on, in ascending order",
-				s.Ratios)
+				"evolution: MultiFrequency.Ratios is %v; give whole numbers from 1 on, in ascending order", s.Ratios)
 		}
 	}
 	return nil
@@ -94,8 +93,8 @@ func (s MultiFrequency) Brackets(members int) (b Brackets, err error) {
 	s = s.withDefaults()
 	size := members / s.Subpopulations
 	if members%s.Subpopulations != 0 || size < 3 {
-		return b, fmt.Errorf("evolution: a population of %d cannot be cut into %d subpopulations of equal size "+
-			"and at least 3; give it a multiple of %d members", members, s.Subpopulations, s.Subpopulations)
+		return b, fmt.Errorf("evolution: a population of %d cannot be cut into %d subpopulations of equal size and "+
+			"at least 3; give it a multiple of %d members", members, s.Subpopulations, s.Subpopulations)
 	}
 	b = Brackets{Winners: s.Winners, Survivors: s.Survivors, Open: s.Open, Losers: s.Losers}
 	if b == (Brackets{}) {
@@ -228,8 +227,7 @@ func (s subpopulation) rescue(m standing, sources []standing, rng *rand.Rand) De
 			winner)
 	case len(s.others) > 0:
 		return selected(m.Status, s.others[0].Status, "%s subpopulation %d, which has nobody to copy: copies %d, %v",
-			what,
-			s.index, s.others[0].Member, s.others[0])
+			what, s.index, s.others[0].Member, s.others[0])
 	}
 	return Keeping(m.Status, "%s subpopulation %d: nobody to copy", what, s.index)
 }

@@ -13,7 +13,7 @@ import (
 // unless that is no better. Everyone else is kept. With fewer than two objectives nothing is decided.
 //
 // Ranked are members with a finite objective. A member that failed or whose objective is NaN or infinite is rescued by
-// one of the upper quantile, or, where there is none, by the best healthy member.
+// one of the upper quantile, or, if there is none, by the best healthy member.
 //
 // Ray Tune's default is a Fraction of 0.25; see [DefaultQuantile]. The explorer that goes with it is [Perturbation] or
 // [PB2].
@@ -58,7 +58,7 @@ func (s Quantile) ranked(g Generation) []Status {
 }
 
 // Decide implements Strategy. In order of member numbers it draws a source for each member of the lower quantile, and
-// for each that diverged where there is an upper quantile.
+// for each that diverged if there is an upper quantile.
 func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 	lower, upper := s.Quantiles(g)
 	ranked := len(s.ranked(g))

@@ -237,7 +237,7 @@ func numbersOf(members []Status) []int {
 	return numbers
 }
 
-// statusOf is the member with a number; the zero Status where there is none.
+// statusOf is the member with a number; the zero Status if there is none.
 func statusOf(g Generation, number int) Status {
 	for _, m := range g.Members {
 		if m.Member == number {

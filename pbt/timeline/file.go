@@ -36,8 +36,7 @@ func Write(path string, s Timeline) error {
 		return fmt.Errorf("timeline: %w", err)
 	}
 	if err := durable.WriteFile(path, func(w io.Writer) error {
-		_, err := w.Write(append(data,
-			'\n'))
+		_, err := w.Write(append(data, '\n'))
 		return err
 	}); err != nil {
 		return fmt.Errorf("timeline: %w", err)

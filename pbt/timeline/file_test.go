@@ -31,7 +31,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-const written = `{"schema": 1, "member": 0, "steps": 9, "phases": [{"from": 0, "member": 0, "hyperparameters": {"a": 1}}]}`
+const written = `{"schema": 1, "member": 0, "steps": 9,
+"phases": [{"from": 0, "member": 0, "hyperparameters": {"a": 1}}]}`
 
 func TestDecodeRejects(t *testing.T) {
 	for name, text := range map[string]string{

@@ -53,12 +53,12 @@ func TestRayRows(t *testing.T) {
 	// As Ray writes them: configurations hold all sorts of things, numbers have no type, and there may be no iteration
 	// yet.
 	rows, err := readRayRows(strings.NewReader(
-		`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "env": "CartPole", "model": {"fcnet_hiddens": [64], "free_log_std": true}, "callbacks": null}, {"lr": 1}]
+		`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "env": "Ant", "model": {"hiddens": [64], "std": true}}, {"lr": 1}]
 
 ["2", "0", 3.0, 4, {}, {"clip_param": 0.2}]
 ["cut`))
 	want := []rayRow{
-		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "model.fcnet_hiddens.0": 64, "model.free_log_std": 1},
+		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "model.hiddens.0": 64, "model.std": 1},
 			values{"learning_rate": 1}},
 		{"2", "0", 4, values{}, values{"ratio_clip": 0.2}},
 	}
@@ -82,7 +82,8 @@ func FuzzReadRay(f *testing.F) {
 	f.Add([]byte(rayFile))
 	f.Add(
 		[]byte(
-			`["a", "b", 1, 2, {"env_config": {"x": [1, {"y": true}], "z": "NaN"}, "a": 1, "a.b": 2}, {"lr": "-Inf", "": 1, ".": 2, "lambda_": 3}]` + "\n"))
+			`["a", "b", 1, 2, {"env_config": {"x": [1, {"y": true}], "z": "NaN"}, "a": 1, "a.b": 2}, ` +
+				`{"lr": "-Inf", "": 1, ".": 2, "lambda_": 3}]` + "\n"))
 	f.Add([]byte(`["a", "b", 1, 2, {"lambda": 1, "lambda_": 2, "a": {"b": 3}, "a.b": 4}, {}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if s, err := ReadRay(bytes.NewReader(data), 10); err == nil && s.Validate() != nil {

@@ -33,7 +33,7 @@ var errIrregular = errors.New("it is a link, a folder or a device, where only a 
 // path is a store's name on the file system, for messages and for the checkpoint package.
 func (f *sharedFiles) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-// now returns the time of the file server, which is that of a file written now. Where none can be written it returns
+// now returns the time of the file server, which is that of a file written now. If none can be written it returns
 // this machine's, and ok is false.
 func (f *sharedFiles) now() (now time.Time, ok bool) {
 	if f.readOnly {
@@ -54,7 +54,7 @@ func (f *sharedFiles) now() (now time.Time, ok bool) {
 	return info.ModTime(), true
 }
 
-// list returns the names in a folder of the store; none where it does not exist.
+// list returns the names in a folder of the store; none if it does not exist.
 func (f *sharedFiles) list(folder string) ([]string, error) {
 	info, err := f.root.Lstat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func (f *sharedFiles) list(folder string) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// readFile reads a file of the store of at most limit bytes, by its name with forward slashes. It tries again where a
+// readFile reads a file of the store of at most limit bytes, by its name with forward slashes. It tries again if a
 // network file system says that the file was replaced in between (ESTALE).
 func (f *sharedFiles) readFile(name string, limit int64) (text []byte, info fs.FileInfo, err error) {
 	for range 3 {

@@ -4,7 +4,7 @@ package workspace
 
 import "os"
 
-// lockDomain is empty where it is unknown which processes see each other's locks. There a process that has died is
+// lockDomain is empty if it is unknown which processes see each other's locks. There a process that has died is
 // replaced LeaseTTL after its last sign of life, on the same machine too.
 func lockDomain() string { return "" }
 

@@ -17,17 +17,17 @@ import (
 
 // FolderOptions configure a [Folder]. The zero value is usable.
 type FolderOptions struct {
-	// LeaseTTL is how long the process that holds a member may be silent, neither beating nor publishing, before
-	// another process may take the member over. Default one minute (0). A larger value tolerates longer pauses of a
-	// process and outages of the file system; a smaller one replaces a process that died on another machine sooner. All
-	// processes of a population give the same value, and beat at least three times as often. A process that died on the
-	// same machine is replaced at once, whatever the value.
+	// LeaseTTL is the time without a heartbeat or a record after which another process may take the member over.
+	// Default one minute (0). A larger value tolerates longer pauses of a process and outages of the file system. A
+	// smaller one replaces a process that died on another machine sooner. All processes of a population give the same
+	// value, and beat at least three times as often. A process that died on the same machine is replaced at once,
+	// whatever the value.
 	LeaseTTL time.Duration
-	// Owner names this process to people, in heartbeats and in the error of a Join that waited in vain. Default
-	// "<host>:<process number>". Give another where hosts have no telling names, such as a job's number.
+	// Owner names this process for people, in heartbeats and in the error of a Join that waited in vain. Default
+	// "<host>:<process number>". Set it, to a job's number for example, if the names of hosts say nothing.
 	Owner string
-	// ReadOnly opens a folder that must exist, to look at it: nothing is written, and Join is refused. View then tells
-	// the time by this machine's clock, because asking the file server means writing a file.
+	// ReadOnly opens an existing folder for reading: nothing is written, and Join is refused. View then uses this
+	// machine's clock, because asking the file server for the time means writing a file.
 	ReadOnly bool
 }
 
@@ -52,7 +52,7 @@ const DefaultLeaseTTL = time.Minute
 //     record refers to. No reader looks at them; Prune deletes them.
 //  2. The record is written and synced under a temporary name (".000001.yaml-<token>-<n>"). Crash: a temporary file
 //     that Prune of the next process deletes, because it has another token.
-//  3. The lease is looked at. Where another process has taken it over, the temporary file is removed and the call
+//  3. The lease is looked at. If another process has taken it over, the temporary file is removed and the call
 //     fails.
 //  4. The record is renamed to its name. This commits it: from here on every reader finds it, and its weights with it.
 //  5. The folder is synced, so that the name survives a power failure of the file server, and the lease is renewed.
@@ -72,7 +72,7 @@ type Folder struct {
 	sharedFiles
 	members int
 	opt     FolderOptions // with defaults
-	// domain names the machine within which advisory locks are seen by all processes; empty where that cannot be told.
+	// domain names the machine within which advisory locks are seen by all processes; empty if that cannot be told.
 	domain string
 	// link gives a file of the store a second name; tests replace it by that of a file system without links.
 	link func(from, to string) error
@@ -140,7 +140,7 @@ func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(
 // FetchBest reads the weights of what Best returned, see Store.
 func (f *Folder) FetchBest(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, true) }
 
-// fetch reads weights that Publish or, with best, PublishBest stored. Where reading fails it looks at the record again:
+// fetch reads weights that Publish or, with best, PublishBest stored. If reading fails it looks at the record again:
 // if that is no longer the one given, the weights were replaced, which is not damage.
 func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {

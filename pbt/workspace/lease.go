@@ -42,11 +42,11 @@ type leaseFileText struct {
 	// Member and Number repeat the file's folder and name, so that a file which was copied from elsewhere is noticed.
 	Member int   `json:"policy"`
 	Number int64 `json:"number"`
-	// Token is drawn anew for every lease. It tells two leases of one number apart, and names temporary files.
+	// Token is random and new for every lease. It tells two leases of one number apart, and names temporary files.
 	Token string `json:"token"`
 	// Owner is for people, as in a heartbeat.
 	Owner string `json:"owner"`
-	// Domain is the machine on which the owner's lock can be seen; empty where it has none.
+	// Domain is the machine on which the owner's lock can be seen; empty if it has none.
 	Domain string `json:"domain,omitempty"`
 	// Released is set when the owner has given the lease back. The file stays, because its number counts.
 	Released bool   `json:"released,omitempty"`
@@ -79,7 +79,7 @@ func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
 }
 
-// createLease makes a lease of that number appear, complete and locked. It returns fs.ErrExist where another process
+// createLease makes a lease of that number appear, complete and locked. It returns fs.ErrExist if another process
 // was faster.
 func (f *Folder) createLease(member int, folder string, number int64) (*heldLease, error) {
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
@@ -137,8 +137,8 @@ func token() string {
 	return hex.EncodeToString(b)
 }
 
-// verify returns ErrLeaseLost where the lease is not the one of the highest number any more, and other errors where
-// that cannot be told. It looks for the next number first, which costs one request: numbers have no gaps.
+// verify returns ErrLeaseLost if the lease no longer has the highest number, and another error if it cannot find out.
+// It looks for the next number first, which costs one request: numbers have no gaps.
 func (l *heldLease) verify() error {
 	_, err := l.files.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
 	if err == nil {
@@ -255,7 +255,7 @@ func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err 
 	return nil, "processes that take it and release it again", nil
 }
 
-// take creates the lease of that number. It returns fs.ErrExist where another process has it, or where the number is
+// take creates the lease of that number. It returns fs.ErrExist if another process has it, or if the number is
 // history: a network file system may list a folder as it was some time ago.
 func (f *Folder) take(member int, folder string, number int64) (*heldLease, error) {
 	l, err := f.createLease(member, folder, number)
@@ -272,7 +272,7 @@ func (f *Folder) take(member int, folder string, number int64) (*heldLease, erro
 		return l, nil
 	}
 	l.file.Close()
-	// The later lease counts; this one goes. Where it is gone already, the later owner has dropped it as history.
+	// The later lease counts; this one goes. If it is gone already, the later owner has dropped it as history.
 	if removed := f.root.Remove(leaseFileName(folder, number)); !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)
 	}
@@ -282,7 +282,7 @@ func (f *Folder) take(member int, folder string, number int64) (*heldLease, erro
 	return nil, err
 }
 
-// lastLease returns the highest number of a lease in a folder, 0 where there is none.
+// lastLease returns the highest number of a lease in a folder, 0 if there is none.
 func (f *Folder) lastLease(folder string) (last int64, err error) {
 	names, err := f.list(folder)
 	for _, name := range names {

@@ -37,7 +37,7 @@ type memoryMember struct {
 
 var _ Store = (*Memory)(nil)
 
-// NewMemory returns an empty store. It panics where members is less than 1.
+// NewMemory returns an empty store. It panics if members is less than 1.
 func NewMemory(members int) *Memory {
 	if err := checkMembers(members); err != nil {
 		panic(err)
@@ -249,7 +249,7 @@ func (s *memoryLease) Prune(k Keep) error {
 	})
 }
 
-// newestWithWeights returns the iteration of the newest record with weights, 0 where there is none. Prune never deletes
+// newestWithWeights returns the iteration of the newest record with weights, 0 if there is none. Prune never deletes
 // that record, because a member that has diverged goes back to its weights.
 func newestWithWeights(records map[int64]Record) int64 {
 	var newest int64

@@ -68,10 +68,8 @@ func (s *folderLease) prune(k Keep) error {
 		byIteration[r.Iteration] = r
 	}
 	last := newestWithWeights(byIteration)
-	return s.sweep(s.folder, func(iteration int64) bool {
-		return iteration == last ||
-			!slices.Contains(gone, iteration)
-	})
+	keep := func(iteration int64) bool { return iteration == last || !slices.Contains(gone, iteration) }
+	return s.sweep(s.folder, keep)
 }
 
 // sweep deletes, in this order, the records that are not wanted, the manifests and weights that no record refers to,

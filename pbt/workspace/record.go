@@ -42,8 +42,8 @@ type Record struct {
 	WeightSteps int64
 	// SinceCopy are the member's own environment steps since it last copied weights, or since it began.
 	SinceCopy int64
-	// SinceChange are the member's own environment steps since it last mutated its hyperparameters without copying; 0
-	// where it has not done so since SinceCopy began.
+	// SinceChange are the member's own environment steps since it last mutated its hyperparameters without copying. It
+	// is 0 if the member has not done so since SinceCopy began.
 	SinceChange int64
 	// Objective is the figure as it was measured, where HasObjective is set; it may be NaN. Peak is the best figure
 	// within the interval.
@@ -51,7 +51,7 @@ type Record struct {
 	HasObjective bool
 	Peak         float64
 	HasPeak      bool
-	// Evaluation is the result of a separate evaluation, where there was one. Best prefers it to the objective.
+	// Evaluation is the result of a separate evaluation, if there was one. Best prefers it to the objective.
 	Evaluation    float64
 	HasEvaluation bool
 	// Samples is the number of measurements behind the objective.
@@ -64,7 +64,7 @@ type Record struct {
 	Failure string
 	// Experiment is the run's name, for people.
 	Experiment string
-	// Weights refer to the file; nil where there are none. Publish sets them.
+	// Weights refer to the file; nil if there are none. Publish sets them.
 	Weights *Weights
 }
 
@@ -203,7 +203,7 @@ func present(records []Record, h *Heartbeat) (now, stale []Record) {
 	return now, stale
 }
 
-// score returns the figure that Best compares: the evaluation, else the objective. ok is false where neither is known,
+// score returns the figure that Best compares: the evaluation, else the objective. ok is false if neither is known,
 // or the figure is not finite.
 func (r Record) score() (score float64, ok bool) {
 	switch {
@@ -263,7 +263,7 @@ func checkMember(member, members int) error {
 	return nil
 }
 
-// noWeights returns an error where a record refers to no weights that Fetch could verify, and nil otherwise.
+// noWeights returns an error if a record refers to no weights that Fetch could verify, and nil otherwise.
 func noWeights(r Record) error {
 	switch w := r.Weights; {
 	case w == nil && r.Failure != "":

@@ -27,7 +27,7 @@
 // Three parties, independently:
 //
 //   - the other members, which must not wait for it: package pbt compares MemberView.Seen with View.Now, in
-//     peerFilter.silent (pbt/peers.go); ProcessOptions.Silence is the silence after which a member counts as dead;
+//     Filter.silent (pbt/internal/peers); ProcessOptions.Silence is the silence after which a member counts as dead;
 //   - a process that wants the member's place: Join, by the lease (Folder.ended in lease.go);
 //   - on its own machine the launcher that started it, by its exit (pbt/launch/run.go).
 //
@@ -65,13 +65,13 @@ type Store interface {
 	// wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the record was read are one
 	// that wraps fs.ErrNotExist: call View again.
 	Fetch(r Record) (*checkpoint.Snapshot, error)
-	// Best returns the best record that any member ever offered by PublishBest: by its evaluation where it has one,
-	// else by its objective. Figures that are not finite never count. Of equal ones it returns that of the lowest
-	// iteration, then that of the lowest member. Damaged records, which View lists, are passed over. ok is false where
-	// there is none.
+	// Best returns the best record that any member offered with PublishBest. It compares evaluations, and objectives of
+	// records without an evaluation. Figures that are not finite never count. Of equal records it returns the one of
+	// the lowest iteration, then of the lowest member. It skips damaged records, which View lists. ok is false if there
+	// is no record.
 	Best(minimise bool) (best Record, ok bool, err error)
-	// FetchBest reads the weights of what Best returned. Where the member has replaced them meanwhile the error wraps
-	// fs.ErrNotExist: call Best again.
+	// FetchBest reads the weights of a record that Best returned. If the member has replaced them since, the error
+	// wraps fs.ErrNotExist: call Best again.
 	FetchBest(r Record) (*checkpoint.Snapshot, error)
 }
 
@@ -88,14 +88,14 @@ type Lease interface {
 	// memory. Names in it that begin with six digits, "heartbeat.json" and "lease-..." are the store's, which also
 	// deletes them.
 	Dir() string
-	// Publish makes the weights durable first, then the record that refers to them, and returns the record with Weights
-	// set. It replaces a record of the same member and iteration. A nil snapshot publishes a record without weights,
-	// for a member that has diverged.
+	// Publish makes the weights durable first, then the record that refers to them. It returns the record with Weights
+	// set, and replaces an earlier record of the same member and iteration. A nil snapshot publishes a record without
+	// weights, for a member that has diverged.
 	Publish(r Record, weights *checkpoint.Snapshot) (Record, error)
-	// PublishBest stores weights apart from those of Publish, for Best, where r is better than this member's best so
-	// far. One is kept, and Prune leaves it alone. A figure that is not finite is never better.
+	// PublishBest stores weights for Best if r is better than this member's best so far, and deletes the weights of the
+	// best before. Prune leaves them alone. A figure that is not finite is never better.
 	PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error
-	// Beat writes a heartbeat, with Member and, where it is empty, Owner filled in, and renews the lease.
+	// Beat writes a heartbeat and renews the lease. It sets Member, and Owner if that is empty.
 	Beat(h Heartbeat) error
 	// Lost is closed when the lease has been found to be lost.
 	Lost() <-chan struct{}
@@ -125,9 +125,9 @@ type MemberView struct {
 	// Records are those of the present weights, newest first. Records from before the member last copied weights are in
 	// Stale.
 	Records []Record
-	// Stale are the records from before, newest first, as far as they have not been pruned. They rank no member,
-	// because they are of weights that were given up. But when all members decide at a common interval, a slow process
-	// still finds here what the fast ones had published at its end before they copied.
+	// Stale are the records of earlier weights, newest first, unless they were pruned. They rank no member, because
+	// their weights were given up. But when all members decide at a common interval, a slow process still finds here
+	// what the fast members had published at the end of that interval before they copied.
 	Stale []Record
 	// Damaged are the errors of files that could not be read; each names its file and what to do.
 	Damaged []error

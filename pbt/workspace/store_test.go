@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -337,140 +334,4 @@ func TestBest(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	onEach(t, 2, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 0)
-		for name, spoil := range map[string]func(r *Record){
-			"another member": func(r *Record) { r.Member = 1 },
-			"iteration 0":    func(r *Record) { r.Iteration = 0 },
-			"steps":          func(r *Record) { r.WeightSteps = -1 },
-			"parent":         func(r *Record) { r.Parent = 2 },
-			"NaN parameter":  func(r *Record) { r.Hyperparameters["x"] = math.NaN() },
-			"long name":      func(r *Record) { r.Hyperparameters[strings.Repeat("x", 2000)] = 1 },
-			"no UTF-8":       func(r *Record) { r.Hyperparameters["\xff"] = 1 },
-		} {
-			r := record(0, 1, 1)
-			spoil(&r)
-			if _, err := s.Publish(r, weights(0, 1)); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
-				t.Errorf("%s: published: %v", name, err)
-			}
-			if err := s.PublishBest(r, weights(0, 1), false); err == nil {
-				t.Errorf("%s: published as best", name)
-			}
-		}
-		for _, h := range []Heartbeat{
-			{Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2},
-			{Phase: Training, Hyperparameters: map[string]float64{"x": math.Inf(1)}},
-		} {
-			if err := s.Beat(h); err == nil {
-				t.Errorf("%+v was accepted", h)
-			}
-		}
-		if v := mustView(t, b); len(v.Members[0].Records) > 0 || v.Members[0].Heartbeat != nil {
-			t.Errorf("something was published: %+v", v.Members[0])
-		}
-	})
-}
-
-// waiting is a context that says when somebody begins to wait for it.
-type waiting struct {
-	context.Context
-	begins func()
-}
-
-func (w waiting) Done() <-chan struct{} {
-	w.begins()
-	return w.Context.Done()
-}
-
-func TestJoinWaits(t *testing.T) {
-	onEach(t, 2, func(t *testing.T, b Store) {
-		first := mustJoin(t, b, 0)
-		mustJoin(t, b, 1) // another member's lease is free
-		stop := errors.New("stop")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(stop)
-		if _, err := b.Join(ctx, 0); !errors.Is(err, ErrTaken) || !errors.Is(err, stop) {
-			t.Errorf("a lease that is taken: %v", err)
-		}
-		joined, waits := make(chan error), make(chan struct{})
-		limit, end := context.WithTimeout(t.Context(), 20*time.Second)
-		defer end()
-		go func() {
-			s, err := b.Join(waiting{limit, sync.OnceFunc(func() { close(waits) })}, 0)
-			if err == nil {
-				err = s.Beat(Heartbeat{Phase: Training, Parent: -1})
-			}
-			joined <- err
-		}()
-		<-waits
-		if err := first.Release(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-joined; err != nil {
-			t.Fatal(err)
-		}
-		if err := first.Release(); err != nil {
-			t.Errorf("released twice: %v", err)
-		}
-		_, published := first.Publish(record(0, 1, 1), weights(0, 1))
-		for i, err := range []error{
-			published, first.Beat(Heartbeat{Phase: Training}), first.Prune(Keep{}),
-			first.PublishBest(record(0, 1, 1), weights(0, 1), false),
-		} {
-			if err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "released") {
-				t.Errorf("%d after release: %v", i, err)
-			}
-		}
-		select {
-		case <-first.Lost():
-			t.Error("a released lease counts as lost")
-		default:
-		}
-		for _, member := range []int{-1, 2} {
-			if _, err := b.Join(t.Context(), member); err == nil {
-				t.Errorf("joined as member %d of 2", member)
-			}
-		}
-	})
-}
-
-// readAll fetches everything that a store lists and reports what is not as it should be.
-func readAll(b Store) error {
-	v, err := b.View()
-	if err != nil {
-		return err
-	}
-	for _, p := range v.Members {
-		if len(p.Damaged) > 0 {
-			return p.Damaged[0]
-		}
-		for _, r := range append(p.Records, p.Stale...) {
-			snap, err := b.Fetch(r)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err == nil {
-				err = checkWeights(snap, r.Member, r.Iteration)
-			}
-			if err != nil {
-				return fmt.Errorf("member %d, iteration %d: %w", r.Member, r.Iteration, err)
-			}
-		}
-	}
-	best, ok, err := b.Best(false)
-	if err != nil || !ok {
-		return err
-	}
-	snap, err := b.FetchBest(best)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return checkWeights(snap, best.Member, best.Iteration)
 }

@@ -96,7 +96,7 @@ func (f *Folder) records(member int, best bool) (records []Record, damage []erro
 	return records, damage
 }
 
-// recordsOnce is one try of records, which returns errMoved where it must be repeated.
+// recordsOnce is one try of records, which returns errMoved if it must be repeated.
 func (f *Folder) recordsOnce(member int, folder string) (records []Record, damage []error, err error) {
 	names, err := f.list(folder)
 	if err != nil {
@@ -188,7 +188,7 @@ func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
 	return d
 }
 
-// heartbeat reads a member's heartbeat into v unless it is unchanged. Where the file is damaged it returns the error
+// heartbeat reads a member's heartbeat into v unless it is unchanged. If the file is damaged it returns the error
 // and uses the one read before: damage of one file must not make a living member seem dead. f.mu is held.
 func (f *Folder) heartbeat(member int, v *MemberView) error {
 	folder := folderOf(member, false)

@@ -72,7 +72,8 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 			"learning_rate": 3e-4, "discount_factor": 0.97, "grad_norm_clip": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 			"amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_weight":           0.5, "style_reward_weight": 1.0, "discriminator_reward_scale": 1.0, // skrl 1.4's names
+			// These three have skrl 1.4's names.
+			"task_reward_weight": 0.5, "style_reward_weight": 1.0, "discriminator_reward_scale": 1.0,
 			"discriminator_batch_size": 512,
 		},
 	})

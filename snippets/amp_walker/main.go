@@ -1,5 +1,5 @@
-// Command amp_walker trains one AMP agent: a planar biped learns to walk like its reference gait. With -memory the policy
-// sees no velocities, and has gated recurrent units to find them out.
+// Command amp_walker trains one AMP agent: a planar biped learns to walk like its reference gait. With -memory the
+// policy sees no velocities, and has gated recurrent units to find them out.
 package main
 
 import (
@@ -22,7 +22,8 @@ import (
 func config() map[string]any {
 	return map[string]any{
 		"rollouts": 32, "learning_epochs": 4, "mini_batches": 4,
-		"discount_factor": 0.97, "gae_lambda": 0.95, "learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
+		"discount_factor": 0.97, "gae_lambda": 0.95, "learning_rate": 3e-4, "grad_norm_clip": 1.0,
+		"value_loss_scale":             1.0,
 		"observation_preprocessor":     "RunningStandardScaler",
 		"value_preprocessor":           "RunningStandardScaler",
 		"amp_observation_preprocessor": "RunningStandardScaler",

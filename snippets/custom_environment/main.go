@@ -48,7 +48,8 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{32, 32}, "tanh"), Seed: seed,
 		Dict: map[string]any{
 			"rollouts": 32, "learning_epochs": 6, "mini_batches": 4, "learning_rate": 1e-3, "discount_factor": 0.97,
-			"value_loss_scale": 0.5, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+			"value_loss_scale":         0.5,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 		},
 	})
 	if err != nil {

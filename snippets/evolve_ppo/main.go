@@ -64,7 +64,8 @@ func run(ctx context.Context) error {
 	}
 	mutations := evolution.DefaultMutations()
 	mutations.NoMutation, mutations.Architecture, mutations.Parameters, mutations.RLHP = 0.2, 0.3, 0.1, 0.4
-	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 4, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 4, MaxNodes: 128,
+		MinLatent: 8, MaxLatent: 128}
 	mutations.Hyperparameters = evolution.HyperparameterConfig{
 		"learning_rate": {Min: 1e-8, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25},
 	}
@@ -76,7 +77,8 @@ func run(ctx context.Context) error {
 			Directory: filepath.Join(*out, "population"),
 			Progress: func(u pbt.Update) {
 				if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
-					fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n", u.Event.Iteration, u.Event.Steps, *steps)
+					fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n",
+						u.Event.Iteration, u.Event.Steps, *steps)
 				}
 			},
 			New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
@@ -110,11 +112,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("\nElite: member %d of generation %d, %s, learning rate %.2g. Return %.1f over %d episodes.\n\n",
-		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"], result.Return, result.Episodes)
+		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"],
+		result.Return, result.Episodes)
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{plot, "fitness, hyperparameters, and which member continued from which"},
 		{filepath.Join(*out, "elite"), "the elite's weights and architecture"},
-		{filepath.Join(*out, "population", "000", journal.File), "every selection and mutation of member 0, one a line"},
+		{filepath.Join(*out, "population", "000", journal.File),
+			"every selection and mutation of member 0, one a line"},
 	})
 }
 

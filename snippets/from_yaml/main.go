@@ -73,7 +73,8 @@ func trainAgent(ctx context.Context, data []byte, numEnvs, timesteps int) error 
 	}
 	defer env.Close()
 	bars := progress.New(os.Stderr, progress.Options{})
-	trainer, err := trainers.FromYAML(data, env, func(c *trainers.Config) { // what YAML cannot say, or the flags replace
+	// What YAML cannot say, or the flags replace.
+	trainer, err := trainers.FromYAML(data, env, func(c *trainers.Config) {
 		c.Progress = bars
 		if timesteps > 0 {
 			c.Timesteps = timesteps
@@ -146,7 +147,8 @@ func trainPopulation(ctx context.Context, data []byte, numEnvs int, interval, to
 	if err := population.Table().Write(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n", best.Member, best.Steps,
+	fmt.Printf("\nBest: member %d after %d environment steps, %s %.1f. The journal is in %s.\n",
+		best.Member, best.Steps,
 		options.Objective, best.Objective, options.Directory)
 	return nil
 }

@@ -94,7 +94,9 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		return err
 	}
 	// A row is that of the infos: place and velocity before a step of the environment and after it.
-	source, err := motions.NewSource(motions.SourceConfig{History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip)}, clip)
+	source, err := motions.NewSource(motions.SourceConfig{
+		History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip),
+	}, clip)
 	if err != nil {
 		return err
 	}
@@ -102,9 +104,11 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 		Spaces: env.Spaces(), Motions: source, Seed: seed,
 		Models: amp.MLPs(env.Spaces(), []int{64, 64}, "elu"), // policy, value, discriminator
 		Dict: map[string]any{
-			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95, "learning_rate": 1e-3,
+			"rollouts": 32, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.95, "gae_lambda": 0.95,
+			"learning_rate":            1e-3,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-			"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5, "style_reward_scale": style,
+			"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale":            0.5, "style_reward_scale": style,
 			"discriminator_loss_scale": 2.0, "discriminator_gradient_penalty_scale": 1.0,
 			"amp_batch_size": 512, "motion_dataset_size": 4000, "reply_buffer_size": 20_000,
 		},

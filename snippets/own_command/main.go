@@ -33,12 +33,13 @@ func main() {
 		return env, nil
 	})
 	models.Register("Skip", skipSettings{Hidden: []int{32, 32}}, newSkip)
-	if err := explore.RegisterRule(explore.NewRule("halve_or_double", func(value float64, in explore.RuleInput) float64 {
+	rule := func(value float64, in explore.RuleInput) float64 {
 		if in.Uniform.Float64() < 0.5 {
 			return value / 2
 		}
 		return value * 2
-	})); err != nil {
+	}
+	if err := explore.RegisterRule(explore.NewRule("halve_or_double", rule)); err != nil {
 		log.Fatal(err)
 	}
 	cli.Main()

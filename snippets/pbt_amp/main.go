@@ -74,7 +74,8 @@ func run(ctx context.Context) error {
 		TotalSteps:    *steps,
 		Strategy:      strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
 		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.1, 1.5}, Rules: explore.Rules{
-			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "style_reward_scale": explore.MutateFloat,
+			"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount,
+			"style_reward_scale": explore.MutateFloat,
 		}},
 		Sample: map[string]explore.Range{
 			"learning_rate":      {Low: 1e-4, High: 1e-3, Log: true},
@@ -166,8 +167,10 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 	if err := population.Table().Write(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Printf("\nBest: member %d after %d environment steps. Evaluated over %d episodes: length %.1f of 300, return %.1f, speed %.2f m/s, joint error %.3f rad.\n\n",
-		best.Member, best.Steps, result.Episodes, result.Length, result.Return, result.Metrics["speed"], result.Metrics["joint_error"])
+	fmt.Printf("\nBest: member %d after %d environment steps. Evaluated over %d episodes: length %.1f of 300, "+
+		"return %.1f, speed %.2f m/s, joint error %.3f rad.\n\n",
+		best.Member, best.Steps, result.Episodes, result.Length, result.Return,
+		result.Metrics["speed"], result.Metrics["joint_error"])
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{film, "the best walker beside the reference gait"},
 		{plot, "objective and hyperparameters, and who continued from whom"},

@@ -37,7 +37,8 @@ func member(numEnvs, rollouts int, seed int64) (pbt.Trainee, error) {
 			Spaces: env.Spaces(),
 			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
 			Dict: map[string]any{
-				"rollouts": rollouts, "learning_epochs": 10, "mini_batches": 16, "value_loss_scale": 0.5, "rewards_shaper_scale": 0.1,
+				"rollouts": rollouts, "learning_epochs": 10, "mini_batches": 16, "value_loss_scale": 0.5,
+				"rewards_shaper_scale":     0.1,
 				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
 			},
 			Seed: seed,

@@ -163,7 +163,8 @@ func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) 
 		}
 		rows = append(rows, []string{who.name, fmt.Sprintf("%.2g", who.values["learning_rate"]),
 			fmt.Sprintf("%.2g", who.values["env.height"]),
-			fmt.Sprintf("%.2g", who.values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]), fmt.Sprintf("%.0f",
+			fmt.Sprintf("%.2g", who.values["env.velocity"]), fmt.Sprintf("%.1f", figures[objective]),
+			fmt.Sprintf("%.0f",
 				figures["episode.length"])})
 	}
 	fmt.Println("\nEvaluated without exploration:")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -99,9 +100,6 @@ func TestMeter(t *testing.T) {
 	for i := range 100 { // the estimate follows a change
 		m.set(testTime.Add(time.Duration(21+i)*time.Second), 150+int64(i+1)*5)
 	}
-	if got := m.speed(""); got != "5.01/s" {
-		t.Errorf("got %q", got)
-	}
 	if got := m.speed("steps"); got != "5.01 steps/s" {
 		t.Error(got)
 	}
@@ -163,24 +161,17 @@ func TestBarsFinalFrame(t *testing.T) {
 	if text == out.String() {
 		t.Error("Printf after Wait wrote nothing")
 	}
-	want := []string{
-		"member 0 [============================] 100 %  in 1m30s   ",
-		"m 1      [=============>              ]  50 % ",
-	}
 	got := strings.Split(lastFrame(text), "\n")
 	if len(got) != 2 {
 		t.Fatalf("%d lines:\n%s", len(got), lastFrame(text))
 	}
-	for i := range want {
-		if !strings.HasPrefix(got[i], want[i]) {
-			t.Errorf("line %d is %q, want it to begin with %q", i, got[i], want[i])
+	for i, want := range []string{
+		`^member 0 \[=+\] 100 %  in 1m30s .*objective 250  style 2\.0 *$`,
+		`^m 1      \[=+> +\]  50 % +.*objective 7 stopped *$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got[i]) {
+			t.Errorf("line %d is %q, want %s", i, got[i], want)
 		}
-	}
-	if !strings.HasSuffix(strings.TrimRight(got[0], " "), "objective 250  style 2.0") {
-		t.Errorf("the final text is missing: %q", got[0])
-	}
-	if !strings.HasSuffix(strings.TrimRight(got[1], " "), "objective 7 stopped") {
-		t.Errorf("the last text is missing: %q", got[1])
 	}
 }
 

@@ -217,7 +217,7 @@ func (m *mlflow) experiment(name string) (string, error) {
 	err := m.get("experiments/get-by-name", url.Values{"experiment_name": {name}}, &found)
 	if err == nil {
 		if found.Experiment.Stage == "deleted" {
-			return "", fmt.Errorf("the experiment %q has been deleted; restore it, or give another experiment_name (%w)",
+			return "", fmt.Errorf("the experiment %q is deleted; restore it, or give another experiment_name (%w)",
 				name, ErrFinal)
 		}
 		return found.Experiment.ID, nil

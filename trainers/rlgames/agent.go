@@ -14,12 +14,14 @@ func (c *conversion) algorithm(params map[string]any) {
 	switch name := section["name"]; name {
 	case "a2c_continuous", "amp_continuous":
 	default:
-		e := &config.Error{Path: "params.algo.name", Given: name, Reason: "gorl has PPO (a2c_continuous) and AMP (amp_continuous)"}
+		e := &config.Error{Path: "params.algo.name", Given: name,
+			Reason: "gorl has PPO (a2c_continuous) and AMP (amp_continuous)"}
 		switch name {
 		case "sac":
 			e.Reason = "it is soft actor-critic; " + e.Reason
 		case "a2c_discrete":
-			e.Reason = "its actions are discrete, and have other losses in rl_games; use a file of skrl's, class CategoricalMixin"
+			e.Reason = "its actions are discrete, and have other losses in rl_games; use a file of skrl's, class " +
+				"CategoricalMixin"
 		}
 		c.wrong(e)
 	}
@@ -49,7 +51,8 @@ func (c *conversion) seed() {
 func (c *conversion) need(names ...string) {
 	for _, name := range names {
 		if !c.given("config." + name) {
-			c.wrong(&config.Error{Path: "params.config." + name, Reason: "it is missing, and rl_games has no default for it"})
+			c.wrong(&config.Error{Path: "params.config." + name,
+				Reason: "it is missing, and rl_games has no default for it"})
 		}
 	}
 }
@@ -58,8 +61,9 @@ func (c *conversion) need(names ...string) {
 func (c *conversion) agent() {
 	c.need("learning_rate", "gamma", "tau", "horizon_length", "mini_epochs", "e_clip", "critic_coef", "entropy_coef")
 	if c.amp() {
-		c.need("amp_obs_demo_buffer_size", "amp_replay_buffer_size", "amp_replay_keep_prob", "amp_batch_size", "amp_minibatch_size",
-			"disc_coef", "disc_logit_reg", "disc_grad_penalty", "disc_weight_decay", "disc_reward_scale", "disc_reward_w", "task_reward_w")
+		c.need("amp_obs_demo_buffer_size", "amp_replay_buffer_size", "amp_replay_keep_prob", "amp_batch_size",
+			"amp_minibatch_size", "disc_coef", "disc_logit_reg", "disc_grad_penalty", "disc_weight_decay",
+			"disc_reward_scale", "disc_reward_w", "task_reward_w")
 	}
 	a := c.section("agent")
 	a["class"] = "PPO"
@@ -79,7 +83,8 @@ func (c *conversion) agent() {
 		c.note("config.value_bootstrap is False, which IsaacGymEnvs' AMP does not read: " +
 			"a truncated episode counts the value of its last observation")
 	case !c.amp() && !given:
-		c.note("config.value_bootstrap is missing: truncated episodes count as ended, as in rl_games up to 1.6.1, which Isaac Lab and " +
+		c.note("config.value_bootstrap is missing: truncated episodes count as ended, as in rl_games up to 1.6.1, " +
+			"which Isaac Lab and " +
 			"IsaacGymEnvs install; from 1.6.5 on rl_games takes True")
 	}
 	a["advantage_normalization"] = "none"
@@ -106,7 +111,8 @@ func (c *conversion) agent() {
 		length := c.whole("config.seq_length")
 		if h := c.whole("config.horizon_length"); h%length != 0 {
 			c.values["config.seq_length"] = length
-			c.refuse("config.seq_length", "gorl learns from whole sequences, and config.horizon_length (%d) is no multiple of it", h)
+			c.refuse("config.seq_length",
+				"gorl learns from whole sequences, and config.horizon_length (%d) is no multiple of it", h)
 		}
 		a["sequence_length"] = length
 	}
@@ -145,8 +151,9 @@ func (c *conversion) minibatches(a map[string]any) {
 	case size > 0:
 		a["mini_batch_size"] = size
 		if rows := horizon * c.o.NumEnvs; rows%size != 0 {
-			c.refuse("config.minibatch_size", "a rollout has %d rows (config.horizon_length × environments), which is no multiple of it; "+
-				"give another agent.params.config.minibatch_size, or another number of environments", rows)
+			c.refuse("config.minibatch_size",
+				"a rollout has %d rows (config.horizon_length × environments), which is no multiple of it; "+
+					"give another agent.params.config.minibatch_size, or another number of environments", rows)
 		}
 	default:
 		c.need("minibatch_size")
@@ -165,7 +172,8 @@ func (c *conversion) schedule(a map[string]any) {
 		}
 		switch {
 		case kind == "standard_epoch" && !c.amp():
-			c.note("config.schedule_type is standard_epoch, at which rl_games 1.6.1 and later never step the schedule: " +
+			c.note("config.schedule_type is standard_epoch, at which rl_games 1.6.1 and later never step the " +
+				"schedule: " +
 				"the rate is constant, as in rl_games; give legacy or standard to adapt it")
 			return
 		case kind == "standard" && c.amp():
@@ -176,12 +184,14 @@ func (c *conversion) schedule(a map[string]any) {
 			"standard_epoch": schedulers.EveryUpdate}
 		a["learning_rate_scheduler"] = "KLAdaptiveLR"
 		a["learning_rate_scheduler_kwargs"] = map[string]any{
-			"kl_threshold": c.number("config.kl_threshold"), "min_lr": c.number("config.min_lr"), "max_lr": c.number("config.max_lr"),
-			"step": periods[kind], "divergence": divergence,
+			"kl_threshold": c.number("config.kl_threshold"), "min_lr": c.number("config.min_lr"),
+			"max_lr": c.number("config.max_lr"),
+			"step":   periods[kind], "divergence": divergence,
 		}
 	case "linear":
 		if c.whole("config.max_epochs") <= 0 {
-			c.note("config.lr_schedule is linear, which ends with config.max_epochs, and that is missing: the rate is constant, as in rl_games")
+			c.note("config.lr_schedule is linear, which ends with config.max_epochs, and that is missing: the rate " +
+				"is constant, as in rl_games")
 			return
 		}
 		a["learning_rate_scheduler"] = "LinearLR"
@@ -196,7 +206,8 @@ func (c *conversion) bounds(a map[string]any) {
 	kinds := map[string]string{"bound": "limit", "regularisation": "square"}
 	kind, ok := kinds[c.text("config.bound_loss_type")]
 	if !ok && scale != 0 {
-		c.note("config.bound_loss_type is %q, which rl_games does not know: there is no loss of bounds, as there is none in rl_games",
+		c.note("config.bound_loss_type is %q, which rl_games does not know: there is no loss of bounds, as there is "+
+			"none in rl_games",
 			c.text("config.bound_loss_type"))
 		scale = 0
 	}
@@ -215,7 +226,8 @@ func (c *conversion) bounds(a map[string]any) {
 func (c *conversion) central(a map[string]any) {
 	for _, key := range []string{"learning_rate", "mini_epochs"} {
 		if !c.given(central + "." + key) {
-			c.wrong(&config.Error{Path: "params." + central + "." + key, Reason: "it is missing, and rl_games has no default for it"})
+			c.wrong(&config.Error{Path: "params." + central + "." + key,
+				Reason: "it is missing, and rl_games has no default for it"})
 			return
 		}
 	}
@@ -225,8 +237,9 @@ func (c *conversion) central(a map[string]any) {
 			mine, theirs = get[any](c, central+"."+key), get[any](c, "config."+key)
 		}
 		if mine != theirs {
-			c.refuse(central+"."+key, "gorl's networks learn together, from the same minibatches in the same passes, and config.%s is %v; "+
-				"give agent.params.%s.%s=%v to train so", key, theirs, central, key, theirs)
+			c.refuse(central+"."+key,
+				"gorl's networks learn together, from the same minibatches in the same passes, and config.%s is %v; "+
+					"give agent.params.%s.%s=%v to train so", key, theirs, central, key, theirs)
 		}
 	}
 	same("mini_epochs", false)
@@ -247,7 +260,8 @@ func (c *conversion) central(a map[string]any) {
 		a["learning_rate_scheduler_networks"] = "policy"
 	}
 	if c.flag("config.use_experimental_cv") {
-		c.note("config.use_experimental_cv is True: in rl_games a value head of the policy's own learns beside the central value; gorl's policy " +
+		c.note("config.use_experimental_cv is True: in rl_games a value head of the policy's own learns beside the " +
+			"central value; gorl's policy " +
 			"has none")
 	}
 }
@@ -265,8 +279,9 @@ func (c *conversion) imitation(a map[string]any) {
 	for key, setting := range map[string]string{
 		"amp_replay_keep_prob": "replay_admission_probability", "disc_coef": "discriminator_loss_scale",
 		"disc_logit_reg":    "discriminator_logit_regularization_scale",
-		"disc_grad_penalty": "discriminator_gradient_penalty_scale", "disc_weight_decay": "discriminator_weight_decay_scale",
-		"task_reward_w": "task_reward_scale",
+		"disc_grad_penalty": "discriminator_gradient_penalty_scale",
+		"disc_weight_decay": "discriminator_weight_decay_scale",
+		"task_reward_w":     "task_reward_scale",
 	} {
 		a[setting] = c.number("config." + key)
 	}
@@ -274,7 +289,8 @@ func (c *conversion) imitation(a map[string]any) {
 	if c.flag("config.normalize_amp_input") {
 		a["amp_observation_preprocessor"] = scaler
 	}
-	c.note("the discriminator's last layer begins as PyTorch's do, in IsaacGymEnvs uniform in ±1; its statistics learn once an update, there with " +
+	c.note("the discriminator's last layer begins as PyTorch's do, in IsaacGymEnvs uniform in ±1; its statistics " +
+		"learn once an update, there with " +
 		"every minibatch")
 }
 
@@ -291,8 +307,9 @@ func (c *conversion) trainer() {
 	}
 	if frames := c.number("config.max_frames"); frames > 0 {
 		if c.o.NumEnvs == 0 {
-			c.refuse("config.max_frames", "it counts the steps of all environments, and their number is not known; give --num-envs N, or "+
-				"agent.params.config.max_epochs=N instead")
+			c.refuse("config.max_frames",
+				"it counts the steps of all environments, and their number is not known; give --num-envs N, or "+
+					"agent.params.config.max_epochs=N instead")
 			return
 		}
 		steps := int(math.Min(frames/float64(c.o.NumEnvs), 1<<53))
@@ -301,7 +318,8 @@ func (c *conversion) trainer() {
 		}
 	}
 	if t["timesteps"] == nil {
-		c.note("config.max_epochs is missing: rl_games trains without end, gorl for its default number of timesteps; give --timesteps")
+		c.note("config.max_epochs is missing: rl_games trains without end, gorl for its default number of " +
+			"timesteps; give --timesteps")
 	}
 	if n := c.whole("config.save_frequency"); n > 0 {
 		t["checkpoint_interval"] = n * horizon
@@ -363,7 +381,8 @@ func (c *conversion) population(given any) {
 		return
 	}
 	if reference, ok := leftOpen(section); ok {
-		c.wrong(&config.Error{Path: "pbt", Given: "${" + string(reference) + "}", Reason: "it refers to what is not in the file; give the value itself: agent.pbt.KEY=VALUE"})
+		c.wrong(&config.Error{Path: "pbt", Given: "${" + string(reference) + "}",
+			Reason: "it refers to what is not in the file; give the value itself: agent.pbt.KEY=VALUE"})
 		return
 	}
 	if section["enabled"] != true {

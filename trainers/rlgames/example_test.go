@@ -91,8 +91,9 @@ func ExampleRead() {
 
 // ExampleConvert names every key that is wrong.
 func ExampleConvert() {
-	_, err := rlgames.Convert(map[string]any{"params": map[string]any{"algo": map[string]any{"name": "sac"}}}, rlgames.Options{})
+	file := map[string]any{"params": map[string]any{"algo": map[string]any{"name": "ddpg"}}}
+	_, err := rlgames.Convert(file, rlgames.Options{})
 	fmt.Println(err)
 	// Output:
-	// rlgames: "params.algo.name" is "sac": it is soft actor-critic; gorl has PPO (a2c_continuous) and AMP (amp_continuous)
+	// rlgames: "params.algo.name" is "ddpg": gorl has PPO (a2c_continuous) and AMP (amp_continuous)
 }

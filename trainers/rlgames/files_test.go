@@ -59,7 +59,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d files are built, %d are refused", built, refused)
-	if err := docgen.Hold("../../docs/reference/rl-games.md", "rl_games files", table.String(), flag.Lookup("update").Value.String() == "true"); err != nil {
+	if err := docgen.Hold("../../docs/reference/rl-games.md", "rl_games files", table.String(),
+		flag.Lookup("update").Value.String() == "true"); err != nil {
 		t.Error(err)
 	}
 }
@@ -93,7 +94,8 @@ func build(t *testing.T, path string) error {
 		set.AMPObservation = spaces.Unbounded(8)
 	}
 	trained := runfile.Sections(c.Sections).Of(runfile.Trainers)
-	tr, err := trainers.FromDict(trained, agenttest.NewRoom(set, n), func(c *trainers.Config) { *c = trainers.Config{Timesteps: 1} })
+	tr, err := trainers.FromDict(trained, agenttest.NewRoom(set, n),
+		func(c *trainers.Config) { *c = trainers.Config{Timesteps: 1} })
 	if err != nil {
 		t.Errorf("%s: %v", path, err)
 		return nil

@@ -8,7 +8,8 @@ import (
 
 // activations are rl_games' in gorl's words.
 var activations = map[string]string{
-	"None": "", "relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "elu": "elu", "selu": "selu", "swish": "silu", "gelu": "gelu",
+	"None": "", "relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "elu": "elu", "selu": "selu", "swish": "silu",
+	"gelu":     "gelu",
 	"softplus": "softplus",
 }
 
@@ -30,8 +31,9 @@ func (c *conversion) models() {
 	shared := !c.flag("network.separate") && !c.given(central)
 	m["separate"] = !shared
 	gaussian := map[string]any{
-		"clip_actions": false, "clip_log_std": false, "initial_log_std": c.number("network.space.continuous.sigma_init.val"),
-		"fixed_log_std": !c.flag("network.space.continuous.learn_sigma"),
+		"clip_actions": false, "clip_log_std": false,
+		"initial_log_std": c.number("network.space.continuous.sigma_init.val"),
+		"fixed_log_std":   !c.flag("network.space.continuous.learn_sigma"),
 	}
 	if !c.flag("network.space.continuous.fixed_sigma") {
 		if gaussian["initial_log_std"] != 0.0 { // of which rl_games makes weights, and gorl biases
@@ -42,7 +44,8 @@ func (c *conversion) models() {
 		}
 		gaussian["state_dependent_log_std"] = true
 	}
-	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"), gaussian)
+	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"),
+		gaussian)
 	value := config.Clone(policy).([]any)
 	if c.given(central) {
 		if !c.given(central + ".network.mlp") {
@@ -94,7 +97,8 @@ func (c *conversion) containers(section, input string) []any {
 		}
 		add("cnn", in, c.convolutions(section), activation(c.text(section+".cnn.activation")))
 		if c.flag("config.normalize_input") {
-			c.refuse("config.normalize_input", "gorl's scaler has a mean for every pixel, rl_games' one for every channel of a picture; give False")
+			c.refuse("config.normalize_input",
+				"gorl's scaler has a mean for every pixel, rl_games' one for every channel of a picture; give False")
 		}
 	}
 	perceptron := func() {
@@ -120,7 +124,8 @@ func (c *conversion) containers(section, input string) []any {
 		if !before && c.flag(section+".rnn.concat_input") && last != input {
 			in = fmt.Sprintf("concatenate([%s, %s])", last, input)
 		}
-		layer := map[string]any{name: map[string]any{"hidden_size": units, "num_layers": c.whole(section + ".rnn.layers")}}
+		layer := map[string]any{name: map[string]any{"hidden_size": units,
+			"num_layers": c.whole(section + ".rnn.layers")}}
 		layers := []any{layer}
 		if c.flag(section + ".rnn.layer_norm") {
 			layers = append(layers, "layer_norm")

@@ -14,19 +14,19 @@ import (
 
 // Options say what a file leaves to its command line. The zero value is what the file alone says.
 type Options struct {
-	// Overrides change keys before the file is read, as Hydra does: "params.config.learning_rate=1e-3", the key dotted, the
-	// value in YAML. A leading "agent." (Isaac Lab) or "train." (IsaacGymEnvs) may stand before the key.
+	// Overrides change keys before the file is read, as Hydra does: "params.config.learning_rate=1e-3", the key dotted,
+	// the value in YAML. A leading "agent." (Isaac Lab) or "train." (IsaacGymEnvs) may stand before the key.
 	Overrides []string
-	// NumEnvs is the number of environments, 0 where it is not known. It turns max_frames and the length of a population,
-	// which count environment steps, into timesteps.
+	// NumEnvs is the number of environments, 0 where it is not known. It turns max_frames and the length of a
+	// population, which count environment steps, into timesteps.
 	NumEnvs int
 }
 
 // Configuration is a file of rl_games as gorl has it.
 type Configuration struct {
-	// Sections are seed, models, agent and trainer for trainers.FromDict; environment, with the wrappers that the file asks
-	// for and without an id, for catalog.New; and, where the file has an enabled population, preset and pbt for package
-	// pbt/preset.
+	// Sections are seed, models, agent and trainer for trainers.FromDict; environment, with the wrappers that the file
+	// asks for and without an id, for catalog.New; and, where the file has an enabled population, preset and pbt for
+	// package pbt/preset.
 	Sections map[string]any
 	// Notes say which keys have no meaning for gorl, and what differs from rl_games.
 	Notes []string
@@ -67,7 +67,8 @@ func inherit(path string, before []string) (map[string]any, error) {
 	}
 	names, ok := given.([]any)
 	if !ok {
-		return nil, fmt.Errorf("rlgames: \"defaults\" is %v: want a list of files beside this one, each by its name without .yaml", given)
+		return nil, fmt.Errorf("rlgames: \"defaults\" is %v: want a list of files beside this one, each by its name "+
+			"without .yaml", given)
 	}
 	delete(file, "defaults")
 	const self = "_self_"
@@ -82,7 +83,8 @@ func inherit(path string, before []string) (map[string]any, error) {
 			overlay(whole, file)
 			continue
 		case !ok || name == "" || name != filepath.Base(name):
-			return nil, fmt.Errorf("rlgames: \"defaults\" has %v: want the name of a file beside this one, without .yaml", n)
+			return nil, fmt.Errorf("rlgames: \"defaults\" has %v: want the name of a file beside this one, without "+
+				".yaml", n)
 		}
 		base, err := inherit(filepath.Join(filepath.Dir(path), name+".yaml"), append(before, path))
 		if err != nil {
@@ -112,7 +114,8 @@ func overlay(under, over map[string]any) {
 // is reported.
 func Convert(dict map[string]any, o Options) (*Configuration, error) {
 	if names, ok := dict["defaults"]; ok {
-		return nil, fmt.Errorf("rlgames: \"defaults\" is %v: the files that it names are beside this one, so read it by its path", names)
+		return nil, fmt.Errorf("rlgames: \"defaults\" is %v: the files that it names are beside this one, so read "+
+			"it by its path", names)
 	}
 	file, err := overridden(dict, o.Overrides)
 	if err != nil {
@@ -163,13 +166,15 @@ func (c *conversion) file(file map[string]any) {
 		if name == "asymmetric_obs" { // IsaacGymEnvs' Trifinger; rl_games does not see it
 			c.idle = append(c.idle, name)
 		} else if name != "params" && name != "pbt" {
-			c.wrong(&config.Error{Path: name, Given: file[name], Unknown: true, Reason: "a file of rl_games has params, and in Isaac Lab pbt",
+			c.wrong(&config.Error{Path: name, Given: file[name], Unknown: true,
+				Reason:  "a file of rl_games has params, and in Isaac Lab pbt",
 				Nearest: config.Nearest(name, []string{"params", "pbt"})})
 		}
 	}
 	params, ok := file["params"].(map[string]any)
 	if !ok {
-		c.wrong(&config.Error{Path: "params", Given: file["params"], Reason: "want the keys of rl_games: algo, model, network, config"})
+		c.wrong(&config.Error{Path: "params", Given: file["params"],
+			Reason: "want the keys of rl_games: algo, model, network, config"})
 		return
 	}
 	if c.algorithm(params); len(c.errs) > 0 {

@@ -93,8 +93,10 @@ type resolver struct {
 // its command line.
 func resolve(file map[string]any, numEnvs int) (map[string]any, error) {
 	r := &resolver{root: map[string]any{
-		"seed": 42, "experiment": "", "checkpoint": "", "max_iterations": "", "sigma": "", "multi_gpu": false, "test": false,
-		"num_envs": "", "task_name": "", "rl_device": "cuda:0", "sim_device": "cuda:0", "pbt": map[string]any{"enabled": false},
+		"seed": 42, "experiment": "", "checkpoint": "", "max_iterations": "", "sigma": "", "multi_gpu": false,
+		"test":     false,
+		"num_envs": "", "task_name": "", "rl_device": "cuda:0", "sim_device": "cuda:0",
+		"pbt":   map[string]any{"enabled": false},
 		"train": file,
 	}}
 	if numEnvs > 0 {
@@ -191,7 +193,8 @@ func (r *resolver) reference(s string, path []string, depth int) (any, error) {
 func (r *resolver) call(name, args string, path []string, depth int) (any, error) {
 	f, ok := functions[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no function %q; give the value itself by agent.%s=VALUE", name, strings.Join(path[1:], "."))
+		return nil, fmt.Errorf("there is no function %q; give the value itself by agent.%s=VALUE", name,
+			strings.Join(path[1:], "."))
 	}
 	texts := split(args)
 	if len(texts) != f.arguments {

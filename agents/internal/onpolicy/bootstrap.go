@@ -69,8 +69,8 @@ func (c *Values) estimateValues(s *tensor.Scope, k *Critic, obs, state, hidden t
 	return c.unscale(s, k, k.Network.Forward(s, in))
 }
 
-// ValuesOf returns a critic's values (N, 1), in units of reward, for raw observations (N, O) and states (N, S) that come
-// next in all environments.
+// ValuesOf returns a critic's values (N, 1), in units of reward, for raw observations (N, O) and states (N, S) that
+// come next in all environments.
 func (c *Values) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) tensor.Tensor {
 	var now tensor.Tensor
 	if h := c.hiddenOf(k.Name); h != nil {

@@ -174,7 +174,8 @@ func same(d description.Policy, x, y, outputs []float32) bool {
 	}
 	for i, n := range d.Action.NVec {
 		k := int(y[i])
-		if k < 0 || k >= n || math.Abs(float64(outputs[k]-outputs[int(x[i])])) > tolerance*(1+math.Abs(float64(outputs[k]))) {
+		if k < 0 || k >= n ||
+			math.Abs(float64(outputs[k]-outputs[int(x[i])])) > tolerance*(1+math.Abs(float64(outputs[k]))) {
 			return false
 		}
 		outputs = outputs[n:]

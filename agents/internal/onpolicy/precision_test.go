@@ -12,12 +12,9 @@ import (
 
 // TestGradientScaler differentiates losses whose gradients are finite, infinite and finite again.
 func TestGradientScaler(t *testing.T) {
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	w := s.RequireGrad(tensor.From(s, []float32{2, -1}))
-	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
-	must(t, err)
-	defer flat.Close()
+	flat := tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU))
 	g := newGradientScaler()
 	backward := func(factor float64) bool {
 		flat.ZeroGrad(s)
@@ -45,16 +42,11 @@ func TestGradientScaler(t *testing.T) {
 
 // TestStepLeavesOut makes a step with an infinite gradient: parameters and moments stay as they are.
 func TestStepLeavesOut(t *testing.T) {
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	w := s.RequireGrad(tensor.From(s, []float32{2}))
-	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
-	must(t, err)
-	defer flat.Close()
-	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"},
-		[]tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil)
-	must(t, err)
-	defer o.Close()
+	flat := tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU))
+	o := tensortest.Opened[*tensor.Optimizer](t)(tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"},
+		[]tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil))
 	c := &Learner{Core: &Core{Flat: flat}, Rates: &Rates{Optimizer: o}, gradients: newGradientScaler()}
 	value := func() float32 {
 		x, err := tensor.Float32s(flat.Values)

@@ -44,7 +44,8 @@ func (r *reader) bytes(name string) []byte {
 	return b
 }
 
-// read reads an array of the tensor's shape, or of its first steps timesteps (-1: all), by get. It writes the array later.
+// read reads an array of the tensor's shape, or of its first steps timesteps (-1: all), by get. It writes the array
+// later.
 func read[T tensor.Element](r *reader, get func(name string, shape ...int64) ([]T, error), name string, t tensor.Tensor,
 	steps int64) {
 	shape := tensor.Shape(t)

@@ -133,7 +133,8 @@ func (c *Collector) shapeRewards(t agents.Transition) error {
 		if !(math.Abs(float64(r)) < tooLarge) {
 			return c.errorf("Record at timestep %d: the reward of environment %d is %g after rewards_shaper and "+
 				"rewards_shaper_scale, and was %g before; it must lie within ±%.2g"+
-				", because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or repair the reward", c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
+				", because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or repair the reward",
+				c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
 		}
 	}
 	return nil

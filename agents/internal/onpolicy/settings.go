@@ -113,8 +113,8 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 		prefix, key, kwargs, key, key)
 }
 
-// MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device", which
-// skrl needs, may be left out: MergeScaler checks size and ignores device.
+// MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device",
+// which skrl needs, may be left out: MergeScaler checks size and ignores device.
 func MergeScaler[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
 	for k, v := range kwargs {

@@ -63,7 +63,8 @@ func SingleThread() []string {
 }
 
 // StepRate steps an environment for a while and returns the environment steps a second. draw fills one step's actions.
-func StepRate(env envs.Env, length time.Duration, draw func(rng *rand.Rand, actions []float32)) (rate float64, err error) {
+func StepRate(env envs.Env, length time.Duration, draw func(rng *rand.Rand, actions []float32)) (rate float64,
+	err error) {
 	if _, err := env.Reset(1); err != nil {
 		return 0, err
 	}

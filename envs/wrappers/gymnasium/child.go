@@ -20,7 +20,8 @@ import (
 var source []byte
 
 // bootstrap has Python read its program from the pipe of requests, so that a list of processes stays readable.
-const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");n,=struct.unpack("<I",f.read(4));exec(compile(f.read(n),"gorl/child.py","exec"),{"__name__":"gorl_child","requests":f})`
+const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");n,=struct.unpack("<I",f.read(4));` +
+	`exec(compile(f.read(n),"gorl/child.py","exec"),{"__name__":"gorl_child","requests":f})`
 
 // setup is what a child is told first.
 type setup struct {
@@ -218,12 +219,6 @@ func (c *child) kill() {
 	}
 	c.requests.Close()
 	c.replies.Close()
-}
-
-// fault says what happened to the child.
-func (c *child) fault(f Fault, err error, format string, args ...any) *ChildError {
-	return &ChildError{Child: c.index, PID: c.process.Process.Pid, From: c.from, To: c.to, Fault: f,
-		Message: readable(fmt.Sprintf(format, args...)), Output: c.output.lines(), Err: err}
 }
 
 // read reads a message before a deadline, and makes a fault of whatever keeps it from coming.

@@ -1,7 +1,6 @@
 package gymnasium
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,71 +13,33 @@ import (
 )
 
 // Env is a batch of Gymnasium's environments in a few Python processes. It is an [envs.Observer], and an
-// [envs.Renderer] where Options.RenderMode is "rgb_array", an [envs.RewardShaper], [envs.Curriculum] and
-// [envs.MotionSource] where the Python environments have the methods that [Env.SetRewardShaping],
+// [envs.Renderer] if Options.RenderMode is "rgb_array", an [envs.RewardShaper], [envs.Curriculum] and
+// [envs.MotionSource] if the Python environments have the methods that [Env.SetRewardShaping],
 // [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name; ask [envs.As]. Stepping allocates nothing unless an
 // episode ends or infos are asked for.
 type Env struct {
-	options  Options
-	set      spaces.Set
-	about    description
-	stderr   io.Writer
-	children []*child
-
+	crew
+	exchange
+	parameters
+	about  description
+	stderr io.Writer
 	file   *os.File
-	memory []byte
-	layout *layout
-	header []byte // what the memory must begin with
-	shared arrays // in the memory
-	own    batch  // what is returned
 
-	step       envs.Step
-	returns    []float64
-	lengths    []int
-	partial    []bool // the episode in progress began at a random length
-	episodes   []envs.Episode
-	metrics    map[string]float64
-	counts     map[string]int
-	log        map[string]float64 // numbers of the whole batch that a simulator gave with this step
-	infos      []json.RawMessage
-	faults     []error           // of the children in this command
-	shaping    map[string]any    // the reward parameters set for all environments, nil while none were set
-	shaped     []map[string]any  // those of each Python object, see objects
-	curriculum []json.RawMessage // the states put back, of each Python object
-	replaced   int
-	seeded     bool  // has been reset
-	lastSeed   int64 // of the last seeded reset
-	stepped    bool  // every environment has made a step, so that formerAMP or amp holds its last AMP observation
-	ready      bool
-	closed     bool
-	failed     error // nothing but Close helps
-	wO, wS, wM int   // the widths of observations, states and AMP observations
-	kO, kS, kM []int // the choices of their columns
-	kA         []int // those of actions
-	rO, rS, rM []spaces.Run
-	columns    int // how many numbers of an info have a place
-}
-
-// arrays are those of the shared memory, nil where the layout has none.
-type arrays struct {
-	actions                                        []float32
-	observations, finals, states, finalStates, amp rows
-	rewards, infos                                 []float64
-	flags                                          []uint8
-}
-
-// rows are those of a space in the shared memory: columns of uint8 as bytes, all others as float32, each kind in the
-// order of its columns.
-type rows struct {
-	floats []float32
-	bytes  []uint8
-}
-
-// batch is what Step returns, copied from the shared memory once it is found to be good.
-type batch struct {
-	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
-	exact                                                                                    []float64 // the rewards
-	terminated, truncated, unknown, invalid                                                  []bool
+	step     envs.Step
+	returns  []float64
+	lengths  []int
+	partial  []bool // the episode in progress began at a random length
+	episodes []envs.Episode
+	metrics  map[string]float64
+	counts   map[string]int
+	log      map[string]float64 // numbers of the whole batch that a simulator gave with this step
+	infos    []json.RawMessage
+	faults   []error // of the children in this command
+	replaced int
+	seeded   bool  // has been reset
+	lastSeed int64 // of the last seeded reset
+	stepped  bool  // every environment has made a step, so that formerAMP or amp holds its last AMP observation
+	ready    bool
 }
 
 // New starts the children and makes the environments. On an error nothing stays behind.
@@ -90,8 +51,9 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: making shared memory: %w", err)
 	}
-	e := &Env{options: o, file: file, children: make([]*child, o.Children), columns: o.columns(),
-		metrics: map[string]float64{}, counts: map[string]int{}}
+	e := &Env{crew: crew{options: o, children: make([]*child, o.Children)}, exchange: exchange{columns: o.columns()},
+		file: file, metrics: map[string]float64{}, counts: map[string]int{}}
+	e.parameters.crew = &e.crew
 	if o.Stderr != nil {
 		e.stderr = &shared{to: o.Stderr}
 	}
@@ -139,11 +101,8 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	case err != nil:
 		return c.fault(FaultStart, err, "%v", err)
 	case first:
-		e.about, e.set = about, set
-		e.kA = choices(set.Action)
-		e.kO, e.kS, e.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
-		e.rO, e.rS, e.rM = set.Observation.Runs(), set.State.Runs(), set.AMPObservation.Runs()
-		e.wO, e.wS, e.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
+		e.about = about
+		e.exchange.describe(set)
 		return nil
 	}
 	if name, got, want := set.Difference(e.set); name != "" {
@@ -154,59 +113,17 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	return nil
 }
 
-// allocate lays out and maps the shared memory and makes the batch that is returned.
+// allocate makes the shared memory, and what is kept of each environment beside it.
 func (e *Env) allocate() error {
 	n := e.options.NumEnvs
-	wanted := []array{{"actions", "f4", e.set.Action.Width()}, {"rewards", "f8", -1}, {"flags", "u1", -1},
-		{"infos", "f8", e.columns}}
-	for _, of := range []struct {
-		name  string
-		space spaces.Space
-	}{{"observations", e.set.Observation}, {"final_observations", e.set.Observation}, {"states", e.set.State},
-		{"final_states", e.set.State}, {"amp_observations", e.set.AMPObservation}} {
-		small := of.space.Bytes()
-		wanted = append(wanted, array{of.name, "f4", of.space.Width() - small}, array{of.name + bytesSuffix, "u1",
-			small})
-	}
-	e.layout = plan("environments", len(e.children), n, wanted)
-	var err error
-	if e.header, err = e.layout.header(); err != nil {
+	if err := e.exchange.allocate(e.file, len(e.children), n); err != nil {
 		return err
-	}
-	if e.memory, err = mapFile(e.file, e.layout.Size); err != nil {
-		return fmt.Errorf("gymnasium: mapping %d bytes of shared memory: %w", e.layout.Size, err)
-	}
-	copy(e.memory, e.header)
-	e.shared = sharedArrays(e.memory, e.layout)
-	o, s, amp := e.set.Observation, e.set.State, e.set.AMPObservation
-	e.own = batch{
-		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n),
-		states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
-		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
-		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
 	}
 	e.returns, e.lengths, e.partial = make([]float64, n), make([]int, n), make([]bool, n)
 	e.episodes, e.faults = make([]envs.Episode, 0, n), make([]error, len(e.children))
-	objects := n
-	if e.options.Simulator != "" {
-		objects = 1
-	}
-	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, objects),
-		make([]json.RawMessage, objects)
+	e.infos = make([]json.RawMessage, n)
+	e.parameters.allocate()
 	return nil
-}
-
-// bytesSuffix follows an array's name in that of its columns of uint8.
-const bytesSuffix = "_bytes"
-
-// sharedArrays finds the arrays that a layout says where they are.
-func sharedArrays(m []byte, l *layout) arrays {
-	of := func(name string) rows { return rows{view[float32](m, l, name), view[uint8](m, l, name+bytesSuffix)} }
-	return arrays{
-		actions: view[float32](m, l, "actions"), observations: of("observations"), finals: of("final_observations"),
-		states: of("states"), finalStates: of("final_states"), amp: of("amp_observations"),
-		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
-	}
 }
 
 // NumEnvs is the number of environments.
@@ -231,26 +148,6 @@ func (e *Env) Observe() (*envs.Step, error) {
 		return nil, errors.New("gymnasium: nothing to observe: call Reset first")
 	}
 	return &envs.Step{Observations: e.own.observations, States: e.own.states}, nil
-}
-
-// usable is an error where the environments cannot be asked for anything.
-func (e *Env) usable(what string) error {
-	if e.closed {
-		return fmt.Errorf("gymnasium: %s was called after Close", what)
-	}
-	return e.failed
-}
-
-// verifyHeader reports what a child wrote over the header.
-func (e *Env) verifyHeader() error {
-	if bytes.Equal(e.memory[:len(e.header)], e.header) {
-		return nil
-	}
-	_, err := parseHeader(e.memory)
-	if err == nil {
-		err = errors.New("it is that of another layout")
-	}
-	return fmt.Errorf("gymnasium: an environment wrote over the header of the shared memory: %w", err)
 }
 
 // Close ends the children: those that are idle close their environments first, and have two seconds for it. A second

@@ -56,9 +56,12 @@ func misbehaves(index, steps int) bool {
 
 // fakeSpaces is what a fake child says of its environments.
 const fakeSpaces = `{"python": "0", "gymnasium": "0", "numpy": "0",
-	"observation": {"kind": "Dict", "keys": ["a", "b"], "spaces": [{"kind": "Box", "shape": [3], "low": [null], "high": [null]}, {"kind": "Discrete", "nvec": [100000]}]},
-	"action": {"kind": "Box", "shape": [2], "low": [-1], "high": [1]}, "state": {"kind": "Box", "shape": [1], "low": [null], "high": [null]},
-	"amp": {"kind": "Box", "shape": [1], "low": [null], "high": [null]}, "reward_shaping": true, "curriculum": true, "motions": false}`
+	"observation": {"kind": "Dict", "keys": ["a", "b"], "spaces": [
+		{"kind": "Box", "shape": [3], "low": [null], "high": [null]}, {"kind": "Discrete", "nvec": [100000]}]},
+	"action": {"kind": "Box", "shape": [2], "low": [-1], "high": [1]},
+	"state": {"kind": "Box", "shape": [1], "low": [null], "high": [null]},
+	"amp": {"kind": "Box", "shape": [1], "low": [null], "high": [null]},
+	"reward_shaping": true, "curriculum": true, "motions": false}`
 
 // fakeEnv is an environment whose every number can be foretold: its episodes have 3 + i%4 steps, of which odd
 // environments are truncated and even ones terminated.

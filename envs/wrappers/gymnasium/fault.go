@@ -4,12 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
+	"time"
 )
 
 // ErrNoPython is what the error of [New] wraps where there is no Python, or where it lacks gymnasium or numpy or has
 // too old ones.
 var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or " +
 	"later; python (Options.Python) names the interpreter")
+
+// How a child dies, and what follows: while this process waits for a command, trouble looks every nap whether the child
+// has ended, has been stopped or is late; read does so for messages, copyRows finds data and flags that make no sense,
+// and wait and verifyHeader find memory that was written over. Each makes a ChildError by fault. replace.go then starts
+// another child, if Options.Replace allows one more, and truncates the episodes of the dead child's environments;
+// otherwise the error is that of Step or Reset. watch ends what a child leaves behind, and the system ends children
+// whose parent dies (childAttributes).
 
 // Fault says in a word what happened to a child.
 type Fault string
@@ -65,3 +74,35 @@ func (e *ChildError) Unwrap() error { return e.Err }
 
 // fatal reports whether the child cannot go on: a reset is no cure.
 func (e *ChildError) fatal() bool { return e.Fault != FaultException && e.Fault != FaultData }
+
+// trouble is what keeps a child from finishing, nil while it may only be slow. Halts counts how often it was seen
+// stopped.
+func (c *child) trouble(deadline time.Time, halts *int) error {
+	if c.ended.Load() {
+		if atomic.LoadUint32(&c.block.Load().done) == c.sequence { // it was the last thing it did
+			return nil
+		}
+		return c.fault(FaultExit, nil, "%s", describeExit(c.process.ProcessState))
+	}
+	if !stopped(c.process.Process.Pid) {
+		*halts = 0
+	} else if *halts++; *halts >= 3 {
+		return c.fault(FaultStopped, nil, "has been stopped by a signal (SIGSTOP)")
+	}
+	if time.Now().After(deadline) {
+		return c.fault(FaultTimeout, nil, "did not finish in time; raise the timeout where it needs longer")
+	}
+	return nil
+}
+
+// fault says what happened to the child.
+func (c *child) fault(f Fault, err error, format string, args ...any) *ChildError {
+	return &ChildError{Child: c.index, PID: c.process.Process.Pid, From: c.from, To: c.to, Fault: f,
+		Message: readable(fmt.Sprintf(format, args...)), Output: c.output.lines(), Err: err}
+}
+
+// isFatal reports whether an error leaves the child useless.
+func isFatal(err error) bool {
+	var fault *ChildError
+	return !errors.As(err, &fault) || fault.fatal()
+}

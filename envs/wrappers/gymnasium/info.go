@@ -16,18 +16,6 @@ func (e *Env) Info(i int) (json.RawMessage, error) {
 	return slices.Clone(e.infos[i]), nil
 }
 
-// episodeMetrics are the numbers of environment i's last info that were asked for, nil where there is none.
-func (e *Env) episodeMetrics(c *child, i int) map[string]float64 {
-	var found map[string]float64
-	e.numbers(c, i, e.options.EpisodeMetrics, func(name string, x float64) {
-		if found == nil {
-			found = make(map[string]float64, len(c.columns))
-		}
-		found[name] = x
-	})
-	return found
-}
-
 // collectMetrics averages the numbers of infos that were asked for over the batch, and adds those of a simulator's log.
 func (e *Env) collectMetrics() {
 	if len(e.options.StepMetrics) == 0 && len(e.log) == 0 {
@@ -56,19 +44,4 @@ func (e *Env) collectMetrics() {
 		e.metrics["log."+name], e.metrics["episode."+name] = x, x
 	}
 	e.step.Metrics = e.metrics
-}
-
-// numbers calls f for the finite numbers of environment i's info that are among names, nil and Every meaning all.
-func (e *Env) numbers(c *child, i int, names []string, f func(name string, x float64)) {
-	k := e.columns
-	if k == 0 {
-		return
-	}
-	row := e.shared.infos[i*k : (i+1)*k]
-	all := names == nil || slices.Contains(names, Every)
-	for j, name := range c.columns {
-		if x := row[j]; x-x == 0 && (all || slices.Contains(names, name)) {
-			f(name, x)
-		}
-	}
 }

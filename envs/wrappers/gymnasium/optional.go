@@ -28,34 +28,6 @@ func (e *Env) Supports(iface any) bool {
 	return true
 }
 
-// ask has child c do what is rare. An error that leaves the child useless ends the batch.
-func (e *Env) ask(c *child, message map[string]any) (head, payload []byte, err error) {
-	if err := e.usable("a method"); err != nil {
-		return nil, nil, err
-	}
-	if !c.idle {
-		return nil, nil, errors.New("gymnasium: an error has stopped the environments: call Reset first")
-	}
-	c.idle = false
-	head, payload, err = c.call(message, e.options.Timeout)
-	c.idle = err == nil || !isFatal(err)
-	if !c.idle {
-		c.kill()
-		e.failed = err
-	}
-	return head, payload, err
-}
-
-// childOf is the child that has environment i.
-func (e *Env) childOf(i int) (*child, error) {
-	for _, c := range e.children {
-		if i >= c.from && i < c.to {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("gymnasium: environment %d is not one of %d", i, e.options.NumEnvs)
-}
-
 // Render returns what environment i's render returns; Options.RenderMode must be "rgb_array".
 func (e *Env) Render(i int) (image.Image, error) {
 	if e.options.RenderMode != "rgb_array" {

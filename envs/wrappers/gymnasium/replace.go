@@ -122,19 +122,3 @@ func (e *Env) probe(c *child, seed int64) error {
 	clear(e.infos[c.from:c.to])
 	return nil
 }
-
-// truncate ends the episodes of a child that was replaced where they were last seen.
-func (e *Env) truncate(c *child) {
-	c.renewed = true
-	copy(e.own.finals[c.from*e.wO:c.to*e.wO], e.own.former[c.from*e.wO:])
-	if e.wS > 0 {
-		copy(e.own.finalStates[c.from*e.wS:c.to*e.wS], e.own.formerStates[c.from*e.wS:])
-	}
-	if e.wM > 0 {
-		copy(e.own.amp[c.from*e.wM:c.to*e.wM], e.own.formerAMP[c.from*e.wM:])
-	}
-	for k := c.from; k < c.to; k++ {
-		e.own.rewards[k], e.own.exact[k], e.own.terminated[k], e.own.truncated[k] = 0, 0, false, true
-		e.own.unknown[k], e.own.invalid[k] = false, false
-	}
-}

@@ -10,6 +10,23 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// parameters are what was set in the Python objects: an environment each, or the batch of a simulator. A new child's
+// environments are given what was set in those that it replaces.
+type parameters struct {
+	crew       *crew
+	shaping    map[string]any    // the reward parameters set for all environments, nil while none were set
+	shaped     []map[string]any  // those of each object
+	curriculum []json.RawMessage // the states put back, of each object
+}
+
+func (p *parameters) allocate() {
+	objects := p.crew.options.NumEnvs
+	if p.crew.options.Simulator != "" {
+		objects = 1
+	}
+	p.shaped, p.curriculum = make([]map[string]any, objects), make([]json.RawMessage, objects)
+}
+
 // RewardShaping returns the reward parameters that were last set for all environments, at first what the first
 // environment's reward_shaping() returns: a dictionary, see [envs.RewardShaper]. Nil where the environments have no
 // set_reward_shaping.
@@ -32,9 +49,9 @@ func (e *Env) RewardShaping() map[string]any {
 }
 
 // defaults asks the first environment for its reward parameters.
-func (e *Env) defaults() (map[string]any, error) {
-	c := e.children[0]
-	head, _, err := e.ask(c, map[string]any{"call": "shaping"})
+func (p *parameters) defaults() (map[string]any, error) {
+	c := p.crew.children[0]
+	head, _, err := p.crew.ask(c, map[string]any{"call": "shaping"})
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +161,8 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 }
 
 // has is an error where a method cannot be called: the batch is not usable, or the environments lack what it calls.
-func (e *Env) has(there bool, method, lacks string) error {
-	if err := e.usable(method); err != nil {
+func (p *parameters) has(there bool, method, lacks string) error {
+	if err := p.crew.usable(method); err != nil {
 		return err
 	}
 	if !there {
@@ -155,20 +172,20 @@ func (e *Env) has(there bool, method, lacks string) error {
 }
 
 // shapingOf are the reward parameters of environment i.
-func (e *Env) shapingOf(i int, base map[string]any) map[string]any {
-	if e.shaped[i] != nil {
-		return e.shaped[i]
+func (p *parameters) shapingOf(i int, base map[string]any) map[string]any {
+	if p.shaped[i] != nil {
+		return p.shaped[i]
 	}
 	return base
 }
 
 // shape sets the reward parameters of environment i.
-func (e *Env) shape(i int, values map[string]any) error {
-	c, err := e.childOf(i)
+func (p *parameters) shape(i int, values map[string]any) error {
+	c, err := p.crew.childOf(i)
 	if err != nil {
 		return err
 	}
-	_, _, err = e.ask(c, map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": values})
+	_, _, err = p.crew.ask(c, map[string]any{"call": "set_shaping", "indices": []int{i - c.from}, "values": values})
 	return err
 }
 
@@ -188,15 +205,15 @@ type curriculaJSON struct {
 	States []json.RawMessage `json:"states"`
 }
 
-func (e *Env) curricula() ([]json.RawMessage, error) {
+func (p *parameters) curricula() ([]json.RawMessage, error) {
 	var all []json.RawMessage
-	for _, c := range e.children {
-		head, _, err := e.ask(c, map[string]any{"call": "curriculum"})
+	for _, c := range p.crew.children {
+		head, _, err := p.crew.ask(c, map[string]any{"call": "curriculum"})
 		if err != nil {
 			return nil, err
 		}
 		states, err := parseCurricula(head)
-		if from, to := e.objects(c); err != nil || len(states) != to-from {
+		if from, to := p.objects(c); err != nil || len(states) != to-from {
 			return nil, c.fault(FaultProtocol, err, "sent %d curricula of %d", len(states), to-from)
 		}
 		all = append(all, states...)
@@ -243,36 +260,37 @@ func (e *Env) SetCurriculumState(state []byte) error {
 	return nil
 }
 
-func (e *Env) setCurricula(c *child, all []json.RawMessage) error {
-	from, to := e.objects(c)
-	_, _, err := e.ask(c, map[string]any{"call": "set_curriculum", "states": all[from:to]})
+func (p *parameters) setCurricula(c *child, all []json.RawMessage) error {
+	from, to := p.objects(c)
+	_, _, err := p.crew.ask(c, map[string]any{"call": "set_curriculum", "states": all[from:to]})
 	return err
 }
 
 // objects are the indices of a child's Python objects, which have reward parameters and curricula of their own: an
 // environment each, or the batch of a simulator.
-func (e *Env) objects(c *child) (from, to int) {
-	if e.options.Simulator != "" {
+func (p *parameters) objects(c *child) (from, to int) {
+	if p.crew.options.Simulator != "" {
 		return 0, 1
 	}
 	return c.from, c.to
 }
 
 // reapply gives a new child's environments what was set in those it replaces.
-func (e *Env) reapply(c *child) error {
-	from, to := e.objects(c)
+func (p *parameters) reapply(c *child) error {
+	from, to := p.objects(c)
 	for i := from; i < to; i++ {
-		if e.shaped[i] == nil {
+		if p.shaped[i] == nil {
 			continue
 		}
-		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": e.shaped[i]},
-			e.options.Timeout); err != nil {
+		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": p.shaped[i]},
+			p.crew.options.Timeout); err != nil {
 			return err
 		}
 	}
-	if e.curriculum[from] == nil {
+	if p.curriculum[from] == nil {
 		return nil
 	}
-	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": e.curriculum[from:to]}, e.options.Timeout)
+	_, _, err := c.call(map[string]any{"call": "set_curriculum", "states": p.curriculum[from:to]},
+		p.crew.options.Timeout)
 	return err
 }

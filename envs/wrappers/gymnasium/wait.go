@@ -43,26 +43,6 @@ func (c *child) wait(deadline time.Time, spin time.Duration) error {
 	return nil
 }
 
-// trouble is what keeps a child from finishing, nil while it may only be slow. Halts counts how often it was seen
-// stopped.
-func (c *child) trouble(deadline time.Time, halts *int) error {
-	if c.ended.Load() {
-		if atomic.LoadUint32(&c.block.Load().done) == c.sequence { // it was the last thing it did
-			return nil
-		}
-		return c.fault(FaultExit, nil, "%s", describeExit(c.process.ProcessState))
-	}
-	if !stopped(c.process.Process.Pid) {
-		*halts = 0
-	} else if *halts++; *halts >= 3 {
-		return c.fault(FaultStopped, nil, "has been stopped by a signal (SIGSTOP)")
-	}
-	if time.Now().After(deadline) {
-		return c.fault(FaultTimeout, nil, "did not finish in time; raise the timeout where it needs longer")
-	}
-	return nil
-}
-
 // finish reads the status of a command that is done, and the message that may come with it.
 func (c *child) finish(deadline time.Time) (head, payload []byte, err error) {
 	status := atomic.LoadUint32(&c.block.Load().status)

@@ -25,7 +25,7 @@ type Case struct {
 	Name   string
 	Spaces spaces.Set
 	// Models builds policy and value.
-	Models func(seed int64) (models.Policy, models.Network, error)
+	Models makeModels
 	// AMP makes it an AMP agent, Scaled gives it an observation normalizer.
 	AMP, Scaled bool
 }
@@ -41,7 +41,8 @@ func Cases() []Case {
 	var list []Case
 	for _, f := range description.Activations() {
 		for i := range 4 {
-			c := Case{Name: f + "/ppo", Spaces: spaces.Set{Observation: vector, Action: free}, AMP: i >= 2, Scaled: i%2 == 1}
+			c := Case{Name: f + "/ppo", Spaces: spaces.Set{Observation: vector, Action: free}, AMP: i >= 2,
+				Scaled: i%2 == 1}
 			if c.AMP {
 				c.Name = f + "/amp"
 			}
@@ -71,7 +72,8 @@ func Named(t testing.TB, name string) Case {
 
 // distributions are policies of every distribution, and networks that are no perceptrons.
 func distributions() []Case {
-	clipped, mean, narrow := models.DefaultGaussianConfig(), models.DefaultGaussianConfig(), models.DefaultGaussianConfig()
+	clipped, mean, narrow := models.DefaultGaussianConfig(), models.DefaultGaussianConfig(),
+		models.DefaultGaussianConfig()
 	clipped.ClipActions, mean.ClipMeanActions = true, true
 	narrow.FixedLogStd, narrow.InitialLogStd, narrow.MaxLogStd = true, 0.5, 0.25
 	seen := clipped
@@ -93,13 +95,15 @@ func distributions() []Case {
 		class string
 		spec  models.Spec
 	}{
-		"spec/one_hot": {indices, "MultiCategorical", spec("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)", "ACTIONS")},
-		"spec/output":  {bounded, "Gaussian", spec("OBSERVATIONS", "2 * tanh(ACTIONS) - 0.5")},
-		"spec/columns": {bounded, "MultivariateGaussian", models.Spec{Output: "ACTIONS / (1 + abs(net[:, 0])) + sin(OBSERVATIONS[:, :3]) - cos(OBSERVATIONS[:, 1])", Network: []models.Container{
-			{Name: "arm", Input: "OBSERVATIONS[:, 2:5]", Layers: layers("6", "4"), Activations: []string{"tanh", "softmax"}},
+		"spec/one_hot": {indices, "MultiCategorical",
+			spec("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)", "ACTIONS")},
+		"spec/output": {bounded, "Gaussian", spec("OBSERVATIONS", "2 * tanh(ACTIONS) - 0.5")},
+		"spec/columns": {bounded, "MultivariateGaussian", models.Spec{Network: []models.Container{
+			{Name: "arm", Input: "OBSERVATIONS[:, 2:5]", Layers: layers("6", "4"),
+				Activations: []string{"tanh", "softmax"}},
 			{Name: "net", Input: "concatenate([arm, -OBSERVATIONS, exp(-abs(OBSERVATIONS[:, -1]))])",
 				Layers: []models.Layer{{Out: "9", NoBias: true}, {Flatten: true}}, Activations: []string{"gelu"}},
-		}}},
+		}, Output: "ACTIONS / (1 + abs(net[:, 0])) + sin(OBSERVATIONS[:, :3]) - cos(OBSERVATIONS[:, 1])"}},
 		"spec/softmax": {one, "Categorical", spec("OBSERVATIONS", "softmax(ACTIONS) * 3")},
 	} {
 		c.spec.Class, c.spec.Gaussian = c.class, models.DefaultGaussianConfig()
@@ -114,24 +118,19 @@ func distributions() []Case {
 		encoder []int
 		latent  int
 	}{
-		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5}, "evolvable/dict": {parts, []int{9, 8}, 5},
+		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5},
+		"evolvable/dict":    {parts, []int{9, 8}, 5},
 		"evolvable/indices": {indices, nil, 0},
 	} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent",
-			Models: func(seed int64) (models.Policy, models.Network, error) {
+			Models: valued(c.sp, models.DefaultGaussianConfig(), func(outputs int, seed int64) (models.Network, error) {
 				a, err := description.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
 				if err != nil {
-					return nil, nil, err
+					return nil, err
 				}
-				policy, err := policyOf(c.sp, models.DefaultGaussianConfig(), func(outputs int) (models.Network, error) {
-					return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
-				})
-				if err != nil {
-					return nil, nil, err
-				}
-				value, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 1}, seed+1)
-				return policy, value, err
-			}})
+				return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3},
+					seed)
+			})})
 	}
 	value := spec("OBSERVATIONS", "ONE")
 	value.Class = "Deterministic"
@@ -144,7 +143,7 @@ func distributions() []Case {
 }
 
 // specified builds the policy of a specification, and a perceptron for the value.
-func specified(spec models.Spec, sp spaces.Set) func(seed int64) (models.Policy, models.Network, error) {
+func specified(spec models.Spec, sp spaces.Set) makeModels {
 	return func(seed int64) (models.Policy, models.Network, error) {
 		policy, err := spec.BuildPolicy(sp, seed)
 		if err != nil {
@@ -165,37 +164,41 @@ func layers(sizes ...string) []models.Layer {
 
 func spec(input, output string) models.Spec {
 	return models.Spec{Output: output,
-		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"), Activations: []string{"elu"}}}}
+		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"),
+			Activations: []string{"elu"}}}}
 }
 
+// makeModels builds policy and value.
+type makeModels = func(seed int64) (models.Policy, models.Network, error)
+
 // perceptrons makes a policy whose actions are not near zero, as those of models.ActorCritic are.
-func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed int64) (models.Policy,
-	models.Network, error) {
+func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) makeModels {
+	return valued(sp, gaussian, func(outputs int, seed int64) (models.Network, error) {
+		return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33},
+			Activation: activation, OutputGain: 3}, seed)
+	})
+}
+
+// valued makes a policy of a network with as many outputs as the distribution of the actions has parameters, and a
+// perceptron for the value.
+func valued(sp spaces.Set, gaussian models.GaussianConfig,
+	network func(outputs int, seed int64) (models.Network, error)) makeModels {
 	return func(seed int64) (models.Policy, models.Network, error) {
-		policy, err := policyOf(sp, gaussian, func(outputs int) (models.Network, error) {
-			return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33},
-				Activation: activation, OutputGain: 3}, seed)
-		})
+		dist, err := models.NewDistribution(sp.Action, gaussian)
+		if err != nil {
+			return nil, nil, err
+		}
+		net, err := network(dist.Outputs(), seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		policy, err := models.NewPolicy(net, dist)
 		if err != nil {
 			return nil, nil, err
 		}
 		value, err := models.ValueMLP(sp, []int{8}, "tanh", seed+1)
 		return policy, value, err
 	}
-}
-
-// policyOf makes a policy of a network with as many outputs as the distribution of the actions has parameters.
-func policyOf(sp spaces.Set, gaussian models.GaussianConfig,
-	network func(outputs int) (models.Network, error)) (models.Policy, error) {
-	dist, err := models.NewDistribution(sp.Action, gaussian)
-	if err != nil {
-		return nil, err
-	}
-	net, err := network(dist.Outputs())
-	if err != nil {
-		return nil, err
-	}
-	return models.NewPolicy(net, dist)
 }
 
 // New makes the agent, lets it learn a little, so that weights and normalizer are no initial ones, and puts it into
@@ -216,7 +219,8 @@ func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 		sp.AMPObservation = spaces.Unbounded(2)
 		settings["motion_dataset_size"], settings["reply_buffer_size"], settings["amp_batch_size"] = 50, 60, 20
 		var discriminator models.Network
-		if discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"},
+		if discriminator, err = models.NewMLP(
+			models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"},
 			seed); err != nil {
 			t.Fatal(err)
 		}

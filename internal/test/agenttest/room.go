@@ -19,7 +19,8 @@ type Room struct {
 func NewRoom(set spaces.Set, n int) *Room {
 	r := &Room{set: set, n: n}
 	r.step = envs.Step{
-		Observations: rows(set.Observation, n), Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
+		Observations: rows(set.Observation, n), Rewards: make([]float32, n), Terminated: make([]bool, n),
+		Truncated: make([]bool, n),
 	}
 	for i := range r.step.Rewards {
 		r.step.Rewards[i] = 1

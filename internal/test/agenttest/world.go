@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents"
-	_ "github.com/gorl-dev/gorl/internal/test/testdevice" // GORL_TEST_DEVICE=1 runs what drives agents on the emulated device
+	// GORL_TEST_DEVICE=1 runs what drives agents on the emulated device
+	_ "github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/spaces"
 )
 

@@ -54,19 +54,7 @@ func Hold(t *testing.T, root func() *cobra.Command) {
 				t.Errorf("%s --help lacks %q:\n%s", name, w, stdout)
 			}
 		}
-		for _, line := range strings.Split(stdout, "\n") {
-			if strings.HasPrefix(line, "  -") || strings.HasPrefix(line, "      --") {
-				continue // pflag's own table
-			}
-			if len([]rune(line)) > 100 {
-				t.Errorf("%s --help has a line of %d characters: %s", name, len([]rune(line)), line)
-			}
-		}
-		if c.Short == "" || strings.ContainsAny(c.Short, "\n") || strings.ToLower(c.Short[:1]) != c.Short[:1] ||
-			strings.HasSuffix(c.Short, ".") {
-			t.Errorf("%s has the summary %q, want one line in lower case without a full stop", name, c.Short)
-		}
-		if !strings.Contains(all, c.Short) {
+		if c.Short == "" || !strings.Contains(all, c.Short) {
 			t.Errorf("help lacks %s:\n%s", name, all)
 		}
 		if _, again, _ := Run(t.Context(), root(), "help", name); again != stdout {
@@ -79,7 +67,9 @@ func Hold(t *testing.T, root func() *cobra.Command) {
 				}
 			}
 		}
-		if status, _, stderr := Run(t.Context(), root(), name, "--no-such-flag"); status != commandline.WrongUse || !strings.Contains(stderr, "unknown flag: --no-such-flag") || !strings.Contains(stderr, "(see "+prepared.Name()+" "+name+" --help)") {
+		status, _, stderr = Run(t.Context(), root(), name, "--no-such-flag")
+		if status != commandline.WrongUse || !strings.Contains(stderr, "unknown flag: --no-such-flag") ||
+			!strings.Contains(stderr, "(see "+prepared.Name()+" "+name+" --help)") {
 			t.Errorf("%s with a wrong flag ends with %d and says %q", name, status, stderr)
 		}
 	}
@@ -195,8 +185,8 @@ func Guides(t *testing.T, repository string, root func() *cobra.Command) (calls 
 		}
 		for _, call := range Calls(root().Name(), string(text)) {
 			calls++
-			for i, word := range call {
-				if strings.ToUpper(word) == word && !strings.HasPrefix(word, "-") { // FILE, N: something that the reader gives
+			for i, word := range call { // FILE, N: something that the reader gives
+				if strings.ToUpper(word) == word && !strings.HasPrefix(word, "-") {
 					call[i] = "1"
 				}
 			}

@@ -44,7 +44,8 @@ func Sources(own fs.FS) ([]Source, error) {
 			return append(list, further), nil
 		}
 	}
-	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders %s", Environment, dir, strings.Join(folders, ", "))
+	return nil, fmt.Errorf("golden: %s is %s, which has none of the folders %s", Environment, dir,
+		strings.Join(folders, ", "))
 }
 
 // must ends the test where something that has to succeed failed.
@@ -75,8 +76,8 @@ func Parts(t *testing.T, f func(t *testing.T, parts map[string]Tensor)) {
 	}
 }
 
-// Models runs f in one subtest for every case skrl_models/NAME.json + NAME.npz: networks that skrl has built. own is the
-// test's testdata.
+// Models runs f in one subtest for every case skrl_models/NAME.json + NAME.npz: networks that skrl has built. own is
+// the test's testdata.
 func Models(t *testing.T, own fs.FS, f func(t *testing.T, about []byte, arrays map[string]Tensor)) {
 	t.Helper()
 	list, err := Sources(own)

@@ -32,17 +32,19 @@ type Standing struct {
 // that had already trained to the end, a replacement of a member by itself or by a member that never started.
 func Replay(events []journal.Event) ([]Standing, error) {
 	if len(events) == 0 || events[0].Run == nil {
-		return nil, errors.New("pbt: a replay begins with the event that describes the population; give the whole journal")
+		return nil, errors.New("pbt: a replay begins with the event of the population; give the whole journal")
 	}
 	members := events[0].Run.Members
 	if members < 1 || members > journal.MaxMembers {
-		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", members, journal.MaxMembers)
+		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", members,
+			journal.MaxMembers)
 	}
 	r := replay{standings: make([]Standing, 0, min(members, len(events))), started: make(map[int]int),
 		settled: make(map[int]int64), members: members}
 	for i, e := range events[1:] {
 		if err := r.add(e); err != nil {
-			return nil, fmt.Errorf("pbt: event %d (%s, iteration %d, member %d): %w", i+2, e.Kind, e.Iteration, e.Member, err)
+			return nil, fmt.Errorf("pbt: event %d (%s, iteration %d, member %d): %w", i+2, e.Kind, e.Iteration,
+				e.Member, err)
 		}
 	}
 	for _, c := range r.sources {

@@ -31,11 +31,13 @@ func TestReplayRefuses(t *testing.T) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-	failed := []journal.Event{run, start(0), start(1), at(journal.Failed, 0, -1, 1), at(journal.ApplyFailed, 0, 1, 1), at(journal.ApplyFailed, 0, 1, 1)}
+	failed := []journal.Event{run, start(0), start(1), at(journal.Failed, 0, -1, 1), at(journal.ApplyFailed, 0, 1, 1),
+		at(journal.ApplyFailed, 0, 1, 1)}
 	if st, err := Replay(failed); err != nil || !st[0].Failed || st[0].Copies != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	if st, err := Replay(append(failed, at(journal.Replace, 0, 1, 1))); err != nil || st[0].Failed || st[0].Copies != 1 || st[0].Parent != 1 {
+	if st, err := Replay(append(failed, at(journal.Replace, 0, 1, 1))); err != nil || st[0].Failed ||
+		st[0].Copies != 1 || st[0].Parent != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

@@ -18,8 +18,8 @@ const (
 )
 
 // Python returns the interpreter of `make peers`, which has the given modules. Where [Environment] is not set the test
-// is skipped; where it is, a missing interpreter or module is the test's failure, so that what was asked for is not left
-// out unnoticed. The name of the test must begin with TestPeers, by which `make test-peers` finds it.
+// is skipped; where it is, a missing interpreter or module is the test's failure, so that what was asked for is not
+// left out unnoticed. The name of the test must begin with TestPeers, by which `make test-peers` finds it.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	return python(t, "peers", Environment, modules)
@@ -36,7 +36,8 @@ func python(t testing.TB, what, variable string, modules []string) string {
 	t.Helper()
 	prefix := "Test" + strings.ToUpper(what[:1]) + what[1:]
 	if _, benchmark := t.(*testing.B); !benchmark && !strings.HasPrefix(t.Name(), prefix) {
-		t.Fatalf("%s needs %s, so its name must begin with %s: `make test-%s` runs no other", t.Name(), what, prefix, what)
+		t.Fatalf("%s needs %s, so its name must begin with %s: `make test-%s` runs no other", t.Name(), what, prefix,
+			what)
 	}
 	folder := os.Getenv(variable)
 	if folder == "" {
@@ -46,7 +47,8 @@ func python(t testing.TB, what, variable string, modules []string) string {
 	python := filepath.Join(folder, "bin", "python")
 	if out, err := exec.Command(python, "-W", "ignore", "-c",
 		"import "+strings.Join(append([]string{"sys"}, modules...), ", ")).CombinedOutput(); err != nil {
-		t.Fatalf("%s cannot import %s; `make %s` sets it up: %v\n%s", python, strings.Join(modules, ", "), what, err, out)
+		t.Fatalf("%s cannot import %s; `make %s` sets it up: %v\n%s", python, strings.Join(modules, ", "), what, err,
+			out)
 	}
 	return python
 }

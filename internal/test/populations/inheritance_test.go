@@ -12,12 +12,9 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -30,46 +27,6 @@ var (
 	styled = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
 		AMPObservation: spaces.Unbounded(3)}
 )
-
-func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *ppo.Agent {
-	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
-		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
-	maps.Copy(all, settings)
-	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// rememberingPPO is smallPPO with recurrent layers in policy and value network.
-func rememberingPPO(t testing.TB, sp spaces.Set, seed int64) *ppo.Agent {
-	t.Helper()
-	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh"), Seed: seed,
-		Dict: map[string]any{"rollouts": 8,
-			"learning_epochs": 2, "mini_batches": 2, "sequence_length": 4,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func smallAMP(t testing.TB, seed int64, settings map[string]any) *amp.Agent {
-	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
-		"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
-		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3,
-		"discriminator_optimizer": "separate"}
-	maps.Copy(all, settings)
-	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"),
-		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
 
 // What an array is part of, by the names that gorl's agents use.
 func partOf(name string) string {
@@ -248,12 +205,10 @@ func TestInheritance(t *testing.T) {
 			return smallPPO(t, boxed, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
 		}},
 		"PPO with memory": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
-			return rememberingPPO(t,
-				boxed, seed)
+			return rememberingPPO(t, boxed, seed)
 		}},
 		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
-			return smallPPO(t, boxed,
-				seed, nil)
+			return smallPPO(t, boxed, seed, nil)
 		}},
 		"AMP": {styled, func(t testing.TB, seed int64) agenttest.Agent {
 			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR",

@@ -89,8 +89,7 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 				}
 				if a := after[e.Member]; a.base != mutated || math.Abs(a.rate/(mutated*factor)-1) > 1e-12 {
 					t.Errorf("member %d trains at %v with a learning rate of %v, want %v times %v", e.Member, a.rate,
-						a.base,
-						mutated, factor)
+						a.base, mutated, factor)
 				}
 				ratio := math.Abs(math.Log(mutated / old.base))
 				if ratio < math.Log(1.5)-1e-9 || ratio > math.Log(1.7)+1e-9 {

@@ -15,6 +15,18 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// Opened returns a function that returns what a constructor has made, and closes it with the test:
+//
+//	net := tensortest.Opened[*models.Net](t)(models.NewMLP(cfg, 1))
+func Opened[T interface{ Close() }](t testing.TB) func(x T, err error) T {
+	return func(x T, err error) T {
+		t.Helper()
+		Must(t, err)
+		t.Cleanup(x.Close)
+		return x
+	}
+}
+
 // NoGrad returns a scope on a device without gradients that is closed with the test, and WithGrad one with gradients.
 func NoGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closed(t, tensor.NoGrad().On(d)) }
 

@@ -20,11 +20,15 @@ const envs = 6
 
 var (
 	rows    = spaces.Set{Observation: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 3)}
-	choices = spaces.Set{Observation: spaces.Unbounded(6), State: spaces.Unbounded(5), Action: spaces.NewMultiDiscrete(3, 2)}
-	gait    = spaces.Set{Observation: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 3), AMPObservation: spaces.Unbounded(5)}
-	film    = spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2), "joints": spaces.Unbounded(2)}),
+	choices = spaces.Set{Observation: spaces.Unbounded(6), State: spaces.Unbounded(5),
+		Action: spaces.NewMultiDiscrete(3, 2)}
+	gait = spaces.Set{Observation: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 3),
+		AMPObservation: spaces.Unbounded(5)}
+	film = spaces.Set{Observation: spaces.NewDict(
+		map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2), "joints": spaces.Unbounded(2)}),
 		Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.NewPicture(4, 4, 1)}
-	small = models.CNNConfig{Convolutions: []models.Convolution{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+	small = models.CNNConfig{Convolutions: []models.Convolution{{Channels: 3, Kernel: 3, Padding: 1},
+		{Channels: 2, Kernel: 2, Stride: 2}},
 		Features: 6, Hidden: []int{8}, Activation: "tanh"}
 )
 
@@ -43,7 +47,8 @@ func (v variant) make(t testing.TB, device string) agenttest.Agent {
 	settings := map[string]any{"device": device, "rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
 		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
 	if v.amp != nil {
-		maps.Copy(settings, map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5, "amp_batch_size": 20,
+		maps.Copy(settings, map[string]any{"amp_observation_preprocessor": "RunningStandardScaler",
+			"task_reward_scale": 0.5, "amp_batch_size": 20,
 			"motion_dataset_size": 50, "reply_buffer_size": 70})
 	}
 	maps.Copy(settings, v.settings)
@@ -51,8 +56,9 @@ func (v variant) make(t testing.TB, device string) agenttest.Agent {
 	var err error
 	if v.amp != nil {
 		shown := v.spaces.AMPObservation
-		a, err = amp.New(amp.Options{Spaces: v.spaces, Models: v.amp(v.spaces), Motions: &agenttest.Motion{Width: shown.Width(), Mean: 0.7, Space: shown},
-			Dict: settings, Seed: 1, NumEnvs: envs})
+		a, err = amp.New(amp.Options{Spaces: v.spaces, Models: v.amp(v.spaces),
+			Motions: &agenttest.Motion{Width: shown.Width(), Mean: 0.7, Space: shown},
+			Dict:    settings, Seed: 1, NumEnvs: envs})
 	} else {
 		a, err = ppo.New(ppo.Options{Spaces: v.spaces, Models: v.ppo(v.spaces), Dict: settings, Seed: 1, NumEnvs: envs})
 	}
@@ -90,19 +96,24 @@ var variants = []variant{
 	{name: "ppo, choices and states", spaces: choices, ppo: ppoMLPs},
 	{name: "ppo, memory", spaces: rows, ppo: ppoGRUs, settings: map[string]any{"sequence_length": 4}},
 	{name: "ppo, pictures", spaces: spaces.Set{Observation: film.Observation, Action: film.Action}, ppo: ppoCNNs},
-	{name: "ppo by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
-		"entropy_loss_scale": 0.01, "bounds_loss_scale": 0.1}},
+	{name: "ppo by the divergence", spaces: rows, ppo: ppoMLPs,
+		settings: map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+			"entropy_loss_scale": 0.01, "bounds_loss_scale": 0.1}},
 	{name: "ppo with frozen scalers", spaces: rows, ppo: ppoMLPs, settings: map[string]any{
-		"observation_preprocessor_kwargs": map[string]any{"freeze_after": 60}, "value_preprocessor_kwargs": map[string]any{"freeze_after": 1000}}},
+		"observation_preprocessor_kwargs": map[string]any{"freeze_after": 60},
+		"value_preprocessor_kwargs":       map[string]any{"freeze_after": 1000}}},
 	{name: "ppo as skrl 2.0", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"compatibility": "skrl-2.0"}},
 	{name: "ppo as skrl 2.1", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"compatibility": "skrl-2.1"}},
 	{name: "ppo, acting while it learns", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"overlap": true}},
 	{name: "amp", spaces: gait, amp: ampMLPs},
-	{name: "amp, acting while it learns", spaces: gait, amp: ampMLPs, settings: map[string]any{"overlap": true, "separate_critics": true}},
-	{name: "amp, memory", spaces: gait, amp: ampLSTMs, settings: map[string]any{"sequence_length": 4, "separate_critics": true}},
+	{name: "amp, acting while it learns", spaces: gait, amp: ampMLPs,
+		settings: map[string]any{"overlap": true, "separate_critics": true}},
+	{name: "amp, memory", spaces: gait, amp: ampLSTMs,
+		settings: map[string]any{"sequence_length": 4, "separate_critics": true}},
 	{name: "amp, pictures", spaces: film, amp: ampCNNs},
-	{name: "amp, two critics and optimizers", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_optimizer": "separate",
-		"separate_critics": true, "discriminator_gradient_penalty_samples": "both"}},
+	{name: "amp, two critics and optimizers", spaces: gait, amp: ampMLPs,
+		settings: map[string]any{"discriminator_optimizer": "separate",
+			"separate_critics": true, "discriminator_gradient_penalty_samples": "both"}},
 	{name: "amp, wasserstein", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_loss": "wasserstein",
 		"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3}},
 	{name: "amp, least squares", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_loss": "lsgan"}},

@@ -38,10 +38,11 @@ func withGraphs() (list []variant) {
 }
 
 // A rollout step is one copy to the device and one back, whatever ends in it, and so is a step of evaluation. An update
-// reads its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion, and with
-// graphs each optimizer step what it depends on. No write waits.
+// reads its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion, and
+// with graphs each optimizer step what it depends on. No write waits.
 func TestBudgets(t *testing.T) {
-	stopped := variant{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"kl_threshold": 1e3}}
+	stopped := variant{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs,
+		settings: map[string]any{"kl_threshold": 1e3}}
 	for _, v := range slices.Concat([]variant{stopped}, variants, withGraphs()) {
 		t.Run(v.name, func(t *testing.T) {
 			a := v.make(t, testdevice.Name(0))
@@ -99,8 +100,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// The launches of a minibatch. docs/performance.md has them; what makes them more has a reason. With graphs they are a copy
-// of the row numbers and a replay, of so many launches.
+// The launches of a minibatch. docs/performance.md has them; what makes them more has a reason. With graphs they are a
+// copy of the row numbers and a replay, of so many launches.
 func TestLaunches(t *testing.T) {
 	testdevice.SkipWithGraphs(t, "it compares agents without")
 	for _, test := range []struct {

@@ -34,8 +34,8 @@ func generator(t *testing.T, i int) *tensor.Generator {
 	return g
 }
 
-// What CUDA refuses in a capture is refused, and nothing of that capture is left: memory of before is as it was, nothing is
-// recorded, and the device goes on.
+// What CUDA refuses in a capture is refused, and nothing of that capture is left: memory of before is as it was,
+// nothing is recorded, and the device goes on.
 func TestCaptureRefuses(t *testing.T) {
 	host := tensor.NoGrad()
 	defer host.Close()
@@ -46,12 +46,20 @@ func TestCaptureRefuses(t *testing.T) {
 		mistake func(s *tensor.Scope) error
 		word    string
 	}{
-		"item":              {func(s *tensor.Scope) error { _, err := tensor.Item(s.Sum(kept)); return err }, "read by the host"},
-		"unnoticed read":    {func(*tensor.Scope) error { _, _ = tensor.Float32s(kept); return nil }, "read by the host"},
-		"write":             {func(*tensor.Scope) error { return tensor.Write(kept, []float32{1, 2, 3, 4}) }, "copy from the host"},
-		"move":              {func(s *tensor.Scope) error { s.To(host.Ones(2), tensor.Float32, s.Device()); return nil }, "copy from the host"},
+		"item": {func(s *tensor.Scope) error { _, err := tensor.Item(s.Sum(kept)); return err },
+			"read by the host"},
+		"unnoticed read": {func(*tensor.Scope) error { _, _ = tensor.Float32s(kept); return nil },
+			"read by the host"},
+		"write": {func(*tensor.Scope) error { return tensor.Write(kept, []float32{1, 2, 3, 4}) },
+			"copy from the host"},
+		"move": {func(s *tensor.Scope) error {
+			s.To(host.Ones(2), tensor.Float32,
+				s.Device())
+			return nil
+		}, "copy from the host"},
 		"unknown generator": {func(s *tensor.Scope) error { s.Rand(unknown, 2); return nil }, "generator"},
-		"other device":      {func(*tensor.Scope) error { other.Exp(other.Ones(2)); return other.Err() }, "another device"},
+		"other device": {func(*tensor.Scope) error { other.Exp(other.Ones(2)); return other.Err() },
+			"another device"},
 		"capture within": {func(s *tensor.Scope) error {
 			return inner.Capture(s, func() error { return nil })
 		}, "capture within a capture"},
@@ -78,7 +86,8 @@ func TestCaptureRefuses(t *testing.T) {
 	}
 }
 
-// A capture counts what it records, and a replay is one launch. Operations on other threads meanwhile are none of its own.
+// A capture counts what it records, and a replay is one launch. Operations on other threads meanwhile are none of its
+// own.
 func TestCaptureCounts(t *testing.T) {
 	g, s := graph(t), on(t, 0)
 	kept, w := s.Ones(4), s.RequireGrad(s.Ones(4))
@@ -118,8 +127,8 @@ func TestCaptureCounts(t *testing.T) {
 	}
 }
 
-// Results hold nothing before the first replay. What is freed in a capture, or afterwards, stays the graph's: others may
-// not use it, the graph may, and when it is dropped it is free.
+// Results hold nothing before the first replay. What is freed in a capture, or afterwards, stays the graph's: others
+// may not use it, the graph may, and when it is dropped it is free.
 func TestCaptureMemory(t *testing.T) {
 	g, s := graph(t), on(t, 0)
 	// One tensor is much larger than what libtorch's threads still hold of earlier tests, and free in the meantime.

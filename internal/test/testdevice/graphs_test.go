@@ -22,29 +22,39 @@ import (
 // graphed are variants with what changes from minibatch to minibatch and from update to update, and more that cannot be
 // recorded.
 func graphed() []variant {
-	byMinibatch := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch"}}
+	byMinibatch := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch"}}
 	gaussian := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "mini_batch_order": "environments",
-		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}, "bounds_loss_scale": 0.1}
-	policyAlone := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_networks": "policy"}
+		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"},
+		"bounds_loss_scale":              0.1}
+	policyAlone := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+		"learning_rate_scheduler_networks": "policy"}
 	return append([]variant{
 		{name: "ppo, a rate for each minibatch", spaces: rows, ppo: ppoMLPs, settings: byMinibatch},
 		{name: "ppo by the gaussian divergence", spaces: rows, ppo: ppoMLPs, settings: gaussian},
 		{name: "ppo, the policy's rate alone", spaces: rows, ppo: ppoMLPs, settings: policyAlone},
-		{name: "ppo, adamw and clips apart", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"optimizer": "adamw", "weight_decay": 0.1,
-			"grad_norm_clip": []any{0.5, 1.0}, "learning_rate": []any{1e-3, 2e-3}, "advantage_normalization": "minibatch"}},
-		{name: "ppo, sgd", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"optimizer": "sgd", "sgd_momentum": 0.9}},
+		{name: "ppo, adamw and clips apart", spaces: rows, ppo: ppoMLPs,
+			settings: map[string]any{"optimizer": "adamw", "weight_decay": 0.1,
+				"grad_norm_clip": []any{0.5, 1.0}, "learning_rate": []any{1e-3, 2e-3},
+				"advantage_normalization": "minibatch"}},
+		{name: "ppo, sgd", spaces: rows, ppo: ppoMLPs,
+			settings: map[string]any{"optimizer": "sgd", "sgd_momentum": 0.9}},
 		{name: "ppo, bfloat16", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"mixed_precision": true}},
-		{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"kl_threshold": 1e3}},
+		{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs,
+			settings: map[string]any{"kl_threshold": 1e3}},
 		{name: "amp, a rate for each minibatch", spaces: gait, amp: ampMLPs, settings: byMinibatch},
-		{name: "amp by differences", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_mode": "differential",
-			"amp_observation_preprocessor": "RunningMeanAbsScaler"}},
-		{name: "amp, masked", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_masked_features": "1"}},
+		{name: "amp by differences", spaces: gait, amp: ampMLPs,
+			settings: map[string]any{"discriminator_mode": "differential",
+				"amp_observation_preprocessor": "RunningMeanAbsScaler"}},
+		{name: "amp, masked", spaces: gait, amp: ampMLPs,
+			settings: map[string]any{"discriminator_masked_features": "1"}},
 	}, variants...)
 }
 
 // recorded reports whether the minibatches of a variant can be.
 func recorded(v variant) bool {
-	return !strings.Contains(v.name, "memory") && v.settings["compatibility"] == nil && v.settings["kl_threshold"] == nil
+	return !strings.Contains(v.name, "memory") && v.settings["compatibility"] == nil &&
+		v.settings["kl_threshold"] == nil
 }
 
 // same trains an agent that makes every minibatch and one that replays minibatches, and wants the same bits: over
@@ -145,7 +155,8 @@ func replayed(v variant) bool {
 func change(t *testing.T, all ...agenttest.Agent) {
 	t.Helper()
 	for _, a := range all {
-		if err := a.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}); err != nil {
+		if err := a.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1,
+			"value_loss_scale": 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,8 +178,8 @@ func figures(a agenttest.Agent) map[string]float64 {
 	return out
 }
 
-// A policy that reads from the device while it evaluates cannot be recorded: the update fails, is undone, and says what to
-// set. Without graphs it learns.
+// A policy that reads from the device while it evaluates cannot be recorded: the update fails, is undone, and says what
+// to set. Without graphs it learns.
 func TestGraphsRefuseReads(t *testing.T) {
 	testdevice.SkipWithGraphs(t, "it makes an agent without")
 	for _, on := range []bool{true, false} {
@@ -188,7 +199,8 @@ func TestGraphsRefuseReads(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) || !strings.Contains(err.Error(), "read by the host") {
+		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) ||
+			!strings.Contains(err.Error(), "read by the host") {
 			t.Errorf("the update ends with %v", err)
 		}
 		if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {

@@ -116,11 +116,12 @@ func TestCounts(t *testing.T) {
 		do   func()
 		want testdevice.Counts
 	}{
-		"kernel":        {func() { s.Exp(x) }, testdevice.Counts{Launches: 1}},
-		"item":          {func() { _, _ = tensor.Item(s.Select(x, 0, 1)) }, testdevice.Counts{Reads: 1}},
-		"read":          {func() { _, _ = tensor.Float32s(x) }, testdevice.Counts{Reads: 1}},
-		"write":         {func() { _ = tensor.Write(x, []float32{1, 2, 3, 4}) }, testdevice.Counts{Writes: 1}},
-		"move":          {func() { s.To(host.Ones(2), tensor.Float32, s.Device()) }, testdevice.Counts{Writes: 1, Blocking: 1}},
+		"kernel": {func() { s.Exp(x) }, testdevice.Counts{Launches: 1}},
+		"item":   {func() { _, _ = tensor.Item(s.Select(x, 0, 1)) }, testdevice.Counts{Reads: 1}},
+		"read":   {func() { _, _ = tensor.Float32s(x) }, testdevice.Counts{Reads: 1}},
+		"write":  {func() { _ = tensor.Write(x, []float32{1, 2, 3, 4}) }, testdevice.Counts{Writes: 1}},
+		"move": {func() { s.To(host.Ones(2), tensor.Float32, s.Device()) },
+			testdevice.Counts{Writes: 1, Blocking: 1}},
 		"copy":          {func() { s.Copy(x, s.Narrow(x, 0, 0, 1)) }, testdevice.Counts{Launches: 1, Copies: 1}},
 		"between":       {func() { s.Copy(x, far) }, testdevice.Counts{Launches: 1, Copies: 1}},
 		"other device":  {func() { other.Exp(far) }, testdevice.Counts{}},

@@ -46,18 +46,23 @@ func TestFormulas(t *testing.T) {
 			return results{of: []tensor.Tensor{a}}
 		},
 	}
-	for name, kind := range map[string]tensor.ValueClip{"free": tensor.NoValueClip, "clipped": tensor.ClippedOnly, "pessimistic": tensor.Pessimistic} {
+	for name, kind := range map[string]tensor.ValueClip{"free": tensor.NoValueClip, "clipped": tensor.ClippedOnly,
+		"pessimistic": tensor.Pessimistic} {
 		formulas["value loss, "+name] = func(s *tensor.Scope) results {
 			now := s.RequireGrad(column(s, 1, 1))
-			return results{[]tensor.Tensor{s.ValueLoss(now, column(s, 2, 1), column(s, 3, 1), 0.4, kind)}, []tensor.Tensor{now}}
+			return results{[]tensor.Tensor{s.ValueLoss(now, column(s, 2, 1), column(s, 3, 1), 0.4, kind)},
+				[]tensor.Tensor{now}}
 		}
 	}
-	for name, f := range map[string]tensor.Activation{"identity": tensor.Identity, "relu": tensor.Relu, "tanh": tensor.Tanh, "sigmoid": tensor.Sigmoid,
+	for name, f := range map[string]tensor.Activation{"identity": tensor.Identity, "relu": tensor.Relu,
+		"tanh": tensor.Tanh, "sigmoid": tensor.Sigmoid,
 		"elu": tensor.Elu, "softplus": tensor.Softplus} { // the last by differentiating twice
 		formulas["penalty, "+name] = func(s *tensor.Scope) results {
-			w := []tensor.Tensor{s.RequireGrad(tensor.From(s, vector(1, 1)[:4*width], 4, width)), s.RequireGrad(tensor.From(s, vector(2, 1)[:20], 5, 4)),
+			w := []tensor.Tensor{s.RequireGrad(tensor.From(s, vector(1, 1)[:4*width], 4, width)),
+				s.RequireGrad(tensor.From(s, vector(2, 1)[:20], 5, 4)),
 				s.RequireGrad(tensor.From(s, vector(3, 1)[:5], 1, 5))}
-			b := []tensor.Tensor{s.RequireGrad(tensor.From(s, vector(4, 1)[:4])), {}, s.RequireGrad(tensor.From(s, vector(5, 1)[:1]))}
+			b := []tensor.Tensor{s.RequireGrad(tensor.From(s, vector(4, 1)[:4])), {},
+				s.RequireGrad(tensor.From(s, vector(5, 1)[:1]))}
 			out, penalty := s.Critic(tensor.From(s, vector(6, 1), n, width), &tensor.Layers{Weights: w, Biases: b,
 				Activations: []tensor.Activation{f, f, tensor.Identity}})
 			return results{[]tensor.Tensor{s.Add(penalty, s.Mean(s.Square(out))), out, penalty}, append(w, b[0], b[2])}

@@ -62,7 +62,8 @@ func TestReproducible(t *testing.T) {
 func TestCheckpointsCrossDevices(t *testing.T) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
-			for _, way := range [][2]string{{testdevice.Name(0), "cpu"}, {"cpu", testdevice.Name(0)}, {testdevice.Name(0), testdevice.Name(1)}} {
+			for _, way := range [][2]string{{testdevice.Name(0), "cpu"}, {"cpu", testdevice.Name(0)},
+				{testdevice.Name(0), testdevice.Name(1)}} {
 				source := v.make(t, way[0])
 				w := v.world()
 				agenttest.Learn(t, source, w, 1)
@@ -76,7 +77,8 @@ func TestCheckpointsCrossDevices(t *testing.T) {
 					if err := a.Restore(agenttest.Through(t, snap)); err != nil {
 						t.Fatalf("from %s to %s: %v", way[0], way[1], err)
 					}
-					for _, d := range agenttest.Differences(snap, agenttest.Snapshot(t, a), "random/", "random_device") {
+					for _, d := range agenttest.Differences(snap, agenttest.Snapshot(t, a), "random/",
+						"random_device") {
 						t.Errorf("from %s to %s: %s", way[0], way[1], d)
 					}
 					a.SetTraining(false)
@@ -88,7 +90,8 @@ func TestCheckpointsCrossDevices(t *testing.T) {
 					went = append(went, agenttest.Snapshot(t, a))
 				}
 				if d := agenttest.Differences(went[0], went[1]); len(d) > 0 {
-					t.Errorf("from %s to %s: two restores go on differently, in %s", way[0], way[1], strings.Join(d, ", "))
+					t.Errorf("from %s to %s: two restores go on differently, in %s", way[0], way[1],
+						strings.Join(d, ", "))
 				}
 			}
 		})

@@ -1,6 +1,6 @@
-// Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch, "privateuseone:0"
-// and "privateuseone:1", in a library of their own (csrc, built by `make testdevice`). Their numbers are the CPU's.
-// What they hold a program to is what CUDA does:
+// Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch,
+// "privateuseone:0" and "privateuseone:1", in a library of their own (csrc, built by `make testdevice`). Their numbers
+// are the CPU's. What they hold a program to is what CUDA does:
 //
 //   - their memory cannot be touched by the host: an access is a fault that says so;
 //   - fresh and freed memory is full of NaN, and a kernel refuses memory that has been freed;
@@ -12,8 +12,8 @@
 //
 // They show nothing of the order of streams, of asynchronous copies that outlive their source, or of speed.
 //
-// A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1 the
-// settings "cpu" and "auto" of "device" mean the first of them, with GORL_TEST_DEVICE=cuda:0 that GPU, without this
+// A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1
+// the settings "cpu" and "auto" of "device" mean the first of them, with GORL_TEST_DEVICE=cuda:0 that GPU, without this
 // package's library. With GORL_TEST_GRAPHS=1 all agents have the setting "cuda_graphs". Tests that need the devices in
 // any case call [Load] in TestMain, before anything is differentiated: libtorch counts devices then, once.
 package testdevice
@@ -124,8 +124,8 @@ func Device(t testing.TB, i int) tensor.Device {
 
 // Counts are what one device has done: kernels launched, copies within it or to it from another device and replays of
 // graphs among them, each replay as one; what the host has read from it and written to it, and those writes that wait
-// until the device has them; kernels and copies recorded in captures, and replays; blocks of memory allocated so far, and
-// bytes in use now.
+// until the device has them; kernels and copies recorded in captures, and replays; blocks of memory allocated so far,
+// and bytes in use now.
 type Counts struct {
 	Launches, Reads, Writes, Blocking, Copies, Captured, Replays, Allocations, LiveBytes int64
 }
@@ -135,8 +135,10 @@ func Count(i int) Counts {
 	var n [C.GTD_COUNTERS]C.int64_t
 	C.bridge_counts(C.int32_t(i), &n[0])
 	return Counts{
-		Launches: int64(n[C.GTD_LAUNCHES]), Reads: int64(n[C.GTD_READS]), Writes: int64(n[C.GTD_WRITES]), Blocking: int64(n[C.GTD_BLOCKING]),
-		Copies: int64(n[C.GTD_COPIES]), Captured: int64(n[C.GTD_CAPTURED]), Replays: int64(n[C.GTD_REPLAYS]), Allocations: int64(n[C.GTD_ALLOCATIONS]), LiveBytes: int64(n[C.GTD_LIVE_BYTES]),
+		Launches: int64(n[C.GTD_LAUNCHES]), Reads: int64(n[C.GTD_READS]), Writes: int64(n[C.GTD_WRITES]),
+		Blocking: int64(n[C.GTD_BLOCKING]),
+		Copies:   int64(n[C.GTD_COPIES]), Captured: int64(n[C.GTD_CAPTURED]), Replays: int64(n[C.GTD_REPLAYS]),
+		Allocations: int64(n[C.GTD_ALLOCATIONS]), LiveBytes: int64(n[C.GTD_LIVE_BYTES]),
 	}
 }
 
@@ -149,12 +151,13 @@ func During(i int, f func()) Counts {
 
 // Minus is the difference of two counts.
 func (a Counts) Minus(b Counts) Counts {
-	return Counts{a.Launches - b.Launches, a.Reads - b.Reads, a.Writes - b.Writes, a.Blocking - b.Blocking, a.Copies - b.Copies,
+	return Counts{a.Launches - b.Launches, a.Reads - b.Reads, a.Writes - b.Writes, a.Blocking - b.Blocking,
+		a.Copies - b.Copies,
 		a.Captured - b.Captured, a.Replays - b.Replays, a.Allocations - b.Allocations, a.LiveBytes - b.LiveBytes}
 }
 
-// Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its operands,
-// copies, reads and writes.
+// Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its
+// operands, copies, reads and writes.
 func Events(f func()) []string {
 	C.bridge_log(1)
 	f()

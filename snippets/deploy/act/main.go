@@ -1,5 +1,6 @@
 // Command act is the program of a robot's board: it reads a policy and observations, one line of numbers each, and
-// prints an action a line. An empty line begins an episode anew, for policies with memory. It needs neither libtorch nor cgo, so any Go makes it for any machine:
+// prints an action a line. An empty line begins an episode anew, for policies with memory. It needs neither libtorch
+// nor cgo, so any Go makes it for any machine:
 //
 //	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./snippets/deploy/act
 package main

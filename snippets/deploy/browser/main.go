@@ -32,8 +32,8 @@ func main() {
 	select {} // the page calls from now on
 }
 
-// function returns act(observation), which returns an array, or an Error. act.reset() begins an episode anew, for policies
-// with memory.
+// function returns act(observation), which returns an array, or an Error. act.reset() begins an episode anew, for
+// policies with memory.
 func function(policy *infer.Policy) js.Func {
 	sp := policy.Spaces()
 	observation, action := make([]float32, sp.Observation.Width()), make([]float32, sp.Action.Width())

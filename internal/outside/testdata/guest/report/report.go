@@ -48,14 +48,15 @@ func Print() {
 		log.Fatal(err)
 	}
 	err = json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"environment":     slices.Sorted(slices.Values(os.Environ())),
-		"locked":          strings.Contains(string(stack), "locked to thread"),
-		"goroutines":      runtime.NumGoroutine(),
-		"processors":      runtime.GOMAXPROCS(0),
-		"garbage, %":      debug.SetGCPercent(100),
-		"memory limit":    debug.SetMemoryLimit(-1),
-		"flags":           flags,
-		"log":             []any{log.Flags(), log.Prefix(), log.Writer() == os.Stderr, fmt.Sprintf("%T", slog.Default().Handler())},
+		"environment":  slices.Sorted(slices.Values(os.Environ())),
+		"locked":       strings.Contains(string(stack), "locked to thread"),
+		"goroutines":   runtime.NumGoroutine(),
+		"processors":   runtime.GOMAXPROCS(0),
+		"garbage, %":   debug.SetGCPercent(100),
+		"memory limit": debug.SetMemoryLimit(-1),
+		"flags":        flags,
+		"log": []any{log.Flags(), log.Prefix(), log.Writer() == os.Stderr,
+			fmt.Sprintf("%T", slog.Default().Handler())},
 		"http handler":    pattern,
 		"http client":     http.DefaultClient.Transport == nil && http.DefaultClient.Timeout == 0,
 		"local time zone": time.Local.String(),

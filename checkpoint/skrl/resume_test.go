@@ -1,0 +1,234 @@
+package skrl_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+)
+
+// rollout is what agents.py kept.
+type rollout struct {
+	t testing.TB
+	*npz.File
+}
+
+func readRollout(t testing.TB, path string) rollout {
+	t.Helper()
+	f, err := npz.Open(path)
+	must(t, err)
+	return rollout{t, f}
+}
+
+// row is step i of an array (T, N, ·), or rows i·N to (i+1)·N of the probe.
+func (r rollout) row(name string, i int) []float32 {
+	r.t.Helper()
+	a, err := r.Get(name)
+	must(r.t, err)
+	x, err := a.Float32s()
+	must(r.t, err)
+	n := len(x) / a.Shape[0]
+	if len(a.Shape) == 2 {
+		n *= envs
+	}
+	return x[i*n : (i+1)*n]
+}
+
+// flags is row for truth values.
+func (r rollout) flags(name string, i int) []bool {
+	r.t.Helper()
+	var out []bool
+	for _, x := range r.row(name, i) {
+		out = append(out, x != 0)
+	}
+	return out
+}
+
+// compareActions compares the actions of an agent in evaluation with skrl's.
+func (r rollout) compareActions(a agent, name string) {
+	r.t.Helper()
+	a.SetTraining(false)
+	defer a.SetTraining(true)
+	probe, err := r.Get("probe")
+	must(r.t, err)
+	worst := 0.0
+	for i := range probe.Shape[0] / envs {
+		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
+		must(r.t, err)
+		want := r.row(name, i)
+		if len(got) != len(want) {
+			r.t.Fatalf("%d actions, want %d", len(got), len(want))
+		}
+		for j := range got {
+			worst = max(worst, math.Abs(float64(got[j])-float64(want[j])))
+		}
+	}
+	if !(worst <= max(1e-5, a.rounding)) {
+		r.t.Errorf("actions %s: they differ from skrl's by up to %.3g", name, worst)
+	}
+	r.t.Logf("actions %s: they differ from skrl's by at most %.2g", name, worst)
+}
+
+// learn makes an agent collect skrl's rollout, with its actions, and learn from it.
+func (r rollout) learn(a agent) {
+	r.t.Helper()
+	for i := range rollouts {
+		a.dist.next = r.row("actions", i)
+		if _, err := a.Act(agents.Observation{Observations: r.row("observations", i)}); err != nil {
+			r.t.Fatal(err)
+		}
+		step := agents.Transition{Rewards: r.row("rewards", i), Terminated: r.flags("terminated", i),
+			Truncated:        r.flags("truncated", i),
+			NextObservations: r.row("next_observations", i)}
+		if a.Name() == "AMP" {
+			step.AMPObservations = r.row("amp_observations", i)
+		}
+		must(r.t, a.Record(step))
+	}
+	must(r.t, a.Update(context.Background()))
+	a.dist.next = nil
+}
+
+// compareState compares an agent's state with a checkpoint of skrl.
+func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
+	t.Helper()
+	got := snapshot(t, a)
+	want, err := c.Snapshot(got)
+	must(t, err)
+	worst, which := 0.0, ""
+	for _, name := range slices.Sorted(maps.Keys(want.Arrays)) {
+		if e := difference(t, got.Arrays[name], want.Arrays[name]); !(e <= worst) {
+			worst, which = e, name
+		}
+	}
+	if !(worst <= max(1e-5, a.rounding)) {
+		t.Errorf("%s: relative error %.3g", which, worst)
+	}
+	t.Logf("%d arrays compared; the worst is %s: %.2g", len(want.Arrays), which, worst)
+	if g, w := fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]); g != w {
+		t.Errorf("steps of the optimizer: %s, want %s", g, w)
+	}
+	adam, err := c.Adam()
+	must(t, err)
+	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
+		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
+	}
+}
+
+// difference is ‖got − want‖ / ‖want‖.
+func difference(t testing.TB, got, want checkpoint.Array) float64 {
+	t.Helper()
+	g, w := floats(t, got), floats(t, want)
+	if len(g) != len(w) {
+		t.Fatalf("%d values, want %d", len(g), len(w))
+	}
+	var d, n float64
+	for i := range w {
+		d += (g[i] - w[i]) * (g[i] - w[i])
+		n += w[i] * w[i]
+	}
+	if n == 0 {
+		return math.Sqrt(d)
+	}
+	return math.Sqrt(d / n)
+}
+
+func floats(t testing.TB, a checkpoint.Array) (out []float64) {
+	t.Helper()
+	switch a.DType {
+	case checkpoint.F64:
+		x, err := a.Float64s()
+		must(t, err)
+		return x
+	case checkpoint.F32:
+		x, err := a.Float32s()
+		must(t, err)
+		for _, v := range x {
+			out = append(out, float64(v))
+		}
+	default:
+		for _, b := range a.Data {
+			out = append(out, float64(b))
+		}
+	}
+	return out
+}
+
+// first is the file that a folder's agents begin with.
+func (k kind) first(folder string) string {
+	if k.Separately {
+		return filepath.Join(folder, "policy_1.pt")
+	}
+	return filepath.Join(folder, "first.pt")
+}
+
+// resume loads start into a new agent, lets it learn, and compares the result with skrl's.
+func (k kind) resume(t testing.TB, folder, start string) agent {
+	t.Helper()
+	a := k.build(t, 5)
+	load(t, a, start)
+	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
+	r.compareActions(a, "before")
+	r.learn(a)
+	second, err := skrl.Read(filepath.Join(folder, "second.pt"))
+	must(t, err)
+	compareState(t, a, second)
+	r.compareActions(a, "after")
+	return a
+}
+
+// An agent continues from skrl's checkpoint as skrl does: it takes the same actions, and after one more update it has
+// the same parameters, moments, scalers and learning rate.
+func TestResumesAsSkrl(t *testing.T) {
+	all := kinds(t)
+	for _, name := range []string{"ppo", "ppo_shared", "amp_separately"} {
+		t.Run(name, func(t *testing.T) {
+			k, folder := all[name], filepath.Join("testdata", name)
+			k.resume(t, folder, k.first(folder))
+		})
+	}
+}
+
+// TestPeersBothWays is TestResumesAsSkrl with checkpoints of an installed skrl, and back: skrl loads gorl's file, takes
+// the same actions, and both agree after one more update.
+func TestPeersBothWays(t *testing.T) {
+	python := peers.Python(t, "torch", "skrl")
+	all := kinds(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			k, there, back := all[name], t.TempDir(), t.TempDir()
+			k.release = "skrl-2.1"
+			peers.Run(t, python, "testdata/agents.py", name, there, "--seed", "7")
+			a := k.resume(t, there, k.first(there))
+			opt := skrl.Options{}
+			if k.OwnNames {
+				like, err := skrl.Read(k.first(there))
+				must(t, err)
+				opt.Like = like
+			}
+			written := filepath.Join(back, "gorl.pt")
+			must(t, skrl.Write(written, snapshot(t, a), opt))
+			peers.Run(t, python, "testdata/agents.py", name, back, "--from", written, "--seed", "8")
+			r := readRollout(t, filepath.Join(back, "rollout.npz"))
+			r.compareActions(a, "before")
+			b := k.build(t, 6) // without the memories of a, and at its first step, as skrl's
+			restored := snapshot(t, a)
+			restored.Values["timestep"] = int64(0)
+			must(t, b.Restore(restored))
+			r.learn(b)
+			second, err := skrl.Read(filepath.Join(back, "second.pt"))
+			must(t, err)
+			compareState(t, b, second)
+			r.compareActions(b, "after")
+		})
+	}
+}

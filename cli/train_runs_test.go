@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
+)
+
+// Every example trains, shortened.
+func TestTrainExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	examples := map[string][]string{
+		"cartpole": {"--timesteps", "64"},
+		"memory":   {"--timesteps", "64"},
+		"pixels":   {"--timesteps", "128", "--set", "agent.learning_epochs=1"},
+		"pendulum": {"--timesteps", "256"},
+		"sb3":      {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
+		"walker": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
+			"agent.discriminator_batch_size=64"},
+		"humanoid": {"--timesteps", "64", "--set", "environment.num_envs=8"},
+		"humanoid-amp": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "environment.fade=40",
+			"--set", "agent.discriminator_batch_size=64"},
+		"humanoid-population": {"--set", "pbt.num_policies=2", "--set", "pbt.total_steps=1024", "--set",
+			"pbt.interval_steps=512", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"quadruped": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
+			"agent.discriminator_batch_size=64"},
+		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
+		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
+		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set",
+			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set",
+			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64", "--set",
+			"mutation.probabilities.arch_mut=5"},
+	}
+	// humanoid-amp and humanoid-population go on from humanoid
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		args := examples[name]
+		text, _ := gorl(t, 0, "train", "--example", name)
+		write(t, name+".yaml", text)
+		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
+		stdout, _ := gorl(t, 0, append([]string{"train", "--config", name + ".yaml", "-q"}, args...)...)
+		if stdout != "runs/"+name+"\n" {
+			t.Errorf("%s: the run is in %q", name, stdout)
+		}
+		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "2")
+		matches(t, stdout, `\nreturn +-?\d`, `\nlength +\d`)
+		if strings.HasPrefix(name, "walker") || strings.HasPrefix(name, "humanoid") || name == "quadruped" {
+			matches(t, stdout, `\nspeed +-?\d`, `\njoint_error +\d`)
+		}
+	}
+}
+
+func TestPeersTrainGymnasium(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "gymnasium")
+	write(t, "gymnasium.yaml", text)
+	gorl(t, 0, "train", "-c", "gymnasium.yaml", "-q", "--timesteps", "256", "--set", "environment.python="+python)
+	stdout, _ := gorl(t, 0, "eval", "runs/gymnasium", "--episodes", "1")
+	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
+}
+
+// CleanRL's recipe trains through the bridge, shortened.
+func TestPeersTrainCleanRL(t *testing.T) {
+	python := peers.Python(t, "gymnasium", "mujoco")
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "cleanrl-continuous")
+	write(t, "cleanrl-continuous.yaml", text)
+	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set",
+		"agent.learning_epochs=1", "--set", "environment.python="+python)
+	if strings.Contains(stderr, "note:") {
+		t.Errorf("%q", stderr)
+	}
+	stdout, _ := gorl(t, 0, "eval", "runs/cleanrl-continuous", "--episodes", "1")
+	matches(t, stdout, `1 episodes of gymnasium:HalfCheetah-v5`, `\nreturn +-?\d`)
+}
+
+// The guide shows a part of the example's file.
+func TestGymnasiumGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "docs", "gymnasium.md"))
+	must(t, err)
+	file, err := os.ReadFile(filepath.Join(fish, "fish.yaml"))
+	must(t, err)
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(guide, -1)
+	if len(blocks) != 1 || !bytes.Contains(file, blocks[0][1]) {
+		t.Errorf("docs/gymnasium.md has %d blocks of YAML; want one that stands in fish.yaml too", len(blocks))
+	}
+}
+
+var fish = filepath.Join("..", "snippets", "gymnasium_amp")
+
+// AMP from a YAML file, an environment that is Python and a file of reference motion: it learns the style, and is
+// filmed.
+func TestPeersTrainGymnasiumAMP(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	dir := t.TempDir()
+	for _, name := range []string{"fish.py", "fish.yaml"} {
+		text, err := os.ReadFile(filepath.Join(fish, name))
+		must(t, err)
+		write(t, filepath.Join(dir, name), string(text))
+	}
+	t.Chdir(dir)
+	peers.Run(t, python, "fish.py")
+	train := []string{"train", "-c", "fish.yaml", "-q", "--set", "environment.python=" + python}
+	peers.Run(t, python, "-c", "import numpy as np; np.save('narrow.npy', np.load('reference.npy')[:, :3])")
+	_, stderr := gorl(t, commandline.Failed, append(train, "--set", "environment.reference_motions=narrow.npy")...)
+	matches(t, stderr, `"reference_motions": the rows of narrow\.npy have 3 numbers, the AMP observations 4`)
+	_, stderr = gorl(t, commandline.WrongUse, append(train, "--set", "environment.reference_motions=")...)
+	matches(t, stderr, `has no reference motion`, `reference_motions`, `collect_reference_motions`)
+
+	gorl(t, 0, train...)
+	e := evaluated(t, "runs/fish", "--checkpoint", "latest", "-e", "32")
+	total, frequency, orbit := e.Figures["return"].Mean, e.Figures["frequency"].Mean, e.Figures["orbit_error"].Mean
+	t.Logf("return %.1f of 60, frequency %.2f Hz, orbit error %.2f", total, frequency, orbit)
+	if total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
+		t.Errorf("return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", total, frequency, orbit)
+	}
+	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--fps", "10", "-e", "2")
+	if n := len(decodeGIF(t, "fish.gif").Image); n != 60 {
+		t.Errorf("the film has %d pictures, want one a step", n)
+	}
+}
+
+const crew = `
+preset: isaaclab
+pbt: {num_policies: 3, objective: episode.return, interval_steps: 512, total_steps: 1536, mutation_rate: 1, threshold_std: 0.1, threshold_abs: 0.1,
+  mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-2]}, directory: runs, workspace: crew}
+environment: {id: Stopping, num_envs: 4}
+models: {mlp: [16], activation: tanh}
+agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
+trainer: {save_buffers: true}
+`
+
+const tribe = `
+seed: 4
+environment: {id: Stopping, num_envs: 4}
+agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
+network: {latent_dim: 0, head_config: {hidden_size: [4], activation: Tanh, min_mlp_nodes: 4}, encoder_config: {activation: Tanh}}
+mutation: {probabilities: {no_mut: 0, arch_mut: 1, params_mut: 0, act_mut: 0, rl_hp_mut: 0}}
+training: {pop_size: 3, evo_steps: 512, max_steps: 1536, directory: runs/tribe}
+`
+
+// A population, too, is stopped, gone on with, repeated, and its best evaluated.
+func TestTrainPopulations(t *testing.T) {
+	for name, text := range map[string]string{"crew": crew, "tribe": tribe} {
+		t.Run(name, func(t *testing.T) {
+			here(t, "p.yaml", text)
+			dir := filepath.Join("runs", name)
+			seed := []string{"--seed", "6"}
+			stdout, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml"}, seed...)...)
+			matches(t, stdout, `(?m)^member +parent`,
+				`Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval `+dir)
+			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
+			recorded := func(dir string) (list []journal.Event) {
+				t.Helper()
+				events, err := journal.Read(dir)
+				must(t, err)
+				return events
+			}
+			whole := recorded(dir)
+			if whole[0].Run.Members != 3 || whole[0].Run.Seed != 6 {
+				t.Errorf("the population is %+v", whole[0].Run)
+			}
+			gorl(t, 0, "train", "-c", filepath.Join(dir, "run.yaml"), "-q")
+			if diff := cmp.Diff(whole, recorded(dir+"-2")); diff != "" {
+				t.Errorf("the population of run.yaml differs:\n%.1000s", diff)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			stop = cancel
+			_, stderr = gorlWith(ctx, t, commandline.Stopped,
+				append([]string{"train", "-c", "p.yaml", "--name", "cut", "--set", "environment.at=150"}, seed...)...)
+			cancel()
+			matches(t, stderr, `stopped in interval \d; the run is saved in runs/cut\. Go on with: gorl train `+
+				`--resume runs/cut`)
+			stdout, _ = gorl(t, 0, "train", "--resume", "runs/cut", "-q", "--set", "environment.at=0")
+			if stdout != "runs/cut\n" {
+				t.Errorf("the resumed population is in %q", stdout)
+			}
+			if diff := cmp.Diff(whole, recorded("runs/cut")); diff != "" {
+				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
+			}
+			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")
+			matches(t, stdout, dir+`/best/\d+/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
+			members, err := filepath.Glob(filepath.Join(dir, "001", "state", "*.safetensors"))
+			if err != nil || len(members) == 0 {
+				t.Fatalf("members: %v, %v", members, err)
+			}
+			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "-e", "4")
+			matches(t, stdout, members[len(members)-1]+`, environment step 1536: 4 episodes`)
+			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
+			matches(t, stderr, "is a population")
+		})
+	}
+}
+
+// A population whose members do not wait is stopped, gone on with, and its best evaluated and exported, without
+// --config.
+func TestTrainAsynchronous(t *testing.T) {
+	here(t, "p.yaml", strings.Replace(crew, "num_policies: 3", "num_policies: 3, asynchronous: true", 1))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop = cancel
+	_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "--seed", "6", "--set",
+		"environment.at=150")
+	matches(t, stderr, `stopped (in interval \d|with members in intervals \d to \d); the run is saved in runs/crew\. `+
+		`Go on with: gorl train --resume runs/crew`)
+	stdout, stderr := gorl(t, 0, "train", "--resume", "runs/crew", "--set", "environment.at=0")
+	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `,
+		`Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval runs/crew`)
+	matches(t, stderr, `runs/crew: 3 members in Stopping`, `member 2 +100 %`)
+	// It trains further, as one whose members wait does.
+	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.total_steps=2048")
+	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.asynchronous=false", "--set",
+		"pbt.total_steps=3072")
+
+	playsBest(t, "runs/crew")
+	_, stderr = gorl(t, commandline.WrongUse, "eval", "runs/crew", "--checkpoint", "latest")
+	matches(t, stderr, "is a population, which keeps its best member; give a file of 000/, 001/ and so on")
+}
+
+// playsBest evaluates and exports the best member of a population that keeps a folder a member, and holds them against
+// the member and the objective of the journal.
+func playsBest(t *testing.T, dir string) {
+	t.Helper()
+	h, err := journal.ReadHistory(dir)
+	must(t, err)
+	member, at, ok := h.Best()
+	if !ok {
+		t.Fatal("no member was the best")
+	}
+	best := fmt.Sprintf(`%s/best/%03d/%06d\.safetensors`, dir, member, at.Iteration)
+	for _, flags := range [][]string{nil, {"--checkpoint", "best"}} {
+		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "-e", "4"}, flags...)...)
+		matches(t, stdout, best+`, environment step \d+: 4 episodes of `)
+		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
+		matches(t, stdout, best+` → best.onnx`)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "001", "*.safetensors"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files of member 1: %v, %v", files, err)
+	}
+	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "-e", "4")
+	matches(t, stdout, files[len(files)-1]+`, environment step \d+: 4 episodes of `)
+}
+
+// The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.
+func TestEvalProcesses(t *testing.T) {
+	program := built(t)
+	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+
+		program+", member]}\n")
+	file, err := launch.ReadFile("p.yaml")
+	must(t, err)
+	must(t, launch.Run(t.Context(), file, launch.Options{}))
+	playsBest(t, "runs/crew")
+	stdout, _ := gorl(t, 0, "train", "-c", "p.yaml", "-q")
+	if stdout != "runs/crew-2\n" {
+		t.Errorf("a population of one process beside that of processes is in %q", stdout)
+	}
+}
+
+// A synchronous: false of the user has no effect in one process, which is noted, also when run.yaml is used again.
+func TestTrainPace(t *testing.T) {
+	here(t, "p.yaml", crew)
+	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--set", "pbt.asynchronous=true", "--set",
+		"pbt.synchronous=true")
+	matches(t, stderr, `pbt\.asynchronous.* is true: synchronous is true`)
+	const note = "note: pbt.synchronous: false has no effect: members of one process wait for each other"
+	for set, noted := range map[string]bool{"pbt.mutation_rate=1": false, "pbt.synchronous=false": true} {
+		printed, stderr := gorl(t, 0, "train", "-c", "p.yaml", "--check", "--set", set)
+		write(t, "effective.yaml", printed)
+		_, again := gorl(t, 0, "train", "-c", "effective.yaml", "--check")
+		if strings.Contains(stderr, note) != noted || strings.Contains(again, note) != noted {
+			t.Errorf("%s: it says %q, and from run.yaml %q", set, stderr, again)
+		}
+	}
+}
+
+// A run that is evaluated has a curve and a best checkpoint of it, ends where the return is reached, and says so; its
+// configuration repeats it. Without evaluations it trains the same.
+func TestTrainEvaluates(t *testing.T) {
+	here(t, "short.yaml", short)
+	args := []string{"train", "-c", "short.yaml", "--seed", "3", "-s", "trainer.evaluate_every=16", "-s",
+		"trainer.evaluation_episodes=4"}
+	stdout, _ := gorl(t, 0, args...)
+	matches(t, stdout, `timestep \d+ \(evaluation\.return `)
+	stdout, _ = gorl(t, 0, "plot", "--list", "runs/pole", "--tag", "Evaluation / *")
+	matches(t, stdout, `Evaluation / Length \(mean\) +6 +16 +96 `, `Evaluation / Return \(max\) `,
+		`Evaluation / Return \(mean\) +6 +16 +96 `)
+	gorl(t, 0, "train", "-c", "short.yaml", "--seed", "3", "--name", "plain", "-q")
+	evaluated, plain := loaded(t, "runs/pole/checkpoints/agent_96.safetensors"), loaded(t,
+		"runs/plain/checkpoints/agent_96.safetensors")
+	if diff := cmp.Diff(plain, evaluated); diff != "" {
+		t.Errorf("evaluations changed the run:\n%.1000s", diff)
+	}
+	_, stderr := gorl(t, 0, append(args, "--name", "early", "-s", "trainer.stop_at_return=1")...)
+	matches(t, stderr, `The run ended at timestep 16 of 96, when an evaluation reached stop_at_return \(1\)`)
+	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-s", "trainer.best=episode.retrun",
+		"--timesteps", "960")
+	matches(t, stderr, `did you mean "episode\.return"\?`)
+}

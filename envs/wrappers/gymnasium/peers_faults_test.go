@@ -1,0 +1,192 @@
+package gymnasium
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// What goes wrong in Python is an error that says what, or, where children are replaced, what OnFault is given.
+func TestPeersFaults(t *testing.T) {
+	single := func(how string) Options {
+		o := real(t, "bridge_environments:Faulty", 4, 2)
+		o.Kwargs = map[string]any{"how": how, "marker": filepath.Join(t.TempDir(), "marker")}
+		return o
+	}
+	batch := func(bad string) Options { return counting(t, 4, map[string]any{"bad": bad}) }
+	for _, c := range []struct {
+		make  func(how string) Options
+		how   string
+		fault Fault
+		words string
+	}{
+		{single, "exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulation has exploded"},
+		{single, "crash", FaultExit, "was ended by signal 11"},
+		{single, "sysexit", FaultExit, "ended with status 3"},
+		{single, "stop", FaultStopped, "SIGSTOP"},
+		{single, "hang", FaultTimeout, "did not finish in time"},
+		{single, "raise", FaultException, "RuntimeError: the environment is cross"},
+		{single, "nan", FaultData, "the observation has NaN in dimension 0"},
+		{single, "shape", FaultException, "a value has the shape (3,); its space says (2,)"},
+		{single, "none", FaultException, "returned the reward None of type NoneType; it must be a finite number"},
+		{single, "text", FaultException, "returned the reward '1.5' of type str; it must be a finite number"},
+		{single, "list", FaultException, "0.25... of type list; it must be a finite number"},
+		{single, "integer", FaultException, "00... of type int; it must be a finite number"},
+		{batch, "hang", FaultTimeout, "did not finish in time"},
+		{batch, "exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulator has run out of memory"},
+		{batch, "raise", FaultException, "RuntimeError: the simulator is cross"},
+		{batch, "print", FaultExit, "the end of a gigabyte"},
+		{batch, "fork", FaultExit, "the simulator has children"},
+		{batch, "nan", FaultData, "environment 1: the observation has NaN in dimension 6; it must be finite"},
+		{batch, "shape", FaultException, "the observation.place has the shape (4, 1); it must be (4, 2)"},
+		{batch, "type", FaultException, "the observation.place has the type int64; it must be float64"},
+		{batch, "object", FaultException, "the observation.place has the type object; it must be float64"},
+		{batch, "keys", FaultException, "has 'camera', 'place'; its space has 'camera', 'door', 'place'"},
+		{batch, "rewards", FaultException, "the rewards of step have the shape (3,); it must be (4,)"},
+		{batch, "terminated", FaultException, "terminated of step are nan for environment 2; they must be 0 or 1"},
+		{batch, "truncated", FaultException, "truncated of step are 0.5 for environment 2; they must be 0 or 1"},
+		{batch, "long mask", FaultException, "has the shape (5,) and the type bool; it must be (4,) of bool"},
+		{batch, "log mask", FaultException, "the mask '_speed' of the infos has the shape (5,)"},
+		{batch, "rows", FaultException, "the infos of step have 5 rows of 'final_obs'; there must be 4"},
+		{batch, "escape", FaultException, `RuntimeError: \x1b[2J\x1b]0;owned\a\u202exxx`},
+		{batch, "four", FaultException, "returned 4 values; it must be observations, rewards, terminated, truncated"},
+	} {
+		for _, replace := range []int{0, 1} {
+			o := c.make(c.how)
+			t.Run(fmt.Sprint(o.Factory, c.how, replace), func(t *testing.T) {
+				o.Replace, o.Timeout = replace, patience
+				if c.how == "hang" {
+					o.Timeout = 4 * time.Second
+				}
+				var seen error
+				o.OnFault = func(err *ChildError) { seen = err }
+				e, err := New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := make([]float32, 4*e.Spaces().Action.Width())
+				_, err = e.Reset(0)
+				for step := 0; err == nil && step < 30 && seen == nil; step++ {
+					_, err = e.Step(a)
+				}
+				if replace > 0 {
+					if err != nil || e.Replaced() != 1 {
+						t.Errorf("%v after %d replacements", err, e.Replaced())
+					}
+					err = seen
+				}
+				var fault *ChildError
+				if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.words) ||
+					strings.Contains(c.words, "reward") && strings.Contains(err.Error(), "Traceback") {
+					t.Fatalf("%v, want the fault %q and %q", err, c.fault, c.words)
+				}
+				if text := err.Error(); len(text) > 20_000 || strings.ContainsAny(text, "\x1b\a\u202e") {
+					t.Errorf("an error of %d bytes, with control characters: %.200q", len(text), text)
+				}
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+				if left := children(t); len(left) > 0 {
+					t.Errorf("processes %v are left", left)
+				}
+				sleeper := "^[^ ]*python[^ ]* -c import time; time.sleep.3600"
+				if out, err := exec.Command("pgrep", "-f", sleeper).Output(); err == nil {
+					t.Errorf("what it started goes on: %s", out)
+				}
+			})
+		}
+	}
+}
+
+// Options that Python, an environment or a batch cannot serve are errors of New, or of the first reset and step.
+func TestPeersRefusals(t *testing.T) {
+	single := func(change func(*Options)) Options {
+		o := real(t, "bridge_environments:Imitator", 2, 1)
+		change(&o)
+		return o
+	}
+	batch := func(change func(*Options)) Options {
+		o := counting(t, 4, nil)
+		change(&o)
+		return o
+	}
+	module := func(text string) func(*Options) { // one that stands in for gymnasium
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, "gymnasium.py"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func(o *Options) { o.Path = []string{folder} }
+	}
+	for want, o := range map[string]Options{
+		"-m pip install 'gymnasium>=1.0'":                     single(module("raise ImportError")),
+		"has gymnasium 0.29.1; the bridge needs 1.0 or later": single(module("__version__ = '0.29.1'")),
+		"returned a vector environment": single(
+			func(o *Options) { o.Factory = "bridge_environments:vector" }),
+		"it must be a gymnasium.Env": single(
+			func(o *Options) { o.Factory = "bridge_environments:nothing" }),
+		"No module named 'missing_module'": single(
+			func(o *Options) { o.Factory = "missing_module:f" }),
+		"Environment `Missing` doesn't exist": single(func(o *Options) {
+			o.Factory, o.ID = "",
+				"Missing-v0"
+		}),
+		"how many states are there": single(func(o *Options) {
+			o.Factory,
+				o.States = "bridge_environments:Rooms", "critics"
+		}),
+		"have no 'amp', where the AMP observation should be": single(func(o *Options) {
+			o.AMPObservations,
+				o.AMPSize = "amp", 2
+		}),
+		"'critic': a value has the shape (4,); its space says (3,)": single(func(o *Options) {
+			o.States,
+				o.StateSize = "critic", 3
+		}),
+		"'critic': a value has the shape (4,); its space says (2,)": single(
+			func(o *Options) { o.AMPObservations = "critic" }),
+		"set autoreset to same_step, next_step or disabled": batch(
+			func(o *Options) { o.Kwargs = map[string]any{"silent": true} }),
+		"its autoreset is same_step; the options say disabled": batch(
+			func(o *Options) { o.Autoreset = Disabled }),
+		"has 3 environments (num_envs); the options say 4": batch(
+			func(o *Options) { o.Factory = "bridge_batches:few" }),
+		"must be a batch with num_envs, reset and step": batch(
+			func(o *Options) { o.Factory = "bridge_environments:nothing" }),
+		"how many AMP observations are there": batch(func(o *Options) {
+			o.Factory,
+				o.AMPObservations = "bridge_batches:Bare", "amp"
+		}),
+		"needs a simulator with episode_length_buf": batch(
+			func(o *Options) { o.RandomEpisodeLengths = true }),
+		"the infos of step have no 'amp', where the AMP observation ": batch(
+			func(o *Options) { o.AMPObservations = "amp" }),
+		"state_groups has 'critics'": batch(
+			func(o *Options) { o.StateGroups = []string{"critics"} }),
+	} {
+		e, err := New(o)
+		if err == nil {
+			if _, err = e.Reset(0); err == nil {
+				_, err = e.Step(e.Spaces().Action.Rows(o.NumEnvs))
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	// What the batch does not say can be said.
+	o := counting(t, 4, map[string]any{"silent": true})
+	o.Autoreset = SameStep
+	if err := envs.Check(open(t, o), 20, 1); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,112 @@
+package gymnasium
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// A Python program asks policies that add up their observations, and is told what is wrong with a file, with the
+// program that served, and with what it asks.
+func TestPeersServe(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	client, err := filepath.Abs("../../../clients/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := spaces.NewDict(map[string]spaces.Space{"a": spaces.NewDiscrete(3), "b": spaces.Unbounded(2)})
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 2)
+	for name, observation := range map[string]spaces.Space{"box": spaces.Unbounded(3), "dict": rooms} {
+		p := &adder{set: spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, training: true}
+		go func() { served <- Serve(ctx, p, filepath.Join(folder, name), ServeOptions{Rows: 4}) }()
+	}
+	script := exec.Command(python, "-c", `
+import os, struct, subprocess, sys
+import numpy as np
+from gorl_client import Policy, PolicyError
+
+folder = sys.argv[1]
+kept = []
+
+def attempt(f):
+    try:
+        print(np.asarray(f()).tolist())
+    except (ValueError, PolicyError) as e:
+        kept.append(e)  # with all that its frames hold
+        print(type(e).__name__, str(e).replace(folder, ""))
+
+with Policy(folder + "/box") as policy:
+    print(policy.name, policy.rows, policy.action_kind)
+    for k in range(2000):
+        assert policy.act([k, 0, 1])[0] == k + 1
+    for bad in ([[1, 1, 1], [2, 2, 2]], [1, 2], [[0, 0, 0]] * 5, [float("nan"), 0, 0], [-1, 0, 0]):
+        attempt(lambda: policy.act(bad))
+    attempt(lambda: Policy(folder + "/box", wait=0))
+with Policy(folder + "/box") as policy:
+    print(policy.act([1, 1, 1]).tolist())
+with Policy(folder + "/dict") as policy:
+    for observation in (
+        {"b": [1, 2], "a": 1}, {"a": np.array([1, 2]), "b": np.ones((2, 2))}, np.ones((2, 3)),
+        {"a": 1, "c": [1, 2]}, {"a": 1, "b": [1, 2, 3]}, (1, [1, 2]),
+    ):
+        attempt(lambda: policy.act(observation))
+for name, content in (("empty", b""), ("text", b"x" * 99)):
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(content)
+    for _ in range(2):  # the first attempt holds on to nothing
+        attempt(lambda: Policy(os.path.join(folder, name), wait=0))
+
+# A server that was killed, and that nobody has asked about: its file is there.
+gone = subprocess.Popen(["true"])
+with open(folder + "/dict", "rb") as f:
+    memory = bytearray(f.read())
+offset = memory.index(struct.pack("<I", os.getppid()), 4096)
+memory[offset : offset + 4] = struct.pack("<I", gone.pid)
+os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
+with open(folder + "/killed", "wb") as f:
+    f.write(memory)
+attempt(lambda: Policy(folder + "/killed", wait=0))
+`, folder)
+	script.Env = append(os.Environ(), "PYTHONPATH="+client)
+	out, err := script.CombinedOutput()
+	cancel()
+	if err := errors.Join(<-served, <-served); err != nil {
+		t.Error(err)
+	}
+	want := `adder 4 Box
+[[3.0, -3.0], [6.0, -6.0]]
+ValueError the observations have the shape (2,); the policy takes (3,), or a batch of them
+ValueError 5 observations; the policy takes from 1 to 4 at once
+PolicyError gymnasium: observations: spaces: Box(3): environment 0, dimension 0 is NaN; it must be finite
+PolicyError negative observations
+PolicyError /box: another program is asking this policy, or this one has not closed it
+[3.0, -3.0]
+[4.0, -4.0]
+[[3.0, -3.0], [4.0, -4.0]]
+[[3.0, -3.0], [3.0, -3.0]]
+ValueError the observation has the keys ['a', 'c']; the policy takes ['a', 'b']
+ValueError the part b has the shape (3,); the policy takes (2,), or a batch of them in every part
+ValueError the observation is a tuple; the policy takes a dict with the keys ['a', 'b']
+PolicyError /empty is no policy
+PolicyError /empty is no policy
+PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORLSHM\x00', version 1
+PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORLSHM\x00', version 1
+PolicyError /killed: the program that served the policy has ended
+`
+	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
+		t.Errorf("%v; the program printed (-want +got):\n%s", err, diff)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "box")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}

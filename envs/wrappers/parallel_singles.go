@@ -1,0 +1,101 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
+)
+
+// singles are the environments of a batch. Their methods call user code: an error or a panic names the environment.
+type singles []envs.Single
+
+// as returns environment i as a T. The error of an environment that is no T says what it was needed for.
+func as[T any](all singles, i int, what string) (T, error) {
+	t, ok := envs.SingleAs[T](all[i])
+	if !ok {
+		return t, fmt.Errorf("wrappers: %s of environment %d (%T): %w", what, i, all[i], errors.ErrUnsupported)
+	}
+	return t, nil
+}
+
+// every reports whether all environments implement T.
+func every[T any](all singles) bool {
+	for _, s := range all {
+		if _, ok := envs.SingleAs[T](s); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// call calls a function of environment i.
+func (all singles) call(i int, f func() error) error {
+	var err error
+	if v := panics.Catch(func() { err = f() }); v != nil {
+		return all.panicked(i, v)
+	}
+	return all.of(i, err)
+}
+
+// of returns an error that names environment i, or nil for nil.
+func (all singles) of(i int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("wrappers: environment %d (%T): %w", i, all[i], err)
+}
+
+// panicked returns the error for a panic of environment i.
+func (all singles) panicked(i int, v *envs.PanicError) error {
+	v.Env, v.What = i, fmt.Sprintf("environment %d (%T)", i, all[i])
+	return fmt.Errorf("wrappers: %w", v)
+}
+
+func (all singles) close() error {
+	var errs []error
+	for i, s := range all {
+		errs = append(errs, all.call(i, s.Close))
+	}
+	return errors.Join(errs...)
+}
+
+func (all singles) marshal(i int) (b []byte, err error) {
+	s, err := as[envs.Stateful](all, i, "the state")
+	if err == nil {
+		err = all.call(i, func() (err error) { b, err = s.MarshalState(); return err })
+	}
+	return b, err
+}
+
+func (all singles) restore(i int, b []byte) error {
+	s, err := as[envs.Stateful](all, i, "the state")
+	if err != nil {
+		return err
+	}
+	return all.call(i, func() error { return s.RestoreState(b) })
+}
+
+// curricula returns the states of all curricula.
+func (all singles) curricula() ([][]byte, error) {
+	states := make([][]byte, len(all))
+	for i := range all {
+		c, err := as[envs.Curriculum](all, i, "the curriculum")
+		if err != nil {
+			return nil, err
+		}
+		if err := all.call(i, func() (err error) { states[i], err = c.CurriculumState(); return err }); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+func (all singles) setCurriculum(i int, state []byte) error {
+	c, err := as[envs.Curriculum](all, i, "the curriculum")
+	if err != nil {
+		return err
+	}
+	return all.call(i, func() error { return c.SetCurriculumState(state) })
+}

@@ -1,0 +1,161 @@
+package pbt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
+)
+
+func mustNew(t *testing.T, opt Options) *Population {
+	t.Helper()
+	p, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustClose(t, p) })
+	return p
+}
+
+func mustClose(t *testing.T, p *Population) {
+	t.Helper()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func mustTrain(t *testing.T, opt Options) *Population {
+	t.Helper()
+	p := mustNew(t, opt)
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// interrupted trains a population in one directory until it ends. build makes its colony; once stop has been called
+// every times the population is stopped, closed, and built again.
+func interrupted(t *testing.T, every func() int64, build func(stop func()) *colony) (p *Population, breaks int) {
+	t.Helper()
+	for dir := t.TempDir(); ; breaks++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		var left atomic.Int64
+		left.Store(every())
+		c := build(func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+		c.opt.Directory = dir
+		p = mustNew(t, c.opt)
+		if p.Recovered() != nil {
+			t.Error(p.Recovered())
+		}
+		_, err := p.Train(ctx)
+		cancel()
+		if err == nil {
+			return p, breaks
+		}
+		if !errors.Is(err, context.Canceled) || breaks > 100 {
+			t.Fatal(err)
+		}
+		mustClose(t, p)
+	}
+}
+
+// compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
+func compare(t *testing.T, whole, resumed *Population) {
+	t.Helper()
+	if d := cmp.Diff(lines(t, whole.Journal()), lines(t, readJournal(t, resumed.opt.Directory))); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+	if d := cmp.Diff(whole.Generation(), resumed.Generation(), cmpopts.EquateNaNs()); d != "" {
+		t.Errorf("the members differ: %s", d)
+	}
+	for id, m := range whole.Generation().Members {
+		if m.Failed { // the weights of a failed member are not saved
+			continue
+		}
+		a, errA := whole.Trainee(id).Snapshot()
+		b, errB := resumed.Trainee(id).Snapshot()
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if !bytes.Equal(a.Arrays["parameters"].Data, b.Arrays["parameters"].Data) {
+			t.Errorf("member %d has other weights", id)
+		}
+	}
+	a, b := whole.Best(), resumed.Best()
+	if a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective ||
+		!bytes.Equal(a.Snapshot.Arrays["parameters"].Data, b.Snapshot.Arrays["parameters"].Data) {
+		t.Errorf("the best are %+v and %+v", a, b)
+	}
+}
+
+// readJournal returns the merged journal of a directory.
+func readJournal(t *testing.T, dir string) []journal.Event {
+	t.Helper()
+	events, err := journal.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// lines are events as text.
+func lines(t *testing.T, events []journal.Event) string {
+	t.Helper()
+	var b strings.Builder
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(data, '\n'))
+	}
+	return b.String()
+}
+
+// kinds are the events of one kind.
+func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return e.Kind != kind })
+}
+
+// contents returns a folder's files without journals, which only grow, and without the files that each process
+// rewrites.
+func contents(t *testing.T, dir string) map[string]string {
+	files := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "lease-") ||
+			slices.Contains([]string{journal.File, "clock", "heartbeat.json"}, d.Name()) {
+			return err
+		}
+		files[path] = string(read(t, path))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func read(t *testing.T, elem ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,195 @@
+package snippets
+
+import (
+	"fmt"
+	"image/gif"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/pbt/journal"
+)
+
+// The policy alone must do what the agent does, also in the program of a board without libtorch.
+func TestDeploy(t *testing.T) {
+	dir := t.TempDir()
+	output := run(t, dir, "deploy", "-timesteps", "128", "-out", "runs/lean")
+	want(t, output, `checkpoint \d+ bytes, policy\.safetensors \d+, policy\.onnx \d+`,
+		`return -\d+\.\d by the policy alone`, `differ by \de-0[6-9] at most|differ by 0 at most`)
+	policy := filepath.Join(dir, "runs", "lean", "policy.safetensors")
+	act := filepath.Join(dir, "act-without-cgo")
+	for _, args := range [][]string{
+		{"CGO_ENABLED=0", "-o", act, "./deploy/act"},
+		{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "-o", filepath.Join(dir, "policy.wasm"), "./deploy/browser"},
+	} {
+		i := slices.Index(args, "-o")
+		build := exec.Command("go", append([]string{"build"}, args[i:]...)...)
+		build.Env = append(os.Environ(), args[:i]...)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	command := exec.Command(act, policy)
+	command.Stdin = strings.NewReader("1 0 0.5\n\n-0.3 0.9 -2\n") // the empty line ends an episode
+	actions, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, actions)
+	}
+	loaded, err := infer.Load(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := make([]float32, 2)
+	if err := loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != string(actions) {
+		t.Errorf("the board's actions are %q, want %q", actions, got)
+	}
+	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])
+}
+
+// inPage runs the browser's program, where there is Node.js: it acts, and what it cannot read are errors that it
+// survives.
+func inPage(t *testing.T, program, policy string, expected float32) {
+	t.Helper()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Log("there is no Node.js: the browser's program is built, and not run")
+		return
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(node, "-e", `
+const fs = require("fs");
+require(process.argv[1]);
+const go = new Go();
+WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(({ instance }) => {
+  go.run(instance);
+  const act = gorlPolicy(new Uint8Array(fs.readFileSync(process.argv[3])));
+  const attempts = [() => gorlPolicy(), () => gorlPolicy("no bytes"), () => gorlPolicy(new Uint8Array(3)), () => act(), () => act([1]), () => act([1, null, 0]), () => act([NaN, 0, 0])];
+  act.reset();
+  console.log(attempts.filter((f) => f() instanceof Error).length, Math.fround(act([1, 0, 0.5])[0]));
+  process.exit(0);
+});`, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"), program, policy).CombinedOutput()
+	var refused int
+	var action float64
+	if _, scan := fmt.Sscan(string(out), &refused, &action); err != nil || scan != nil || refused != 7 ||
+		float32(action) != expected {
+		t.Errorf("in the page: %v, %s; want 7 refusals and %v", err, out, expected)
+	}
+}
+
+func TestGymnasiumAMP(t *testing.T) {
+	want(t, run(t, t.TempDir(), "gymnasium_amp", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`,
+		"make peers")
+}
+
+// AMP learns the style of a clip in an environment that is Python, and the task beside it; without the style reward it
+// learns the task alone.
+func TestPeersGymnasiumAMP(t *testing.T) {
+	peers.Python(t, "gymnasium")
+	line := regexp.MustCompile(`return (\S+) of 60  speed error \S+ m/s  frequency (\S+) Hz  orbit error (\S+)\n`)
+	figures := func(args ...string) (total, frequency, orbit float64) {
+		t.Helper()
+		output := run(t, t.TempDir(), "gymnasium_amp", args...)
+		found := line.FindStringSubmatch(output)
+		if found == nil {
+			t.Fatalf("no figures in the output:\n%s", output)
+		}
+		if _, err := fmt.Sscan(strings.Join(found[1:], " "), &total, &frequency, &orbit); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v: %s", args, found[0])
+		return total, frequency, orbit
+	}
+	for _, seed := range []string{"1", "2", "3"} {
+		if total, frequency, orbit := figures("-seed", seed); total < 54 || frequency < 0.7 || frequency > 0.9 ||
+			orbit > 0.3 {
+			t.Errorf("seed %s: return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", seed,
+				total, frequency, orbit)
+		}
+	}
+	if total, frequency, orbit := figures("-style", "0"); total < 54 || frequency < -0.2 || frequency > 0.2 ||
+		orbit < 0.35 {
+		t.Errorf("without the style reward: return %g, frequency %g Hz, orbit error %g; want ≥ 54, -0.2 to 0.2 and "+
+			"≥ 0.35", total, frequency, orbit)
+	}
+}
+
+// frames is the number of pictures in a film.
+func frames(t *testing.T, path string) int {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	film, err := gif.DecodeAll(file)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return len(film.Image)
+}
+
+func TestPBTProcesses(t *testing.T) {
+	dir := t.TempDir()
+	file := `
+pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 512, synchronous: true,
+  threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
+launcher: {name: small, max_parallel: 2}
+`
+	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
+	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`,
+		`Best: member [012] after \d+ environment steps, episode\.return -\d+`)
+	for member := range 3 {
+		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", member), journal.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
+			t.Errorf("member %d ended with %+v, want the end of training after 512 environment steps", member, last)
+		}
+	}
+	// Started again it finds everything done.
+	want(t, run(t, dir, "pbt_processes", args...), `member 0: finished`, `Best: member`)
+}
+
+// The population continues with the architectures that it had evolved to.
+func TestEvolvePPO(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-members", "4", "-envs", "4", "-steps", "2048", "-interval", "256", "-out", "demo"}
+	first := run(t, dir, "evolve_ppo", args...)
+	want(t, first, `last mutation`,
+		`Elite: member [0-3] of generation \d, policy 4→\[.*learning rate .* Return \d+\.\d over 64 episodes`,
+		`population\.png`)
+	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
+		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
+	}
+	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, mutations := map[string]bool{}, map[string]bool{}
+	for _, e := range events {
+		shapes[e.Architecture], mutations[e.Mutation] = true, true
+	}
+	if len(shapes) < 3 || !mutations["learning_rate"] { // one of them is none
+		t.Errorf("architectures %v, mutations %v", shapes, mutations)
+	}
+	elites, err := filepath.Glob(filepath.Join(dir, "demo", "elite", "*.safetensors"))
+	if err != nil || len(elites) != 1 {
+		t.Errorf("elites %v, %v", elites, err)
+	}
+}

@@ -1,0 +1,145 @@
+package trainers_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// An evaluation counts each environment's first episodes, and does not change what training comes to.
+func TestEvaluate(t *testing.T) {
+	checkLiveTensors(t)
+	for _, s := range scenes {
+		want, _ := whole(t, s)
+		cfg := trainers.Config{Timesteps: length, Seed: 11}
+		cfg.Callbacks = after(func(tr *trainers.Trainer) error {
+			if tr.Timestep() != 13 && tr.Timestep() != 16 {
+				return nil
+			}
+			a := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
+			b := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
+			n := tr.Env().NumEnvs()
+			if each := (5 + n - 1) / n; a.Episodes != each*n || a.Length < 1 || fmt.Sprint(a) != fmt.Sprint(b) {
+				t.Errorf("%s: %+v, then %+v, want %d episodes of each of %d environments", s.name, a, b, each, n)
+			}
+			return nil
+		})
+		tr, done := s.start(t, cfg)
+		must(t, tr.Train(context.Background()))
+		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 ||
+			!tr.Agent().SetTraining(true) {
+			t.Errorf("%s: with evaluations %q differ, or the agent is left in evaluation", s.name, d)
+		}
+		if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Seed: 1}); err == nil {
+			t.Error("no episodes were evaluated")
+		}
+		done()
+	}
+}
+
+// The mean of the environment's return over given episodes, by hand.
+func TestEvaluateMeans(t *testing.T) {
+	checkLiveTensors(t)
+	env, agent := scenes[0].make(t)
+	defer agent.Close()
+	defer env.Close()
+	got := value(trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4}))(t)
+	step := value(env.Reset(4))(t)
+	agent.SetTraining(false)
+	var want []envs.Episode
+	done, sum, steps := make([]int, env.NumEnvs()), 0.0, 0.0
+	for slices.Min(done) < 2 {
+		actions := value(agent.Act(agents.Observation{Observations: step.Observations}))(t)
+		step = value(env.Step(actions))(t)
+		for _, e := range step.Episodes {
+			if done[e.Env]++; done[e.Env] <= 2 {
+				sum, steps, want = sum+e.Return, steps+float64(e.Length), append(want, e)
+			}
+		}
+	}
+	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 ||
+		fmt.Sprint(got.Each) != fmt.Sprint(want) {
+		t.Errorf("%+v, want 8 episodes, return %g and length %g: %v", got, sum/8, steps/8, want)
+	}
+}
+
+// Stochastic evaluation samples actions.
+func TestStochasticEvaluation(t *testing.T) {
+	checkLiveTensors(t)
+	results := map[string]bool{}
+	for _, stochastic := range []bool{false, true} {
+		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
+		for range 2 {
+			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12,
+				Seed: 3}))(t))] = true
+		}
+		done()
+	}
+	if len(results) != 3 { // the mode's twice the same, and two samples
+		t.Errorf("%d different evaluations, want 3: %v", len(results), results)
+	}
+}
+
+// An agent can be evaluated without a trainer.
+func ExampleEvaluate() {
+	env := exampleEnv()
+	defer env.Close()
+	agent := exampleAgent(env)
+	defer agent.Close()
+	result, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 1})
+	fmt.Println(result.Episodes, result.Return == result.Length, err)
+	// Output: 8 true <nil>
+}
+
+// An evaluation with limits plays whole loops of the batch, each of at most so many steps.
+func TestLimitEvaluation(t *testing.T) {
+	checkLiveTensors(t)
+	env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 200}))(t)
+	trainee := sequential(t, env, smallPPO(t, env.Spaces(), 1, nil), trainers.Config{Seed: 1,
+		SaveBuffers: true}).Trainee()
+	defer trainee.Close()
+	figures := func(steps, loops int) map[string]float64 {
+		t.Helper()
+		must(t, trainee.LimitEvaluation(steps, loops))
+		return value(trainee.EvaluateMetrics(t.Context(), 1, 7))(t)
+	}
+	if f := figures(5, 3); f["episode.length"] != 5 || f["episode.return"] != 5 { // nobody falls within 5 steps
+		t.Errorf("cut after 5 steps: %v", f)
+	}
+	whole, cut := figures(0, 1)["episode.return"], figures(200, 1)["episode.return"]
+	if more := figures(0, 5)["episode.return"]; whole != cut || whole == more {
+		t.Errorf("the return is %g, with a limit beyond all episodes %g, of five loops %g", whole, cut, more)
+	}
+	wantError(t, "a negative limit", trainee.LimitEvaluation(-1, 0), "give 0 or more")
+}
+
+// MaxSteps cuts episodes with their return so far, in as many rounds as the episodes need.
+func TestEvaluateMaxSteps(t *testing.T) {
+	checkLiveTensors(t)
+	env, agent := scenes[0].make(t)
+	defer env.Close()
+	defer agent.Close()
+	e := value(trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 7, MaxSteps: 5,
+		Seed: 3}))(t)
+	if e.Episodes != 8 || e.Length != 5 || e.Return != 5 || len(e.Each) != 8 || len(e.Metrics) != 0 {
+		t.Errorf("two rounds of four episodes, each cut after 5 steps: %+v", e)
+	}
+	for i, x := range e.Each {
+		if x.Env != i%4 || x.Length != 5 || x.Return != 5 {
+			t.Errorf("episode %d is %+v, want that of environment %d, of 5 steps", i, x, i%4)
+		}
+	}
+	if !agent.SetTraining(true) {
+		t.Error("the agent was left in evaluation")
+	}
+	_, err := trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 1, MaxSteps: -1})
+	wantError(t, "negative", err, "MaxSteps")
+}

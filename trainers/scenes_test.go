@@ -1,0 +1,70 @@
+package trainers_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+)
+
+// scene makes an environment and an agent of a run, always the same ones.
+type scene struct {
+	name string
+	make func(t testing.TB) (envs.Env, agenttest.Agent)
+}
+
+// cartPole and walker are scenes of PPO and AMP with some settings.
+func cartPole(name string, settings map[string]any) scene {
+	return scene{name, func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
+		all := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "value_preprocessor": "RunningStandardScaler"}
+		maps.Copy(all, settings)
+		return env, smallPPO(t, env.Spaces(), 5, all)
+	}}
+}
+
+func walker(name string, settings map[string]any) scene {
+	return scene{name, func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env := newWalker(t)
+		all := map[string]any{"observation_preprocessor": "RunningStandardScaler"}
+		maps.Copy(all, settings)
+		return env, smallAMP(t, env.Spaces(), env, 5, all)
+	}}
+}
+
+func newWalker(t testing.TB) *mujoco.Walker {
+	t.Helper()
+	return value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10}))(t)
+}
+
+var scenes = []scene{cartPole("cartpole", nil), walker("walker", nil)}
+
+// overlapping are scenes whose agents act while they learn.
+var overlapping = []scene{
+	cartPole("cartpole overlap", map[string]any{"overlap": true}),
+	walker("walker overlap", map[string]any{"separate_critics": true, "overlap": true}),
+}
+
+// recurrent are scenes whose agents have memory.
+var recurrent = []scene{
+	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25}))(t)
+		return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.Recurrent(env.Spaces(), models.GRU(6),
+			[]int{8}, "elu"),
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "sequence_length": 4,
+				"value_preprocessor": "RunningStandardScaler"}, Seed: 5}))(t)
+	}},
+	{"walker lstm", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env := newWalker(t)
+		return env, value(amp.New(amp.Options{Spaces: env.Spaces(), Models: amp.Recurrent(env.Spaces(), models.LSTM(6),
+			[]int{8}, "elu"),
+			Motions: env, Seed: 5, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "separate_critics": true,
+				"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}}))(t)
+	}},
+}
