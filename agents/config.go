@@ -36,38 +36,34 @@ type OnPolicy struct {
 	// More passes take more from the same rollout, at more time an update, and move the policy further from the one
 	// that collected them. Lower it, or set KLThreshold, if the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
-	// MiniBatches is the number of minibatches in one pass, at most T × N, of about equal size. Every row is in one of
-	// them.
+	// MiniBatches is the number of minibatches of about equal size in one pass, at most T × N.
 	//
 	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are
 	// faster on a GPU. Aim at minibatches of some hundreds of rows or more.
 	MiniBatches int `yaml:"mini_batches" config:"min=1"`
-	// MiniBatchSize is the number of rows of a minibatch; it must divide T × N. The default 0 leaves it to MiniBatches,
-	// which is not used otherwise. With networks that have memory it must be a multiple of SequenceLength.
+	// MiniBatchSize is the number of rows of a minibatch, an alternative to MiniBatches; 0 uses MiniBatches. It must
+	// divide T × N and, with recurrent networks, be a multiple of SequenceLength.
 	//
-	// It is an alternative to MiniBatches. Set it if the number of environments changes from run to run, and the size
-	// of a minibatch should stay (rl_games, Stable-Baselines3).
+	// Set it if the number of environments changes from run to run, and the size of a minibatch should stay (rl_games,
+	// Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
-	// MiniBatchOrder is the order of the rows in a pass. "random" (default) shuffles them in every pass. "random_once"
-	// shuffles them once an update, so that every pass has the same minibatches (rsl_rl). "environments" takes them
-	// environment by environment, the steps of each in the order of time, in every pass (rl_games). With "environments"
-	// a minibatch of a multiple of T rows has whole rollouts, of the same environments in every pass.
+	// MiniBatchOrder is the order of the rows in a pass. "random" shuffles them in every pass, "random_once" once
+	// per update (rsl_rl). "environments" takes one environment after the other, each in the order of time
+	// (rl_games).
 	//
 	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling,
 	// and is what KLAdaptiveLR with divergence "gaussian" was made for.
 	MiniBatchOrder string `yaml:"mini_batch_order" config:"oneof=random|random_once|environments"`
 
-	// SequenceLength is L, the number of steps through which networks with memory (GRU, LSTM, RNN) learn; the default
-	// 0 is the whole rollout. It must divide Rollouts. Each sequence begins from the state that the network had then,
-	// without gradient. Within a sequence, memories are cleared where an episode ended. Minibatches are made of whole
-	// sequences, of which there are Rollouts / L × N. Networks without memory do not use it.
+	// SequenceLength is L, the number of steps through which recurrent networks (GRU, LSTM, RNN) learn; 0 is the
+	// whole rollout. It must divide Rollouts. Minibatches are made of whole sequences.
 	//
 	// With a larger value the networks can learn to remember for longer. An update then takes more time, because the
 	// steps of a sequence are computed one after the other. A smaller one gives more sequences to shuffle. Make it,
 	// and with it Rollouts, longer than what must be remembered.
 	SequenceLength int `yaml:"sequence_length" config:"min=0"`
 
-	// DiscountFactor is γ, how much a reward counts that comes one step later.
+	// DiscountFactor is γ, the weight of a reward that comes one step later.
 	//
 	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed if
 	// rewards come late, and makes returns harder to predict; a smaller one learns faster if they come at once.
@@ -78,28 +74,26 @@ type OnPolicy struct {
 	// it if the value network predicts badly.
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
-	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1, (A −
-	// mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when
-	// it is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of
-	// one row has no deviation and stays as it is.
+	// AdvantageNormalization is the set of rows over which advantages are standardised: the whole "rollout" (skrl),
+	// each "minibatch" (CleanRL, Stable-Baselines3), or "none". A minibatch of one row is left as it is.
 	//
 	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise if minibatches are small. With
 	// "none" the size of rewards changes the size of the policy's steps; choose it if rewards are scaled with care.
 	AdvantageNormalization string `yaml:"advantage_normalization" config:"oneof=rollout|minibatch|none"`
 
-	// LearningRate is one step size for all networks, or one a network in the order policy, value, (style value,)
+	// LearningRate is the step size of all networks, or a list with one per network: policy, value, (style value,)
 	// discriminator.
 	//
 	// A larger one learns faster until updates become unstable: the KL divergence jumps and returns collapse. It is the
 	// first setting to tune; KLAdaptiveLR below tunes it while training.
 	LearningRate []float64 `yaml:"learning_rate" config:"gt=0,minlen=1"`
-	// LearningRateScheduler changes the learning rate while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR",
-	// "ExponentialLR", "ConstantLR", one of your own (schedulers.Register), or empty for none.
-	// LearningRateSchedulerKwargs are its settings (package schedulers).
+	// LearningRateScheduler changes the learning rate during training: "KLAdaptiveLR", "LinearLR", "CosineLR",
+	// "StepLR", "ExponentialLR", "ConstantLR", one of your own (schedulers.Register), or empty for none.
+	// LearningRateSchedulerKwargs are its settings.
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
-	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that
-	// of the "policy" alone, so that others keep their LearningRate (rl_games: central_value_config).
+	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks, or that of the
+	// "policy" only (rl_games: central_value_config).
 	//
 	// Choose "policy" if KLAdaptiveLR lowers the rate of a policy that moves too fast, and the value network should go
 	// on learning at its own.
@@ -107,32 +101,29 @@ type OnPolicy struct {
 	// ScheduleKLThreshold is the present kl_threshold of KLAdaptiveLR, which a population can change. It is 0 without
 	// such a schedule. It is not a key: LearningRateSchedulerKwargs gives its first value.
 	ScheduleKLThreshold float64 `yaml:"-"`
-	// Optimizer is "adam", "adamw" or "sgd"; WeightDecay its L2 penalty (adamw: decoupled decay).
+	// Optimizer is the optimizer, WeightDecay its L2 penalty (adamw: decoupled decay).
 	//
 	// More decay keeps weights smaller, which can help a network that fits too closely; 0 is usual.
 	Optimizer   string  `yaml:"optimizer" config:"oneof=adam|adamw|sgd"`
 	WeightDecay float64 `yaml:"weight_decay" config:"min=0"`
-	// AdamEpsilon is ε, which Adam adds to the root of the second moment before it divides by it. Default 1e-8,
-	// PyTorch's and skrl's; CleanRL and Stable-Baselines3 use 1e-5 for PPO.
+	// AdamEpsilon is Adam's ε. Default 1e-8 (PyTorch, skrl). CleanRL and Stable-Baselines3 use 1e-5 for PPO.
 	//
 	// A larger value makes the steps of parameters with small gradients smaller; a smaller one makes all steps about as
 	// large as the learning rate. Only adam and adamw have it.
 	AdamEpsilon float64 `yaml:"adam_epsilon" config:"gt=0"`
-	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and
-	// 0.999.
+	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments. Default 0.9 and 0.999.
 	//
 	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only
 	// adam and adamw have them.
 	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
-	// SGDMomentum is μ of sgd: each step goes down the sum of all gradients so far, those of k steps ago times μ^k.
-	// Default 0; DeepMimic and MimicKit use 0.9. Only sgd has it.
+	// SGDMomentum is the momentum μ of sgd. DeepMimic and MimicKit use 0.9.
 	//
 	// A larger value makes steps longer, up to 1 / (1 − μ) times, and averages their direction: lower the learning rate
 	// by as much.
 	SGDMomentum float64 `yaml:"sgd_momentum" config:"min=0,lt=1"`
 
-	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none;
-	// the Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
+	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor name the scaler of observations, states and
+	// returns; empty is none. The Kwargs are its settings (preprocessors.ScalerConfig).
 	//
 	// Scalers of observations and states are worth having wherever their columns differ in size; that of values
 	// wherever returns are not about 1. They must be the same when a checkpoint is restored.
@@ -143,49 +134,44 @@ type OnPolicy struct {
 	ValuePreprocessor             string         `yaml:"value_preprocessor" config:"oneof=|RunningStandardScaler"`
 	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
 
-	// RandomTimesteps is the number of first timesteps in which actions are uniformly random.
+	// RandomTimesteps is the number of first timesteps with uniformly random actions.
 	//
 	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is
 	// usual.
 	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
-	// LearningStarts is the number of first timesteps during which no update is made.
+	// LearningStarts is the number of first timesteps without updates.
 	//
 	// Rollouts that end within them are thrown away. 0 is usual.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
 
-	// Overlap lets the agent act while it learns. During an update a copy of the policy, as it was when that update
-	// began, keeps acting and fills the next rollout. When both have ended, the copy takes the new parameters and the
-	// next update begins. Every rollout is therefore collected by the policy of one update ago. The ratio of the
-	// surrogate is against that policy, and the band of RatioClip is around the policy that the update begins with
-	// (Hilton, Cobbe and Schulman 2022); clip fraction and KL divergence are from the latter. The newest value
-	// network estimates the values of a rollout's observations. The copy's estimates those of the last observations
-	// of truncated episodes, and all of them if networks have memory. Runs stay reproducible. Updates run to
-	// completion, even if the run is cancelled, and their figures are tracked with those of the next one. It needs
-	// models that can be made twice (Models.Make), and is not for Compatibility.
+	// Overlap lets the agent act while it learns: a copy of the policy fills the next rollout during an update, so
+	// every rollout comes from the policy of one update ago (Hilton, Cobbe and Schulman 2022). Runs stay
+	// reproducible, and updates run to completion even if the run is cancelled. It needs Models.Make and excludes
+	// Compatibility.
 	//
 	// Switch it on if stepping and learning take about equally long, and the machine has cores or a simulator to run
 	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn
 	// later by one rollout, which matters only if a run has few of them.
 	Overlap bool `yaml:"overlap"`
 
-	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no
-	// limit.
+	// GradNormClip limits the norm of all gradients together or, given one value per network, of each network; 0 is
+	// no limit.
 	//
 	// A smaller limit makes training steadier and, if it always applies, slower. The tracked value "Gradient / Norm"
 	// shows how large gradients are before it.
 	GradNormClip []float64 `yaml:"grad_norm_clip" config:"min=0,minlen=1"`
-	// RatioClip is ε of the clipped surrogate.
+	// RatioClip is ε of the clipped surrogate, the largest change of the probability ratio that is rewarded.
 	//
 	// A larger value lets an update change the probability of an action by more. Lower it if updates undo each other,
 	// raise it if the clip fraction is high and the policy moves slowly. 0.1 to 0.3 is usual.
 	RatioClip float64 `yaml:"ratio_clip" config:"gt=0"`
-	// ValueClip limits how far a value prediction may move from the old one in an update; 0 is no limit. The loss is
-	// the larger of the clipped and the unclipped one.
+	// ValueClip limits the change of a value prediction in one update; 0 is no limit. The loss is the larger of the
+	// clipped and the unclipped one.
 	//
 	// A smaller limit makes the value network change more slowly. It is in units of the standardised return if there is
 	// a ValuePreprocessor, else of the return: raise it, or set it to 0, if returns are large and not standardised.
 	ValueClip float64 `yaml:"value_clip" config:"min=0"`
-	// EntropyLossScale rewards the entropy of the policy, summed over action dimensions.
+	// EntropyLossScale weighs the bonus for the entropy of the policy, summed over action dimensions.
 	//
 	// A larger value keeps the policy undecided for longer, so that it explores; too large a one keeps it from ever
 	// deciding. Raise it if the entropy falls early and the return stays low.
@@ -194,10 +180,9 @@ type OnPolicy struct {
 	//
 	// It matters if both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
-	// BoundsLossScale weighs a loss for mean actions μ that lie outside ±BoundsLossLimit, with BoundsLossType "limit"
-	// the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the action's dimensions; or with
-	// "square" for all that are not 0, Σ μ² (rl_games: bounds_loss_coef, bound_loss_type). Only Gaussian policies have
-	// it, and not with Compatibility. 0 is none.
+	// BoundsLossScale weighs a loss on mean actions: with BoundsLossType "limit" the square of what exceeds
+	// ±BoundsLossLimit, with "square" the squared mean (rl_games: bounds_loss_coef, bound_loss_type); 0 is none. It
+	// needs a Gaussian policy and excludes Compatibility.
 	//
 	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward
 	// can tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the
@@ -205,17 +190,17 @@ type OnPolicy struct {
 	BoundsLossScale float64 `yaml:"bounds_loss_scale" config:"min=0"`
 	BoundsLossLimit float64 `yaml:"bounds_loss_limit" config:"gt=0"`
 	BoundsLossType  string  `yaml:"bounds_loss_type" config:"oneof=limit|square"`
-	// KLThreshold ends an update early when the policy has moved further than this; 0 never does.
+	// KLThreshold is the KL divergence in nats above which an update ends early; 0 never ends it.
 	//
 	// A smaller threshold makes fewer and safer optimizer steps. 0.01 to 0.05 is usual.
 	KLThreshold float64 `yaml:"kl_threshold" config:"min=0"`
 
-	// TimeLimitBootstrap lets a truncated episode count the value of its last observation. Without it a truncation
-	// counts as an end.
+	// TimeLimitBootstrap adds the value of the last observation to a truncated episode. Without it a truncation
+	// counts as a termination.
 	//
 	// Switch it off if the time limit belongs to the task and the agent can see the time that is left.
 	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
-	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of timesteps so far.
+	// RewardsShaper changes the rewards (N,) in place before they are stored, given the number of timesteps so far.
 	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
 	// RewardsShaperScale multiplies rewards before they are stored.
 	//
@@ -223,31 +208,29 @@ type OnPolicy struct {
 	// nor the returns that trainers report.
 	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
 
-	// Compatibility is empty, or "skrl-2.0" or "skrl-2.1" for the numbers of that release of skrl.
+	// Compatibility reproduces the numbers of a release of skrl; empty does not.
 	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0|skrl-2.1"`
-	// Device is where tensors live: "cpu", "cuda", "cuda:1" or "auto".
+	// Device is the device of all tensors: "cpu", "cuda", "cuda:1" or "auto".
 	//
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
 	Device string `yaml:"device"`
-	// CUDAGraphs lets the minibatches of an update be replayed on a GPU: of each size the first is made as usual, the
-	// second is recorded as a CUDA graph, and the others are one launch each instead of hundreds. What is computed is
-	// the same. Default false, because it has never run on a GPU, only on an emulated one. It has no effect with
-	// networks that have memory, KLThreshold, MixedPrecisionDtype "float16", several ranks or Compatibility, nor on
-	// the CPU, where minibatches of small networks are replayed in any case; Device may be "auto". A network of your
-	// own that reads from the device or writes to it while it computes is an error then.
+	// CUDAGraphs replays the minibatches of an update on a GPU as CUDA graphs, with equal results. It is off because
+	// it has only run on an emulated GPU. It has no effect with recurrent networks, KLThreshold, MixedPrecisionDtype
+	// "float16", several ranks, Compatibility or on the CPU. Networks of your own must not copy to or from the
+	// device while they compute.
 	//
 	// True saves time if a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
 	// epochs counted. It takes the memory of one minibatch more, of two if their sizes differ by a row. False launches
 	// every operation by itself.
 	CUDAGraphs bool `yaml:"cuda_graphs"`
-	// MixedPrecision lets the layers of all networks compute in MixedPrecisionDtype, while acting and learning; losses,
-	// parameters, gradients and the optimizer stay in float32 (Micikevicius et al. 2018; skrl: mixed_precision).
+	// MixedPrecision computes the layers of all networks in MixedPrecisionDtype. Losses, parameters, gradients and
+	// the optimizer stay in float32 (Micikevicius et al. 2018; skrl: mixed_precision).
 	//
 	// It makes wide networks faster on GPUs with tensor cores and on processors that multiply in bfloat16, and small
 	// ones slower. Where the device cannot do it, that is an error when the agent is made.
 	MixedPrecision bool `yaml:"mixed_precision"`
-	// MixedPrecisionDtype is "bfloat16" (default), or on a GPU "float16", whose losses are scaled so that small
-	// gradients do not vanish (an optimizer step with an infinite gradient is left out, and the scale halved).
+	// MixedPrecisionDtype is "bfloat16" or, on a GPU, "float16", whose losses are scaled so that small gradients do
+	// not vanish.
 	//
 	// "float16" is more precise and faster on GPUs older than NVIDIA's Ampere; "bfloat16" needs no scale.
 	MixedPrecisionDtype string `yaml:"mixed_precision_dtype" config:"oneof=bfloat16|float16"`
@@ -258,17 +241,17 @@ type OnPolicy struct {
 
 // Experiment says what a trainer writes, where, and how often (skrl: ExperimentCfg).
 type Experiment struct {
-	// Directory is the parent folder, default "runs".
+	// Directory is the parent folder. Default "runs".
 	Directory string `yaml:"directory"`
-	// ExperimentName is the folder in it; default the time and the agent's name.
+	// ExperimentName is the run's folder; empty is the time and the agent's name.
 	ExperimentName string `yaml:"experiment_name"`
 	// WriteInterval is the number of timesteps between writes of tracked values; 0 writes none.
 	WriteInterval Interval `yaml:"write_interval"`
 	// CheckpointInterval is the number of timesteps between checkpoints; 0 writes none.
 	CheckpointInterval Interval `yaml:"checkpoint_interval"`
-	// StoreSeparately is skrl's; it is accepted when off.
+	// StoreSeparately is skrl's; only false is accepted.
 	StoreSeparately bool `yaml:"store_separately"`
-	// WandB is skrl's name for the trainer's tracker "wandb", and WandBKwargs are its settings.
+	// WandB switches the tracker "wandb" on, WandBKwargs are its settings (skrl).
 	WandB       bool           `yaml:"wandb"`
 	WandBKwargs map[string]any `yaml:"wandb_kwargs"`
 }

@@ -10,21 +10,20 @@ import (
 
 // Config configures the ranks' exchange of data.
 type Config struct {
-	// Backend selects how ranks add up tensors on CUDA devices. "nccl" is NVIDIA's library. "sockets" copies the
-	// tensors to the host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's libraries
-	// were built with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the CPU always
-	// use sockets.
+	// Backend adds up tensors on CUDA devices: "nccl" is NVIDIA's library; "sockets" copies through the host, so
+	// that ranks may share a GPU; "auto" is nccl if it was built in and every rank has a GPU, otherwise sockets.
+	// Tensors on the CPU always use sockets. Default "auto".
 	//
 	// Set sockets if NCCL cannot connect the machines. All ranks must have the same Backend. "gloo" is an older name of
 	// sockets.
 	Backend string `yaml:"backend" config:"oneof=auto|sockets|nccl|gloo"`
-	// Timeout is the time that a rank waits for the others in each operation, such as the sum of the gradients. Then it
-	// ends with an error that names the missing ranks. Default 10 minutes.
+	// Timeout is the time that a rank waits for the others in each operation, before it ends with an error that
+	// names the missing ranks. Default 10 minutes.
 	//
 	// It must be longer than the work of a single rank between operations: rank 0 saves, draws and evaluates, and
 	// environments may be slow. A shorter one detects a rank that hangs sooner.
 	Timeout time.Duration `yaml:"timeout" config:"gt=0"`
-	// JoinTimeout is the time that a rank waits for the others to start. Default 5 minutes.
+	// JoinTimeout is the time to wait for the others to start. Default 5 minutes.
 	//
 	// Use a larger one if a queue starts machines one after the other. A smaller one detects a missing rank sooner.
 	JoinTimeout time.Duration `yaml:"join_timeout" config:"gt=0"`

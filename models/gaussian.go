@@ -11,28 +11,27 @@ import (
 // GaussianConfig tunes a [Gaussian] or [MultivariateGaussian] distribution; names and defaults are skrl's
 // GaussianMixin.
 type GaussianConfig struct {
-	// ClipActions limits what the environment gets to the action space. The log-probability stays that of the action
-	// drawn. It needs a bounded action space.
+	// ClipActions limits the environment's actions to the bounded action space. The log-probability is that of the
+	// unclipped action.
 	ClipActions bool `yaml:"clip_actions"`
-	// ClipMeanActions limits the mean to the action space. It needs a bounded action space.
+	// ClipMeanActions limits the mean to the bounded action space.
 	ClipMeanActions bool `yaml:"clip_mean_actions"`
-	// ClipLogStd limits the log standard deviation to [MinLogStd, MaxLogStd]. Default true.
+	// ClipLogStd keeps the log standard deviation between MinLogStd and MaxLogStd. Default true.
 	ClipLogStd bool `yaml:"clip_log_std"`
-	// MinLogStd and MaxLogStd are those limits, default −20 and 2.
+	// MinLogStd and MaxLogStd are limits of the log standard deviation. Default −20 and 2.
 	MinLogStd float64 `yaml:"min_log_std"`
 	MaxLogStd float64 `yaml:"max_log_std"`
-	// Reduction joins the log-probabilities of the action's dimensions: "sum" (default, the joint log-density), "mean",
-	// "prod" or "none". Agents need one value an action and refuse "none".
+	// Reduction joins the log-probabilities of the action's dimensions: "sum" is the joint log-density. Agents
+	// refuse "none".
 	Reduction string `yaml:"reduction" config:"oneof=sum|mean|prod|none"`
-	// InitialLogStd is where the log standard deviation starts, default 0.
+	// InitialLogStd is the initial log standard deviation. Default 0.
 	InitialLogStd float64 `yaml:"initial_log_std"`
-	// FixedLogStd keeps it there; otherwise it is a parameter, one a dimension, the same in every state.
+	// FixedLogStd keeps it; otherwise it is a parameter per dimension, the same in every state.
 	FixedLogStd bool `yaml:"fixed_log_std"`
-	// StateDependentLogStd takes it from the network, which then has two outputs a dimension: the means of all, and
-	// behind them the log standard deviations (rl_games: fixed_sigma: False). Its output layer must be linear; the
-	// weights of the log standard deviations start at 0, and their biases at InitialLogStd.
+	// StateDependentLogStd takes it from a second half of the network's outputs, whose layer must be linear: weights
+	// start at 0, biases at InitialLogStd (rl_games: fixed_sigma: False).
 	StateDependentLogStd bool `yaml:"state_dependent_log_std"`
-	// ClipBeforeLogProb gives the log-probability of the clipped action, as skrl 2.0 does with ClipActions.
+	// ClipBeforeLogProb uses the log-probability of the clipped action, as skrl 2.0 does with ClipActions.
 	ClipBeforeLogProb bool `yaml:"clip_before_log_prob"`
 }
 

@@ -23,27 +23,24 @@ import (
 //
 // The yaml tags are the keys under pbt.inherit in a file.
 type CopyOptions struct {
-	// Optimizer says what happens to the optimizer's moments and step counts: copy (also where it is empty) takes the
-	// source's, keep leaves the member's own, reset clears them, decay takes the source's moments times MomentDecay.
+	// Optimizer says where the optimizer's moments and step counts come from: copy (or empty) takes the source's,
+	// keep the member's own, reset clears them, decay takes the source's moments times MomentDecay.
 	//
 	// Kept moments belong to other weights; they are of use only where members are near each other. Reset moments make
 	// Adam's first steps large: combine them with a warm-up.
 	Optimizer Part `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
-	// MomentDecay is above 0, at most 1, and used where Optimizer is decay only. A smaller value forgets more of the
-	// source's past gradients.
+	// MomentDecay is the factor of Optimizer decay, above 0. A smaller one forgets more of the source's gradients.
 	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
-	// Normalizers are the running scalers, and the running statistics of the environment's wrappers
-	// (normalize_observation, normalize_reward): copy or keep. Weights that were trained behind other scalers seldom
-	// work, so keep is for experiments.
+	// Normalizers are the running scalers and the statistics of normalize_observation and normalize_reward. Weights
+	// seldom work with other scalers, so keep is for experiments.
 	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
-	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales
-	// is the member's new hyperparameter in any case.
+	// Schedule is the state of the learning-rate schedule; reset is its beginning. It scales the member's new rate
+	// in any case.
 	Schedule Part `yaml:"schedule" config:"oneof=|copy|keep|reset"`
-	// Environment is the state of environments and curricula: copy or keep. It needs trainers that save it
-	// (save_buffers); what a snapshot does not have stays as it is.
+	// Environment is the state of environments and curricula. It needs trainers that save it (save_buffers).
 	Environment Part `yaml:"environment" config:"oneof=|copy|keep"`
-	// Buffers are replay memories and rollouts in progress: copy or keep. A rollout goes on only in the environment
-	// that it began in: where just one of Buffers and Environment is kept, a new one is begun.
+	// Buffers are replay memories and rollouts in progress. If only one of Buffers and Environment is kept, a new
+	// rollout begins.
 	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
 }
 

@@ -231,25 +231,23 @@ func (m *measured) nextInterval() { m.peak, m.hasPeak = 0, false }
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
 // trainee reports it at the interval's end, higher is better. The yaml tags are the keys under pbt.measure in a file.
 type Measure struct {
-	// Minimise makes lower better. Strategies always see higher-is-better: the objective times -1. Journals, tables
-	// and results have the figure itself.
+	// Minimise makes lower better. Strategies see the objective times −1; journals, tables and results have the
+	// figure itself.
 	Minimise bool `yaml:"minimise"`
-	// Window is the number of last measurements of the present weights that Reducer makes the objective of: those of a
-	// [Sampler] (episodes) or, for other trainees and figures, the readings at every report of progress
-	// (progress_steps). Default 0: the figure as reported.
+	// Window is the number of last measurements of the present weights that Reducer combines: episodes of a
+	// [Sampler], otherwise readings at reports of progress (progress_steps). 0 takes the figure as reported.
 	//
 	// A larger window ranks members by less noise, and notices later that one has become better or worse.
 	Window int `yaml:"window" config:"min=0"`
-	// Reducer makes one number of the window: the mean (also where it is empty), median, min, max, last, ema
-	// (exponential moving average) or lcb (the mean less one standard error). Use median against outliers, and lcb to
-	// prefer members that are reliably good.
+	// Reducer combines the window: mean (or empty), median, min, max, last, ema (exponential moving average) or lcb
+	// (mean less one standard error). Use median against outliers, lcb for reliable members.
 	Reducer Reducer `yaml:"reducer" config:"oneof=|mean|median|min|max|last|ema|lcb"`
-	// MinSamples is the number of measurements below which the objective counts as not known, so that no decision is
-	// made on a few lucky episodes. Default 0.
+	// MinSamples is the number of measurements below which the objective is unknown, so that no decision rests on a
+	// few lucky episodes. Default 0.
 	MinSamples int `yaml:"min_samples" config:"min=0"`
-	// EvaluationEpisodes, when positive, measures the objective by a separate evaluation of that many episodes at the
-	// interval's end; the trainee must be an [Evaluator]. It then also decides which member is the best, and Window
-	// must be 0. EvaluationSeed seeds its environments, each time alike; choose one that no member trains on.
+	// EvaluationEpisodes is the number of episodes of a separate evaluation at the interval's end, which measures
+	// the objective and decides which member is best; 0 is none. It needs an [Evaluator] and Window 0.
+	// EvaluationSeed seeds its environments; choose one that no member trains on.
 	//
 	// More episodes cost more time and rank members more surely. Exploration noise then does not count.
 	EvaluationEpisodes int   `yaml:"evaluation_episodes" config:"min=0"`

@@ -32,10 +32,9 @@ type Scaler interface {
 
 // MeanAbsConfig tunes a [RunningMeanAbsScaler].
 type MeanAbsConfig struct {
-	// MinMean is the least mean that rows are divided by, default 1e-4: a column that is 0 in every row is divided
-	// by it.
+	// MinMean is the least mean that rows are divided by, so that columns of zeros stay finite. Default 1e-4.
 	MinMean float64 `yaml:"min_mean" config:"gt=0"`
-	// FreezeAfter stops the statistics after so many rows; 0 never does.
+	// FreezeAfter is the number of rows after which the statistics stop; 0 is never.
 	FreezeAfter float64 `yaml:"freeze_after" config:"min=0"`
 }
 

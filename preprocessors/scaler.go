@@ -11,14 +11,14 @@ import (
 
 // ScalerConfig tunes a [RunningStandardScaler].
 type ScalerConfig struct {
-	// Epsilon is added to the standard deviation, default 1e-8.
+	// Epsilon is added to the standard deviation. Default 1e-8.
 	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
-	// ClipThreshold limits normalised values to ±ClipThreshold, default 5.
+	// ClipThreshold is the bound of scaled values. Default 5.
 	ClipThreshold float64 `yaml:"clip_threshold" config:"gt=0"`
-	// Unbiased merges each batch's unbiased variance, as skrl 2.0 does. The default merges the biased one, which
-	// makes the running variance exact and lets a batch have a single row.
+	// Unbiased merges each batch's unbiased variance, as skrl 2.0 does. The biased one makes the running variance
+	// exact and allows batches of one row.
 	Unbiased bool `yaml:"unbiased"`
-	// FreezeAfter stops the statistics after so many rows; 0 never does.
+	// FreezeAfter is the number of rows after which the statistics stop; 0 is never.
 	FreezeAfter float64 `yaml:"freeze_after" config:"min=0"`
 }
 

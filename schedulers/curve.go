@@ -12,7 +12,7 @@ import (
 
 // Limits are the settings that every [Curve] has.
 type Limits struct {
-	// MinLR is the floor: the rate is never lower, in the warm-up neither. Default 0.
+	// MinLR is the lowest rate, during the warm-up too. Default 0.
 	MinLR float64 `yaml:"min_lr" config:"min=0"`
 	// Warmup comes before the curve. Default none.
 	Warmup `yaml:",inline"`

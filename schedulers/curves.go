@@ -4,8 +4,7 @@ import "math"
 
 // ConstantConfig tunes a constant schedule. The zero value is the base rate at every epoch.
 type ConstantConfig struct {
-	// Factor scales the base rate during the first TotalIters epochs, in [0, 1]; without TotalIters it is not used.
-	// Default 1 (PyTorch's ConstantLR, of the same formula, has 1/3 and 5).
+	// Factor scales the base rate during the first TotalIters epochs. Default 1 (PyTorch: 1/3, of 5 epochs).
 	Factor     float64 `yaml:"factor" config:"min=0,max=1"`
 	TotalIters int64   `yaml:"total_iters" config:"min=0"`
 	Limits     `yaml:",inline"`
@@ -23,15 +22,15 @@ func NewConstant(base float64, cfg ConstantConfig) (*Curve, error) {
 
 // LinearConfig tunes a linear schedule.
 type LinearConfig struct {
-	// StartFactor and EndFactor scale the base rate at the first and last epoch; default 1/3 and 1, those of PyTorch.
-	// A decay to zero, as PPO on Atari games uses it, is 1 and 0.
+	// StartFactor and EndFactor scale the base rate at the first and last epoch. Default 1/3 and 1 (PyTorch). A
+	// decay to zero is 1 and 0.
 	StartFactor float64 `yaml:"start_factor" config:"gt=0,max=1"`
 	EndFactor   float64 `yaml:"end_factor" config:"min=0,max=1"`
-	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto")
-	// is the number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
+	// TotalIters is the number of epochs to EndFactor, which then stays. Default 5 (PyTorch). [Auto] ("auto") is the
+	// length of the run.
 	TotalIters Iterations `yaml:"total_iters"`
-	// StartEpoch is the point of the line, in epochs, at which the run starts. Default 0. Stable-Baselines3's linear
-	// schedule has 1: with TotalIters [Auto] update k of K has the rate base·(1 − k/K), and the last update 0.
+	// StartEpoch is the epoch of the line at which the run starts. 1 is Stable-Baselines3's: with [Auto], update k
+	// of K has the rate base·(1 − k/K).
 	StartEpoch int64 `yaml:"start_epoch" config:"min=0"`
 	Limits     `yaml:",inline"`
 }
@@ -54,8 +53,8 @@ func NewLinear(base float64, cfg LinearConfig) (*Curve, error) {
 
 // CosineConfig tunes a cosine schedule. Its floor MinLR (eta_min in dictionaries) is where the cosine ends.
 type CosineConfig struct {
-	// TMax is after how many epochs the floor is reached, and kept (PyTorch's rises again). There is no default. [Auto]
-	// ("auto") is the number of epochs of the run.
+	// TMax is the number of epochs to MinLR, which then stays. There is no default. [Auto] ("auto") is the length of
+	// the run.
 	TMax   Iterations `yaml:"T_max"`
 	Limits `yaml:",inline"`
 }
@@ -76,9 +75,9 @@ func NewCosine(base float64, cfg CosineConfig) (*Curve, error) {
 
 // StepConfig tunes a step-wise schedule.
 type StepConfig struct {
-	// StepSize is how many epochs a step is long. There is no default.
+	// StepSize is the number of epochs of a step. There is no default.
 	StepSize int64 `yaml:"step_size" config:"min=1"`
-	// Gamma is what the rate is multiplied by at the end of each, in (0, 1]. Default 0.1.
+	// Gamma is the factor of the rate at the end of each. Default 0.1.
 	Gamma  float64 `yaml:"gamma" config:"gt=0,max=1"`
 	Limits `yaml:",inline"`
 }
@@ -92,7 +91,7 @@ func NewStep(base float64, cfg StepConfig) (*Curve, error) {
 
 // ExponentialConfig tunes an exponential schedule.
 type ExponentialConfig struct {
-	// Gamma is what the rate is multiplied by each epoch, in (0, 1]. There is no default.
+	// Gamma is the factor of the rate per epoch. There is no default.
 	Gamma  float64 `yaml:"gamma" config:"gt=0,max=1"`
 	Limits `yaml:",inline"`
 }

@@ -10,25 +10,23 @@ import (
 
 // KLAdaptiveConfig tunes a [KLAdaptive] schedule.
 type KLAdaptiveConfig struct {
-	// KLThreshold is the KL divergence aimed at, in nats. Default 0.008.
+	// KLThreshold is the target KL divergence in nats. Default 0.008.
 	KLThreshold float64 `yaml:"kl_threshold" config:"gt=0"`
-	// MinLR and MaxLR limit what the schedule sets. Default 1e-6 and 1e-2.
+	// MinLR and MaxLR bound the rate. Default 1e-6 and 1e-2.
 	MinLR float64 `yaml:"min_lr" config:"gt=0"`
 	MaxLR float64 `yaml:"max_lr" config:"gt=0"`
-	// KLFactor is the tolerance: the rate stays for divergences from KLThreshold / KLFactor to KLThreshold · KLFactor.
-	// Default 2.
+	// KLFactor is the tolerance: the rate stays for divergences from KLThreshold / KLFactor to KLThreshold ·
+	// KLFactor. Default 2.
 	KLFactor float64 `yaml:"kl_factor" config:"min=1"`
-	// LRFactor is what the rate is divided or multiplied by. Default 1.5.
+	// LRFactor is the factor by which the rate is divided or multiplied. Default 1.5.
 	LRFactor float64 `yaml:"lr_factor" config:"min=1"`
-	// Period says when an agent steps the schedule: after every "epoch" by the mean divergence of its minibatches
-	// (default; skrl, and rl_games' schedule_type "standard"), after every "minibatch" by that minibatch's (rl_games'
-	// "legacy"), or after every "update" by the mean of all its minibatches.
+	// Period is how often the schedule steps: after every "epoch" by the mean divergence of its minibatches (skrl,
+	// rl_games' "standard"), after every "minibatch" by its own (rl_games' "legacy"), or after every "update" by the
+	// mean of all. Default "epoch".
 	Period string `yaml:"step" config:"oneof=epoch|minibatch|update"`
-	// Divergence says which divergence an agent measures. "estimate" (default; skrl) is E[(r − 1) − ln r] from the
-	// rollout's policy to the present one, where r is the ratio of probabilities. "gaussian" and "gaussian_rollout" are
-	// rl_games' closed form for Gaussian policies. "gaussian" (rl_games) is the divergence from the present policy to
-	// that of the epoch before, in the first epoch to the rollout's. "gaussian_rollout" (IsaacGymEnvs' AMP) is the
-	// divergence from the present policy to the rollout's in every epoch.
+	// Divergence is the divergence that is measured: "estimate", E[(r − 1) − ln r] over the ratios r (skrl), or for
+	// Gaussian policies the closed form, from the present policy to that of the epoch before ("gaussian", rl_games)
+	// or to the rollout's ("gaussian_rollout", IsaacGymEnvs' AMP). Default "estimate".
 	Divergence string `yaml:"divergence" config:"oneof=estimate|gaussian|gaussian_rollout"`
 	// Warmup comes first; during it the divergence is not looked at.
 	Warmup `yaml:",inline"`

@@ -50,9 +50,9 @@ type Scheduler interface {
 // Factor + (1 − Factor)·t/Steps times the base rate, and the schedule proper begins at epoch Steps. The zero value is
 // no warm-up.
 type Warmup struct {
-	// Steps is how many epochs the warm-up takes; 0 is none.
+	// Steps is the number of epochs of the warm-up; 0 is none.
 	Steps int64 `yaml:"warmup_steps" config:"min=0"`
-	// Factor is the fraction of the base rate at epoch 0, in [0, 1].
+	// Factor is the fraction of the base rate at epoch 0.
 	Factor float64 `yaml:"warmup_factor" config:"min=0,max=1"`
 }
 

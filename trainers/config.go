@@ -19,44 +19,43 @@ import (
 //
 // The first paragraph of a field's comment says what it is, the second when to change it.
 type Config struct {
-	// Timesteps is the number of timesteps, each a step of all N environments at once: a run sees Timesteps × N
+	// Timesteps is the number of timesteps. Each is a step of all N environments: a run sees Timesteps × N
 	// environment steps.
 	//
 	// A resumed run counts those before it, so raising Timesteps and resuming trains on.
 	Timesteps int `yaml:"timesteps" config:"min=0"`
-	// Directory is where the run's folder is made, and Name is its name. With both empty nothing is written, unless the
-	// other settings below ask for it; then they are "runs" and the time with the agent's name.
+	// Directory is the folder of runs, Name the run's folder in it. With both empty nothing is written unless
+	// another setting asks for it; then they are "runs" and the time with the agent's name.
 	//
 	// Give a Name to find the run again, and to resume it. Without Resume a folder that already
 	// holds a run is an error.
 	Directory string `yaml:"directory"`
 	Name      string `yaml:"name"`
-	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard and JSON lines). "auto" is
-	// a hundredth of the run, 0 writes none.
+	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard, JSON lines). "auto" is
+	// a hundredth of the run, 0 is never.
 	//
 	// A smaller one gives finer curves and larger files. Values tracked several times in between are written as their
 	// mean.
 	WriteInterval agents.Interval `yaml:"write_interval"`
-	// Trackers are programs that get the tracked values, too: "wandb" and "mlflow", each a name or {name: {setting:
-	// value}}. One that is away never stops or slows training. It needs WriteInterval.
+	// Trackers also get the tracked values: "wandb" and "mlflow". A tracker that is away never stops or slows
+	// training. They need WriteInterval.
 	//
 	// In Go, a [trackers.Tracker] takes any tracking.Sink of one's own.
 	Trackers []trackers.Tracker `yaml:"trackers"`
-	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 writes none
-	// but the last.
+	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 saves the
+	// last only.
 	//
 	// A smaller one loses less to a crash and takes more time and space. A cancelled run saves in any case. The agent
 	// must be an agents.Snapshotter.
 	CheckpointInterval agents.Interval `yaml:"checkpoint_interval"`
-	// Keep is the number of checkpoints kept; 0 keeps all. The best one is kept besides.
+	// Keep is the number of checkpoints to retain besides the best one; 0 keeps all.
 	//
 	// Set it where checkpoints are frequent or hold buffers. At least 2 leaves one to go back to where the newest is
 	// damaged.
 	Keep int `yaml:"keep" config:"min=0"`
-	// SaveBuffers stores rollout and replay memories, and the environment's state, in checkpoints. A resumed run then
-	// continues bit for bit, if the environment can save its state (envs.Stateful, envs.Observer). Any other
-	// environment is reset on resume, and the step before the reset counts as truncated. [Trainer.Notes] then has a
-	// note.
+	// SaveBuffers also saves rollout and replay memories and the environment's state, so that a resumed run
+	// continues bit for bit. An environment that cannot save its state (envs.Stateful, envs.Observer) is reset on
+	// resume, and the step before counts as truncated.
 	//
 	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good
 	// enough for training.
@@ -66,14 +65,13 @@ type Config struct {
 	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over,
 	// see [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
-	// WarmStart is the folder of a run, whose best checkpoint counts, or a checkpoint (.safetensors), of which a new
-	// run begins with the networks, the scalers and the statistics of wrappers, as [agents.WarmStart] says. A run that
-	// goes on from a checkpoint of its own ignores it. Empty begins with fresh networks.
+	// WarmStart is a run (its best checkpoint) or a checkpoint (.safetensors) from which a new run takes the
+	// networks, scalers and statistics of wrappers, see [agents.WarmStart]. A resumed run ignores it.
 	//
 	// The models must be those of the checkpoint; the algorithm, the reward and all settings may differ.
 	WarmStart string `yaml:"warm_start"`
-	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen. Empty means
-	// "evaluation.return" where EvaluationInterval is set, otherwise "episode.return".
+	// Best is the figure of [Trainer.Metrics] that chooses the best checkpoint. Empty is "evaluation.return" with
+	// EvaluationInterval, otherwise "episode.return".
 	//
 	// A larger figure is better. Choose the task's own measure of success where the reward is shaped. By a figure of
 	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated;
@@ -81,55 +79,53 @@ type Config struct {
 	// figures are known where one is two letters or less from it, otherwise at the end of the run.
 	Best string `yaml:"best"`
 
-	// EvaluationInterval is the number of timesteps between evaluations of the agent. "auto" is a tenth of the run, 0
-	// makes none.
+	// EvaluationInterval is the number of timesteps between evaluations. "auto" is a tenth of the run, 0 is never.
 	//
 	// A smaller one shows more of the course and takes more time. Training comes to the same, bit for bit, with
 	// evaluations and without. They are made as [Trainer.EvaluateMetrics] makes them: in an environment of
 	// EvaluationEnv or, without one, in the training environment, which must then be able to restore its state.
 	EvaluationInterval agents.Interval `yaml:"evaluation_interval"`
-	// EvaluationEpisodes is how many episodes an evaluation plays at least, every environment of the batch equally
-	// many; 0 means 10.
+	// EvaluationEpisodes is the least number of episodes of an evaluation, the same number in every environment; 0
+	// means 10.
 	//
 	// More make its figures more certain, and take longer.
 	EvaluationEpisodes int `yaml:"evaluation_episodes" config:"min=0"`
-	// EvaluationSeed seeds the environment of each evaluation, so that all play the same episodes.
+	// EvaluationSeed seeds the environment of every evaluation, so that all play the same episodes.
 	EvaluationSeed int64 `yaml:"evaluation_seed" config:"min=0"`
-	// StopAtReturn ends the run when the mean return of an evaluation reaches it; the default, null, never does.
+	// StopAtReturn ends the run when the mean return of an evaluation reaches it; null never does.
 	//
 	// It needs EvaluationInterval. Give the return from which on the task counts as solved.
 	StopAtReturn *float64 `yaml:"stop_at_return"`
-	// StopAtEpisodeReturn ends the run when, after an update, the mean return of the last 100 training episodes is
-	// above it; the default, null, never does (rl_games: score_to_win).
+	// StopAtEpisodeReturn ends the run when the mean return of the last 100 training episodes exceeds it after an
+	// update; null never does (rl_games: score_to_win).
 	//
 	// It needs no evaluations, which StopAtReturn compares, and counts episodes of older and of exploring policies.
 	StopAtEpisodeReturn *float64 `yaml:"stop_at_episode_return"`
 
-	// Headless does not call the environment's Render; otherwise OnRender is given a picture of environment 0 every
-	// RenderInterval timesteps.
+	// Headless renders nothing; otherwise OnRender gets a picture of environment 0 every RenderInterval timesteps.
 	//
 	// Drawing takes time: raise the interval where it slows training down.
 	Headless       bool `yaml:"headless"`
 	RenderInterval int  `yaml:"render_interval" config:"min=0"`
-	// DisableProgressbar shows no progress bar. Without a Progress none is shown either.
+	// DisableProgressbar hides the progress bar.
 	DisableProgressbar bool `yaml:"disable_progressbar"`
 	// CloseEnvironmentAtExit closes the environment with the trainer.
 	//
 	// Leave it false where several trainers use one environment.
 	CloseEnvironmentAtExit bool `yaml:"close_environment_at_exit"`
-	// EnvironmentInfo is accepted for skrl's sake: all of an environment's metrics are tracked.
+	// EnvironmentInfo is skrl's and does nothing: all metrics are tracked.
 	EnvironmentInfo string `yaml:"environment_info"`
-	// StochasticEvaluation samples actions in evaluation instead of taking the distribution's mean or mode.
+	// StochasticEvaluation samples actions in evaluations instead of taking the mean or mode.
 	//
 	// The mean is usually better and repeatable. Sample where the policy must stay random, for instance to mix its
 	// choices.
 	StochasticEvaluation bool `yaml:"stochastic_evaluation"`
-	// Seed seeds the environment at its first reset; negative leaves it as it is.
+	// Seed seeds the environment at its first reset; a negative one does not.
 	//
 	// The agent has a seed of its own. The same two seeds on the same machine make the same run.
 	Seed int64 `yaml:"seed"`
-	// StopTimeout is how long a step or reset of the environment that is in progress when the context is cancelled may
-	// take to return; 0 means 10 seconds.
+	// StopTimeout is the time that a step or reset in progress may take after the context is cancelled; 0 means 10
+	// seconds.
 	//
 	// Training ends without saving when it is over ([ErrBlocked]): raise it where one step can take longer.
 	StopTimeout time.Duration `yaml:"stop_timeout" config:"min=0"`

@@ -20,10 +20,10 @@ import (
 type Config struct {
 	agents.OnPolicy `yaml:",inline"`
 
-	// AMPObservationPreprocessor scales what the discriminator sees: "RunningStandardScaler" standardises,
-	// "RunningMeanAbsScaler" divides by the mean of absolute values and leaves 0 where it is, empty is none. Its
-	// statistics learn once an update, from as many rows of the policy as of the reference motion; with
-	// DiscriminatorMode "differential", which cannot have the first, from the policy's.
+	// AMPObservationPreprocessor scales AMP observations: "RunningStandardScaler" standardises,
+	// "RunningMeanAbsScaler" divides by the mean absolute value and keeps 0 at 0, empty is none. It learns once per
+	// update, from as many rows of the policy as of reference motion (DiscriminatorMode "differential": of the
+	// policy only).
 	//
 	// Worth having wherever the columns of AMP observations differ in size: positions and velocities, for instance.
 	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler|RunningMeanAbsScaler"`
@@ -36,10 +36,9 @@ type Config struct {
 	TaskRewardScale  float64 `yaml:"task_reward_scale" config:"min=0"`
 	StyleRewardScale float64 `yaml:"style_reward_scale" config:"min=0"`
 
-	// TerminationStyleReward ends an episode whose style reward, before StyleRewardScale and by the discriminator as
-	// it is then, has been below it in TerminationSteps steps in a row (ProtoMotions). The episode is terminated by
-	// the next step, in training alone. 0 never does. The environment must be able to (envs.Terminator: those of
-	// envs/mujoco), and it is not for Overlap.
+	// TerminationStyleReward is the style reward (before StyleRewardScale) that terminates a training episode if
+	// TerminationSteps steps in a row are below it (ProtoMotions); 0 never does. The environment must be an
+	// envs.Terminator (envs/mujoco). It excludes Overlap.
 	//
 	// A larger threshold, and fewer steps, end episodes sooner, so that more of the experience is of poses near the
 	// clips, where episodes begin; too large a threshold ends episodes that were about to recover. ProtoMotions has
@@ -52,38 +51,35 @@ type Config struct {
 	// More rows renew the motion dataset faster, at the cost of sampling them. It matters little if the dataset is
 	// large enough to hold the clips well.
 	AMPBatchSize int `yaml:"amp_batch_size" config:"min=1"`
-	// MotionDatasetSize is the number of rows of reference motion kept, filled before training.
+	// MotionDatasetSize is the number of rows of reference motion kept; it is filled before training.
 	//
 	// It should be large enough to hold all clips in small steps of time. A larger one costs memory only.
 	MotionDatasetSize int `yaml:"motion_dataset_size" config:"min=1"`
-	// ReplayBufferSize is the number of rows of the policy's own motion kept for the discriminator.
+	// ReplayBufferSize is the number of rows of the policy's motion kept for the discriminator.
 	//
 	// A larger one lets the discriminator remember motion that the policy gave up long ago, so that the policy cannot
 	// return to it; a smaller one compares with recent motion only.
 	ReplayBufferSize int `yaml:"reply_buffer_size" config:"min=1"`
-	// ReplayAdmissionProbability is the chance of a rollout's row to enter a replay buffer that is full; until then all
-	// do.
+	// ReplayAdmissionProbability is the probability that a row enters a full replay buffer.
 	//
 	// A smaller value keeps older rows for longer in a buffer of the same size.
 	ReplayAdmissionProbability float64 `yaml:"replay_admission_probability" config:"gt=0,max=1"`
 
-	// AMPObservationFrames is K, the number of frames stacked into one AMP observation. Every frame has the same
-	// features. Only DiscriminatorMaskedFeatures asks for it: how many frames there are, and in which order, is the
-	// environment's.
+	// AMPObservationFrames is K, the number of frames stacked into one AMP observation, each with the same features.
+	// Only DiscriminatorMaskedFeatures uses it: the environment decides how many frames there are.
 	//
 	// With a longer window the discriminator judges rhythm as well as poses. Observations may then omit velocities,
 	// which follow from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
 	AMPObservationFrames int `yaml:"amp_observation_frames" config:"min=1"`
-	// DiscriminatorMaskedFeatures are the features of a frame that the discriminator does not see, in no frame: their
-	// indices from 0 and ranges of them, with commas between, for instance "0-2, 9". Empty is none. Its inputs are as
-	// many as before, and what is masked is 0 there.
+	// DiscriminatorMaskedFeatures are the features of a frame that the discriminator sees as 0, in every frame:
+	// indices from 0 and ranges, such as "0-2, 9". Empty is none.
 	//
 	// Mask what the clips have wrong, or what the task must be free to do otherwise: the direction of travel, a held
 	// object, hands. With a mask the gradient penalty is computed by differentiating twice, which is slower.
 	DiscriminatorMaskedFeatures string `yaml:"discriminator_masked_features"`
 
-	// DiscriminatorBatchSize is the largest number of rows each of policy, replay and motion in a minibatch that the
-	// discriminator and the encoder learn from. 0 or less is no limit.
+	// DiscriminatorBatchSize is the largest number of rows each of policy, replay and motion in a minibatch of the
+	// discriminator and the encoder; 0 or less is no limit.
 	//
 	// Fewer rows are faster. A discriminator needs less data than the policy; some hundreds of rows are enough.
 	DiscriminatorBatchSize int `yaml:"discriminator_batch_size"`
@@ -92,10 +88,9 @@ type Config struct {
 	// A larger value makes the discriminator learn faster relative to the policy. Lower it if its accuracy on both
 	// sides reaches 1 at once: the style reward then says nothing.
 	DiscriminatorLossScale float64 `yaml:"discriminator_loss_scale" config:"min=0"`
-	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of
-	// reference motion. "differential" (ADD, Zhang et al. 2025) is for environments whose AMP observation is the
-	// difference between the reference at the same time and the character: it compares them with a row of zeros, and
-	// asks for no reference motion. In a dictionary it brings its own defaults with it.
+	// DiscriminatorMode is "motion" (AMP), which compares the policy's rows with reference motion, or "differential"
+	// (ADD, Zhang et al. 2025), which compares them with zeros: the AMP observation must be the difference between
+	// reference and character. In a dictionary "differential" has its own defaults.
 	//
 	// Choose "motion" if the character should move in the style of clips, at any time. Choose "differential" if it
 	// should follow a clip in time; there are no weights of a tracking reward to tune.
@@ -106,32 +101,31 @@ type Config struct {
 	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1,
 	// and that of "wasserstein" does not vanish if the discriminator is sure.
 	DiscriminatorLoss string `yaml:"discriminator_loss" config:"oneof=bce|lsgan|wasserstein"`
-	// WassersteinEta scales the critic's output before the tanh that bounds it.
+	// WassersteinEta scales the wasserstein critic's output before the tanh that bounds it.
 	//
 	// A larger value makes the bound felt earlier, so that rewards are close to their limits. Only the wasserstein loss
 	// has it.
 	WassersteinEta float64 `yaml:"wasserstein_eta" config:"gt=0"`
-	// DiscriminatorLogitRegularizationScale penalises the squared weights of the output layer.
+	// DiscriminatorLogitRegularizationScale weighs the squared weights of the output layer.
 	//
 	// A larger value keeps logits small and the style reward away from its extremes.
 	DiscriminatorLogitRegularizationScale float64 `yaml:"discriminator_logit_regularization_scale" config:"min=0"`
-	// DiscriminatorGradientPenaltyScale penalises the squared gradient of the logit by the observation.
+	// DiscriminatorGradientPenaltyScale weighs the squared gradient of the logit by the observation.
 	//
 	// A larger value makes the reward smoother in the observation, so that the policy can follow it, and the
 	// discriminator weaker. Raise it if training is unstable, lower it if the discriminator cannot tell motion from
 	// policy.
 	DiscriminatorGradientPenaltyScale float64 `yaml:"discriminator_gradient_penalty_scale" config:"min=0"`
-	// DiscriminatorGradientPenaltySamples says where: at "motion" rows, at "both" motion and policy rows, or at rows
-	// "interpolated" between them at random. The wasserstein loss pulls the gradient's norm to 1, the others to 0.
+	// DiscriminatorGradientPenaltySamples are the rows of that penalty: "motion", "both" (motion and policy), or
+	// "interpolated" between them at random. The wasserstein loss pulls the norm to 1, the others to 0.
 	DiscriminatorGradientPenaltySamples string `yaml:"discriminator_gradient_penalty_samples" config:"oneof=motion|both|interpolated"`
-	// DiscriminatorWeightDecayScale penalises the squared weights of all linear layers.
+	// DiscriminatorWeightDecayScale weighs the squared weights of all linear layers.
 	//
 	// A larger value keeps the discriminator's weights smaller and its verdict less sharp.
 	DiscriminatorWeightDecayScale float64 `yaml:"discriminator_weight_decay_scale" config:"min=0"`
 
-	// DiscriminatorOptimizer is "shared" (one optimizer and one gradient clip for all networks, as in skrl) or
-	// "separate": the discriminator then has its own, with DiscriminatorLearningRate and DiscriminatorGradNormClip,
-	// and a spike of its gradient cannot shrink the policy's step.
+	// DiscriminatorOptimizer is "shared" (one optimizer and gradient clip for all networks, as in skrl) or
+	// "separate", with DiscriminatorLearningRate and DiscriminatorGradNormClip.
 	//
 	// Choose "separate" if large gradients of the discriminator make the policy's steps small. A larger learning rate
 	// lets it keep up with a policy that changes fast.
@@ -139,52 +133,46 @@ type Config struct {
 	DiscriminatorLearningRate float64 `yaml:"discriminator_learning_rate" config:"gt=0"`
 	DiscriminatorGradNormClip float64 `yaml:"discriminator_grad_norm_clip" config:"min=0"`
 
-	// SeparateCritics estimates the advantages of task and style with a value network each, and adds them by the reward
-	// scales, instead of with one for the sum.
+	// SeparateCritics gives task and style a value network each, and adds their advantages by the reward scales.
 	//
 	// It costs one more network. It pays off if the two rewards differ much in size or in how far they look ahead.
 	SeparateCritics bool `yaml:"separate_critics"`
 
-	// LatentSize is the number of dimensions L of the latent skills of ASE (Peng et al. 2022): the last L values of
-	// an observation are a point on the unit sphere, which wrappers.NewSkills adds, and an encoder (Models.Encoder)
-	// learns to tell it from the motion. 0 is AMP without skills.
+	// LatentSize is L, the number of dimensions of ASE's latent skills (Peng et al. 2022); 0 is AMP without skills.
+	// wrappers.NewSkills puts the latent, a point on the unit sphere, into the last L values of an observation;
+	// Models.Encoder infers it from the motion.
 	//
 	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less
 	// for a few.
 	LatentSize int `yaml:"latent_size" config:"min=0"`
-	// LatentMode says where latents come from. "ase" draws them at random, and an encoder learns to recover them from
-	// the motion. "calm" (Tessler et al. 2023) takes encodings of reference motion, which wrappers.Skills draws from
-	// [Agent.Latents], its source. With "calm" the discriminator reads the latents, too (WithConditionalDiscriminator),
-	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings its own
-	// defaults with it. LatentMode takes effect only with LatentSize.
+	// LatentMode says where latents come from: "ase" draws them at random, "calm" (Tessler et al. 2023) encodes
+	// reference motion ([Agent.Latents], the source of wrappers.Skills) and needs a discriminator that reads latents
+	// (WithConditionalDiscriminator). It needs LatentSize. In a dictionary "calm" has its own defaults.
 	//
 	// Choose "ase" if it does not matter which skill is which, "calm" if a clip should say what the character does.
 	LatentMode string `yaml:"latent_mode" config:"oneof=ase|calm"`
-	// UniformityLossScale is the weight, within the encoder's own loss, of the term that spreads latents over the
-	// sphere. The other term, that overlapping windows get similar latents, has weight 1. Only LatentMode "calm" has
-	// it.
+	// UniformityLossScale weighs the term of calm's encoder loss that spreads latents over the sphere. The other
+	// term, that overlapping windows have similar latents, has weight 1.
 	//
 	// A larger value sets motions further apart, a smaller one gives one motion fewer different latents.
 	UniformityLossScale float64 `yaml:"uniformity_loss_scale" config:"min=0"`
-	// MismatchedNegatives adds reference motion with the policy's latents to the rows that the discriminator should
-	// reject (the authors' negative_disc_samples). It takes effect only with LatentMode "calm".
+	// MismatchedNegatives also trains the discriminator to reject reference motion with the policy's latents (the
+	// authors' negative_disc_samples). Only LatentMode "calm" has it.
 	//
 	// Switch it on if the character moves well, but not as its latent says.
 	MismatchedNegatives bool `yaml:"mismatched_negatives"`
-	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell. TaskRewardScale and
-	// StyleRewardScale weigh the other rewards.
+	// EncoderRewardScale weighs the reward for motion from which the encoder infers the latent.
 	//
 	// A larger value makes motions of different latents differ more, at the cost of their likeness to the clips. Only
 	// LatentSize has it.
 	EncoderRewardScale float64 `yaml:"encoder_reward_scale" config:"min=0"`
-	// EncoderLossScale weighs the encoder's loss. With LatentMode "calm" it weighs the encoder's own loss only: the
-	// encoder also learns from the losses of the policy and the value network.
+	// EncoderLossScale weighs the encoder's loss. With LatentMode "calm" the encoder also learns from the losses of
+	// policy and value network, which it does not weigh.
 	//
 	// A larger value makes the encoder learn faster relative to the policy, if they share an optimizer.
 	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
-	// DiversityLossScale weighs the loss for actions that do not differ as much as their latents do. It compares mean
-	// actions, scaled so that the action space's bounds are −1 and 1, and clipped to [−1, 1]. Actions without bounds
-	// are clipped, too, but not scaled. 0 is no such loss.
+	// DiversityLossScale weighs the loss for mean actions that differ less than their latents; 0 is none. Actions
+	// are scaled to the action space (bounds at ±1) and clipped to [−1, 1].
 	//
 	// Raise it if all latents lead to the same motion; lower it if actions jump.
 	DiversityLossScale float64 `yaml:"diversity_loss_scale" config:"min=0"`

@@ -27,26 +27,26 @@ func init() {
 // gymnasiumSettings are those of single environments of Gymnasium.
 type gymnasiumSettings struct {
 	pythonSettings `yaml:",inline"`
-	// Children is how many Python processes share the environments; 0 means one for each processor.
+	// Children is the number of processes that share the environments; 0 is one per processor.
 	Children int `yaml:"children" config:"min=0"`
-	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around the environments.
+	// Checker keeps Gymnasium's PassiveEnvChecker.
 	Checker bool `yaml:"checker"`
 }
 
 // simulatorSettings are those of simulators that are a batch by themselves.
 type simulatorSettings struct {
 	pythonSettings `yaml:",inline"`
-	// Autoreset says what the simulator does when an episode ends, where it does not say so itself: it resets the
-	// environment in the same step, or in the next one, or leaves it to the bridge (disabled). vector and mjlab do as
-	// it says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
+	// Autoreset says when a simulator that does not say so itself resets an environment after an episode, and
+	// chooses it for vector and mjlab: in the same step, in the next one, or by the bridge (disabled). Default:
+	// vector the same step if it can, mjlab disabled, which keeps last observations.
 	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
-	// RandomEpisodeLengths begins all episodes at random lengths, so that environments with a time limit do not end
-	// together (rsl_rl: init_at_random_ep_len). The simulator must be one of Isaac Lab or mjlab. Evaluations and
-	// populations do not count these first, shorter episodes; the mean return tracked while training does.
+	// RandomEpisodeLengths starts all episodes at random lengths, so that time limits do not coincide (rsl_rl:
+	// init_at_random_ep_len); for Isaac Lab and mjlab. Evaluations and populations do not count these episodes, the
+	// tracked mean return does.
 	RandomEpisodeLengths bool `yaml:"random_episode_lengths"`
-	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
-	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax
-	// "state" and "privileged_state"; of vector, envpool and maniskill none.
+	// ObservationGroups and StateGroups are the simulator's groups that become observations and states; several
+	// become a Dict. Default: "policy" or "actor", and "critic"; playground and brax "state" and "privileged_state";
+	// others none.
 	ObservationGroups []string `yaml:"observation_groups"`
 	StateGroups       []string `yaml:"state_groups"`
 }
@@ -54,43 +54,42 @@ type simulatorSettings struct {
 // pythonSettings are those of gymnasium.Options that a file can say of both.
 type pythonSettings struct {
 	Batch `yaml:",inline"`
-	// Factory is a Python function that returns the environment, as "module:function", where the id is the word before
-	// the colon alone: gymnasium's returns a gymnasium.Env, a simulator's the whole batch.
+	// Factory is a function, "module:function", that returns a gymnasium.Env or the simulator's whole batch; the id
+	// then has no colon.
 	Factory string `yaml:"factory"`
-	// Kwargs are passed to gymnasium.make or to the factory; a simulator has keys of its own (docs/simulators.md).
+	// Kwargs are the arguments of gymnasium.make or the factory; simulators have keys of their own
+	// (docs/simulators.md).
 	Kwargs map[string]any `yaml:"kwargs"`
-	// Python is the interpreter. Path lists folders that it looks for modules in first, and Environ settings
-	// ("NAME=value") added to this process's environment.
+	// Python is the interpreter, Path its first folders of modules, Environ additions to its environment
+	// ("NAME=value").
 	Python  string   `yaml:"python"`
 	Path    []string `yaml:"path"`
 	Environ []string `yaml:"environ"`
-	// RenderMode is passed to the environments; "rgb_array" lets them be drawn.
+	// RenderMode is that of the environments; "rgb_array" lets gorl draw them.
 	RenderMode string `yaml:"render_mode"`
-	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in
-	// it; "*" stands for all.
+	// EpisodeMetrics are the numbers of an episode's last info that become its metrics, dotted through dictionaries;
+	// "*" is all.
 	EpisodeMetrics []string `yaml:"episode_metrics"`
-	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; "*" stands for
-	// all.
+	// StepMetrics are the numbers of infos whose mean over the batch becomes a metric of every step; "*" is all.
 	StepMetrics []string `yaml:"step_metrics"`
-	// AMPObservations is the key of the infos under which AMP observations stand; AMPSize is how many there are, where
-	// the environment does not say so.
+	// AMPObservations is the key of AMP observations in infos, AMPSize their number if the environment does not say
+	// it.
 	AMPObservations string `yaml:"amp_observations"`
 	AMPSize         int    `yaml:"amp_size" config:"min=0"`
-	// ReferenceMotions is the path of a file with rows of AMP observations to imitate: a NumPy array (npy, or npz with
-	// one array, or one named reference_motions) or a safetensors file, likewise, of shape (rows, AMP observations).
-	// Without it AMP asks the environment's own collect_reference_motions.
+	// ReferenceMotions is a file with reference motion of shape (rows, AMP observations): npy, npz or safetensors
+	// with one array or one named reference_motions. Without it AMP calls the environment's
+	// collect_reference_motions.
 	ReferenceMotions string `yaml:"reference_motions"`
-	// States is the key of the infos (of reset, too) under which privileged states stand; StateSize is how many there
-	// are, where the environment does not say so.
+	// States is the key of privileged states in infos (of reset, too), StateSize their number if the environment
+	// does not say it.
 	States    string `yaml:"states"`
 	StateSize int    `yaml:"state_size" config:"min=0"`
-	// StartTimeout is how long a child may take to make its environments, Timeout how long for a step or a reset.
+	// StartTimeout is the time that a child may take to make its environments, Timeout that for a step or reset.
 	StartTimeout time.Duration `yaml:"start_timeout"`
 	Timeout      time.Duration `yaml:"timeout"`
-	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one;
-	// negative means without end.
+	// Replace is the number of restarts of failed, dead or hanging children in all; negative is no limit.
 	Replace int `yaml:"replace"`
-	// Spin is how long a child, and this process, look for work before they let the system wake them.
+	// Spin is the time that a child and this process poll for work before they sleep.
 	Spin time.Duration `yaml:"spin"`
 }
 

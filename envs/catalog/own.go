@@ -36,10 +36,10 @@ func init() {
 // classicSettings are those of package classic's environments.
 type classicSettings struct {
 	Batch `yaml:",inline"`
-	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit (Gymnasium's; of TMaze ten times the
-	// shortest way), a negative number never.
+	// MaxEpisodeSteps is the length at which episodes are truncated: 0 is the usual limit (of TMaze ten times the
+	// shortest way), a negative number none.
 	MaxEpisodeSteps int `yaml:"max_episode_steps"`
-	// Workers is how many goroutines step at once; 0 chooses. Results do not depend on it.
+	// Workers is the number of goroutines that step; 0 chooses. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
 }
 
@@ -52,7 +52,7 @@ func (s classicSettings) config() classic.Config {
 // cartPoleSettings are those of classic.NewCartPole, and of classic.NewMaskedCartPole without velocities.
 type cartPoleSettings struct {
 	classicSettings `yaml:",inline"`
-	// Velocities shows the velocities of cart and pole. Without them an agent needs a memory.
+	// Velocities shows the velocities. Without them an agent needs memory.
 	Velocities bool `yaml:"velocities"`
 }
 
@@ -63,10 +63,10 @@ func cartPoleDefaults() cartPoleSettings {
 // pixelsSettings are those of classic.NewCartPolePixels.
 type pixelsSettings struct {
 	classicSettings `yaml:",inline"`
-	// Width and Height are those of a frame, in pixels.
+	// Width and Height are the size of a frame in pixels.
 	Width  int `yaml:"width" config:"min=16,max=512"`
 	Height int `yaml:"height" config:"min=16,max=512"`
-	// Frames is how many grey pictures an observation has, as its channels, the newest last. With 1 no velocity shows.
+	// Frames is the number of grey frames in an observation, as channels, the newest last. 1 shows no velocity.
 	Frames int `yaml:"frames" config:"min=1,max=16"`
 	// Interval is the number of steps between two frames.
 	Interval int `yaml:"interval" config:"min=1,max=16"`
@@ -90,22 +90,20 @@ func mazeDefaults() mazeSettings { return mazeSettings{classicSettings: classicD
 // walkerSettings are those of mujoco.NewWalker.
 type walkerSettings struct {
 	Batch `yaml:",inline"`
-	// TargetSpeed is the forward speed in m/s that the task reward asks for.
+	// TargetSpeed is the forward speed in m/s that the task rewards.
 	TargetSpeed float64 `yaml:"target_speed"`
-	// Velocities shows all velocities in observations. Without them a policy needs a memory, and there are states that
-	// have them, for a value network.
+	// Velocities shows all velocities. Without them a policy needs memory; the states for a value network keep them.
 	Velocities bool `yaml:"velocities"`
-	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated.
+	// EpisodeLength is the number of control steps of 0.02 s at which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
-	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
-	// limits all at once; 0 does not.
+	// Stagger shortens first episodes by a random number of steps below it, so that time limits do not coincide; 0
+	// does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
-	// Motion is the path of the clip to walk like, which must wrap: a DeepMimic file (JSON) of its humanoid, of which
-	// the walker takes what lies in its plane, or of frames with a duration and nine numbers (x, z, pitch, and hip,
-	// knee, ankle of the right and the left leg). Empty is the built-in gait. Its speed is not target_speed: set that
-	// as well.
+	// Motion is a clip to imitate, which must wrap: a DeepMimic file (JSON) of its humanoid, or of frames with a
+	// duration and nine numbers (x, z, pitch; hip, knee, ankle of the right, then the left leg). Empty is the
+	// built-in gait. Set target_speed to its speed.
 	Motion string `yaml:"motion"`
-	// Workers is the number of goroutines that step; 0 means one a CPU. Results do not depend on it.
+	// Workers is the number of goroutines that step; 0 is one per CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
 	// Render says how pictures look.
 	Render walkerRender `yaml:"render"`

@@ -96,7 +96,7 @@ type rewardScale struct {
 
 // clip are the settings of clip_observation and clip_reward.
 type clip struct {
-	// Low and High are what every number is clipped to.
+	// Low and High bound every number.
 	//
 	// Narrower limits hide more of what is rare; wider ones let rare numbers move the networks far.
 	Low  float64 `yaml:"low"`
@@ -105,8 +105,7 @@ type clip struct {
 
 // actionLimits are the settings of clip_action.
 type actionLimits struct {
-	// Low and High are limits beside those of the action space, for simulators whose action spaces have none; null is
-	// no limit.
+	// Low and High are limits in addition to the action space's; null is none.
 	//
 	// Narrower limits keep a policy from extreme actions; wider ones let it use the whole range of its actuators.
 	Low  *float64 `yaml:"low"`
@@ -119,22 +118,20 @@ type normalizeObservation struct {
 	// A larger value shrinks columns that vary little, a smaller one lets columns through that change by hardly more
 	// than rounding.
 	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
-	// Variant says what is learnt from where an episode ends: gymnasium learns from the last observation of the episode
-	// and then from the first one of the next, as CleanRL's runs do; sb3 learns from the first one of the next only, as
-	// Stable-Baselines3's VecNormalize does.
+	// Variant says what is learned at the end of an episode: gymnasium learns from its last observation and the next
+	// one's first, as CleanRL does; sb3 from the latter only, as Stable-Baselines3's VecNormalize does.
 	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 
 type normalizeReward struct {
-	// Discount is that of the agent (discount_factor); it must be given.
+	// Discount is the agent's discount_factor; required.
 	Discount float64 `yaml:"discount" config:"min=0,max=1"`
 	// Epsilon is added to the variance before the square root.
 	//
 	// A larger value keeps rewards small that hardly vary, a smaller one scales them up.
 	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
-	// Variant says when the discounted sum of rewards begins anew: sb3 begins at 0 after each end of an episode and at
-	// a reset, as Stable-Baselines3's VecNormalize does; gymnasium begins at the reward of the step that terminates an
-	// episode, and not at truncations and resets, as Gymnasium's wrapper in CleanRL's runs does.
+	// Variant says when the discounted sum restarts: sb3 at 0 after every episode and reset, as VecNormalize does;
+	// gymnasium at the reward of a terminating step, not at truncations and resets, as in CleanRL's runs.
 	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 

@@ -32,15 +32,15 @@ type setting struct {
 	Key string
 	// Default and Allowed are for people.
 	Default, Allowed string
-	// Meaning is the field's comment on one line, Go names replaced by keys. Of several fields with one comment the
-	// first has it; for the others Same is the first one's key.
+	// Meaning is the field's comment on one line, Go names replaced by keys. Of several fields with one comment, and of
+	// one field in several sections, the first has it; for the others Same is the first one's key.
 	Meaning, Same string
 }
 
 // settings lists the keys of a struct that holds its defaults. root is the repository's folder.
 func settings(root string, defaults any) ([]setting, error) {
 	d := describer{root: root, files: map[string]map[string]*ast.StructType{}, found: map[string]setting{},
-		keys: map[string]string{}}
+		first: map[string]string{}, keys: map[string]string{}}
 	if err := d.describe("", reflect.TypeOf(defaults)); err != nil {
 		return nil, err
 	}
@@ -55,9 +55,12 @@ func settings(root string, defaults any) ([]setting, error) {
 		}
 		s.Key, s.Default, s.Allowed = k.Key, show(k.Default), allowed(k)
 		if strings.Contains(s.Meaning, "There is no default.") {
-			s.Default = "none"
+			s.Default, s.Meaning = "none", strings.ReplaceAll(s.Meaning, " There is no default.", "")
 		}
 		s.Meaning = d.withKeys(s.Meaning, k.Key)
+		if s.Default != "none" { // the column says so
+			s.Meaning = saysDefault.ReplaceAllString(s.Meaning, "$3")
+		}
 		list = append(list, s)
 	}
 	return list, nil
@@ -68,6 +71,7 @@ type describer struct {
 	root  string
 	files map[string]map[string]*ast.StructType // by package, by type
 	found map[string]setting                    // by key
+	first map[string]string                     // the first key of a struct's field
 	keys  map[string]string                     // key by Go field name, alone and behind its section
 }
 
@@ -110,10 +114,17 @@ func (d *describer) describe(prefix string, t reflect.Type) error {
 					d.keys[at] = key
 				}
 			}
-			if comment != "" {
+			field := t.String() + "." + name
+			switch first, again := d.first[field]; {
+			case again:
+				d.found[key], same = setting{Same: first}, first
+			case comment != "":
 				d.found[key], same, comment = setting{Meaning: comment}, key, ""
-			} else {
+			default:
 				d.found[key] = setting{Same: same}
+			}
+			if d.first[field] == "" {
+				d.first[field] = same
 			}
 		}
 	}
@@ -183,17 +194,20 @@ func structs(dir string) (map[string]*ast.StructType, error) {
 }
 
 var (
+	// saysDefault matches what says no more than the default.
+	saysDefault = regexp.MustCompile(`( Default:?( [^ :;(]*[^ :;(.]){1,4}?\.| \(default\))( |$|[.,:;])`)
+
 	word = regexp.MustCompile(`"[^"]*"|\[?\b[A-Z][A-Za-z]+(\.[A-Z][A-Za-z]+)*\b\]?`)
 	link = regexp.MustCompile(`\[([A-Za-z][A-Za-z0-9.]*)\]`)
 )
 
 // withKeys replaces the Go names of fields by their keys, outside quotation marks. A name is first looked for in the
-// section of the key that the text is about.
+// section of the key that the text is about, whose name is then left out.
 func (d *describer) withKeys(text, of string) string {
 	section := of[:strings.LastIndexByte(of, '.')+1]
 	text = word.ReplaceAllStringFunc(text, func(w string) string {
 		if key, ok := d.keys[section+w]; ok {
-			return "`" + key + "`"
+			return "`" + strings.TrimPrefix(key, section) + "`"
 		}
 		if key, ok := d.keys[w]; ok {
 			return "`" + key + "`"
@@ -205,18 +219,22 @@ func (d *describer) withKeys(text, of string) string {
 
 // words say what a key of a type takes that reads itself. Its tag cannot say it.
 var words = map[string]string{
-	"agents.Interval":       `"auto" or an integer ≥ 0`,
-	"schedulers.Iterations": `"auto" or an integer ≥ 1`,
-	"[]trackers.Tracker":    "a list of names and {name: {setting: value}}",
+	"agents.Interval":       `"auto", integer ≥ 0`,
+	"schedulers.Iterations": `"auto", integer ≥ 1`,
+	"[]trackers.Tracker":    "list of names and {name: {setting: value}}",
+	"bool":                  "boolean",
+	"time.Duration":         `duration, as "90s"`,
 }
 
-// allowed says what a key takes.
+// allowed says in short what a key takes.
 func allowed(k config.Field) string {
 	if text, ok := words[k.Type]; ok {
 		return text
 	}
-	return strings.TrimSuffix(k.Allowed, ", or null")
+	return article.ReplaceAllString(strings.TrimSuffix(k.Allowed, ", or null"), "")
 }
+
+var article = regexp.MustCompile(`^(one of|an?) `)
 
 // show writes a default value as a user would.
 func show(v any) string {

@@ -1,9 +1,11 @@
 package docgen
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -14,8 +16,9 @@ type Listed struct {
 	Name string
 	// Defaults is the struct.
 	Defaults any
-	// Common is another struct with a table of its own. Settings with the same default in both are left out. nil: none.
-	Common any
+	// Common are structs with tables of their own. Settings with the same default in the last of them that has the
+	// setting are left out; those with another default refer to it.
+	Common []any
 }
 
 // HoldTables checks tables in a page of docs against the structs. With update it writes the tables. Root is the
@@ -24,11 +27,12 @@ func HoldTables(t *testing.T, root, page string, update bool, tables ...Listed) 
 	t.Helper()
 	for _, x := range tables {
 		list, err := settings(root, x.Defaults)
-		if err == nil && x.Common != nil {
-			var common []setting
-			common, err = settings(root, x.Common)
-			list = differing(list, common)
+		var common []setting
+		for _, c := range x.Common {
+			more, problem := settings(root, c)
+			common, err = append(common, more...), errors.Join(err, problem)
 		}
+		list = differing(list, common)
 		if err == nil {
 			err = Hold(filepath.Join(root, "docs", page), x.Name, table(list), update)
 		}
@@ -38,32 +42,74 @@ func HoldTables(t *testing.T, root, page string, update bool, tables ...Listed) 
 	}
 }
 
-// table writes settings as a Markdown table.
+// table writes settings as a Markdown table. Settings of one meaning that take the same values share a row.
 func table(list []setting) string {
 	var b strings.Builder
 	b.WriteString("| key | default | allowed | meaning |\n|---|---|---|---|\n")
 	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
-	for _, s := range list {
+	for len(list) > 0 {
+		s := list[0]
+		of := s.Same
+		if of == "" {
+			of = s.Key
+		}
 		meaning := s.Meaning
 		if meaning == "" {
 			meaning = "see `" + s.Same + "`"
 		}
-		meaning = strings.TrimPrefix(meaning, "`"+s.Key+"` is ") // the row says so already
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Default, cell(s.Allowed), cell(meaning))
+		names, defaults, same := "`"+s.Key+"`", s.Default, true
+		var others []setting
+		for _, o := range list[1:] {
+			if o.Same != of || o.Allowed != s.Allowed || o.Meaning != "" {
+				others = append(others, o)
+				continue
+			}
+			names, defaults, same = names+", `"+o.Key+"`", defaults+", "+o.Default, same && o.Default == s.Default
+		}
+		if same {
+			defaults = s.Default
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names, defaults, cell(s.Allowed), cell(withoutSubject(meaning, names)))
+		list = others
 	}
 	return b.String()
 }
 
-// differing returns the settings of list that base lacks or gives another default.
+var (
+	subject = regexp.MustCompile("^`[^`]+`((, `[^`]+`)* and `[^`]+`)? (is |are |says )?")
+	quoted  = regexp.MustCompile("`([^`]+)`")
+)
+
+// withoutSubject leaves the keys out that a meaning begins with, if they are those of its row.
+func withoutSubject(meaning, row string) string {
+	of := subject.FindString(meaning)
+	if rest := meaning[len(of):]; of == "" || strings.HasPrefix(rest, "and ") || strings.HasPrefix(rest, "to ") ||
+		strings.HasPrefix(rest, "(") {
+		return meaning
+	}
+	for _, key := range quoted.FindAllStringSubmatch(of, -1) {
+		if !strings.Contains(row, "`"+key[1]+"`") && !strings.Contains(row, "."+key[1]+"`") {
+			return meaning
+		}
+	}
+	return meaning[len(of):]
+}
+
+// differing returns the settings of list that base lacks or gives another default. Those that base has say so.
 func differing(list, base []setting) (out []setting) {
 	known := map[string]string{}
 	for _, s := range base {
 		known[s.Key] = s.Default
 	}
 	for _, s := range list {
-		if d, ok := known[s.Key]; !ok || d != s.Default {
-			out = append(out, s)
+		d, ok := known[s.Key]
+		if ok && d == s.Default {
+			continue
 		}
+		if ok {
+			s.Meaning, s.Same = "only the default differs", ""
+		}
+		out = append(out, s)
 	}
 	return out
 }

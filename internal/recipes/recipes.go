@@ -25,7 +25,8 @@ var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
 
 // Hyperparameters returns every hyperparameter of the PPO of CleanRL (ppo_continuous_action.py, and in brackets
 // ppo.py), Stable-Baselines3 (PPO and its MlpPolicy), rsl_rl (the configuration of OnPolicyRunner) and rl_games
-// (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it.
+// (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it, but for
+// rl_games, whose keys are in docs/reference/rl-games.md.
 func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
 
 // Hints maps other libraries' names of settings to what gorl calls them, for errors about unknown keys. The names of

@@ -35,19 +35,18 @@ type Mutations struct {
 	// NewLayerProb is the probability that an edit of the architecture adds or removes a layer; otherwise it adds or
 	// removes nodes. Raise it to search among depths rather than widths.
 	NewLayerProb float64 `yaml:"-"`
-	// Hyperparameters are those that RLHP mutates, by name, with their bounds. A manifest may use AgileRL's names, too.
-	// Default: [DefaultHyperparameters] of the first member, which are the learning rates of gorl's agents.
+	// Hyperparameters are those that RLHP mutates, by name (also AgileRL's), with their bounds. Default: the
+	// learning rates ([DefaultHyperparameters]).
 	Hyperparameters HyperparameterConfig `yaml:"rl_hp_selection"`
-	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. Default 0.1. Larger noise
-	// explores further and destroys more.
+	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. Default 0.1. Larger
+	// noise explores further and destroys more.
 	MutationSD float64 `yaml:"mutation_sd" config:"gt=0"`
-	// MutateElite mutates the elite as well, as AgileRL's class does. Default false, so that the best found is never
-	// lost.
+	// MutateElite mutates the elite too, as AgileRL's class does. The best member may then be lost. Default false.
 	MutateElite bool `yaml:"mutate_elite"`
-	// ActivationSelection are the activations to draw from. Default relu, elu, gelu.
+	// ActivationSelection are the activations to draw. Default relu, elu, gelu.
 	ActivationSelection []string `yaml:"activation_selection"`
-	// Preserve says how weights are carried over an edit of the architecture: "function" (PreserveFunction) or
-	// "overlap" (PreserveOverlap). Default "function", with Strict "overlap".
+	// Preserve is the way to carry weights over an edit of the architecture: "function" (PreserveFunction) or
+	// "overlap" (PreserveOverlap). Default: "function", with Strict "overlap".
 	Preserve Preserve `yaml:"preserve" config:"oneof=|function|overlap"`
 	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means
 	// DefaultLimits. Wide limits allow large networks, which are slow to train; a network that begins below

@@ -57,19 +57,19 @@ func (s *Settings) Dict() map[string]any {
 
 // manifest is the file. The comments of its fields are the meanings in docs/reference/evolution.md.
 type manifest struct {
-	// Algorithm and Environment are handed to the program that trains, unchanged.
+	// Algorithm and Environment are passed to the program that trains, unchanged.
 	Algorithm   map[string]any `yaml:"algorithm"`
 	Environment map[string]any `yaml:"environment"`
 
 	Mutation mutationSection `yaml:"mutation"`
-	// Network says what networks begin with and what limits they have; its keys are in a table below.
+	// Network is the first networks and their limits (table below).
 	Network map[string]any `yaml:"network"`
-	// Selection says how members are selected; its keys are in tables below.
+	// Selection is the way to select members (tables below).
 	Selection map[string]any  `yaml:"selection_strategy"`
 	Training  trainingSection `yaml:"training"`
-	// Strict reproduces AgileRL where gorl differs, in mutations and selection.
+	// Strict reproduces AgileRL's mutations and selection.
 	Strict bool `yaml:"strict"`
-	// Seed is the seed of everything random. Default: RandSeed, and without that 42.
+	// Seed is the seed of everything random. Default: RandSeed, else 42.
 	Seed *int64 `yaml:"seed"`
 
 	known []string // hyperparameters that the caller knows of
@@ -78,17 +78,17 @@ type manifest struct {
 type mutationSection struct {
 	Probabilities probabilities `yaml:"probabilities"`
 	Mutations     `yaml:",inline"`
-	// RandSeed is the seed of everything random where Seed is not given.
+	// RandSeed is the seed without Seed.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
 }
 
 // probabilities are relative weights; the fields of [Mutations] say more.
 type probabilities struct {
-	// None is the relative weight of no mutation. A larger one lets members train undisturbed more often.
+	// None is the relative weight of no mutation. A larger one trains undisturbed more often.
 	None float64 `yaml:"no_mut" config:"min=0"`
-	// Architecture is the relative weight of an edit of the architecture; 0 fixes the networks.
+	// Architecture is the relative weight of an edit of the networks; 0 fixes them.
 	Architecture float64 `yaml:"arch_mut" config:"min=0"`
-	// NewLayer is the probability that an edit of the architecture is one of layers rather than of nodes.
+	// NewLayer is the probability that such an edit changes layers rather than nodes.
 	NewLayer float64 `yaml:"new_layer" config:"min=0,max=1"`
 	// Parameters is the relative weight of noise on the policy's weights.
 	Parameters float64 `yaml:"params_mut" config:"min=0"`
@@ -100,57 +100,47 @@ type probabilities struct {
 
 // trainingSection is the section training; [Options] say more.
 type trainingSection struct {
-	// PopulationSize is the number of members. More members search more widely; each costs as much compute as one
-	// training run. Raise it before anything else if runs end with different results for different seeds.
+	// PopulationSize is the number of members. More search more widely; each costs one training run. Raise it first
+	// if seeds give different results.
 	PopulationSize int `yaml:"pop_size" config:"min=1"`
-	// MaxSteps is the number of environment steps that every member trains in all.
+	// MaxSteps is the number of environment steps of every member.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
-	// EvoSteps is the number of environment steps of a generation: between two selections. Short generations select and
-	// mutate more often, but judge a mutation before its effect shows; long ones waste training on bad members. Several
-	// updates of the agent and several episodes should fit.
+	// EvoSteps is the number of environment steps between two selections. Fewer select more often, but before a
+	// mutation shows its effect; more train bad members longer. Several updates and episodes should fit.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
-	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: at their end. Limit them
-	// if good agents' episodes are very long.
+	// EvalSteps is the number of environment steps at which episodes of an evaluation end; 0 is their own end.
 	EvalSteps int `yaml:"eval_steps" config:"min=0"`
-	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure the
-	// member's fitness at the end of a generation. Raise it if returns are noisy: selection then picks good members
-	// more often than lucky ones, and evaluation takes longer.
+	// EvalLoop is the number of episodes that every environment plays with the mean action to measure fitness. More
+	// are less noisy and take longer.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
-	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default:
-	// none.
+	// Target ends training when the mean of the last ten fitnesses of every member reaches it; null never does.
 	Target *float64 `yaml:"target_score"`
-	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, with strict
-	// 100, as in AgileRL. A larger one guards against ending by luck.
+	// TargetGenerations is the least number of generations before Target counts; 0 is 10, with strict 100 (AgileRL).
 	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
-	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of
-	// the generation. Default (0): none. A population continues from Directory without them; write them to compare
-	// members later.
+	// Checkpoint is the number of environment steps between checkpoints of every member, rounded up to generations;
+	// 0 writes none. Directory continues a population without them.
 	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
-	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in
-	// Directory.
+	// CheckpointPath is the folder of the checkpoints. Default: "checkpoints" in Directory.
 	CheckpointPath string `yaml:"checkpoint_path"`
-	// OverwriteCheckpoints keeps only the last checkpoint of every member, which saves disk space.
+	// OverwriteCheckpoints keeps every member's last checkpoint only.
 	OverwriteCheckpoints bool `yaml:"overwrite_checkpoints"`
-	// SaveElite writes the elite to ElitePath whenever there is a better one: the best member at the end of any
-	// generation so far, before its mutation. See [LoadElite].
+	// SaveElite writes the best member so far to ElitePath, before its mutation. See [LoadElite].
 	SaveElite bool `yaml:"save_elite"`
 	// ElitePath is the folder of the elite. Default: "elite" in Directory.
 	ElitePath string `yaml:"elite_path"`
-	// PreTrainingMutation mutates every member once before training, so that members begin different. The mutation is
-	// drawn by the weights of [Mutations] without NoMutation.
+	// PreTrainingMutation mutates every member once before training, by the weights other than no_mut.
 	PreTrainingMutation bool `yaml:"pre_training_mutation"`
-	// Objective names the fitness among the figures that trainees report. Default "episode.return".
+	// Objective is the figure to judge by. Default: "episode.return".
 	Objective string `yaml:"objective"`
-	// Directory is the folder that keeps the population, so that the same program continues where an earlier run ended
-	// or was killed. Default: nothing is kept.
+	// Directory is the folder of the population, from which the same program continues it. Default: nothing is kept.
 	Directory string `yaml:"directory"`
-	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go
-	// uses. It does not change results. Lower it if members together need too much memory.
+	// Parallel is the number of members that train at a time; 0 is the number of processors. It does not change
+	// results. Lower it to save memory.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default
-	// (0): at the end of a generation only.
+	// ProgressSteps is the number of environment steps between calls of Progress within a generation; 0 calls it at
+	// the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
-	// HPO, when false, makes a population that is never selected and never mutates, as a control.
+	// HPO false selects and mutates nothing, as a control.
 	HPO bool `yaml:"hpo"`
 }
 

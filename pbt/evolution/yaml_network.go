@@ -29,16 +29,15 @@ type Network struct {
 
 // networkSection is the section network.
 type networkSection struct {
-	// Latent is the width of every part's encoding; 0 is a network without an encoder. A wider latent can tell more
-	// observations apart, and costs more compute.
+	// Latent is the width of every part's encoding; 0 is no encoder. A wider one distinguishes more observations and
+	// costs more.
 	Latent int `yaml:"latent_dim" config:"min=0"`
-	// MinLatent and MaxLatent are its limits for mutations, both exclusive.
+	// MinLatent and MaxLatent are its exclusive limits for mutations.
 	MinLatent int `yaml:"min_latent_dim" config:"min=1"`
 	MaxLatent int `yaml:"max_latent_dim" config:"min=1"`
-	// Arch is the kind of network. Parts that are pictures have convolutions with any of them; lstm is the same as the
-	// kind lstm of recurrent.
+	// Arch is the kind of network. Pictures have convolutions with any; lstm is recurrent.kind lstm.
 	Arch string `yaml:"arch" config:"oneof=mlp|cnn|multi_input|lstm"`
-	// Squash does nothing: evolvable networks here do not squash.
+	// Squash does nothing.
 	Squash bool `yaml:"squash_output"`
 
 	Encoder   encoderSection   `yaml:"encoder_config"`
@@ -48,10 +47,9 @@ type networkSection struct {
 
 type encoderSection struct {
 	stackSection `yaml:",inline"`
-	// Channels are the channels of the convolutions of pictures, Kernels the lengths of their kernels' sides and
-	// Strides the steps between two places of a kernel: one number a layer each. Without channel_size pictures have
-	// three layers that suit their size. More channels and layers see more, and take longer; a larger stride is faster
-	// and coarser.
+	// Channels, Kernels and Strides are the channels, kernel sides and strides of the convolutions of pictures, one
+	// number per layer. Without Channels there are three layers for the size of the picture. A larger stride is
+	// faster and coarser.
 	Channels []int `yaml:"channel_size" config:"min=1"`
 	Kernels  []int `yaml:"kernel_size" config:"min=1"`
 	Strides  []int `yaml:"stride_size" config:"min=1"`
@@ -63,32 +61,31 @@ type encoderSection struct {
 }
 
 type recurrentSection struct {
-	// Kind is gru, lstm or rnn; with none the networks have no memory. Policy and value network have recurrent layers,
-	// the discriminator has none. Use them where an observation does not tell all that matters.
+	// Kind is the kind of recurrent layers of policy and value network; the discriminator has none. Use them if one
+	// observation is not enough to act.
 	Kind string `yaml:"kind" config:"oneof=none|gru|lstm|rnn"`
-	// Hidden is the number of values of a recurrent layer to begin with, Layers how many layers there are. More values
-	// remember more, and take longer.
+	// Hidden is the first width of a recurrent layer, Layers their number. More remember more and take longer.
 	Hidden int `yaml:"hidden_state_size" config:"min=1"`
 	Layers int `yaml:"num_layers" config:"min=1"`
-	// MinHidden and MaxHidden limit the values for mutations, both inclusive.
+	// MinHidden and MaxHidden are inclusive limits of the width.
 	MinHidden int `yaml:"min_hidden_state_size" config:"min=1"`
 	MaxHidden int `yaml:"max_hidden_state_size" config:"min=1"`
 }
 
 type stackSection struct {
-	// Hidden are the widths of hidden layers to begin with. Begin small where mutations are to find the size: growing
-	// keeps what a network has learned, shrinking does not.
+	// Hidden are the first widths of hidden layers. Start small if mutations are to find the size: growing keeps
+	// what a network has learned, shrinking does not.
 	Hidden []int `yaml:"hidden_size" config:"min=1"`
-	// Activation follows all layers. Encoder and head must begin with the same one.
+	// Activation follows all layers; it must be the same in encoder and head.
 	Activation string `yaml:"activation"`
-	// MinLayers and MaxLayers limit the number of hidden layers. Only the head's count: encoders keep their layers.
+	// MinLayers and MaxLayers limit the number of hidden layers. Only the head's count: encoders keep theirs.
 	MinLayers int `yaml:"min_hidden_layers" config:"min=0"`
 	MaxLayers int `yaml:"max_hidden_layers" config:"min=0"`
-	// MinNodes and MaxNodes limit the width of hidden layers. The wider limits of encoder and head hold for both. A
-	// network that begins below MinNodes can only grow.
+	// MinNodes and MaxNodes limit the width of hidden layers; the wider limits of encoder and head count. A network
+	// below MinNodes can only grow.
 	MinNodes int `yaml:"min_mlp_nodes" config:"min=1"`
 	MaxNodes int `yaml:"max_mlp_nodes" config:"min=1"`
-	// LayerNorm, Output and Vanish do nothing: evolvable networks here have none of these.
+	// LayerNorm, Output and Vanish do nothing.
 	LayerNorm bool   `yaml:"layer_norm"`
 	Output    string `yaml:"output_activation"`
 	Vanish    bool   `yaml:"output_vanish"`

@@ -27,8 +27,7 @@ type Config struct {
 	// On Kubernetes the name must also be a DNS label of at most 52 characters, and different for every population in
 	// one namespace: kubectl apply would replace the objects of the other population.
 	Name string `yaml:"name"`
-	// Command is the member program and its arguments. A program that uses [Main] need not give it: its members are
-	// itself, with its own arguments.
+	// Command is the member program and its arguments. A program that uses [Main] need not give it.
 	//
 	// The program is started without a shell. Pipes and shell variables need ["bash", "-c", "..."].
 	Command []string `yaml:"command"`
@@ -36,44 +35,39 @@ type Config struct {
 	//
 	// More members search more widely, and each takes the compute of one run.
 	NumPolicies int `yaml:"num_policies" config:"min=0,max=65536"`
-	// RanksPerMember is the number of processes that train one member together, each with environments of its own; the
-	// member program must be one that can, as `gorl member` is.
+	// RanksPerMember is the number of processes that train one member, each with its own environments; the program
+	// must support it, as `gorl member` does.
 	//
 	// More train a member sooner, on as many GPUs; with fewer, more members run at a time.
 	RanksPerMember int `yaml:"ranks_per_member" config:"min=1,max=4096"`
-	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not
-	// suffice for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is
-	// given, else all.
+	// MaxParallel is the number of members that run at a time; the others take turns. 0 is as many as MembersPerGPU
+	// leaves room for, else all.
 	MaxParallel int `yaml:"max_parallel" config:"min=0"`
-	// GPUs is the number of devices to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
-	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices. A member of several ranks gets as
-	// many.
+	// GPUs is the number of devices for the members, the first of CUDA_VISIBLE_DEVICES if that is set; a member gets
+	// one per rank. 0 shows every member all devices.
 	GPUs int `yaml:"gpus" config:"min=0"`
-	// MembersPerGPU is the greatest number of members on one GPU at a time; 0: as many as MaxParallel needs. More
-	// members share the device's memory and slow each other down.
+	// MembersPerGPU is the greatest number of members per GPU at a time; 0 derives it from MaxParallel. More share
+	// memory and slow each other down.
 	MembersPerGPU int `yaml:"members_per_gpu" config:"min=0"`
 	// Env is added to the members' environment.
 	Env Vars `yaml:"env"`
-	// Slice is the number of intervals that a member trains before another has its turn, if there are more members
-	// than MaxParallel. Longer turns spend less time on starting processes; shorter ones keep the members closer
-	// together, so that more of them can be compared.
+	// Slice is the number of intervals of a turn, if MaxParallel makes members take turns. Longer turns start fewer
+	// processes; shorter ones keep the members' ages closer.
 	//
 	// It has no effect where all members run at a time: a member that never has to make room never yields.
 	Slice int64 `yaml:"slice" config:"min=1"`
-	// Logs is the folder of the members' outputs; the folder `logs` in the workspace if empty.
+	// Logs is the folder of the members' outputs; empty is logs in the workspace.
 	Logs string `yaml:"logs"`
-	// LogSize is the size in bytes at which an output's file is put aside and another begun; of those put aside the
-	// newest LogFiles are kept. 0 never puts a file aside.
+	// LogSize is the size in bytes at which an output begins another file; 0 is no limit.
 	//
 	// A larger size keeps more history in one file. A smaller one bounds the disk that a talkative member uses: about
 	// LogSize times LogFiles+1 bytes.
 	LogSize int64 `yaml:"log_size" config:"min=0"`
-	// LogFiles is the number of files put aside to keep.
+	// LogFiles is the number of full output files to keep.
 	//
 	// They are called 007.log.1, which is the newest, to 007.log.<LogFiles>. More keep older output; fewer save disk.
 	LogFiles int `yaml:"log_files" config:"min=1,max=99"`
-	// Grace is the time that members are given to save before they are killed. Raise it if a checkpoint takes longer
-	// to write; what a killed member trained since its last save is lost.
+	// Grace is the time to save before members are killed. Raise it if checkpoints take longer.
 	//
 	// A shorter time ends a run sooner after Ctrl-C where a member hangs and will never save.
 	Grace time.Duration `yaml:"grace"`
@@ -92,20 +86,20 @@ type Config struct {
 // Restarts says how failed members are started again: after Backoff, twice that after the second failure within
 // Window, and so on up to MaxBackoff, and not at all after more than Max.
 type Restarts struct {
-	// Max is the greatest number of restarts of one member within Window. With more, a member survives more passing
-	// failures; with fewer, one that can never work is given up sooner. 0 gives up at the first failure.
+	// Max is the greatest number of restarts of one member within Window. More survive more passing failures; fewer
+	// give up a broken member sooner.
 	Max int `yaml:"max" config:"min=0"`
-	// Window is the time after which a failure is forgotten. It must be longer than the waits between Max restarts, or
-	// a member that always fails is started for ever.
+	// Window is the time after which a failure is forgotten. It must exceed the waits between Max restarts, or a
+	// member that always fails is restarted for ever.
 	Window time.Duration `yaml:"window"`
-	// Backoff is the wait before the first restart. A longer one gives a full disk or a lost mount time to recover.
+	// Backoff is the wait before the first restart.
 	Backoff time.Duration `yaml:"backoff"`
 	// MaxBackoff is the longest wait, before jitter.
 	//
 	// A longer one outlasts longer outages, for instance of a file server; a shorter one brings members back sooner
 	// once the cause has passed.
 	MaxBackoff time.Duration `yaml:"max_backoff"`
-	// Jitter is the part of a wait that is random, so that members that fail together do not come back together.
+	// Jitter is the random part of a wait, so that members that fail together do not restart together.
 	//
 	// 0 waits exactly the back-off; 1 waits up to twice as long. Raise it where many members load the same file
 	// server when they start.
@@ -114,57 +108,56 @@ type Restarts struct {
 
 // SlurmConfig is what a job array asks of Slurm.
 type SlurmConfig struct {
-	// Partition is the partition; Slurm's default if empty.
+	// Partition is the partition; empty is Slurm's default.
 	Partition string `yaml:"partition"`
-	// GPUsPerMember is the number of GPUs that each member gets; 0 asks for none. Several ranks take one each.
+	// GPUsPerMember is the number of devices per member, one per rank.
 	GPUsPerMember int `yaml:"gpus_per_member" config:"min=0"`
-	// CPUsPerMember is the number of processors of each member, which its ranks divide.
+	// CPUsPerMember is the number of processors per member, divided among its ranks.
 	//
 	// More processors let a member step its environments in parallel; fewer let the cluster place more members at a
 	// time.
 	CPUsPerMember int `yaml:"cpus_per_member" config:"min=1"`
-	// Memory is that of a member, e.g. "16G"; Slurm's default if empty. Slurm kills a member that needs more.
+	// Memory is the memory per member, such as "16G"; empty is Slurm's default. Slurm kills a member that needs
+	// more.
 	Memory string `yaml:"memory"`
-	// Time is the limit of one run of a member, e.g. "4:00:00"; the partition's if empty. A minute before it is up the
-	// member saves and goes back into the queue, so short limits, which start sooner, lose nothing.
+	// Time is the limit of one run of a member, such as "4:00:00"; empty is the partition's. The member saves a
+	// minute earlier and queues again, so short limits lose nothing.
 	Time string `yaml:"time"`
-	// Nodes is the number of nodes of one member.
+	// Nodes is the number of nodes per member.
 	//
 	// Ranks are divided evenly among the nodes. A member of one rank runs on the first node only; more than 1 then
 	// suits a program that starts its own processes on the other nodes.
 	Nodes int `yaml:"nodes" config:"min=1"`
-	// Extra are further options of sbatch, one each, e.g. "--account=robots".
+	// Extra are further options of sbatch, such as "--account=robots".
 	Extra []string `yaml:"extra"`
-	// Setup are lines of shell to run before the member, e.g. "module load cuda". They are run as they are.
+	// Setup are shell lines before the member, such as "module load cuda".
 	Setup []string `yaml:"setup"`
 }
 
 // KubernetesConfig is what an Indexed Job asks of Kubernetes.
 type KubernetesConfig struct {
-	// Image is the container image that holds the member program.
+	// Image is the container image with the member program.
 	Image string `yaml:"image"`
-	// Namespace is the namespace; that of kubectl's context if empty.
+	// Namespace is the namespace; empty is that of kubectl's context.
 	Namespace string `yaml:"namespace"`
-	// Resources are requests and limits of a member, or of each of its ranks, e.g. {cpu: 4, memory: 16Gi,
-	// nvidia.com/gpu: 1}.
+	// Resources are requests and limits per rank, such as {cpu: 4, memory: 16Gi, nvidia.com/gpu: 1}.
 	Resources Vars `yaml:"resources"`
-	// Claim is the PersistentVolumeClaim that all pods share; its access mode must be ReadWriteMany where they run on
-	// several nodes.
+	// Claim is the PersistentVolumeClaim of all pods: ReadWriteMany if they run on several nodes.
 	Claim string `yaml:"claim"`
-	// MountPath is where it appears in the pods. The workspace must lie there.
+	// MountPath is its path in the pods. The workspace must be inside.
 	MountPath string `yaml:"mount_path"`
-	// Parallelism is the number of pods at a time; MaxParallel if 0.
+	// Parallelism is the number of pods at a time; 0 is MaxParallel.
 	//
 	// A smaller number leaves room for other jobs, and the members take turns of Slice intervals; a larger one needs
 	// that many free places on nodes, or pods stay pending.
 	Parallelism int `yaml:"parallelism" config:"min=0"`
-	// NodeSelector are labels that nodes must have.
+	// NodeSelector are labels of nodes.
 	NodeSelector Vars `yaml:"node_selector"`
-	// Tolerations let pods onto nodes with taints.
+	// Tolerations allow nodes with taints.
 	Tolerations []Toleration `yaml:"tolerations"`
-	// ServiceAccount is the pods' account; the namespace's default if empty.
+	// ServiceAccount is the pods' account; empty is the namespace's default.
 	ServiceAccount string `yaml:"service_account"`
-	// Env is added to the members' environment, over that of the launcher's section.
+	// Env is added to the members' environment, over the launcher's.
 	Env Vars `yaml:"env"`
 }
 

@@ -14,9 +14,10 @@ func TestTablesMatchTheCode(t *testing.T) {
 	docgen.HoldTables(t, "../..", "reference/pbt-yaml.md", *update,
 		docgen.Listed{Name: "shared keys", Defaults: sharedDefaults()},
 		docgen.Listed{Name: "parameter keys", Defaults: parameter{}},
-		docgen.Listed{Name: "isaaclab keys", Defaults: defaultIsaacLab(), Common: sharedDefaults()},
-		docgen.Listed{Name: "isaacgymenvs keys", Defaults: defaultIsaacGymEnvs(), Common: sharedDefaults()},
-		docgen.Listed{Name: "samplefactory keys", Defaults: defaultSampleFactory(), Common: sharedDefaults()},
-		docgen.Listed{Name: "raytune keys", Defaults: defaultRayTune(), Common: sharedDefaults()},
+		docgen.Listed{Name: "isaac keys", Defaults: defaultIsaacLab().isaac, Common: []any{sharedDefaults()}},
+		docgen.Listed{Name: "isaaclab keys", Defaults: defaultIsaacLab(), Common: []any{defaultIsaacLab().isaac}},
+		docgen.Listed{Name: "isaacgymenvs keys", Defaults: defaultIsaacGymEnvs(), Common: []any{defaultIsaacLab().isaac}},
+		docgen.Listed{Name: "samplefactory keys", Defaults: defaultSampleFactory(), Common: []any{sharedDefaults()}},
+		docgen.Listed{Name: "raytune keys", Defaults: defaultRayTune(), Common: []any{sharedDefaults()}},
 	)
 }

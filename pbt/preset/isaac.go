@@ -16,27 +16,24 @@ import (
 type isaac struct {
 	shared `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (strategy.Never). Isaac Lab's own
-	// default is false.
+	// Enabled false trains the members as independent runs (strategy.Never). Isaac Lab's own default is false.
 	Enabled bool `yaml:"enabled"`
-	// Objective is the figure to judge by (gorl's own key for IsaacGymEnvs, which always has this one).
+	// Objective is the figure to judge by (of IsaacGymEnvs gorl's own key).
 	Objective string `yaml:"objective"`
 	// IntervalSteps is the number of environment steps between decisions.
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
-	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated,
-	// so that members have time to differ (gorl's own key for Isaac Lab).
+	// InitialDelay is the number of own environment steps before which a member is neither replaced nor mutated, so
+	// that members have time to differ (of Isaac Lab gorl's own key).
 	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
-	// MutationRate is the probability that a key with a rule is mutated, each on its own; 0 mutates nothing.
+	// MutationRate is the probability of mutation of each key with a rule.
 	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
-	// Mutation names a rule for every hyperparameter that may change.
+	// Mutation maps hyperparameters to rules.
 	Mutation map[string]string `yaml:"mutation"`
-	// Diversify mutates the hyperparameters of all members before training (gorl's own key for what IsaacGymEnvs always
-	// does).
+	// Diversify mutates all members before training, as IsaacGymEnvs always does.
 	Diversify bool `yaml:"diversify"`
-	// Resample is the probability that a key that is mutated is drawn again from its parameter's sample or choices
-	// (gorl's own).
+	// Resample is the probability that a mutated key is drawn from its parameter's sample or choices (gorl's own).
 	Resample float64 `yaml:"resample_probability" config:"min=0,max=1"`
-	// Reset is the probability that a key that is mutated goes back to its parameter's default (gorl's own).
+	// Reset is the probability that a mutated key returns to its parameter's default (gorl's own).
 	Reset float64 `yaml:"reset_probability" config:"min=0,max=1"`
 }
 
@@ -44,17 +41,17 @@ type isaac struct {
 type isaacLab struct {
 	isaac `yaml:",inline"`
 
-	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation. A larger margin
-	// replaces fewer members.
+	// ThresholdStd is the margin around the mean, in standard deviations of the objectives. A larger one replaces
+	// fewer members.
 	//
 	// Raise it if the objective is noisy, so that luck decides less; lower it if members lie close together and
 	// too few are replaced.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
 	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`
-	// ChangeRange are the least and greatest factor of change.
+	// ChangeRange are the least and greatest factor.
 	ChangeRange []float64 `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
-	// Launcher is accepted and does nothing: gorl's launcher starts members again.
+	// Launcher does nothing: gorl's launcher restarts members.
 	Launcher string `yaml:"launcher"`
 }
 
@@ -132,17 +129,16 @@ func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p 
 type isaacGymEnvs struct {
 	isaac `yaml:",inline"`
 
-	// DebugMode counts all members among the worst; neither a peak nor too few objectives protect them then.
+	// DebugMode counts all members among the worst, without protection by a peak or by too few objectives.
 	DebugMode bool `yaml:"dbg_mode"`
-	// ReplaceFractionWorst and ReplaceFractionBest are the shares of the population, rounded up, that are worst and
-	// best.
+	// ReplaceFractionWorst and ReplaceFractionBest are the shares of worst and best members, rounded up.
 	ReplaceFractionWorst float64 `yaml:"replace_fraction_worst" config:"min=0,max=1"`
 	ReplaceFractionBest  float64 `yaml:"replace_fraction_best" config:"min=0,max=1"`
-	// ReplaceThresholdFracStd is the least gap as a multiple of the spread of objectives.
+	// ReplaceThresholdFracStd is the least gap, in spreads of the objectives.
 	ReplaceThresholdFracStd float64 `yaml:"replace_threshold_frac_std" config:"min=0"`
-	// ReplaceThresholdFracAbs is the least gap as a fraction of the better objective without its sign.
+	// ReplaceThresholdFracAbs is the least gap, as a fraction of the better objective's size.
 	ReplaceThresholdFracAbs float64 `yaml:"replace_threshold_frac_absolute" config:"min=0"`
-	// ChangeMin and ChangeMax are the least and greatest factor of change.
+	// ChangeMin and ChangeMax are the least and greatest factor.
 	ChangeMin float64 `yaml:"change_min" config:"min=1"`
 	ChangeMax float64 `yaml:"change_max" config:"min=1"`
 }

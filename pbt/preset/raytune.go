@@ -23,43 +23,41 @@ import (
 type rayTune struct {
 	shared `yaml:",inline"`
 
-	// Enabled false lets the members train without decisions, as independent runs (strategy.Never; gorl's own).
+	// Enabled false trains the members as independent runs (strategy.Never; gorl's own).
 	Enabled bool `yaml:"enabled"`
-	// TimeAttr names what an interval is counted in. gorl counts environment steps: give "timesteps_total",
-	// "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained" or "env_steps". The default,
-	// which is the original's, is refused.
+	// TimeAttr names the unit of intervals, which must be environment steps: "timesteps_total",
+	// "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained" or "env_steps". The
+	// original's default is refused.
 	TimeAttr string `yaml:"time_attr"`
-	// Metric is the figure to judge by. It must be given.
+	// Metric is the figure to judge by; required.
 	Metric string `yaml:"metric"`
-	// Mode says whether more of it is better (max) or less (min). It must be given.
+	// Mode says whether higher (max) or lower (min) is better; required.
 	Mode string `yaml:"mode" config:"oneof=|min|max"`
 	// PerturbationInterval is the number of environment steps between decisions.
 	PerturbationInterval float64 `yaml:"perturbation_interval" config:"gt=0"`
-	// BurnInPeriod is the number of a member's own environment steps before which it is neither replaced nor mutated.
+	// BurnInPeriod is the number of own environment steps before which a member is neither replaced nor mutated.
 	BurnInPeriod float64 `yaml:"burn_in_period" config:"min=0"`
-	// HyperparamMutations says what each hyperparameter is drawn from: a list of choices, {uniform: [0.1, 1]} or
-	// "loguniform(1e-5, 1e-3)". Distributions are uniform, loguniform, randint, lograndint, qrandint and choice.
-	// Members begin with values drawn from them.
+	// HyperparamMutations are choices or distributions by name: a list, {uniform: [0.1, 1]} or "loguniform(1e-5,
+	// 1e-3)" (also randint, lograndint, qrandint, choice). First values are drawn from them.
 	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
-	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or
-	// HyperparamMutations. The rule is Ray Tune's.
+	// HyperparamBounds are the ranges of PB2 (Ray Tune's rule), by name: [least, greatest]. They exclude
+	// HyperparamMutations.
 	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
-	// QuantileFraction is the share of the population that is lowest, and that is highest. A larger share copies more
-	// members in every interval, and loses diversity sooner.
+	// QuantileFraction is the share of lowest and of highest members. A larger one copies more and loses diversity
+	// sooner.
 	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
-	// ResampleProbability is the probability that a key is drawn again instead of multiplied. Raise it to search more
+	// ResampleProbability is the probability that a key is drawn instead of multiplied. Raise it to search more
 	// widely.
 	ResampleProbability float64 `yaml:"resample_probability" config:"min=0,max=1"`
-	// PerturbationFactors are the two numbers that other keys are multiplied by, each equally likely.
+	// PerturbationFactors are the two factors, equally likely, of other keys.
 	PerturbationFactors []float64 `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
-	// CustomExploreFn is refused, as a file cannot hold a function: set Constrain of Options.Explore in the program.
+	// CustomExploreFn is refused: set Constrain of Options.Explore in the program.
 	CustomExploreFn any `yaml:"custom_explore_fn"`
-	// Synch makes members that are processes wait for each other, as synchronous does. In Ray Tune, members do not wait
-	// where it is false; for those of one process that is asynchronous: true.
+	// Synch is synchronous. For members of one process, false in Ray Tune is asynchronous: true.
 	Synch bool `yaml:"synch"`
-	// LogConfig is accepted and does nothing: the population's journal records every decision.
+	// LogConfig does nothing: the journal records every decision.
 	LogConfig bool `yaml:"log_config"`
-	// RequireAttrs is accepted and does nothing: a metric that no member reports is always an error.
+	// RequireAttrs does nothing: a metric that no member reports is an error.
 	RequireAttrs bool `yaml:"require_attrs"`
 }
 

@@ -18,20 +18,19 @@ import (
 type sampleFactory struct {
 	shared `yaml:",inline"`
 
-	// WithPBT false lets the members train without decisions, as independent runs (strategy.Never). The original's
-	// default is false.
+	// WithPBT false trains the members as independent runs (strategy.Never). The original's default is false.
 	WithPBT bool `yaml:"with_pbt"`
-	// MixPoliciesInOneEnv is accepted and does nothing: every member trains in environments of its own.
+	// MixPoliciesInOneEnv does nothing: every member has its own environments.
 	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
 	// PeriodEnvSteps is the number of environment steps between decisions.
 	//
 	// A shorter period decides more often and on less evidence; a longer one gives new settings time to show.
 	PeriodEnvSteps int64 `yaml:"pbt_period_env_steps" config:"min=1"`
-	// StartMutation is the number of a member's own environment steps before which it is neither replaced nor mutated.
+	// StartMutation is the number of own environment steps before which a member is neither replaced nor mutated.
 	StartMutation int64 `yaml:"pbt_start_mutation" config:"min=0"`
-	// ReplaceFraction is the share of the population, rounded up, that is best, and that is worst.
+	// ReplaceFraction is the share of best and of worst members, rounded up.
 	ReplaceFraction float64 `yaml:"pbt_replace_fraction" config:"min=0,max=1"`
-	// MutationRate is the probability that a setting is mutated, each on its own; 0 mutates nothing.
+	// MutationRate is the probability of mutation of each setting.
 	MutationRate float64 `yaml:"pbt_mutation_rate" config:"min=0,max=1"`
 	// ReplaceRewardGap is the least gap relative to the size of objectives.
 	//
@@ -44,14 +43,14 @@ type sampleFactory struct {
 	OptimizeGamma bool `yaml:"pbt_optimize_gamma"`
 	// TargetObjective is the figure to judge by.
 	TargetObjective string `yaml:"pbt_target_objective"`
-	// PerturbMin and PerturbMax are the least and greatest factor of change.
+	// PerturbMin and PerturbMax are the least and greatest factor.
 	PerturbMin float64 `yaml:"pbt_perturb_min" config:"min=1"`
 	PerturbMax float64 `yaml:"pbt_perturb_max" config:"min=1"`
-	// StatsAvg is the number of last episodes that the objective is the mean of, unless measure.window says another.
+	// StatsAvg is the number of last episodes whose mean is the objective, unless measure.window is set.
 	StatsAvg int `yaml:"stats_avg" config:"min=1"`
 
-	// LearningRate and the six settings after it are what every member begins with and, with a probability of 1 %, goes
-	// back to when it is mutated. Default: the agent's.
+	// LearningRate to Gamma are every member's first values, which a mutation restores with a probability of 1 %.
+	// Default: the agent's.
 	LearningRate         *float64 `yaml:"learning_rate" config:"gt=0"`
 	ExplorationLossCoeff *float64 `yaml:"exploration_loss_coeff"`
 	ValueLossCoeff       *float64 `yaml:"value_loss_coeff"`
@@ -65,7 +64,7 @@ type sampleFactory struct {
 
 // idleFlags are flags that do nothing here.
 type idleFlags struct {
-	// KeepCheckpoints and the seven flags after it are accepted and do nothing.
+	// KeepCheckpoints to LRSchedule do nothing.
 	KeepCheckpoints            any `yaml:"keep_checkpoints"`
 	SaveEverySec               any `yaml:"save_every_sec"`
 	LoadCheckpointKind         any `yaml:"load_checkpoint_kind"`

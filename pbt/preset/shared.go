@@ -19,62 +19,58 @@ import (
 
 // shared are the keys that every preset has: those of a population's folder, and gorl's own.
 type shared struct {
-	// PolicyIdx is the member that this process trains, where each member has a process of its own. Launchers say it in
-	// the environment, so a file need not.
+	// PolicyIdx is the member that this process trains, if each member has its own process. Launchers set it.
 	PolicyIdx int `yaml:"policy_idx" config:"min=0"`
-	// NumPolicies is the number of members. More members search more widely, and each takes the compute of one run.
+	// NumPolicies is the number of members. More search more widely; each costs one training run.
 	NumPolicies int `yaml:"num_policies" config:"min=1,max=65536"`
-	// Directory and Workspace make the population's folder: the second within the first.
+	// Directory contains the population's folder, which Workspace names.
 	Directory string `yaml:"directory"`
 	Workspace string `yaml:"workspace"`
 
-	// TotalSteps is the number of environment steps that every member trains in all. A program that trains needs it,
-	// here or from elsewhere.
+	// TotalSteps is the number of environment steps of every member. A program that trains needs it.
 	TotalSteps int64 `yaml:"total_steps" config:"min=1"`
-	// Seed is the seed of all decisions and of the members. Default: the file's top-level seed, else 0.
+	// Seed is the seed of all decisions and members. Default: the file's top-level seed, else 0.
 	Seed *int64 `yaml:"seed"`
-	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
-	// seeds give equal runs; a slow member then holds up all others. Members of one process wait whatever it says,
-	// unless asynchronous is true.
+	// Synchronous makes members in processes wait for each other after every interval, so that equal seeds give
+	// equal runs. A slow member then delays all others.
 	Synchronous bool `yaml:"synchronous"`
-	// Asynchronous lets members of one process train on without waiting for the slowest, as members that are processes
-	// do unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less
-	// experience last published.
+	// Asynchronous lets members of one process train on without waiting for each other, as members in processes do
+	// unless synchronous is true. They decide by what peers of equal or less experience last published.
 	//
 	// Give true if members take different times; equal seeds then give different runs. The population's folder is
 	// that of processes, so a population that has begun with the one value cannot go on with the other.
 	Asynchronous bool `yaml:"asynchronous"`
-	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
-	// which it is neither replaced nor mutated; others may copy it. Raise it where copied weights need time to settle.
+	// StartAfter is the number of own environment steps, since its start or last copy, before which a member is
+	// neither replaced nor mutated; others may copy it. Raise it if copied weights need time to settle.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
-	// SettleMutations lets start_after also count from when a member last mutated its own hyperparameters.
+	// SettleMutations counts start_after also from the last mutation of its own hyperparameters.
 	SettleMutations bool `yaml:"settle_mutations"`
 	// Measure says how the objective is measured.
 	Measure pbt.Measure `yaml:"measure"`
 	// Inherit says what a member takes over beside the weights when it copies another.
 	Inherit pbt.CopyOptions `yaml:"inherit"`
-	// Initial are the hyperparameters that all members begin with, by name.
+	// Initial are all members' first hyperparameters, by name.
 	Initial map[string]float64 `yaml:"initial"`
-	// Sample are ranges to draw each member's first hyperparameters from, by name: [low, high], or {low, high, log:
-	// true} to draw between the logarithms. Wide ranges make the population try more, and lose more members early.
+	// Sample are ranges of the members' first hyperparameters, by name: [low, high], or {low, high, log: true}. Wide
+	// ranges search more and lose more members early.
 	Sample map[string]span `yaml:"sample"`
-	// Bounds are the least and greatest value, by name: [least, greatest]. Infinities (.inf) leave a side open.
+	// Bounds are the least and greatest values, by name: [least, greatest]; .inf leaves a side open.
 	Bounds map[string][]float64 `yaml:"bounds" config:"inf"`
-	// Parameters say more about single hyperparameters, by name; the keys of each are in the next table.
+	// Parameters are further settings of single hyperparameters, by name (next table).
 	Parameters map[string]parameter `yaml:"parameters"`
 	// Reference are members whose hyperparameters are never mutated, as a control. They can be replaced.
 	Reference []int `yaml:"reference" config:"min=0"`
-	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps
-	// one lucky member from taking over the population.
+	// MaxCopies is the number of members that may copy the same source in one interval; 0 is no limit. A small one
+	// keeps one lucky member from taking over.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
 	ownNames  `yaml:",inline"`
-	// Rebuild are hyperparameters that only take effect when a member is built again.
+	// Rebuild are hyperparameters that only take effect when a member is rebuilt.
 	Rebuild []string `yaml:"rebuild"`
-	// Parallel is how many members of one process train at a time; 0 is the number of processors. It does not change
-	// results. Members that are processes are limited by the launcher's max_parallel instead.
+	// Parallel is the number of members of one process that train at a time; 0 is the number of processors. It does
+	// not change results.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of environment steps after which the objective is read also within an interval, for
-	// displays; 0 reads it at the end only.
+	// ProgressSteps is the number of environment steps between readings of the objective within an interval, for
+	// displays; 0 reads at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
 	processKeys `yaml:",inline"`
@@ -82,57 +78,56 @@ type shared struct {
 
 // ownNames are a strategy and an explorer of the program's own.
 type ownNames struct {
-	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
-	// StrategyKwargs are its settings. A population of gorl's own commands has none.
+	// Strategy is a strategy of the program (strategy.Register) in place of the preset's, StrategyKwargs are its
+	// settings.
 	Strategy       string         `yaml:"strategy"`
 	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
-	// Explorer is an explorer that the program registered by explore.Register, in place of the preset's, and
-	// ExplorerKwargs are its settings.
+	// Explorer is an explorer of the program (explore.Register) in place of the preset's, ExplorerKwargs are its
+	// settings.
 	Explorer       string         `yaml:"explorer"`
 	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
 }
 
 // processKeys are for members that are processes.
 type processKeys struct {
-	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows
-	// failures sooner, and writes to a shared file system more often. This key and the five after it are for such
-	// members, and but for the last one also for those of one process where asynchronous is true.
+	// Heartbeat is the time between a member's signs of life in the folder. A shorter one shows failures sooner and
+	// writes more. This key to SaveSteps apply to members in processes, and to those of one process if asynchronous
+	// is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
 	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
-	// heartbeats. Raise it if the file system or the environments can stall for minutes.
+	// heartbeats. Raise it if the file system or environments can stall for minutes.
 	Silence time.Duration `yaml:"silence"`
-	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at
-	// least three heartbeats. If it is too short, two processes train the same member until the first notices.
+	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over a member: at
+	// least three heartbeats. If it is too short, two processes train one member for a while.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
-	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does
-	// not wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
+	// Slack is how many intervals a compared peer may be ahead of a member that does not wait; 0 compares equal or
+	// less experience only.
 	Slack int64 `yaml:"slack" config:"min=0"`
-	// SaveSteps is the number of a member's own environment steps after which its state is also saved within an
-	// interval; 0 saves it at the end only. Set it if repeating an interval would take too long.
+	// SaveSteps is the number of own environment steps between saves within an interval; 0 saves at the end only.
+	// Set it if repeating an interval takes too long.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
-	// RestartProcess starts a process again if a member has to be built again, for environments that can be made only
-	// once in a process.
+	// RestartProcess rebuilds a member in a new process, for environments that can be made only once in a process.
 	RestartProcess bool `yaml:"restart_process"`
 }
 
 // parameter is an entry of the key parameters; see explore.Parameter. What it leaves out stays as the preset has it.
 type parameter struct {
-	// Rule is the rule that changes the value, in place of the preset's.
+	// Rule is the rule of mutation, in place of the preset's.
 	Rule string `yaml:"rule"`
-	// Min and Max are the least and greatest value; one that is missing leaves its side open.
+	// Min and Max bound the value; a missing one leaves its side open.
 	Min *float64 `yaml:"min" config:"inf"`
 	Max *float64 `yaml:"max" config:"inf"`
-	// Outside says what happens to a value that a rule makes outside them: clamp (also where it is empty) takes the
-	// bound, reflect mirrors at it.
+	// Outside says what happens to a mutated value beyond them: "clamp" (or empty) takes the bound, "reflect"
+	// mirrors it.
 	Outside string `yaml:"outside" config:"oneof=|clamp|reflect"`
-	// ChangeRange are the least and greatest factor of change, in place of the preset's. Greater factors search faster
-	// and disturb more.
+	// ChangeRange are the least and greatest factor, in place of the preset's. Greater ones search faster and
+	// disturb more.
 	ChangeRange []float64 `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
-	// Step is what whole numbers stay a multiple of, or the greatest change of rule additive; 0 is the rule's own.
+	// Step is the multiple of whole numbers, or the greatest change of the rule additive; 0 is the rule's own.
 	Step float64 `yaml:"step" config:"min=0"`
-	// Choices are the values there are, for the rules categorical and neighbour, and to draw from.
+	// Choices are the values of the rules categorical and neighbour, and of draws.
 	Choices []float64 `yaml:"choices"`
-	// Sample is the range that a new value is drawn from: [low, high], or {low, high, log: true}.
+	// Sample is the range of draws: [low, high], or {low, high, log: true}.
 	Sample span `yaml:"sample"`
 	// Default is the value that a reset puts back.
 	Default *float64 `yaml:"default"`

@@ -26,18 +26,19 @@ import (
 // MLflowSettings are the settings of [MLflow]. For servers with authentication the tracker reads the environment
 // variables MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, as MLflow's client does.
 type MLflowSettings struct {
-	// TrackingURI is the address of the tracking server, such as http://localhost:5000; default MLFLOW_TRACKING_URI.
+	// TrackingURI is the address of the tracking server, such as http://localhost:5000; empty is
+	// MLFLOW_TRACKING_URI.
 	//
 	// MLflow's files and databases have no such address: run "mlflow server" for them. A password in the address
 	// (http://user:password@host) is used for the connection and written to no file. A run that reads its settings from
 	// run.yaml therefore needs the password again, here or in MLflow's environment variables.
 	TrackingURI string `yaml:"tracking_uri"`
-	// ExperimentName is the experiment that the run belongs to, default MLFLOW_EXPERIMENT_NAME, or "Default". It is
-	// made where it is missing.
+	// ExperimentName is the experiment of the run, made if it is missing; empty is MLFLOW_EXPERIMENT_NAME, else
+	// "Default".
 	ExperimentName string `yaml:"experiment_name"`
-	// RunName is the run's name, default that of its folder.
+	// RunName is the run's name; empty is that of its folder.
 	RunName string `yaml:"run_name"`
-	// Tags are the run's tags. Members of a population also have the tag "group" with the population's name.
+	// Tags are the run's tags. Members of a population also have "group", the population's name.
 	Tags map[string]string `yaml:"tags"`
 }
 

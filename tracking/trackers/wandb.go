@@ -26,24 +26,25 @@ import (
 // WandBSettings are the settings of [WandB]. Their names are those of wandb.init's arguments. The API key comes from
 // the environment variable WANDB_API_KEY or from `wandb login`.
 type WandBSettings struct {
-	// Project is the project that the run belongs to, default WANDB_PROJECT, or "uncategorized".
+	// Project is the project of the run; empty is WANDB_PROJECT, else "uncategorized".
 	Project string `yaml:"project"`
-	// Entity is the user or team that the project belongs to, default that of the account.
+	// Entity is the project's user or team; empty is the account's.
 	Entity string `yaml:"entity"`
-	// Name is the run's name, default that of its folder.
+	// Name is the run's name; empty is that of its folder.
 	Name string `yaml:"name"`
-	// Group puts runs together, for instance those of several seeds; default the population whose member the run is.
+	// Group joins runs, such as several seeds; empty is the population of a member.
 	Group string `yaml:"group"`
 	// JobType is the kind of run within a group.
 	JobType string `yaml:"job_type"`
 	// Tags and Notes describe the run.
 	Tags  []string `yaml:"tags"`
 	Notes string   `yaml:"notes"`
-	// Mode is "online", "offline" (`wandb sync` sends the files later) or "disabled"; default WANDB_MODE, or "online".
+	// Mode is "online", "offline" (`wandb sync` sends the files later) or "disabled"; empty is WANDB_MODE, else
+	// "online".
 	Mode string `yaml:"mode" config:"oneof=|online|offline|disabled"`
-	// Dir is where the package keeps its files, in a folder wandb; default the run's folder.
+	// Dir is the folder of the package's files; empty is the run's.
 	Dir string `yaml:"dir"`
-	// Python is the interpreter that has the package wandb, default "python3". It is tested with wandb 0.31.
+	// Python is an interpreter with the package wandb (tested with 0.31). Default "python3".
 	Python string `yaml:"python"`
 }
 
