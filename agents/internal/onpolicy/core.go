@@ -3,7 +3,7 @@
 //
 // [New] makes the [Parts] that an algorithm embeds. Core (core.go) is what the others share: settings, networks,
 // scalers, random sequences and the rollout. Values (bootstrap.go) asks the critics. Collector acts and records
-// (act.go, record.go). Learner makes updates: read rollback.go for their frame, learn.go and minibatches.go for the
+// (act.go, record.go). Learner makes updates: read rollback.go for their frame, learner.go and minibatches.go for the
 // passes over a rollout, and losses.go for what a minibatch computes. State saves and restores (snapshot.go,
 // restore.go). [Overlap] lets two sets of Parts act and learn at once, and [Serial] refuses calls that overlap.
 package onpolicy
@@ -83,7 +83,7 @@ type Core struct {
 	*Random
 	*ranks
 	*scalers
-	*memories
+	*hiddenStates
 
 	name          string
 	spaces        spaces.Set

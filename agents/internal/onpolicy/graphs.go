@@ -10,14 +10,16 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is
-// made as usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a
-// replay the numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step
-// depends on is put on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
-// of a replay buffer, settings that a population changes) is the same within one.
+// An agent records a minibatch once per update and replays it. On the CPU minibatches of small networks are always
+// replayed: a replay spares libtorch's tensors and autograd, and changes no bit. On CUDA the setting cuda_graphs turns
+// replays on, and a replay is one launch instead of one for every kernel.
 //
-// On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd,
-// and changes no bit. Where something cannot be recorded, the agent goes on without.
+// In each update the first minibatch is made as usual, the second is recorded, and the others of the same size are
+// replays of it. Before a replay the numbers of the minibatch's rows are copied to where the graph reads them, and
+// what an optimizer step depends on is put on the device (tensor.Optimizer.Advance). Whatever else changes from
+// update to update (the length of a replay buffer, settings that a population changes) is the same within one.
+//
+// If something cannot be recorded, the agent goes on without replays.
 
 // graphs are an agent's graphs, one for each size of its minibatches. An update has at most two sizes. graphs live as
 // long as the agent, with the memory of their minibatches. What they have recorded lives as long as an update.

@@ -12,8 +12,8 @@ import (
 // Networks with memory (models.Recurrent) read a row and the state that they made of the rows before. This file keeps
 // the states while acting, and stores those from which an update begins its sequences (sequences.go).
 
-// memories are the memories of an agent's networks.
-type memories struct {
+// hiddenStates are the hidden states of an agent's recurrent networks.
+type hiddenStates struct {
 	hiddens   []*hidden
 	joined    bool          // policy and value network share a trunk
 	steps     int           // T
@@ -24,10 +24,10 @@ type memories struct {
 }
 
 // countBegun returns how many sequences of each environment n steps of a rollout have begun.
-func (m *memories) countBegun(n int) int { return (n + m.length - 1) / m.length }
+func (m *hiddenStates) countBegun(n int) int { return (n + m.length - 1) / m.length }
 
 // countSequences returns how many sequences a rollout has.
-func (m *memories) countSequences() int { return m.steps / m.length * m.envs }
+func (m *hiddenStates) countSequences() int { return m.steps / m.length * m.envs }
 
 // hidden is the memory of one network: a row of its state an environment.
 type hidden struct {
@@ -68,7 +68,7 @@ func (c *Core) findMemories(list []*Critic) error {
 }
 
 // hiddenOf returns the memory that a network reads, or nil if it has none.
-func (c *memories) hiddenOf(network string) *hidden {
+func (c *hiddenStates) hiddenOf(network string) *hidden {
 	if network == layout.Value && c.joined {
 		network = layout.Policy
 	}
@@ -81,7 +81,7 @@ func (c *memories) hiddenOf(network string) *hidden {
 }
 
 // HiddenSizes returns the widths of the networks' states, by network; those without memory are left out.
-func (c *memories) HiddenSizes() map[string]int {
+func (c *hiddenStates) HiddenSizes() map[string]int {
 	sizes := map[string]int{}
 	for _, h := range c.hiddens {
 		sizes[h.name] = int(h.size)
@@ -92,7 +92,7 @@ func (c *memories) HiddenSizes() map[string]int {
 // allocateHidden makes the states, which start as zeros, and the first rows of the sequences. Sequence q = i·N + e is
 // the i-th one of environment e.
 func (c *Core) allocateHidden() {
-	c.memories.envs = c.numEnvs
+	c.hiddenStates.envs = c.numEnvs
 	n, l := int64(c.numEnvs), int64(c.length)
 	for _, h := range c.hiddens {
 		for _, x := range []*tensor.Tensor{&h.now, &h.after, &h.evaluation} {

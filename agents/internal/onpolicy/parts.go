@@ -125,7 +125,7 @@ func newCore(o Options) (*Core, error) {
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, Precision: precision, Figures: NewTracker(),
 		Transfer: tensor.NewTransfer(device), Experience: &Experience{},
 		Random: newRandom(int64(o.Group.Rank())),
-		ranks:  &ranks{Group: o.Group, apart: cfg.Skrl()}, memories: &memories{
+		ranks:  &ranks{Group: o.Group, apart: cfg.Skrl()}, hiddenStates: &hiddenStates{
 			joined: models.SharesTrunk(o.Policy, o.Value), steps: cfg.Rollouts, length: cmp.Or(cfg.SequenceLength,
 				cfg.Rollouts)},
 		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),

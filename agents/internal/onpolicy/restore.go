@@ -36,7 +36,7 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	r.architectures(c)
-	r.memory(c.Core)
+	r.checkRecurrentLayers(c.Core)
 	r.entries("", c.Flat, c.Flat.Values)
 	steps := make([]int64, len(c.learner.optimizers))
 	for i, o := range c.learner.optimizers {
@@ -44,7 +44,7 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 		r.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
 		steps[i] = r.integer(layout.OptimizerSteps, o.name)
 	}
-	cursors := r.memories(c)
+	cursors := r.readReplays(c)
 	r.statistics("", c.scalers)
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
@@ -164,8 +164,8 @@ func (r *reader) gradientScaler(c *State) *gradientScaler {
 	return &gradientScaler{scale, int(r.integer(layout.GradientScaler, "good_steps"))}
 }
 
-// memories reads the algorithm's memories, if the snapshot holds them, and returns each one's length and next row.
-func (r *reader) memories(c *State) [][2]int64 {
+// readReplays reads the algorithm's replay buffers, if the snapshot holds them, and returns each one's length and next row.
+func (r *reader) readReplays(c *State) [][2]int64 {
 	if _, err := r.snap.Value(layout.Memories); err != nil {
 		return nil
 	}
@@ -260,8 +260,8 @@ func (r *reader) invalidRows(c *Core, rollout int) {
 	})
 }
 
-// memory refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other way round.
-func (r *reader) memory(c *Core) {
+// checkRecurrentLayers refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other way round.
+func (r *reader) checkRecurrentLayers(c *Core) {
 	if r.err != nil {
 		return
 	}

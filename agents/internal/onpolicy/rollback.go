@@ -84,7 +84,7 @@ func (c *Learner) keepState(s *tensor.Scope) {
 	}
 }
 
-// rollback undoes what has happened since begin. The agent is as it was, its random sequences included, and the update
+// rollback restores what keepState copied. The agent is as it was, its random sequences included, and the update
 // can be tried again.
 func (c *Learner) rollback() {
 	s := tensor.NoGrad()
