@@ -70,14 +70,17 @@ func TestEverySnippetIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("snippets_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var text string
+	for _, file := range []string{"snippets_test.go", "programs_test.go"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(b)
 	}
 	for _, path := range mains {
 		name := filepath.Dir(path)
-		if !strings.Contains(string(text), `t.TempDir(), "`+name+`"`) &&
-			!strings.Contains(string(text), `dir, "`+name+`"`) {
+		if !strings.Contains(text, `t.TempDir(), "`+name+`"`) && !strings.Contains(text, `dir, "`+name+`"`) {
 			t.Errorf("no test runs snippets/%s", name)
 		}
 	}
