@@ -53,6 +53,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 		if err := r.Validate(cfg.Inputs); err != nil {
 			return nil, err
 		}
+		// The recurrent layers are the first step, named after their kind ("gru").
 		p.Add(r.Step(r.Kind))
 	}
 	for i := 0; i <= len(cfg.Hidden); i++ {
@@ -66,6 +67,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 		if _, err := description.ParseActivation(name); err != nil {
 			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
 		}
+		// In a PyTorch Sequential the odd indices are the activations, which have no parameters.
 		layer := fmt.Sprintf("net.%d", 2*i)
 		p.last = p.Add(description.Step{Op: description.Linear, Outputs: out, Weight: layer + ".weight",
 			Bias: layer + ".bias", Activation: description.Written(name)}) - 1
@@ -73,7 +75,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	return p.build(seed)
 }
 
-// readsStates reports whether a network with the given source reads states.
+// readsStates reports whether a network with the given source reads states. what names the network in errors.
 func readsStates(what, source string) (bool, error) {
 	if source != "" && source != "observations" && source != "states" {
 		return false, fmt.Errorf("models: %s source %q: want observations or states", what, source)
