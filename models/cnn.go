@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Convolution is a convolution with square kernels.
+// Convolution is a convolution with square kernels. Channels, Kernel and Stride must be given or derived, see
+// CNNConfig.
 type Convolution = description.Convolution
 
 // CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, goes through
@@ -61,6 +62,7 @@ func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	if err := cfg.Space.Validate(); err != nil {
 		return nil, fmt.Errorf("models: CNN: %w", err)
 	}
+	// A CNN is built as a Spec: its expressions already cut parts, permute pictures and encode indices.
 	sp, input := spaces.Set{Observation: cfg.Space}, "OBSERVATIONS"
 	if cfg.Space.Kind == spaces.None || cfg.Outputs < 1 || cfg.Features < 1 {
 		return nil, fmt.Errorf("models: CNN of %v with %d features and %d outputs: want a space, and positive numbers",
@@ -87,6 +89,7 @@ func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	return made, err
 }
 
+// activations returns the activations of a container: one for all its layers, or none.
 func (cfg CNNConfig) activations() []string {
 	if cfg.Activation == "" {
 		return nil
@@ -94,8 +97,9 @@ func (cfg CNNConfig) activations() []string {
 	return []string{cfg.Activation}
 }
 
-// parts adds the containers of a space's pictures to a spec, and returns the expressions of all its parts. space and
-// rows are the expressions of the space and of its rows.
+// parts adds a container for each picture of a space to spec. It returns the expressions of all parts of the space, in
+// the order of its entries. name is the prefix of the containers' names; space and rows are the expressions of the
+// space and of its rows. For the entries of a Dict or Tuple it calls itself.
 func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space) []string {
 	switch {
 	case len(s.Entries) > 0:
@@ -115,11 +119,13 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 	case len(s.Shape) != 3:
 		return []string{rows}
 	}
+	// conv2d reads (channels, height, width). The identity order marks a picture whose channels do come first.
 	order := "(0, 3, 1, 2)"
 	if cfg.ChannelsFirst {
 		order = "(0, 1, 2, 3)"
 	}
 	c := Container{Name: name, Input: "permute(" + rows + ", " + order + ")", Activations: cfg.activations()}
+	// Two parts may differ only in characters that identifierOf replaces. An underscore makes the second name unique.
 	for slices.ContainsFunc(spec.Network, func(other Container) bool { return other.Name == c.Name }) {
 		c.Name += "_"
 	}
@@ -136,12 +142,13 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 	return []string{c.Name}
 }
 
-// quote writes a text as expressions do.
+// quote writes a text as a string literal of the network language.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// identifierOf makes a part of a container's name of a part's.
+// identifierOf turns the name of a part into a piece of a container's name: other characters than ASCII letters, digits
+// and underscores become underscores.
 func identifierOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) {
@@ -151,8 +158,8 @@ func identifierOf(name string) string {
 	}, name)
 }
 
-// CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. Its
-// Space, Outputs and Source are set here: the value network reads states if there are any.
+// CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. It
+// sets cfg's Space, Outputs, Source and OutputGain. The value network reads states if there are any.
 func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	policy := func(outputs int) (Network, error) {
 		of := cfg
