@@ -10,8 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Convolution is a convolution with square kernels. Channels, Kernel and Stride must be given or derived, see
-// CNNConfig.
+// Convolution is a convolution layer with square kernels, see [CNNConfig].
 type Convolution = description.Convolution
 
 // CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, goes through

@@ -12,7 +12,7 @@ import (
 // Net is a [Network] that computes a description. Every constructor of this package makes one. It implements
 // [Recurrent], [Critic], [Linears] and [Described].
 //
-// compile derives the maps and whole from net once, so that Forward looks nothing up by name.
+// compile derives the maps and whole from net once, so that Forward looks up no parameter by name.
 type Net struct {
 	// net describes the steps and names the parameters.
 	net description.Network
