@@ -31,7 +31,7 @@ type expressionError struct {
 	problem string
 }
 
-// Error implements error. It counts characters from 1, and shows at most 80 bytes of the expression.
+// Error implements error. It gives the place in bytes from 1, and shows at most 80 bytes of the expression.
 func (e *expressionError) Error() string {
 	if e.text == "" {
 		return fmt.Sprintf("models: %s: it is empty; want an expression such as OBSERVATIONS or ACTIONS", e.path)

@@ -58,7 +58,8 @@ type Stack struct {
 	Activations []string `json:"activations,omitempty" yaml:"activations,omitempty"`
 }
 
-// inputs is the number of values that the network reads of the part.
+// inputs returns the number of values that the network reads of the part: its columns, or with Choices the width of
+// their one-hot encoding.
 func (p Part) inputs() int {
 	if len(p.Choices) == 0 {
 		return p.Width
@@ -116,11 +117,12 @@ func (a Architecture) Clone() Architecture {
 	return a
 }
 
+// clone returns a copy that shares no slices with s.
 func (s Stack) clone() Stack {
 	return Stack{Hidden: slices.Clone(s.Hidden), Activations: slices.Clone(s.Activations)}
 }
 
-// activation returns that of hidden layer i.
+// activation returns the activation of hidden layer i. usual is the architecture's.
 func (s Stack) activation(i int, usual string) string {
 	if len(s.Activations) > 0 {
 		return s.Activations[i]
@@ -128,7 +130,7 @@ func (s Stack) activation(i int, usual string) string {
 	return usual
 }
 
-// columns returns the width of a row.
+// columns returns the width of a row: the sum of the parts' columns.
 func (a Architecture) columns() int {
 	n := 0
 	for _, p := range a.Parts {
@@ -137,11 +139,11 @@ func (a Architecture) columns() int {
 	return n
 }
 
-// Values returns the architecture as a tree of plain values with the names of its JSON form, as snapshots hold it.
+// Values returns the architecture as a tree of plain values with the names of its JSON form. Snapshots store the tree.
 func (a Architecture) Values() map[string]any { return tree(a) }
 
-// ArchitectureOf reads what [Architecture.Values] returned, also after a round trip through a file. Unknown names and
-// values that Validate refuses are errors.
+// ArchitectureOf reads what [Architecture.Values] returned, also after a round trip through a file. Unknown names are
+// errors, and so are values that Validate refuses.
 func ArchitectureOf(v any) (Architecture, error) {
 	var a Architecture
 	text, err := json.Marshal(v)
@@ -188,6 +190,7 @@ func (a Architecture) String() string {
 	return text + "→" + a.Head.text(a.Activation) + " " + canonical(a.Activation)
 }
 
+// text returns the widths in brackets, such as "[64 64:elu]". It names only activations that differ from usual.
 func (s Stack) text(usual string) string {
 	widths := make([]string, len(s.Hidden))
 	for i, w := range s.Hidden {
