@@ -194,7 +194,7 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 			len(keys), strings.Join(keys, ", "), args)
 	}
 	aliases := map[string]config.Alias{}
-	// The aliases are the names of skrl's JAX models, so that one file serves both.
+	// The aliases are the names of skrl's other frameworks, so that one file serves all.
 	for _, key := range keys {
 		switch key {
 		case "out_features", "out_channels":

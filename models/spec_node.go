@@ -6,7 +6,7 @@ import "fmt"
 type node struct {
 	// op is "number", "name", "call", "list", "-x" (negation), "+", "-", "*", "/", "part", "column" or "columns".
 	op string
-	// at is the offset in bytes at which the operation begins. Errors point to it.
+	// at is the offset in bytes that errors point to: the first character, the operator or the bracket.
 	at int
 	// name is the identifier of a name or the function of a call.
 	name string

@@ -83,6 +83,7 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 	}
 	for _, leaf := range observation.Leaves() {
 		p := Part{Name: leaf.Name, Width: leaf.Space.Width(), Encoder: Stack{Hidden: slices.Clone(encoder)}}
+		// The space has no entries, so its only leaf has no name.
 		if p.Name == "" {
 			p.Name = "observation"
 		}
@@ -91,6 +92,7 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 			p.Bytes = leaf.Space.DType == spaces.Uint8
 			if len(leaf.Space.Shape) == 3 {
 				p.Picture, p.Encoder = slices.Clone(leaf.Space.Shape), Stack{}
+				// Pictures have 1 to 4 channels (grey, RGB, RGBA), and more pixels than that along a side.
 				p.ChannelsFirst = p.Picture[0] <= 4 && p.Picture[2] > 4
 				p.Convolutions = DefaultConvolutions(p.channelsFirst())
 			}
@@ -148,6 +150,7 @@ func ArchitectureOf(v any) (Architecture, error) {
 	var a Architecture
 	text, err := json.Marshal(v)
 	if err == nil {
+		// A misspelt key would otherwise leave a field at zero, and the weights would not fit.
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
 		err = d.Decode(&a)

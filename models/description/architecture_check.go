@@ -25,6 +25,7 @@ func (a Architecture) Validate() error {
 		return fmt.Errorf("description: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent,
 			len(a.Parts), MaxLayerWidth)
 	}
+	// Two parts of one name would share the names of their parameters.
 	names := map[string]bool{}
 	for _, p := range a.Parts {
 		if err := p.validate(); err != nil {
@@ -65,6 +66,7 @@ func (a Architecture) validateMemory() error {
 	if r.None() {
 		return nil
 	}
+	// features is the width of the rows that the recurrent layers read.
 	features := a.Latent * len(a.Parts)
 	if a.Latent == 0 {
 		features = a.Parts[0].inputs()
