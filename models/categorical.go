@@ -36,7 +36,7 @@ func NewCategorical(action spaces.Space) (*Categorical, error) {
 }
 
 // NewMultiCategorical returns independent distributions over a MultiDiscrete action space. reduction joins their
-// log-probabilities: "sum" (the joint one; also for an empty string), "mean" or "prod".
+// log-probabilities: "sum" (also for an empty string; the joint log-probability), "mean" or "prod".
 func NewMultiCategorical(action spaces.Space, reduction string) (*Categorical, error) {
 	if action.Kind != spaces.MultiDiscrete && action.Kind != spaces.Discrete {
 		return nil, fmt.Errorf("models: a MultiCategorical policy needs a MultiDiscrete action space, got %v", action)
@@ -63,7 +63,7 @@ func (c *Categorical) Outputs() int {
 // ActionWidth implements [Distribution].
 func (c *Categorical) ActionWidth() int { return len(c.counts) }
 
-// Parameters implements [Distribution]; there are none.
+// Parameters implements [Distribution]. A Categorical has none.
 func (c *Categorical) Parameters() []tensor.Parameter { return nil }
 
 // Close implements [Distribution].

@@ -13,26 +13,26 @@ import (
 // Convolution is a convolution layer with square kernels, see [CNNConfig].
 type Convolution = description.Convolution
 
-// CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, goes through
-// convolutions of its own and a linear layer; what comes of it stands beside the other parts of the space, choices
-// one-hot, and hidden layers follow. A space without pictures goes through the hidden layers alone. Start from
+// CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, has convolutions
+// and a linear layer of its own. Their results are concatenated with the other parts of the space, indices one-hot, and
+// pass through the hidden layers. A space without pictures passes through the hidden layers only. Start from
 // [DefaultCNN].
 type CNNConfig struct {
 	// Space is what the network reads. Values of uint8 are divided by 255.
 	Space spaces.Space
 	// Outputs is the width of a result row.
 	Outputs int
-	// Convolutions are those of every picture. A Stride of 0 means 1. Their Activation is the one below, Extra is not
-	// used.
+	// Convolutions are applied to every picture. A Stride of 0 means 1. Activation below follows each of them: their
+	// own Activation and Extra are not used.
 	Convolutions []Convolution
-	// Features is the width of the linear layer behind the convolutions of a picture.
+	// Features is the width of the linear layer after the convolutions of a picture.
 	Features int
-	// Hidden lists the widths of the hidden layers after them.
+	// Hidden lists the widths of the hidden layers after the concatenation.
 	Hidden []int
-	// Activation follows every convolution and hidden layer, by name.
+	// Activation is the name of the activation after every convolution and hidden layer.
 	Activation string
-	// ChannelsFirst says that pictures are (channels, height, width); the default is (height, width, channels), as
-	// cameras give them.
+	// ChannelsFirst means that pictures are (channels, height, width). The default is (height, width, channels), the
+	// layout of cameras.
 	ChannelsFirst bool
 	// OutputGain, Initialization and Source are as in [MLPConfig].
 	OutputGain     float64
@@ -53,10 +53,10 @@ func DefaultCNN() CNNConfig {
 	}
 }
 
-// NewCNN returns a network whose initial parameters are drawn from a generator with the given seed, as PyTorch's Conv2d
-// and Linear draw theirs unless CNNConfig.Initialization says otherwise. Parameters are named after the parts of the
-// space: picture.0.weight, ... of a picture that is the whole space, picture_camera.0.weight, ... of a part, and
-// net.0.weight, ... of what follows. A picture that is too small for the convolutions is an error.
+// NewCNN returns a network whose initial parameters are drawn from a generator with the given seed, as in PyTorch's
+// Conv2d and Linear unless CNNConfig.Initialization says otherwise. Parameters are named after the parts of the space:
+// picture.0.weight, ... for a picture that is the whole space, picture_camera.0.weight, ... for a part, and
+// net.0.weight, ... for the layers after them. NewCNN returns an error if a picture is too small for the convolutions.
 func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	if err := cfg.Space.Validate(); err != nil {
 		return nil, fmt.Errorf("models: CNN: %w", err)

@@ -41,7 +41,7 @@ func (d *Deterministic) Outputs() int { return d.width }
 // ActionWidth implements [Distribution].
 func (d *Deterministic) ActionWidth() int { return d.width }
 
-// Parameters implements [Distribution]; there are none.
+// Parameters implements [Distribution]. A Deterministic has none.
 func (d *Deterministic) Parameters() []tensor.Parameter { return nil }
 
 // Mode implements [Distribution]: the outputs, clipped if clip is set.
@@ -61,7 +61,7 @@ func (d *Deterministic) Sample(s *tensor.Scope, out tensor.Tensor, _ *tensor.Gen
 	return Action{Actions: a, Executed: a, LogProb: s.Zeros(tensor.Size(a, 0), 1)}
 }
 
-// Evaluate implements [Distribution]. It fails the scope: there are no probabilities.
+// Evaluate implements [Distribution]. It always fails the scope, because there are no probabilities.
 func (d *Deterministic) Evaluate(s *tensor.Scope, _, _ tensor.Tensor) Evaluation {
 	s.Fail(fmt.Errorf("models: a Deterministic policy has no probabilities to learn from; use a Gaussian or " +
 		"MultivariateGaussian one"))

@@ -104,9 +104,9 @@ func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	return g, s.Err()
 }
 
-// NewMultivariateGaussian returns the same distribution with a diagonal covariance treated as one joint density: one
-// log-probability and one entropy a row, whatever the reduction. (skrl 2.0's MultivariateGaussianMixin passes σ² where
-// σ belongs; here the standard deviation is e^log_std.)
+// NewMultivariateGaussian returns the distribution with a diagonal covariance as one joint density: one log-probability
+// and one entropy for each row, whatever the reduction. The standard deviation is e^log_std. (skrl 2.0's
+// MultivariateGaussianMixin passes σ² where σ belongs.)
 func NewMultivariateGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	cfg.Reduction = "sum"
 	g, err := NewGaussian(action, cfg)

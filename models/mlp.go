@@ -12,29 +12,30 @@ type MLPConfig struct {
 	Inputs int
 	// Outputs is the width of a result row.
 	Outputs int
-	// Recurrent is a stack of recurrent layers before the hidden layers, none by default. Its parameters come first
-	// and are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0,
-	// gru.weight_ih_l1, ...
+	// Recurrent is a stack of recurrent layers before the hidden layers. Default: none. Its parameters come first and
+	// are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0, gru.weight_ih_l1,
+	// ...
 	Recurrent RecurrentLayer
 	// Hidden lists the widths of the hidden layers.
 	Hidden []int
-	// Activation follows every hidden layer, by name ("elu"). Default: none.
+	// Activation is the name of the activation after every hidden layer ("elu"). Default: none.
 	Activation string
-	// OutputActivation follows the last layer; none by default.
+	// OutputActivation follows the last layer. Default: none.
 	OutputActivation string
-	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin
-	// near its mean action.
+	// OutputGain multiplies the last layer's initial weights. Default (0): 1. With a small gain (0.1, 0.01) a policy
+	// begins near its mean action.
 	OutputGain float64
-	// Initialization says how layers start. Of its gains only HiddenGain is used: OutputGain above is the last layer's.
+	// Initialization says how layers start. Only its HiddenGain is used of the gains: OutputGain above is for the last
+	// layer.
 	Initialization Initialization
-	// Source says which input the network reads: "observations" (default) or "states".
+	// Source is the input that the network reads: "observations" (default) or "states".
 	Source string
 }
 
-// NewMLP returns a multilayer perceptron whose initial parameters are drawn from a generator with the given seed. With
-// MLPConfig.Recurrent it stands behind recurrent layers. Its parameters are net.0.weight, net.0.bias, net.2.weight,
-// ..., as a PyTorch Sequential of alternating layers and activations names them. They start as PyTorch's Linear does,
-// uniform in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
+// NewMLP returns a multilayer perceptron, after recurrent layers if MLPConfig.Recurrent has any. Its initial parameters
+// are drawn from a generator with the given seed. They start as in PyTorch's Linear, uniform in ±1/√fan_in, unless
+// MLPConfig.Initialization says otherwise. Their names are net.0.weight, net.0.bias, net.2.weight, ..., as in a PyTorch
+// Sequential of alternating layers and activations.
 func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
 		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs,

@@ -31,7 +31,8 @@ type Evaluation struct {
 	StdDev tensor.Tensor
 }
 
-// Distribution turns network outputs (n, [Distribution.Outputs]) into actions.
+// Distribution turns network outputs (n, [Distribution.Outputs]) into actions. [NewDistribution] chooses the usual one
+// for an action space.
 type Distribution interface {
 	// Outputs is the number of values that a network must compute for each row.
 	Outputs() int
@@ -66,7 +67,7 @@ type Policy interface {
 }
 
 // RecurrentPolicy is implemented by policies that may have memory, as [Recurrent] is by networks. [Stochastic]
-// implements it; a user's policy without memory need not.
+// implements it. A user's policy without memory does not have to.
 type RecurrentPolicy interface {
 	Policy
 	// HiddenSize is the width of a row of the policy's state. 0 means that the policy has no memory.

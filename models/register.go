@@ -10,14 +10,14 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Role is what a registered network is made for.
+// Role is the purpose of a registered network: what it reads, and how many values it computes.
 type Role struct {
-	// Spaces are those of the environment; for a discriminator Observation is the AMP observation space.
+	// Spaces are the environment's. For a discriminator Observation is the AMP observation space.
 	Spaces spaces.Set
-	// Outputs is the number of values that the network makes of a row: what the distribution of the policy's actions
-	// needs, and 1 for a value or a discriminator.
+	// Outputs is the number of values that the network computes for each row. For a policy the distribution of the
+	// actions decides it. It is 1 for a value network or a discriminator.
 	Outputs int
-	// Seed is for the first parameters.
+	// Seed is for drawing the initial parameters.
 	Seed int64
 }
 
@@ -43,12 +43,13 @@ var (
 //	  policy: {class: Residual, width: 64}
 //	  value: {class: Residual}
 //
-// defaults is a struct with the defaults of the network's settings, and build is given it with the settings in it; its
-// tags are those of a struct for catalog.Register. A policy acts by the usual distribution of its action space on the
-// network's outputs ([NewDistribution] with [DefaultGaussianConfig]). The seed of a role fixes the network.
+// defaults is a struct with the defaults of the network's settings. Its tags are as for catalog.Register. build receives
+// a copy with the file's settings. Equal roles must make equal networks, so build draws parameters from Role.Seed only.
+// A policy uses the usual distribution of its action space on the network's outputs ([NewDistribution] with
+// [DefaultGaussianConfig]).
 //
-// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic.
-// Register is meant for init functions and the beginning of main, and may be called from several goroutines.
+// Register panics if the name is empty or taken, if defaults is not a struct, or if build is nil. Call it from init
+// functions or at the beginning of main. It may be called from several goroutines.
 func Register[S any](name string, defaults S, build func(settings S, role Role) (Network, error)) {
 	if build == nil {
 		panic("models: Register of " + name + " without a function that builds the network")

@@ -15,8 +15,8 @@ type Shared struct {
 	dist Distribution
 }
 
-// NewShared joins a trunk with two heads that read its features as observations: policyHead with dist.Outputs()
-// outputs, valueHead with one.
+// NewShared joins a trunk with two heads, which read the trunk's features as observations. policyHead must have
+// dist.Outputs() outputs, and valueHead one. The heads must not be recurrent.
 func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared, error) {
 	if trunk == nil || policyHead == nil || valueHead == nil || dist == nil {
 		return nil, fmt.Errorf("models: a shared model needs a trunk, two heads and a distribution")

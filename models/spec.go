@@ -12,32 +12,31 @@ import (
 )
 
 // Spec describes a model in skrl's network language, as the role sections of its YAML files do. [ParseSpec] reads one
-// from a dictionary; [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment, and
-// [BuildShared] builds a policy and a value on one trunk.
+// from a dictionary. [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment. [BuildShared]
+// builds a policy and a value network on one trunk.
 //
-// A model is a list of containers and an output. Each container computes its input expression, passes it through its
-// layers, and gives the result its name. Expressions know:
+// A model is a list of containers and an output. Each container computes its input expression and passes it through its
+// layers. The result gets the container's name. Expressions can have:
 //
-//   - OBSERVATIONS and, if there is a state space, STATES: the rows the model reads;
-//   - their parts, where the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
+//   - OBSERVATIONS and, if there is a state space, STATES: the rows that the model reads;
+//   - their parts, if the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
 //   - the names of earlier containers;
 //   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
 //   - + - * / and parentheses; rows of width 1 combine with rows of any width;
-//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column), and of a later dimension x[:, :, 0:3] and
-//     x[..., 0:3];
-//   - permute(x, (0, 3, 1, 2)), which turns pictures as cameras give them, height × width × channels, into what conv2d
-//     reads, channels × height × width;
+//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column); for later dimensions x[:, :, 0:3] and x[..., 0:3];
+//   - permute(x, (0, 3, 1, 2)), which turns pictures in the layout of cameras, (height, width, channels), into the
+//     layout of conv2d, (channels, height, width);
 //   - concatenate([x, y, ...]), which joins columns, or pictures along their first dimension;
-//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces and for parts that are
-//     one (also STATE_SPACE, STATES);
+//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS), or with STATE_SPACE and STATES, for Discrete and MultiDiscrete
+//     spaces and for such parts;
 //   - activation functions by name (tanh(x), relu(x), softmax(x), ...), and exp, abs, sin, cos.
 //
-// In the output, ACTIONS stands for one more linear layer on the last container, with as many outputs as the policy's
-// distribution needs (for other models: as the action space), and ONE for one with a single output; an output without
+// In the output, ACTIONS adds a linear layer to the last container. It has as many outputs as the policy's distribution
+// needs, in other models as many as the action space. ONE adds a linear layer with a single output. An output without
 // either adds no layer. Container names in the output mean what the container's own layers computed.
 //
-// Parameters are named <container>.<index>.weight and .bias, where the index counts layers and activations, the output
-// layer included: skrl's names without the "_container" after the container's.
+// Parameters are named <container>.<index>.weight and .bias. The index counts layers and activations, including the
+// output layer. skrl's names are the same, with "_container" after the container's name.
 type Spec struct {
 	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic".
 	// Case and the suffix "Mixin" do not matter. It can also be the name of a network that [Register] has added. Only
@@ -60,7 +59,7 @@ type Spec struct {
 	Initialization         string
 	InitialBias            string
 	HiddenGain, OutputGain float64
-	// StatesAreObservations lets STATES mean observations if there is no state space, as it did in skrl 1.4.
+	// StatesAreObservations makes STATES mean observations if there is no state space, as in skrl 1.4.
 	StatesAreObservations bool
 
 	// own is the registered network that Class names, nil for skrl's classes.
@@ -76,7 +75,7 @@ type Container struct {
 	Input string
 	// Layers are applied in order.
 	Layers []Layer
-	// Activations follow the linear layers and convolutions: none, one for all, or one a layer.
+	// Activations follow the linear layers and convolutions: none, one for all, or one for each layer.
 	Activations []string
 }
 

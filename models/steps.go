@@ -7,9 +7,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Results are rows, (n, width), except those of permutations and convolutions and of what is done value by value upon
-// them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture
-// that was permuted is never copied between the camera and the last convolution.
+// Results are rows (n, width), with exceptions: permutations, convolutions and operations value by value on their
+// results give pictures (n, channels, height, width). Pictures stay as they lie in memory until a step needs rows. A
+// permuted picture is therefore never copied between the camera and the last convolution.
 
 // rows returns a result as rows (n, width). It copies nothing unless a picture was permuted.
 func (n *Net) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {

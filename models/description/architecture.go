@@ -11,7 +11,7 @@ import (
 )
 
 // Architecture is the shape of a network that evolution can edit, as plain data. Each part of the observation has an
-// encoder. The encodings stand side by side, pass through recurrent layers if there are any, and end in a head.
+// encoder. The encodings are concatenated, pass through recurrent layers if there are any, and end in a head.
 // [Architecture.Network] describes what a network of the architecture computes.
 type Architecture struct {
 	// Parts are the parts of a row, in the order of its columns.
@@ -44,7 +44,7 @@ type Part struct {
 	ChannelsFirst bool `json:"channels_first,omitempty" yaml:"channels_first,omitempty"`
 	// Bytes says that values are whole numbers from 0 to 255. The network divides them by 255.
 	Bytes bool `json:"bytes,omitempty" yaml:"bytes,omitempty"`
-	// Convolutions are those of a picture. They come before the hidden layers of Encoder.
+	// Convolutions are the first layers of a picture's encoder. They come before the hidden layers of Encoder.
 	Convolutions []Convolution `json:"convolutions,omitempty" yaml:"convolutions,omitempty"`
 	// Encoder are the hidden layers before the encoding.
 	Encoder Stack `json:"encoder" yaml:"encoder"`
@@ -52,9 +52,9 @@ type Part struct {
 
 // Stack is a chain of hidden layers.
 type Stack struct {
-	// Hidden are their widths.
+	// Hidden are the widths of the layers.
 	Hidden []int `json:"hidden" yaml:"hidden"`
-	// Activations follow them: one a layer, or none for the architecture's.
+	// Activations follow the layers: one for each layer. Empty means the architecture's activation after all of them.
 	Activations []string `json:"activations,omitempty" yaml:"activations,omitempty"`
 }
 
