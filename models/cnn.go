@@ -40,9 +40,9 @@ type CNNConfig struct {
 	Source         string
 }
 
-// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84: 32 kernels of
-// 8 with stride 4, 64 of 4 with stride 2, 64 of 3, then a linear layer of 512, all with relu, and no hidden layers
-// after it.
+// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84 pixels. They
+// are 32 kernels of 8 with stride 4, 64 of 4 with stride 2, and 64 of 3. A linear layer of 512 follows, and no hidden
+// layers. All activations are relu.
 func DefaultCNN() CNNConfig {
 	return CNNConfig{
 		Convolutions: []Convolution{

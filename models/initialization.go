@@ -36,8 +36,8 @@ func (i Initialization) Validate() error { return config.Check(i, "models") }
 // orthogonal reports whether weights are initialised orthogonally.
 func (i Initialization) orthogonal() bool { return i.Kind == "orthogonal" }
 
-// hidden returns how hidden layers start. √2 is the gain that keeps the variance of activations with ReLU (He et al.
-// 2015), and the one that CleanRL and Stable-Baselines3 use for PPO.
+// hidden returns how hidden layers start. The gain √2 keeps the variance of activations with ReLU (He et al. 2015).
+// CleanRL and Stable-Baselines3 use it for PPO.
 func (i Initialization) hidden() start {
 	if i.HiddenGain == 0 && i.orthogonal() {
 		return i.start(math.Sqrt2)

@@ -1,9 +1,9 @@
 // Package models builds the networks of an agent, and the distributions that turn their outputs into actions.
 //
 // Every constructor makes a description (package description) and a [Net] that computes it: [NewMLP], [NewCNN],
-// [NewEvolvable], and [Spec], which reads the network language of YAML files. [ActorCritic] and similar functions make a
-// policy and a value network together. A custom network implements the few methods of [Network]. [Register] gives it a
-// name that files can use.
+// [NewEvolvable], and [Spec], which reads the network language of YAML files. [ActorCritic] and similar functions make
+// a policy and a value network together. A custom network implements the few methods of [Network]. [Register] gives it
+// a name that files can use.
 //
 // Reading order: network.go and policy.go (the interfaces), net.go (from a description to parameters), steps.go (the
 // forward pass), mlp.go, then spec.go and the files after it.

@@ -43,10 +43,10 @@ var (
 //	  policy: {class: Residual, width: 64}
 //	  value: {class: Residual}
 //
-// defaults is a struct with the defaults of the network's settings. Its tags are as for catalog.Register. build receives
-// a copy with the file's settings. Equal roles must make equal networks, so build draws parameters from Role.Seed only.
-// A policy uses the usual distribution of its action space on the network's outputs ([NewDistribution] with
-// [DefaultGaussianConfig]).
+// defaults is a struct with the defaults of the network's settings. Its tags are as for catalog.Register. build
+// receives a copy with the file's settings. Equal roles must make equal networks, so build draws parameters from
+// Role.Seed only. A policy uses the usual distribution of its action space on the network's outputs
+// ([NewDistribution] with [DefaultGaussianConfig]).
 //
 // Register panics if the name is empty or taken, if defaults is not a struct, or if build is nil. Call it from init
 // functions or at the beginning of main. It may be called from several goroutines.

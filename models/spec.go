@@ -12,8 +12,8 @@ import (
 )
 
 // Spec describes a model in skrl's network language, as the role sections of its YAML files do. [ParseSpec] reads one
-// from a dictionary. [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment. [BuildShared]
-// builds a policy and a value network on one trunk.
+// from a dictionary. [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment.
+// [BuildShared] builds a policy and a value network on one trunk.
 //
 // A model is a list of containers and an output. Each container computes its input expression and passes it through its
 // layers. The result gets the container's name. Expressions can have:

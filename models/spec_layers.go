@@ -180,7 +180,7 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 }
 
 // mergeLayer reads a layer's arguments into the struct settings. They are a mapping, or a list of values in the order
-// of keys. A list must have at least least values.
+// of keys. The shortest allowed list has least values.
 func mergeLayer(path string, args, settings any, least int, keys ...string) error {
 	dict, ok := args.(map[string]any)
 	if list, is := args.([]any); is && len(list) >= least && len(list) <= len(keys) {

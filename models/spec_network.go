@@ -273,9 +273,9 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	return output.width, nil
 }
 
-// simplify turns the steps into those of a perceptron if they are one: linear layers one after another on an input, and
-// perhaps an activation of the output layer. token is the name of the output layer in the expression, "" without one.
-// One native call then computes the network, see Net.whole.
+// simplify turns the steps into those of a perceptron if they are one. A perceptron is linear layers one after another
+// on an input, and perhaps an activation of the output layer. token is the name of the output layer in the expression,
+// or "" without one. One native call then computes the network, see Net.whole.
 func (a *assembler) simplify(token string) {
 	readers, n := map[int]int{}, 0
 	for i := range a.Steps {
