@@ -8,17 +8,19 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// The parameters of a branch, see [Branch].
+// BranchWeight and BranchBias are the names of a branch's own parameters, see [Branch]. Snapshots of AMP agents tell by
+// them whether the encoder was a branch.
 const (
 	BranchWeight = "branch.weight"
 	BranchBias   = "branch.bias"
 )
 
-// Branch returns a network that computes the given number of outputs from the hidden layers of another network. It
-// adds a second output layer to the other network. The layer's initial parameters are drawn with the given seed, and
-// are the branch's own parameters (BranchWeight, BranchBias). Both networks train the hidden layers, which the other
-// network lists, and which are released with it. The other network must be a [Net] without an architecture that ends
-// with a linear layer.
+// Branch returns a network that computes the given number of outputs from the hidden layers of another network. AMP's
+// skill encoder may be a branch of the discriminator.
+//
+// Branch adds a second output layer (BranchWeight, BranchBias), whose initial parameters are drawn with the given seed.
+// Both networks train the hidden layers. Only the other network lists the hidden layers as parameters, and closing it
+// releases them. The other network must be a [Net] without an architecture that ends with a linear layer.
 func Branch(of Network, outputs int, seed int64) (Network, error) {
 	from, ok := of.(*Net)
 	if !ok || from.architecture != nil {
@@ -36,12 +38,17 @@ func Branch(of Network, outputs int, seed int64) (Network, error) {
 		return nil, err
 	}
 	defer gen.Close()
+	// The branch has a scope of its own: closing the branch must not release the shared layers.
 	b := &Net{net: from.net, states: from.states, branch: true, outputs: outputs, scope: tensor.NoGrad()}
+	// Clone the steps before the last one is changed: the other network goes on using its own slice.
 	b.net.Steps = slices.Clone(from.net.Steps)
 	step := &b.net.Steps[last]
 	step.Weight, step.Bias, step.Outputs, step.Activation = BranchWeight, BranchBias, outputs, ""
+	// The weight (outputs, width) of the other output layer has the width of the last hidden layer.
 	b.addParameters(gen, *step, int(tensor.Size(from.weights[len(from.weights)-1], 1)), start{})
 	own := b.params
+	// compile finds parameters by name, so it needs the shared ones, too. Afterwards the branch lists only its own,
+	// because the other network already lists the shared ones.
 	b.params = slices.Concat(from.params, own) // to find the shared ones by name
 	b.compile()
 	b.params = own

@@ -7,14 +7,18 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Categorical chooses one of the choices of each index of a Discrete or MultiDiscrete action space; the network's
-// outputs are unnormalised log-probabilities, index after index (skrl: CategoricalMixin, MultiCategoricalMixin).
-// Actions are float32 indices. Its mode is the most probable choice (skrl's evaluation goes on sampling).
+// Categorical is the distribution over a Discrete or MultiDiscrete action space: it chooses one value for each index.
+// The network's outputs are unnormalised log-probabilities, index after index (skrl: CategoricalMixin,
+// MultiCategoricalMixin). Actions are float32 indices that count from 0. The mode is the most probable choice; skrl
+// keeps sampling in evaluation.
 type Categorical struct {
-	counts    []int64 // the choices of each index
+	// counts is the number of choices of each index. Their sum is the number of network outputs.
+	counts []int64
+	// reduction joins the log-probabilities of several indices: "sum", "mean" or "prod".
 	reduction string
 }
 
+// newCategorical copies the counts of an action space whose kind the caller has checked. The error is the space's.
 func newCategorical(action spaces.Space, reduction string) (*Categorical, error) {
 	counts := make([]int64, len(action.NVec))
 	for i, n := range action.NVec {
@@ -32,7 +36,7 @@ func NewCategorical(action spaces.Space) (*Categorical, error) {
 }
 
 // NewMultiCategorical returns independent distributions over a MultiDiscrete action space. reduction joins their
-// log-probabilities: "sum" (the joint one; also for an empty string), "mean" or "prod".
+// log-probabilities: "sum" (also for an empty string; the joint log-probability), "mean" or "prod".
 func NewMultiCategorical(action spaces.Space, reduction string) (*Categorical, error) {
 	if action.Kind != spaces.MultiDiscrete && action.Kind != spaces.Discrete {
 		return nil, fmt.Errorf("models: a MultiCategorical policy needs a MultiDiscrete action space, got %v", action)
@@ -59,13 +63,13 @@ func (c *Categorical) Outputs() int {
 // ActionWidth implements [Distribution].
 func (c *Categorical) ActionWidth() int { return len(c.counts) }
 
-// Parameters implements [Distribution]; there are none.
+// Parameters implements [Distribution]. A Categorical has none.
 func (c *Categorical) Parameters() []tensor.Parameter { return nil }
 
 // Close implements [Distribution].
 func (c *Categorical) Close() {}
 
-// parts returns the logits of each index.
+// parts splits the outputs (n, Σ counts) into the logits (n, count) of each index.
 func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor {
 	if len(c.counts) == 1 {
 		return []tensor.Tensor{out}
@@ -79,7 +83,8 @@ func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor 
 	return parts
 }
 
-// join reduces the values of all indices, each (N, 1), to one: their mean or product, else their sum.
+// join reduces the values of all indices, each (n, 1), to one (n, 1). It applies the reduction to log-probabilities and
+// to entropies alike.
 func (c *Categorical) join(s *tensor.Scope, list []tensor.Tensor) tensor.Tensor {
 	if len(list) == 1 {
 		return list[0]
@@ -103,6 +108,7 @@ func (c *Categorical) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Gen
 	var choices, logProbs []tensor.Tensor
 	for _, logits := range c.parts(s, out) {
 		p := s.LogSoftmax(logits, -1)
+		// Drawing has no gradient, so Multinomial reads detached probabilities. The log-probability keeps its gradient.
 		choice := s.Multinomial(gen, s.Exp(s.Detach(p)), 1)
 		choices = append(choices, choice)
 		logProbs = append(logProbs, s.Gather(p, -1, choice))
@@ -123,8 +129,8 @@ func (c *Categorical) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	var choices []tensor.Tensor
 	for _, logits := range c.parts(s, out) {
 		p := s.LogSoftmax(logits, -1)
-		// If an element is NaN, no index is right: 0 times the largest element makes the choice NaN, which callers
-		// check.
+		// If a logit is NaN, no index is right. 0 times the largest element is then NaN, which makes the choice NaN.
+		// Callers check actions for NaN.
 		nan := s.MulScalar(s.MaxOf(p, -1), 0)
 		choices = append(choices, s.Add(s.As(s.ArgMax(p, -1), tensor.Float32), s.Unsqueeze(nan, -1)))
 	}
@@ -139,6 +145,7 @@ func (c *Categorical) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Eval
 	if s.Err() != nil {
 		return Evaluation{}
 	}
+	// The native operation computes all indices in one call and returns the sums over the indices.
 	if c.reduction == "sum" {
 		logProb, entropy := s.Categorical(out, actions, c.counts...)
 		return Evaluation{LogProb: logProb, Entropy: entropy}

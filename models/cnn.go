@@ -10,29 +10,29 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Convolution is a convolution with square kernels.
+// Convolution is a convolution layer with square kernels, see [CNNConfig].
 type Convolution = description.Convolution
 
-// CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, goes through
-// convolutions of its own and a linear layer; what comes of it stands beside the other parts of the space, choices
-// one-hot, and hidden layers follow. A space without pictures goes through the hidden layers alone. Start from
+// CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, has convolutions
+// and a linear layer of its own. Their results are concatenated with the other parts of the space, indices one-hot, and
+// pass through the hidden layers. A space without pictures passes through the hidden layers only. Start from
 // [DefaultCNN].
 type CNNConfig struct {
 	// Space is what the network reads. Values of uint8 are divided by 255.
 	Space spaces.Space
 	// Outputs is the width of a result row.
 	Outputs int
-	// Convolutions are those of every picture. A Stride of 0 means 1. Their Activation is the one below, Extra is not
-	// used.
+	// Convolutions are applied to every picture. A Stride of 0 means 1. Activation below follows each of them: their
+	// own Activation and Extra are not used.
 	Convolutions []Convolution
-	// Features is the width of the linear layer behind the convolutions of a picture.
+	// Features is the width of the linear layer after the convolutions of a picture.
 	Features int
-	// Hidden lists the widths of the hidden layers after them.
+	// Hidden lists the widths of the hidden layers after the concatenation.
 	Hidden []int
-	// Activation follows every convolution and hidden layer, by name.
+	// Activation is the name of the activation after every convolution and hidden layer.
 	Activation string
-	// ChannelsFirst says that pictures are (channels, height, width); the default is (height, width, channels), as
-	// cameras give them.
+	// ChannelsFirst means that pictures are (channels, height, width). The default is (height, width, channels), the
+	// layout of cameras.
 	ChannelsFirst bool
 	// OutputGain, Initialization and Source are as in [MLPConfig].
 	OutputGain     float64
@@ -40,9 +40,9 @@ type CNNConfig struct {
 	Source         string
 }
 
-// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84: 32 kernels of
-// 8 with stride 4, 64 of 4 with stride 2, 64 of 3, then a linear layer of 512, all with relu, and no hidden layers
-// after it.
+// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84 pixels. They
+// are 32 kernels of 8 with stride 4, 64 of 4 with stride 2, and 64 of 3. A linear layer of 512 follows, and no hidden
+// layers. All activations are relu.
 func DefaultCNN() CNNConfig {
 	return CNNConfig{
 		Convolutions: []Convolution{
@@ -53,14 +53,15 @@ func DefaultCNN() CNNConfig {
 	}
 }
 
-// NewCNN returns a network whose initial parameters are drawn from a generator with the given seed, as PyTorch's Conv2d
-// and Linear draw theirs unless CNNConfig.Initialization says otherwise. Parameters are named after the parts of the
-// space: picture.0.weight, ... of a picture that is the whole space, picture_camera.0.weight, ... of a part, and
-// net.0.weight, ... of what follows. A picture that is too small for the convolutions is an error.
+// NewCNN returns a network whose initial parameters are drawn from a generator with the given seed, as in PyTorch's
+// Conv2d and Linear unless CNNConfig.Initialization says otherwise. Parameters are named after the parts of the space:
+// picture.0.weight, ... for a picture that is the whole space, picture_camera.0.weight, ... for a part, and
+// net.0.weight, ... for the layers after them. NewCNN returns an error if a picture is too small for the convolutions.
 func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	if err := cfg.Space.Validate(); err != nil {
 		return nil, fmt.Errorf("models: CNN: %w", err)
 	}
+	// A CNN is built as a Spec: its expressions already cut parts, permute pictures and encode indices.
 	sp, input := spaces.Set{Observation: cfg.Space}, "OBSERVATIONS"
 	if cfg.Space.Kind == spaces.None || cfg.Outputs < 1 || cfg.Features < 1 {
 		return nil, fmt.Errorf("models: CNN of %v with %d features and %d outputs: want a space, and positive numbers",
@@ -87,6 +88,7 @@ func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	return made, err
 }
 
+// activations returns the activations of a container: one for all its layers, or none.
 func (cfg CNNConfig) activations() []string {
 	if cfg.Activation == "" {
 		return nil
@@ -94,8 +96,9 @@ func (cfg CNNConfig) activations() []string {
 	return []string{cfg.Activation}
 }
 
-// parts adds the containers of a space's pictures to a spec, and returns the expressions of all its parts. space and
-// rows are the expressions of the space and of its rows.
+// parts adds a container for each picture of a space to spec. It returns the expressions of all parts of the space, in
+// the order of its entries. name is the prefix of the containers' names; space and rows are the expressions of the
+// space and of its rows. For the entries of a Dict or Tuple it calls itself.
 func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space) []string {
 	switch {
 	case len(s.Entries) > 0:
@@ -115,11 +118,13 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 	case len(s.Shape) != 3:
 		return []string{rows}
 	}
+	// conv2d reads (channels, height, width). The identity order marks a picture whose channels do come first.
 	order := "(0, 3, 1, 2)"
 	if cfg.ChannelsFirst {
 		order = "(0, 1, 2, 3)"
 	}
 	c := Container{Name: name, Input: "permute(" + rows + ", " + order + ")", Activations: cfg.activations()}
+	// Two parts may differ only in characters that identifierOf replaces. An underscore makes the second name unique.
 	for slices.ContainsFunc(spec.Network, func(other Container) bool { return other.Name == c.Name }) {
 		c.Name += "_"
 	}
@@ -136,12 +141,13 @@ func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space)
 	return []string{c.Name}
 }
 
-// quote writes a text as expressions do.
+// quote writes a text as a string literal of the network language.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// identifierOf makes a part of a container's name of a part's.
+// identifierOf turns the name of a part into a piece of a container's name: other characters than ASCII letters, digits
+// and underscores become underscores.
 func identifierOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) {
@@ -151,8 +157,8 @@ func identifierOf(name string) string {
 	}, name)
 }
 
-// CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. Its
-// Space, Outputs and Source are set here: the value network reads states if there are any.
+// CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. It
+// sets cfg's Space, Outputs, Source and OutputGain. The value network reads states if there are any.
 func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	policy := func(outputs int) (Network, error) {
 		of := cfg

@@ -23,8 +23,8 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 }
 
 // ActorCritic returns a policy and a value network with the same hidden layers. The policy's output layer starts at a
-// hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
-// the value network reads states if there are any. An initialization replaces these starts.
+// hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021). The
+// value network reads states if there are any, and its seed is seed + 1. An initialization replaces these starts.
 func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64,
 	initialization ...Initialization) (Policy, Network, error) {
 	return RecurrentActorCritic(sp, RecurrentLayer{}, hidden, activation, gaussian, seed, initialization...)
@@ -46,10 +46,10 @@ func RecurrentActorCritic(sp spaces.Set, memory RecurrentLayer, hidden []int, ac
 	return actorCritic(sp, gaussian, policy, value)
 }
 
-// policyOutputGain is what the policy's output layer starts at, relative to others.
+// policyOutputGain multiplies the initial weights of a policy's output layer, unless the configuration has a gain.
 const policyOutputGain = 0.01
 
-// last returns the last of an optional argument's initializations.
+// last returns the last of the optional initializations, or the zero value if there are none.
 func last(initializations []Initialization) Initialization {
 	if n := len(initializations); n > 0 {
 		return initializations[n-1]
@@ -57,7 +57,8 @@ func last(initializations []Initialization) Initialization {
 	return Initialization{}
 }
 
-// actorCritic puts a policy together from the usual distribution and a network with its outputs, and makes the value.
+// actorCritic combines the usual distribution with the network that policy makes for its number of outputs, and then
+// makes the value network. It closes what it has made if a later step fails.
 func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int) (Network, error),
 	value func() (Network, error)) (Policy, Network, error) {
 	dist, err := NewDistribution(sp.Action, gaussian)
@@ -82,8 +83,8 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 	return both, v, nil
 }
 
-// ValueMLP returns a value network: a perceptron with one output that reads states if there are any, otherwise
-// observations. An initialization says how its weights start, otherwise as PyTorch's Linear.
+// ValueMLP returns a value network: a perceptron with one output. It reads states if there are any, otherwise
+// observations. The weights start as PyTorch's Linear unless an initialization is given.
 func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*Net,
 	error) {
 	return RecurrentValue(sp, RecurrentLayer{}, hidden, activation, seed, initialization...)
@@ -101,8 +102,8 @@ func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activati
 		OutputGain: last(initialization).ValueOutputGain, Initialization: last(initialization)}, seed)
 }
 
-// EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
-// [ActorCritic]. The value network reads states if there are any, and its architecture must fit them then.
+// EvolvableActorCritic returns a policy and a value network of the given architectures, otherwise as [ActorCritic]. The
+// value network reads states if there are any. Its architecture must then fit the state space.
 func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture, gaussian GaussianConfig,
 	seed int64) (Policy,
 	Network, error) {
@@ -112,8 +113,8 @@ func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture,
 	}, func() (Network, error) { return EvolvableValue(sp, value, seed+1) })
 }
 
-// EvolvableValue returns a value network of the given architecture, with one output, that reads states where there are
-// any, otherwise observations.
+// EvolvableValue returns a value network of the given architecture with one output. It reads states if there are any,
+// otherwise observations.
 func EvolvableValue(sp spaces.Set, value description.Architecture, seed int64) (*Net, error) {
 	space, source := sp.Observation, "observations"
 	if sp.State.Width() > 0 {
@@ -122,6 +123,8 @@ func EvolvableValue(sp spaces.Set, value description.Architecture, seed int64) (
 	return evolvable("value network", space, EvolvableConfig{Architecture: value, Outputs: 1, Source: source}, seed)
 }
 
+// evolvable checks that the architecture reads rows of the space s before it makes the network. what names the network
+// in errors.
 func evolvable(what string, s spaces.Space, cfg EvolvableConfig, seed int64) (*Net, error) {
 	if err := cfg.Architecture.Fits(s); err != nil {
 		return nil, fmt.Errorf("models: %s: %w", what, err)

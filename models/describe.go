@@ -8,29 +8,31 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// Described is implemented by networks that can say in plain data what they compute, with the names of their
-// parameters: [MLP], [Evolvable], and what a [Spec] builds. A custom network that implements it too can act in package
-// infer and be exported to ONNX; agents compare what it says with what it computes, and believe it only where the two
-// agree.
+// Described is implemented by networks that can describe in plain data what they compute, with the names of their
+// parameters: every [Net] and the halves of a [Shared]. A custom network that implements Described can act in package
+// infer and be exported to ONNX. Agents compute a few random observations both ways. They store the description only if
+// the results agree.
 type Described interface {
 	Describe() (description.Network, error)
 }
 
-// DescribedDistribution is implemented by distributions that can say in plain data how actions come of a network's
-// result: those of this package.
+// DescribedDistribution is implemented by distributions that can describe in plain data how a network's result becomes
+// actions. The distributions of this package implement it.
 type DescribedDistribution interface {
 	Describe() (description.Distribution, error)
 }
 
-// DescribedPolicy is implemented by policies that can say in plain data what they compute. Spaces and the normalizer,
-// which are their agent's, are left empty. [Stochastic] implements it where its parts do.
+// DescribedPolicy is implemented by policies that can describe in plain data what they compute. The spaces and the
+// normalizer belong to the agent, so Describe leaves them empty. [Stochastic] implements it; Describe fails unless the
+// network and the distribution are described.
 type DescribedPolicy interface {
 	Describe() (description.Policy, error)
 }
 
+// errStates is why a network that reads states has no description: package infer and ONNX get observations only.
 var errStates = errors.New("models: the network reads states, which are not there where a policy acts alone")
 
-// describe asks a network.
+// describe returns a network's description, or an error that tells the author of a custom network what to implement.
 func describe(net Network) (description.Network, error) {
 	d, ok := net.(Described)
 	if !ok {
@@ -55,7 +57,8 @@ func (p *Stochastic) Describe() (description.Policy, error) {
 	return description.Policy{Network: net, Distribution: dist}, err
 }
 
-// Describe implements [DescribedDistribution].
+// Describe implements [DescribedDistribution]. The array is named as in Parameters; a log standard deviation that
+// depends on the state has no array.
 func (g *Gaussian) Describe() (description.Distribution, error) {
 	d := description.Distribution{
 		Kind: description.Gaussian, LogStd: "log_std_parameter", ClipMean: g.cfg.ClipMeanActions,
@@ -68,7 +71,7 @@ func (g *Gaussian) Describe() (description.Distribution, error) {
 	return d, nil
 }
 
-// finite puts the largest number in the place of an infinity, which descriptions have not.
+// finite limits x to ±math.MaxFloat64: JSON, the form of descriptions, has no infinities.
 func finite(x float64) float64 { return min(max(x, -math.MaxFloat64), math.MaxFloat64) }
 
 // Describe implements [DescribedDistribution].
@@ -81,7 +84,7 @@ func (d *Deterministic) Describe() (description.Distribution, error) {
 	return description.Distribution{Kind: description.Deterministic, ClipActions: d.clip}, nil
 }
 
-// Describe implements [Described].
+// Describe implements [Described]. Arrays have the prefixes that Parameters gives them.
 func (h head) Describe() (description.Network, error) {
 	trunk, err := describe(h.shared.trunk)
 	if err != nil {

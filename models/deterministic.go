@@ -7,16 +7,18 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Deterministic takes the network's outputs for actions (skrl: DeterministicMixin). It has no probabilities, so agents
-// that compare those of old and new policies, as PPO and AMP do, cannot learn with it; it can act.
+// Deterministic takes the network's outputs as actions (skrl: DeterministicMixin). It has no probabilities. PPO and AMP
+// compare the probabilities of old and new policies, so they cannot train it. It can act.
 type Deterministic struct {
+	// width is A, the width of an action row.
 	width int
-	clip  bool
+	// clip limits actions to the space.
+	clip bool
 	limits
 }
 
-// NewDeterministic returns it for a Box action space. With clip, actions are limited to the space, which must be
-// bounded.
+// NewDeterministic returns the distribution for a Box action space. With clip, actions are limited to the space, which
+// must be bounded.
 func NewDeterministic(action spaces.Space, clip bool) (*Deterministic, error) {
 	if action.Kind != spaces.Box {
 		return nil, fmt.Errorf("models: a Deterministic policy needs a Box action space, got %v", action)
@@ -39,10 +41,10 @@ func (d *Deterministic) Outputs() int { return d.width }
 // ActionWidth implements [Distribution].
 func (d *Deterministic) ActionWidth() int { return d.width }
 
-// Parameters implements [Distribution]; there are none.
+// Parameters implements [Distribution]. A Deterministic has none.
 func (d *Deterministic) Parameters() []tensor.Parameter { return nil }
 
-// Mode implements [Distribution].
+// Mode implements [Distribution]: the outputs, clipped if clip is set.
 func (d *Deterministic) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	if !d.clip || s.Err() != nil {
 		return out
@@ -50,7 +52,7 @@ func (d *Deterministic) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	return d.apply(s, out)
 }
 
-// Sample implements [Distribution]: the same as Mode. The log-probability is given as zero.
+// Sample implements [Distribution]. It returns the actions of Mode with a log-probability of zero.
 func (d *Deterministic) Sample(s *tensor.Scope, out tensor.Tensor, _ *tensor.Generator) Action {
 	a := d.Mode(s, out)
 	if s.Err() != nil {
@@ -59,7 +61,7 @@ func (d *Deterministic) Sample(s *tensor.Scope, out tensor.Tensor, _ *tensor.Gen
 	return Action{Actions: a, Executed: a, LogProb: s.Zeros(tensor.Size(a, 0), 1)}
 }
 
-// Evaluate implements [Distribution]. It fails the scope: there are no probabilities.
+// Evaluate implements [Distribution]. It always fails the scope, because there are no probabilities.
 func (d *Deterministic) Evaluate(s *tensor.Scope, _, _ tensor.Tensor) Evaluation {
 	s.Fail(fmt.Errorf("models: a Deterministic policy has no probabilities to learn from; use a Gaussian or " +
 		"MultivariateGaussian one"))
@@ -69,13 +71,16 @@ func (d *Deterministic) Evaluate(s *tensor.Scope, _, _ tensor.Tensor) Evaluation
 // Close implements [Distribution].
 func (d *Deterministic) Close() { d.release() }
 
-// limits are those of an action space, on the device where they were used last.
+// limits are the bounds of an action space as tensors. The tensors follow the device of the actions: a policy is built
+// on the CPU and may be moved to a GPU afterwards.
 type limits struct {
-	low, high tensor.Tensor // (A)
-	scope     *tensor.Scope
+	// low and high are (A).
+	low, high tensor.Tensor
+	// scope owns low and high. It is nil if there are no limits.
+	scope *tensor.Scope
 }
 
-// clippable refuses action spaces without limits in every dimension.
+// clippable returns an error unless the action space has finite limits in every dimension.
 func clippable(action spaces.Space) error {
 	if !action.Bounded() {
 		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none "+
@@ -84,12 +89,12 @@ func clippable(action spaces.Space) error {
 	return nil
 }
 
-// newLimits returns the limits of a bounded space, in a scope that must live as long as they do.
+// newLimits returns the limits of a bounded space. s must live as long as the limits; release closes it.
 func newLimits(s *tensor.Scope, action spaces.Space) limits {
 	return limits{tensor.From(s, action.Low), tensor.From(s, action.High), s}
 }
 
-// apply clips x to the limits, which move to x's device.
+// apply clips x (n, A) to the limits. It first moves the limits to x's device if they are on another one.
 func (l *limits) apply(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
@@ -100,18 +105,21 @@ func (l *limits) apply(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	return s.Min(s.Max(x, l.low), l.high)
 }
 
+// release frees the limits. It may be called twice, and for a zero value.
 func (l *limits) release() {
 	if l.scope != nil {
 		l.scope.Close()
 	}
 }
 
-// clipped is a network whose outputs are limited to an action space.
+// clipped is a network whose outputs are limited to an action space: a Deterministic [Spec] with clip_actions that is
+// built as a network. It forwards the optional interfaces [Recurrent] and [Linears] of the network within.
 type clipped struct {
 	Network
 	limits limits
 }
 
+// newClipped takes over net: it closes net if it fails.
 func newClipped(net Network, action spaces.Space) (Network, error) {
 	s := tensor.NoGrad()
 	c := &clipped{net, newLimits(s, action)}

@@ -20,10 +20,10 @@ type EvolvableConfig struct {
 	Source string
 }
 
-// NewEvolvable returns a network of an architecture, whose initial parameters are drawn from a generator with the given
-// seed. Parameters are named after the architecture's modules, so that a layer keeps its name when others come or go:
-// encoder.<part>.conv.0.weight, ..., encoder.<part>.0.weight, ..., encoder.<part>.out.weight, memory.weight_ih_l0, ...,
-// head.0.weight, ..., head.out.bias. Layers start as PyTorch's do.
+// NewEvolvable returns a network of an architecture. Its initial parameters are drawn from a generator with the given
+// seed, as PyTorch draws them. Parameters are named after the architecture's modules, so that a layer keeps its name
+// when others come or go: encoder.<part>.conv.0.weight, ..., encoder.<part>.0.weight, ..., encoder.<part>.out.weight,
+// memory.weight_ih_l0, ..., head.0.weight, ..., head.out.bias.
 func NewEvolvable(cfg EvolvableConfig, seed int64) (*Net, error) {
 	if err := cfg.Architecture.Validate(); err != nil {
 		return nil, err
@@ -38,6 +38,7 @@ func NewEvolvable(cfg EvolvableConfig, seed int64) (*Net, error) {
 	if _, err := description.ParseActivation(cfg.OutputActivation); err != nil {
 		return nil, fmt.Errorf("models: evolvable network: %w", err)
 	}
+	// The clone protects the network from later edits of the caller's architecture.
 	a := cfg.Architecture.Clone()
 	net := a.Network(cfg.Outputs, cfg.OutputActivation)
 	n, err := plan{Network: net, states: states, output: start{gain: cfg.OutputGain},

@@ -40,7 +40,7 @@ func DefaultGaussianConfig() GaussianConfig {
 	return GaussianConfig{ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2, Reduction: "sum"}
 }
 
-// Validate says which setting makes no sense for an action space.
+// Validate returns an error that names the setting that does not fit the action space.
 func (c GaussianConfig) Validate(action spaces.Space) error {
 	if err := config.Check(c, "models"); err != nil {
 		return err
@@ -55,25 +55,33 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 	if c.FixedLogStd && c.StateDependentLogStd {
 		return fmt.Errorf("models: fixed_log_std and state_dependent_log_std are both true; choose one")
 	}
+	// the negation refuses NaN, too
 	if !(c.MinLogStd <= c.MaxLogStd) {
 		return fmt.Errorf("models: min_log_std %g exceeds max_log_std %g", c.MinLogStd, c.MaxLogStd)
 	}
 	return nil
 }
 
-// Gaussian is a normal distribution a dimension, independent of each other, around the network's output. Its log
-// standard deviation is one vector for all states (skrl: GaussianMixin), or an output of the network as well.
+// Gaussian is an independent normal distribution for each action dimension. The network's outputs are the means. The
+// log standard deviation is one vector for all states (skrl: GaussianMixin), or further outputs of the network.
 type Gaussian struct {
-	cfg    GaussianConfig
-	width  int
-	logStd tensor.Tensor // (A), a zero Tensor where the network gives it
-	limits limits        // where actions are clipped
-	scope  *tensor.Scope
-	joint  bool
+	// cfg has been validated; its Reduction is not empty.
+	cfg GaussianConfig
+	// width is A, the number of action dimensions.
+	width int
+	// logStd is (A), a leaf that requires a gradient unless it is fixed. It is a zero Tensor if the network computes
+	// it.
+	logStd tensor.Tensor
+	// limits are the bounds for clipping. They are empty if the action space is unbounded.
+	limits limits
+	// scope owns logStd and limits.
+	scope *tensor.Scope
+	// joint sums the entropy over the dimensions, see NewMultivariateGaussian.
+	joint bool
 }
 
-// NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter; with
-// StateDependentLogStd it has none.
+// NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter, as in
+// skrl. With StateDependentLogStd it has no parameter.
 func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	if cfg.Reduction == "" {
 		cfg.Reduction = "sum"
@@ -95,9 +103,9 @@ func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	return g, s.Err()
 }
 
-// NewMultivariateGaussian returns the same distribution with a diagonal covariance treated as one joint density: one
-// log-probability and one entropy a row, whatever the reduction. (skrl 2.0's MultivariateGaussianMixin passes σ² where
-// σ belongs; here the standard deviation is e^log_std.)
+// NewMultivariateGaussian returns the distribution with a diagonal covariance as one joint density: one log-probability
+// and one entropy for each row, whatever the reduction. The standard deviation is e^log_std. (skrl 2.0's
+// MultivariateGaussianMixin passes σ² where σ belongs.)
 func NewMultivariateGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 	cfg.Reduction = "sum"
 	g, err := NewGaussian(action, cfg)
@@ -122,7 +130,7 @@ func (g *Gaussian) ActionWidth() int { return g.width }
 // Config returns the settings.
 func (g *Gaussian) Config() GaussianConfig { return g.cfg }
 
-// LogStd is the log standard deviation (A), before clipping; a zero Tensor if it depends on the state.
+// LogStd returns the log standard deviation (A) before clipping. It is a zero Tensor if it depends on the state.
 func (g *Gaussian) LogStd() tensor.Tensor { return g.logStd }
 
 // Parameters implements [Distribution]. A fixed log standard deviation is listed too, so that checkpoints hold it, but
@@ -134,8 +142,10 @@ func (g *Gaussian) Parameters() []tensor.Parameter {
 	return []tensor.Parameter{{Name: "log_std_parameter", Tensor: g.logStd, Fixed: g.cfg.FixedLogStd}}
 }
 
-// begin gives the log standard deviation its start if it depends on the state: in the last layer of net, the network
-// before the distribution, or its head.
+// begin initialises the log standard deviation if it depends on the state. The second half of the rows of net's output
+// layer gets weights of 0 and biases of InitialLogStd, so that every state starts with the same deviation. net is the
+// network before the distribution or the policy's head. Its last two parameters must be the weight (2A, n) and the bias
+// (2A) of the output layer.
 func begin(dist Distribution, net Network) error {
 	g, ok := dist.(*Gaussian)
 	if !ok || !g.cfg.StateDependentLogStd {
@@ -157,7 +167,7 @@ func begin(dist Distribution, net Network) error {
 		"and the bias of its output layer", 2*w)
 }
 
-// moments returns the mean (n, A) and the log standard deviation, (A) or (n, A), both limited as the settings say.
+// moments returns the mean (n, A) and the log standard deviation, (A) or (n, A). Both are clipped as cfg says.
 func (g *Gaussian) moments(s *tensor.Scope, out tensor.Tensor) (mean, logStd tensor.Tensor) {
 	mean, logStd = g.means(s, out), g.logStd
 	if w := int64(g.width); g.cfg.StateDependentLogStd {
@@ -172,7 +182,7 @@ func (g *Gaussian) moments(s *tensor.Scope, out tensor.Tensor) (mean, logStd ten
 	return mean, logStd
 }
 
-// means are the network's outputs that stand for the mean.
+// means returns the columns of the outputs that are the means: all of them, or the first A of 2A.
 func (g *Gaussian) means(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	if g.cfg.StateDependentLogStd {
 		return s.Narrow(out, -1, 0, int64(g.width))
@@ -192,6 +202,8 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 	a.Executed = a.Actions
 	if g.cfg.ClipActions {
 		a.Executed = g.limits.apply(s, a.Actions)
+		// skrl 2.0 takes the log-probability of the clipped action. gorl's default takes that of the action that was
+		// drawn: the normal density at a limit is not the probability of being clipped to the limit.
 		if g.cfg.ClipBeforeLogProb {
 			a.Actions = a.Executed
 		}
@@ -200,7 +212,7 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 	return a
 }
 
-// Mode implements [Distribution]: the mean, limited to the action space where actions are.
+// Mode implements [Distribution]: the mean, limited to the action space if actions or means are clipped.
 func (g *Gaussian) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	mean := g.means(s, out)
 	if (g.cfg.ClipActions || g.cfg.ClipMeanActions) && s.Err() == nil {
@@ -215,6 +227,7 @@ func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluat
 		return Evaluation{}
 	}
 	mean, logStd := g.moments(s, out)
+	// ½ ln(2πe). The entropy of a normal distribution is ½ ln(2πe) + ln σ, in nats.
 	const halfLog2PiE = 1.4189385332046727
 	e := Evaluation{
 		LogProb: g.logProb(s, actions, mean, logStd),
@@ -222,7 +235,8 @@ func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluat
 		StdDev:  s.Exp(s.Detach(logStd)),
 	}
 	e.Entropy = s.AddScalar(logStd, halfLog2PiE)
-	if !g.cfg.StateDependentLogStd { // one row stands for all
+	// The entropy is the same for all rows, so one row (1, A) stands for all.
+	if !g.cfg.StateDependentLogStd {
 		e.Entropy = s.Unsqueeze(e.Entropy, 0)
 	}
 	if g.joint {
@@ -231,8 +245,10 @@ func (g *Gaussian) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluat
 	return e
 }
 
-// logProb joins the log-densities of the dimensions as the settings say.
+// logProb returns the log-density (n, 1) of actions (n, A), joined over the dimensions as Reduction says. Reduction
+// "none" returns (n, A).
 func (g *Gaussian) logProb(s *tensor.Scope, actions, mean, logStd tensor.Tensor) tensor.Tensor {
+	// The usual case is one fused native operation.
 	if g.cfg.Reduction == "sum" {
 		return s.GaussianLogProbSum(actions, mean, logStd)
 	}

@@ -30,13 +30,14 @@ type Initialization struct {
 	ValueOutputGain float64 `yaml:"value_output_gain" config:"min=0"`
 }
 
-// Validate says which setting makes no sense.
+// Validate returns an error that names the setting that makes no sense.
 func (i Initialization) Validate() error { return config.Check(i, "models") }
 
-// orthogonal reports whether weights start orthogonally.
+// orthogonal reports whether weights are initialised orthogonally.
 func (i Initialization) orthogonal() bool { return i.Kind == "orthogonal" }
 
-// hidden returns how hidden layers start.
+// hidden returns how hidden layers start. The gain √2 keeps the variance of activations with ReLU (He et al. 2015).
+// CleanRL and Stable-Baselines3 use it for PPO.
 func (i Initialization) hidden() start {
 	if i.HiddenGain == 0 && i.orthogonal() {
 		return i.start(math.Sqrt2)
@@ -44,19 +45,22 @@ func (i Initialization) hidden() start {
 	return i.start(i.HiddenGain)
 }
 
-// start returns how a layer with the given gain starts.
+// start returns how a layer with the given gain starts. A gain of 0 means 1.
 func (i Initialization) start(gain float64) start {
 	return start{i.orthogonal(), i.Bias == "zero", gain}
 }
 
-// start is how one linear layer starts. Gain 0 means 1.
+// start says how one linear layer or convolution starts. The zero value is PyTorch's default.
 type start struct {
+	// orthogonal chooses orthogonal weights and biases of 0, instead of uniform ones.
 	orthogonal bool
-	zeroBias   bool
-	gain       float64
+	// zeroBias sets the biases to 0.
+	zeroBias bool
+	// gain multiplies the weights, not the biases. 0 means 1.
+	gain float64
 }
 
-// newLinear returns the weight (out, in) and bias (out) of a layer.
+// newLinear returns the initial weight (out, in) and bias (out) of a layer, both leaves that require gradients.
 func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) (w, b tensor.Tensor) {
 	gain := from.gain
 	if gain == 0 {
@@ -72,26 +76,31 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) 
 		return s.RequireGrad(s.AddScalar(x, -bound*scale))
 	}
 	w, b = uniform(gain, int64(out), int64(in)), uniform(1, int64(out))
-	if from.zeroBias { // drawn all the same, so that the layers behind start as they do without
+	// The bias has been drawn all the same. The layers after this one therefore get the same weights with and without
+	// zeroBias.
+	if from.zeroBias {
 		s.Fill(b, 0)
 	}
 	return w, b
 }
 
-// newConv returns the weight and bias of a convolution. Its kernels start as the rows of a linear layer do that reads
-// as many values (PyTorch: kaiming_uniform_ with a = √5, and orthogonal_ on the flattened kernels).
+// newConv returns the initial weight and bias (outputs) of a convolution. shape is (outputs, channels of a group, rows,
+// columns). The kernels start like the rows of a linear layer that reads as many values (PyTorch: kaiming_uniform_ with
+// a = √5, and orthogonal_ on the flattened kernels).
 func newConv(s *tensor.Scope, gen *tensor.Generator, shape [4]int, from start) (w, b tensor.Tensor) {
 	w, b = newLinear(s, gen, shape[1]*shape[2]*shape[3], shape[0], from)
 	w = s.Reshape(w, int64(shape[0]), int64(shape[1]), int64(shape[2]), int64(shape[3]))
 	if s.Err() != nil {
 		return w, b
 	}
-	return s.RequireGrad(s.Clone(w)), b // its own memory, not a view of the rows
+	// The clone has memory of its own: a parameter must be a leaf, not a view of the rows.
+	return s.RequireGrad(s.Clone(w)), b
 }
 
-// orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length
-// gain: the Q of the QR decomposition of normal numbers, its columns turned as the diagonal of R says, so that every
-// such matrix is as likely as any other (Saxe et al. 2014; PyTorch's orthogonal_).
+// orthogonal returns a weight (out, in) whose rows are orthogonal and of length gain. If there are more rows than
+// columns, the columns are. The weight is the Q of the QR decomposition of normal numbers. Its columns are flipped to
+// the signs of R's diagonal, which makes every orthogonal matrix equally likely (Saxe et al. 2014; PyTorch's
+// orthogonal_).
 func orthogonal(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) tensor.Tensor {
 	long, short := max(in, out), min(in, out)
 	drawn, err := tensor.Float32s(s.Randn(gen, int64(long), int64(short)))
@@ -111,7 +120,8 @@ func orthogonal(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float6
 	weight := make([]float32, out*in)
 	for i := range out {
 		for j := range in {
-			row, column := i, j // of q, which is long × short
+			// row and column are of q, which is long × short.
+			row, column := i, j
 			if out < in {
 				row, column = j, i
 			}

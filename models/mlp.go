@@ -12,29 +12,30 @@ type MLPConfig struct {
 	Inputs int
 	// Outputs is the width of a result row.
 	Outputs int
-	// Recurrent is a stack of recurrent layers before the hidden layers, none by default. Its parameters come first
-	// and are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0,
-	// gru.weight_ih_l1, ...
+	// Recurrent is a stack of recurrent layers before the hidden layers. Default: none. Its parameters come first and
+	// are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0, gru.weight_ih_l1,
+	// ...
 	Recurrent RecurrentLayer
 	// Hidden lists the widths of the hidden layers.
 	Hidden []int
-	// Activation follows every hidden layer, by name ("elu"). Default: none.
+	// Activation is the name of the activation after every hidden layer ("elu"). Default: none.
 	Activation string
-	// OutputActivation follows the last layer; none by default.
+	// OutputActivation follows the last layer. Default: none.
 	OutputActivation string
-	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin
-	// near its mean action.
+	// OutputGain multiplies the last layer's initial weights. Default (0): 1. With a small gain (0.1, 0.01) a policy
+	// begins near its mean action.
 	OutputGain float64
-	// Initialization says how layers start. Of its gains only HiddenGain is used: OutputGain above is the last layer's.
+	// Initialization says how layers start. Only its HiddenGain is used of the gains: OutputGain above is for the last
+	// layer.
 	Initialization Initialization
-	// Source says which input the network reads: "observations" (default) or "states".
+	// Source is the input that the network reads: "observations" (default) or "states".
 	Source string
 }
 
-// NewMLP returns a multilayer perceptron whose initial parameters are drawn from a generator with the given seed. With
-// MLPConfig.Recurrent it stands behind recurrent layers. Its parameters are net.0.weight, net.0.bias, net.2.weight,
-// ..., as a PyTorch Sequential of alternating layers and activations names them. They start as PyTorch's Linear does,
-// uniform in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
+// NewMLP returns a multilayer perceptron, after recurrent layers if MLPConfig.Recurrent has any. Its initial parameters
+// are drawn from a generator with the given seed. They start as in PyTorch's Linear, uniform in ±1/√fan_in, unless
+// MLPConfig.Initialization says otherwise. Their names are net.0.weight, net.0.bias, net.2.weight, ..., as in a PyTorch
+// Sequential of alternating layers and activations.
 func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
 		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs,
@@ -53,6 +54,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 		if err := r.Validate(cfg.Inputs); err != nil {
 			return nil, err
 		}
+		// The recurrent layers are the first step, named after their kind ("gru").
 		p.Add(r.Step(r.Kind))
 	}
 	for i := 0; i <= len(cfg.Hidden); i++ {
@@ -66,6 +68,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 		if _, err := description.ParseActivation(name); err != nil {
 			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
 		}
+		// In a PyTorch Sequential the odd indices are the activations, which have no parameters.
 		layer := fmt.Sprintf("net.%d", 2*i)
 		p.last = p.Add(description.Step{Op: description.Linear, Outputs: out, Weight: layer + ".weight",
 			Bias: layer + ".bias", Activation: description.Written(name)}) - 1
@@ -73,7 +76,7 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	return p.build(seed)
 }
 
-// readsStates reports whether a network with the given source reads states.
+// readsStates reports whether a network with the given source reads states. what names the network in errors.
 func readsStates(what, source string) (bool, error) {
 	if source != "" && source != "observations" && source != "states" {
 		return false, fmt.Errorf("models: %s source %q: want observations or states", what, source)

@@ -9,39 +9,64 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Net is a [Network] that computes a description. All constructors of this package make one. It implements [Recurrent],
-// [Critic], [Linears] and [Described].
+// Net is a [Network] that computes a description. Every constructor of this package makes one. It implements
+// [Recurrent], [Critic], [Linears] and [Described].
+//
+// compile derives the maps and whole from net once, so that Forward looks up no parameter by name.
 type Net struct {
-	net          description.Network
-	states       bool                      // the row is one of states instead of observations
-	architecture *description.Architecture // nil unless NewEvolvable made the network
-	branch       bool                      // Branch made the network
-	smooth       bool                      // the result has a gradient by the row
-	pictures     bool                      // some results may be pictures, see rows
-	chains       map[int]*chain            // by the index of their first step
-	kernels      map[int]kernel            // of convolutions, by the index of the step
-	norms        map[int][2]tensor.Tensor  // weight and bias of layer normalisations, likewise
-	stacks       map[int]*memory           // the recurrent steps, likewise
-	whole        *tensor.Layers            // all steps, if they are one chain
-	hidden       int                       // the width of the state that the recurrent steps keep
-	outputs      int                       // the width of the result
-	params       []tensor.Parameter
-	weights      []tensor.Tensor
-	scope        *tensor.Scope
+	// net describes the steps and names the parameters.
+	net description.Network
+	// states says that the row is one of states instead of observations.
+	states bool
+	// architecture is nil unless NewEvolvable made the network. It belongs to the Net alone.
+	architecture *description.Architecture
+	// branch says that Branch made the network.
+	branch bool
+	// smooth says that the result has a gradient by the row. It has none if every path passes through a one-hot
+	// encoding.
+	smooth bool
+	// pictures says that some results may be pictures (n, channels, height, width), see rows.
+	pictures bool
+	// chains maps the index of a run's first linear step to the run.
+	chains map[int]*chain
+	// kernels maps the index of each Conv2d step to its convolution.
+	kernels map[int]kernel
+	// norms maps the index of each LayerNorm step to its weight and bias, both as wide as the row.
+	norms map[int][2]tensor.Tensor
+	// stacks maps the index of each recurrent step to its layers.
+	stacks map[int]*memory
+	// whole is the only chain if it covers all steps, otherwise nil. One native call then computes the network.
+	whole *tensor.Layers
+	// hidden is the width of a row of the recurrent steps' state, 0 without recurrent steps.
+	hidden int
+	// outputs is the width of the result.
+	outputs int
+	// params are the parameters in the order of the steps. A branch has only its own, see Branch.
+	params []tensor.Parameter
+	// weights are the weights (out, in) of the linear steps among params, in order.
+	weights []tensor.Tensor
+	// scope owns the parameters. Close releases them through it.
+	scope *tensor.Scope
 }
 
-// plan says what a network computes and how its parameters start.
+// plan is what a constructor hands to build: what a network computes, and how its parameters start.
 type plan struct {
 	description.Network
-	states         bool  // the row is one of states instead of observations
-	hidden, output start // how layers start, and how the step last does
-	last           int   // the index of the output layer, -1 if all layers are hidden ones
+	// states says that the row is one of states instead of observations.
+	states bool
+	// output is how the layer of step last starts; hidden is how all other layers start.
+	hidden, output start
+	// last is the index of the output layer in Steps. It is -1 if all layers are hidden ones.
+	last int
 }
 
-// build returns the network of a plan. Parameters are drawn in the order of the steps.
+// build returns the network of a plan. It draws the parameters in the order of the steps, so equal seeds give equal
+// networks. They are drawn on the CPU: agents move them to their device afterwards.
 func (p plan) build(seed int64) (*Net, error) {
 	widths, err := p.Widths()
-	for i, s := range p.Steps[:min(len(widths), len(p.Steps))] { // a layer that is too large makes Widths fail, too
+	// checkSize comes before Widths' own error, because a layer that is too large makes Widths fail, too. The error of
+	// checkSize names the memory that is missing.
+	for i, s := range p.Steps[:min(len(widths), len(p.Steps))] {
 		if err := checkSize(s, p.InputWidth(widths, i)); err != nil {
 			return nil, err
 		}
@@ -70,7 +95,8 @@ func (p plan) build(seed int64) (*Net, error) {
 	return n, nil
 }
 
-// addParameters makes the parameters of a step on rows of the given width.
+// addParameters makes the parameters of a step that reads rows of the given width, and appends them to params. Steps
+// without arrays add nothing.
 func (n *Net) addParameters(gen *tensor.Generator, s description.Step, width int, from start) {
 	arrays := s.Arrays(width)
 	if len(arrays) == 0 || n.scope.Err() != nil {
@@ -80,7 +106,8 @@ func (n *Net) addParameters(gen *tensor.Generator, s description.Step, width int
 	switch {
 	case s.Recurrent():
 		made = newRecurrent(n.scope, gen, s, arrays, from)
-	case s.Op == description.LayerNorm: // starts as PyTorch's
+	// PyTorch's start: weights of 1, biases of 0.
+	case s.Op == description.LayerNorm:
 		made = []tensor.Tensor{n.scope.RequireGrad(n.scope.Ones(int64(width))),
 			n.scope.RequireGrad(n.scope.Zeros(int64(width)))}
 	case s.Op == description.Conv2d:
@@ -90,6 +117,8 @@ func (n *Net) addParameters(gen *tensor.Generator, s description.Step, width int
 		w, b := newLinear(n.scope, gen, width, s.Outputs, from)
 		n.weights, made = append(n.weights, w), []tensor.Tensor{w, b}
 	}
+	// A layer without a bias has one array fewer than made: its bias is drawn all the same and then not listed. The
+	// layers after it thus get the same weights with and without a bias.
 	for i, a := range arrays {
 		if n.scope.Err() == nil {
 			n.params = append(n.params, tensor.Parameter{Name: a.Name, Tensor: made[i]})
@@ -99,23 +128,30 @@ func (n *Net) addParameters(gen *tensor.Generator, s description.Step, width int
 
 // chain is a run of linear steps that one native call applies.
 type chain struct {
+	// layers are the run's weights, biases and activations.
 	layers tensor.Layers
-	last   int // the result that the last step of the run computes
+	// last is the number of the result that the run's last step computes. Result 0 is the row, so last is its index
+	// plus 1.
+	last int
 }
 
-// kernel is a convolution ready to be applied.
+// kernel is a Conv2d step with its tensors looked up.
 type kernel struct {
+	// weight is (outputs, channels/groups, rows, columns), bias (outputs) or a zero Tensor.
 	weight, bias tensor.Tensor
-	activation   tensor.Activation
+	// activation follows the convolution.
+	activation tensor.Activation
 	tensor.Convolution
 }
 
-// compile prepares the steps: it joins linear steps whose results only the next one reads.
+// compile looks up the parameters of the steps and joins linear steps into chains. A linear step continues a chain if
+// it is the only reader of the step before.
 func (n *Net) compile() {
 	named := map[string]tensor.Tensor{}
 	for _, p := range n.params {
 		named[p.Name] = p.Tensor
 	}
+	// readers counts the readers of each result, and gradient says which results have a gradient by the row.
 	readers, gradient := map[int]int{}, map[int]bool{0: true}
 	for i, s := range n.net.Steps {
 		for _, j := range n.net.Sources(i) {
@@ -135,6 +171,7 @@ func (n *Net) compile() {
 		case s.Op == description.LayerNorm:
 			n.norms[i] = [2]tensor.Tensor{named[s.Weight], named[s.Bias]}
 		case s.Recurrent():
+			// The states of the recurrent steps lie side by side in the network's state, in the order of the steps.
 			m := &memory{from: int64(n.hidden), width: int64(s.State()), frames: int64(s.Frames)}
 			m.layers.Kind = recurrentKinds[s.Op]
 			for _, name := range s.Weights {
@@ -142,10 +179,13 @@ func (n *Net) compile() {
 			}
 			n.stacks[i], n.hidden = m, n.hidden+s.State()
 		}
+		// Any other step ends the chain.
 		if s.Op != description.Linear {
 			c = nil
 			continue
 		}
+		// A new chain begins if the step reads another result than the one before it, or if others read that result,
+		// too: a chain keeps no results within.
 		if c == nil || n.net.Sources(i)[0] != i || readers[i] != 1 {
 			c = &chain{}
 			n.chains[i] = c
@@ -160,13 +200,13 @@ func (n *Net) compile() {
 	}
 }
 
-// activationOf returns a step's activation, whose name is canonical.
+// activationOf returns a step's activation. The names of steps are canonical, so ParseActivation cannot fail.
 func activationOf(s description.Step) tensor.Activation {
 	f, _ := tensor.ParseActivation(s.Activation)
 	return f
 }
 
-// convolutionOf returns the geometry of a Conv2d.
+// convolutionOf returns the geometry of a Conv2d step in the types of package tensor.
 func convolutionOf(s description.Step) tensor.Convolution {
 	c := tensor.Convolution{Groups: int64(s.Groups)}
 	for i := range 2 {
@@ -178,7 +218,8 @@ func convolutionOf(s description.Step) tensor.Convolution {
 	return c
 }
 
-// Describe implements [Described].
+// Describe implements [Described]. A network that reads states has no description, because a policy that acts alone
+// gets only observations.
 func (n *Net) Describe() (description.Network, error) {
 	if n.states || n.net.States > 0 {
 		return n.net, errStates
@@ -186,7 +227,7 @@ func (n *Net) Describe() (description.Network, error) {
 	return n.net, nil
 }
 
-// readsStateRow reports whether a step reads the row of states.
+// readsStateRow reports whether a step reads the second row, of states.
 func readsStateRow(s description.Step) bool { return slices.Contains(s.Inputs, description.StateRow) }
 
 // Parameters implements [Network].
@@ -205,8 +246,8 @@ func (n *Net) Close() {
 	}
 }
 
-// ForwardPenalty implements [Critic]. Only a plain perceptron is faster than by differentiating twice. Choices have no
-// gradient.
+// ForwardPenalty implements [Critic]. Only a plain perceptron uses the fast native operation. Other networks
+// differentiate twice. Indices have no gradient, so a network that reads only indices has a penalty of 0.
 func (n *Net) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Tensor) {
 	if n.whole != nil {
 		return s.Critic(in.rows(n.states), n.whole)
@@ -214,14 +255,17 @@ func (n *Net) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Te
 	if !n.smooth {
 		return n.Forward(s, in), s.Scalar(0)
 	}
+	// The gradient is by this copy of the row. Whichever row the network reads, it reads the copy.
 	x := s.RequireGrad(s.Detach(in.rows(n.states)))
 	in.Observations, in.States = x, x
 	out = n.Forward(s, in)
+	// The rows are independent of each other. The gradient of the sum of all outputs therefore has each row's gradient
+	// in its row. true keeps the graph, as the penalty is differentiated again.
 	return out, s.Mean(s.Sum(s.Square(s.Grad(s.Sum(out), true, x)[0]), -1))
 }
 
-// ArchitectureOf returns the architecture of a network that [NewEvolvable] made, or of a [Stochastic] policy with such
-// a network, and whether there is one.
+// ArchitectureOf returns a copy of the architecture of a network that [NewEvolvable] made, or of a [Stochastic] policy
+// with such a network. ok is false for other networks.
 func ArchitectureOf(x any) (a description.Architecture, ok bool) {
 	if p, is := x.(*Stochastic); is {
 		x = p.Net
@@ -232,8 +276,9 @@ func ArchitectureOf(x any) (a description.Architecture, ok bool) {
 	return a, false
 }
 
-// checkSize refuses a layer on rows of the given width that cannot be trained in the machine's memory: its weights,
-// their gradients, the copy that undoes an update, and Adam's two moments.
+// checkSize refuses a layer that cannot be trained in the machine's memory. A trained weight takes five float32: the
+// weight, its gradient, the copy that undoes an update, and Adam's two moments. width is the width of the rows that the
+// step reads.
 func checkSize(s description.Step, width int) error {
 	what := fmt.Sprintf("a %s of %d values in %d layers upon %d inputs", s.Op, s.Outputs, len(s.Weights)/4, width/max(1,
 		s.Frames))
@@ -247,6 +292,7 @@ func checkSize(s description.Step, width int) error {
 	case !s.Recurrent():
 		return nil
 	}
+	// float64 does not overflow, whatever the sizes in a file are.
 	values := 0.0
 	for _, a := range s.Arrays(width) {
 		count := 1.0

@@ -8,33 +8,33 @@ import (
 
 // Action is what a policy drew for a batch.
 type Action struct {
-	// Actions is (n, A): the actions drawn, whose log-probability LogProb (n, 1) is.
+	// Actions is (n, A), the actions that were drawn. LogProb (n, 1) is their log-probability.
 	Actions, LogProb tensor.Tensor
-	// Executed is (n, A): what the environment gets. It differs from Actions where actions are clipped.
+	// Executed is (n, A), the actions for the environment. It differs from Actions if actions are clipped.
 	Executed tensor.Tensor
-	// Mean (n, A) and StdDev, which is (A) or (n, A), are those of the normal distributions that the actions are drawn
-	// from; zero Tensors for others.
+	// Mean (n, A) and StdDev, (A) or (n, A), are the parameters of the normal distributions that the actions were drawn
+	// from. They are zero Tensors for other distributions.
 	Mean, StdDev tensor.Tensor
 }
 
-// Evaluation is what a policy says of actions taken earlier.
+// Evaluation is what the current policy computes for actions that were taken earlier. PPO's losses read it.
 type Evaluation struct {
-	// LogProb is (n, 1).
+	// LogProb is (n, 1), the log-probability of the actions, with gradient.
 	LogProb tensor.Tensor
-	// Entropy is (n, k): its sum over the last dimension is the entropy of the whole action, nats. Independent normal
-	// distributions give one value a dimension.
+	// Entropy is (n, k) or (1, k), in nats. Its sum over the last dimension is the entropy of the whole action.
+	// Independent normal distributions give one value for each dimension.
 	Entropy tensor.Tensor
-	// Mean is (n, A), that of a normal distribution a dimension, with its gradient; a zero Tensor for other
+	// Mean is (n, A), the means of the normal distributions, with gradient. It is a zero Tensor for other
 	// distributions.
 	Mean tensor.Tensor
-	// StdDev is the distribution's standard deviation, (A) or (n, A), without gradient; a zero Tensor for discrete
-	// actions.
+	// StdDev is the standard deviation, (A) or (n, A), without gradient. It is a zero Tensor for discrete actions.
 	StdDev tensor.Tensor
 }
 
-// Distribution turns network outputs (n, [Distribution.Outputs]) into actions.
+// Distribution turns network outputs (n, [Distribution.Outputs]) into actions. [NewDistribution] chooses the usual one
+// for an action space.
 type Distribution interface {
-	// Outputs is how many values a network must produce a row.
+	// Outputs is the number of values that a network must compute for each row.
 	Outputs() int
 	// ActionWidth is the width of an action row.
 	ActionWidth() int
@@ -46,11 +46,11 @@ type Distribution interface {
 	Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluation
 	// Parameters lists the distribution's own parameters (a free log standard deviation), or nil.
 	Parameters() []tensor.Parameter
-	// Close releases them. It may be called twice.
+	// Close releases the parameters. It may be called twice.
 	Close()
 }
 
-// Policy draws actions and judges actions taken.
+// Policy draws actions and evaluates earlier ones. [NewPolicy] makes one from a network and a distribution.
 type Policy interface {
 	// Sample draws one action a row.
 	Sample(s *tensor.Scope, in Inputs, gen *tensor.Generator) Action
@@ -62,30 +62,32 @@ type Policy interface {
 	ActionWidth() int
 	// Parameters lists the tensors that training changes.
 	Parameters() []tensor.Parameter
-	// Close releases them. It may be called twice.
+	// Close releases the parameters. It may be called twice.
 	Close()
 }
 
 // RecurrentPolicy is implemented by policies that may have memory, as [Recurrent] is by networks. [Stochastic]
-// implements it; a user's policy without memory need not.
+// implements it. A user's policy without memory does not have to.
 type RecurrentPolicy interface {
 	Policy
-	// HiddenSize is the width of a row of the policy's state; 0 says that it has no memory.
+	// HiddenSize is the width of a row of the policy's state. 0 means that the policy has no memory.
 	HiddenSize() int
-	// SampleHidden is Sample, and ModeHidden is Mode; both also return the states after the last step,
-	// (B, HiddenSize), without gradient. Evaluate reads the state of its Inputs.
+	// SampleHidden is Sample, and ModeHidden is Mode. Both also return the states (B, HiddenSize) after the last step,
+	// without gradient. Evaluate reads the states before the first step from its Inputs.
 	SampleHidden(s *tensor.Scope, in Inputs, gen *tensor.Generator) (a Action, hidden tensor.Tensor)
 	ModeHidden(s *tensor.Scope, in Inputs) (actions, hidden tensor.Tensor)
 }
 
 // Stochastic is a [Policy] made of a network and a distribution.
 type Stochastic struct {
-	Net  Network
+	// Net computes the distribution's parameters (n, Dist.Outputs()).
+	Net Network
+	// Dist turns them into actions.
 	Dist Distribution
 }
 
 // NewPolicy returns the policy that feeds net's outputs to dist. net may be any Network whose outputs have the width
-// dist.Outputs(). The width of a [Net] is checked here, that of others at the first batch.
+// dist.Outputs(). NewPolicy checks the width of a [Net]. The first batch reveals the width of other networks.
 func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
 	if net == nil || dist == nil {
 		return nil, fmt.Errorf("models: a policy needs a network and a distribution")
@@ -94,6 +96,7 @@ func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
 		return nil, fmt.Errorf("models: the policy's network has %d outputs, its distribution needs %d", n.outputs,
 			dist.Outputs())
 	}
+	// The start of a log standard deviation that depends on the state is written into net's output layer.
 	if err := begin(dist, net); err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func (p *Stochastic) Evaluate(s *tensor.Scope, in Inputs, actions tensor.Tensor)
 // ActionWidth implements [Policy].
 func (p *Stochastic) ActionWidth() int { return p.Dist.ActionWidth() }
 
-// Parameters implements [Policy]: the distribution's first, then the network's, as skrl orders them.
+// Parameters implements [Policy]. The distribution's parameters come first, then the network's, as in skrl.
 func (p *Stochastic) Parameters() []tensor.Parameter {
 	return append(append([]tensor.Parameter(nil), p.Dist.Parameters()...), p.Net.Parameters()...)
 }

@@ -7,36 +7,36 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Hidden is what networks with memory read besides a batch. The rows are then L steps of B sequences, time-major: row
-// t·B + b is step t of sequence b. The zero value is one step (L = 1) from states of zeros, so networks without memory
-// need not know of it.
+// Hidden is what networks with memory read in addition to a batch. The rows are then L steps of B sequences,
+// time-major: row t·B + b is step t of sequence b. The zero value is one step (L = 1) from states of zeros, so callers
+// of networks without memory can leave it out.
 type Hidden struct {
-	// State is (B, HiddenSize): the states before the first step; a zero Tensor is zeros.
+	// State is (B, HiddenSize): the states before the first step. A zero Tensor stands for zeros.
 	State tensor.Tensor
 	// Length is L; 0 means 1.
 	Length int
-	// Ended is (L·B, 1): 1 where an episode ended with a row, so that the next one begins from a state of zeros; a zero
-	// Tensor where none did.
+	// Ended is (L·B, 1). It is 1 if an episode ended with the row, so that the next step of the sequence begins from a
+	// state of zeros. A zero Tensor means that no episode ended.
 	Ended tensor.Tensor
 }
 
-// length is L.
+// length returns L, which is 1 in the zero value.
 func (h Hidden) length() int { return max(1, h.Length) }
 
-// Recurrent is implemented by networks that may have memory: what they compute from a row depends on the rows before.
-// A user's network that implements Recurrent can be a policy's or a value network of any agent. Gradients flow from
-// step to step of a sequence, not into the state before it.
+// Recurrent is implemented by networks that may have memory: what they compute from a row depends on the rows before. A
+// user's network that implements Recurrent can be the policy's or the value network of any agent. Gradients flow from
+// step to step of a sequence, not into the state before it (truncated backpropagation through time).
 type Recurrent interface {
 	Network
-	// HiddenSize is the width of a row of the network's state; 0 says that it has no memory.
+	// HiddenSize is the width of a row of the network's state. 0 means that the network has no memory.
 	HiddenSize() int
-	// ForwardHidden is Forward that also returns the states after the last step,
-	// (B, HiddenSize), without gradient; a zero Tensor where the network has no memory.
+	// ForwardHidden is Forward that also returns the states (B, HiddenSize) after the last step, without gradient. They
+	// are a zero Tensor if the network has no memory.
 	ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor)
 }
 
-// HiddenSize is the width of the state that a network or a policy keeps from step to step: of a [Recurrent] and a
-// [RecurrentPolicy] what they say, and 0 of others.
+// HiddenSize returns the width of the state that a network or a policy keeps from step to step. It is 0 unless network
+// implements [Recurrent] or [RecurrentPolicy].
 func HiddenSize(network any) int {
 	if r, ok := network.(interface{ HiddenSize() int }); ok {
 		return r.HiddenSize()
@@ -44,7 +44,7 @@ func HiddenSize(network any) int {
 	return 0
 }
 
-// ForwardHidden applies a network that may have memory, see [Recurrent].
+// ForwardHidden applies a network that may have memory. hidden is a zero Tensor if net does not implement [Recurrent].
 func ForwardHidden(s *tensor.Scope, net Network, in Inputs) (out, hidden tensor.Tensor) {
 	if r, ok := net.(Recurrent); ok {
 		return r.ForwardHidden(s, in)
@@ -55,16 +55,17 @@ func ForwardHidden(s *tensor.Scope, net Network, in Inputs) (out, hidden tensor.
 // RecurrentLayer is a stack of recurrent layers, made by [GRU], [LSTM] or [RNN].
 type RecurrentLayer = description.RecurrentLayer
 
-// GRU returns gated recurrent units (Cho et al. 2014) of so many values, in one layer or as many as given. A GRU
-// remembers about as well as an [LSTM] with a quarter fewer parameters.
+// GRU returns gated recurrent units (Cho et al. 2014) with the given number of values. layers is the number of layers,
+// default 1. A GRU remembers about as well as an [LSTM] with a quarter fewer parameters.
 func GRU(hidden int, layers ...int) RecurrentLayer { return stack(description.GRU, hidden, layers) }
 
 // LSTM returns long short-term memory (Hochreiter & Schmidhuber 1997), otherwise like [GRU].
 func LSTM(hidden int, layers ...int) RecurrentLayer { return stack(description.LSTM, hidden, layers) }
 
-// RNN returns plain recurrent layers with tanh, otherwise like [GRU]. They forget within some ten steps.
+// RNN returns plain recurrent layers with tanh, otherwise like [GRU]. They forget within about ten steps.
 func RNN(hidden int, layers ...int) RecurrentLayer { return stack(description.RNN, hidden, layers) }
 
+// stack makes the layer of the three constructors. layers is their optional argument.
 func stack(kind string, hidden int, layers []int) RecurrentLayer {
 	l := RecurrentLayer{Kind: kind, HiddenSize: hidden, Layers: 1}
 	if n := len(layers); n > 0 {
@@ -73,13 +74,14 @@ func stack(kind string, hidden int, layers []int) RecurrentLayer {
 	return l
 }
 
-// recurrentKinds are the kinds by their names.
+// recurrentKinds maps the operations of descriptions to the kinds of the native layers.
 var recurrentKinds = map[string]tensor.RecurrentKind{
 	description.RNN: tensor.RNN, description.GRU: tensor.GRU, description.LSTM: tensor.LSTM,
 }
 
-// newRecurrent returns the arrays of a stack. They start as PyTorch's do, uniform in ±1/√hidden. Orthogonal weights
-// have a gain of 1 for each gate and biases of 0, as Stable-Baselines3 and CleanRL start an LSTM.
+// newRecurrent returns the initial arrays of a recurrent step, in the order of its Weights. By default they start as in
+// PyTorch, uniform in ±1/√hidden. Orthogonal weights have a gain of 1 for each gate and biases of 0, as
+// Stable-Baselines3 and CleanRL initialise an LSTM.
 func newRecurrent(scope *tensor.Scope, gen *tensor.Generator, s description.Step, arrays []description.Array,
 	from start) (made []tensor.Tensor) {
 	for _, a := range arrays {
@@ -93,6 +95,8 @@ func newRecurrent(scope *tensor.Scope, gen *tensor.Generator, s description.Step
 		case len(a.Shape) == 1:
 			p = scope.Zeros(a.Shape...)
 		default:
+			// Each gate gets an orthogonal block of its own. One orthogonal matrix over all gates would not make the
+			// map of a single gate orthogonal.
 			blocks := make([]tensor.Tensor, s.Gates())
 			for i := range blocks {
 				blocks[i] = orthogonal(scope, gen, int(a.Shape[1]), s.Outputs, 1)
@@ -107,33 +111,42 @@ func newRecurrent(scope *tensor.Scope, gen *tensor.Generator, s description.Step
 	return made
 }
 
-// memory is what a recurrent step is computed with.
+// memory holds what a recurrent step is computed with. compile makes one for each recurrent step.
 type memory struct {
+	// layers are the native layers with the step's weights.
 	layers tensor.RecurrentLayers
-	from   int64 // its first column in a row of the network's state
-	width  int64 // how many there are
+	// from is the step's first column in a row of the network's state.
+	from int64
+	// width is the number of these columns. It is 0 with frames.
+	width int64
+	// frames is the number of frames in a row, see [RecurrentLayer]. 0 means that a row is one step of a sequence.
 	frames int64
 }
 
-// remember computes a recurrent step. It returns its result, and its state after the last step; with frames none.
+// remember computes a recurrent step on rows x. It returns the result and the step's state after the last row. With
+// frames the state is a zero Tensor, because nothing is kept between rows.
 func (m *memory) remember(s *tensor.Scope, x tensor.Tensor, h Hidden) (out, state tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
-	if m.frames > 0 { // (n, K·w) → (K·n, w), one frame of all rows after the other
+	// The native layers are time-major, so (n, K·w) becomes (K·n, w): the first frame of all rows, then the second, and
+	// so on.
+	if m.frames > 0 {
 		n := tensor.Size(x, 0)
 		x = s.Reshape(s.Transpose(s.Reshape(x, n, m.frames, -1), 0, 1), m.frames*n, -1)
 		out, _ = s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, int(m.frames), &m.layers)
 		return s.Narrow(out, 0, (m.frames-1)*n, n), tensor.Tensor{}
 	}
 	before := h.State
-	if before.T != nil && tensor.Size(before, -1) != m.width { // other steps have states beside it
+	// The row of the network's state also holds the states of other steps.
+	if before.T != nil && tensor.Size(before, -1) != m.width {
 		before = s.Narrow(before, -1, m.from, m.width)
 	}
 	return s.Recurrent(x, before, h.Ended, h.length(), &m.layers)
 }
 
-// ForwardHidden implements [Recurrent].
+// ForwardHidden implements [Recurrent]. The states of the recurrent steps lie side by side in the order of the steps,
+// as memory.from counts them.
 func (n *Net) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor) {
 	var states []tensor.Tensor
 	out = n.forward(s, in, &states)

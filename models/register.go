@@ -10,25 +10,30 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Role is what a registered network is made for.
+// Role is the purpose of a registered network: what it reads, and how many values it computes.
 type Role struct {
-	// Spaces are those of the environment; for a discriminator Observation is the AMP observation space.
+	// Spaces are the environment's. For a discriminator Observation is the AMP observation space.
 	Spaces spaces.Set
-	// Outputs is the number of values that the network makes of a row: what the distribution of the policy's actions
-	// needs, and 1 for a value or a discriminator.
+	// Outputs is the number of values that the network computes for each row. For a policy the distribution of the
+	// actions decides it. It is 1 for a value network or a discriminator.
 	Outputs int
-	// Seed is for the first parameters.
+	// Seed is for drawing the initial parameters.
 	Seed int64
 }
 
-// own is a registered network with its settings.
+// own is a registered network together with settings that were read for it.
 type own struct {
+	// settings is the user's struct: the registered defaults with the values of the file merged into them.
 	settings any
-	build    func(Role) (Network, error)
+	// build calls the registered function with these settings.
+	build func(Role) (Network, error)
 }
 
 var (
-	mu         sync.RWMutex
+	// mu guards registered.
+	mu sync.RWMutex
+	// registered maps a class name to the function that merges the dictionary of a model into the defaults. prefix
+	// begins the messages of errors.
 	registered = map[string]func(prefix string, dict map[string]any) (*own, error){}
 )
 
@@ -38,17 +43,21 @@ var (
 //	  policy: {class: Residual, width: 64}
 //	  value: {class: Residual}
 //
-// defaults is a struct with the defaults of the network's settings, and build is given it with the settings in it; its
-// tags are those of a struct for catalog.Register. A policy acts by the usual distribution of its action space on the
-// network's outputs ([NewDistribution] with [DefaultGaussianConfig]). The seed of a role fixes the network.
+// defaults is a struct with the defaults of the network's settings. Its tags are as for catalog.Register. build
+// receives a copy with the file's settings. Equal roles must make equal networks, so build draws parameters from
+// Role.Seed only. A policy uses the usual distribution of its action space on the network's outputs
+// ([NewDistribution] with [DefaultGaussianConfig]).
 //
-// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic.
-// Register is meant for init functions and the beginning of main, and may be called from several goroutines.
+// Register panics if the name is empty or taken, if defaults is not a struct, or if build is nil. Call it from init
+// functions or at the beginning of main. It may be called from several goroutines.
 func Register[S any](name string, defaults S, build func(settings S, role Role) (Network, error)) {
 	if build == nil {
 		panic("models: Register of " + name + " without a function that builds the network")
 	}
-	config.Keys(defaults) // panics where it is no struct, or a malformed one
+	// Keys panics unless defaults is a well-formed struct.
+	config.Keys(defaults)
+	// classOf fails for names that are free. It also knows skrl's names in any case and with "Mixin", which a user's
+	// network must not hide. classOf takes the lock itself, so it is called before Lock.
 	_, unknown := classOf(name)
 	mu.Lock()
 	defer mu.Unlock()
@@ -56,28 +65,29 @@ func Register[S any](name string, defaults S, build func(settings S, role Role) 
 		panic(fmt.Sprintf("models: %q cannot name a network: it is empty, or a class there is already", name))
 	}
 	registered[name] = func(prefix string, dict map[string]any) (*own, error) {
+		// Each file merges into its own copy of the defaults.
 		s := defaults
 		err := config.Merge(&s, dict, config.Options{Prefix: prefix})
 		return &own{s, func(r Role) (Network, error) { return build(s, r) }}, err
 	}
 }
 
-// readerOf is the function that reads the settings of a registered network, nil if none has that name.
+// readerOf returns the function that reads the settings of a registered network, or nil if no network has that name.
 func readerOf(name string) func(prefix string, dict map[string]any) (*own, error) {
 	mu.RLock()
 	defer mu.RUnlock()
 	return registered[name]
 }
 
-// Classes are the names that a model's class may have: those of skrl's mixins, then those of registered networks,
-// sorted.
+// Classes returns the names that a model's class may have: skrl's mixins first, then the registered networks, sorted.
 func Classes() []string {
 	mu.RLock()
 	defer mu.RUnlock()
 	return append(slices.Clone(classes), slices.Sorted(maps.Keys(registered))...)
 }
 
-// ClassSettings are the settings of a class with their defaults, nil if there is no such class.
+// ClassSettings returns the settings of a class with their defaults, or nil if there is no such class. `gorl list`
+// prints them.
 func ClassSettings(class string) map[string]any {
 	if read := readerOf(class); read != nil {
 		if o, err := read("models", nil); err == nil {
@@ -91,7 +101,8 @@ func ClassSettings(class string) map[string]any {
 	return Spec{Class: name, Gaussian: DefaultGaussianConfig(), Reduction: "sum"}.Settings()
 }
 
-// network builds the network for a role.
+// network builds the network for a role. The registered function is user code, so a nil network without an error is
+// refused here, not at the first batch. class names the network in errors.
 func (o *own) network(class string, role Role) (Network, error) {
 	net, err := o.build(role)
 	switch {

@@ -6,15 +6,17 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Shared is a policy and a value network on one trunk (skrl: models.separate: false). Ask it for its [Shared.Policy]
-// and [Shared.Value]; agents that find both computing from the same Shared run the trunk once a minibatch.
+// Shared is a policy and a value network on one trunk (skrl: models.separate: false). [Shared.Policy] and
+// [Shared.Value] return the halves. Agents that find both halves of the same Shared run the trunk once a minibatch.
 type Shared struct {
+	// trunk computes the features (n, F) from the inputs. The heads read the features as observations.
 	trunk, policyHead, valueHead Network
-	dist                         Distribution
+	// dist turns the outputs of policyHead into actions.
+	dist Distribution
 }
 
-// NewShared joins a trunk with two heads that read its features as observations: policyHead with dist.Outputs()
-// outputs, valueHead with one.
+// NewShared joins a trunk with two heads, which read the trunk's features as observations. policyHead must have
+// dist.Outputs() outputs, and valueHead one. The heads must not be recurrent.
 func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared, error) {
 	if trunk == nil || policyHead == nil || valueHead == nil || dist == nil {
 		return nil, fmt.Errorf("models: a shared model needs a trunk, two heads and a distribution")
@@ -29,10 +31,13 @@ func NewShared(trunk, policyHead, valueHead Network, dist Distribution) (*Shared
 	return &Shared{trunk, policyHead, valueHead, dist}, nil
 }
 
-// head feeds the trunk's features to a head. Only the trunk may have memory: both halves read the same state of it.
+// head is one half: the trunk followed by one of the two output networks. It implements [Recurrent] for the trunk's
+// state. A head itself has no memory, because both halves read and return the same state.
 type head struct {
+	// shared identifies the pair: two heads with the same pointer share a trunk, see trunkOf.
 	shared *Shared
-	net    Network
+	// net is policyHead or valueHead.
+	net Network
 }
 
 // Forward implements [Network].
@@ -49,18 +54,19 @@ func (h head) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tens
 	return h.net.Forward(s, Inputs{Observations: features}), hidden
 }
 
-// Parameters implements [Network].
+// Parameters implements [Network]. Both halves list the trunk's tensors under equal names. [tensor.NewFlat] stores a
+// tensor that two networks share once.
 func (h head) Parameters() []tensor.Parameter {
 	return append(named("trunk.", h.shared.trunk.Parameters()), named("head.", h.net.Parameters())...)
 }
 
-// Close implements [Network].
+// Close implements [Network]. Both halves close the trunk, which may be closed twice.
 func (h head) Close() {
 	h.shared.trunk.Close()
 	h.net.Close()
 }
 
-// named puts a prefix before the parameters' names.
+// named returns a copy of the parameters with a prefix before their names. The tensors stay shared.
 func named(prefix string, params []tensor.Parameter) []tensor.Parameter {
 	out := make([]tensor.Parameter, len(params))
 	for i, p := range params {
@@ -70,13 +76,14 @@ func named(prefix string, params []tensor.Parameter) []tensor.Parameter {
 	return out
 }
 
-// Policy is the policy half.
+// Policy returns the policy half.
 func (m *Shared) Policy() Policy { return &Stochastic{Net: head{m, m.policyHead}, Dist: m.dist} }
 
-// Value is the value half.
+// Value returns the value half.
 func (m *Shared) Value() Network { return head{m, m.valueHead} }
 
-// trunkOf returns the Shared that a policy and a value network are the halves of, nil where they are not.
+// trunkOf returns the Shared of which p and v are the two halves, and their head networks. It returns nil if p and v
+// are not halves of one Shared.
 func trunkOf(p Policy, v Network) (m *Shared, policy, value Network) {
 	if sp, ok := p.(*Stochastic); ok {
 		own, isHead := sp.Net.(head)
@@ -88,15 +95,15 @@ func trunkOf(p Policy, v Network) (m *Shared, policy, value Network) {
 	return nil, nil, nil
 }
 
-// SharesTrunk reports whether a policy and a value network are the halves of one [Shared], so that they have one
-// memory.
+// SharesTrunk reports whether a policy and a value network are the halves of one [Shared]. Agents then keep one
+// recurrent state for both.
 func SharesTrunk(p Policy, v Network) bool {
 	m, _, _ := trunkOf(p, v)
 	return m != nil
 }
 
-// EvaluateBoth judges actions and computes values in one go; a trunk that both share runs once. The value network reads
-// ofValue, the same rows with the states of its own memory; with a shared trunk there is only the policy's.
+// EvaluateBoth evaluates actions (n, A) and computes values (n, 1) for the same rows. A shared trunk runs once, on in.
+// Otherwise the value network reads ofValue: the same rows with the states of its own memory.
 func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, actions tensor.Tensor) (Evaluation,
 	tensor.Tensor) {
 	if m, policy, value := trunkOf(p, v); m != nil {

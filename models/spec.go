@@ -12,36 +12,35 @@ import (
 )
 
 // Spec describes a model in skrl's network language, as the role sections of its YAML files do. [ParseSpec] reads one
-// from a dictionary; [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment, and
-// [BuildShared] builds a policy and a value on one trunk.
+// from a dictionary. [Spec.BuildPolicy] and [Spec.BuildNetwork] build it for the spaces of an environment.
+// [BuildShared] builds a policy and a value network on one trunk.
 //
-// A model is a list of containers and an output. Each container computes its input expression, passes it through its
-// layers, and gives the result its name. Expressions know:
+// A model is a list of containers and an output. Each container computes its input expression and passes it through its
+// layers. The result gets the container's name. Expressions can have:
 //
-//   - OBSERVATIONS and, if there is a state space, STATES: the rows the model reads;
-//   - their parts, where the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
+//   - OBSERVATIONS and, if there is a state space, STATES: the rows that the model reads;
+//   - their parts, if the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
 //   - the names of earlier containers;
 //   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
 //   - + - * / and parentheses; rows of width 1 combine with rows of any width;
-//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column), and of a later dimension x[:, :, 0:3] and
-//     x[..., 0:3];
-//   - permute(x, (0, 3, 1, 2)), which turns pictures as cameras give them, height × width × channels, into what conv2d
-//     reads, channels × height × width;
+//   - columns: x[:, 0:3], x[:, -2:], x[:, 4] (which stays a column); for later dimensions x[:, :, 0:3] and x[..., 0:3];
+//   - permute(x, (0, 3, 1, 2)), which turns pictures in the layout of cameras, (height, width, channels), into the
+//     layout of conv2d, (channels, height, width);
 //   - concatenate([x, y, ...]), which joins columns, or pictures along their first dimension;
-//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS) for Discrete and MultiDiscrete spaces and for parts that are
-//     one (also STATE_SPACE, STATES);
+//   - one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS), or with STATE_SPACE and STATES, for Discrete and MultiDiscrete
+//     spaces and for such parts;
 //   - activation functions by name (tanh(x), relu(x), softmax(x), ...), and exp, abs, sin, cos.
 //
-// In the output, ACTIONS stands for one more linear layer on the last container, with as many outputs as the policy's
-// distribution needs (for other models: as the action space), and ONE for one with a single output; an output without
+// In the output, ACTIONS adds a linear layer to the last container. It has as many outputs as the policy's distribution
+// needs, in other models as many as the action space. ONE adds a linear layer with a single output. An output without
 // either adds no layer. Container names in the output mean what the container's own layers computed.
 //
-// Parameters are named <container>.<index>.weight and .bias, where the index counts layers and activations, the output
-// layer included: skrl's names without the "_container" after the container's.
+// Parameters are named <container>.<index>.weight and .bias. The index counts layers and activations, including the
+// output layer. skrl's names are the same, with "_container" after the container's name.
 type Spec struct {
-	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic",
-	// whatever the case, with or without "Mixin"; or the name of a network that [Register] has added, which only
-	// ParseSpec reads, and which has settings of its own in place of the fields below.
+	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic".
+	// Case and the suffix "Mixin" do not matter. It can also be the name of a network that [Register] has added. Only
+	// ParseSpec reads such a network, which has settings of its own in place of the fields below.
 	Class string
 	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig
@@ -49,74 +48,78 @@ type Spec struct {
 	Reduction string
 	// ClipActions limits a Deterministic model's outputs to the action space, which must be bounded.
 	ClipActions bool
-	// Network lists the containers. The last one is what the output's layer stands on.
+	// Network lists the containers. The output layer reads the last one.
 	Network []Container
 	// Output is the output expression, e.g. "ACTIONS", "ONE" or "2 * tanh(ACTIONS)".
 	Output string
-	// Initialization is "uniform" (default) or "orthogonal", InitialBias "zero" or empty, and HiddenGain what layers
-	// are multiplied by, see [Initialization]. OutputGain is that of the layer that ACTIONS or ONE adds: 0 is 1 or, for
-	// the orthogonal weights of a policy, 0.01. In a dictionary the keys are initialization, initial_bias, hidden_gain
-	// and output_gain.
+	// Initialization is "uniform" (default) or "orthogonal". InitialBias is "zero" or empty. HiddenGain multiplies the
+	// weights of hidden layers, see [Initialization]. OutputGain multiplies those of the layer that ACTIONS or ONE
+	// adds. An OutputGain of 0 means 1, or 0.01 for the orthogonal weights of a policy. In a dictionary the keys are
+	// initialization, initial_bias, hidden_gain and output_gain.
 	Initialization         string
 	InitialBias            string
 	HiddenGain, OutputGain float64
-	// StatesAreObservations lets STATES mean observations if there is no state space, as it did in skrl 1.4.
+	// StatesAreObservations makes STATES mean observations if there is no state space, as in skrl 1.4.
 	StatesAreObservations bool
 
-	own *own // the registered network that Class names
+	// own is the registered network that Class names, nil for skrl's classes.
+	own *own
 }
 
-// Container is one sequence of layers.
+// Container is a named sequence of layers on an input expression.
 type Container struct {
-	// Name is what expressions call the result: letters, digits and underscores.
+	// Name is the name of the result in expressions: letters, digits and underscores. It also begins the parameters'
+	// names.
 	Name string
 	// Input is the input expression.
 	Input string
 	// Layers are applied in order.
 	Layers []Layer
-	// Activations follow the linear layers and convolutions: none, one for all, or one a layer.
+	// Activations follow the linear layers and convolutions: none, one for all, or one for each layer.
 	Activations []string
 }
 
-// Layer is a linear layer, a convolution where Conv is given, a stack of recurrent layers where Recurrent is, with Norm
-// a layer normalisation of the row (PyTorch's LayerNorm), which no activation follows, or, with Flatten, what makes
-// rows of a picture: its channels one after another, each row by row. Rows that are flat already it leaves as they are.
+// Layer is one layer of a container. It is a linear layer unless one of these fields is set:
+//
+//   - Conv: a convolution of pictures.
+//   - Recurrent: a stack of recurrent layers.
+//   - Norm: a layer normalisation of the row (PyTorch's LayerNorm). No activation follows it.
+//   - Flatten: it turns a picture into a row, channel after channel, each row by row. Flat rows stay as they are.
 type Layer struct {
 	Flatten, Norm bool
-	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but
-	// the batch, which is all that it can do: 1 and -1.
+	// Start and End are the first and the last dimension that a flatten joins. The batch is dimension 0, and -1 is the
+	// last. Only all dimensions but the batch can be joined: 1 and -1. Both 0 means the same.
 	Start, End int
-	// Recurrent is "gru", "lstm" or "rnn"; Layers is then how many there are, and Frames that of [RecurrentLayer].
+	// Recurrent is "gru", "lstm" or "rnn". Layers is the number of recurrent layers, and Frames is as in
+	// [RecurrentLayer].
 	Recurrent      string
 	Layers, Frames int
-	// Out is the number of outputs, of a convolution of channels, of a recurrent layer its hidden size: a number, or an
-	// expression of sizes such as
-	// "2 * NUM_ACTIONS".
+	// Out is the number of outputs: the channels of a convolution, the hidden size of a recurrent layer. It is a number
+	// or an expression of sizes such as "2 * NUM_ACTIONS".
 	Out string
-	// In, where given, is checked against the number of inputs, of a convolution of channels.
+	// In is the expected number of inputs, of a convolution the expected channels. It is only checked. Empty: no check.
 	In string
 	// NoBias leaves the bias out.
 	NoBias bool
-	// Conv makes the layer a convolution of pictures of the shape channels × height × width.
+	// Conv makes the layer a convolution of pictures of shape (channels, height, width).
 	Conv *Conv
 }
 
-// Conv says how the kernels of a convolution move over a picture. Of the pairs the first number is for rows, the second
-// for columns.
+// Conv is the geometry of a convolution. The first number of each pair is for rows, the second for columns.
 type Conv struct {
-	// Kernel is the size of a kernel.
+	// Kernel is the size of a kernel in pixels.
 	Kernel [2]int
-	// Stride is its step and Dilation the distance of its elements; 0 means 1.
+	// Stride is the kernel's step, and Dilation the distance of its elements, in pixels. 0 means 1.
 	Stride, Dilation [2]int
-	// Padding is the number of zeros on either side. Same chooses it so that the result is as large as the picture,
-	// which needs strides of 1.
+	// Padding is the number of zeros on either side. Same chooses the padding so that the result is as large as the
+	// picture. It requires strides of 1.
 	Padding [2]int
 	Same    bool
-	// Groups is how many parts of the channels are convolved apart from each other; 0 means 1.
+	// Groups is the number of parts of the channels that are convolved separately. 0 means 1.
 	Groups int
 }
 
-// The canonical classes.
+// The canonical classes: skrl's mixins without "Mixin".
 const (
 	classGaussian             = "Gaussian"
 	classMultivariateGaussian = "MultivariateGaussian"
@@ -125,10 +128,12 @@ const (
 	classDeterministic        = "Deterministic"
 )
 
+// classes lists the canonical classes in the order in which errors name them.
 var classes = []string{classGaussian, classMultivariateGaussian, classCategorical, classMultiCategorical,
 	classDeterministic}
 
-// classOf returns the canonical name of a class.
+// classOf returns the canonical name of a class. Case and the suffix "Mixin" do not matter for skrl's classes. The name
+// of a registered network must match exactly. The error names the nearest class.
 func classOf(name string) (string, error) {
 	short := strings.TrimSuffix(strings.ToLower(name), "mixin")
 	for _, c := range classes {
@@ -148,8 +153,11 @@ func classOf(name string) (string, error) {
 		strings.Join(all, ", "))
 }
 
-// The keys that a dictionary may have, by class.
+// The keys of a model's dictionary, by class. A key of another class is an error, which the separate structs give for
+// free.
 type (
+	// commonKeys are the keys of every class. Network and Output are parsed by parseContainer and expressionText, so
+	// they accept anything here.
 	commonKeys struct {
 		Class   string `yaml:"class"`
 		Network any    `yaml:"network"`
@@ -160,18 +168,22 @@ type (
 		HiddenGain     float64 `yaml:"hidden_gain" config:"min=0"`
 		OutputGain     float64 `yaml:"output_gain" config:"min=0"`
 	}
+	// gaussianKeys are the keys of Gaussian and MultivariateGaussian.
 	gaussianKeys struct {
 		commonKeys     `yaml:",inline"`
 		GaussianConfig `yaml:",inline"`
 	}
+	// categoricalKeys are the keys of Categorical. skrl's UnnormalizedLogProb is accepted if it is true.
 	categoricalKeys struct {
 		commonKeys          `yaml:",inline"`
 		UnnormalizedLogProb bool `yaml:"unnormalized_log_prob"`
 	}
+	// multiCategoricalKeys are the keys of MultiCategorical.
 	multiCategoricalKeys struct {
 		categoricalKeys `yaml:",inline"`
 		Reduction       string `yaml:"reduction" config:"oneof=sum|mean|prod"`
 	}
+	// deterministicKeys are the keys of Deterministic.
 	deterministicKeys struct {
 		commonKeys  `yaml:",inline"`
 		ClipActions bool `yaml:"clip_actions"`
@@ -179,8 +191,8 @@ type (
 )
 
 // ParseSpec reads a model from a dictionary with the keys of skrl's YAML files: class, network, output, and the class's
-// settings (clip_actions, initial_log_std, ...). Unknown keys, layers, activations and malformed expressions are errors
-// that say where.
+// settings (clip_actions, initial_log_std, ...). Unknown keys, unknown layers, unknown activations and malformed
+// expressions are errors that name the place.
 func ParseSpec(dict map[string]any) (Spec, error) {
 	name, ok := dict["class"].(string)
 	if !ok {
@@ -192,6 +204,7 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 	if s.Class, err = classOf(name); err != nil {
 		return Spec{}, err
 	}
+	// A registered network has keys of its own in place of network and output.
 	if read := readerOf(s.Class); read != nil {
 		settings := maps.Clone(dict)
 		delete(settings, "class")
@@ -222,7 +235,7 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 	return s, s.Validate()
 }
 
-// settings merges the keys of the spec's class.
+// settings merges the keys of the spec's class into the spec. It returns the keys that all classes have, unparsed.
 func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 	opts := config.Options{Prefix: "models: " + s.Class}
 	switch s.Class {
@@ -253,7 +266,9 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 	return k.commonKeys, err
 }
 
-// initialization returns how layers start. It has one gain of an output layer, the policy's, whatever the class.
+// initialization returns how layers start. A spec has one gain of an output layer, which is passed as the policy's
+// whatever the class. An orthogonal policy gets the default of 0.01. A Deterministic class may be a value network, so
+// it keeps 1.
 func (s Spec) initialization() Initialization {
 	i := Initialization{Kind: s.Initialization, Bias: s.InitialBias, HiddenGain: s.HiddenGain,
 		PolicyOutputGain: s.OutputGain}
@@ -263,7 +278,8 @@ func (s Spec) initialization() Initialization {
 	return i
 }
 
-// Settings are the settings of the spec's class with every default in them, by the keys that [ParseSpec] reads.
+// Settings returns the settings of the spec's class with every default filled in, by the keys that [ParseSpec] reads.
+// Trainers record them with a run.
 func (s Spec) Settings() map[string]any {
 	if s.own != nil {
 		return config.Dict(s.own.settings)
@@ -279,9 +295,10 @@ func (s Spec) Settings() map[string]any {
 	return map[string]any{}
 }
 
+// identifier matches the names that expressions can refer to.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Validate checks everything that does not depend on spaces.
+// Validate checks everything that does not depend on spaces. Sizes and shapes are checked when the spec is built.
 func (s Spec) Validate() error {
 	if _, err := classOf(s.Class); err != nil || s.own != nil {
 		return err
@@ -315,8 +332,8 @@ func (s Spec) Validate() error {
 	return err
 }
 
-// parseActivation reads what follows a layer: "softmax" over the row, an activation as steps write it, or "" for
-// nothing.
+// parseActivation reads the activation of a layer. It returns "softmax" (over the row), an activation as steps write
+// it, or "" for none. path names the setting in errors.
 func parseActivation(path, name string) (string, error) {
 	if strings.EqualFold(name, description.Softmax) {
 		return description.Softmax, nil

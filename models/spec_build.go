@@ -7,8 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// BuildPolicy builds the spec as a policy for the action space of sp, its parameters drawn from a generator with the
-// given seed as [NewMLP] draws them.
+// BuildPolicy builds the spec as a policy for the action space of sp. The parameters are drawn from a generator with
+// the given seed, as [NewMLP] draws them.
 func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	dist, err := s.distribution(sp.Action)
 	if err != nil {
@@ -35,9 +35,9 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	return NewPolicy(net, dist)
 }
 
-// BuildNetwork builds the spec, which must be Deterministic, as a value network, or as a discriminator: then
-// sp.Observation is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result implements
-// [Linears].
+// BuildNetwork builds the spec as a value network or a discriminator. The class must be Deterministic. For a
+// discriminator sp.Observation is the AMP observation space. Parameters are drawn as in [Spec.BuildPolicy]. The result
+// implements [Linears].
 func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	class, err := classOf(s.Class)
 	if err != nil {
@@ -67,9 +67,10 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 	return newClipped(net, sp.Action)
 }
 
-// BuildShared builds a policy and a value on one trunk (skrl: models.separate: false). The trunk is the policy's
-// network; the value's is ignored. Each has an output layer of its own, named policy_layer and value_layer, and its own
-// output expression, which may use ACTIONS or ONE and the last container's name.
+// BuildShared builds a policy and a value network on one trunk (skrl: models.separate: false). The trunk is the
+// policy's network, and the network of the value's spec is ignored. Each half has its own output layer, named
+// policy_layer and value_layer. Each has its own output expression, which may use ACTIONS or ONE and the last
+// container's name.
 func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Network, err error) {
 	for _, s := range []Spec{policy, value} {
 		if s.own != nil {
@@ -84,6 +85,7 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 	if err != nil {
 		return nil, nil, err
 	}
+	// owned collects what has to be closed if a later step fails.
 	owned := []interface{ Close() }{dist}
 	defer func() {
 		if err != nil {
@@ -92,6 +94,8 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 			}
 		}
 	}()
+	// The trunk's output is the result of its last container. Trunk, policy head and value head use three consecutive
+	// seeds.
 	trunk, width, err := policy.assemble(sp, policy.last(), dist.Outputs(), seed)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +127,8 @@ func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Net
 	return shared.Policy(), shared.Value(), nil
 }
 
-// distribution makes what the policy's outputs feed.
+// distribution returns the distribution that the policy's outputs feed. A registered network gets the usual one of the
+// action space.
 func (s Spec) distribution(action spaces.Space) (Distribution, error) {
 	class, err := classOf(s.Class)
 	if err != nil {
@@ -145,14 +150,15 @@ func (s Spec) distribution(action spaces.Space) (Distribution, error) {
 	return NewDeterministic(action, s.ClipActions)
 }
 
-// newAssembler starts a network that reads observations of the given width.
+// newAssembler starts a network that reads observations of the given width and, if sp has them, states.
 func (s Spec) newAssembler(inputs int, sp spaces.Set) *assembler {
 	from := s.initialization()
 	return &assembler{plan: plan{Network: description.Network{Inputs: inputs, States: sp.State.Width()},
 		hidden: from.hidden(), output: from.start(from.PolicyOutputGain), last: -1}}
 }
 
-// assemble builds the containers and the given output expression, and returns the width of the output.
+// assemble builds the containers and the output expression, and returns the network and the width of its output.
+// outputs is the number of values that ACTIONS stands for.
 func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (net *Net, width int64, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
@@ -171,7 +177,7 @@ func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (n
 	return net, width, err
 }
 
-// last is the name of the last container, "" if there is none.
+// last returns the name of the last container, or "" if there is none.
 func (s Spec) last() string {
 	if len(s.Network) == 0 {
 		return ""
@@ -179,17 +185,21 @@ func (s Spec) last() string {
 	return s.Network[len(s.Network)-1].Name
 }
 
-// head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
+// head builds the output of a half of a shared model on features of the given width, and returns its number of outputs
+// n. The features are the head's observations. The output expression refers to them by last, the name of the trunk's
+// last container. role is "policy" or "value".
 func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net *Net, n int64,
 	err error) {
 	a := s.newAssembler(int(width), spaces.Set{})
 	known := inputNames(s, sp, outputs)
+	// A head reads features only: the names of rows and spaces go, the sizes stay.
 	for name, t := range known.terms {
 		if !t.number {
 			delete(known.terms, name)
 		}
 	}
-	a.begin(0, term{width: width}) // the features are the head's observations
+	// Result 0, the row, holds the features.
+	a.begin(0, term{width: width})
 	known = known.with(last, a.result())
 	if n, err = a.finish(s.Output, known, last, role+"_layer"); err == nil {
 		net, err = a.build(seed)

@@ -13,35 +13,52 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// term is a compiled expression: a number, a list, a space, or rows of a known width.
+// term is a compiled expression: a number, a list, a space, or rows of a known width. Exactly one of number, list,
+// space and width says which. The zero term stands for an expression with an error.
+//
+// Compiling adds no steps to the network. The assembler's place does that for the terms that are used.
 type term struct {
-	width  int64            // of rows, 0 of anything else
-	shape  []int            // of the elements of rows that are more than one list of numbers, nil otherwise
-	laid   bool             // by permute() or a convolution, so that the shape counts, and is no detail of the space
-	part   *spaces.Space    // the space of rows that are an input's, or a part of them
-	from   int64            // the part's first column
-	row    int64            // the width of the input that it is a part of
-	step   description.Step // which computes the rows from args; without an Op they are the result at
-	args   []term
-	at     int
+	// width is the number of values in each row, 0 for anything but rows.
+	width int64
+	// shape is the shape of the rows' elements. It is nil if the elements are flat.
+	shape []int
+	// laid says that permute() or a convolution has set the shape. Layers of rows then refuse the term, see picture. A
+	// shape from the space alone is a hint, and such rows may be read flat.
+	laid bool
+	// part is the space of the rows if they are an input or a part of one, otherwise nil.
+	part *spaces.Space
+	// from is the first column of the part within its input.
+	from int64
+	// row is the width of that input.
+	row int64
+	// step computes the rows from args. If it has no Op, the rows exist already: they are the result at.
+	step description.Step
+	// args are the inputs of step, in order.
+	args []term
+	// at is a result of the network: 0 is the row, i the result of step i, description.StateRow the row of states.
+	at int
+	// num is the value if number is set.
 	num    float64
 	number bool
-	list   []term
-	space  *spaces.Space
+	// list are the elements of a list or a tuple, which only concatenate() and permute() accept.
+	list []term
+	// space is the space that a name such as OBSERVATION_SPACE stands for, or a part of it.
+	space *spaces.Space
 }
 
 // rows reports whether the term is rows of values, as opposed to a number, a list or a space.
 func (t term) rows() bool { return t.width > 0 }
 
-// then is a step that computes every value of rows from that value.
+// then returns the rows that a step computes from t value by value. The shape stays.
 func (t term) then(s description.Step) term {
 	return term{width: t.width, shape: t.shape, laid: t.laid, step: s, args: []term{t}}
 }
 
-// picture reports whether layers that read rows must not read these: they have dimensions that count.
+// picture reports whether the elements have dimensions that count. Layers that read rows must not read them: they need
+// a flatten before.
 func (t term) picture() bool { return t.laid && len(t.shape) > 1 }
 
-// dims is the shape of an element of rows.
+// dims returns the shape of an element of rows. Flat rows have one dimension.
 func (t term) dims() []int {
 	if t.shape == nil {
 		return []int{int(t.width)}
@@ -49,7 +66,7 @@ func (t term) dims() []int {
 	return t.shape
 }
 
-// shapeText writes a shape as Python does.
+// shapeText writes a shape like a Python tuple, but without the comma of a single element.
 func shapeText(shape []int) string {
 	parts := make([]string, len(shape))
 	for i, d := range shape {
@@ -58,14 +75,17 @@ func shapeText(shape []int) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// compiler turns parsed expressions into terms. After its first error, terms do not count.
+// compiler turns the nodes of one expression into terms. It goes on after an error, but the terms are then meaningless:
+// callers check err at the end.
 type compiler struct {
 	*names
+	// path and text name the setting and its expression in errors.
 	path, text string
-	err        error
+	// err is the first error.
+	err error
 }
 
-// compile reads text and resolves its names.
+// compile parses text and resolves its names. path names the setting in errors.
 func (n *names) compile(path, text string) (term, error) {
 	root, err := parseExpression(path, text)
 	if err != nil {
@@ -74,14 +94,14 @@ func (n *names) compile(path, text string) (term, error) {
 	return n.resolve(path, text, root)
 }
 
-// resolve compiles a parsed expression; text is what it was parsed from.
+// resolve compiles a parsed expression. text is the source of root.
 func (n *names) resolve(path, text string, root *node) (term, error) {
 	c := compiler{names: n, path: path, text: text}
 	t := c.term(root)
 	return t, c.err
 }
 
-// size compiles the size of a layer.
+// size computes the size of a layer, from 1 to description.MaxLayerWidth.
 func (n *names) size(path, text string) (int, error) {
 	t, err := n.sizeNames().compile(path, text)
 	if err != nil {
@@ -94,7 +114,7 @@ func (n *names) size(path, text string) (int, error) {
 	return int(t.num), nil
 }
 
-// fail keeps the first error and returns a term that does not count.
+// fail records an error at node n unless there is one already. It returns the zero term.
 func (c *compiler) fail(n *node, format string, args ...any) term {
 	if c.err == nil {
 		c.err = &expressionError{c.path, c.text, n.at, fmt.Sprintf(format, args...)}
@@ -102,7 +122,7 @@ func (c *compiler) fail(n *node, format string, args ...any) term {
 	return term{}
 }
 
-// term compiles a node and all that it is made of. After an error it is a zero term.
+// term compiles a node and its operands. After an error it returns a zero term.
 func (c *compiler) term(n *node) term {
 	switch n.op {
 	case "number":
@@ -131,7 +151,8 @@ func (c *compiler) term(n *node) term {
 	return c.arithmetic(n)
 }
 
-// name looks up an input, a space or an earlier container.
+// name looks up an input, a size, a space or an earlier container. Two mistakes get messages of their own: states
+// without a state space, and actions as an input.
 func (c *compiler) name(n *node) term {
 	if t, ok := c.terms[n.name]; ok {
 		return t

@@ -8,10 +8,11 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// maxSide is more than any kernel, stride or padding needs.
+// maxSide limits kernels, strides, paddings and dilations, in pixels. Larger ones are typing errors.
 const maxSide = 1 << 10
 
-// parseConv reads [out, kernel, stride, padding, bias] or a mapping. All numbers but those of channels are one or two.
+// parseConv reads [out, kernel, stride, padding, bias] or a mapping with PyTorch's names. Kernel, stride, padding and
+// dilation are one number or two, for rows and columns.
 func parseConv(path string, args any) (Layer, error) {
 	k := struct {
 		Out     any    `yaml:"out_channels"`
@@ -50,6 +51,7 @@ func parseConv(path string, args any) (Layer, error) {
 			return l, fmt.Errorf("models: %s.padding: %q; want a number, two numbers, \"same\" or \"valid\"", path,
 				text)
 		}
+		// The text is handled; 0 lets pair accept the setting below.
 		k.Padding = 0
 	}
 	for _, x := range []struct {
@@ -71,7 +73,7 @@ func parseConv(path string, args any) (Layer, error) {
 	return l, l.Conv.validate(path)
 }
 
-// pair reads one number for rows and columns, or two.
+// pair reads one number for both rows and columns, or a list of two. Each must lie between least and maxSide.
 func pair(path string, value any, least int) (p [2]int, err error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -89,7 +91,7 @@ func pair(path string, value any, least int) (p [2]int, err error) {
 	return p, nil
 }
 
-// validate checks what does not depend on the picture.
+// validate checks what does not depend on the picture. [Conv]s that a program makes have not passed parseConv.
 func (c *Conv) validate(path string) error {
 	for i := range 2 {
 		if c.Kernel[i] < 1 || c.Stride[i] < 0 || c.Dilation[i] < 0 || c.Padding[i] < 0 || c.Groups < 0 {
@@ -105,7 +107,8 @@ func (c *Conv) validate(path string) error {
 	return nil
 }
 
-// step is the convolution of pictures of a shape.
+// step describes the convolution of pictures of the shape (channels, height, width), with out kernels. It has no names
+// yet.
 func (c *Conv) step(shape []int, out int) description.Step {
 	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: []int{c.Kernel[0], c.Kernel[1]},
 		Groups:  max(c.Groups, 1),
@@ -114,7 +117,8 @@ func (c *Conv) step(shape []int, out int) description.Step {
 		dilation := max(c.Dilation[i], 1)
 		s.Stride, s.Dilation = append(s.Stride, max(c.Stride[i], 1)), append(s.Dilation, dilation)
 		s.Padding[i], s.Padding[2+i] = c.Padding[i], c.Padding[i]
-		if c.Same { // the odd one is at the bottom and at the right, as PyTorch has it
+		// An odd number of zeros has the surplus zero at the bottom and at the right, as in PyTorch.
+		if c.Same {
 			total := dilation * (c.Kernel[i] - 1)
 			s.Padding[i], s.Padding[2+i] = total/2, total-total/2
 		}
@@ -122,13 +126,16 @@ func (c *Conv) step(shape []int, out int) description.Step {
 	return s
 }
 
-// conv adds a convolution to the run. input is the expression that the run begins with, for what errors advise.
+// conv adds a convolution to the run. out is the number of kernels and in the expected number of channels, 0 if none is
+// given. name begins its parameters' names. input is the run's input expression, which errors quote in their advice.
 func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	switch n := len(a.shape); {
 	case n != 3:
 		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input "+
 			"has the shape %s",
 			path, shapeText(a.result().dims()))
+	// Cameras give (height, width, channels). A convolution would compute nonsense from it without failing, so a shape
+	// that looks like it is refused. Any permute() tells that the order is meant.
 	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:
 		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and "+
 			"a convolution reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or "+
@@ -145,6 +152,7 @@ func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	if !l.NoBias {
 		s.Bias = name + ".bias"
 	}
+	// Widths of a network of this step alone checks the geometry before the step is added.
 	probe := description.Network{Inputs: int(a.width), Steps: []description.Step{s}}
 	probe.Steps[0].Inputs = nil
 	if _, err := probe.Widths(); err != nil {
@@ -158,7 +166,7 @@ func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	return nil
 }
 
-// flat refuses a layer of rows on a picture.
+// flat returns an error if the next layer, which reads rows, would read a picture.
 func (a *assembler) flat(path string) error {
 	if !a.result().picture() {
 		return nil

@@ -9,19 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of an expression.
+// The limits of an expression bound the parser's recursion and its work, whatever a file contains.
 const (
-	maxExpression = 4096 // characters
-	maxNesting    = 64
+	// maxExpression is in bytes.
+	maxExpression = 4096
+	// maxNesting limits brackets within brackets, and brackets that follow each other.
+	maxNesting = 64
 )
 
-// parser reads expressions by recursive descent. After its first error it stands at the end of the text, so that every
-// loop ends, and what it returns does not count.
+// parser reads expressions by recursive descent: sum, product, sign, indexed, value. After its first error it stands at
+// the end of the text, so that every loop ends. The nodes that it then returns are meaningless.
 type parser struct {
+	// path and text name the setting and its expression in errors.
 	path, text string
-	pos        int
-	depth      int
-	err        error
+	// pos is the offset in bytes of what is read next.
+	pos int
+	// depth counts the open calls of indexed, which every nesting passes through.
+	depth int
+	// err is the first error.
+	err error
 }
 
 // parseExpression reads an expression of the network language, see [Spec]. path names it in errors.
@@ -37,7 +43,8 @@ func parseExpression(path, text string) (*node, error) {
 	return n, p.err
 }
 
-// fail keeps the first error, goes to the end of the text, and returns a node that does not count.
+// fail records an error at the offset unless there is one already, and goes to the end of the text. It returns an empty
+// node.
 func (p *parser) fail(at int, format string, args ...any) *node {
 	if p.err == nil {
 		p.err = &expressionError{p.path, p.text, at, fmt.Sprintf(format, args...)}
@@ -46,7 +53,7 @@ func (p *parser) fail(at int, format string, args ...any) *node {
 	return &node{}
 }
 
-// peek skips space and returns the next byte, or 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (p *parser) peek() byte {
 	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
 		p.pos++
@@ -66,14 +73,14 @@ func (p *parser) accept(c byte) bool {
 	return true
 }
 
-// expect skips the byte c, which must be next.
+// expect skips the byte c. Anything else is an error.
 func (p *parser) expect(c byte) {
 	if !p.accept(c) {
 		p.fail(p.pos, "want %q, found %s", string(c), p.found())
 	}
 }
 
-// found describes what is next.
+// found describes what is next, for errors.
 func (p *parser) found() string {
 	if p.peek() == 0 {
 		return "the end"
@@ -97,6 +104,7 @@ func (p *parser) chain(operators string, operand func() *node) *node {
 			return left
 		}
 		p.pos++
+		// Python's ** and // are refused by name. Otherwise the error would be about a missing operand.
 		if next := p.peek(); next == c && (c == '*' || c == '/') {
 			return p.fail(at, "the operator %q is not known; there are + - * /", string([]byte{c, c}))
 		}
@@ -104,6 +112,7 @@ func (p *parser) chain(operators string, operand func() *node) *node {
 	}
 }
 
+// sign reads any number of signs and an operand. The sign of a number becomes part of the number.
 func (p *parser) sign() *node {
 	at := p.pos
 	negative := false
@@ -124,7 +133,7 @@ func (p *parser) sign() *node {
 	return &node{op: "-x", at: at, args: []*node{n}}
 }
 
-// indexed reads a value and the parts or columns taken of it.
+// indexed reads a value and the brackets after it, which take parts or columns of the value.
 func (p *parser) indexed() *node {
 	if p.depth++; p.depth > maxNesting {
 		return p.fail(p.pos, "the expression nests more than %d deep", maxNesting)
@@ -140,7 +149,8 @@ func (p *parser) indexed() *node {
 	return n
 }
 
-// index reads ["key"], [position], or what columns reads.
+// index reads one bracket upon x: ["key"], [position], [:, columns] or [..., columns]. The parts of a Dict have keys,
+// those of a Tuple positions.
 func (p *parser) index(x *node) *node {
 	at := p.pos
 	p.pos++
@@ -158,8 +168,10 @@ func (p *parser) index(x *node) *node {
 		return n
 	case p.accept(':'):
 		p.expect(',')
+		// Each further index, as in x[:, 0:3, 2], is about the next dimension of what the ones before have left.
 		for dim := 1; ; {
-			if x = p.columns(x, at, dim); x.op == "columns" { // a single column is no dimension any more
+			// A single column takes its dimension away, so the next index is about the same number.
+			if x = p.columns(x, at, dim); x.op == "columns" {
 				dim++
 			}
 			if !p.accept(',') || p.peek() == ']' {
@@ -172,16 +184,17 @@ func (p *parser) index(x *node) *node {
 		if position := p.sum(); p.accept(']') {
 			return &node{op: "part", at: at, args: []*node{x, position}}
 		}
+		// Not a position: something like [0:3], which would choose rows. The error points to its beginning.
 		p.pos = from
 	}
 	return p.fail(p.pos, "%s", chooseRows)
 }
 
-// chooseRows is what is wrong with a first index.
+// chooseRows is the error of a first index other than ":", "..." or a part: expressions never choose rows of the batch.
 const chooseRows = "a first index would choose rows of the batch; take columns, as in x[:, 0:3], or a part of a Dict " +
 	"or Tuple"
 
-// quoted reads a text in the given quotes, in which a backslash stands before a quote or another.
+// quoted reads a text in the given quotes. A backslash makes the next byte a part of the text.
 func (p *parser) quoted(quote byte) string {
 	var b strings.Builder
 	for i := p.pos + 1; i < len(p.text); i++ {
@@ -200,7 +213,8 @@ func (p *parser) quoted(quote byte) string {
 	return ""
 }
 
-// columns reads i or from:to of a dimension.
+// columns reads i or from:to, the index of dimension dim of x. It leaves the comma or the bracket after it. at is the
+// offset of the opening bracket.
 func (p *parser) columns(x *node, at, dim int) *node {
 	var from, to *node
 	if p.peek() != ':' {
@@ -219,7 +233,7 @@ func (p *parser) columns(x *node, at, dim int) *node {
 	return &node{op: "columns", at: at, dim: dim, args: []*node{x, from, to}}
 }
 
-// value reads a number, a name, a call, a list or an expression in brackets.
+// value reads a number, a name, a call, a list, or an expression in parentheses.
 func (p *parser) value() *node {
 	c := p.peek()
 	at := p.pos
@@ -250,13 +264,17 @@ func (p *parser) value() *node {
 	return p.fail(p.pos, "want a name, a number or \"(\", found %s", p.found())
 }
 
+// isLetter reports whether c can begin a name: an ASCII letter or an underscore.
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
+// isDigit reports whether c is an ASCII digit.
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// numeral is digits with a fraction and an exponent.
+// numeral matches digits with a fraction and an exponent. Every part is optional; ParseFloat decides whether the text
+// is a number.
 var numeral = regexp.MustCompile(`^[0-9]*(\.[0-9]*)?([eE][-+]?[0-9]*)?`)
 
+// number reads an unsigned number.
 func (p *parser) number() *node {
 	at := p.pos
 	text := numeral.FindString(p.text[at:])
@@ -268,7 +286,7 @@ func (p *parser) number() *node {
 	return &node{op: "number", at: at, num: x}
 }
 
-// arguments reads a list, with or without a last comma, and its closing bracket.
+// arguments reads the rest of a list, with or without a comma at the end, and the closing bracket end.
 func (p *parser) arguments(end byte) []*node {
 	var args []*node
 	for p.err == nil && !p.accept(end) {

@@ -12,7 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// functions are the unary functions of expressions.
+// functions maps the unary functions of expressions to their operations. init adds every activation.
 var functions = map[string]func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor{
 	"softmax": func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor { return s.Softmax(x, -1) },
 	"exp":     (*tensor.Scope).Exp, "abs": (*tensor.Scope).Abs, "sin": (*tensor.Scope).Sin, "cos": (*tensor.Scope).Cos,
@@ -28,9 +28,10 @@ func init() {
 	}
 }
 
-// calls are the functions that are not of single values.
+// calls are the functions with arguments other than one expression of rows. Containers cannot have their names.
 var calls = []string{"concatenate", "one_hot_encoding", "permute"}
 
+// call compiles a call of a function by name.
 func (c *compiler) call(n *node) term {
 	switch n.name {
 	case "concatenate":
@@ -49,7 +50,8 @@ func (c *compiler) call(n *node) term {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
 	}
 	x := c.rows(n.args[0], "the argument of "+n.name+"()")
-	step := description.Step{Op: n.name} // functions that are no activations have the operations' names
+	// exp, abs, sin, cos and softmax are operations of the same name. Activations share one operation.
+	step := description.Step{Op: n.name}
 	if f, err := tensor.ParseActivation(n.name); err == nil {
 		step = description.Step{Op: description.Activate, Activation: f.String()}
 	}
@@ -58,12 +60,14 @@ func (c *compiler) call(n *node) term {
 			return c.fail(n, "softmax() is over a row, and this is a picture of shape %s; flatten it in a container",
 				shapeText(x.shape))
 		}
+		// A softmax is over all values of a row, so the result is flat.
 		x.shape = nil
 	}
 	return x.then(step)
 }
 
-// permute puts the dimensions into another order, written with the batch as dimension 0.
+// permute compiles permute(x, order). As in PyTorch, the order counts the batch as dimension 0, which stays first. The
+// step's order does not count the batch.
 func (c *compiler) permute(n *node) term {
 	const form = "permute() takes rows and the order of all dimensions, as in permute(OBSERVATIONS, (0, 3, 1, 2))"
 	if len(n.args) != 2 || n.args[1].op != "list" {
@@ -100,13 +104,15 @@ func (c *compiler) permute(n *node) term {
 	return x.permute(order[1:])
 }
 
-// concatenate joins rows side by side. Pictures alike but for their first dimension are joined along it.
+// concatenate joins rows side by side. Pictures that differ in their first dimension only are joined along it, as their
+// values lie in that order. Other pictures cannot be joined.
 func (c *compiler) concatenate(n *node) term {
 	if len(n.args) != 1 || n.args[0].op != "list" || len(n.args[0].args) == 0 {
 		return c.fail(n, "concatenate() takes one list of rows, as in concatenate([OBSERVATIONS, net])")
 	}
 	t := term{step: description.Step{Op: description.Concatenate}}
-	same, first := true, 0 // whether pictures differ in their first dimension alone, which they are joined along
+	// same says that the elements so far have equal shapes except for their first dimensions, whose sum is first.
+	same, first := true, 0
 	for _, a := range n.args[0].args {
 		x := c.rows(a, "what is concatenated")
 		if !x.rows() {
@@ -132,6 +138,7 @@ func (c *compiler) concatenate(n *node) term {
 	return t
 }
 
+// oneHot compiles one_hot_encoding(space, rows). rows must have a column of indices for each index of the space.
 func (c *compiler) oneHot(n *node) term {
 	if len(n.args) != 2 {
 		return c.fail(n, "one_hot_encoding() takes a space and rows, as in one_hot_encoding(OBSERVATION_SPACE, "+

@@ -12,8 +12,8 @@ import (
 // The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in
 // spec_conv.go.
 
-// parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as
-// sizes of recurrent layers, as a file of Isaac Lab's has them.
+// parseContainer reads {name, input, layers, activations}. With {type: GRU, num_layers: n} the numbers in layers are
+// sizes of recurrent layers, as in Isaac Lab's files.
 func parseContainer(path string, entry any) (Container, error) {
 	dict, ok := entry.(map[string]any)
 	if !ok {
@@ -47,8 +47,8 @@ func parseContainer(path string, entry any) (Container, error) {
 	return c, err
 }
 
-// retype makes recurrent layers of a type out of linear ones, count behind each other of each; an empty type leaves all
-// as they are.
+// retype turns linear layers into recurrent ones of the given type. Each number becomes a stack of count layers.
+// counted says that the file has num_layers, which is an error without a type. An empty type changes nothing.
 func (c *Container) retype(path, kind string, count int, counted bool) error {
 	switch short := strings.ToLower(kind); short {
 	case "":
@@ -69,7 +69,7 @@ func (c *Container) retype(path, kind string, count int, counted bool) error {
 	return nil
 }
 
-// expressionText accepts text, and a bare number where an expression is one.
+// expressionText reads an expression, which must be text.
 func expressionText(path string, value any) (string, error) {
 	switch v := value.(type) {
 	case nil:
@@ -80,7 +80,7 @@ func expressionText(path string, value any) (string, error) {
 	return "", fmt.Errorf("models: %s: want an expression (text), got %v", path, value)
 }
 
-// parseActivations reads one name for all layers, or one for each; null is none.
+// parseActivations reads one name for all layers, or one for each. null and "" mean none.
 func parseActivations(path string, value any) ([]string, error) {
 	switch v := value.(type) {
 	case nil:
@@ -106,6 +106,7 @@ func parseActivations(path string, value any) ([]string, error) {
 	return nil, fmt.Errorf("models: %s: want the name of an activation, or a list of names, got %v", path, value)
 }
 
+// parseLayers reads a list of layers. Programs may give the sizes as []int.
 func parseLayers(path string, value any) ([]Layer, error) {
 	var list []any
 	switch v := value.(type) {
@@ -130,6 +131,7 @@ func parseLayers(path string, value any) ([]Layer, error) {
 	return layers, nil
 }
 
+// layerForms ends the error of every unknown layer.
 const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, " +
 	"layer_norm or flatten"
 
@@ -160,6 +162,7 @@ func parseLayer(path string, value any) (Layer, error) {
 	return Layer{Out: out}, nil
 }
 
+// parseLayerDict reads the arguments of a layer of a kind. The case of the kind does not matter.
 func parseLayerDict(path, kind string, args any) (Layer, error) {
 	path += "." + kind
 	switch strings.ToLower(kind) {
@@ -176,8 +179,8 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 		"flatten", "conv2d", "gru", "lstm", "rnn"}), layerForms)
 }
 
-// mergeLayer reads a layer's settings: a mapping, or a list of values in the order of keys, the first least of which
-// must be given.
+// mergeLayer reads a layer's arguments into the struct settings. They are a mapping, or a list of values in the order
+// of keys. The shortest allowed list has least values.
 func mergeLayer(path string, args, settings any, least int, keys ...string) error {
 	dict, ok := args.(map[string]any)
 	if list, is := args.([]any); is && len(list) >= least && len(list) <= len(keys) {
@@ -191,7 +194,8 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 			len(keys), strings.Join(keys, ", "), args)
 	}
 	aliases := map[string]config.Alias{}
-	for _, key := range keys { // the names in skrl's other frameworks
+	// The aliases are the names of skrl's other frameworks, so that one file serves all.
+	for _, key := range keys {
 		switch key {
 		case "out_features", "out_channels":
 			aliases["features"] = config.Alias{Key: key}
@@ -204,7 +208,7 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 	return config.Merge(settings, dict, config.Options{Prefix: "models: " + path, Aliases: aliases})
 }
 
-// parseFlatten reads nothing, [start, end] or {start_dim, end_dim}.
+// parseFlatten reads no arguments, [start, end] or {start_dim, end_dim}. The defaults are PyTorch's.
 func parseFlatten(path string, args any) (Layer, error) {
 	k := struct {
 		Start int `yaml:"start_dim"`
@@ -218,7 +222,7 @@ func parseFlatten(path string, args any) (Layer, error) {
 	return Layer{Flatten: true, Start: k.Start, End: k.End}, nil
 }
 
-// checkFlatten refuses to join other dimensions than all but the batch of elements of a shape.
+// checkFlatten refuses a flatten of elements of shape dims that does not join all their dimensions.
 func (l Layer) checkFlatten(path string, dims []int) error {
 	last := l.End
 	if last < 0 {
@@ -232,7 +236,7 @@ func (l Layer) checkFlatten(path string, dims []int) error {
 		shapeText(dims))
 }
 
-// parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of them.
+// parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of these keys. kind is "gru", "lstm" or "rnn".
 func parseRecurrent(path, kind string, args any) (Layer, error) {
 	l := Layer{Recurrent: kind}
 	k := struct {
@@ -278,7 +282,8 @@ func parseLinear(path string, args any) (Layer, error) {
 	return l, err
 }
 
-// sizeText turns a size into the text of an expression.
+// sizeText returns a size as the text of an expression. Sizes such as "2 * NUM_ACTIONS" depend on the spaces, so the
+// layer keeps the text until it is built.
 func sizeText(path string, value any) (string, error) {
 	if v, ok := value.(string); ok {
 		return v, nil
@@ -290,10 +295,11 @@ func sizeText(path string, value any) (string, error) {
 		value)
 }
 
-// activated reports whether an activation may follow the layer.
+// activated reports whether an activation may follow the layer. Recurrent layers have their own, and PyTorch's
+// LayerNorm has none.
 func (l Layer) activated() bool { return !l.Flatten && !l.Norm && l.Recurrent == "" }
 
-// linears counts the layers that activations follow.
+// linears counts the layers that an activation may follow.
 func (c Container) linears() int {
 	n := 0
 	for _, l := range c.Layers {
@@ -304,7 +310,8 @@ func (c Container) linears() int {
 	return n
 }
 
-// validate checks what does not depend on spaces.
+// validate checks what does not depend on spaces: that every expression can be parsed, and that the numbers of layers
+// and activations agree.
 func (c Container) validate(path string) error {
 	if _, err := parseExpression(path+".input", c.Input); err != nil {
 		return err
@@ -328,8 +335,8 @@ func (c Container) validate(path string) error {
 	return err
 }
 
-// activations returns what follows each layer, in the order of Layers; nothing ever follows a flatten, a
-// layer_norm or a recurrent layer.
+// activations returns the activation of each layer, "" for none, in the order of Layers. A list in the file may name
+// one for each layer, or one for each layer that can have one. Flatten, layer_norm and recurrent layers never have one.
 func (c Container) activations(path string) ([]string, error) {
 	var parsed []string
 	for i, name := range c.Activations {

@@ -7,19 +7,26 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// names are what expressions may call in a place.
+// names is the scope of an expression: the names that it may use, and what they stand for. Every container adds its own
+// name for the containers after it.
 type names struct {
-	spec  Spec
-	sp    spaces.Set
-	sizes int // the outputs of the policy's distribution, or of the action space
+	// spec is the model to which the expression belongs.
+	spec Spec
+	// sp holds the spaces that the terms point to.
+	sp spaces.Set
+	// sizes is the number of outputs that ACTIONS adds in the output expression: those of the policy's distribution, or
+	// of the action space.
+	sizes int
+	// terms maps each name to a number, a space or rows.
 	terms map[string]term
 }
 
-// reserved are the names with a meaning of their own.
+// reserved are the names that containers cannot have, because expressions use them for inputs, sizes and spaces.
 var reserved = []string{"OBSERVATIONS", "STATES", "ACTIONS", "ONE", "NUM_OBSERVATIONS", "NUM_STATES", "NUM_ACTIONS",
 	"OBSERVATION_SPACE", "STATE_SPACE", "ACTION_SPACE"}
 
-// inputNames are the names that every expression of a model for sp may use.
+// inputNames returns the names that every expression of a model for sp may use. outputs is the number of values that
+// ACTIONS stands for.
 func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n := &names{spec: spec, sp: sp, sizes: outputs, terms: map[string]term{}}
 	number := func(x int) term { return term{number: true, num: float64(x)} }
@@ -27,7 +34,8 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n.terms["OBSERVATION_SPACE"] = term{space: &n.sp.Observation}
 	n.terms["NUM_OBSERVATIONS"] = number(sp.Observation.Outputs())
 	n.terms["NUM_ACTIONS"] = number(outputs)
-	if spec.Gaussian.StateDependentLogStd { // two outputs an action
+	// The distribution reads two outputs for each action dimension, but NUM_ACTIONS counts dimensions.
+	if spec.Gaussian.StateDependentLogStd {
 		n.terms["NUM_ACTIONS"] = number(outputs / 2)
 	}
 	n.terms["ACTION_SPACE"] = term{space: &n.sp.Action}
@@ -44,13 +52,13 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	return n
 }
 
-// inputRows are the rows of a space that the network reads.
+// inputRows returns the term of an input. at is 0 for observations and description.StateRow for states.
 func inputRows(s *spaces.Space, at int) term {
 	width := int64(s.Width())
 	return term{width: width, shape: shapeOf(s), at: at, part: s, row: width}
 }
 
-// shapeOf is the shape of a Box with more than one dimension.
+// shapeOf returns the shape of a Box with more than one dimension, otherwise nil.
 func shapeOf(s *spaces.Space) []int {
 	if s.Kind != spaces.Box || len(s.Shape) < 2 {
 		return nil
@@ -58,7 +66,7 @@ func shapeOf(s *spaces.Space) []int {
 	return s.Shape
 }
 
-// with returns the names and one more.
+// with returns a copy of the names with one more. n stays as it is, as names are shared between expressions.
 func (n *names) with(name string, t term) *names {
 	c := *n
 	c.terms = maps.Clone(n.terms)
@@ -66,7 +74,8 @@ func (n *names) with(name string, t term) *names {
 	return &c
 }
 
-// sizeNames are those with which a layer's size may be written: skrl lets a space's name stand for its size there.
+// sizeNames returns the names that an expression of a layer's size may use: the numbers. As in skrl, OBSERVATIONS,
+// STATES and ACTIONS stand for their sizes there.
 func (n *names) sizeNames() *names {
 	c := *n
 	c.terms = map[string]term{}

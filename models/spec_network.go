@@ -8,29 +8,37 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// assembler describes a network, one run of layers at a time.
+// assembler turns a Spec into a plan, one run of layers at a time. A run is the layers of a container, or the output
+// layer.
 type assembler struct {
 	plan
 
-	at    int   // the result that the next layer reads
-	width int64 // of that result
-	shape []int // of its elements, see term
+	// at is the result that the next layer reads.
+	at int
+	// width is the width of that result.
+	width int64
+	// shape is the shape of its elements and laid whether the shape counts, see term.
+	shape []int
 	laid  bool
-	next  int  // index of the next layer or activation, for parameters' names
-	open  bool // the last step is a layer of this run
+	// next is the index in the names of the next parameters. It counts layers and activations, as a PyTorch Sequential
+	// does.
+	next int
+	// open says that the last step is a layer of this run. The next layer then reads the step before it, and its Inputs
+	// stay nil. simplify recognises layers that follow each other by the nil.
+	open bool
 }
 
-// begin starts a run of layers on a result.
+// begin starts a run of layers on result at, whose width and shape are t's.
 func (a *assembler) begin(at int, t term) {
 	a.at, a.width, a.shape, a.laid, a.next, a.open = at, t.width, t.shape, t.laid, 0, false
 }
 
-// result is what the run has computed so far.
+// result returns what the run has computed so far, as a term for the containers after it.
 func (a *assembler) result() term {
 	return term{width: a.width, at: a.at, shape: a.shape, laid: a.laid}
 }
 
-// place adds the steps of a term and returns which result it is.
+// place adds the steps of a term and of its arguments, arguments first, and returns the number of the term's result.
 func (a *assembler) place(t term) int {
 	if t.number {
 		return a.Add(description.Step{Op: description.Number, Number: t.num})
@@ -45,14 +53,15 @@ func (a *assembler) place(t term) int {
 	return a.Add(s)
 }
 
-// end makes a term the network's result, which is that of its last step.
+// end makes a term the network's result, which is the result of its last step. A term that is an earlier result gets a
+// step that copies it: an Activate without activation.
 func (a *assembler) end(output term) {
 	if at := a.place(output); at != len(a.Steps) {
 		a.Add(description.Step{Op: description.Activate, Inputs: []int{at}})
 	}
 }
 
-// linear adds a linear layer to the run.
+// linear adds a linear layer with out outputs to the run. Its result is flat.
 func (a *assembler) linear(name string, out int, bias bool) {
 	s := description.Step{Op: description.Linear, Outputs: out, Weight: name + ".weight"}
 	if !a.open {
@@ -66,7 +75,7 @@ func (a *assembler) linear(name string, out int, bias bool) {
 	a.next++
 }
 
-// norm adds a layer normalisation to the run.
+// norm adds a layer normalisation of the row to the run.
 func (a *assembler) norm(name string) {
 	a.at = a.Add(description.Step{Op: description.LayerNorm, Inputs: []int{a.at}, Weight: name + ".weight",
 		Bias: name + ".bias"})
@@ -74,7 +83,8 @@ func (a *assembler) norm(name string) {
 	a.next++
 }
 
-// recurrent adds a stack of recurrent layers to the run.
+// recurrent adds a stack of recurrent layers to the run. It returns an error if l's frames do not divide the width of
+// the rows.
 func (a *assembler) recurrent(name string, l RecurrentLayer) error {
 	if err := l.Validate(int(a.width)); err != nil {
 		return err
@@ -87,7 +97,8 @@ func (a *assembler) recurrent(name string, l RecurrentLayer) error {
 	return nil
 }
 
-// activate puts an activation behind the run's last layer.
+// activate adds an activation after the run's last layer, which is the last step. Linear layers and convolutions
+// compute it themselves; softmax is a step of its own. An empty name adds nothing.
 func (a *assembler) activate(name string) {
 	switch name {
 	case "":
@@ -100,7 +111,8 @@ func (a *assembler) activate(name string) {
 	a.next++
 }
 
-// container builds one container and returns the names with its own added.
+// container adds the steps of one container, and returns known with the container's name added. path names the
+// container in errors.
 func (a *assembler) container(path string, c Container, known *names) (*names, error) {
 	input, err := known.compile(path+".input", c.Input)
 	if err != nil {
@@ -121,6 +133,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 			if err := l.checkFlatten(at, a.result().dims()); err != nil {
 				return nil, err
 			}
+			// A flatten needs no step: rows are flat unless a shape says otherwise. It counts in names, as in a PyTorch
+			// Sequential.
 			a.shape = nil
 			a.next++
 			continue
@@ -182,7 +196,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 	return known.with(c.Name, a.result()), nil
 }
 
-// layerOf says what the output layer is: the number of its outputs, or 0 where the expression asks for none.
+// layerOf returns the output layer that an output expression asks for: its name, ACTIONS or ONE, and its width. Both
+// are zero if the expression has neither.
 func layerOf(root *node, outputs int) (name string, width int, err error) {
 	switch actions, one := root.uses("ACTIONS"), root.uses("ONE"); {
 	case actions && one:
@@ -196,7 +211,7 @@ func layerOf(root *node, outputs int) (name string, width int, err error) {
 	return "", 0, nil
 }
 
-// uses reports whether an expression has a name.
+// uses reports whether an expression contains a name. A nil node, the bound of columns that is left out, has none.
 func (n *node) uses(name string) bool {
 	if n == nil {
 		return false
@@ -205,7 +220,8 @@ func (n *node) uses(name string) bool {
 	return n.op == "name" && n.name == name || slices.ContainsFunc(n.args, uses)
 }
 
-// finish adds the output's expression and returns its width. known.spec's last container is called last.
+// finish adds the output layer and the output expression, and returns the width of the output. lastName is the name of
+// the last container. layerName names the output layer; if it is empty, the layer is the container's next.
 func (a *assembler) finish(text string, known *names, lastName, layerName string) (int64, error) {
 	root, err := parseExpression("output", text)
 	if err != nil {
@@ -222,7 +238,8 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 		if layerName == "" {
 			layerName = fmt.Sprintf("%s.%d", lastName, a.next)
 		}
-		if root.uses(lastName) { // the container's own result is wanted too, so the layer stands beside it
+		// The expression also uses the container's own result. The output layer must therefore not continue the run.
+		if root.uses(lastName) {
 			a.begin(a.at, a.result())
 		}
 		a.linear(layerName, width, true)
@@ -249,14 +266,16 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	}
 	a.end(output)
 	a.simplify(token)
+	// A network that reads no states can be described, even if the environment has states.
 	if !slices.ContainsFunc(a.Steps, readsStateRow) {
 		a.States = 0
 	}
 	return output.width, nil
 }
 
-// simplify turns the steps into those of a perceptron if they are no more than one: layers one after another on an
-// input, and perhaps an activation of the output layer, which token names. One native call then computes the network.
+// simplify turns the steps into those of a perceptron if they are one. A perceptron is linear layers one after another
+// on an input, and perhaps an activation of the output layer. token is the name of the output layer in the expression,
+// or "" without one. One native call then computes the network, see Net.whole.
 func (a *assembler) simplify(token string) {
 	readers, n := map[int]int{}, 0
 	for i := range a.Steps {
@@ -273,12 +292,14 @@ func (a *assembler) simplify(token string) {
 	}
 	switch after := a.Steps[n:]; {
 	case len(after) == 0:
+	// tanh(ACTIONS): the activation moves into the output layer.
 	case len(after) == 1 && after[0].Op == description.Activate && after[0].Activation != "" && token != "":
 		a.Steps[n-1].Activation = description.Written(after[0].Activation)
 	default:
 		return
 	}
 	a.Steps = a.Steps[:n]
+	// A perceptron on states reads them as its only row.
 	if a.states = a.Steps[0].Inputs[0] == description.StateRow; a.states {
 		a.Inputs, a.States = a.States, 0
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// part takes a part of a Dict or Tuple: x["key"] or x[position], of rows or of a space.
+// part compiles x["key"] or x[position] of rows or of a space with parts: a Dict or a Tuple. The parts of rows are
+// ranges of columns in the order of the entries.
 func (c *compiler) part(n *node) term {
 	x := c.term(n.args[0])
 	space := x.part
@@ -40,6 +41,7 @@ func (c *compiler) part(n *node) term {
 		if space.Kind == spaces.Dict {
 			return c.fail(n.args[1], "the parts of a Dict have names: %s", partNames(entries))
 		}
+		// Negative positions count from the end, as in Python.
 		if i = int(at.num); i < 0 {
 			i += len(entries)
 		}
@@ -62,10 +64,13 @@ func (c *compiler) part(n *node) term {
 	if !x.rows() {
 		return term{space: part}
 	}
+	// A part of a part is still one range of the input's columns. from and row refer to the input, so one Columns step
+	// is enough however deep the part lies.
 	t := term{width: int64(part.Width()), shape: shapeOf(part), at: x.at, part: part, from: x.from, row: x.row}
 	for _, e := range entries[:i] {
 		t.from += int64(e.Space.Width())
 	}
+	// A part that is the whole input needs no step.
 	if t.width < t.row {
 		t.step = description.Step{Op: description.Columns, From: int(t.from), To: int(t.from + t.width)}
 		t.args = []term{{width: t.row, at: x.at}}
@@ -73,7 +78,7 @@ func (c *compiler) part(n *node) term {
 	return t
 }
 
-// partNames lists the names of parts.
+// partNames lists the quoted names of parts for errors.
 func partNames(entries []spaces.Entry) string {
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -82,15 +87,15 @@ func partNames(entries []spaces.Entry) string {
 	return strings.Join(names, ", ")
 }
 
-// columns takes x[:, i] or x[:, from:to], or the like of a later dimension, with negative indices counted from the end;
-// ranges are cut as Python does. A single index takes the dimension away, but for that of plain rows, which stays with
-// width 1.
+// columns compiles x[:, i], x[:, from:to] and their like for later dimensions. Negative indices count from the end, and
+// ranges are cut as in Python. A single index removes its dimension, except that flat rows keep it with width 1.
 func (c *compiler) columns(n *node) term {
 	x := c.rows(n.args[0], "what columns are taken of")
 	if !x.rows() {
 		return x
 	}
 	dims := slices.Clone(x.dims())
+	// d counts the dimensions of an element, without the batch.
 	d := n.dim - 1
 	if n.dim < 0 {
 		d = len(dims) + n.dim
@@ -98,6 +103,7 @@ func (c *compiler) columns(n *node) term {
 	if d >= len(dims) {
 		return c.fail(n, "an element of the rows has the shape %s, and no dimension %d", shapeText(dims), n.dim)
 	}
+	// bound returns an index as a whole number. a is nil if the bound is left out.
 	bound := func(a *node, otherwise int) int {
 		if a == nil {
 			return otherwise
@@ -124,14 +130,15 @@ func (c *compiler) columns(n *node) term {
 	return x.cut(d, from, to, n.op == "column" && len(dims) > 1)
 }
 
-// cut takes what dimension d has between from and to. Columns of a later dimension do not lie side by side, so the
-// dimension is moved to the front and back.
+// cut takes the indices from up to to of dimension d. drop removes the dimension. Values of the first dimension lie
+// side by side in a row, which makes them a range of columns. Another dimension is moved to the front and back.
 func (t term) cut(d, from, to int, drop bool) term {
 	dims := t.dims()
 	if from == 0 && to == dims[d] && !drop {
 		return t
 	}
 	if d > 0 {
+		// order moves dimension d to the front; back is its inverse.
 		order := []int{d}
 		back := make([]int, len(dims))
 		for i := range dims {
@@ -148,9 +155,11 @@ func (t term) cut(d, from, to int, drop bool) term {
 			return front
 		}
 		front = front.permute(back)
+		// The order of the user's dimensions is unchanged, so these permutations do not make a picture of flat rows.
 		front.laid = t.laid
 		return front
 	}
+	// inner is the number of values of one index of the first dimension.
 	inner := int(t.width) / dims[0]
 	out := term{width: int64((to - from) * inner), laid: t.laid, args: []term{t},
 		step: description.Step{Op: description.Columns, From: from * inner, To: to * inner}}
@@ -163,7 +172,8 @@ func (t term) cut(d, from, to int, drop bool) term {
 	return out
 }
 
-// permute puts the dimensions of every element into another order.
+// permute returns the rows with the dimensions of every element in another order: dimension i of the result is
+// dimension order[i] of t. The result is laid: its order is the user's choice.
 func (t term) permute(order []int) term {
 	dims := t.dims()
 	out := term{width: t.width, laid: true, args: []term{t}, step: description.Step{Op: description.Permute,
@@ -175,7 +185,7 @@ func (t term) permute(order []int) term {
 	return out
 }
 
-// arithmetic compiles + - * / of rows and numbers; two numbers are computed at once, without a step.
+// arithmetic compiles + - * / of rows and numbers. Two numbers are computed at once, without a step.
 func (c *compiler) arithmetic(n *node) term {
 	a := c.rowsOrNumber(n.args[0], "the left side of "+n.op)
 	b := c.rowsOrNumber(n.args[1], "the right side of "+n.op)
@@ -192,11 +202,13 @@ func (c *compiler) arithmetic(n *node) term {
 	if a.rows() && b.rows() && a.width != b.width && a.width != 1 && b.width != 1 {
 		return c.fail(n, "rows of widths %d and %d do not combine", a.width, b.width)
 	}
-	t := a // whose shape the result has
+	// t gives the result its width and shape: the wider operand.
+	t := a
 	switch {
 	case !a.rows() || a.width < b.width:
 		t = b
 	case b.rows() && b.width > 1 && !slices.Equal(a.dims(), b.dims()):
+		// Rows of equal width and different shapes combine only if neither shape counts. The result is then flat.
 		if a.picture() || b.picture() {
 			return c.fail(n, "elements of the shapes %s and %s do not combine", shapeText(a.dims()),
 				shapeText(b.dims()))

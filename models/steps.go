@@ -7,11 +7,11 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Results are rows, (n, width), except those of permutations and convolutions and of what is done value by value upon
-// them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture
-// that was permuted is never copied between the camera and the last convolution.
+// Results are rows (n, width), with exceptions: permutations, convolutions and operations value by value on their
+// results give pictures (n, channels, height, width). Pictures stay as they lie in memory until a step needs rows. A
+// permuted picture is therefore never copied between the camera and the last convolution.
 
-// rows makes rows of a result.
+// rows returns a result as rows (n, width). It copies nothing unless a picture was permuted.
 func (n *Net) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if !n.pictures || s.Err() != nil || x.T == nil || len(tensor.Shape(x)) <= 2 {
 		return x
@@ -19,7 +19,8 @@ func (n *Net) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	return s.Reshape(x, tensor.Size(x, 0), -1)
 }
 
-// shaped gives a result the shape that a step reads.
+// shaped returns a result with elements of the given shape, (n, shape...), as the step that reads it needs them. A
+// picture that already has the shape is not touched.
 func shaped(s *tensor.Scope, x tensor.Tensor, shape []int) tensor.Tensor {
 	if s.Err() != nil {
 		return x
@@ -37,12 +38,14 @@ func shaped(s *tensor.Scope, x tensor.Tensor, shape []int) tensor.Tensor {
 // Forward implements [Network].
 func (n *Net) Forward(s *tensor.Scope, in Inputs) tensor.Tensor { return n.forward(s, in, nil) }
 
-// forward computes the network. Where states is not nil it receives the states of the recurrent steps, in order.
+// forward computes the network. If states is not nil, it receives the states (B, width) of the recurrent steps, in
+// order.
 func (n *Net) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) tensor.Tensor {
 	if n.whole != nil {
 		return s.MLP(in.rows(n.states), n.whole)
 	}
 	steps := n.net.Steps
+	// results[0] is the row, results[i+1] the result of step i, as Step.Inputs counts them.
 	results := make([]tensor.Tensor, len(steps)+1)
 	results[0] = in.rows(n.states)
 	for i := 0; i < len(steps); i++ {
@@ -55,6 +58,7 @@ func (n *Net) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) tenso
 			}
 		}
 		if c := n.chains[i]; c != nil {
+			// A chain computes several steps at once. Nobody reads the results within, so they stay zero Tensors.
 			results[c.last] = s.MLP(n.rows(s, x[0]), &c.layers)
 			i = c.last - 1
 		} else if m := n.stacks[i]; m != nil {
@@ -72,8 +76,8 @@ func (n *Net) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) tenso
 	return n.rows(s, results[len(steps)])
 }
 
-// step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks
-// at the step.
+// step computes step i on its inputs. Linear and recurrent steps are computed by forward. A Number has no tensor:
+// arithmetic, its only reader, takes the constant from the step.
 func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 	switch st := n.net.Steps[i]; st.Op {
 	case description.Number:
@@ -86,11 +90,13 @@ func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 		k := n.kernels[i]
 		return s.Activate(k.activation, s.Conv2d(shaped(s, x[0], st.Shape), k.weight, k.bias, k.Convolution))
 	case description.LayerNorm:
+		// (x − mean) / √(variance + ε) · weight + bias, with the biased variance of each row.
 		rows := n.rows(s, x[0])
 		d := s.Sub(rows, s.MeanKeep(rows, -1))
 		d = s.Div(d, s.Sqrt(s.AddScalar(s.MeanKeep(s.Square(d), -1), description.LayerNormEpsilon)))
 		return s.Add(s.Mul(d, n.norms[i][0]), n.norms[i][1])
 	case description.Permute:
+		// Dims does not count the batch, which stays dimension 0.
 		dims := []int64{0}
 		for _, d := range st.Dims {
 			dims = append(dims, int64(d)+1)
@@ -114,7 +120,8 @@ func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 	}
 }
 
-// oneHot turns columns of indices into columns of zeros and ones.
+// oneHot turns columns of indices (n, len(choices)) into columns of zeros and ones (n, Σ choices). An index out of
+// range equals no choice and gives zeros.
 func oneHot(s *tensor.Scope, rows tensor.Tensor, choices []int) tensor.Tensor {
 	parts := make([]tensor.Tensor, len(choices))
 	for i, k := range choices {
@@ -127,8 +134,10 @@ func oneHot(s *tensor.Scope, rows tensor.Tensor, choices []int) tensor.Tensor {
 	return s.Cat(-1, parts...)
 }
 
-// arithmetic combines rows with rows or with a number.
+// arithmetic combines results a and b by +, −, · or /. Either of them may be a Number, whose tensor is then a zero
+// Tensor.
 func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tensor {
+	// number returns the constant of an input, if the input is a Number. Input 0 is the row and -1 the row of states.
 	number := func(input int) (x float64, is bool) {
 		j := n.net.Steps[i].Inputs[input]
 		if j < 1 || n.net.Steps[j-1].Op != description.Number {
@@ -156,6 +165,7 @@ func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tens
 	case first:
 		return s.Div(s.Scalar(left), b)
 	}
+	// Two results combine as rows: a result of width 1 broadcasts over the other's columns.
 	a, b = n.rows(s, a), n.rows(s, b)
 	switch op := n.net.Steps[i].Op; op {
 	case description.Add:

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Activations are the names that a Step's Activation may have. The empty name means "identity".
+// Activations returns the names that a Step's Activation may have. An empty Activation means "identity".
 func Activations() []string {
 	return []string{"identity", "relu", "elu", "tanh", "sigmoid", "leaky_relu", "softplus", "softsign", "gelu", "silu",
 		"selu"}
 }
 
-// ParseActivation returns the one of [Activations] that a name stands for. Case does not matter. "none" and the empty
-// name are "identity", "swish" is "silu".
+// ParseActivation returns the canonical name of an activation, one of [Activations]. Case does not matter. "none" and
+// the empty name are "identity", and "swish" is "silu".
 func ParseActivation(name string) (string, error) {
 	lower := strings.ToLower(name)
 	switch lower {
@@ -28,7 +28,8 @@ func ParseActivation(name string) (string, error) {
 	return lower, nil
 }
 
-// canonical is ParseActivation that returns unknown names unchanged.
+// canonical is ParseActivation that returns unknown names unchanged. It is for comparing and printing, after
+// validation.
 func canonical(name string) string {
 	if f, err := ParseActivation(name); err == nil {
 		return f
@@ -36,7 +37,7 @@ func canonical(name string) string {
 	return name
 }
 
-// Written returns an activation as steps spell it: the canonical name, and nothing for the identity.
+// Written returns an activation as steps spell it: the canonical name, or "" for the identity.
 func Written(name string) string {
 	if name = canonical(name); name == "identity" {
 		return ""

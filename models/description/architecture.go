@@ -11,7 +11,7 @@ import (
 )
 
 // Architecture is the shape of a network that evolution can edit, as plain data. Each part of the observation has an
-// encoder. The encodings stand side by side, pass through recurrent layers if there are any, and end in a head.
+// encoder. The encodings are concatenated, pass through recurrent layers if there are any, and end in a head.
 // [Architecture.Network] describes what a network of the architecture computes.
 type Architecture struct {
 	// Parts are the parts of a row, in the order of its columns.
@@ -44,7 +44,7 @@ type Part struct {
 	ChannelsFirst bool `json:"channels_first,omitempty" yaml:"channels_first,omitempty"`
 	// Bytes says that values are whole numbers from 0 to 255. The network divides them by 255.
 	Bytes bool `json:"bytes,omitempty" yaml:"bytes,omitempty"`
-	// Convolutions are those of a picture. They come before the hidden layers of Encoder.
+	// Convolutions are the first layers of a picture's encoder. They come before the hidden layers of Encoder.
 	Convolutions []Convolution `json:"convolutions,omitempty" yaml:"convolutions,omitempty"`
 	// Encoder are the hidden layers before the encoding.
 	Encoder Stack `json:"encoder" yaml:"encoder"`
@@ -52,13 +52,14 @@ type Part struct {
 
 // Stack is a chain of hidden layers.
 type Stack struct {
-	// Hidden are their widths.
+	// Hidden are the widths of the layers.
 	Hidden []int `json:"hidden" yaml:"hidden"`
-	// Activations follow them: one a layer, or none for the architecture's.
+	// Activations follow the layers: one for each layer. Empty means the architecture's activation after all of them.
 	Activations []string `json:"activations,omitempty" yaml:"activations,omitempty"`
 }
 
-// inputs is the number of values that the network reads of the part.
+// inputs returns the number of values that the network reads of the part: its columns, or with Choices the width of
+// their one-hot encoding.
 func (p Part) inputs() int {
 	if len(p.Choices) == 0 {
 		return p.Width
@@ -82,6 +83,7 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 	}
 	for _, leaf := range observation.Leaves() {
 		p := Part{Name: leaf.Name, Width: leaf.Space.Width(), Encoder: Stack{Hidden: slices.Clone(encoder)}}
+		// The space has no entries, so its only leaf has no name.
 		if p.Name == "" {
 			p.Name = "observation"
 		}
@@ -90,6 +92,7 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 			p.Bytes = leaf.Space.DType == spaces.Uint8
 			if len(leaf.Space.Shape) == 3 {
 				p.Picture, p.Encoder = slices.Clone(leaf.Space.Shape), Stack{}
+				// Pictures have 1 to 4 channels (grey, RGB, RGBA), and more pixels than that along a side.
 				p.ChannelsFirst = p.Picture[0] <= 4 && p.Picture[2] > 4
 				p.Convolutions = DefaultConvolutions(p.channelsFirst())
 			}
@@ -116,11 +119,12 @@ func (a Architecture) Clone() Architecture {
 	return a
 }
 
+// clone returns a copy that shares no slices with s.
 func (s Stack) clone() Stack {
 	return Stack{Hidden: slices.Clone(s.Hidden), Activations: slices.Clone(s.Activations)}
 }
 
-// activation returns that of hidden layer i.
+// activation returns the activation of hidden layer i. usual is the architecture's.
 func (s Stack) activation(i int, usual string) string {
 	if len(s.Activations) > 0 {
 		return s.Activations[i]
@@ -128,7 +132,7 @@ func (s Stack) activation(i int, usual string) string {
 	return usual
 }
 
-// columns returns the width of a row.
+// columns returns the width of a row: the sum of the parts' columns.
 func (a Architecture) columns() int {
 	n := 0
 	for _, p := range a.Parts {
@@ -137,15 +141,16 @@ func (a Architecture) columns() int {
 	return n
 }
 
-// Values returns the architecture as a tree of plain values with the names of its JSON form, as snapshots hold it.
+// Values returns the architecture as a tree of plain values with the names of its JSON form. Snapshots store the tree.
 func (a Architecture) Values() map[string]any { return tree(a) }
 
-// ArchitectureOf reads what [Architecture.Values] returned, also after a round trip through a file. Unknown names and
-// values that Validate refuses are errors.
+// ArchitectureOf reads what [Architecture.Values] returned, also after a round trip through a file. Unknown names are
+// errors, and so are values that Validate refuses.
 func ArchitectureOf(v any) (Architecture, error) {
 	var a Architecture
 	text, err := json.Marshal(v)
 	if err == nil {
+		// A misspelt key would otherwise leave a field at zero, and the weights would not fit.
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
 		err = d.Decode(&a)
@@ -188,6 +193,7 @@ func (a Architecture) String() string {
 	return text + "→" + a.Head.text(a.Activation) + " " + canonical(a.Activation)
 }
 
+// text returns the widths in brackets, such as "[64 64:elu]". It names only activations that differ from usual.
 func (s Stack) text(usual string) string {
 	widths := make([]string, len(s.Hidden))
 	for i, w := range s.Hidden {

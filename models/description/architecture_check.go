@@ -10,10 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// MaxLayerWidth is the largest width of a layer. It refuses slips of the keyboard before memory is asked for.
+// MaxLayerWidth is the largest width of a layer. It refuses typing errors before memory is allocated.
 const MaxLayerWidth = 1 << 20
 
-// Validate returns an error that says what makes no sense.
+// Validate returns an error that names what makes no sense.
 func (a Architecture) Validate() error {
 	if len(a.Parts) == 0 {
 		return errors.New("description: an architecture needs at least one part of the observation")
@@ -25,6 +25,7 @@ func (a Architecture) Validate() error {
 		return fmt.Errorf("description: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent,
 			len(a.Parts), MaxLayerWidth)
 	}
+	// Two parts of one name would share the names of their parameters.
 	names := map[string]bool{}
 	for _, p := range a.Parts {
 		if err := p.validate(); err != nil {
@@ -51,17 +52,21 @@ func (a Architecture) Validate() error {
 	if !slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Picture) > 0 }) {
 		return nil
 	}
-	if _, err := a.Network(1, "").Widths(); err != nil { // what depends on the shapes of pictures
+	// Whether convolutions fit their pictures depends on every layer before them. Widths checks that for a network with
+	// one output.
+	if _, err := a.Network(1, "").Widths(); err != nil {
 		return fmt.Errorf("description: the architecture %v: %w", a, err)
 	}
 	return nil
 }
 
+// validateMemory checks the recurrent layers on the features that they read.
 func (a Architecture) validateMemory() error {
 	r := a.Recurrent
 	if r.None() {
 		return nil
 	}
+	// features is the width of the rows that the recurrent layers read.
 	features := a.Latent * len(a.Parts)
 	if a.Latent == 0 {
 		features = a.Parts[0].inputs()
@@ -81,9 +86,11 @@ func (a Architecture) validateMemory() error {
 	return nil
 }
 
-// maxRecurrentLayers is more than any recurrent stack has.
+// maxRecurrentLayers limits the layers of a stack; no useful stack has as many.
 const maxRecurrentLayers = 64
 
+// validate checks the part by itself. The name becomes part of parameters' names, in which a slash separates the
+// sections of a snapshot.
 func (p Part) validate() error {
 	switch {
 	case p.Name == "" || strings.ContainsFunc(p.Name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) }):
@@ -104,6 +111,7 @@ func (p Part) validate() error {
 	return p.Encoder.validate("encoder of " + p.Name)
 }
 
+// validate checks widths and activations. what names the stack in errors.
 func (s Stack) validate(what string) error {
 	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
 		return fmt.Errorf("description: %s: %d hidden layers and %d activations; give one a layer, or none", what,
@@ -123,8 +131,8 @@ func (s Stack) validate(what string) error {
 	return nil
 }
 
-// Fits says whether networks of the architecture read rows of a space: it must have as many columns, and its
-// pictures the same shapes.
+// Fits returns an error unless networks of the architecture read rows of the space s. The numbers of columns must
+// agree, and so must the shapes of pictures.
 func (a Architecture) Fits(s spaces.Space) error {
 	if err := a.Validate(); err != nil {
 		return err
@@ -134,6 +142,7 @@ func (a Architecture) Fits(s spaces.Space) error {
 	}
 	leaves := s.Leaves()
 	for i, p := range a.Parts {
+		// Parts can only be compared one by one if the space has as many leaves.
 		if len(leaves) == len(a.Parts) && len(p.Picture) > 0 && !slices.Equal(p.Picture, leaves[i].Space.Shape) {
 			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's "+
 				"has the shape %v",
@@ -143,7 +152,8 @@ func (a Architecture) Fits(s spaces.Space) error {
 	return nil
 }
 
-// Equal reports whether networks of both architectures compute the same from the same weights.
+// Equal reports whether networks of both architectures compute the same from the same weights. Notations of the same
+// activation are equal.
 func (a Architecture) Equal(b Architecture) bool {
 	return a.Latent == b.Latent && a.Recurrent == b.Recurrent && canonical(a.Activation) == canonical(b.Activation) &&
 		slices.EqualFunc(a.Parts, b.Parts, func(p, q Part) bool {

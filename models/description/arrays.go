@@ -1,12 +1,12 @@
 package description
 
-// Array is one of the arrays that a network's steps name.
+// Array is a trainable array of a network: its name in checkpoints and its shape.
 type Array struct {
-	// Name and Shape are the array's.
+	// Name is the name that a step gives it, and Shape its sizes, outermost first.
 	Name  string
 	Shape []int64
-	// Fan is the number of values that one value of the step's result sums, for recurrent layers the number of their
-	// values. PyTorch's initial values are uniform in ±1/√Fan.
+	// Fan is the number of inputs that one value of the result sums. For recurrent layers it is their hidden size.
+	// PyTorch's initial values are uniform in ±1/√Fan.
 	Fan int
 }
 
@@ -23,8 +23,8 @@ func (n Network) Arrays() ([]Array, error) {
 	return arrays, nil
 }
 
-// InputWidth returns the width of what step i (counted from 0) reads first, 0 if the step reads nothing. widths are
-// those of [Network.Widths].
+// InputWidth returns the width of the first input of step i, which counts from 0. It is 0 if the step has no input.
+// widths are the result of [Network.Widths].
 func (n Network) InputWidth(widths []int, i int) int {
 	switch in := n.Sources(i); {
 	case len(in) == 0:
@@ -36,8 +36,8 @@ func (n Network) InputWidth(widths []int, i int) int {
 	}
 }
 
-// Arrays lists the arrays of a step on rows of the given width. Linear, Conv2d and LayerNorm have a weight and perhaps
-// a bias. A recurrent step has those that Weights names. Other steps have none.
+// Arrays lists the arrays of a step on rows of the given width. Linear and Conv2d have a weight and, unless Bias is
+// empty, a bias. LayerNorm has both. A recurrent step has those that Weights names. Other steps have none.
 func (s Step) Arrays(width int) []Array {
 	switch {
 	case s.Recurrent():
@@ -57,15 +57,19 @@ func (s Step) Arrays(width int) []Array {
 	if s.Bias == "" {
 		return []Array{weight}
 	}
+	// The bias has one value for each output, the weight's first dimension.
 	return []Array{weight, {s.Bias, weight.Shape[:1:1], weight.Fan}}
 }
 
+// recurrentArrays lists four arrays for each layer, see [RNN] for their shapes. width is that of the row; with Frames
+// the first layer reads one frame.
 func (s Step) recurrentArrays(width int) []Array {
 	var arrays []Array
 	rows, in := int64(s.Gates()*s.Outputs), int64(width/max(1, s.Frames))
 	for i, name := range s.Weights {
 		shape := [][]int64{{rows, in}, {rows, int64(s.Outputs)}, {rows}, {rows}}[i%4]
 		arrays = append(arrays, Array{name, shape, s.Outputs})
+		// Every later layer reads the result of the one before.
 		if i%4 == 3 {
 			in = int64(s.Outputs)
 		}

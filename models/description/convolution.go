@@ -8,23 +8,22 @@ import (
 
 // Convolution is a convolution in the encoder of a picture, with square kernels.
 type Convolution struct {
-	// Channels is the number of kernels, Kernel the length of their sides, Stride the step between two places of a
-	// kernel.
+	// Channels is the number of kernels. Kernel is the length of their sides and Stride their step, both in pixels.
 	Channels int `json:"channels" yaml:"channels"`
 	Kernel   int `json:"kernel" yaml:"kernel"`
 	Stride   int `json:"stride" yaml:"stride"`
-	// Padding is the number of zeros around the picture, Extra how many more there are below and right of it. An edit
-	// that makes the kernel larger adds Extra, so that the layer's result keeps its size.
+	// Padding is the number of zeros on each side of the picture. Extra is the number of further zeros below and right
+	// of it. An edit that enlarges the kernel adds Extra, so that the layer's result keeps its size.
 	Padding int `json:"padding,omitempty" yaml:"padding,omitempty"`
 	Extra   int `json:"extra,omitempty" yaml:"extra,omitempty"`
-	// Activation follows; the empty one is the architecture's.
+	// Activation follows the convolution. The empty string means the architecture's.
 	Activation string `json:"activation,omitempty" yaml:"activation,omitempty"`
 }
 
 // DefaultConvolutions returns the convolutions that the encoder of a picture starts with: 16 kernels of 8 with stride
-// 4, 32 of 4 with stride 2, 32 of 3, which is half of models.DefaultCNN. shape is the picture's (channels, height,
+// 4, 32 of 4 with stride 2, 32 of 3. That is half of models.DefaultCNN. shape is the picture's (channels, height,
 // width). The first kernel is at most as large as the picture. A later layer is left out if the picture has become too
-// small.
+// small for it.
 func DefaultConvolutions(shape [3]int) []Convolution {
 	var layers []Convolution
 	for i, c := range []Convolution{{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
@@ -41,14 +40,17 @@ func DefaultConvolutions(shape [3]int) []Convolution {
 	return layers
 }
 
+// activation returns the convolution's activation. usual is the architecture's.
 func (c Convolution) activation(usual string) string { return cmp.Or(c.Activation, usual) }
 
+// equal compares two convolutions. Notations of the same activation are equal.
 func (c Convolution) equal(o Convolution) bool {
 	c.Activation, o.Activation = canonical(c.Activation), canonical(o.Activation)
 	return c == o
 }
 
-// Step describes the convolution of a picture of the given shape (channels, height, width), without names.
+// Step describes the convolution of a picture of shape (channels, height, width). Inputs, the names of its arrays and
+// the activation are left to the caller.
 func (c Convolution) Step(shape [3]int) Step {
 	after := c.Padding + c.Extra
 	return Step{Op: Conv2d, Outputs: c.Channels, Shape: shape[:], Kernel: []int{c.Kernel, c.Kernel},
@@ -56,6 +58,7 @@ func (c Convolution) Step(shape [3]int) Step {
 			1}, Groups: 1}
 }
 
+// text returns the notation of [Architecture.String], such as "32k8s4" or "64k3p1+1:elu". It leaves out defaults.
 func (c Convolution) text(usual string) string {
 	text := fmt.Sprintf("%dk%d", c.Channels, c.Kernel)
 	if c.Stride != 1 {
@@ -73,7 +76,7 @@ func (c Convolution) text(usual string) string {
 	return text
 }
 
-// channelsFirst is the picture's shape as convolutions read it: channels, height, width.
+// channelsFirst returns the picture's shape in the order of convolutions: channels, height, width.
 func (p Part) channelsFirst() [3]int {
 	if p.ChannelsFirst {
 		return [3]int(p.Picture)
@@ -90,8 +93,8 @@ func (p Part) Pictures() [][3]int {
 	return shapes
 }
 
-// validatePicture checks the part's picture and convolutions, each by itself; whether they fit each other is checked by
-// the
+// validatePicture checks the part's picture and each convolution by itself. Whether the convolutions fit the picture is
+// checked by Architecture.Validate, which needs the whole network for it.
 func (p Part) validatePicture() error {
 	if len(p.Picture) == 0 {
 		return nil

@@ -22,27 +22,27 @@ import (
 // Format is the version of what [Policy.Values] writes.
 const Format = 1
 
-// ErrUndescribed is what errors wrap where a checkpoint has no description.
+// ErrUndescribed is wrapped by the errors of checkpoints that have no description.
 var ErrUndescribed = errors.New("the policy is not described")
 
-// Policy is everything between a row of observations and a row of actions. Arrays are named as in the checkpoint.
+// Policy describes how a row of observations becomes a row of actions. Arrays are named as in the checkpoint.
 type Policy struct {
-	// Observation is the space of the rows that the policy reads, Action that of the rows it gives.
+	// Observation is the space of the rows that the policy reads. Action is the space of the rows that it returns.
 	Observation, Action spaces.Space
-	// Transforms change observations first, one after the other: what wrappers of the training environment did.
+	// Transforms change observations first, one after the other, as the wrappers of the training environment did.
 	Transforms []Transform
-	// Normalizer standardises observations before the network reads them; nil if nothing does.
+	// Normalizer standardises observations after the transforms. It is nil if nothing does.
 	Normalizer *Normalizer
 	// Network computes the distribution's parameters.
 	Network Network
-	// Distribution turns them into actions.
+	// Distribution turns the network's result into actions.
 	Distribution Distribution
 }
 
-// Transform computes (x − mean) / √(variance + Epsilon) for every column if it names arrays. It then limits the
-// result to Low and High where Low is below High, as the wrappers normalize_observation and clip_observation do.
+// Transform computes (x − mean) / √(variance + Epsilon) for every column if it names arrays. If Low is below High, it
+// then limits the result to these. The wrappers normalize_observation and clip_observation become transforms.
 type Transform struct {
-	// Mean and Variance name F64 arrays with one value a column; both are empty if nothing is normalised.
+	// Mean and Variance name F64 arrays with one value for each column. Both are empty if nothing is normalised.
 	Mean     string `json:"mean,omitempty"`
 	Variance string `json:"variance,omitempty"`
 	// Epsilon is added to the variance.
@@ -58,7 +58,9 @@ func (t Transform) Normalizes() bool { return t.Mean != "" }
 // Clips reports whether the transform has limits.
 func (t Transform) Clips() bool { return t.Low < t.High }
 
+// validate returns an error unless the transform does something, with finite numbers.
 func (t Transform) validate() error {
+	// x − x is 0 unless x is infinite or NaN, and !(x >= 0) also catches NaN.
 	bad := (t.Mean == "") != (t.Variance == "") || !(t.Epsilon >= 0) || math.IsInf(t.Epsilon, 0) ||
 		t.Low-t.Low != 0 || t.High-t.High != 0 || t.Low > t.High || !t.Normalizes() && !t.Clips()
 	if bad {
@@ -72,7 +74,7 @@ func (t Transform) validate() error {
 // Normalizer computes clamp((x − mean) / (√variance + Epsilon), ±Clip) for every column
 // (preprocessors.RunningStandardScaler).
 type Normalizer struct {
-	// Mean and Variance name F64 arrays with one value a column.
+	// Mean and Variance name F64 arrays with one value for each column.
 	Mean     string `json:"mean"`
 	Variance string `json:"variance"`
 	// Epsilon is added to the standard deviation.
@@ -83,7 +85,7 @@ type Normalizer struct {
 
 // The kinds of distributions.
 const (
-	// Gaussian is a normal distribution a dimension: the network gives the mean, LogStd the deviation.
+	// Gaussian is a normal distribution for each dimension. The network gives the means, and LogStd the deviations.
 	Gaussian = "gaussian"
 	// Categorical chooses one of the choices of each index of the action space; the network gives the logits.
 	Categorical = "categorical"
@@ -91,24 +93,27 @@ const (
 	Deterministic = "deterministic"
 )
 
-// Distribution says how actions come of the network's result.
+// Distribution describes how the network's result becomes actions.
 type Distribution struct {
-	// Kind is one of the three above.
+	// Kind is [Gaussian], [Categorical] or [Deterministic].
 	Kind string `json:"kind"`
-	// LogStd names the F32 array of a Gaussian's log standard deviation, one value a dimension. It is empty where
-	// StateDependentLogStd says that the network gives it, behind the means of all dimensions.
+	// LogStd names the F32 array of a Gaussian's log standard deviation, one value for each dimension. With
+	// StateDependentLogStd it is empty: the network gives the log standard deviations after the means of all
+	// dimensions.
 	LogStd               string `json:"log_std,omitempty"`
 	StateDependentLogStd bool   `json:"state_dependent_log_std,omitempty"`
-	// ClipMean limits a Gaussian's mean to the action space, ClipActions what is done; both need limits everywhere.
+	// ClipMean limits a Gaussian's mean to the action space. ClipActions limits the action. Both require finite limits
+	// in every dimension.
 	ClipMean    bool `json:"clip_mean_actions,omitempty"`
 	ClipActions bool `json:"clip_actions,omitempty"`
-	// ClipLogStd limits the log standard deviation to [MinLogStd, MaxLogStd], which must be finite.
+	// ClipLogStd limits the log standard deviation to [MinLogStd, MaxLogStd]. Both limits must be finite in any case,
+	// because JSON has no infinities.
 	ClipLogStd bool    `json:"clip_log_std,omitempty"`
 	MinLogStd  float64 `json:"min_log_std,omitempty"`
 	MaxLogStd  float64 `json:"max_log_std,omitempty"`
 }
 
-// Validate says what of the description makes no sense. It does not look at arrays.
+// Validate returns an error that names what in the description makes no sense. It does not look at arrays.
 func (p Policy) Validate() error {
 	if err := (spaces.Set{Observation: p.Observation, Action: p.Action}).Validate(); err != nil {
 		return fmt.Errorf("description: %w", err)
@@ -121,6 +126,7 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("description: the network reads rows of %d values, the observation space %v has %d", n,
 			p.Observation, p.Observation.Width())
 	}
+	// A Gaussian computes a mean for each dimension, and with StateDependentLogStd a deviation as well.
 	want := p.Action.Outputs()
 	if p.Distribution.StateDependentLogStd {
 		want *= 2
@@ -142,6 +148,7 @@ func (p Policy) Validate() error {
 	return p.Distribution.validate(p.Action)
 }
 
+// validate checks the distribution against the action space.
 func (d Distribution) validate(action spaces.Space) error {
 	box := action.Kind == spaces.Box
 	switch d.Kind {
@@ -186,20 +193,24 @@ func (p Policy) Named(prefix string) Policy {
 	return p
 }
 
-// policyJSON is how a policy is written.
+// policyJSON is the JSON form of a policy. Format is checked before the other keys are read, so that a file of a newer
+// version gets an error about the version, not about an unknown key.
 type policyJSON struct {
-	Format       int          `json:"format"`
-	Undescribed  string       `json:"undescribed,omitempty"`
-	Observation  *spaceJSON   `json:"observation_space,omitempty"`
-	Action       *spaceJSON   `json:"action_space,omitempty"`
-	Transforms   []Transform  `json:"transforms,omitempty"`
-	Normalizer   *Normalizer  `json:"normalizer,omitempty"`
+	Format int `json:"format"`
+	// Undescribed is why there is no description. Nothing but Format is then set.
+	Undescribed string `json:"undescribed,omitempty"`
+	// Observation and Action are nil with Undescribed. The fields below are those of [Policy].
+	Observation *spaceJSON  `json:"observation_space,omitempty"`
+	Action      *spaceJSON  `json:"action_space,omitempty"`
+	Transforms  []Transform `json:"transforms,omitempty"`
+	Normalizer  *Normalizer `json:"normalizer,omitempty"`
+	// Inputs and Network are the fields of [Network]. States is missing: a described policy reads no states.
 	Inputs       int          `json:"inputs,omitempty"`
 	Network      []Step       `json:"network,omitempty"`
 	Distribution Distribution `json:"distribution,omitzero"`
 }
 
-// Values is the policy as a tree of plain values, as snapshots hold it under "policy". The policy must be valid.
+// Values returns the policy as a tree of plain values, which snapshots store under "policy". The policy must be valid.
 func (p Policy) Values() map[string]any {
 	return tree(policyJSON{
 		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action),
@@ -208,18 +219,19 @@ func (p Policy) Values() map[string]any {
 	})
 }
 
-// Undescribed is what snapshots hold of a policy that cannot be described: why.
+// Undescribed returns what snapshots store instead of a description: the reason why there is none.
 func Undescribed(reason error) map[string]any {
 	return tree(policyJSON{Format: Format, Undescribed: reason.Error()})
 }
 
-// Of reads what [Policy.Values] returned, also after it has been through a file, and validates it. Where [Undescribed]
-// made it the error wraps [ErrUndescribed] and says why.
+// Of reads what [Policy.Values] returned, also after a round trip through a file, and validates it. The error wraps
+// [ErrUndescribed] and gives the reason if [Undescribed] made v.
 func Of(v any) (Policy, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return Policy{}, fmt.Errorf("description: %w", err)
 	}
+	// Read the version alone first, without refusing other keys.
 	var version struct {
 		Format int `json:"format"`
 	}
@@ -252,13 +264,14 @@ func Of(v any) (Policy, error) {
 }
 
 // tree turns a value of texts and finite numbers into maps, lists, texts, int64 and float64, with the names of its JSON
-// form. It leaves out keys whose value is null. It panics where JSON cannot hold the value.
+// form. It leaves out keys whose value is null. It panics if JSON cannot hold the value, which validation rules out.
 func tree(v any) map[string]any {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
+	// Numbers keep their text until plain has decided whether they are whole: a float64 cannot hold every int64.
 	d.UseNumber()
 	var m map[string]any
 	if err := d.Decode(&m); err != nil {
@@ -267,6 +280,7 @@ func tree(v any) map[string]any {
 	return plain(m).(map[string]any)
 }
 
+// plain converts decoded JSON in place: numbers to int64 or float64, and keys with null are deleted.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

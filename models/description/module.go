@@ -10,26 +10,28 @@ type Module struct {
 	// Name is "encoder.<part>", "memory" or "head". Parameters are named after it: "head.0.weight", "head.out.bias",
 	// "encoder.camera.conv.0.weight", "memory.weight_ih_l0".
 	Name string
-	// Inputs and Outputs are the widths before the first and after the last layer. Outputs is 0 for the head, because
+	// Inputs is the width before the first layer, Outputs the width after the last. Outputs is 0 for the head, because
 	// the architecture does not include the network's outputs.
 	Inputs, Outputs int
 	// Convolutions come first in the encoder of a picture, each with its activation. Pictures are the shapes (channels,
-	// height, width) before the first and after each.
+	// height, width) before the first convolution and after each.
 	Convolutions []Convolution
 	Pictures     [][3]int
-	// Hidden and Activations are those of the layers between.
+	// Hidden and Activations are the widths and the activations of the hidden layers, which come next.
 	Hidden      []int
 	Activations []string
-	// Recurrent is the stack of "memory", which has no other layers.
+	// Recurrent is the stack of "memory", which has no other layers. Other modules have none.
 	Recurrent RecurrentLayer
 }
 
 // MemoryModule is the name of the module of recurrent layers.
 const MemoryModule = "memory"
 
-// Modules returns the chains of the network in the order of the data: encoders, recurrent layers, head.
+// Modules returns the chains of the network in the order of the data: encoders (with a latent), recurrent layers, head.
+// Evolution edits an architecture, and carries weights over, module by module.
 func (a Architecture) Modules() []Module {
 	var modules []Module
+	// chain appends a module and returns it. The pointer is valid until the next module is appended.
 	chain := func(name string, in, out int, s Stack) *Module {
 		m := Module{Name: name, Inputs: in, Outputs: out, Hidden: slices.Clone(s.Hidden)}
 		for i := range s.Hidden {
@@ -40,6 +42,7 @@ func (a Architecture) Modules() []Module {
 	}
 	features := 0
 	for _, p := range a.Parts {
+		// Without a latent the part has no encoder. The next module reads its values.
 		if a.Latent == 0 {
 			features += p.inputs()
 			continue
@@ -86,7 +89,8 @@ func (m Module) Layers() []LinearLayer {
 	return append(layers, LinearLayer{m.Name + ".out", in, m.Outputs})
 }
 
-// Network describes what a network of the architecture computes. The architecture must be valid.
+// Network describes what a network of the architecture computes, with the given number of outputs and an activation
+// after the last layer. The architecture must be valid.
 func (a Architecture) Network(outputs int, outputActivation string) Network {
 	n := Network{Inputs: a.columns()}
 	modules := a.Modules()
@@ -101,6 +105,7 @@ func (a Architecture) Network(outputs int, outputActivation string) Network {
 		if len(p.Choices) > 0 {
 			at = n.Add(Step{Op: OneHot, Inputs: []int{at}, Choices: slices.Clone(p.Choices)})
 		}
+		// Convolutions read (channels, height, width).
 		if len(p.Picture) > 0 && !p.ChannelsFirst {
 			at = n.Add(Step{Op: Permute, Inputs: []int{at}, Shape: slices.Clone(p.Picture), Dims: []int{2, 0, 1}})
 		}
@@ -121,11 +126,13 @@ func (a Architecture) Network(outputs int, outputActivation string) Network {
 		step.Inputs = features
 		features = []int{n.Add(step)}
 	}
+	// The head is always the last module. Encoders, if there are any, are the first ones, in the order of the parts.
 	modules[len(modules)-1].addTo(&n, features[0], outputs, outputActivation)
 	return n
 }
 
-// addTo adds the module's layers upon the result at, and returns the result of the last one.
+// addTo adds the module's layers to n and returns the result of the last one. at is the result that they read. outputs
+// and last are the width and the activation of the last layer.
 func (m Module) addTo(n *Network, at, outputs int, last string) int {
 	for i, c := range m.Convolutions {
 		step := c.Step(m.Pictures[i])

@@ -8,11 +8,11 @@ import (
 
 // The operations of a [Step].
 const (
-	// Linear computes f(x·Wᵀ + b): Weight is (Outputs, width of x), Bias (Outputs) or empty, f the Activation.
+	// Linear computes f(x·Wᵀ + b). Weight is (Outputs, width of x), Bias (Outputs) or empty, f the Activation.
 	Linear = "linear"
-	// Conv2d computes f(x ∗ W + b) of pictures: x is one of the given Shape, row by row channel after channel, Weight
-	// (Outputs, channels/Groups, Kernel), Bias (Outputs) or empty, f the Activation. The result is a picture of shape
-	// [Step.Picture], in the same order.
+	// Conv2d computes f(x ∗ W + b) of pictures. x has the given Shape, channel after channel, each row by row. Weight
+	// is (Outputs, channels/Groups, Kernel), Bias (Outputs) or empty, f the Activation. The result is a picture of
+	// shape [Step.Picture], in the same order.
 	Conv2d = "conv2d"
 	// Permute puts the dimensions of a row of the given Shape into the order Dims.
 	Permute = "permute"
@@ -28,64 +28,66 @@ const (
 	Cos = "cos"
 	// Columns takes the columns from From up to To.
 	Columns = "columns"
-	// RNN (tanh), GRU and LSTM are a stack of recurrent layers of Outputs values each, PyTorch's formulas; the result
-	// is that of the last layer. Weights names four F32 arrays a layer, gates stacked as PyTorch does (GRU r, z, n;
-	// LSTM i, f, g, o): weight_ih (gates · Outputs, width of what the layer reads), weight_hh (gates · Outputs,
-	// Outputs), bias_ih and bias_hh (gates · Outputs). They keep a state from row to row ([Step.State] values),
-	// except with Frames: then the row is so many frames of equal width, oldest first, and the result is that of the
-	// last one, from a state of zeros before the first.
+	// RNN (tanh), GRU and LSTM are a stack of recurrent layers of Outputs values each, with PyTorch's formulas. The
+	// result is that of the last layer. Weights names four F32 arrays for each layer: weight_ih (gates · Outputs, width
+	// of what the layer reads), weight_hh (gates · Outputs, Outputs), bias_ih and bias_hh (gates · Outputs). The gates
+	// are stacked as in PyTorch: r, z, n of a GRU and i, f, g, o of an LSTM.
+	//
+	// The layers keep a state of [Step.State] values from row to row. With Frames they keep none: the row is that many
+	// frames of equal width, oldest first. The state is zero before the first frame, and the result is that of the last
+	// one.
 	RNN  = "rnn"
 	GRU  = "gru"
 	LSTM = "lstm"
-	// LayerNorm computes (x − mean) / √(variance + 1e-5) · w + b of a row, with its mean and biased variance: Weight
-	// and Bias name w and b, as wide as the row (PyTorch's LayerNorm).
+	// LayerNorm computes (x − mean) / √(variance + 1e-5) · w + b of a row, with the row's mean and biased variance.
+	// Weight and Bias name w and b, which are as wide as the row (PyTorch's LayerNorm).
 	LayerNorm = "layer_norm"
-	// OneHot turns indices into zeros and ones; Choices has the number of choices of every column. An index out of
+	// OneHot turns indices into zeros and ones. Choices has the number of choices of every column. An index out of
 	// range gives zeros.
 	OneHot = "one_hot"
 	// Concatenate puts its inputs side by side.
 	Concatenate = "concatenate"
 	// Number is the constant Number, of width 1.
 	Number = "number"
-	// Add, Sub, Mul and Div combine two inputs of one width, or one of width 1 with one of any.
+	// Add, Sub, Mul and Div combine two inputs of equal width, or one of width 1 with one of any width.
 	Add = "add"
 	Sub = "sub"
 	Mul = "mul"
 	Div = "div"
 )
 
-// LayerNormEpsilon is what [LayerNorm] adds to the variance, PyTorch's default.
+// LayerNormEpsilon is added to the variance by [LayerNorm]. It is PyTorch's default.
 const LayerNormEpsilon = 1e-5
 
 // Step is one operation of a [Network].
 type Step struct {
 	// Op is one of the operations above.
 	Op string `json:"op"`
-	// Inputs are what it computes from: 0 is the row that the network reads, i the result of the i-th step. Without any
-	// it is the step before, or for the first the row.
+	// Inputs are the results that the step reads: 0 is the row that the network reads, i the result of the i-th step.
+	// Without Inputs the step reads the step before it, and the first step reads the row.
 	Inputs []int `json:"inputs,omitempty"`
-	// Weight and Bias name F32 arrays; Outputs is the width of the result.
+	// Weight and Bias name F32 arrays. Outputs is the width of the result, of a Conv2d its channels.
 	Weight  string `json:"weight,omitempty"`
 	Bias    string `json:"bias,omitempty"`
 	Outputs int    `json:"outputs,omitempty"`
-	// Weights and Frames are those of the recurrent operations.
+	// Weights and Frames belong to the recurrent operations.
 	Weights []string `json:"weights,omitempty"`
 	Frames  int      `json:"frames,omitempty"`
 	// Activation is one of [Activations].
 	Activation string `json:"activation,omitempty"`
-	// From and To are those of Columns.
+	// From and To belong to Columns. To is exclusive.
 	From int `json:"from,omitempty"`
 	To   int `json:"to,omitempty"`
-	// Choices are those of OneHot.
+	// Choices belongs to OneHot.
 	Choices []int `json:"choices,omitempty"`
-	// Number is that of Number.
+	// Number is the constant of the operation Number.
 	Number float64 `json:"number,omitempty"`
-	// Shape is that of the row that Conv2d (channels, height, width) and Permute read, Dims the order of Permute: its
-	// result's dimension i is dimension Dims[i] of Shape.
+	// Shape is the shape of the elements that Conv2d (channels, height, width) and Permute read. Dims is the order of
+	// Permute: the result's dimension i is dimension Dims[i] of Shape.
 	Shape []int `json:"shape,omitempty"`
 	Dims  []int `json:"dims,omitempty"`
-	// Kernel (rows, columns), Stride, Padding (top, left, bottom, right), Dilation and Groups are those of Conv2d, all
-	// given.
+	// Kernel (rows, columns), Stride, Padding (top, left, bottom, right), Dilation and Groups belong to Conv2d. None
+	// has a default.
 	Kernel   []int `json:"kernel,omitempty"`
 	Stride   []int `json:"stride,omitempty"`
 	Padding  []int `json:"padding,omitempty"`
@@ -93,20 +95,20 @@ type Step struct {
 	Groups   int   `json:"groups,omitempty"`
 }
 
-// StateRow stands among a step's Inputs for the row of states, which policies that act alone do not have.
+// StateRow is the number of the row of states among a step's Inputs. Policies that act alone have no such row.
 const StateRow = -1
 
-// Network is a sequence of operations on a row. The result of the last one is the network's.
+// Network is a sequence of operations on a row. The result of the last operation is the network's.
 type Network struct {
 	// Inputs is the width of the row that the network reads.
 	Inputs int
-	// States is the width of a second row, of privileged states, that steps read as [StateRow]. Default 0: none.
+	// States is the width of a second row, of privileged states, that steps read as [StateRow]. Default (0): none.
 	States int
 	// Steps are the operations, in order.
 	Steps []Step
 }
 
-// Add appends a step and returns its number, for the Inputs of later ones.
+// Add appends a step and returns the number of its result, for the Inputs of later steps.
 func (n *Network) Add(s Step) int {
 	n.Steps = append(n.Steps, s)
 	return len(n.Steps)
@@ -127,7 +129,8 @@ func MLP(prefix string, inputs int, hidden []int, outputs int, activation string
 	return n
 }
 
-// Sources are the inputs of step i (counted from 0), with those that are not written filled in.
+// Sources returns the inputs of step i, which counts from 0. It fills in the step before if Inputs is nil. A Number has
+// no inputs.
 func (n Network) Sources(i int) []int {
 	switch {
 	case n.Steps[i].Op == Number:
@@ -138,7 +141,7 @@ func (n Network) Sources(i int) []int {
 	return n.Steps[i].Inputs
 }
 
-// Named returns the network with a prefix before its arrays' names.
+// Named returns a copy of the network with a prefix before its arrays' names.
 func (n Network) Named(prefix string) Network {
 	n.Steps = slices.Clone(n.Steps)
 	for i := range n.Steps {
@@ -157,7 +160,7 @@ func (n Network) Named(prefix string) Network {
 	return n
 }
 
-// Then returns the network that hands n's result to next.
+// Then returns the network that computes next on n's result: next's row is n's last result.
 func (n Network) Then(next Network) Network {
 	at := len(n.Steps)
 	n.Steps = slices.Clone(n.Steps)
@@ -165,6 +168,8 @@ func (n Network) Then(next Network) Network {
 		s.Inputs = slices.Clone(s.Inputs)
 		for i := range s.Inputs {
 			if s.Inputs[i] != StateRow {
+				// Result 0 of next is result at of n, and every other result moves on by as much. Nil stays nil: next's
+				// first step then reads the step before it, n's last.
 				s.Inputs[i] += at
 			}
 		}
@@ -173,15 +178,15 @@ func (n Network) Then(next Network) Network {
 	return n
 }
 
-// A row, and the results of all steps together, need fewer values than these: a damaged file is refused before memory
-// is asked for.
+// maxWidth limits a row, and maxTotal the results and states of all steps together. A damaged file is thus refused
+// before memory is allocated.
 const (
 	maxWidth = 1 << 24
 	maxTotal = 1 << 26
 )
 
-// Widths checks the steps and returns the width of the row and of every step's result. With an error it returns those
-// before the step that is wrong.
+// Widths checks the steps and returns the width of the row and of every step's result. With an error it returns the
+// widths before the wrong step.
 func (n Network) Widths() ([]int, error) {
 	if n.Inputs < 1 || n.Inputs > maxWidth {
 		return nil, fmt.Errorf("description: a network of rows with %d values", n.Inputs)
@@ -215,8 +220,9 @@ func (n Network) Widths() ([]int, error) {
 	return widths, nil
 }
 
-// width is that of the step's result, of inputs with the given widths.
+// width checks the step and returns the width of its result. in are the widths of its inputs.
 func (s Step) width(in []int) (int, error) {
+	// want is the number of inputs of the operation.
 	want := 1
 	switch s.Op {
 	case Number:
@@ -238,6 +244,7 @@ func (s Step) width(in []int) (int, error) {
 			return 0, fmt.Errorf("want the name of a weight and a positive number of outputs, got %q and %d", s.Weight,
 				s.Outputs)
 		}
+		// Each width may be small enough and their product still too large to allocate.
 		if int64(s.Outputs)*int64(in[0]) > 1<<31-1 {
 			return 0, fmt.Errorf("%d inputs and %d outputs, which is more than 2³¹ weights", in[0], s.Outputs)
 		}
@@ -271,6 +278,7 @@ func (s Step) width(in []int) (int, error) {
 		}
 		return sum, nil
 	case Number:
+		// NaN and infinities give NaN here.
 		if s.Number-s.Number != 0 {
 			return 0, fmt.Errorf("%g is not finite", s.Number)
 		}
@@ -284,6 +292,7 @@ func (s Step) width(in []int) (int, error) {
 	return 0, fmt.Errorf("unknown operation; this version of gorl does not know it")
 }
 
+// oneHotWidth returns the sum of the choices, which must be given for each of the in columns.
 func (s Step) oneHotWidth(in int) (int, error) {
 	if len(s.Choices) != in {
 		return 0, fmt.Errorf("choices of %d columns, but the rows have %d", len(s.Choices), in)

@@ -5,23 +5,25 @@ import (
 	"slices"
 )
 
-// maxSide is more than any picture, kernel or step of one has on a side.
+// maxSide limits the sides of pictures and kernels, strides, paddings and channels. No picture has as many pixels a
+// side.
 const maxSide = 1 << 15
 
-// Picture is the shape of a Conv2d's result: channels, height and width. The step must be valid.
+// Picture returns the shape of a Conv2d's result: channels, height and width. The step must be valid.
 func (s Step) Picture() [3]int {
+	// PyTorch's formula for the number of places that the kernel takes along dimension i (0 is the height).
 	size := func(i int) int {
 		return (s.Shape[1+i]+s.Padding[i]+s.Padding[2+i]-s.Dilation[i]*(s.Kernel[i]-1)-1)/s.Stride[i] + 1
 	}
 	return [3]int{s.Outputs, size(0), size(1)}
 }
 
-// KernelShape is the shape of a Conv2d's weight: outputs, channels of a group, rows and columns.
+// KernelShape returns the shape of a Conv2d's weight: outputs, channels of a group, rows and columns.
 func (s Step) KernelShape() [4]int {
 	return [4]int{s.Outputs, s.Shape[0] / s.Groups, s.Kernel[0], s.Kernel[1]}
 }
 
-// convWidth checks a Conv2d's geometry and returns the width of its result.
+// convWidth checks a Conv2d's geometry and returns the width of its result. in is the width of the row.
 func (s Step) convWidth(in int) (int, error) {
 	within := func(list []int, n, least int) bool {
 		return len(list) == n && !slices.ContainsFunc(list, func(x int) bool { return x < least || x > maxSide })
@@ -41,6 +43,7 @@ func (s Step) convWidth(in int) (int, error) {
 			s.Outputs)
 	}
 	for i := range 2 {
+		// reach is the number of pixels that a dilated kernel spans, from its first element to its last.
 		if have, reach := s.Shape[1+i]+s.Padding[i]+s.Padding[2+i], s.Dilation[i]*(s.Kernel[i]-1)+1; have < reach {
 			return 0, fmt.Errorf("a kernel that reaches over %d pixels of %d; the picture %v is too small for it",
 				reach, have, s.Shape)
@@ -60,7 +63,7 @@ func (s Step) convWidth(in int) (int, error) {
 	return int(out), nil
 }
 
-// checkPermute checks that Dims is an order of Shape's dimensions, which have in values.
+// checkPermute checks that Dims names each dimension of Shape once, and that Shape has in values.
 func (s Step) checkPermute(in int) error {
 	seen, width := make([]bool, len(s.Shape)), int64(1)
 	bad := len(s.Shape) == 0 || len(s.Dims) != len(s.Shape)

@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// maxLayers is more than any recurrent stack has.
+// maxLayers limits the layers of a stack in a file. No useful stack has as many.
 const maxLayers = 1 << 10
 
 // Recurrent reports whether the step is a stack of recurrent layers.
 func (s Step) Recurrent() bool { return s.Op == RNN || s.Op == GRU || s.Op == LSTM }
 
-// State is how many values the step keeps from row to row: for a recurrent one the h of all layers, then for an LSTM
-// the c of all layers; 0 for others.
+// State returns the number of values that the step keeps from row to row. For a recurrent step these are the h of all
+// layers, then for an LSTM the c of all layers. It is 0 for other steps, and with Frames.
 func (s Step) State() int {
 	if !s.Recurrent() || s.Frames > 0 {
 		return 0
 	}
+	// Weights has four names for each layer.
 	n := len(s.Weights) / 4 * s.Outputs
 	if s.Op == LSTM {
 		n *= 2
@@ -24,7 +25,8 @@ func (s Step) State() int {
 	return n
 }
 
-// states is how many values a recurrent step needs for its states, even if it does not keep them.
+// states returns an upper bound of the values that a recurrent step needs for its states, even if it does not keep
+// them. Widths counts them towards maxTotal.
 func (s Step) states() int64 {
 	if !s.Recurrent() {
 		return 0
@@ -32,8 +34,8 @@ func (s Step) states() int64 {
 	return int64(len(s.Weights)/4) * int64(s.Outputs) * 2
 }
 
-// HiddenSize is the width of the state that the network keeps from row to row: those of its steps side by side, in
-// order.
+// HiddenSize returns the width of the state that the network keeps from row to row. The states of its steps lie side by
+// side, in the order of the steps.
 func (n Network) HiddenSize() int {
 	sum := 0
 	for _, s := range n.Steps {
@@ -42,7 +44,7 @@ func (n Network) HiddenSize() int {
 	return sum
 }
 
-// recurrentWidth checks a recurrent step and returns the width of its result.
+// recurrentWidth checks a recurrent step on rows of width in and returns the width of its result.
 func (s Step) recurrentWidth(in int) (int, error) {
 	if n := len(s.Weights); n == 0 || n%4 != 0 || slices.Contains(s.Weights, "") {
 		return 0, fmt.Errorf("%d names of weights; want four a layer", n)
@@ -57,8 +59,8 @@ func (s Step) recurrentWidth(in int) (int, error) {
 	return s.Outputs, nil
 }
 
-// Gates is the number of blocks of Outputs rows in the weights of a recurrent step: 3 of a GRU, 4 of an LSTM, 1 of an
-// RNN.
+// Gates returns the number of gates of a recurrent step: 3 of a GRU, 4 of an LSTM, 1 of an RNN. The weights have a
+// block of Outputs rows for each.
 func (s Step) Gates() int {
 	switch s.Op {
 	case GRU:

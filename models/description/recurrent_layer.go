@@ -9,9 +9,9 @@ type RecurrentLayer struct {
 	// HiddenSize is the number of values of each layer. Layers is the number of layers.
 	HiddenSize int `json:"hidden_size" yaml:"hidden_size"`
 	Layers     int `json:"num_layers" yaml:"num_layers"`
-	// Frames is the number of moments of equal width that a row shows, oldest first. The stack reads them in order from
-	// a state of zeros, its result is that of the last moment, and it keeps no state between rows. A discriminator that
-	// reads windows of motion has Frames. The default, 0, means that a row is one moment and that the state is kept.
+	// Frames is the number of frames of equal width in a row, oldest first. The stack reads them in order from a state
+	// of zeros. Its result is that of the last frame, and it keeps no state between rows. A discriminator that reads
+	// windows of motion has Frames. The default, 0, means that a row is one frame and that the state is kept.
 	Frames int `json:"frames,omitempty" yaml:"frames,omitempty"`
 }
 
@@ -24,7 +24,7 @@ func (l RecurrentLayer) OfFrames(frames int) RecurrentLayer {
 // None reports whether there is no layer.
 func (l RecurrentLayer) None() bool { return l == RecurrentLayer{} }
 
-// Validate checks the kind, the sizes, and that rows of the given width divide into the frames.
+// Validate checks the kind and the sizes. It also checks that rows of the given width divide into the frames.
 func (l RecurrentLayer) Validate(width int) error {
 	switch {
 	case l.Kind != GRU && l.Kind != LSTM && l.Kind != RNN:
@@ -39,7 +39,8 @@ func (l RecurrentLayer) Validate(width int) error {
 	return nil
 }
 
-// Step describes the stack. Its parameters are <name>.weight_ih_l0 and so on, as PyTorch names them.
+// Step describes the stack. Its parameters are <name>.weight_ih_l0 and so on, as PyTorch names them, in PyTorch's
+// order.
 func (l RecurrentLayer) Step(name string) Step {
 	s := Step{Op: l.Kind, Outputs: l.HiddenSize, Frames: l.Frames}
 	for k := range l.Layers {

@@ -7,24 +7,27 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// spaceJSON is how a space is written. Limits that are nowhere are left out.
+// spaceJSON is the JSON form of a space. Limits are left out if all of them are infinite.
 type spaceJSON struct {
-	Kind  string     `json:"kind"`
-	Shape []int      `json:"shape,omitempty"`
-	Low   []*float32 `json:"low,omitempty"` // null for an infinity, which JSON has not
-	High  []*float32 `json:"high,omitempty"`
-	NVec  []int      `json:"nvec,omitempty"`
-	DType string     `json:"dtype,omitempty"` // "" is float32
-	// Entries are those of a Dict or Tuple.
+	Kind  string `json:"kind"`
+	Shape []int  `json:"shape,omitempty"`
+	// Low and High have null for an infinity, which JSON does not have.
+	Low  []*float32 `json:"low,omitempty"`
+	High []*float32 `json:"high,omitempty"`
+	NVec []int      `json:"nvec,omitempty"`
+	// DType is empty for float32.
+	DType string `json:"dtype,omitempty"`
+	// Entries are the parts of a Dict or Tuple.
 	Entries []entryJSON `json:"entries,omitempty"`
 }
 
-// entryJSON is how an entry of a Dict or Tuple is written.
+// entryJSON is the JSON form of an entry of a Dict or Tuple.
 type entryJSON struct {
 	Name  string     `json:"name"`
 	Space *spaceJSON `json:"space"`
 }
 
+// encodeSpace returns the JSON form of a space and of its parts.
 func encodeSpace(s spaces.Space) *spaceJSON {
 	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High),
 		NVec: s.NVec, DType: string(s.DType)}
@@ -34,7 +37,7 @@ func encodeSpace(s spaces.Space) *spaceJSON {
 	return j
 }
 
-// encodeLimits returns nothing where all limits are infinities.
+// encodeLimits returns the limits with nil for infinities, or nil if all of them are infinite.
 func encodeLimits(limits []float32) []*float32 {
 	list, some := make([]*float32, len(limits)), false
 	for i, x := range limits {
@@ -48,7 +51,7 @@ func encodeLimits(limits []float32) []*float32 {
 	return list
 }
 
-// decodeLimits returns limits with the given infinity for null.
+// decodeLimits returns the limits with the given infinity in place of null.
 func decodeLimits(list []*float32, infinity float64) (limits []float32) {
 	for _, x := range list {
 		if x == nil {
@@ -60,6 +63,8 @@ func decodeLimits(list []*float32, infinity float64) (limits []float32) {
 	return limits
 }
 
+// space returns the space of a JSON form. It checks sizes before memory is allocated for them; Policy.Validate checks
+// the rest.
 func (s *spaceJSON) space() (spaces.Space, error) {
 	if s == nil {
 		return spaces.Space{}, fmt.Errorf("description: a space is missing")
