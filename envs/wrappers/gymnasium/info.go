@@ -16,7 +16,9 @@ func (e *Env) Info(i int) (json.RawMessage, error) {
 	return slices.Clone(e.infos[i]), nil
 }
 
-// collectMetrics averages the numbers of infos that were asked for over the batch, and adds those of a simulator's log.
+// collectMetrics sets the Metrics of the step. A number of Options.StepMetrics is averaged over the environments
+// whose info has it. A simulator's log concerns the whole batch and is added twice, as "log.NAME" and "episode.NAME".
+// Environments of a replaced child, and rows without a transition, have no infos of this step.
 func (e *Env) collectMetrics() {
 	if len(e.options.StepMetrics) == 0 && len(e.log) == 0 {
 		return

@@ -33,7 +33,8 @@ type Policy[O Observations] interface {
 	Act(in O) ([]float32, error)
 }
 
-// remembering is implemented by policies that may have memory, as agents.Recurrent is by agents.
+// remembering is implemented by policies that may have memory (recurrent layers), as agents.Recurrent is by agents. A
+// policy has memory if HiddenSizes is not empty.
 type remembering interface {
 	HiddenSizes() map[string]int
 	ResetHidden(environments ...int)
@@ -46,7 +47,8 @@ type ServeOptions struct {
 	Rows int
 }
 
-// policyJSON is what a Python program is told about a policy.
+// policyJSON is what a Python program reads about a policy in the header of the memory. State is nil without
+// privileged states.
 type policyJSON struct {
 	Name        string     `json:"name"`
 	Observation spaceJSON  `json:"observation"`
@@ -54,7 +56,7 @@ type policyJSON struct {
 	Action      spaceJSON  `json:"action"`
 }
 
-// maxMessage is the room for an error's text.
+// maxMessage is the room in bytes for an error's text, with the 0 byte that ends it.
 const maxMessage = 4096
 
 // Serve answers a Python program that asks a policy what to do (clients/python/gorl_client.py), until ctx is done,
@@ -93,23 +95,33 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 	return s.serve(ctx)
 }
 
-// server is a policy and the memory through which it is asked.
+// server is a policy and the memory through which it is asked. Everything in the memory is written by another
+// program, so server acts on copies that it has checked.
 type server struct {
-	act                         func(observations, states []float32) ([]float32, error)
-	reset                       func(environments ...int) // nil without memory
-	begins                      []uint8                   // what the other side wrote: 1 where an episode begins
-	set                         spaces.Set
-	path                        string
-	file                        *os.File
-	memory                      []byte
-	block                       *control
-	observations, states, asked []float32 // asked is what the other side wrote
-	askedStates, actions        []float32
-	message                     []uint8
-	rows                        int
+	// act returns actions (rows, A) for observations (rows, O) and states (rows, S).
+	act func(observations, states []float32) ([]float32, error)
+	// reset clears the memory of the policy for the given rows; nil if it has no memory.
+	reset func(environments ...int)
+	// begins is (rows), in the shared memory: the asker writes 1 where an episode begins.
+	begins []uint8
+	// set are the spaces of the policy, path the file that the asker opens.
+	set  spaces.Set
+	path string
+	// file is that file, also after another one has taken its name; memory its mapping; block its only control block.
+	file   *os.File
+	memory []byte
+	block  *control
+	// observations and states are the checked copies; asked is (rows, O) in the shared memory.
+	observations, states, asked []float32
+	// askedStates is (rows, S), actions (rows, A) and message the text of an error, all in the shared memory.
+	askedStates, actions []float32
+	message              []uint8
+	// rows is the number of environments to which the policy is bound.
+	rows int
 }
 
-// newServer makes the memory under another name first and renames it when it is complete.
+// newServer makes the file and maps it. It makes the file under another name and renames it when the header and the
+// control block are complete, so that no program opens half of it.
 func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error),
 	reset func(environments ...int), path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
@@ -161,7 +173,8 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	return s, nil
 }
 
-// vacant is an error where something else is at path, or a policy whose process lives.
+// vacant returns an error if a file at path must not be replaced: one that is no served policy, or a policy whose
+// process lives. A file left by a process that was killed may be replaced.
 func vacant(path string) error {
 	info, err := os.Stat(path) // before anything is opened, which for a pipe would wait
 	if errors.Is(err, os.ErrNotExist) {
@@ -187,7 +200,8 @@ func vacant(path string) error {
 	return nil
 }
 
-// spaceOf is a space as the other side is told of it.
+// spaceOf returns a space in the form that the asker reads. It has no limits: the asker checks shapes, and answer
+// checks values.
 func spaceOf(s spaces.Space) spaceJSON {
 	told := spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec, DType: string(s.DType)}
 	for _, e := range s.Entries {
@@ -196,7 +210,7 @@ func spaceOf(s spaces.Space) spaceJSON {
 	return told
 }
 
-// serve answers until ctx is done.
+// serve answers until ctx is done. It sleeps on the asker's word, at most 4 naps at a time, and ctx wakes it at once.
 func (s *server) serve(ctx context.Context) error {
 	woken := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -221,6 +235,7 @@ func (s *server) serve(ctx context.Context) error {
 			n := copy(s.message[:maxMessage-1], text)
 			s.message[n] = 0
 		}
+		// The status must be there before done says so: the asker reads the status as soon as done has changed.
 		done = sequence
 		atomic.StoreUint32(&s.block.status, status)
 		atomic.StoreUint32(&s.block.done, done)
@@ -229,7 +244,9 @@ func (s *server) serve(ctx context.Context) error {
 	return nil
 }
 
-// answer acts on the first n rows.
+// answer acts on the first n rows and writes their actions. The policy is bound to a fixed number of rows, so the
+// others are shown zeros and their actions are not used. What a recurrent policy remembers of these others is
+// worthless, so their next question begins an episode.
 func (s *server) answer(n int) error {
 	if n < 1 || n > s.rows {
 		return fmt.Errorf("gymnasium: %d observations; the policy takes from 1 to %d at once", n, s.rows)
@@ -269,7 +286,8 @@ func (s *server) answer(n int) error {
 	return nil
 }
 
-// close removes the file, unless another policy has taken its place, and gives the memory back.
+// close removes the file, unless another policy has taken its place, unmaps the memory, and wakes an asker that
+// waits.
 func (s *server) close() error {
 	s.block.server = 0 // a program that still has the memory mapped sees that no process answers
 	futexWake(&s.block.done)
@@ -283,6 +301,7 @@ func (s *server) close() error {
 	return errors.Join(err, s.release())
 }
 
+// release unmaps the memory, if it is mapped, and closes the file. It leaves the file in its folder.
 func (s *server) release() error {
 	var err error
 	if s.memory != nil {

@@ -80,7 +80,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	return &e.step, nil
 }
 
-// command has all children reset or step, copies what they wrote, and replaces those that failed where it may.
+// command has all children reset or step, waits for each, copies what they wrote, and replaces those that failed if
+// Options.Replace allows it. seed is that of a reset, negative for none. All children work at the same time; they
+// share one deadline.
 func (e *Env) command(what command, seed int64) error {
 	deadline := time.Now().Add(e.options.Timeout)
 	clear(e.infos)
@@ -107,7 +109,8 @@ func (e *Env) command(what command, seed int64) error {
 	return e.replaceFailed(what, seed)
 }
 
-// gather waits for a child and copies what it wrote.
+// gather waits for a child to finish its command and copies what it wrote. An error is a [*ChildError]; the child is
+// idle again if the error is not fatal.
 func (e *Env) gather(c *child, what command, deadline time.Time) error {
 	if err := c.wait(deadline, e.options.Spin); err != nil {
 		return err
@@ -125,7 +128,8 @@ func (e *Env) gather(c *child, what command, deadline time.Time) error {
 	return e.copyRows(c, what)
 }
 
-// hear reads what a child says beyond numbers.
+// hear reads the message that came with a step or a reset: the names of infos' columns if they changed, infos beyond
+// numbers, and a simulator's log. A child sends none if there is nothing of the kind.
 func (e *Env) hear(c *child, head []byte) error {
 	var said struct {
 		Columns []string                `json:"columns"`
@@ -149,7 +153,8 @@ func (e *Env) hear(c *child, head []byte) error {
 	return nil
 }
 
-// collectEpisodes lists the episodes that ended in this step.
+// collectEpisodes adds the step to the returns and lengths of the episodes in progress, and lists those that ended.
+// Episodes that began at a random length end like others, but are not listed.
 func (e *Env) collectEpisodes() {
 	e.episodes = e.episodes[:0]
 	ended := false
@@ -171,7 +176,7 @@ func (e *Env) collectEpisodes() {
 				}
 				e.episodes = append(e.episodes, episode)
 			}
-			// Where the child is a new one, its environments have begun anew, at random lengths, too.
+			// A new child's environments have been reset, and so begin at random lengths if they are to.
 			e.returns[i], e.lengths[i], e.partial[i] = 0, 0, c.renewed && e.options.RandomEpisodeLengths
 		}
 	}
