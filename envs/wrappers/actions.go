@@ -13,7 +13,9 @@ import (
 // (Gymnasium's wrapper drops them), which agents use to explore at random. NaN and infinite actions are an error.
 type ClipAction struct {
 	inner
-	set     spaces.Set
+	// set are the spaces of the wrapper: those inside with the limits that clip.
+	set spaces.Set
+	// actions (N, A) is the clipped copy. The caller's slice is only read.
 	actions []float32
 }
 
@@ -23,6 +25,7 @@ func NewClipAction(env envs.Env) (*ClipAction, error) {
 	return newClipAction(env, "NewClipAction")
 }
 
+// newClipAction clips to the limits that the action space has. who is the constructor's name, for errors.
 func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 	space, err := boxOf(env, who)
 	if err != nil {
@@ -49,6 +52,7 @@ func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	limited, _ := l.box(space)
 	limited.DType = space.DType
 	for i := range limited.Low {
+		// The two ranges may not overlap in this dimension.
 		if limited.Low[i] >= limited.High[i] {
 			return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v in dimension %d", who,
 				[]float64{low, high}, space, i)
@@ -84,7 +88,9 @@ func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
 // nearer limit. NaN and infinite actions are an error.
 type RescaleAction struct {
 	inner
-	set       spaces.Set
+	// set are the spaces of the wrapper, with actions in [-1, 1].
+	set spaces.Set
+	// low and high (A) are the limits inside, actions (N, A) what is passed on.
 	low, high []float32
 	actions   []float32
 }
@@ -124,7 +130,7 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 	return r.within.Step(r.actions)
 }
 
-// boxOf is env's action space, which must be a valid Box.
+// boxOf returns env's action space, or an error if it is no valid Box. who is the constructor's name.
 func boxOf(env envs.Env, who string) (spaces.Space, error) {
 	if env == nil {
 		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")

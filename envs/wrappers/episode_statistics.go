@@ -13,9 +13,12 @@ import (
 // inside is.
 type EpisodeStatistics struct {
 	keeper
-	step     envs.Step
-	returns  []float64
-	lengths  []int
+	// step is what Step returns.
+	step envs.Step
+	// returns and lengths (N) belong to the episodes in progress.
+	returns []float64
+	lengths []int
+	// episodes are those that ended in the last step. The slice is reused.
 	episodes []envs.Episode
 }
 
@@ -57,6 +60,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 			continue
 		}
 		ended := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
+		// Both lists are in the order of environments, so one pass over them finds the metrics.
 		for len(reported) > 0 && reported[0].Env < i {
 			reported = reported[1:]
 		}
@@ -74,6 +78,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	return &e.step, nil
 }
 
+// statisticsHeader begins a saved state. Its number changes with the format.
 const statisticsHeader = "gorl episode statistics 1"
 
 // MarshalState returns what was counted so far and the state of the environment inside.

@@ -8,6 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
+// parallelHeader begins a saved state. Its number changes with the format.
 const parallelHeader = "gorl parallel environments 1"
 
 // MarshalState returns the state of every environment, of its generator and of its running episode, and the current
@@ -68,15 +69,19 @@ func (p *Parallel) RestoreState(b []byte) error {
 	return nil
 }
 
-// parallelState is a decoded state.
+// parallelState is a saved state, decoded and checked but not yet in force.
 type parallelState struct {
+	// observations (N, O) and states (N, S) are what was shown last.
 	observations, states []float32
-	pcgs                 []rand.PCG
-	returns              []float64
-	lengths              []int
-	singles              [][]byte
+	// pcgs, returns and lengths (N) belong to the environments' generators and episodes in progress.
+	pcgs    []rand.PCG
+	returns []float64
+	lengths []int
+	// singles (N) are the states of the environments themselves, in their own format.
+	singles [][]byte
 }
 
+// decode reads a saved state of as many environments, and changes nothing.
 func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	n := len(p.singles)
 	d := statecodec.NewDecoder(parallelHeader, b)
@@ -99,7 +104,8 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	return s, d.End()
 }
 
-// prepare makes the environments ready to be restored and returns what undoes the restoring of environments 0 to i.
+// prepare gets the environments ready for RestoreState. It returns a function that undoes the restoring of
+// environments 0 to i, so that a failure leaves the batch as it was.
 func (p *Parallel) prepare() (undo func(i int) error, err error) {
 	backup := make([][]byte, len(p.singles))
 	if p.ready {

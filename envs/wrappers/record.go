@@ -40,30 +40,39 @@ type RecordOptions struct {
 	MaxSteps int
 }
 
-// Record writes what one environment of a batch goes through to files, one or two an episode. A file appears
-// when its episode ends, whole or not at all; an episode that Reset or Close interrupts is written as far as
-// it went. N goes on from the highest number that Dir holds. What is restored through it (see [envs.Stateful])
-// is recorded from its next episode.
+// Record writes what one environment of a batch goes through to files, one or two an episode. A file appears complete
+// when its episode ends. An episode that Reset or Close interrupts is written up to there. N continues from the
+// highest number in Dir. After RestoreState (see [envs.Stateful]) recording begins with the next episode.
 type Record struct {
 	keeper
-	opts     RecordOptions
+	opts RecordOptions
+	// renderer draws the environment; nil unless GIF is set or the environment can be drawn anyway.
 	renderer envs.Renderer
-	number   int  // of the next file
-	episode  int  // since construction
-	running  bool // the current episode is recorded
-	steps    int
-	last     transition // the observation that the next step starts from
-	lines    bytes.Buffer
-	frames   []*image.Paletted
+	// number is that of the next file, episode the number of episodes begun since NewRecord.
+	number  int // of the next file
+	episode int
+	// running is true while the current episode is recorded, steps counts its recorded steps, at most MaxSteps.
+	running bool
+	steps   int
+	// last holds the observation and state that the next step starts from, copied: the step inside is overwritten.
+	last transition
+	// lines are the transitions of the episode so far, as JSON; frames its pictures.
+	lines  bytes.Buffer
+	frames []*image.Paletted
 }
 
-// transition is a line of episode-N.jsonl.
+// transition is a line of episode-N.jsonl. Arrays are the environment's rows, unnormalised if Record is inside the
+// normalising wrappers. AMPObservation is what the discriminator sees of the step.
 type transition struct {
-	Step            int       `json:"step"`
-	Observation     []float32 `json:"observation"`
-	State           []float32 `json:"state,omitempty"`
-	Action          []float32 `json:"action"`
-	Reward          float32   `json:"reward"`
+	// Step counts the steps of the episode from 1.
+	Step int `json:"step"`
+	// Observation (O) and State (S) are what the action was chosen for.
+	Observation []float32 `json:"observation"`
+	State       []float32 `json:"state,omitempty"`
+	Action      []float32 `json:"action"`
+	// Reward is the one that Record was given, which a wrapper inside may have changed.
+	Reward float32 `json:"reward"`
+	// NextObservation and NextState are null if the episode ended and its last observation is unknown.
 	NextObservation []float32 `json:"next_observation"`
 	NextState       []float32 `json:"next_state,omitempty"`
 	AMPObservation  []float32 `json:"amp_observation,omitempty"`
@@ -110,7 +119,8 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	return &Record{keeper: keeper{inner{env}}, opts: opts, renderer: renderer, number: number}, nil
 }
 
-// nextEpisodeFile is one more than the highest N of episode-N.* in dir.
+// nextEpisodeFile returns one more than the highest N of the files episode-N.* in dir, so that a resumed run
+// overwrites none; 0 if there are none.
 func nextEpisodeFile(dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -146,7 +156,9 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 	}
 	i := r.opts.Env
 	ended := s.Ended(i)
-	if s.ResetOnly(i) { // what begin has shown was the last observation of the episode before
+	// A simulator that resets in its next step showed the last observation of the old episode when begin was called.
+	// That picture and observation are dropped: the new episode begins with this step.
+	if s.ResetOnly(i) {
 		r.discard()
 		if r.running {
 			r.remember(s)
@@ -175,7 +187,7 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 // Close writes the episode that was running and closes the environment inside.
 func (r *Record) Close() error { return errors.Join(r.flush(), r.within.Close()) }
 
-// begin starts the next episode, whose first observation s holds.
+// begin starts the next episode, whose first observation s holds. It decides whether the episode is recorded.
 func (r *Record) begin(s *envs.Step) error {
 	r.running = r.episode%r.opts.Every == 0
 	r.episode++
@@ -187,14 +199,15 @@ func (r *Record) begin(s *envs.Step) error {
 	return r.draw()
 }
 
-// remember copies the observation that the next step starts from.
+// remember copies the observation and state that the next step starts from.
 func (r *Record) remember(s *envs.Step) {
 	set := r.Spaces()
 	r.last.Observation = append(r.last.Observation[:0], row(s.Observations, r.opts.Env, set.Observation.Width())...)
 	r.last.State = append(r.last.State[:0], row(s.States, r.opts.Env, set.State.Width())...)
 }
 
-// record adds a step to the running episode.
+// record adds a step to the running episode. s is what the step returned, actions (N, A) what it was given. An
+// episode that ended has no picture of its last state: the environment already shows the next episode.
 func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 	r.steps++
 	i, set := r.opts.Env, r.Spaces()
@@ -206,7 +219,8 @@ func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 		if ended {
 			next, nextState = s.FinalObservations, s.FinalStates
 		}
-		if !ended || s.FinalKnown(i) { // otherwise null
+		// Otherwise the next observation is null.
+		if !ended || s.FinalKnown(i) {
 			t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
 		}
 		t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
@@ -220,7 +234,8 @@ func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 	return r.draw()
 }
 
-// draw adds a picture where pictures are asked for.
+// draw adds a picture if GIF is set. It keeps 256 colours a picture, chosen for that picture, so memory grows by a
+// byte a pixel. All pictures of a GIF must have one size.
 func (r *Record) draw() error {
 	if !r.opts.GIF {
 		return nil
@@ -240,7 +255,8 @@ func (r *Record) draw() error {
 	return nil
 }
 
-// flush writes the running episode unless it has no steps, and forgets it.
+// flush writes the files of the running episode, unless it has no steps, and drops the episode. It drops the episode
+// even on an error.
 func (r *Record) flush() error {
 	if r.steps == 0 {
 		r.discard()
@@ -266,7 +282,7 @@ func (r *Record) flush() error {
 	return nil
 }
 
-// discard forgets the steps of the running episode.
+// discard drops the steps and pictures of the running episode.
 func (r *Record) discard() {
 	r.steps, r.frames = 0, nil
 	r.lines.Reset()

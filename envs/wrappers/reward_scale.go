@@ -11,6 +11,7 @@ import (
 // runs with different scales compare.
 type RewardScale struct {
 	inner
+	// scale is float32 like the rewards (N), which are the scaled copy in step.
 	scale   float32
 	step    envs.Step
 	rewards []float32

@@ -14,7 +14,9 @@ import (
 // step that reaches the limit is terminated, not truncated, and its return is not bootstrapped (Gymnasium reports
 // both). It is [envs.Stateful] if the environment inside is.
 type TimeLimit struct {
-	single       envs.Single
+	// single is the environment inside.
+	single envs.Single
+	// steps counts the steps of the running episode; it is truncated when they reach limit.
 	limit, steps int
 }
 
@@ -66,6 +68,7 @@ func (t *TimeLimit) Supports(iface any) bool {
 	return true
 }
 
+// timeLimitHeader begins a saved state. Its number changes with the format.
 const timeLimitHeader = "gorl time limit 1"
 
 // MarshalState returns the steps taken and the state of the environment inside.

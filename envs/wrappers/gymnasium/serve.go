@@ -107,7 +107,8 @@ type server struct {
 	// set are the spaces of the policy, path the file that the asker opens.
 	set  spaces.Set
 	path string
-	// file is that file, also after another one has taken its name; memory its mapping; block its only control block.
+	// file is the open file, which may have lost its path to another policy; memory is its mapping, block the only
+	// control block.
 	file   *os.File
 	memory []byte
 	block  *control

@@ -173,7 +173,6 @@ func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 	if err != nil {
 		return spaces.Space{}, err
 	}
-	// the limits of the type
 	// A Box of uint8 with the limits 0 and 255 is the space without explicit limits, a picture.
 	if all := (spaces.Space{Kind: spaces.Box, Shape: shape, DType: spaces.Uint8}); space.Equal(all) {
 		return all, nil
@@ -199,7 +198,7 @@ func limits(from []*float64, width int, none float64) ([]float32, error) {
 }
 
 // choices returns the number of choices of every column of a row, 0 for a real number. It returns nil if all columns
-// are real numbers, which spares take the second look.
+// are real numbers, so that take need not look for choices.
 func choices(s spaces.Space) []int {
 	var all []int
 	discrete := false

@@ -39,7 +39,7 @@ var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm6
 
 // Flags of memfd_create and fcntl that package syscall lacks.
 const (
-	// mfdCloexec keeps the file from processes that this one starts without passing the file on.
+	// mfdCloexec closes the file in processes that this one starts, unless it passes the file on.
 	mfdCloexec, mfdAllowSealing = 1, 2
 	// addSeals is a command of fcntl; with the seals the size cannot change, and no other seal be set.
 	addSeals                       = 1033
