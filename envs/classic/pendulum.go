@@ -18,18 +18,21 @@ import (
 // the step. Episodes start with the angle uniform in [-π, π) and the velocity in [-1, 1), and never terminate.
 // The zero value is ready for Reset.
 type Pendulum struct {
+	// theta is in rad, 0 upright, and grows without bound; omega is in rad/s.
 	theta, omega float64
 }
 
 const (
+	// In m/s², kg, m, s, N·m and rad/s, as in Gymnasium.
 	pendulumGravity  = 10.0
 	pendulumMass     = 1.0
 	pendulumLength   = 1.0
 	pendulumTimestep = 0.05
 	pendulumTorque   = 2.0
 	pendulumSpeed    = 8.0
-	pendulumLimit    = 200
-	pendulumHeader   = "gorl pendulum 1"
+	// pendulumLimit is in steps. pendulumHeader begins a saved state; its number changes with the format.
+	pendulumLimit  = 200
+	pendulumHeader = "gorl pendulum 1"
 )
 
 // NewPendulum returns a batch of [Pendulum] environments whose episodes are truncated after 200 steps.
@@ -64,6 +67,7 @@ func (p *Pendulum) Step(action []float32, out envs.Row) (reward float64, termina
 	angle := wrapAngle(p.theta)
 	cost := angle*angle + 0.1*p.omega*p.omega + 0.001*torque*torque
 
+	// That of a rod about its end. Gravity acts at its centre, which gives the 3/2.
 	const inertia = pendulumMass * pendulumLength * pendulumLength / 3
 	alpha := 3*pendulumGravity/(2*pendulumLength)*math.Sin(p.theta) + torque/inertia
 	p.omega = clamp(p.omega+alpha*pendulumTimestep, -pendulumSpeed, pendulumSpeed)
@@ -72,6 +76,7 @@ func (p *Pendulum) Step(action []float32, out envs.Row) (reward float64, termina
 	return -cost, false, false, nil
 }
 
+// observe writes the observation (3).
 func (p *Pendulum) observe(out envs.Row) {
 	sin, cos := math.Sincos(p.theta)
 	put(out.Observation, cos, sin, p.omega)

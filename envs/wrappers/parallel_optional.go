@@ -10,8 +10,8 @@ import (
 )
 
 // Supports reports whether the environments can be saved, drawn, shaped or asked for reference motion, and whether
-// they have a curriculum, see [envs.As]. What is saved or set needs all environments; pictures and motion are asked
-// of environment 0 only, because all are usually of one type.
+// they have a curriculum, see [envs.As]. State, shaping and curricula need every environment. For pictures and
+// reference motion only environment 0 is checked, which stands for all.
 func (p *Parallel) Supports(iface any) bool {
 	ok := true
 	switch iface.(type) {

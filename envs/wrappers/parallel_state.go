@@ -105,7 +105,8 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 }
 
 // prepare gets the environments ready for RestoreState. It returns a function that undoes the restoring of
-// environments 0 to i, so that a failure leaves the batch as it was.
+// environments 0 to i, so that a failure leaves the batch as it was. In a batch that was not reset it only puts the
+// generators back, because such a batch needs a Reset anyway.
 func (p *Parallel) prepare() (undo func(i int) error, err error) {
 	backup := make([][]byte, len(p.singles))
 	if p.ready {

@@ -46,10 +46,10 @@ type RecordOptions struct {
 type Record struct {
 	keeper
 	opts RecordOptions
-	// renderer draws the environment; nil unless GIF is set or the environment can be drawn anyway.
+	// renderer draws the environment. It is nil if the environment cannot be drawn.
 	renderer envs.Renderer
 	// number is that of the next file, episode the number of episodes begun since NewRecord.
-	number  int // of the next file
+	number  int
 	episode int
 	// running is true while the current episode is recorded, steps counts its recorded steps, at most MaxSteps.
 	running bool
@@ -61,8 +61,8 @@ type Record struct {
 	frames []*image.Paletted
 }
 
-// transition is a line of episode-N.jsonl. Arrays are the environment's rows, unnormalised if Record is inside the
-// normalising wrappers. AMPObservation is what the discriminator sees of the step.
+// transition is a line of episode-N.jsonl. Its values are those that pass through Record: the environment's own if
+// Record is inside a normalising wrapper, the normalised ones if it is outside.
 type transition struct {
 	// Step counts the steps of the episode from 1.
 	Step int `json:"step"`
@@ -75,9 +75,10 @@ type transition struct {
 	// NextObservation and NextState are null if the episode ended and its last observation is unknown.
 	NextObservation []float32 `json:"next_observation"`
 	NextState       []float32 `json:"next_state,omitempty"`
-	AMPObservation  []float32 `json:"amp_observation,omitempty"`
-	Terminated      bool      `json:"terminated"`
-	Truncated       bool      `json:"truncated"`
+	// AMPObservation (M) is what the discriminator sees of this step.
+	AMPObservation []float32 `json:"amp_observation,omitempty"`
+	Terminated     bool      `json:"terminated"`
+	Truncated      bool      `json:"truncated"`
 }
 
 // NewRecord returns env with the episodes of one environment recorded.
