@@ -3,8 +3,8 @@
 // ([CartPolePixels]), and the corridor [TMaze].
 //
 // Each is an [envs.Single] that never truncates an episode. The constructors, such as [NewCartPole], return batches
-// of them with Gymnasium's time limits. All can be drawn ([envs.Renderer]) and saved ([envs.Stateful]); the reward of
-// MountainCar can be shaped ([envs.RewardShaper]).
+// of them with time limits, which are Gymnasium's for its environments. All can be drawn ([envs.Renderer]) and saved
+// ([envs.Stateful]); the reward of MountainCar can be shaped ([envs.RewardShaper]).
 //
 // State and dynamics are float64, observations and actions float32.
 package classic
@@ -42,8 +42,8 @@ func vectorize(name string, cfg Config, limit int, create func() envs.Single) (e
 		limit = cfg.MaxEpisodeSteps
 	}
 	if cfg.Workers == 0 {
-		// A step of these environments takes well under a microsecond. Fewer than 256 do not repay the hand-over to a
-		// goroutine.
+		// A step is short compared with the hand-over to a goroutine, so each goroutine gets at least 256
+		// environments.
 		cfg.Workers = max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256))
 	}
 	env, err := wrappers.NewParallel(cfg.NumEnvs, func(int) (envs.Single, error) {

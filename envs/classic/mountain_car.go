@@ -41,7 +41,7 @@ const (
 	mountainCarGoal  = 0.45
 	mountainCarSpeed = 0.07
 	// mountainCarPower is the acceleration per step by a force of 1, mountainCarWeight that by gravity on the
-	// steepest slope. The slope of the hill sin(3x) is 3·cos(3x); the 3 is in mountainCarWeight.
+	// steepest slope.
 	mountainCarPower  = 0.0015
 	mountainCarWeight = 0.0025
 	// mountainCarLimit is in steps. mountainCarHeader begins a saved state; its number changes with the format.

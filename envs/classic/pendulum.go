@@ -67,7 +67,8 @@ func (p *Pendulum) Step(action []float32, out envs.Row) (reward float64, termina
 	angle := wrapAngle(p.theta)
 	cost := angle*angle + 0.1*p.omega*p.omega + 0.001*torque*torque
 
-	// That of a rod about its end. Gravity acts at its centre, which gives the 3/2.
+	// The moment of inertia of a rod about its end, m·l²/3. Gravity acts at the rod's centre: m·g·(l/2) / (m·l²/3) =
+	// 3g/(2l).
 	const inertia = pendulumMass * pendulumLength * pendulumLength / 3
 	alpha := 3*pendulumGravity/(2*pendulumLength)*math.Sin(p.theta) + torque/inertia
 	p.omega = clamp(p.omega+alpha*pendulumTimestep, -pendulumSpeed, pendulumSpeed)
