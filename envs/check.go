@@ -21,6 +21,7 @@ func Check(env Env, steps int, seed int64) error {
 	return panics.Guard(fmt.Sprintf("envs: the environment (%T)", env), func() error { return check(env, steps, seed) })
 }
 
+// check does what [Check] says. A panic of the environment is caught by Check.
 func check(env Env, steps int, seed int64) error {
 	if steps <= 0 || seed < 0 {
 		return fmt.Errorf("envs: Check needs a positive number of steps and a seed of at least 0, got %d and %d", steps,
@@ -65,7 +66,8 @@ func check(env Env, steps int, seed int64) error {
 	return checkState(c, steps, rng)
 }
 
-// begin resets and takes one step, and returns both observations.
+// begin resets with seed, takes one step with actions drawn from seed, and returns copies of both observations (N,
+// O).
 func begin(c *Checker, seed int64) (first, second []float32, err error) {
 	s, err := c.Reset(seed)
 	if err != nil {

@@ -33,7 +33,7 @@ type Frame struct {
 	Reward float64 `json:"reward"`
 	Return float64 `json:"return"`
 	// Figures are numbers of the last step by name: the environment's metrics, and what Config.Figures returns.
-	// Numbers that are not finite are left out, because JSON has none.
+	// Numbers that are not finite are left out, because JSON cannot hold them.
 	Figures map[string]float64 `json:"figures"`
 	// Last is the previous episode; nil in the first.
 	Last *Ended `json:"last,omitempty"`

@@ -71,8 +71,8 @@ type Viewer struct {
 	character Character
 	// scene is the message with the Scene, encoded once.
 	scene []byte
-	// requests, joins and leaves bring what pages do to the goroutine of Run. They have no buffer, so a sender also
-	// waits for ending.
+	// requests, joins and leaves bring what pages do to the goroutine of Run. They have no buffer, so senders of
+	// requests and joins also wait for ending.
 	requests chan Request
 	joins    chan *client
 	leaves   chan *client
