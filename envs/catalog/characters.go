@@ -129,8 +129,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 			Camera: &mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},
 	}
-	// A Camera with azimuth 0 stands for the default camera. 360° is the same direction.
-	if c := cfg.Render.Camera; c.Azimuth == 0 { // to a camera that is its default
+	// To mujoco.Camera an azimuth of 0 stands for the default of 115°. 360° is the same direction as 0.
+	if c := cfg.Render.Camera; c.Azimuth == 0 {
 		c.Azimuth = 360
 	}
 	for _, path := range s.Motions {

@@ -130,8 +130,7 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 				"infos that holds what is to be like them")
 		}
 	}
-	// An empty list in a file arrives as nil. To gymnasium.Options nil means all metrics, so it becomes an empty
-	// slice.
+	// nil is none here (null in a file). To gymnasium.Options nil would be all.
 	if s.EpisodeMetrics == nil {
 		s.EpisodeMetrics = []string{}
 	}

@@ -40,7 +40,7 @@ func (m *imitating) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, e
 }
 
 const (
-	// motionsArray is the array that is read where a file has several.
+	// motionsArray is the array that is read if a file has several.
 	motionsArray = "reference_motions"
 	// maxMotions bounds the size of a file in bytes (1 GiB).
 	maxMotions = 1 << 30

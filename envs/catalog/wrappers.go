@@ -79,8 +79,8 @@ var kinds = []kind{
 	}),
 }
 
-// Wrappers returns the settings of all wrappers with their defaults, by the wrappers' names. The reference page of
-// environments is made from it.
+// Wrappers returns the settings of all wrappers with their defaults, by the wrappers' names. The command line lists
+// them.
 func Wrappers() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for _, k := range kinds {

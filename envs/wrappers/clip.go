@@ -68,8 +68,8 @@ type ClipObservation struct {
 	observed, finals []float32
 }
 
-// NewClipObservation returns env with its observations clipped to low and high, of which one may be infinite. Its
-// observation space must be a Box, or a Dict or Tuple of them, whose limits are clipped as well.
+// NewClipObservation returns env with its observations clipped to [low, high]. One of low and high may be infinite.
+// The observation space must be a Box, or a Dict or Tuple of Boxes; its limits are clipped too.
 func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, error) {
 	l, err := newLimits("NewClipObservation", env, low, high)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *ClipObservation) Step(actions []float32) (*envs.Step, error) {
 	return c.clipped(c.within.Step(actions))
 }
 
-// Observe returns the present observations, clipped.
+// Observe returns the present observations, clipped. The environment inside must be an [envs.Observer].
 func (c *ClipObservation) Observe() (*envs.Step, error) {
 	in, ok := envs.As[envs.Observer](c.within)
 	if !ok {
@@ -121,7 +121,7 @@ func (c *ClipObservation) Supports(iface any) bool {
 	return true
 }
 
-// ObservationTransform is the clipping.
+// ObservationTransform returns the clipping, which an exported policy repeats.
 func (c *ClipObservation) ObservationTransform() envs.ObservationTransform {
 	return envs.ObservationTransform{Low: float64(c.low), High: float64(c.high)}
 }
@@ -142,7 +142,7 @@ func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 	return &c.step, nil
 }
 
-// ClipReward clips every reward. The returns of finished episodes are those of the rewards before.
+// ClipReward clips every reward. The returns of finished episodes are sums of the rewards before clipping.
 type ClipReward struct {
 	inner
 	limits
@@ -168,6 +168,7 @@ func (c *ClipReward) Step(actions []float32) (*envs.Step, error) {
 	}
 	c.clip(c.rewards, s.Rewards)
 	c.step = *s
+	// RawRewards keeps the environment's own rewards, for the returns of episodes.
 	c.step.Rewards, c.step.RawRewards = c.rewards, s.Raw()
 	return &c.step, nil
 }

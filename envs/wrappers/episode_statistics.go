@@ -9,7 +9,7 @@ import (
 
 // EpisodeStatistics counts returns and lengths of episodes, for environments that report none. It counts the
 // environment's own rewards, even around wrappers that change rewards. If the environment inside reports an episode,
-// EpisodeStatistics keeps its metrics and replaces its return and length. It is [envs.Stateful] if the environment
+// EpisodeStatistics keeps its metrics, and replaces its return and length. It is [envs.Stateful] if the environment
 // inside is.
 type EpisodeStatistics struct {
 	keeper
@@ -50,7 +50,9 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	}
 	e.episodes = e.episodes[:0]
 	reported := s.Episodes
+	// Returns are sums in float64 of float32 rewards, whatever the length of an episode.
 	for i, r := range s.Raw() {
+		// A row that only reset belongs to no episode.
 		if s.ResetOnly(i) {
 			continue
 		}
@@ -71,6 +73,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 		e.returns[i], e.lengths[i] = 0, 0
 	}
 	e.step = *s
+	// Step.Episodes is nil, not empty, if no episode ended.
 	e.step.Episodes = nil
 	if len(e.episodes) > 0 {
 		e.step.Episodes = e.episodes

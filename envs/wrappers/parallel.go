@@ -144,6 +144,7 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 		}
 		p.set = set
 	}
+	// The limits are compared too: a batch has one space for all of its rows.
 	if name, got, want := set.Difference(p.set); name != "" {
 		return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, "+
 			"environment 0 has %v with limits %v to %v; they must be the same",

@@ -18,7 +18,8 @@ func (p *Parallel) RewardShaping() map[string]any {
 	if p.shaping == nil {
 		return s.RewardShaping()
 	}
-	copied, _ := envs.UnflattenShaping(p.shaping, nil) // it has been copied before
+	// The copy belongs to the caller. It cannot fail: the same tree came through SetRewardShaping.
+	copied, _ := envs.UnflattenShaping(p.shaping, nil)
 	return copied
 }
 
@@ -29,6 +30,7 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 	if p.closed {
 		return errors.New("wrappers: SetRewardShaping was called after Close")
 	}
+	// All environments must be shapers, also those that are not set, so that a failure changes nothing.
 	shapers := make([]envs.SingleRewardShaper, len(p.singles))
 	for i := range p.singles {
 		var err error
@@ -117,6 +119,7 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 		if err == nil {
 			continue
 		}
+		// The environments before i get back what they had.
 		for k := range i {
 			err = errors.Join(err, p.singles.setCurriculum(k, had[k]))
 		}
@@ -135,7 +138,8 @@ func decodeCurricula(b []byte) ([][]byte, error) {
 	var states [][]byte
 	for range n {
 		state := d.Bytes()
-		if state == nil { // the decoder has failed: n may be any number
+		// The decoder has failed, so n may be any number, and a huge one must not be looped over.
+		if state == nil {
 			break
 		}
 		states = append(states, state)

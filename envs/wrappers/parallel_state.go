@@ -12,7 +12,7 @@ import (
 const parallelHeader = "gorl parallel environments 1"
 
 // MarshalState returns the state of every environment, of its generator and of its running episode, and the current
-// observations.
+// observations. The observations are saved because a Single can only write them in Reset and Step.
 func (p *Parallel) MarshalState() ([]byte, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: there is no state to save: call Reset first")
@@ -38,8 +38,8 @@ func (p *Parallel) MarshalState() ([]byte, error) {
 	return e.State(), nil
 }
 
-// RestoreState puts back what MarshalState of as many environments of the same kind returned; on an error nothing has
-// changed. Reset need not be called before or after; Observe then shows the observations.
+// RestoreState puts back what MarshalState of as many environments of the same kind returned. After an error nothing
+// has changed. Reset need not be called before or after; Observe then shows the observations.
 func (p *Parallel) RestoreState(b []byte) error {
 	if p.closed {
 		return errors.New("wrappers: RestoreState was called after Close")
@@ -57,6 +57,7 @@ func (p *Parallel) RestoreState(b []byte) error {
 			return errors.Join(err, undo(i))
 		}
 	}
+	// Nothing below can fail: until here, an error leaves the batch as it was.
 	for i, pcg := range saved.pcgs {
 		*p.pcgs[i] = pcg
 	}

@@ -45,6 +45,7 @@ func (p *Parallel) startWorkers(workers int) {
 // each steps every environment, or resets it if actions is nil, and waits for all. It returns the error of the lowest
 // index, so that the error does not depend on the number of workers.
 func (p *Parallel) each(actions []float32) error {
+	// The first chunk runs here: one goroutine less to wake, and a batch with one worker wakes none.
 	p.wg.Add(len(p.chunks) - 1)
 	for _, c := range p.chunks[1:] {
 		c.work <- actions
@@ -94,6 +95,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	p.lengths[i]++
 	p.rewards[i] = float32(reward)
 	p.terminated[i], p.truncated[i] = terminated, truncated
+	// The sum that matters is float32: a large float64 may become an infinity.
 	if r := p.rewards[i]; r-r != 0 {
 		return fmt.Errorf("step %d of the episode: the reward is %g; it must be finite", p.lengths[i], reward)
 	}
@@ -104,6 +106,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 		return nil
 	}
 	if m := p.meters[i]; m != nil {
+		// The environment may reuse its map, and the reset below may change it.
 		p.metrics[i] = maps.Clone(m.EpisodeMetrics())
 	}
 	copy(row(p.finalObservations, i, p.width.observation), out.Observation)
@@ -121,6 +124,7 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
+	// A reset has no AMP observation, so what was written there is not checked.
 	out.AMPObservation = nil
 	if err := finite(out); err != nil {
 		return fmt.Errorf("reset: %w", err)

@@ -26,17 +26,17 @@ type RecordOptions struct {
 	Env int
 	// Every records every n-th episode, beginning with the first. 0 means every episode.
 	Every int
-	// GIF writes episode-N.gif, a picture of the first state and of that after each step. It needs an
-	// [envs.Renderer]. The picture after an episode's last step is left out: the environment has begun the
-	// next episode by then.
+	// GIF writes episode-N.gif, with a picture of the first state and of the state after each step. It needs an
+	// [envs.Renderer]. There is no picture after an episode's last step, because the environment has begun the next
+	// episode by then.
 	GIF bool
-	// Transitions writes episode-N.jsonl, one JSON object a step: step (from 1), observation, action, reward,
-	// next_observation (null where the simulator did not keep an episode's last one), terminated, truncated, and state,
-	// next_state and amp_observation where there are such spaces.
+	// Transitions writes episode-N.jsonl, one JSON object per step: step (from 1), observation, action, reward,
+	// next_observation (null if the simulator did not keep an episode's last one), terminated, truncated. If the
+	// spaces exist, there are also state, next_state and amp_observation.
 	Transitions bool
 	// FPS is the number of pictures a second of a GIF, 1 to 100, rounded to hundredths of a second. 0 means 25.
 	FPS int
-	// MaxSteps is the number of steps to keep of an episode, from its first one on. 0 means 1000.
+	// MaxSteps is the number of steps to keep of an episode, from its first step. 0 means 1000.
 	MaxSteps int
 }
 
@@ -289,7 +289,7 @@ func (r *Record) discard() {
 	r.lines.Reset()
 }
 
-// MarshalState returns the state of the environment inside; what is being recorded is no part of it.
+// MarshalState returns the state of the environment inside. What is being recorded is not part of the state.
 func (r *Record) MarshalState() ([]byte, error) {
 	in, err := r.stateful()
 	if err != nil {

@@ -74,6 +74,7 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	}
 	k := &Skills{latest: latest{keeper: keeper{inner{env}}}, options: o, latents: make([]float32, n*o.Size),
 		left: make([]int, n)}
+	// The latent is appended as further columns of the flat row.
 	set.Observation = longer(set.Observation, o.Size)
 	k.observed, k.finals = make([]float32, n*set.Observation.Width()), make([]float32, n*set.Observation.Width())
 	if set.State.Kind == spaces.Box {
@@ -139,6 +140,7 @@ func (k *Skills) draw(i int) error {
 			len(points), size)
 	}
 	z := points[k.rng.IntN(len(points)/size)*size:][:size]
+	// Latents lie on the unit sphere. 1e-4 allows for rounding in float32.
 	if l := length(z); !(math.Abs(l-1) < 1e-4) {
 		return fmt.Errorf("wrappers: Skills: the source of latents gave a point of length %g, want 1", l)
 	}
@@ -155,7 +157,8 @@ func (k *Skills) uniform(i int) {
 		z[j] = float32(k.rng.NormFloat64())
 	}
 	norm := length(z)
-	if norm == 0 { // as good as impossible
+	// Practically impossible: all numbers would have to be 0.
+	if norm == 0 {
 		z[0], norm = 1, 1
 	}
 	for j := range z {
@@ -287,6 +290,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (k *Skills) RestoreState(b []byte) error {
+	// latents is replaced by a new slice when the state is read; k.latents itself changes only at the end.
 	latents, left := k.latents, make([]int, len(k.left))
 	pcg := new(rand.PCG)
 	err := k.restore(skillsHeader, b, func(d *statecodec.Decoder) {

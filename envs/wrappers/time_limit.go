@@ -10,9 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// TimeLimit truncates the episodes of a [envs.Single] after a number of steps. An episode that terminates in the
-// step that reaches the limit is terminated, not truncated, and its return is not bootstrapped (Gymnasium reports
-// both). It is [envs.Stateful] if the environment inside is.
+// TimeLimit truncates the episodes of an [envs.Single] after a number of steps. An episode that terminates in the
+// step that reaches the limit is terminated, not truncated, so agents do not bootstrap from its end (Gymnasium
+// reports both). TimeLimit is [envs.Stateful] if the environment inside is.
 type TimeLimit struct {
 	// single is the environment inside.
 	single envs.Single
@@ -95,6 +95,7 @@ func (t *TimeLimit) RestoreState(b []byte) error {
 	}
 	d := statecodec.NewDecoder(timeLimitHeader, b)
 	steps, state := d.Int(), d.Bytes()
+	// A running episode has at least one step left.
 	if steps < 0 || steps >= t.limit {
 		d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)
 	}

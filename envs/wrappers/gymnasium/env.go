@@ -12,11 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Env is a batch of Gymnasium's environments in a few Python processes. It is an [envs.Observer], and an
-// [envs.Renderer] if Options.RenderMode is "rgb_array", an [envs.RewardShaper], [envs.Curriculum] and
-// [envs.MotionSource] if the Python environments have the methods that [Env.SetRewardShaping],
-// [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name; ask [envs.As]. Stepping allocates nothing unless an
-// episode ends or infos are asked for.
+// Env is a batch of Gymnasium's environments in a few Python processes. Stepping allocates nothing, unless an episode
+// ends or infos are asked for.
+//
+// Env is an [envs.Observer]. It is an [envs.Renderer] if Options.RenderMode is "rgb_array". It is an
+// [envs.RewardShaper], [envs.Curriculum] and [envs.MotionSource] if the Python environments have the methods that
+// [Env.SetRewardShaping], [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name. Ask [envs.As].
 type Env struct {
 	// crew starts, asks and ends the children; exchange is the memory shared with them; parameters are the reward
 	// parameters and curricula that a new child is given again.
@@ -60,7 +61,7 @@ type Env struct {
 	ready bool
 }
 
-// New starts the children and makes the environments. On an error nothing stays behind.
+// New starts the children and makes the environments. After an error no process and no memory is left.
 func New(o Options) (*Env, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -151,9 +152,10 @@ func (e *Env) allocate() error {
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 
-// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each; in a row the parts
-// of a Dict stand sorted by their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0
-// here, whatever they begin at in Python. A Box of uint8, a picture, stays one: its values travel as bytes.
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each. In a row the
+// parts of a Dict are sorted by their keys; a discrete part is its index, an array is row by row. Discrete values
+// begin at 0 here, whatever their start in Python. A Box of uint8, a picture, remains one: its values travel as
+// bytes.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
 // Versions returns the versions of Python, gymnasium and numpy.
@@ -172,8 +174,8 @@ func (e *Env) Observe() (*envs.Step, error) {
 	return &envs.Step{Observations: e.own.observations, States: e.own.states}, nil
 }
 
-// Close ends the children: those that are idle close their environments first, and have two seconds for it. A second
-// call does nothing.
+// Close ends the children. Idle children close their environments first, and have two seconds for it. A second call
+// does nothing.
 func (e *Env) Close() error {
 	if e.closed {
 		return nil
@@ -202,7 +204,8 @@ func (e *Env) Close() error {
 		all = all && c.ended.Load()
 	}
 	var err error
-	if e.memory != nil && all { // who is not gone may still have to be woken through it
+	// The goroutine of a child that is not gone yet still uses the memory, to wake a waiter.
+	if e.memory != nil && all {
 		err = unmap(e.memory)
 	}
 	e.memory, e.shared = nil, arrays{}

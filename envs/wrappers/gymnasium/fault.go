@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ErrNoPython is what the error of [New] wraps where there is no Python, or where it lacks gymnasium or numpy or has
-// too old ones.
+// ErrNoPython is wrapped by the error of [New] if there is no Python, or if gymnasium or numpy is missing or too old.
 var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or " +
 	"later; python (Options.Python) names the interpreter")
 
@@ -43,14 +42,15 @@ const (
 
 // ChildError is what happened to one of the Python processes.
 type ChildError struct {
-	// Child is its index, PID its process number, and From to To (exclusive) its environments.
+	// Child is the index of the process among the children, PID its process number, and From to To (exclusive) its
+	// environments.
 	Child, PID, From, To int
-	// Fault is what happened and Message says it in words.
+	// Fault is what happened; Message describes it.
 	Fault   Fault
 	Message string
-	// Output is the last of what it printed.
+	// Output are the last lines that the process printed.
 	Output []string
-	// Err is the error beneath, often nil.
+	// Err is the cause, often nil.
 	Err error
 }
 
@@ -69,7 +69,7 @@ func (e *ChildError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error beneath.
+// Unwrap returns the cause.
 func (e *ChildError) Unwrap() error { return e.Err }
 
 // fatal reports whether the child cannot go on. After an exception or bad data the process still answers, and a Reset

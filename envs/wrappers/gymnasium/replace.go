@@ -61,9 +61,9 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 		}
 		e.replaced++
 		fresh := seed
-		// The old seeds would repeat the episodes that the lost child began with. These are seeds that no environment
-		// had: they follow those of the batch.
-		if what != commandReset || seed < 0 { // seeds that no environment had
+		// The old seeds would repeat the episodes that the lost child began with. These seeds no environment has had:
+		// they follow those of the batch.
+		if what != commandReset || seed < 0 {
 			fresh = e.lastSeed + int64(e.replaced)*int64(e.options.NumEnvs)
 		}
 		if fault = e.renew(i, what, fresh); fault == nil {

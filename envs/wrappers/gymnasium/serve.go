@@ -19,14 +19,14 @@ type Observations interface {
 
 // Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.
 type Policy[O Observations] interface {
-	// Name is what the asker is told the policy is.
+	// Name is the policy's name, which the asker can read.
 	Name() string
 	// Spaces are what it sees and does.
 	Spaces() spaces.Set
 	// NumEnvs is the number of rows that Act expects, 0 until Bind has fixed it.
 	NumEnvs() int
 	Bind(numEnvs int) error
-	// SetTraining(false) has Act return the mean or mode of its distribution. It returns whether the policy was
+	// SetTraining(false) makes Act return the mean or mode of its distribution. It returns whether the policy was
 	// training.
 	SetTraining(on bool) (was bool)
 	// Act returns one row of actions for each row of observations.
@@ -42,7 +42,7 @@ type remembering interface {
 
 // ServeOptions are the settings of [Serve].
 type ServeOptions struct {
-	// Rows is the most observations that may be asked about at once, for a policy that is not bound to a number of
+	// Rows is the largest number of observations in one question, for a policy that is not bound to a number of
 	// environments yet. The default 0 means 1.
 	Rows int
 }
@@ -59,13 +59,13 @@ type policyJSON struct {
 // maxMessage is the room in bytes for an error's text, with the 0 byte that ends it.
 const maxMessage = 4096
 
-// Serve answers a Python program that asks a policy what to do (clients/python/gorl_client.py), until ctx is done,
-// which is no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this
-// user only. The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at
-// once as it is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
+// Serve answers a Python program that asks a policy for actions (clients/python/gorl_client.py), until ctx is done,
+// which returns nil. path is the file that both map, best in /dev/shm. It exists while Serve runs, and only this user
+// can read it. The policy acts by its mean (it is not training meanwhile). A question may have at most as many
+// observations as the policy is bound to. One program may ask at a time. An error of Act is passed to the asker.
 //
-// Row i of a question is environment i to a policy with memory (recurrent layers). Its state goes on from question to
-// question until the asker says that an episode begins; the states of rows that are not asked about begin anew.
+// Row i of a question is environment i to a policy with memory (recurrent layers). Its state continues from question
+// to question until the asker says that an episode begins. The states of rows that are not asked about start again.
 func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")

@@ -31,8 +31,8 @@ func (p *parameters) allocate() {
 	p.shaped, p.curriculum = make([]map[string]any, objects), make([]json.RawMessage, objects)
 }
 
-// RewardShaping returns the reward parameters that were last set for all environments, at first what the first
-// environment's reward_shaping() returns: a dictionary, see [envs.RewardShaper]. Nil where the environments have no
+// RewardShaping returns the reward parameters last set for all environments, or at first what the first environment's
+// reward_shaping() returns: a dictionary, see [envs.RewardShaper]. It is nil if the environments have no
 // set_reward_shaping.
 func (e *Env) RewardShaping() map[string]any {
 	if !e.about.RewardShaping || e.closed {
@@ -99,10 +99,12 @@ func typed(v any) any {
 	return v
 }
 
-// SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
-// environments is nil. A simulator has one set of them for its whole batch, which takes the values if any environment
-// is given: environments whose episode goes on have them, too. Keys that reward_shaping() does not return are refused
-// before any is called; where one refuses its values, those before it get back what they had. See [envs.RewardShaper].
+// SetRewardShaping calls set_reward_shaping(values) of the given environments with all of their parameters; nil
+// stands for all environments. Keys that reward_shaping() does not return are refused before any call. If one
+// environment refuses its values, those set before it get back what they had. See [envs.RewardShaper].
+//
+// A simulator has one set of parameters for its whole batch. It takes the values if any environment is given, and
+// they then also hold in the middle of other environments' episodes.
 func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
 	if err := e.has(e.about.RewardShaping, "SetRewardShaping", "set_reward_shaping"); err != nil {
 		return err
@@ -143,11 +145,14 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 			}
 		}
 	}
-	if len(environments) == 0 { // one takes them and gives them back
+	// An empty list only checks the values: one environment takes them and gets its own back.
+	if len(environments) == 0 {
 		had := e.shapingOf(0, base)
 		return errors.Join(e.shape(0, whole), e.shape(0, had))
 	}
 	for k, i := range environments {
+		// Trainers call this for one environment after the other, as each begins an episode. A simulator has the
+		// values after the first call.
 		if e.options.Simulator != "" && reflect.DeepEqual(wanted[i], e.shaped[i]) {
 			continue // trainers set them as one environment after the other begins an episode
 		}
@@ -197,7 +202,7 @@ func (p *parameters) shape(i int, values map[string]any) error {
 	return err
 }
 
-// CurriculumState returns what curriculum_state() of every environment returns, as JSON.
+// CurriculumState returns what curriculum_state() returns for every environment, as JSON.
 func (e *Env) CurriculumState() ([]byte, error) {
 	if err := e.has(e.about.Curriculum, "CurriculumState", "set_curriculum_state"); err != nil {
 		return nil, err
@@ -241,8 +246,9 @@ func parseCurricula(b []byte) ([]json.RawMessage, error) {
 	return said.States, err
 }
 
-// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on an
-// error) nothing. The state may be of another number m of environments: environment i then takes that of i mod m.
+// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on
+// an error) nothing. The state may come from another number m of environments: environment i then takes that of i mod
+// m.
 func (e *Env) SetCurriculumState(state []byte) error {
 	if err := e.has(e.about.Curriculum, "SetCurriculumState", "set_curriculum_state"); err != nil {
 		return err

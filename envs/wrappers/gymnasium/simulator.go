@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Simulator names what steps a whole batch by itself, and how it is made and read.
+// Simulator names a simulator that steps a whole batch by itself. It decides how the batch is made and how its
+// results are read.
 type Simulator string
 
 // The simulators there are. With a Factory each stands for the conventions of what the factory returns.

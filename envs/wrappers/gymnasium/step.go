@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as
-// Gymnasium's vector environments are; with a negative one it goes on from where it was, and the first time from
+// Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as in
+// Gymnasium's vector environments. With a negative seed the random numbers continue; a first Reset then uses
 // Options.Seed.
 func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	if err := e.usable("Reset"); err != nil {
@@ -41,9 +41,11 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 }
 
 // Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and
-// indices out of range are refused before any environment moves; the limits of a Box are the environment's to enforce
-// (or those of wrappers.NewClipAction). An error names the child and says what happened to it ([*ChildError]); where an
-// environment raised an exception or returned NaN, Reset starts anew, after any other the batch can only be closed.
+// indices out of range are refused before any environment moves. The limits of a Box are not checked: the environment
+// enforces them, or wrappers.NewClipAction does.
+//
+// If a child fails, the error is a [*ChildError], which names the child and what happened to it. After an exception,
+// or NaN from an environment, Reset makes the batch usable again. After any other failure it can only be closed.
 func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	if err := e.usable("Step"); err != nil {
 		return nil, err
@@ -92,7 +94,7 @@ func (e *Env) command(what command, seed int64) error {
 		c.block.Load().seed = seed
 		c.begin(what)
 	}
-	// What was returned before stays until all is known to be good.
+	// What the last call returned must not change before all results are known to be good.
 	e.own.observations, e.own.former = e.own.former, e.own.observations
 	e.own.states, e.own.formerStates = e.own.formerStates, e.own.states
 	failed := false
