@@ -8,15 +8,15 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// Check drives env for steps steps with random actions and returns the first breach of the contract of [Env], in
-// words that name the field, the environment and the dimension: see [Checked] for what is verified of every
-// step. Beyond that, too few actions must be refused, and the same seed must give the same first
-// observations and, with the same actions, the same ones one step later. If env has a state ([Stateful]), neither
-// MarshalState nor RestoreState may change what follows: observations, rewards, ends and episodes must be equal bit
-// for bit. Custom environments should have a test that calls Check with enough steps for episodes to end. The
-// environment is left in the middle of an episode, not closed.
+// Check drives env for steps steps with random actions and returns the first breach of the contract of [Env]. The
+// error names the field, the environment and the dimension. See [Checked] for what is verified of every step.
 //
-// If env panics, Check returns a [*PanicError].
+// Beyond that, too few actions must be refused. The same seed must give the same first observations and, with the
+// same actions, the same ones one step later. If env has a state ([Stateful]), neither MarshalState nor RestoreState
+// may change what follows: observations, rewards, ends and episodes must be equal bit for bit.
+//
+// Custom environments should have a test that calls Check with enough steps for episodes to end. The environment is
+// left in the middle of an episode, not closed. If env panics, Check returns a [*PanicError].
 func Check(env Env, steps int, seed int64) error {
 	return panics.Guard(fmt.Sprintf("envs: the environment (%T)", env), func() error { return check(env, steps, seed) })
 }

@@ -23,8 +23,8 @@ const (
 // "delta": [0.1, 0.2]} has "scale", "delta.0" and "delta.1". Booleans are 0 and 1; texts and nil values have no key.
 // Maps, slices and arrays may be of any element type.
 //
-// It is an error if a number is not finite, an integer lies beyond ±2⁵³, a map's key is empty or has a dot, or a
-// value is none of these types.
+// It is an error if a number is not finite, or an integer lies beyond ±2⁵³. It is also an error if a map's key is
+// empty or has a dot, or if a value is of another type.
 func FlattenShaping(values map[string]any) (map[string]float64, error) {
 	flat := make(map[string]float64, len(values))
 	_, err := walkShaping(reflect.ValueOf(values), "", 0, func(key string, v reflect.Value) (reflect.Value, error) {

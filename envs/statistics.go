@@ -23,9 +23,9 @@ type RunningStatistics interface {
 	Freeze(on bool) (was bool)
 }
 
-// RunningSums is the name, among the statistics of [RunningStatistics], of one number per environment that belongs to
-// its episode in progress, such as the discounted sum of its rewards. A resumed run continues with these numbers; a
-// copy of the weights in another environment does not need them. SetStatistics keeps the wrapper's own if they are
+// RunningSums is a name among the statistics of [RunningStatistics]: one number per environment that belongs to its
+// episode in progress, such as the discounted sum of its rewards. A resumed run continues with these numbers; a copy
+// of the weights in another environment does not need them. SetStatistics keeps the wrapper's own if they are
 // missing, or belong to another number of environments.
 const RunningSums = "sums"
 

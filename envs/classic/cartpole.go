@@ -10,12 +10,12 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// CartPole is Gymnasium's CartPole-v1 (Barto, Sutton and Anderson, 1983): a cart on a track is pushed left (action 0)
-// or right (1) with 10 N every 0.02 s so that a pole hinged on it stays upright.
+// CartPole is Gymnasium's CartPole-v1 (Barto, Sutton and Anderson, 1983). A cart on a track is pushed left (action 0)
+// or right (1) with 10 N every 0.02 s, and must keep the pole hinged on it upright.
 //
 // Observation (4): position in m, velocity in m/s, pole angle in rad (0 upright, positive to the right), angular
-// velocity in rad/s; each starts uniformly in [-0.05, 0.05). The reward is 1 a step. Terminated where |position|
-// exceeds 2.4 m or |angle| 12 degrees. The zero value is ready for Reset.
+// velocity in rad/s; each starts uniformly in [-0.05, 0.05). The reward is 1 a step. An episode terminates if
+// |position| exceeds 2.4 m or |angle| 12 degrees. The zero value is ready for Reset.
 type CartPole struct {
 	// x is in m, v in m/s, theta in rad and omega in rad/s.
 	x, v, theta, omega float64

@@ -10,13 +10,13 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Pendulum is Gymnasium's Pendulum-v1: a rod of 1 m and 1 kg, hinged at one end, is to be swung up and held upright by
-// a torque of at most 2 N·m, too weak to lift it in one go. The timestep is 0.05 s, gravity 10 m/s².
+// Pendulum is Gymnasium's Pendulum-v1. A rod of 1 m and 1 kg, hinged at one end, must be swung up and held upright.
+// The torque is at most 2 N·m, too weak to lift the rod in one go. The timestep is 0.05 s, gravity 10 m/s².
 //
 // Observation (3): cosine and sine of the angle (0 upright), angular velocity in rad/s, at most 8 either way. Action
-// (1): torque, clipped to [-2, 2]. The reward is -(angle² + 0.1·velocity² + 0.001·torque²) of the state before
-// the step. Episodes start with the angle uniform in [-π, π) and the velocity in [-1, 1), and never terminate.
-// The zero value is ready for Reset.
+// (1): torque, clipped to [-2, 2]. The reward is -(angle² + 0.1·velocity² + 0.001·torque²) of the state before the
+// step. Episodes start with the angle uniform in [-π, π) and the velocity in [-1, 1), and never terminate. The zero
+// value is ready for Reset.
 type Pendulum struct {
 	// theta is in rad, 0 upright, and grows without bound; omega is in rad/s.
 	theta, omega float64

@@ -50,7 +50,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	}
 	e.episodes = e.episodes[:0]
 	reported := s.Episodes
-	// Returns are sums in float64 of float32 rewards, whatever the length of an episode.
+	// The sums are float64: in a long episode a float32 sum would lose small rewards.
 	for i, r := range s.Raw() {
 		// A row that only reset belongs to no episode.
 		if s.ResetOnly(i) {

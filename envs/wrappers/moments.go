@@ -95,6 +95,7 @@ func (m *moments) read(name string, statistics map[string][]float64, also ...str
 	fail := func(format string, args ...any) (moments, error) {
 		return moments{}, fmt.Errorf("wrappers: statistics of %s: %s", name, fmt.Sprintf(format, args...))
 	}
+	// Statistics come from files and from other members of a population, so every name, length and number is checked.
 	for key, width := range map[string]int{statMean: len(m.mean), statVariance: len(m.mean), statCount: 1} {
 		values, ok := statistics[key]
 		if !ok {

@@ -23,7 +23,7 @@ type NormalizeObservationOptions struct {
 }
 
 // NormalizeObservation subtracts the running mean from observations and divides them by the running standard
-// deviation, each column of the flat row by its own, as Gymnasium's and Stable-Baselines3's wrappers do. All
+// deviation. Each column of the flat row has its own. Gymnasium's and Stable-Baselines3's wrappers do the same. All
 // environments of the batch share the statistics. Every reset and step updates the statistics before it is normalised
 // by them. The statistics are float64, the results float32. Final observations are normalised too; privileged states
 // are left as they are.
@@ -127,6 +127,7 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	if err := o.checkFinite(s); err != nil {
 		return nil, err
 	}
+	// Final observations are normalised between the two updates: they belong to the batch that was learned first.
 	o.learn(s, reached)
 	if s.FinalObservations != nil {
 		o.normalize(o.finals, s.FinalObservations)
@@ -184,6 +185,7 @@ func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) {
 		return
 	}
 	for j := range w {
+		// Two passes, mean first: sums of squares would lose the variance of columns with a large mean.
 		mean, variance := 0.0, 0.0
 		for _, row := range o.rows {
 			mean += float64(row[j])

@@ -72,6 +72,7 @@ func (r *NormalizeReward) SetStatistics(statistics map[string][]float64) error {
 		return err
 	}
 	r.moments = m
+	// Sums of another number of environments belong to a copied agent; this wrapper keeps its own.
 	if sums := statistics[envs.RunningSums]; len(sums) == len(r.sums) {
 		copy(r.sums, sums)
 	}
@@ -103,6 +104,7 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 			return nil, err
 		}
 	}
+	// The statistics include this step before it is scaled, as in both libraries.
 	scale := 1 / math.Sqrt(r.variance[0]+r.epsilon)
 	for i, x := range s.Rewards {
 		r.rewards[i] = float32(float64(x) * scale)
@@ -138,6 +140,7 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 	if n == 0 {
 		return nil
 	}
+	// The batch's mean and population variance of the sums are merged like rows of one column.
 	var mean, variance [1]float64
 	for i, x := range s.Rewards {
 		if s.ResetOnly(i) {

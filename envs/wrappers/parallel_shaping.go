@@ -18,7 +18,7 @@ func (p *Parallel) RewardShaping() map[string]any {
 	if p.shaping == nil {
 		return s.RewardShaping()
 	}
-	// The copy belongs to the caller. It cannot fail: the same tree came through SetRewardShaping.
+	// The copy belongs to the caller. It is nil if the parameters that the environment returned are not valid.
 	copied, _ := envs.UnflattenShaping(p.shaping, nil)
 	return copied
 }

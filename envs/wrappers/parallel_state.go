@@ -59,6 +59,7 @@ func (p *Parallel) RestoreState(b []byte) error {
 	}
 	// Nothing below can fail: until here, an error leaves the batch as it was.
 	for i, pcg := range saved.pcgs {
+		// The value is copied into the old generator, because a Single may have kept the rand.Rand that uses it.
 		*p.pcgs[i] = pcg
 	}
 	copy(p.observations, saved.observations)
@@ -70,7 +71,8 @@ func (p *Parallel) RestoreState(b []byte) error {
 	return nil
 }
 
-// parallelState is a saved state, decoded and checked but not yet in force.
+// parallelState is a saved state, decoded and checked but not yet in force. RestoreState changes nothing before all
+// of it is valid.
 type parallelState struct {
 	// observations (N, O) and states (N, S) are what was shown last.
 	observations, states []float32

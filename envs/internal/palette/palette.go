@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Palette is a choice of colours for some pictures.
+// Palette is a choice of colours for some pictures. A GIF stores an index into it for each pixel.
 type Palette struct {
 	// colors are the reserved transparent ones, then those chosen.
 	colors color.Palette
@@ -70,8 +70,8 @@ type weighted struct {
 }
 
 // medianCut returns at most n colours that stand for the counted ones (Heckbert, "Color image quantization for frame
-// buffer display", 1982). It begins with one box of all colours, and cuts the box with the highest score at its
-// median until there are n boxes, or none can be cut. Each box becomes its mean colour.
+// buffer display", 1982). It begins with one box of all colours. Again and again it cuts the box with the highest
+// score at its median, until there are n boxes or none can be cut. Each box becomes its mean colour.
 func medianCut(count map[color.RGBA]int, n int) []color.RGBA {
 	all := colorBox{}
 	for c, k := range count {

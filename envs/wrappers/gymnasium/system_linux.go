@@ -76,8 +76,8 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 // unmap gives memory back that mapFile mapped. Slices of it must not be used afterwards.
 func unmap(memory []byte) error { return syscall.Munmap(memory) }
 
-// childAttributes put a child into a process group of its own, out of reach of the terminal's Ctrl-C, and have the
-// system kill it when the thread that started it ends.
+// childAttributes puts a child into a process group of its own, so that the terminal's Ctrl-C does not reach it. The
+// system kills the child when the thread that started it ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -104,8 +104,8 @@ func killMarked(mark string) {
 	}
 }
 
-// processState returns the letter that Linux has for what a process is doing, such as 'T' (stopped), 't' (stopped by
-// a debugger) or 'Z' (ended, and its parent has not asked how). It returns 0 if there is no such process.
+// processState returns Linux's letter for the state of a process, 0 if there is no such process. 'T' is stopped, 't'
+// stopped by a debugger. 'Z' has ended, and its parent has not asked how.
 func processState(pid int) byte {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
