@@ -99,6 +99,7 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	}
 	p := &Parallel{guard: exclusive.Guard{Object: "wrappers",
 		Advice: "a batch of environments serves one goroutine at a time"}}
+	// create is called by one goroutine and in order, so it may use a shared generator or counter.
 	owners := map[any]int{}
 	for i := range n {
 		if err := p.add(i, create, owners); err != nil {
@@ -180,6 +181,7 @@ func claim(i int, s envs.Single, owners map[any]int) error {
 // What an environment keeps itself is unknown here. It is called after the first environment, whose spaces give the
 // widths.
 func (p *Parallel) room(n int) error {
+	// A rough bound in bytes for the generator, the counts and the slots in slices of one environment.
 	const bookkeeping = 256
 	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() +
 		p.set.Action.Width())
@@ -199,6 +201,7 @@ func (p *Parallel) allocate(n int) {
 	p.metrics = make([]map[string]float64, n)
 	p.episodes = make([]envs.Episode, 0, n)
 	for range n {
+		// seed gives the generators their states afterwards.
 		pcg := rand.NewPCG(0, 0)
 		p.pcgs = append(p.pcgs, pcg)
 		p.rngs = append(p.rngs, rand.New(pcg))
@@ -209,6 +212,7 @@ func (p *Parallel) allocate(n int) {
 // depend on N, nor on the number of workers.
 func (p *Parallel) seed(seed int64) {
 	for i, pcg := range p.pcgs {
+		// Index and seed are hashed separately: seed 1 of environment 0 is not seed 0 of environment 1.
 		s := splitmix(uint64(seed))
 		pcg.Seed(s, splitmix(s^splitmix(uint64(i)+1)))
 	}
@@ -237,11 +241,13 @@ func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
 	if seed >= 0 {
 		p.seed(seed)
 	}
+	// An error would leave rows of several episodes mixed. ready remains false then, and Step refuses to run.
 	p.ready = false
 	if err := p.each(nil); err != nil {
 		return nil, err
 	}
 	p.ready = true
+	// A new Step: rewards, ends and final observations of the step before must not show after a reset.
 	p.step = envs.Step{Observations: p.observations, States: p.states}
 	return &p.step, nil
 }
@@ -260,6 +266,7 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	if err := p.set.Action.Check(actions, len(p.singles)); err != nil {
 		return nil, fmt.Errorf("wrappers: actions: %w", err)
 	}
+	// As in Reset: after an error only a Reset can help.
 	p.ready = false
 	if err := p.each(actions); err != nil {
 		return nil, err
@@ -283,6 +290,7 @@ func (p *Parallel) collectEnds() {
 		}
 		p.episodes = append(p.episodes,
 			envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
+		// The environment was reset in this step, so its next episode has begun.
 		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
 	}
 	if len(p.episodes) > 0 {
@@ -291,7 +299,7 @@ func (p *Parallel) collectEnds() {
 	}
 }
 
-// Observe returns the current observations and states.
+// Observe returns the current observations and states. After a failed Reset or Step there are none.
 func (p *Parallel) Observe() (*envs.Step, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: nothing to observe: call Reset or RestoreState first")

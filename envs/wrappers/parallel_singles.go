@@ -32,7 +32,7 @@ func every[T any](all singles) bool {
 	return true
 }
 
-// call calls f, a function of environment i. A panic becomes an error.
+// call calls f, a function of environment i. A panic becomes an error that names the environment.
 func (all singles) call(i int, f func() error) error {
 	var err error
 	if v := panics.Catch(func() { err = f() }); v != nil {

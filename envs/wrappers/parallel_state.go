@@ -91,6 +91,7 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	if got := d.Int(); got != n {
 		d.Fail("it is of %d environments, here are %d", got, n)
 	}
+	// Floats checks the lengths: they differ if the spaces differ.
 	s := &parallelState{
 		observations: d.Floats(n * p.width.observation), states: d.Floats(n * p.width.state),
 		pcgs: make([]rand.PCG, n), returns: make([]float64, n), lengths: make([]int, n), singles: make([][]byte, n),
@@ -111,6 +112,7 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 // environments 0 to i, so that a failure leaves the batch as it was. In a batch that was not reset it only puts the
 // generators back, because such a batch needs a Reset anyway.
 func (p *Parallel) prepare() (undo func(i int) error, err error) {
+	// Undoing needs the present states, which must be saved before the first environment is restored.
 	backup := make([][]byte, len(p.singles))
 	if p.ready {
 		for i := range p.singles {

@@ -52,6 +52,7 @@ func (p *Parallel) each(actions []float32) error {
 	}
 	p.run(p.chunks[0], actions)
 	p.wg.Wait()
+	// Chunks are in the order of environments, and each stops at its first error.
 	for _, c := range p.chunks {
 		if c.err != nil {
 			return c.err
@@ -60,9 +61,11 @@ func (p *Parallel) each(actions []float32) error {
 	return nil
 }
 
-// run works through one chunk up to its first error or panic.
+// run works through one chunk up to its first error or panic. The environments after it keep the rows of the step
+// before, which is why the batch needs a Reset.
 func (p *Parallel) run(c *chunk, actions []float32) {
 	c.err = nil
+	// One Catch around the loop costs nothing per environment; at says which one panicked.
 	if v := panics.Catch(func() {
 		for c.at = c.from; c.at < c.to && c.err == nil; c.at++ {
 			var err error

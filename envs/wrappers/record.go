@@ -94,6 +94,7 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 			*d.value = d.defaultValue
 		}
 	}
+	// renderer is nil if the environment cannot draw itself, which is an error only with GIF.
 	renderer, drawn := envs.As[envs.Renderer](env)
 	switch {
 	case opts.Dir == "":
@@ -263,6 +264,7 @@ func (r *Record) flush() error {
 		r.discard()
 		return nil
 	}
+	// durable writes a file under another name and renames it, so an interrupted run leaves no half of it.
 	path := filepath.Join(r.opts.Dir, fmt.Sprintf("episode-%06d", r.number))
 	r.number++
 	var errs []error
@@ -273,6 +275,7 @@ func (r *Record) flush() error {
 		}))
 	}
 	if r.opts.GIF {
+		// The delay between pictures is in hundredths of a second, the unit of the format.
 		g := &gif.GIF{Image: r.frames, Delay: slices.Repeat([]int{100 / r.opts.FPS}, len(r.frames))}
 		errs = append(errs, durable.WriteFile(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
 	}

@@ -83,6 +83,7 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	}
 	k.set = set
 	k.seed(o.Seed)
+	// The first latents are from the sphere; Reset draws others, from the source if it is set by then.
 	for i := range n {
 		k.uniform(i)
 	}
@@ -212,6 +213,7 @@ func (k *Skills) Step(actions []float32) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Final rows get the latents that the episodes ended with, before others are drawn.
 	if s.FinalObservations != nil {
 		k.join(k.finals, s.FinalObservations)
 	}
@@ -277,6 +279,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The latents are saved beside the generator: they were drawn up to MaxSteps steps ago, perhaps from a source.
 	return k.marshal(skillsHeader, func(e *statecodec.Encoder) {
 		e.Int(len(k.left))
 		e.Int(k.options.Size)

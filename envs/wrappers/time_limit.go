@@ -102,6 +102,7 @@ func (t *TimeLimit) RestoreState(b []byte) error {
 	if err := d.End(); err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
+	// steps changes only after the environment inside has accepted its state.
 	if err := s.RestoreState(state); err != nil {
 		return err
 	}
