@@ -42,7 +42,7 @@ type setup struct {
 	Parent int `json:"parent"`
 	// Seed is the seed that a simulator is made with. Single environments are seeded by a reset only.
 	Seed int64 `json:"seed"`
-	// Autoreset overrides what a simulator says about itself, see [Options].
+	// Autoreset is how a simulator resets if it does not say so itself, see [Options].
 	Autoreset Autoreset `json:"autoreset"`
 	// RenderMode is passed to the constructor of the environments if it is not empty.
 	RenderMode string `json:"render_mode"`
@@ -71,8 +71,8 @@ type setup struct {
 	Spin float64 `json:"spin"`
 }
 
-// child is a Python process and the environments from from to to (exclusive). A child that fails is never reused:
-// [Env] starts another one in its place.
+// child is a Python process and the environments from from to to (exclusive). A process is never restarted: another
+// child takes its place, see replace.go.
 type child struct {
 	// index is its place in crew.children and the number of its control block.
 	index, from, to int
@@ -194,7 +194,7 @@ func (c *child) start(o *Options, memory *os.File) error {
 }
 
 // environ returns the environment of a child: that of this process, one thread for numerical libraries, then
-// Options.Environ and Options.Path, and so what the user sets wins.
+// Options.Environ and Options.Path. Later settings win, so those of the user do.
 func environ(o *Options) []string {
 	env := os.Environ()
 	// EnvPool has threads of its own, with which no other library should compete. Other simulators compute by these
@@ -247,7 +247,7 @@ func (c *child) watch(printed *os.File) {
 }
 
 // kill ends the process and all that it started, and waits until it is gone. It gives up after 5 seconds, because a
-// process in an uninterruptible system call (a hanging driver, say) does not end. Kill may be called twice.
+// process in an uninterruptible system call (a hanging driver, say) does not end. A second call does no harm.
 func (c *child) kill() {
 	select {
 	case <-c.gone:

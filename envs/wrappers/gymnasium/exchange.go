@@ -141,7 +141,7 @@ const (
 	flagTruncated
 	// flagUnknown: the episode ended, and its last observation was not kept.
 	flagUnknown
-	// flagInvalid: there was no transition to learn from; the environment was reset.
+	// flagInvalid: there was no transition to learn from, see Invalid of [envs.Step].
 	flagInvalid
 )
 

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A message to a child is its length and JSON. A message from a child is two lengths, the JSON (head) and the bytes
-// that follow it (payload), such as pixels. Lengths are little-endian uint32.
+// A message to a child is its length and its bytes: JSON, after the Python programs that are sent first. A message
+// from a child is two lengths, the JSON (head) and the bytes that follow it (payload), such as pixels. Lengths are
+// little-endian uint32.
 //
 // maxHead and maxPayload bound the lengths in bytes that a child may announce, 64 MiB and 1 GiB. Children are user
 // code, and a broken one must not make this process allocate without end.

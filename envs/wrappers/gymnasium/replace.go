@@ -61,8 +61,8 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 		}
 		e.replaced++
 		fresh := seed
-		// The old seeds would repeat the episodes that the lost child began with. These seeds no environment has had:
-		// they follow those of the batch.
+		// In a step, or a reset without a seed, the last seed would repeat episodes that have been seen. These seeds
+		// no environment has had: they follow those of the batch.
 		if what != commandReset || seed < 0 {
 			fresh = e.lastSeed + int64(e.replaced)*int64(e.options.NumEnvs)
 		}
