@@ -35,14 +35,14 @@ func SingleAs[T any](single Single) (T, bool) {
 	return none, false
 }
 
-// Supporter is implemented by wrappers whose methods for an optional interface only work if what they wrap has it
-// too. Supports is called with a nil pointer to the interface asked for, such as (*Renderer)(nil), and reports
-// whether those methods will work; it reports true for interfaces it does not know.
+// Supporter is implemented by wrappers that have the methods of an optional interface, which only work if the
+// environment inside has them too. Supports is called with a nil pointer to the interface asked for, such as
+// (*Renderer)(nil). It reports whether those methods will work, and true for interfaces that it does not know.
 type Supporter interface {
 	Supports(iface any) bool
 }
 
-// served passes t on unless it says that it does not support T.
+// served returns t and true, unless t is a [Supporter] that says it does not support T.
 func served[T any](t T) (T, bool) {
 	if s, ok := any(t).(Supporter); ok && !s.Supports((*T)(nil)) {
 		var none T

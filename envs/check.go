@@ -8,19 +8,20 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// Check drives env for steps steps with random actions and returns the first breach of the contract of [Env], in
-// words that name the field, the environment and the dimension: see [Checked] for what is verified of every
-// step. Beyond that, too few actions must be refused, and the same seed must give the same first
-// observations and, with the same actions, the same ones one step later. If env has a state ([Stateful]), neither
-// MarshalState nor RestoreState may change what follows: observations, rewards, ends and episodes must be equal bit
-// for bit. Custom environments should have a test that calls Check with enough steps for episodes to end. The
-// environment is left in the middle of an episode, not closed.
+// Check drives env for steps steps with random actions and returns the first breach of the contract of [Env]. The
+// error names the field, the environment and the dimension. See [Checked] for what is verified of every step.
 //
-// If env panics, Check returns a [*PanicError].
+// Beyond that, too few actions must be refused. The same seed must give the same first observations and, with the
+// same actions, the same ones one step later. If env has a state ([Stateful]), neither MarshalState nor RestoreState
+// may change what follows: observations, rewards, ends and episodes must be equal bit for bit.
+//
+// Custom environments should have a test that calls Check with enough steps for episodes to end. The environment is
+// left in the middle of an episode, not closed. If env panics, Check returns a [*PanicError].
 func Check(env Env, steps int, seed int64) error {
 	return panics.Guard(fmt.Sprintf("envs: the environment (%T)", env), func() error { return check(env, steps, seed) })
 }
 
+// check does what [Check] says. A panic of the environment is caught by Check.
 func check(env Env, steps int, seed int64) error {
 	if steps <= 0 || seed < 0 {
 		return fmt.Errorf("envs: Check needs a positive number of steps and a seed of at least 0, got %d and %d", steps,
@@ -65,7 +66,8 @@ func check(env Env, steps int, seed int64) error {
 	return checkState(c, steps, rng)
 }
 
-// begin resets and takes one step, and returns both observations.
+// begin resets with seed, takes one step with actions drawn from seed, and returns copies of both observations (N,
+// O).
 func begin(c *Checker, seed int64) (first, second []float32, err error) {
 	s, err := c.Reset(seed)
 	if err != nil {

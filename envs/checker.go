@@ -11,17 +11,20 @@ import (
 // Checker is an environment that verifies what another one returns against the contract of [Env]. It costs a pass
 // over every value, so it is meant for developing an environment rather than for long runs.
 type Checker struct {
-	env     Env
-	n       int
-	set     spaces.Set
-	lengths []int // steps in the running episodes; -1 where unknown
-	steps   int
+	// env is the environment inside, n and set its size and spaces when Checked was called.
+	env Env
+	n   int
+	set spaces.Set
+	// lengths (N) counts the steps of the running episodes, -1 if unknown (after RestoreState).
+	lengths []int
+	// steps counts the steps since the last Reset, for errors.
+	steps int
 }
 
 // Checked returns env with every Reset and Step verified: the length of every slice, finite values, discrete values
-// within range, final observations where episodes end and only there, episodes that fit the ends. The error of a
-// breach names the field, the environment and the dimension. It returns an error where env's spaces or size
-// make no sense.
+// within range, final observations for episodes that end and for no others, and reported episodes that fit the ends.
+// The error of a breach names the field, the environment and the dimension. Checked itself returns an error if env's
+// spaces or size make no sense.
 func Checked(env Env) (*Checker, error) {
 	if env == nil {
 		return nil, errors.New("envs: Checked needs an environment, got nil")
@@ -111,6 +114,7 @@ func (c *Checker) RestoreState(b []byte) error {
 	return nil
 }
 
+// checkReset verifies what Reset or Observe returned: observations and states, and nothing else.
 func (c *Checker) checkReset(s *Step) error {
 	if s == nil {
 		return errors.New("the Step is nil")
@@ -123,6 +127,7 @@ func (c *Checker) checkReset(s *Step) error {
 	return c.checkNext(s)
 }
 
+// checkStep verifies what Step returned and updates the lengths of the episodes.
 func (c *Checker) checkStep(s *Step) error {
 	if s == nil {
 		return errors.New("the Step is nil")
@@ -151,7 +156,7 @@ func (c *Checker) checkStep(s *Step) error {
 	return c.checkEpisodes(s)
 }
 
-// checkNext verifies what is to be acted on next.
+// checkNext verifies the observations and states to act on next.
 func (c *Checker) checkNext(s *Step) error {
 	if err := checkRows("Observations", c.set.Observation, s.Observations, c.n); err != nil {
 		return err
@@ -159,7 +164,8 @@ func (c *Checker) checkNext(s *Step) error {
 	return checkRows("States", c.set.State, s.States, c.n)
 }
 
-// checkMarks verifies that what is unknown has ended, and that rows without a transition have no reward.
+// checkMarks verifies FinalUnknown and Invalid: only an ended episode may have an unknown end, and a row that only
+// reset has no reward and interrupts no episode.
 func (c *Checker) checkMarks(s *Step) error {
 	for _, m := range []struct {
 		name  string
@@ -182,7 +188,8 @@ func (c *Checker) checkMarks(s *Step) error {
 	return nil
 }
 
-// checkFinals verifies the last observations of the episodes that ended.
+// checkFinals verifies the last observations and states of the episodes that ended. Rows that are undefined are not
+// read.
 func (c *Checker) checkFinals(s *Step) error {
 	any := false
 	for i := range c.n {
@@ -219,7 +226,7 @@ func (c *Checker) checkFinals(s *Step) error {
 	return nil
 }
 
-// checkEpisodes verifies that the episodes reported are those that ended.
+// checkEpisodes verifies that the reported episodes are exactly those that ended, in order, with the right lengths.
 func (c *Checker) checkEpisodes(s *Step) error {
 	for i := range c.n {
 		if c.lengths[i] >= 0 && !s.ResetOnly(i) {
@@ -257,6 +264,7 @@ func (c *Checker) checkEpisodes(s *Step) error {
 	return nil
 }
 
+// checkRows verifies n rows of a space. name is the field of Step that holds them.
 func checkRows(name string, space spaces.Space, rows []float32, n int) error {
 	if space.Kind == spaces.None && rows != nil {
 		return fmt.Errorf("%s is set, but its space is None", name)

@@ -1,13 +1,13 @@
 // Package envs declares what an environment is.
 //
-// An [Env] is a batch of N environments that step together. It owns its buffers: what Reset and
-// Step return is overwritten by the next call, so a caller that keeps something copies it. Rows are
-// float32, contiguous, environment-major: row i of an (N, W) batch is s[i*W : (i+1)*W].
+// An [Env] is a batch of N environments that step together. It owns its buffers: the next call overwrites what Reset
+// and Step return, so a caller that keeps something copies it. Rows are float32, contiguous, environment-major: row i
+// of an (N, W) batch is s[i*W : (i+1)*W].
 //
-// Environments that end are reset at once (auto-reset in the same step): Observations then holds the
-// first observation of the next episode and FinalObservations the last one of the finished episode,
-// which is what time-limit bootstrapping needs. Simulators that step as a batch may not keep that last
-// observation, or may take a step of their own to reset; [Step] has a flag a row for each.
+// Environments that end are reset at once (auto-reset in the same step). Observations then holds the first
+// observation of the next episode, and FinalObservations the last one of the finished episode, which time-limit
+// bootstrapping needs. Simulators that step as a batch may not keep that last observation, or may take a step of
+// their own to reset; [Step] has a flag per row for each.
 package envs
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Env is a vectorised environment. It is used by one goroutine at a time; what it does inside is
-// its own affair.
+// Env is a vectorised environment. One goroutine at a time may use it. An implementation may use goroutines or
+// processes of its own.
 type Env interface {
 	// NumEnvs is the number of environments in the batch, N.
 	NumEnvs() int
 	// Spaces describes one environment of the batch.
 	Spaces() spaces.Set
-	// Reset starts every environment anew. With seed ≥ 0 all randomness is seeded first (environment i
-	// from seed and i), with a negative seed it goes on from where it was.
+	// Reset starts a new episode in every environment. With seed ≥ 0 all randomness is seeded first (environment i
+	// from seed and i). With a negative seed the random numbers continue.
 	Reset(seed int64) (*Step, error)
 	// Step applies one row of actions (N, A) to every environment.
 	Step(actions []float32) (*Step, error)
@@ -37,33 +37,34 @@ type Env interface {
 type Step struct {
 	// Observations is (N, O): what to act on next (after an auto-reset, the new episode's first).
 	Observations []float32
-	// States is (N, S): privileged states of Observations, nil where the state space is None.
+	// States is (N, S): the privileged states that go with Observations, nil if the state space is None.
 	States []float32
-	// Rewards is (N).
+	// Rewards is (N): what agents learn from.
 	Rewards []float32
-	// RawRewards is (N): the environment's own rewards, where a wrapper has changed Rewards; otherwise nil.
+	// RawRewards is (N): the environment's own rewards, if a wrapper has changed Rewards; otherwise nil.
 	RawRewards []float32
-	// Terminated and Truncated are (N): the episode reached its end, or was cut (by a time limit).
+	// Terminated and Truncated are (N). Terminated: the task ended the episode. Truncated: it was cut, for instance
+	// by a time limit.
 	Terminated, Truncated []bool
-	// FinalObservations is (N, O) and FinalStates (N, S): rows of environments that have just
-	// terminated or been truncated hold the finished episode's last observation; other rows are undefined.
-	// Nil when nothing finished.
+	// FinalObservations is (N, O) and FinalStates (N, S). A row of an environment that has just terminated or been
+	// truncated holds the finished episode's last observation. Other rows are undefined. Both are nil if no episode
+	// ended.
 	FinalObservations, FinalStates []float32
-	// FinalUnknown is (N), or nil where every final observation is known: rows that are set belong to episodes that
-	// ended without their last observation being kept, by simulators that reset within their step. Their rows of
-	// FinalObservations and FinalStates are undefined; where one was truncated, agents count the value of the
-	// observation that the last action was chosen for.
+	// FinalUnknown is (N), or nil if every final observation is known. A row that is set belongs to an episode whose
+	// last observation was not kept, by a simulator that resets within its step. Its rows of FinalObservations and
+	// FinalStates are undefined. If such an episode was truncated, agents bootstrap from the value of the observation
+	// that the last action was chosen for.
 	FinalUnknown []bool
-	// Invalid is (N), or nil where all transitions are valid: rows that are set show no transition to learn from, as in
-	// the step in which a simulator with next-step autoreset resets, ignoring the action. Agents learn from none of
-	// them. They belong to no episode: such a row has the reward 0 and no end, except where the environment could not
-	// say what the discriminator sees of an episode's last step.
+	// Invalid is (N), or nil if all transitions are valid. A row that is set shows no transition, and agents do not
+	// learn from it. There are two cases. In the first, a simulator with next-step autoreset has reset and ignored
+	// the action: the row belongs to no episode, its reward is 0, and it has no end. In the second, the AMP
+	// observation of an episode's last step is unknown: the row ends its episode as usual.
 	Invalid []bool
-	// AMPObservations is (N, M): what the discriminator sees of this transition (before any reset);
-	// nil where the AMP observation space is None.
+	// AMPObservations is (N, M): what the discriminator sees of this transition (before any reset). It is nil if the
+	// AMP observation space is None.
 	AMPObservations []float32
-	// Episodes lists every episode that ended in this step, in order of Env. Figures and evaluations count these
-	// entries.
+	// Episodes lists every episode that ended in this step, in order of Env. Reported returns and evaluations count
+	// these entries.
 	Episodes []Episode
 	// Metrics are numbers about the whole batch at this step, by name ("walker/speed"). May be nil.
 	Metrics map[string]float64
@@ -86,14 +87,14 @@ func (s *Step) FinalKnown(i int) bool {
 	return s.Ended(i) && (s.FinalUnknown == nil || !s.FinalUnknown[i])
 }
 
-// ResetOnly reports whether environment i did nothing but reset in this step, so that its row belongs to no episode.
+// ResetOnly reports whether environment i did nothing but reset in this step. Its row then belongs to no episode.
 func (s *Step) ResetOnly(i int) bool { return s.Invalid != nil && s.Invalid[i] && !s.Ended(i) }
 
 // Episode is one finished episode.
 type Episode struct {
 	// Env is the environment's index in the batch.
 	Env int
-	// Return is the undiscounted sum of the environment's own rewards, whatever wrappers make of them, and Length the
+	// Return is the undiscounted sum of the environment's own rewards, whatever wrappers make of them. Length is the
 	// number of steps.
 	Return float64
 	Length int
@@ -107,11 +108,12 @@ type MotionSource interface {
 	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 
-// OverlappingMotionSource is implemented by environments (and clip libraries) that can show two windows of motion that
-// overlap.
+// OverlappingMotionSource is implemented by environments (and clip libraries) that can show pairs of overlapping
+// windows of a motion.
 type OverlappingMotionSource interface {
-	// CollectOverlappingMotions returns n pairs of rows of reference AMP observations, n × 2M values, drawn with rng:
-	// one as CollectReferenceMotions draws it, and behind it one that begins a few steps later, within it.
+	// CollectOverlappingMotions returns n pairs of rows of reference AMP observations, n × 2M values, drawn with rng.
+	// The first of a pair is drawn as by CollectReferenceMotions. The second begins a few steps later, within the
+	// first.
 	CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 
@@ -132,6 +134,7 @@ type Stateful interface {
 // Single is one environment, for wrappers that run many of them as a batch. Implementations write into
 // the given rows and allocate nothing.
 type Single interface {
+	// Spaces must return the same spaces at every call.
 	Spaces() spaces.Set
 	// Reset starts a new episode with the generator given and writes the first observation (and state).
 	Reset(rng *rand.Rand, out Row) error
@@ -141,8 +144,9 @@ type Single interface {
 	Close() error
 }
 
-// Row is where a Single writes: slices into the batch, of the widths of its spaces (nil where a space is None).
+// Row is where a Single writes: slices into the batch. A slice is nil if its space is None.
 type Row struct {
+	// The widths are those of the spaces: O, S and M.
 	Observation, State, AMPObservation []float32
 }
 

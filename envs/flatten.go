@@ -13,14 +13,18 @@ import (
 )
 
 const (
+	// maxShapingDepth bounds the nesting of a tree, which may come from a file or from Python.
 	maxShapingDepth = 64
-	maxExactInteger = 1 << 53 // above it not every integer has a float64 of its own
+	// maxExactInteger is the largest integer up to which every integer has a float64 of its own.
+	maxExactInteger = 1 << 53
 )
 
 // FlattenShaping returns the numbers of a tree of reward parameters (see [RewardShaper]) by dotted keys: {"scale": 2,
 // "delta": [0.1, 0.2]} has "scale", "delta.0" and "delta.1". Booleans are 0 and 1; texts and nil values have no key.
-// Maps, slices and arrays may be of any element type. It is an error where a number is not finite or an integer
-// beyond ±2⁵³, where a map's key is empty or has a dot, and where a value is none of these.
+// Maps, slices and arrays may be of any element type.
+//
+// It is an error if a number is not finite, or an integer lies beyond ±2⁵³. It is also an error if a map's key is
+// empty or has a dot, or if a value is of another type.
 func FlattenShaping(values map[string]any) (map[string]float64, error) {
 	flat := make(map[string]float64, len(values))
 	_, err := walkShaping(reflect.ValueOf(values), "", 0, func(key string, v reflect.Value) (reflect.Value, error) {
@@ -34,10 +38,10 @@ func FlattenShaping(values map[string]any) (map[string]float64, error) {
 	return flat, nil
 }
 
-// UnflattenShaping returns a copy of a tree with the numbers of flat in the places that their keys name, in the types
-// that the tree has there: an integer takes the nearest integer, a boolean is true from 0.5 on. Numbers that flat has
-// no key for stay as they are. It is an error where flat has a key that the tree has not, or a number that is not
-// finite or does not fit the type.
+// UnflattenShaping returns a copy of a tree with the numbers of flat in the places that their keys name. Each takes
+// the type that the tree has there: an integer becomes the nearest integer, a boolean is true from 0.5 on. Numbers of
+// the tree without a key in flat stay as they are. It is an error if flat has a key that the tree lacks, or a number
+// that is not finite or does not fit the type.
 func UnflattenShaping(tree map[string]any, flat map[string]float64) (map[string]any, error) {
 	known := make(map[string]bool)
 	copied, err := walkShaping(reflect.ValueOf(tree), "", 0, func(key string, v reflect.Value) (reflect.Value, error) {
@@ -64,8 +68,8 @@ func UnflattenShaping(tree map[string]any, flat map[string]float64) (map[string]
 	return copied.Interface().(map[string]any), nil
 }
 
-// walkShaping copies a tree with every number and boolean replaced by what leaf makes of it, in the order of keys and
-// indices.
+// walkShaping returns a copy of a tree in which leaf has replaced every number and boolean. It visits them in the
+// order of keys and indices. path is the dotted key of v, depth how deep v is nested.
 func walkShaping(v reflect.Value, path string, depth int,
 	leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
 	if depth > maxShapingDepth {
@@ -106,6 +110,7 @@ func walkShaping(v reflect.Value, path string, depth int,
 		"map with text keys", path, v.Type())
 }
 
+// walkMap is walkShaping for a map, whose keys must be texts without dots.
 func walkMap(v reflect.Value, path string, depth int,
 	leaf func(key string, v reflect.Value) (reflect.Value, error)) (reflect.Value, error) {
 	if v.Type().Key().Kind() != reflect.String {
@@ -132,6 +137,7 @@ func walkMap(v reflect.Value, path string, depth int,
 	return copied, nil
 }
 
+// join returns the dotted key of an entry of path, which is empty at the root.
 func join(path, key string) string {
 	if path == "" {
 		return key
@@ -139,7 +145,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// numberOf is a number or boolean as a float64.
+// numberOf returns a number or boolean as a float64. key is its dotted key, for errors.
 func numberOf(key string, v reflect.Value) (float64, error) {
 	switch {
 	case v.Kind() == reflect.Bool:
@@ -164,7 +170,7 @@ func numberOf(key string, v reflect.Value) (float64, error) {
 	return 0, fmt.Errorf("envs: reward parameter %q is %v; an integer must lie within ±2⁵³", key, v)
 }
 
-// numberAs is x in a type.
+// numberAs returns x as a value of type t, rounded if t is an integer. key is its dotted key, for errors.
 func numberAs(key string, x float64, t reflect.Type) (reflect.Value, error) {
 	v := reflect.New(t).Elem()
 	if math.IsNaN(x) || math.IsInf(x, 0) {

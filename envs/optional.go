@@ -2,11 +2,11 @@ package envs
 
 import "image"
 
-// Observer is implemented by environments that can show their observations without stepping. A restored environment
-// (see [Stateful]) shows so what to act on next.
+// Observer is implemented by environments that can show their observations without stepping. After RestoreState (see
+// [Stateful]) that is what to act on next.
 type Observer interface {
-	// Observe returns a Step with only Observations and States set, as the last Reset, Step or RestoreState
-	// left them. It is the environment's, like what Step returns.
+	// Observe returns a Step with only Observations and States set, as the last Reset, Step or RestoreState left
+	// them. The Step belongs to the environment, like what Step returns.
 	Observe() (*Step, error)
 }
 
@@ -19,8 +19,8 @@ type Terminator interface {
 	Terminate(ends []bool) error
 }
 
-// SingleRenderer is implemented by a [Single] that can draw itself. A Single may implement [Stateful] (its state
-// without the generator that Reset gave it, which the batch keeps) and [MotionSource] as well.
+// SingleRenderer is implemented by a [Single] that can draw itself. A Single may also implement [MotionSource] and
+// [Stateful]. Its state then leaves out the generator that Reset gave it, because the batch saves that.
 type SingleRenderer interface {
 	// Render returns a picture of the environment as it stands now.
 	Render() (image.Image, error)

@@ -7,23 +7,24 @@ import (
 	"strings"
 )
 
-// RewardShaper is implemented by environments whose reward has parameters that can change while training, such as the
-// weights of its terms. What they are set to must not change how success is judged: report that as an episode figure
+// RewardShaper is implemented by environments whose reward has parameters that can change during training, such as
+// the weights of its terms. The parameters must not change how success is judged. Report success as an episode figure
 // of its own, by custom "true_objective" (see [Episode.Metrics]).
 //
-// The parameters are a tree: maps with text keys, lists, numbers, booleans, and texts, which are carried along and
-// never change (see [FlattenShaping]). They are no part of the state that [Stateful] saves, and RestoreState leaves
-// them as they are: who sets them keeps them.
+// The parameters are a tree: maps with text keys, lists, numbers, booleans, and texts, which are kept and never
+// change (see [FlattenShaping]). They are not part of the state that [Stateful] saves, and RestoreState does not
+// change them: whoever sets them also keeps them.
 type RewardShaper interface {
 	// RewardShaping returns the parameters that were last set for all environments, at first the defaults. The map is
 	// the caller's.
 	RewardShaping() map[string]any
-	// SetRewardShaping sets parameters of the environments with the given indices, nil meaning all of them, all or (on
-	// an error) nothing. Values has the keys and types of what RewardShaping returns; a key left out keeps its value.
-	// A list that is empty but not nil only checks the values. Values is only read, and not kept.
+	// SetRewardShaping sets parameters of the environments with the given indices; nil stands for all. It sets all of
+	// them or, on an error, nothing. values has the keys and types of what RewardShaping returns. A key left out
+	// keeps its value. A list of environments that is empty but not nil only checks the values. values is only read,
+	// and not kept.
 	//
-	// It may be called at any time, before the first Reset too, and is in force from the next step on. Trainers only
-	// call it where an episode begins.
+	// It may be called at any time, also before the first Reset, and takes effect with the next step. Trainers call
+	// it only when an episode begins.
 	SetRewardShaping(values map[string]any, environments []int) error
 }
 
@@ -37,8 +38,8 @@ type SingleRewardShaper interface {
 }
 
 // Curriculum is implemented by environments, and by a [Single], that become more difficult as their agent becomes
-// better. That state belongs with the agent's weights: it is saved with them, and taken over with them by other members
-// of a population.
+// better. That state belongs with the agent's weights: it is saved with them, and copied with them between the
+// members of a population.
 type Curriculum interface {
 	// CurriculumState returns how far the curriculum has come.
 	CurriculumState() ([]byte, error)
@@ -47,8 +48,8 @@ type Curriculum interface {
 	SetCurriculumState(state []byte) error
 }
 
-// AssignShaping writes values over the numbers that targets points to, by their keys as [FlattenShaping] makes them,
-// all or, if a key is unknown or no number, none. It is meant for SetRewardShaping of a [SingleRewardShaper].
+// AssignShaping writes values to the numbers that targets points to, by their keys as [FlattenShaping] makes them. If
+// a key is unknown or no number, it writes none. It is meant for SetRewardShaping of a [SingleRewardShaper].
 func AssignShaping(values map[string]any, targets map[string]*float64) error {
 	flat, err := FlattenShaping(values)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// RunningStatistics is implemented by wrappers that learn statistics of observations or rewards while they step, and
-// normalise by them. What an agent has learnt is worth nothing without the statistics that its observations were
-// normalised by, so they belong to it like its weights: trainers save them in every checkpoint, and populations copy
-// them. [All] finds every wrapper that has some.
+// RunningStatistics is implemented by wrappers that normalise observations or rewards by statistics which they learn
+// while stepping. An agent is useless without the statistics that normalised its observations, so they belong to it
+// like its weights: trainers save them in every checkpoint, and populations copy them. [All] finds every such
+// wrapper.
 type RunningStatistics interface {
 	// StatisticsName names the wrapper in snapshots and messages, as YAML files do ("normalize_reward").
 	StatisticsName() string
@@ -18,19 +18,19 @@ type RunningStatistics interface {
 	// SetStatistics puts back what Statistics of a wrapper of the same kind has returned, all or (on an error) nothing.
 	// It only reads the map.
 	SetStatistics(statistics map[string][]float64) error
-	// Freeze stops learning (true) or goes on with it (false), and returns what was set before. Evaluation freezes the
-	// statistics, so that it acts as training would and leaves no trace.
+	// Freeze stops learning (true) or resumes it (false), and returns what was set before. Evaluation freezes the
+	// statistics, so that it normalises as training does and does not change them.
 	Freeze(on bool) (was bool)
 }
 
-// RunningSums is the name, among the statistics of [RunningStatistics], of one number an environment that belongs to
-// its episode in progress, such as the discounted sum of its rewards. A resumed run goes on with them; a copy of the
-// weights in another environment does without. SetStatistics keeps the wrapper's own where they are absent or those of
-// another number of environments.
+// RunningSums is a name among the statistics of [RunningStatistics]: one number per environment that belongs to its
+// episode in progress, such as the discounted sum of its rewards. A resumed run continues with these numbers; a copy
+// of the weights in another environment does not need them. SetStatistics keeps the wrapper's own if they are
+// missing, or belong to another number of environments.
 const RunningSums = "sums"
 
-// ObservationTransform is what a wrapper does to every observation: first it normalises, (x - Mean) / √(Variance +
-// Epsilon), where Mean is not nil, then it clips to Low and High where Low is below High.
+// ObservationTransform is what a wrapper does to every observation. If Mean is not nil, it first normalises: (x -
+// Mean) / √(Variance + Epsilon). Then, if Low is below High, it clips to [Low, High].
 type ObservationTransform struct {
 	// Mean and Variance have one number a column of the flat row.
 	Mean, Variance []float64
@@ -41,7 +41,7 @@ type ObservationTransform struct {
 // ObservationTransformer is implemented by wrappers that change observations by a formula that a program without the
 // environment can repeat. An exported policy repeats it, and so acts on what the environment inside returns.
 type ObservationTransformer interface {
-	// ObservationTransform returns the formula as it stands now. The slices are the caller's.
+	// ObservationTransform returns the formula with the present statistics. The slices belong to the caller.
 	ObservationTransform() ObservationTransform
 }
 
@@ -65,9 +65,9 @@ func All[T any](env Env) []T {
 	return found
 }
 
-// CopyStatistics gives the wrappers of one environment the running statistics of another's, so that an environment made
-// for evaluation returns what the agent has learnt from. Both must have the same wrappers with statistics in the same
-// order. What belongs to episodes in progress ([RunningSums]) is not copied.
+// CopyStatistics copies the running statistics of one environment's wrappers to those of another. An environment made
+// for evaluation then returns what the agent has learned from. Both must have the same wrappers with statistics, in
+// the same order. Numbers of episodes in progress ([RunningSums]) are not copied.
 func CopyStatistics(to, from Env) error {
 	targets, sources := All[RunningStatistics](to), All[RunningStatistics](from)
 	if names, want := statisticsNames(targets), statisticsNames(sources); !slices.Equal(names, want) {
@@ -84,7 +84,7 @@ func CopyStatistics(to, from Env) error {
 	return nil
 }
 
-// statisticsNames returns the wrappers' names.
+// statisticsNames returns the wrappers' names, in the same order.
 func statisticsNames(all []RunningStatistics) []string {
 	names := make([]string, len(all))
 	for i, s := range all {

@@ -38,29 +38,32 @@ type Batch struct {
 	Seed int64 `yaml:"seed" config:"min=0"`
 }
 
-// Defaults are one environment and the seed 0.
+// Defaults returns one environment and the seed 0.
 func Defaults() Batch { return Batch{NumEnvs: 1} }
 
-// entry is a registered environment.
+// entry is a registered environment. Its functions hide the type of its settings.
 type entry struct {
-	// with takes what follows the colon of an id, e.g. gymnasium:CartPole-v1.
+	// with is true if the id may go on after a colon, as in gymnasium:CartPole-v1.
 	with bool
-	// settings reads a dictionary over the defaults, and returns the struct it was read into.
+	// settings reads a dictionary over the defaults and returns the struct. prefix begins its errors.
 	settings func(prefix string, dict map[string]any) (any, error)
-	// make makes the environment of such a struct; id is what follows the colon.
+	// make makes the environment from such a struct. id is the part after the colon.
 	make func(settings any, id string) (envs.Env, error)
 }
 
 var (
+	// mu guards entries, which Register may add to at any time.
 	mu      sync.RWMutex
 	entries = map[string]entry{}
 )
 
-// Register adds an environment under a name. defaults is a struct that holds the defaults of its settings, and that
-// make is given with the settings in it: the tag yaml:"key" names a field's key, and config:"..." says what is allowed
-// (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). It should embed [Batch]. A name
-// that is taken, empty or has a colon in it, and defaults that are no struct, are programming errors and panic.
-// Register is meant for init functions, and may be called from several goroutines.
+// Register adds an environment under a name. defaults is a struct with the default settings; make receives such a
+// struct with the settings of a file in it. The tag yaml:"key" names a field's key, and config:"..." says what is
+// allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The struct should
+// embed [Batch].
+//
+// A name that is taken, empty or has a colon in it, and defaults that are no struct, are programming errors and
+// panic. Register is meant for init functions. Several goroutines may call it.
 func Register[S any](name string, defaults S, make func(settings S) (envs.Env, error)) {
 	if make == nil {
 		panic("catalog: Register of " + name + " without a function that makes it")
@@ -68,11 +71,13 @@ func Register[S any](name string, defaults S, make func(settings S) (envs.Env, e
 	add(name, defaults, false, func(s S, _ string) (envs.Env, error) { return make(s) })
 }
 
+// add is Register for an environment that may have an id behind a colon (with).
 func add[S any](name string, defaults S, with bool, make func(settings S, id string) (envs.Env, error)) {
 	if name == "" || strings.Contains(name, ":") {
 		panic(fmt.Sprintf("catalog: %q cannot name an environment; it must not be empty or have a colon", name))
 	}
-	config.Keys(defaults) // panics where it is no struct, or a malformed one
+	// Keys panics if defaults is no struct, or has malformed tags.
+	config.Keys(defaults)
 	mu.Lock()
 	defer mu.Unlock()
 	if _, taken := entries[name]; taken {
@@ -99,8 +104,9 @@ func Names() []string {
 }
 
 // New makes the environment that a dictionary describes: its id, the settings of that environment (num_envs and seed
-// among them), and a list of wrappers. The dictionary is not changed. Unknown names and keys, and values that do not
-// fit, are errors that name key and value, say what is allowed, and the nearest name there is; all are reported.
+// among them), and a list of wrappers. The dictionary is not changed. Unknown names and keys, and values that are not
+// allowed, are errors. Such an error names key and value, what is allowed, and the nearest valid name. All errors in
+// a dictionary are reported together.
 func New(dict map[string]any) (envs.Env, error) {
 	d, err := parse(dict)
 	if err != nil {
@@ -121,8 +127,8 @@ func New(dict map[string]any) (envs.Env, error) {
 	return env, nil
 }
 
-// Settings returns the dictionary with every setting in it, those that it does not give by their defaults. [New] makes
-// the same environment of it. Nothing is made yet, so that a setting may still turn out not to work.
+// Settings returns the dictionary completed by the defaults of the settings that it lacks. [New] makes the same
+// environment from the result. Settings makes no environment, so a setting may still prove unusable later.
 func Settings(dict map[string]any) (map[string]any, error) {
 	d, err := parse(dict)
 	if err != nil {
@@ -140,17 +146,22 @@ func Settings(dict map[string]any) (map[string]any, error) {
 	return full, nil
 }
 
-// described is a dictionary that has been read.
+// described is a dictionary that has been read and checked.
 type described struct {
-	name, id string // the registered name, and what follows its colon
+	// name is the registered name, id the part after its colon.
+	name, id string
+	// entry is what is registered under name, settings the struct that it reads.
 	entry    entry
 	settings any
+	// wrappers are in the order of the file: the first is the innermost.
 	wrappers []wrapper
 }
 
-// gymnasiumID is what ids of Gymnasium look like.
+// gymnasiumID matches ids that look like Gymnasium's. An unknown id of that form gets the hint to put "gymnasium:" in
+// front.
 var gymnasiumID = regexp.MustCompile(`-v[0-9]+$`)
 
+// parse reads a dictionary: the entry for its id, the settings, the wrappers. It makes nothing.
 func parse(dict map[string]any) (described, error) {
 	names := Names()
 	id, ok := dict["id"].(string)
@@ -181,6 +192,7 @@ func parse(dict map[string]any) (described, error) {
 	return d, errors.Join(err, wrong)
 }
 
+// list returns names for an error, with ":<id>" behind those that take one.
 func list(names []string) string {
 	mu.RLock()
 	defer mu.RUnlock()

@@ -98,13 +98,15 @@ type characterRender struct {
 	Title string `yaml:"title"`
 }
 
+// characterDefaults returns the defaults of the keys. A zero in the fields of mujoco.CharacterConfig often means a
+// default, so these are given in full.
 func characterDefaults() characterSettings {
 	return characterSettings{Batch: Defaults(), Task: string(mujoco.Imitate), ActionScale: 0.4, Deviation: 0.5,
 		FailureDecay:  0.999,
 		EpisodeLength: 300, Render: characterRender{Width: 480, Height: 320, Azimuth: 115, Elevation: 12}}
 }
 
-// newCharacter makes the environment; onto carries a clip over onto the character.
+// newCharacter makes the environment of settings. onto converts a clip of another character for this one.
 func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoco.Character, error),
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
 	cfg := mujoco.CharacterConfig{
@@ -118,7 +120,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 			Camera: &mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},
 	}
-	if c := cfg.Render.Camera; c.Azimuth == 0 { // to a camera that is its default
+	// To mujoco.Camera an azimuth of 0 stands for the default of 115°. 360° is the same direction as 0.
+	if c := cfg.Render.Camera; c.Azimuth == 0 {
 		c.Azimuth = 360
 	}
 	for _, path := range s.Motions {

@@ -93,23 +93,26 @@ type pythonSettings struct {
 	Spin time.Duration `yaml:"spin"`
 }
 
+// gymnasiumDefaults returns the defaults for single environments, simulatorDefaults those for simulators.
 func gymnasiumDefaults() gymnasiumSettings {
 	return gymnasiumSettings{pythonSettings: pythonDefaults(gymnasiumStart, gymnasiumStep)}
 }
 
-// How long single environments may take to start and to step, by default.
+// gymnasiumStart and gymnasiumStep are how long single environments may take to start and to step, by default.
 const gymnasiumStart, gymnasiumStep = 2 * time.Minute, time.Minute
 
 func simulatorDefaults() simulatorSettings {
 	return simulatorSettings{pythonSettings: pythonDefaults(gymnasium.StartSimulator, gymnasium.StepSimulator)}
 }
 
+// pythonDefaults returns the defaults that both share, with the given time limits for a start and for a step.
 func pythonDefaults(start, step time.Duration) pythonSettings {
 	return pythonSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every},
 		StartTimeout: start, Timeout: step}
 }
 
-// newPython makes the environment of a name and an id. o has what only one kind of them has.
+// newPython makes the environment registered as name, with the given id. o holds the options that only one kind of
+// environment has; newPython adds those of s.
 func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env, error) {
 	if (id == "") == (s.Factory == "") {
 		return nil, fmt.Errorf("give an environment, as %s:<id>, or the id %s and a \"factory\"", name, name)
@@ -126,8 +129,9 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 				"infos that holds what is to be like them")
 		}
 	}
+	// nil is none here (null in a file). To gymnasium.Options nil would be all.
 	if s.EpisodeMetrics == nil {
-		s.EpisodeMetrics = []string{} // none, where nil would be all
+		s.EpisodeMetrics = []string{}
 	}
 	o.ID, o.Factory, o.Kwargs, o.NumEnvs, o.Seed = id, s.Factory, s.Kwargs, s.NumEnvs, s.Seed
 	o.Python, o.Path, o.Environ, o.RenderMode = s.Python, s.Path, s.Environ, s.RenderMode

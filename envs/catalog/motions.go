@@ -16,7 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// imitating is an environment with rows of reference AMP observations from a file.
+// imitating is an environment whose reference AMP observations come from a file. rows is (rows, width).
 type imitating struct {
 	envs.Env
 	rows  []float32
@@ -26,7 +26,7 @@ type imitating struct {
 // Unwrap returns the environment inside, see [envs.As].
 func (m *imitating) Unwrap() envs.Env { return m.Env }
 
-// CollectReferenceMotions draws n rows, each being equally likely.
+// CollectReferenceMotions draws n rows with replacement, each equally likely.
 func (m *imitating) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("catalog: %d reference motions; ask for at least one", n)
@@ -40,13 +40,14 @@ func (m *imitating) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, e
 }
 
 const (
-	// motionsArray is the array that is read where a file has several.
+	// motionsArray is the array that is read if a file has several.
 	motionsArray = "reference_motions"
-	// maxMotions is more than any such file needs.
+	// maxMotions bounds the size of a file in bytes (1 GiB).
 	maxMotions = 1 << 30
 )
 
-// readMotions reads a (rows, width) array of a NumPy or safetensors file; the content decides which.
+// readMotions reads a (rows, width) array from a NumPy or safetensors file. The first bytes decide which it is, not
+// the name. All numbers must be finite.
 func readMotions(path string) (rows []float32, width int, err error) {
 	defer func() {
 		if err != nil {
@@ -88,6 +89,7 @@ func readMotions(path string) (rows []float32, width int, err error) {
 	return rows, int(shape[1]), nil
 }
 
+// numpyMotions returns the array of a .npy or .npz file as float32, and its shape.
 func numpyMotions(data []byte) ([]float32, []int64, error) {
 	file, err := npz.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -109,6 +111,7 @@ func numpyMotions(data []byte) ([]float32, []int64, error) {
 	return narrow(values), shape, nil
 }
 
+// safetensorsMotions returns the array of a safetensors file as float32, and its shape.
 func safetensorsMotions(data []byte) ([]float32, []int64, error) {
 	snap, err := checkpoint.DecodeSafetensors(data)
 	if err != nil {
@@ -127,6 +130,7 @@ func safetensorsMotions(data []byte) ([]float32, []int64, error) {
 	return values, array.Shape, err
 }
 
+// narrow converts to float32. A number beyond its range becomes an infinity, which readMotions refuses.
 func narrow(values []float64) []float32 {
 	out := make([]float32, len(values))
 	for i, x := range values {
@@ -135,7 +139,7 @@ func narrow(values []float64) []float32 {
 	return out
 }
 
-// only chooses the array to read.
+// only returns the name of the array to read: the only one, or motionsArray.
 func only(names []string) (string, error) {
 	if len(names) == 1 {
 		return names[0], nil

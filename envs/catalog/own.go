@@ -45,6 +45,7 @@ type classicSettings struct {
 
 func classicDefaults() classicSettings { return classicSettings{Batch: Defaults()} }
 
+// config returns the settings as package classic takes them.
 func (s classicSettings) config() classic.Config {
 	return classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed, MaxEpisodeSteps: s.MaxEpisodeSteps, Workers: s.Workers}
 }
@@ -72,6 +73,7 @@ type pixelsSettings struct {
 	Interval int `yaml:"interval" config:"min=1,max=16"`
 }
 
+// pixelsDefaults takes the defaults of the camera from package classic.
 func pixelsDefaults() pixelsSettings {
 	c := classic.DefaultCartPolePixels()
 	return pixelsSettings{
@@ -122,6 +124,7 @@ func walkerDefaults() walkerSettings {
 		Render: walkerRender{Width: 320, Height: 320}}
 }
 
+// newWalker makes a walker from its settings.
 func newWalker(s walkerSettings) (envs.Env, error) {
 	if s.TargetSpeed == 0 {
 		return nil, fmt.Errorf("\"target_speed\" is 0: to a walker's configuration that is the default of 1.3 m/s; " +
@@ -146,8 +149,8 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 	return env, nil
 }
 
-// walkerMotion reads a clip with the walker's nine columns, or a humanoid's, of which the walker takes what lies in its
-// plane.
+// walkerMotion reads a clip for the walker. A clip has the walker's nine columns, or it is a humanoid's; of a
+// humanoid the walker takes the motion in its plane.
 func walkerMotion(path string) (*motions.Clip, error) {
 	clip, err := motions.Load(path)
 	if err != nil {

@@ -13,17 +13,20 @@ import (
 
 // wrapper is an element of the list "wrappers" that has been read.
 type wrapper struct {
-	name     string
-	settings any // a struct
-	wrap     func(env envs.Env) (envs.Env, error)
+	name string
+	// settings is the struct with its settings.
+	settings any
+	// wrap puts the wrapper around an environment.
+	wrap func(env envs.Env) (envs.Env, error)
 }
 
-// kind is a wrapper there is.
+// kind is a kind of wrapper that a file can name.
 type kind struct {
 	name string
-	// needs is the setting that has no default, "" for none.
+	// needs is the setting that has no default and must be given; "" if there is none.
 	needs string
-	read  func(prefix string, dict map[string]any) (wrapper, error)
+	// read reads a dictionary over the defaults. prefix begins its errors.
+	read func(prefix string, dict map[string]any) (wrapper, error)
 }
 
 // The defaults are Gymnasium's and Stable-Baselines3's, which agree but for the variants.
@@ -33,7 +36,7 @@ var (
 	rewardDefaults      = normalizeReward{Epsilon: 1e-8, Variant: string(wrappers.SB3)}
 )
 
-// kinds are all wrappers, sorted by name.
+// kinds are all kinds of wrappers, sorted by name.
 var kinds = []kind{
 	of("clip_action", "", actionLimits{}, func(env envs.Env, s actionLimits) (envs.Env, error) {
 		if s.Low == nil && s.High == nil {
@@ -76,7 +79,8 @@ var kinds = []kind{
 	}),
 }
 
-// Wrappers are the settings of all wrappers with their defaults, by the wrappers' names.
+// Wrappers returns the settings of all wrappers with their defaults, by the wrappers' names. The command line lists
+// them.
 func Wrappers() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for _, k := range kinds {
@@ -87,6 +91,7 @@ func Wrappers() map[string]map[string]any {
 	return all
 }
 
+// none is for wrappers without settings.
 type none struct{}
 
 type rewardScale struct {
@@ -135,7 +140,7 @@ type normalizeReward struct {
 	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 
-// of describes a wrapper whose settings are a struct S.
+// of returns the kind of a wrapper whose settings are a struct S. wrap makes the wrapper from them.
 func of[S any](name, needs string, defaults S, wrap func(env envs.Env, s S) (envs.Env, error)) kind {
 	return kind{name: name, needs: needs, read: func(prefix string, dict map[string]any) (wrapper, error) {
 		s := defaults
@@ -146,7 +151,8 @@ func of[S any](name, needs string, defaults S, wrap func(env envs.Env, s S) (env
 	}}
 }
 
-// made avoids an interface that holds a nil pointer.
+// made returns an environment as an interface. A nil pointer in an interface would not equal nil, so an error returns
+// a plain nil.
 func made[E envs.Env](env E, err error) (envs.Env, error) {
 	if err != nil {
 		return nil, err
@@ -154,7 +160,8 @@ func made[E envs.Env](env E, err error) (envs.Env, error) {
 	return env, nil
 }
 
-// parseWrappers reads the list: names, and mappings of one name to its settings.
+// parseWrappers reads the list "wrappers". An element is a name, or a mapping of one name to its settings. nil is an
+// empty list.
 func parseWrappers(value any) ([]wrapper, error) {
 	if value == nil {
 		return nil, nil

@@ -10,27 +10,30 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Acrobot is Gymnasium's Acrobot-v1 with the equations of Sutton and Barto's book: of two links hanging from a bar only
-// the joint between them is driven, and the lower tip is to be swung one link's length above the bar.
+// Acrobot is Gymnasium's Acrobot-v1 with the equations of Sutton and Barto's book. Of two links that hang from a bar
+// only the joint between them is driven. The task is to swing the lower tip one link's length above the bar.
 //
-// Observation (6): cosine and sine of the first link's angle (0 hanging) and of the second's relative to it, then both
-// velocities in rad/s. Action: 0, 1, 2 for a torque of -1, 0, 1 N·m over 0.2 s. The reward is -1 a step and 0 for
-// the one that terminates with the tip above the line. All four state variables start uniformly in [-0.1, 0.1).
+// Observation (6): cosine and sine of the first link's angle (0 hanging) and of the second's relative to it, then
+// both velocities in rad/s. Action: 0, 1, 2 for a torque of -1, 0, 1 N·m over 0.2 s. The reward is -1 a step and 0
+// for the one that terminates with the tip above the line. All four state variables start uniformly in [-0.1, 0.1).
 // The zero value is ready for Reset.
 type Acrobot struct {
 	state acrobotState
 }
 
-// acrobotState is the two angles and the two velocities.
+// acrobotState holds the two angles in radians, in [-π, π), and the two velocities in rad/s. The second link is
+// relative to the first.
 type acrobotState [4]float64
 
 const (
+	// In m/s², s and rad/s. acrobotSpeed1 and acrobotSpeed2 limit the velocities, as in Gymnasium.
 	acrobotGravity  = 9.8
 	acrobotTimestep = 0.2
 	acrobotSpeed1   = 4 * math.Pi
 	acrobotSpeed2   = 9 * math.Pi
-	acrobotLimit    = 500
-	acrobotHeader   = "gorl acrobot 1"
+	// acrobotLimit is in steps. acrobotHeader begins a saved state; its number changes with the format.
+	acrobotLimit  = 500
+	acrobotHeader = "gorl acrobot 1"
 )
 
 // NewAcrobot returns a batch of [Acrobot] environments whose episodes are truncated after 500 steps.
@@ -80,13 +83,14 @@ func (a *Acrobot) Step(action []float32, out envs.Row) (reward float64, terminat
 	s[3] = clamp(s[3], -acrobotSpeed2, acrobotSpeed2)
 	a.state = s
 	a.observe(out)
+	// The left side is the height of the tip above the bar in m; a link is 1 m long.
 	if -math.Cos(s[0])-math.Cos(s[0]+s[1]) > 1 {
 		return 0, true, false, nil
 	}
 	return -1, false, false, nil
 }
 
-// plus is s + h·d.
+// plus returns s + h·d, for the stages of the Runge-Kutta method.
 func (s acrobotState) plus(d acrobotState, h float64) acrobotState {
 	for i := range s {
 		s[i] += h * d[i]
@@ -94,8 +98,9 @@ func (s acrobotState) plus(d acrobotState, h float64) acrobotState {
 	return s
 }
 
-// derivative is the rate of change under a torque. Both links have mass and length 1, their centres half-way, and
-// (as in the book) a moment of inertia of 1 about them.
+// derivative returns the rate of change of s under a torque in N·m, by the equations of motion in Sutton and Barto
+// (section 11.3 of the first edition). Both links have mass 1 kg and length 1 m, their centres half-way, and a moment
+// of inertia of 1 kg·m² about them.
 func (s acrobotState) derivative(torque float64) acrobotState {
 	const centre, inertia = 0.5, 1.0
 	theta1, theta2, omega1, omega2 := s[0], s[1], s[2], s[3]
@@ -110,6 +115,7 @@ func (s acrobotState) derivative(torque float64) acrobotState {
 	return acrobotState{omega1, omega2, alpha1, alpha2}
 }
 
+// observe writes the observation (6).
 func (a *Acrobot) observe(out envs.Row) {
 	sin1, cos1 := math.Sincos(a.state[0])
 	sin2, cos2 := math.Sincos(a.state[1])

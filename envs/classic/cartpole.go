@@ -10,27 +10,32 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// CartPole is Gymnasium's CartPole-v1 (Barto, Sutton and Anderson, 1983): a cart on a track is pushed left (action 0)
-// or right (1) with 10 N every 0.02 s so that a pole hinged on it stays upright.
+// CartPole is Gymnasium's CartPole-v1 (Barto, Sutton and Anderson, 1983). A cart on a track is pushed left (action 0)
+// or right (1) with 10 N every 0.02 s, and must keep the pole hinged on it upright.
 //
 // Observation (4): position in m, velocity in m/s, pole angle in rad (0 upright, positive to the right), angular
-// velocity in rad/s; each starts uniformly in [-0.05, 0.05). The reward is 1 a step. Terminated where |position|
-// exceeds 2.4 m or |angle| 12 degrees. The zero value is ready for Reset.
+// velocity in rad/s; each starts uniformly in [-0.05, 0.05). The reward is 1 a step. An episode terminates if
+// |position| exceeds 2.4 m or |angle| 12 degrees. The zero value is ready for Reset.
 type CartPole struct {
+	// x is in m, v in m/s, theta in rad and omega in rad/s.
 	x, v, theta, omega float64
 }
 
 const (
+	// In m/s², kg, m, N and s, as in Gymnasium.
 	cartPoleGravity    = 9.8
 	cartPoleCartMass   = 1.0
 	cartPolePoleMass   = 0.1
 	cartPoleHalfLength = 0.5
 	cartPoleForce      = 10.0
 	cartPoleTimestep   = 0.02
-	cartPoleTrack      = 2.4
-	cartPoleTilt       = 12 * 2 * math.Pi / 360
-	cartPoleLimit      = 500
-	cartPoleHeader     = "gorl cartpole 1"
+	// Episodes terminate at cartPoleTrack (m) from the middle and at cartPoleTilt (rad), and are truncated after
+	// cartPoleLimit steps.
+	cartPoleTrack = 2.4
+	cartPoleTilt  = 12 * 2 * math.Pi / 360
+	cartPoleLimit = 500
+	// cartPoleHeader begins a saved state. Its number changes with the format.
+	cartPoleHeader = "gorl cartpole 1"
 )
 
 // NewCartPole returns a batch of [CartPole] environments whose episodes are truncated after 500 steps.
@@ -41,6 +46,7 @@ func NewCartPole(cfg Config) (envs.Env, error) {
 // Spaces are Box(4) of observations and Discrete(2) of actions.
 func (c *CartPole) Spaces() spaces.Set {
 	inf := float32(math.Inf(1))
+	// Gymnasium's limits are twice those at which an episode terminates.
 	high := []float32{2 * cartPoleTrack, inf, 2 * cartPoleTilt, inf}
 	low := []float32{-high[0], -inf, -high[2], -inf}
 	return spaces.Set{
@@ -76,6 +82,7 @@ func (c *CartPole) Step(action []float32, out envs.Row) (reward float64, termina
 	alpha := (cartPoleGravity*sin - cos*drive) / (cartPoleHalfLength * (4.0/3.0 - cartPolePoleMass*cos*cos/total))
 	a := drive - poleMoment*alpha*cos/total
 
+	// Explicit Euler, as in Gymnasium: the positions move with the velocities of before.
 	c.x += cartPoleTimestep * c.v
 	c.v += cartPoleTimestep * a
 	c.theta += cartPoleTimestep * c.omega

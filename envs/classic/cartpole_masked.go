@@ -7,8 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// MaskedCartPole is [CartPole] without velocities in its observation (Wierstra et al. 2007): position and pole angle
-// are all there is to see, so that balancing the pole takes a memory of earlier observations. Everything else is
+// MaskedCartPole is [CartPole] without velocities in its observation (Wierstra et al. 2007). Position and pole angle
+// are all there is to see, so balancing the pole takes a memory of earlier observations. Everything else is
 // CartPole's.
 type MaskedCartPole struct{ CartPole }
 

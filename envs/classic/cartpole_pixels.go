@@ -22,9 +22,13 @@ import (
 // [NewCartPolePixels].
 type CartPolePixels struct {
 	CartPole
-	cfg    CartPolePixelsConfig
-	seen   [][2]float64   // position and angle of the last steps, the newest last
-	frames []*image.Alpha // of each of these
+	// cfg is valid.
+	cfg CartPolePixelsConfig
+	// seen has the position (m) and angle (rad) of the last (Frames − 1) · Interval + 1 steps, the newest last. It is
+	// what a saved state holds of the frames.
+	seen [][2]float64
+	// frames has the picture of each of these, Height × Width, and raster draws them.
+	frames []*image.Alpha
 	raster *vector.Rasterizer
 }
 
@@ -47,8 +51,10 @@ func DefaultCartPolePixels() CartPolePixelsConfig {
 	return CartPolePixelsConfig{Width: 96, Height: 40, Frames: 3, Interval: 2}
 }
 
+// cartPolePixelsHeader begins a saved state. Its number changes with the format.
 const cartPolePixelsHeader = "gorl cartpole pixels 1"
 
+// validate returns an error that names the first field out of its range.
 func (c CartPolePixelsConfig) validate() error {
 	for _, x := range []struct {
 		name             string
@@ -71,7 +77,7 @@ func NewCartPolePixels(cfg CartPolePixelsConfig) (envs.Env, error) {
 	return vectorize("CartPolePixels", cfg.Config, cartPoleLimit, func() envs.Single { return newCartPolePixels(cfg) })
 }
 
-// newCartPolePixels makes one environment of a valid configuration.
+// newCartPolePixels makes one environment. cfg must be valid.
 func newCartPolePixels(cfg CartPolePixelsConfig) *CartPolePixels {
 	n := (cfg.Frames-1)*cfg.Interval + 1
 	c := &CartPolePixels{cfg: cfg, seen: make([][2]float64, n), raster: vector.NewRasterizer(cfg.Width, cfg.Height)}
@@ -107,6 +113,7 @@ func (c *CartPolePixels) Step(action []float32, out envs.Row) (reward float64, t
 		return 0, false, false, err
 	}
 	last := len(c.seen) - 1
+	// The oldest picture is drawn over, so that a step allocates nothing.
 	oldest := c.frames[0]
 	copy(c.frames, c.frames[1:])
 	copy(c.seen, c.seen[1:])
@@ -116,18 +123,19 @@ func (c *CartPolePixels) Step(action []float32, out envs.Row) (reward float64, t
 	return reward, terminated, truncated, nil
 }
 
-// look draws the present state as frame i.
+// look notes the present state as the i-th of seen, and draws frame i.
 func (c *CartPolePixels) look(i int) {
 	c.seen[i] = [2]float64{c.x, c.theta}
 	c.draw(i)
 }
 
-// draw draws frame i anew.
+// draw draws frame i from seen[i]. RestoreState draws all frames this way instead of saving pixels.
 func (c *CartPolePixels) draw(i int) {
 	frame, x, theta := c.frames[i], c.seen[i][0], c.seen[i][1]
 	clear(frame.Pix)
 	// The track fills the width; cart and pole, 1.3 m together, most of the height.
 	across, up := float64(c.cfg.Width)/(2*cartPoleTrack), float64(c.cfg.Height)/1.5
+	// fill fills the polygon through points x0, y0, x1, y1, ... in metres, y upwards.
 	fill := func(points ...float64) {
 		c.raster.Reset(c.cfg.Width, c.cfg.Height)
 		for k := 0; k < len(points); k += 2 {
@@ -143,13 +151,14 @@ func (c *CartPolePixels) draw(i int) {
 	}
 	fill(x-0.3, -0.12, x+0.3, -0.12, x+0.3, 0.12, x-0.3, 0.12)
 	sin, cos := math.Sincos(theta)
-	const half, foot = 0.06, 0.1 // of the pole's width, and where it begins
+	// half is half the pole's width in m, foot the height of its lower end.
+	const half, foot = 0.06, 0.1
 	tipX, tipY := x+2*cartPoleHalfLength*sin, foot+2*cartPoleHalfLength*cos
 	fill(x-half*cos, foot+half*sin, tipX-half*cos, tipY+half*sin, tipX+half*cos, tipY-half*sin, x+half*cos,
 		foot-half*sin)
 }
 
-// show writes the frames, the newest last, pixel by pixel.
+// show writes the observation (Height, Width, Frames): the frames are the channels, the newest last.
 func (c *CartPolePixels) show(row []float32) {
 	n := c.cfg.Frames
 	for k := range n {

@@ -1,9 +1,10 @@
 // Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
-// [Acrobot] and [MountainCar], CartPole without velocities ([MaskedCartPole]) and from pictures ([CartPolePixels]), and
-// the corridor [TMaze]. Each is an [envs.Single] that never truncates an episode; the constructors, such as
-// [NewCartPole], return batches of them with time limits, which are Gymnasium's.
-// All can be drawn ([envs.Renderer]) and saved ([envs.Stateful]); the reward of MountainCar can be shaped
-// ([envs.RewardShaper]).
+// [Acrobot] and [MountainCar]. It also has CartPole without velocities ([MaskedCartPole]) and from pictures
+// ([CartPolePixels]), and the corridor [TMaze].
+//
+// Each is an [envs.Single] that never truncates an episode. The constructors, such as [NewCartPole], return batches
+// of them with time limits, which are Gymnasium's for its environments. All can be drawn ([envs.Renderer]) and saved
+// ([envs.Stateful]); the reward of MountainCar can be shaped ([envs.RewardShaper]).
 //
 // State and dynamics are float64, observations and actions float32.
 package classic
@@ -31,7 +32,8 @@ type Config struct {
 	Workers int
 }
 
-// vectorize makes a batch of environments with a time limit.
+// vectorize returns a batch of environments, each with a time limit of limit steps unless cfg says otherwise. name is
+// used in errors.
 func vectorize(name string, cfg Config, limit int, create func() envs.Single) (envs.Env, error) {
 	if cfg.NumEnvs == 0 {
 		cfg.NumEnvs = 1
@@ -40,6 +42,8 @@ func vectorize(name string, cfg Config, limit int, create func() envs.Single) (e
 		limit = cfg.MaxEpisodeSteps
 	}
 	if cfg.Workers == 0 {
+		// A step is short compared with the hand-over to a goroutine, so each goroutine gets at least 256
+		// environments.
 		cfg.Workers = max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256))
 	}
 	env, err := wrappers.NewParallel(cfg.NumEnvs, func(int) (envs.Single, error) {
@@ -54,7 +58,7 @@ func vectorize(name string, cfg Config, limit int, create func() envs.Single) (e
 	return env, nil
 }
 
-// discrete reads an index in [0, n) from an action.
+// discrete returns the choice in an action row (1), a whole number in [0, n). Anything else is an error.
 func discrete(action []float32, n int) (int, error) {
 	if len(action) != 1 {
 		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
@@ -66,7 +70,7 @@ func discrete(action []float32, n int) (int, error) {
 	return int(a), nil
 }
 
-// continuous reads one finite number from an action.
+// continuous returns the number in an action row (1). NaN and infinities are errors.
 func continuous(action []float32) (float64, error) {
 	if len(action) != 1 {
 		return 0, fmt.Errorf("classic: the action has %d values, want 1", len(action))
@@ -78,14 +82,14 @@ func continuous(action []float32) (float64, error) {
 	return a, nil
 }
 
-// put writes values as a float32 row.
+// put writes values into a row as float32.
 func put(row []float32, values ...float64) {
 	for i, v := range values {
 		row[i] = float32(v)
 	}
 }
 
-// wrapAngle is the same angle in [-π, π).
+// wrapAngle returns the same angle in [-π, π), in radians.
 func wrapAngle(a float64) float64 {
 	a = math.Mod(a+math.Pi, 2*math.Pi)
 	if a < 0 {
@@ -94,10 +98,10 @@ func wrapAngle(a float64) float64 {
 	return a - math.Pi
 }
 
-// clamp is the nearest number to v in [low, high].
+// clamp returns the number in [low, high] that is nearest to v.
 func clamp(v, low, high float64) float64 { return math.Max(low, math.Min(high, v)) }
 
-// marshal writes a state of numbers.
+// marshal returns a saved state: the header, then the numbers bit for bit.
 func marshal(header string, values ...float64) ([]byte, error) {
 	e := statecodec.NewEncoder(header)
 	for _, v := range values {
@@ -106,7 +110,7 @@ func marshal(header string, values ...float64) ([]byte, error) {
 	return e.State(), nil
 }
 
-// restore reads what marshal wrote into values, all or (on an error) none.
+// restore reads a state that marshal returned into values, all or (on an error) none. The header must be the same.
 func restore(header string, b []byte, values ...*float64) error {
 	d := statecodec.NewDecoder(header, b)
 	read := make([]float64, len(values))

@@ -11,32 +11,40 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// MountainCar is Gymnasium's MountainCarContinuous-v0 (Moore, 1990): a car in a valley, too weak to drive up the hill,
-// must rock back and forth to reach the flag.
+// MountainCar is Gymnasium's MountainCarContinuous-v0 (Moore, 1990): a car in a valley, too weak to drive up the
+// hill, must rock back and forth to reach the flag.
 //
-// Observation (2): position in [-1.2, 0.6] and velocity in [-0.07, 0.07] a step. Action (1): force, clipped to [-1, 1].
-// The reward is -0.1·action², of the action before clipping, and 100 more for the step that terminates at position
-// 0.45. Episodes start at rest, uniformly in [-0.6, -0.4). The zero value is ready for Reset.
+// Observation (2): position in [-1.2, 0.6] and velocity in [-0.07, 0.07] a step. Action (1): force, clipped to [-1,
+// 1]. The reward is -0.1·action², of the action before clipping, and 100 more for the step that terminates at
+// position 0.45. Episodes start at rest, uniformly in [-0.6, -0.4). The zero value is ready for Reset.
 //
-// The goal is hardly ever found by chance, so the reward can be shaped (see [envs.SingleRewardShaper]): in every step
-// it grows by "height" times the height reached, from 0 in the valley to 1 on the hill, and by "velocity" times the
-// share of the greatest speed. Both are 0 by default. An episode's figure "true_objective" is its return without them.
+// The goal is hardly ever found by chance, so the reward can be shaped (see [envs.SingleRewardShaper]). The weight
+// "height" adds a reward in proportion to the height, from 0 in the valley to 1 on the hill. The weight "velocity"
+// adds one in proportion to the speed, 1 at the greatest speed. Both weights are 0 by default. An episode's figure
+// "true_objective" is its return without these rewards.
 //
 // Gymnasium rounds the state to float32 after every step, gorl does not: over an episode they differ by about 1e-6.
 type MountainCar struct {
-	x, v             float64
-	objective        float64 // the running episode's return without shaping
-	height, velocity float64 // weights
-	figures          map[string]float64
+	// x is the position, v the velocity per step; the task has no physical units.
+	x, v float64
+	// objective is the running episode's return without shaping.
+	objective float64
+	// height and velocity are the weights of the shaping.
+	height, velocity float64
+	// figures is reused by EpisodeMetrics, whose caller copies it.
+	figures map[string]float64
 }
 
 const (
-	mountainCarLeft   = -1.2
-	mountainCarRight  = 0.6
-	mountainCarGoal   = 0.45
-	mountainCarSpeed  = 0.07
+	mountainCarLeft  = -1.2
+	mountainCarRight = 0.6
+	mountainCarGoal  = 0.45
+	mountainCarSpeed = 0.07
+	// mountainCarPower is the acceleration per step by a force of 1, mountainCarWeight that by gravity on the
+	// steepest slope.
 	mountainCarPower  = 0.0015
 	mountainCarWeight = 0.0025
+	// mountainCarLimit is in steps. mountainCarHeader begins a saved state; its number changes with the format.
 	mountainCarLimit  = 999
 	mountainCarHeader = "gorl mountain car 2"
 )
@@ -72,6 +80,7 @@ func (m *MountainCar) Step(action []float32, out envs.Row) (reward float64, term
 	m.v += clamp(force, -1, 1)*mountainCarPower - mountainCarWeight*math.Cos(3*m.x)
 	m.v = clamp(m.v, -mountainCarSpeed, mountainCarSpeed)
 	m.x = clamp(m.x+m.v, mountainCarLeft, mountainCarRight)
+	// The left end is a wall that stops the car.
 	if m.x == mountainCarLeft && m.v < 0 {
 		m.v = 0
 	}

@@ -10,26 +10,29 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Pendulum is Gymnasium's Pendulum-v1: a rod of 1 m and 1 kg, hinged at one end, is to be swung up and held upright by
-// a torque of at most 2 N·m, too weak to lift it in one go. The timestep is 0.05 s, gravity 10 m/s².
+// Pendulum is Gymnasium's Pendulum-v1. A rod of 1 m and 1 kg, hinged at one end, must be swung up and held upright.
+// The torque is at most 2 N·m, too weak to lift the rod in one go. The timestep is 0.05 s, gravity 10 m/s².
 //
 // Observation (3): cosine and sine of the angle (0 upright), angular velocity in rad/s, at most 8 either way. Action
-// (1): torque, clipped to [-2, 2]. The reward is -(angle² + 0.1·velocity² + 0.001·torque²) of the state before
-// the step. Episodes start with the angle uniform in [-π, π) and the velocity in [-1, 1), and never terminate.
-// The zero value is ready for Reset.
+// (1): torque, clipped to [-2, 2]. The reward is -(angle² + 0.1·velocity² + 0.001·torque²) of the state before the
+// step. Episodes start with the angle uniform in [-π, π) and the velocity in [-1, 1), and never terminate. The zero
+// value is ready for Reset.
 type Pendulum struct {
+	// theta is in rad, 0 upright, and grows without bound; omega is in rad/s.
 	theta, omega float64
 }
 
 const (
+	// In m/s², kg, m, s, N·m and rad/s, as in Gymnasium.
 	pendulumGravity  = 10.0
 	pendulumMass     = 1.0
 	pendulumLength   = 1.0
 	pendulumTimestep = 0.05
 	pendulumTorque   = 2.0
 	pendulumSpeed    = 8.0
-	pendulumLimit    = 200
-	pendulumHeader   = "gorl pendulum 1"
+	// pendulumLimit is in steps. pendulumHeader begins a saved state; its number changes with the format.
+	pendulumLimit  = 200
+	pendulumHeader = "gorl pendulum 1"
 )
 
 // NewPendulum returns a batch of [Pendulum] environments whose episodes are truncated after 200 steps.
@@ -64,6 +67,8 @@ func (p *Pendulum) Step(action []float32, out envs.Row) (reward float64, termina
 	angle := wrapAngle(p.theta)
 	cost := angle*angle + 0.1*p.omega*p.omega + 0.001*torque*torque
 
+	// The moment of inertia of a rod about its end, m·l²/3. Gravity acts at the rod's centre: m·g·(l/2) / (m·l²/3) =
+	// 3g/(2l).
 	const inertia = pendulumMass * pendulumLength * pendulumLength / 3
 	alpha := 3*pendulumGravity/(2*pendulumLength)*math.Sin(p.theta) + torque/inertia
 	p.omega = clamp(p.omega+alpha*pendulumTimestep, -pendulumSpeed, pendulumSpeed)
@@ -72,6 +77,7 @@ func (p *Pendulum) Step(action []float32, out envs.Row) (reward float64, termina
 	return -cost, false, false, nil
 }
 
+// observe writes the observation (3).
 func (p *Pendulum) observe(out envs.Row) {
 	sin, cos := math.Sincos(p.theta)
 	put(out.Observation, cos, sin, p.omega)

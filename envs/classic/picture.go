@@ -9,14 +9,17 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// picture is a canvas with metres for units, y upwards.
+// picture is a canvas with metres for units, y upwards. The environments draw themselves on it.
 type picture struct {
-	image      *image.RGBA
-	raster     *vector.Rasterizer
-	scale      float64 // pixels a metre
-	left, base float64 // the lower left corner, in metres
+	image  *image.RGBA
+	raster *vector.Rasterizer
+	// scale is in pixels a metre.
+	scale float64
+	// left and base are the lower left corner, in metres.
+	left, base float64
 }
 
+// newPicture returns a white canvas of width × height pixels.
 func newPicture(width, height int, scale, left, base float64) *picture {
 	p := &picture{image: image.NewRGBA(image.Rect(0, 0, width, height)), raster: vector.NewRasterizer(width, height),
 		scale: scale, left: left, base: base}
@@ -41,12 +44,12 @@ func (p *picture) polygon(c color.Color, points ...float64) {
 	p.raster.Draw(p.image, size, image.NewUniform(c), image.Point{})
 }
 
-// box fills an upright rectangle.
+// box fills an upright rectangle from (x0, y0) to (x1, y1).
 func (p *picture) box(x0, y0, x1, y1 float64, c color.Color) {
 	p.polygon(c, x0, y0, x1, y0, x1, y1, x0, y1)
 }
 
-// line draws a line of some width with flat ends.
+// line draws a line of a width in metres, with flat ends.
 func (p *picture) line(x0, y0, x1, y1, width float64, c color.Color) {
 	length := math.Hypot(x1-x0, y1-y0)
 	if length == 0 {
@@ -56,7 +59,7 @@ func (p *picture) line(x0, y0, x1, y1, width float64, c color.Color) {
 	p.polygon(c, x0+nx, y0+ny, x1+nx, y1+ny, x1-nx, y1-ny, x0-nx, y0-ny)
 }
 
-// disc fills a circle.
+// disc fills a circle, drawn as a polygon with 24 corners.
 func (p *picture) disc(x, y, radius float64, c color.Color) {
 	const corners = 24
 	points := make([]float64, 0, 2*corners)

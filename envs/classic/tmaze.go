@@ -11,20 +11,23 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// TMaze is a corridor with a junction at its end (Bakker, "Reinforcement learning with long short-term memory", 2002):
-// a sign at the start says whether to turn north or south at the junction, and nothing later shows which it was. An
+// TMaze is a corridor with a junction at its end (Bakker, "Reinforcement learning with long short-term memory",
+// 2002). A sign at the start says whether to turn north or south at the junction, and nothing later shows which. An
 // agent without a memory is right half of the time.
 //
-// Observation (3): at the start 0 1 1 (turn north) or 1 1 0 (turn south), in the corridor 1 0 1, at the junction 0 1 0.
-// Actions: go north (0), east (1), south (2) or west (3). The reward is 4 for the right turn and -0.1 for the wrong
-// one, either of which terminates the episode, -0.1 for walking into a wall, and otherwise 0. An episode's figure
-// "success" is 1 where it ended with the right turn. Make one with [NewTMaze].
+// Observation (3): at the start 0 1 1 (turn north) or 1 1 0 (turn south), in the corridor 1 0 1, at the junction 0 1
+// 0. Actions: go north (0), east (1), south (2) or west (3). The right turn gives 4 and the wrong one -0.1; both
+// terminate the episode. Walking into a wall gives -0.1, any other step 0. An episode's figure "success" is 1 if it
+// ended with the right turn. Make one with [NewTMaze].
 type TMaze struct {
-	length   int
-	position int  // from 0, the start, to length, the junction
-	north    bool // what the sign says
-	success  float64
-	figures  map[string]float64
+	length int
+	// position is from 0, the start, to length, the junction.
+	position int
+	// north is what the sign says.
+	north bool
+	// success is 1 after the right turn, else 0; figures is reused by EpisodeMetrics, whose caller copies it.
+	success float64
+	figures map[string]float64
 }
 
 // TMazeConfig is how many environments to make, and how long their corridors are. Config.MaxEpisodeSteps 0 truncates
@@ -36,6 +39,7 @@ type TMazeConfig struct {
 	Length int
 }
 
+// tMazeHeader begins a saved state. Its number changes with the format.
 const tMazeHeader = "gorl t-maze 1"
 
 // NewTMaze returns a batch of [TMaze] environments.
@@ -61,6 +65,7 @@ func (m *TMaze) Reset(rng *rand.Rand, out envs.Row) error {
 	return nil
 }
 
+// show writes the observation (3).
 func (m *TMaze) show(row []float32) {
 	switch {
 	case m.position == m.length:

@@ -9,12 +9,15 @@ import (
 	"github.com/coder/websocket"
 )
 
-// client is a page that is open.
+// client is a page that is open in a browser.
 type client struct {
-	frames chan []byte // the newest that has not been sent; a slow page misses some
+	// frames holds the newest frame that has not been sent yet. A slow page misses some, and does not slow the others
+	// down.
+	frames chan []byte
 }
 
-// put replaces the frame that waits. Only one goroutine calls it.
+// put replaces the frame that waits to be sent. Only the goroutine of Run calls it: two callers could block each
+// other.
 func (c *client) put(frame []byte) {
 	select {
 	case <-c.frames:
@@ -23,7 +26,8 @@ func (c *client) put(frame []byte) {
 	c.frames <- frame
 }
 
-// socket serves the WebSocket of a page until either side closes it.
+// socket serves the WebSocket of a page until either side closes it: the scene, then frames as they come. Requests of
+// the page are read by another goroutine, listen.
 func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	// Browsers send the page's origin with every WebSocket, so a request without an origin is not from this server's
 	// page.
@@ -50,7 +54,8 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close(websocket.StatusGoingAway, "the viewer has ended")
 		return
 	}
-	defer func() { v.leaves <- c }() // Run waits for it
+	// Run receives until every page has left, so this never blocks for ever.
+	defer func() { v.leaves <- c }()
 	go func() {
 		defer cancel()
 		v.listen(ctx, conn)
@@ -70,7 +75,8 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen passes a page's requests on until the connection ends. One that makes no sense ends it.
+// listen passes a page's requests on to Run until the connection ends. A request that is not valid ends the
+// connection, with the reason in the closing message.
 func (v *Viewer) listen(ctx context.Context, conn *websocket.Conn) {
 	for {
 		_, text, err := conn.Read(ctx)
@@ -90,9 +96,11 @@ func (v *Viewer) listen(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// patience is how long a page may take to read a message before it is given up.
+// patience is how long a page may take to read a message before the connection is given up. It bounds the wait for a
+// page in a suspended browser tab.
 const patience = 10 * time.Second
 
+// write sends one message to a page, within patience.
 func write(ctx context.Context, conn *websocket.Conn, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -9,72 +9,82 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 )
 
-// Scene is what does not change.
+// Scene is what stays the same while the page is open. It is sent once, before the first frame.
 type Scene struct {
+	// Title is Config.Title.
 	Title string `json:"title"`
-	// Shapes are what is drawn, in the order of a frame's poses.
+	// Shapes are the bodies' shapes to draw. Poses of a frame are in the same order.
 	Shapes []mujoco.Shape `json:"shapes"`
 	// Step is the duration of a control step in seconds, and Mass the character's in kg.
 	Step float64 `json:"step"`
 	Mass float64 `json:"mass"`
-	// Clips are the names of the clips that episodes begin in, where there are several.
+	// Clips are the names of the clips that episodes begin in, if there are several.
 	Clips []string `json:"clips,omitempty"`
 }
 
-// Frame is how things stand after a control step or a request.
+// Frame is the state after a control step or a request.
 type Frame struct {
-	// Steps counts the control steps since the server began, and Episode the episodes, from 1.
+	// Steps counts the control steps since Run began, Episode the episodes, from 1.
 	Steps   int64 `json:"steps"`
 	Episode int   `json:"episode"`
-	// Time is that of the episode in seconds, Reward that of the last step and Return their sum in this episode, of the
-	// environment's own rewards.
+	// Time is how long the episode has run, in seconds. Reward is that of the last step and Return their sum in this
+	// episode. Both are the environment's own rewards, whatever wrappers have made of them.
 	Time   float64 `json:"time"`
 	Reward float64 `json:"reward"`
 	Return float64 `json:"return"`
-	// Figures are those of the last step by name: the environment's metrics, and what Config.Figures returns.
+	// Figures are numbers of the last step by name: the environment's metrics, and what Config.Figures returns.
+	// Numbers that are not finite are left out, because JSON cannot hold them.
 	Figures map[string]float64 `json:"figures"`
-	// Last is the episode before this one; nil in the first.
+	// Last is the previous episode; nil in the first.
 	Last *Ended `json:"last,omitempty"`
-	// Paused, and the Rate at which time passes: 1 is real time.
+	// Paused is true while time stands still. Rate is the speed of time; 1 is real time.
 	Paused bool    `json:"paused"`
 	Rate   float64 `json:"rate"`
-	// Root is the place of body 1 in metres. Poses are those of all shapes, seven numbers each (see mujoco.Env.Poses),
-	// and Ghost those of the reference motion; empty where there is none.
-	Root  [3]float64 `json:"root"`
-	Poses []float32  `json:"poses"`
-	Ghost []float32  `json:"ghost,omitempty"`
-	// Contacts are the places where the character touches the ground, three numbers each (see mujoco.Env.Contacts).
+	// Root is the position (x, y, z) of body 1, the character's root, in metres; the camera follows it.
+	Root [3]float64 `json:"root"`
+	// Poses are those of all shapes, seven numbers each: position and quaternion, see mujoco.Env.Poses. Ghost are
+	// those of the reference motion, empty if there is none.
+	Poses []float32 `json:"poses"`
+	Ghost []float32 `json:"ghost,omitempty"`
+	// Contacts are the points where the character touches the ground, three numbers each, in metres (see
+	// mujoco.Env.Contacts).
 	Contacts []float32 `json:"contacts,omitempty"`
-	// Clip is where the episode began; nil where the scene has no Clips.
+	// Clip is the clip in which the episode began; nil if the scene has no Clips.
 	Clip *Clip `json:"clip,omitempty"`
-	// Command is what the character is told; nil where the task has no commands.
+	// Command is the direction and speed that the character is asked for; nil if the task has no commands.
 	Command *mujoco.Commanded `json:"command,omitempty"`
 }
 
 // Clip says which of a scene's clips an episode began in, by number from 0.
 type Clip struct {
+	// Now is the clip of this episode.
 	Now int `json:"now"`
-	// Chosen is the one that the page has chosen for all episodes, -1 where any may come.
+	// Chosen is the clip that a page has chosen for all episodes, or -1 if any may come.
 	Chosen int `json:"chosen"`
 }
 
-// Ended is an episode that has ended.
+// Ended describes an episode that is over.
 type Ended struct {
+	// Return is the sum of the environment's own rewards.
 	Return float64 `json:"return"`
-	// Time is how long it was in seconds, and Terminated whether the task ended it, and not a time limit or a reset.
+	// Time is its length in seconds. Terminated is true if the task ended it, false for a time limit or a reset.
 	Time       float64 `json:"time"`
 	Terminated bool    `json:"terminated"`
 }
 
 // Request is what a page asks for.
 type Request struct {
-	// Do is "pause", "go", "step" (one control step, and pause), "reset", "rate" (with Rate), "push" (with Impulse),
-	// "command" (with Direction and Speed, until the next request), "task" (commands are the task's again, from the
-	// next episode on) or "clip" (with Clip: an episode begins in it, and coming ones do).
+	// Do is one of these:
+	//
+	// "pause", "go"; "step" (one control step, then pause); "reset" (a new episode); "rate" (with Rate); "push" (with
+	// Impulse); "command" (with Direction and Speed, in force until the next "command" or "task"); "task" (from the
+	// next episode on the task gives commands again); "clip" (with Clip: a new episode begins in this clip, and so do
+	// later ones).
 	Do string `json:"do"`
 	// Rate is the speed at which time passes, from 0.05 to 4; 1 is real time.
 	Rate float64 `json:"rate"`
-	// Impulse is in N·s, in the world, at the centre of mass of body 1, see mujoco.Env.Push; at most 10000 each way.
+	// Impulse is in N·s, in world axes, at the centre of mass of body 1, see mujoco.Env.Push. Each component is at
+	// most 10000.
 	Impulse [3]float64 `json:"impulse"`
 	// Direction is in radians, 0 along x, and Speed in m/s, at most 20.
 	Direction float64 `json:"direction"`
@@ -84,12 +94,13 @@ type Request struct {
 }
 
 const (
+	// Bounds of Request: Rate, each component of Impulse in N·s, and Speed in m/s.
 	minRate, maxRate = 0.05, 4
 	maxImpulse       = 1e4
 	maxSpeed         = 20
 )
 
-// parse decodes and checks a request of a page.
+// parse decodes a request of a page and checks it against what the environment can do.
 func (v *Viewer) parse(text []byte) (r Request, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("a request must be a JSON object: %w", err)
@@ -97,7 +108,8 @@ func (v *Viewer) parse(text []byte) (r Request, err error) {
 	return r, r.check(v.commands, v.numClips)
 }
 
-// check says what is wrong with a request.
+// check returns an error if the request makes no sense. commands says whether the task has commands, clips how many
+// clips there are to choose from. Comparisons are written so that NaN fails them.
 func (r *Request) check(commands bool, clips int) error {
 	switch r.Do {
 	case "pause", "go", "step", "reset":
@@ -131,12 +143,13 @@ func (r *Request) check(commands bool, clips int) error {
 	return nil
 }
 
-// message is one of the two that the server sends.
+// message is what the server sends: one of its two fields is set.
 type message struct {
 	Scene *Scene `json:"scene,omitempty"`
 	Frame *Frame `json:"frame,omitempty"`
 }
 
+// encode returns the JSON of a message.
 func encode(m message) ([]byte, error) {
 	text, err := json.Marshal(m)
 	if err != nil {

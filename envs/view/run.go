@@ -9,11 +9,12 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Run steps the environment in real time until the context ends, which is no error, or something fails. It is called
-// once.
+// Run steps the environment in real time until the context ends, which returns nil, or something fails. It must be
+// called once only. All pages and requests meet in its loop, so the environment is used by one goroutine.
 func (v *Viewer) Run(ctx context.Context) (err error) {
 	s := &session{Viewer: v, clients: map[*client]bool{}, frame: Frame{Rate: 1}, clip: -1}
-	defer func() { // pages are told before the program ends
+	// Pages learn that the viewer has ended, and their goroutines are waited for, before the program goes on.
+	defer func() {
 		close(v.ending)
 		for len(s.clients) > 0 {
 			delete(s.clients, <-v.leaves)
@@ -55,22 +56,27 @@ func (v *Viewer) Run(ctx context.Context) (err error) {
 	}
 }
 
-// session is a run in progress.
+// session is the state of Run. Only Run's goroutine uses it.
 type session struct {
 	*Viewer
+	// clients are the pages that are open.
 	clients map[*client]bool
-	now     *envs.Step // what Reset or Step returned last
-	frame   Frame
-	command *Request // that the page has given, for coming episodes too
-	clip    int      // that the page has chosen, or -1
+	// now is what Reset or Step returned last: what Act acts on.
+	now *envs.Step
+	// frame is the part of the next frame that is kept from step to step; show adds poses and the like.
+	frame Frame
+	// command is the last one that a page has given, also for later episodes; nil if the task gives them.
+	command *Request
+	// clip is the one that a page has chosen, or -1.
+	clip int
 }
 
-// interval is the time between two steps.
+// interval is the time between two control steps at the present rate.
 func (s *session) interval() time.Duration {
 	return time.Duration(s.character.State(0).TimeStep / s.frame.Rate * float64(time.Second))
 }
 
-// reset begins an episode.
+// reset starts an episode. A negative seed goes on with the environment's random numbers.
 func (s *session) reset(seed int64) (err error) {
 	if s.now, err = s.cfg.Env.Reset(seed); err != nil {
 		return fmt.Errorf("view: %w", err)
@@ -78,7 +84,8 @@ func (s *session) reset(seed int64) (err error) {
 	return s.begin()
 }
 
-// begin counts an episode that begins, and repeats the command of the page.
+// begin counts an episode that has just begun, and gives the page's command again: the reset has replaced it by one
+// of the task.
 func (s *session) begin() error {
 	f := &s.frame
 	f.Episode++
@@ -89,7 +96,8 @@ func (s *session) begin() error {
 	return s.character.SetCommand(0, s.command.Direction, s.command.Speed)
 }
 
-// advance takes one control step.
+// advance takes one control step and updates the frame. If the episode ended, the environment already shows the next
+// one.
 func (s *session) advance() error {
 	actions, err := s.cfg.Act(s.now)
 	if err != nil {
@@ -114,7 +122,8 @@ func (s *session) advance() error {
 		}
 		maps.Copy(f.Figures, more)
 	}
-	maps.DeleteFunc(f.Figures, func(_ string, x float64) bool { return x-x != 0 }) // JSON has no NaN
+	// JSON has no NaN and no infinities.
+	maps.DeleteFunc(f.Figures, func(_ string, x float64) bool { return x-x != 0 })
 	if s.now.Ended(0) {
 		f.Last = &Ended{f.Return, f.Time, s.now.Terminated[0]}
 		return s.begin()
@@ -122,7 +131,7 @@ func (s *session) advance() error {
 	return nil
 }
 
-// serve does what a page has asked for. The request has been checked.
+// serve does what a page asks for. The request has passed check.
 func (s *session) serve(r *Request) error {
 	switch r.Do {
 	case "pause":
@@ -154,7 +163,8 @@ func (s *session) serve(r *Request) error {
 	return nil
 }
 
-// show sends how things stand to all pages.
+// show sends the present state to all pages. It runs after every step and request, and for a page that has just
+// joined.
 func (s *session) show() (err error) {
 	f := s.frame
 	if f.Poses, err = s.character.Poses(0, nil); err != nil {

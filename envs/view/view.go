@@ -1,9 +1,9 @@
-// Package view shows a character of package mujoco in the browser, while it moves: [New] makes a viewer of an
-// environment and of what acts in it, and [Viewer.Serve] a local web server with the page, which draws with three.js
-// and needs no network. Poses go to the page over a WebSocket; the page pauses, slows down, resets, pushes and
-// commands, and begins in another clip.
+// Package view shows a character of package mujoco in the browser while it moves. [New] makes a viewer of an
+// environment and of what acts in it. [Viewer.Serve] runs a local web server with the page, which draws with three.js
+// and needs no network. Poses go to the page over a WebSocket. The page can pause, slow down, reset, push and
+// command, and begin in another clip.
 //
-// [Scene], [Frame] and [Request] are the messages, each as one JSON object: the server sends {"scene": ...} once, and
+// [Scene], [Frame] and [Request] are the messages, each as one JSON object. The server sends {"scene": ...} once, and
 // then {"frame": ...} after every control step and after every request.
 package view
 
@@ -27,7 +27,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// Character is what an environment must be to be viewed, as [mujoco.Env] is and all that embed it.
+// Character is what an environment must implement to be viewed. [mujoco.Env] does, and all types that embed it.
 type Character interface {
 	Model() *mujoco.Model
 	State(i int) *mujoco.State
@@ -40,7 +40,8 @@ type Character interface {
 	SetCommand(i int, direction, speed float64) error
 }
 
-// chooser is a character that may be told in which clip to begin, as [mujoco.Character] is.
+// chooser is a character whose episodes can begin in a given clip, as those of [mujoco.Character]. -1 in SetClip
+// stands for any clip.
 type chooser interface {
 	Motions() []*motions.Clip
 	Clip(i int) (int, error)
@@ -52,33 +53,43 @@ type Config struct {
 	// Env is one environment (NumEnvs 1), as its wrappers made it, around a character of package mujoco. The viewer
 	// steps and resets it from [Viewer.Run] and does not close it.
 	Env envs.Env
-	// Act returns the actions that follow what Reset or Step returned; Rewards are nil after a Reset.
+	// Act returns the actions (A) for the step that Reset or Step returned last. Its Rewards are nil after a Reset.
 	Act func(step *envs.Step) ([]float32, error)
-	// Figures returns further figures of a step by name, for people to read. Nil: none.
+	// Figures returns additional numbers about a step by name, which the page shows. May be nil.
 	Figures func(step *envs.Step) (map[string]float64, error)
-	// Title is written into the page, for instance what acts.
+	// Title is written into the page, for instance the name of the policy.
 	Title string
 	// Seed seeds the first reset; it must not be negative.
 	Seed int64
 }
 
-// Viewer steps an environment in real time and shows it to the pages that are open. While none is, it stands still.
+// Viewer steps an environment in real time and shows it to the pages that are open. While no page is open, time
+// stands still.
 type Viewer struct {
-	cfg       Config
+	cfg Config
+	// character is the environment in cfg without its wrappers.
 	character Character
-	scene     []byte // the message
-	requests  chan Request
-	joins     chan *client
-	leaves    chan *client
-	ending    chan struct{} // closed when Run ends
-	commands  bool          // the task has some
-	clips     chooser       // nil where there are no clips to choose from
-	numClips  int
-	// ticker sends when a step is due, and changes the time between steps; tests have their own.
+	// scene is the message with the Scene, encoded once.
+	scene []byte
+	// requests, joins and leaves bring what pages do to the goroutine of Run. They have no buffer, so senders of
+	// requests and joins also wait for ending.
+	requests chan Request
+	joins    chan *client
+	leaves   chan *client
+	// ending is closed when Run ends.
+	ending chan struct{}
+	// commands is true if the task has commands.
+	commands bool
+	// clips chooses clips, numClips of them; nil if there are fewer than two.
+	clips    chooser
+	numClips int
+	// ticker returns a channel that receives when a step is due, and functions that change the time between steps and
+	// stop it. Tests replace it.
 	ticker func(time.Duration) (due <-chan time.Time, change func(time.Duration), stop func())
 }
 
-// New makes a viewer. An environment that is not one character of package mujoco, and a missing Act, are errors.
+// New makes a viewer. It is an error if Act is missing, or if the environment is not a single character of package
+// mujoco.
 func New(cfg Config) (*Viewer, error) {
 	switch {
 	case cfg.Env == nil || cfg.Act == nil:
@@ -113,6 +124,8 @@ func New(cfg Config) (*Viewer, error) {
 	return v, err
 }
 
+// realTime is the ticker of the clock. Ticks that come while a step takes too long are dropped, so the character
+// slows down instead of jumping.
 func realTime(d time.Duration) (due <-chan time.Time, change func(time.Duration), stop func()) {
 	t := time.NewTicker(d)
 	return t.C, t.Reset, t.Stop
@@ -120,7 +133,8 @@ func realTime(d time.Duration) (due <-chan time.Time, change func(time.Duration)
 
 // Handler serves the page at / and the WebSocket at /socket, for browsers on this machine. It refuses requests that
 // name another host, WebSockets that the server's own page did not open (by their Origin), and methods other than GET
-// and HEAD. The page shows what [Viewer.Run] does.
+// and HEAD. Without these checks any web page in the same browser could drive the character. The page shows what
+// [Viewer.Run] does.
 func (v *Viewer) Handler() http.Handler {
 	files, err := fs.Sub(page, "page")
 	if err != nil {
@@ -131,7 +145,9 @@ func (v *Viewer) Handler() http.Handler {
 	mux.HandleFunc("/socket", v.socket)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !local(r.Host): // a name of somebody else's that points to this machine
+		// Another site's name may point to 127.0.0.1 (DNS rebinding). Its pages would then be of the same origin as
+		// this server's.
+		case !local(r.Host):
 			http.Error(w, "this server is for this machine alone; open it as 127.0.0.1", http.StatusForbidden)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
@@ -141,7 +157,7 @@ func (v *Viewer) Handler() http.Handler {
 	})
 }
 
-// local reports whether a request's host is this machine: "localhost" or a loopback address, with or without a port.
+// local reports whether a request's Host is this machine: "localhost" or a loopback address, with or without a port.
 func local(host string) bool {
 	if port, ok := strings.CutPrefix(host, "localhost"); ok {
 		host = "127.0.0.1" + port
@@ -153,8 +169,8 @@ func local(host string) bool {
 	return err == nil && at.Addr().IsLoopback() && at.Addr().Zone() == ""
 }
 
-// Serve runs the viewer and its web server on l until the context ends, which is no error, or something fails. Pages
-// that are open are told, and l is closed.
+// Serve runs the viewer and its web server on l until the context ends, which returns nil, or something fails. Open
+// pages learn that it has ended, and l is closed.
 func (v *Viewer) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

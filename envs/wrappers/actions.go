@@ -9,20 +9,24 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// ClipAction clips actions to the limits of a Box before the environment sees them. The action space keeps its limits
-// (Gymnasium's wrapper drops them), which agents use to explore at random. NaN and infinite actions are an error.
+// ClipAction clips actions to the limits of a Box before the environment gets them. The action space keeps its limits
+// (Gymnasium's wrapper drops them), because agents use them to explore at random. NaN and infinite actions are an
+// error.
 type ClipAction struct {
 	inner
-	set     spaces.Set
+	// set are the spaces of the wrapper: those inside with the limits that clip.
+	set spaces.Set
+	// actions (N, A) is the clipped copy. The caller's slice is only read.
 	actions []float32
 }
 
-// NewClipAction returns env with its actions clipped. The action space must be a Box; where it has no limit, nothing
-// is clipped.
+// NewClipAction returns env with its actions clipped. The action space must be a Box. A dimension without a limit is
+// not clipped.
 func NewClipAction(env envs.Env) (*ClipAction, error) {
 	return newClipAction(env, "NewClipAction")
 }
 
+// newClipAction clips to the limits that the action space has. who is the constructor's name, for errors.
 func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 	space, err := boxOf(env, who)
 	if err != nil {
@@ -33,8 +37,8 @@ func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 	return c, nil
 }
 
-// NewClipActionTo returns env with its actions clipped to low and high, of which one may be infinite, and to what
-// limits its action space, a Box, has besides. It gives limits to simulators whose action spaces have none.
+// NewClipActionTo returns env with its actions clipped to [low, high] and to the limits of its action space, a Box.
+// One of low and high may be infinite. It gives limits to simulators whose action spaces have none.
 func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	const who = "NewClipActionTo"
 	l, err := newLimits(who, env, low, high)
@@ -47,8 +51,10 @@ func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	}
 	space := c.set.Action
 	limited, _ := l.box(space)
+	// The Box that box returns has the default type; that of the actions does not change.
 	limited.DType = space.DType
 	for i := range limited.Low {
+		// The two ranges may not overlap in this dimension.
 		if limited.Low[i] >= limited.High[i] {
 			return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v in dimension %d", who,
 				[]float64{low, high}, space, i)
@@ -80,11 +86,13 @@ func (c *ClipAction) Step(actions []float32) (*envs.Step, error) {
 	return c.within.Step(c.actions)
 }
 
-// RescaleAction maps actions from [-1, 1] linearly to the limits of a Box, and what lies outside [-1, 1] to the
-// nearer limit. NaN and infinite actions are an error.
+// RescaleAction maps actions from [-1, 1] linearly to the limits of a Box. Actions outside [-1, 1] become the nearer
+// limit. NaN and infinite actions are an error.
 type RescaleAction struct {
 	inner
-	set       spaces.Set
+	// set are the spaces of the wrapper, with actions in [-1, 1].
+	set spaces.Set
+	// low and high (A) are the limits inside, actions (N, A) what is passed on.
 	low, high []float32
 	actions   []float32
 }
@@ -117,14 +125,14 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 	}
 	w := len(r.low)
 	for i, a := range actions {
-		// In float64, so that wide limits do not overflow and the ends map to the limits exactly.
+		// The computation is in float64: wide limits do not overflow, and ±1 map to the limits exactly.
 		u := (math.Max(-1, math.Min(1, float64(a))) + 1) / 2
 		r.actions[i] = float32(float64(r.low[i%w])*(1-u) + float64(r.high[i%w])*u)
 	}
 	return r.within.Step(r.actions)
 }
 
-// boxOf is env's action space, which must be a valid Box.
+// boxOf returns env's action space, or an error if it is no valid Box. who is the constructor's name.
 func boxOf(env envs.Env, who string) (spaces.Space, error) {
 	if env == nil {
 		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")

@@ -8,9 +8,11 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// limits are what values are clipped to.
+// limits are what values are clipped to; one may be infinite. low is below high.
 type limits struct{ low, high float32 }
 
+// newLimits checks the arguments of a constructor, whose name is who. The limits are compared as float32, because two
+// float64 numbers may become equal.
 func newLimits(who string, env envs.Env, low, high float64) (limits, error) {
 	if env == nil {
 		return limits{}, fmt.Errorf("wrappers: %s needs an environment, got nil", who)
@@ -22,14 +24,16 @@ func newLimits(who string, env envs.Env, low, high float64) (limits, error) {
 	return l, nil
 }
 
-// clip writes values into out, clipped. NaN stays NaN.
+// clip writes the clipped values into out, which may be values itself. NaN stays NaN, so that a later check still
+// finds it.
 func (l limits) clip(out, values []float32) {
 	for i, x := range values {
 		out[i] = min(max(x, l.low), l.high)
 	}
 }
 
-// box returns a Box with its limits clipped, or a Dict or Tuple of such; ok is false for other spaces.
+// box returns a copy of a Box whose limits are clipped too, or of a Dict or Tuple of Boxes. ok is false for other
+// spaces, which have no numbers to clip.
 func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
 	switch space.Kind {
 	case spaces.Box:
@@ -56,13 +60,16 @@ func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
 type ClipObservation struct {
 	inner
 	limits
-	set              spaces.Set
-	step             envs.Step
+	// set are the spaces of the wrapper, with clipped limits.
+	set spaces.Set
+	// step is what Reset and Step return.
+	step envs.Step
+	// observed and finals (N, O) are the clipped copies of observations and final observations.
 	observed, finals []float32
 }
 
-// NewClipObservation returns env with its observations clipped to low and high, of which one may be infinite. Its
-// observation space must be a Box, or a Dict or Tuple of them, whose limits are clipped as well.
+// NewClipObservation returns env with its observations clipped to [low, high]. One of low and high may be infinite.
+// The observation space must be a Box, or a Dict or Tuple of Boxes; its limits are clipped too.
 func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, error) {
 	l, err := newLimits("NewClipObservation", env, low, high)
 	if err != nil {
@@ -96,7 +103,7 @@ func (c *ClipObservation) Step(actions []float32) (*envs.Step, error) {
 	return c.clipped(c.within.Step(actions))
 }
 
-// Observe returns the present observations, clipped.
+// Observe returns the present observations, clipped. The environment inside must be an [envs.Observer].
 func (c *ClipObservation) Observe() (*envs.Step, error) {
 	in, ok := envs.As[envs.Observer](c.within)
 	if !ok {
@@ -114,11 +121,13 @@ func (c *ClipObservation) Supports(iface any) bool {
 	return true
 }
 
-// ObservationTransform is the clipping.
+// ObservationTransform returns the clipping, which an exported policy repeats.
 func (c *ClipObservation) ObservationTransform() envs.ObservationTransform {
 	return envs.ObservationTransform{Low: float64(c.low), High: float64(c.high)}
 }
 
+// clipped clips a result of the environment inside into the wrapper's own buffers, or passes the error on. The step
+// inside stays as it was: other wrappers may hold it.
 func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
@@ -133,10 +142,11 @@ func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 	return &c.step, nil
 }
 
-// ClipReward clips every reward. The returns of finished episodes are those of the rewards before.
+// ClipReward clips every reward. The returns of finished episodes are sums of the rewards before clipping.
 type ClipReward struct {
 	inner
 	limits
+	// step is what Step returns, with the clipped rewards (N).
 	step    envs.Step
 	rewards []float32
 }
@@ -158,6 +168,7 @@ func (c *ClipReward) Step(actions []float32) (*envs.Step, error) {
 	}
 	c.clip(c.rewards, s.Rewards)
 	c.step = *s
+	// RawRewards keeps the environment's own rewards, for the returns of episodes.
 	c.step.Rewards, c.step.RawRewards = c.rewards, s.Raw()
 	return &c.step, nil
 }

@@ -9,13 +9,16 @@ import (
 
 // EpisodeStatistics counts returns and lengths of episodes, for environments that report none. It counts the
 // environment's own rewards, even around wrappers that change rewards. If the environment inside reports an episode,
-// EpisodeStatistics keeps its metrics and replaces its return and length. It is [envs.Stateful] if the environment
+// EpisodeStatistics keeps its metrics, and replaces its return and length. It is [envs.Stateful] if the environment
 // inside is.
 type EpisodeStatistics struct {
 	keeper
-	step     envs.Step
-	returns  []float64
-	lengths  []int
+	// step is what Step returns.
+	step envs.Step
+	// returns and lengths (N) belong to the episodes in progress.
+	returns []float64
+	lengths []int
+	// episodes are those that ended in the last step. The slice is reused.
 	episodes []envs.Episode
 }
 
@@ -47,7 +50,9 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	}
 	e.episodes = e.episodes[:0]
 	reported := s.Episodes
+	// The sums are float64: in a long episode a float32 sum would lose small rewards.
 	for i, r := range s.Raw() {
+		// A row that only reset belongs to no episode.
 		if s.ResetOnly(i) {
 			continue
 		}
@@ -57,6 +62,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 			continue
 		}
 		ended := envs.Episode{Env: i, Return: e.returns[i], Length: e.lengths[i]}
+		// Both lists are in the order of environments, so one pass over them finds the metrics.
 		for len(reported) > 0 && reported[0].Env < i {
 			reported = reported[1:]
 		}
@@ -67,6 +73,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 		e.returns[i], e.lengths[i] = 0, 0
 	}
 	e.step = *s
+	// Step.Episodes is nil, not empty, if no episode ended.
 	e.step.Episodes = nil
 	if len(e.episodes) > 0 {
 		e.step.Episodes = e.episodes
@@ -74,6 +81,7 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	return &e.step, nil
 }
 
+// statisticsHeader begins a saved state. Its number changes with the format.
 const statisticsHeader = "gorl episode statistics 1"
 
 // MarshalState returns what was counted so far and the state of the environment inside.

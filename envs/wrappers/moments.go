@@ -20,10 +20,11 @@ const (
 	SB3 Variant = "sb3"
 )
 
-// defaultEpsilon is that of Gymnasium and Stable-Baselines3.
+// defaultEpsilon is the default of Gymnasium and Stable-Baselines3.
 const defaultEpsilon = 1e-8
 
-// normalizing checks what both normalising wrappers are set to, and fills in the defaults.
+// normalizing checks the settings of a normalising wrapper and fills in the defaults. who is the constructor's name,
+// standard the default variant.
 func normalizing(who string, env envs.Env, epsilon *float64, variant *Variant, standard Variant) error {
 	if env == nil {
 		return fmt.Errorf("wrappers: %s needs an environment, got nil", who)
@@ -43,13 +44,17 @@ func normalizing(who string, env envs.Env, epsilon *float64, variant *Variant, s
 	return nil
 }
 
-// moments are the running mean and variance of columns. They begin as Gymnasium's and Stable-Baselines3's do: at 0 and
-// 1, with the weight of a ten-thousandth of a row.
+// moments are the running mean and variance of columns. They begin as in Gymnasium and Stable-Baselines3: mean 0,
+// variance 1, count 1e-4. The first batch then replaces them almost entirely, and no division by 0 needs a special
+// case.
 type moments struct {
+	// mean and variance have one number a column. The variance is that of the population (÷ n, not ÷ (n − 1)).
 	mean, variance []float64
-	count          float64
+	// count is the number of rows merged, with the 1e-4 at the beginning.
+	count float64
 }
 
+// newMoments returns the moments of width columns before anything is merged.
 func newMoments(width int) moments {
 	return moments{mean: make([]float64, width), variance: slices.Repeat([]float64{1}, width), count: 1e-4}
 }
@@ -66,7 +71,7 @@ func (m *moments) merge(mean, variance []float64, n float64) {
 	m.count = total
 }
 
-// clone returns a copy that shares nothing.
+// clone returns a copy that shares no memory with m.
 func (m *moments) clone() moments {
 	return moments{mean: slices.Clone(m.mean), variance: slices.Clone(m.variance), count: m.count}
 }
@@ -78,18 +83,19 @@ const (
 	statCount    = "count"
 )
 
-// statistics returns copies of the moments by name.
+// statistics returns copies of the moments by name, as [envs.RunningStatistics] has them.
 func (m *moments) statistics() map[string][]float64 {
 	c := m.clone()
 	return map[string][]float64{statMean: c.mean, statVariance: c.variance, statCount: {c.count}}
 }
 
-// read returns the moments among the statistics of a wrapper called name, which must have as many columns as m. also
-// are the names that the wrapper has beside them.
+// read returns the moments in the statistics of the wrapper called name, or an error; m does not change. They must
+// have as many columns as m, and be finite. also lists other names that are allowed, such as [envs.RunningSums].
 func (m *moments) read(name string, statistics map[string][]float64, also ...string) (moments, error) {
 	fail := func(format string, args ...any) (moments, error) {
 		return moments{}, fmt.Errorf("wrappers: statistics of %s: %s", name, fmt.Sprintf(format, args...))
 	}
+	// Statistics come from files and from other members of a population, so every name, length and number is checked.
 	for key, width := range map[string]int{statMean: len(m.mean), statVariance: len(m.mean), statCount: 1} {
 		values, ok := statistics[key]
 		if !ok {

@@ -16,30 +16,38 @@ type NormalizeObservationOptions struct {
 	// Epsilon is added to the variance before the square root, so that a column that never changes does not divide by
 	// zero; 0 means 1e-8. A larger value shrinks columns that vary little.
 	Epsilon float64
-	// Variant says what is learnt from where an episode ends. [Gymnasium], the default, learns from the last
-	// observation of the episode and then, as another batch, from the first one of the next. [SB3] learns from the
-	// first one of the next only.
+	// Variant says what is learned when an episode ends. [Gymnasium], the default, learns from the last observation
+	// of the episode, and then, as another batch, from the first one of the next. [SB3] learns only from the first
+	// one of the next.
 	Variant Variant
 }
 
-// NormalizeObservation subtracts the running mean from observations and divides them by the running standard deviation,
-// each column of the flat row by its own, as Gymnasium's and Stable-Baselines3's wrappers do. The statistics are those
-// of all environments of the batch together. They learn from every reset and step, before it is normalised by them, in
-// float64; the result is float32. Final observations are normalised too, and privileged states are left as they are.
+// NormalizeObservation subtracts the running mean from observations and divides them by the running standard
+// deviation. Each column of the flat row has its own. Gymnasium's and Stable-Baselines3's wrappers do the same. All
+// environments of the batch share the statistics. Every reset and step updates the statistics before it is normalised
+// by them. The statistics are float64, the results float32. Final observations are normalised too; privileged states
+// are left as they are.
 //
 // With one environment the numbers are those of Gymnasium's NormalizeObservation, with several and [SB3] those of
-// VecNormalize. It is [envs.Stateful] where the environment inside is.
+// VecNormalize. It is [envs.Stateful] if the environment inside is.
 type NormalizeObservation struct {
 	latest
 	moments
-	set              spaces.Set
-	epsilon          float64
-	variant          Variant
-	frozen           bool
-	step             envs.Step
-	rows             [][]float32 // of a batch that is learnt from
-	batch            moments     // mean and variance of it
-	deviation        []float64   // √(variance + epsilon), of each column
+	// set are the spaces of the wrapper, whose observations have no limits.
+	set spaces.Set
+	// epsilon, variant and frozen are the settings; while frozen, nothing is learned.
+	epsilon float64
+	variant Variant
+	frozen  bool
+	// step is what Reset and Step return.
+	step envs.Step
+	// rows are the rows of observations inside that are learned from next. They share memory with the step inside.
+	rows [][]float32
+	// batch holds the mean and variance of rows, before they are merged.
+	batch moments
+	// deviation is √(variance + epsilon) of each column.
+	deviation []float64
+	// observed and finals (N, O) are the normalised observations and final observations.
 	observed, finals []float32
 }
 
@@ -62,7 +70,7 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
 }
 
-// observationBox is env's observation space, which must be a valid Box.
+// observationBox returns env's observation space, or an error if it is no valid Box. who is the constructor's name.
 func observationBox(env envs.Env, who string) (spaces.Space, error) {
 	space := env.Spaces().Observation
 	if err := space.Validate(); err != nil {
@@ -97,7 +105,8 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What the step led to: for an episode that has ended its last observation, where it is known.
+	// reached returns the rows that hold what the step led to: for an episode that ended, its last observation if
+	// that is known and the variant learns from it.
 	reached := func(i int) []float32 {
 		switch {
 		case !s.Ended(i) || o.variant != Gymnasium && !o.stays(s, i):
@@ -107,7 +116,8 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 		}
 		return nil
 	}
-	// Then the first observations of the episodes that follow.
+	// begun returns the rows that hold the first observation of the next episode, for episodes that ended. They are a
+	// batch of their own, as with Gymnasium's wrapper, which learns in step and again in reset.
 	begun := func(i int) []float32 {
 		if s.Ended(i) && o.variant == Gymnasium && !o.stays(s, i) {
 			return s.Observations
@@ -117,6 +127,7 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	if err := o.checkFinite(s); err != nil {
 		return nil, err
 	}
+	// Final observations are normalised between the two updates: they belong to the batch that was learned first.
 	o.learn(s, reached)
 	if s.FinalObservations != nil {
 		o.normalize(o.finals, s.FinalObservations)
@@ -125,8 +136,8 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	return o.normalized(s), nil
 }
 
-// checkFinite returns an error if a step holds NaN or infinities in rows that the statistics would learn from, because
-// they would stay in the statistics for ever.
+// checkFinite returns an error if a row that would be learned from holds NaN or an infinity. One such number would
+// make the mean NaN for ever.
 func (o *NormalizeObservation) checkFinite(s *envs.Step) error {
 	if o.frozen {
 		return nil
@@ -148,14 +159,16 @@ func (o *NormalizeObservation) checkFinite(s *envs.Step) error {
 	return nil
 }
 
-// stays reports whether environment i, whose episode has ended, still shows its last observation, because the simulator
-// resets in its next step.
+// stays reports whether environment i, whose episode ended, still shows its last observation. That is so for
+// simulators that reset in their next step. Observations then hold nothing of the next episode to learn from: its
+// first observation comes with that step.
 func (o *NormalizeObservation) stays(s *envs.Step, i int) bool {
 	w := len(o.mean)
 	return s.FinalKnown(i) && slices.Equal(s.Observations[i*w:(i+1)*w], s.FinalObservations[i*w:(i+1)*w])
 }
 
-// learn updates the statistics with a batch: of each environment i the row in what of(i) returns, nil for none.
+// learn merges a batch into the statistics. For environment i it takes row i of the rows (N, O) that of(i) returns,
+// or none if of(i) is nil. It does nothing while frozen.
 func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) {
 	if o.frozen {
 		return
@@ -172,6 +185,7 @@ func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) {
 		return
 	}
 	for j := range w {
+		// Two passes, mean first: sums of squares would lose the variance of columns with a large mean.
 		mean, variance := 0.0, 0.0
 		for _, row := range o.rows {
 			mean += float64(row[j])
@@ -186,7 +200,7 @@ func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) {
 	o.merge(o.batch.mean, o.batch.variance, n)
 }
 
-// normalize writes rows into out by the statistics as they stand.
+// normalize writes the normalised rows (N, O) into out, by the present statistics.
 func (o *NormalizeObservation) normalize(out, rows []float32) {
 	for j, v := range o.variance {
 		o.deviation[j] = math.Sqrt(v + o.epsilon)
@@ -197,7 +211,8 @@ func (o *NormalizeObservation) normalize(out, rows []float32) {
 	}
 }
 
-// normalized is a step of the environment inside with its observations normalised, the final ones having been so.
+// normalized returns the step s of the environment inside with normalised observations. Step has normalised the final
+// ones before, by the statistics of that moment.
 func (o *NormalizeObservation) normalized(s *envs.Step) *envs.Step {
 	o.last, o.step = s, *s
 	o.normalize(o.observed, s.Observations)
@@ -244,6 +259,7 @@ func (o *NormalizeObservation) ObservationTransform() envs.ObservationTransform 
 	return envs.ObservationTransform{Mean: m.mean, Variance: m.variance, Epsilon: o.epsilon}
 }
 
+// observationHeader begins a saved state. Its number changes with the format.
 const observationHeader = "gorl normalized observation 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.

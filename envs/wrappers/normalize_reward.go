@@ -11,27 +11,30 @@ import (
 
 // NormalizeRewardOptions are the settings of [NewNormalizeReward].
 type NormalizeRewardOptions struct {
-	// Discount, in [0, 1], is that of the agent.
+	// Discount, in [0, 1], is the agent's discount factor.
 	Discount float64
 	// Epsilon is added to the variance before the square root; 0 means 1e-8. A larger value keeps rewards small that
 	// hardly vary.
 	Epsilon float64
-	// Variant says when the discounted sum of rewards begins anew. [SB3], the default, begins at 0 after each end of an
-	// episode and at a reset. [Gymnasium] begins at the reward of the step that terminates an episode, which so counts
-	// for the next one; a truncation and a reset change nothing.
+	// Variant says when the discounted sum of rewards starts again. [SB3], the default, sets it to 0 after each end
+	// of an episode and at a reset. [Gymnasium] sets it to the reward of the step that terminates an episode, so that
+	// this reward counts for the next episode; a truncation and a reset change nothing.
 	Variant Variant
 }
 
 // NormalizeReward divides rewards by the running standard deviation of their discounted sums, as Stable-Baselines3's
-// VecNormalize and Gymnasium's NormalizeReward do: rewards keep their sign and zero, and their scale settles near one.
-// The returns of finished episodes are those of the rewards before. It is [envs.Stateful] where the environment
-// inside is.
+// VecNormalize and Gymnasium's NormalizeReward do. Rewards keep their sign and zero, and their scale settles near
+// one. The returns of finished episodes are sums of the rewards before the division. It is [envs.Stateful] if the
+// environment inside is.
 type NormalizeReward struct {
 	keeper
 	moments
-	step              envs.Step
-	rewards           []float32
-	sums              []float64 // discounted, of the running episodes
+	// step is what Step returns, rewards (N) its normalised rewards.
+	step    envs.Step
+	rewards []float32
+	// sums (N) are the discounted sums of rewards of the episodes in progress.
+	sums []float64
+	// discount, epsilon, variant and frozen are the settings; while frozen, nothing is learned.
 	discount, epsilon float64
 	variant           Variant
 	frozen            bool
@@ -69,6 +72,7 @@ func (r *NormalizeReward) SetStatistics(statistics map[string][]float64) error {
 		return err
 	}
 	r.moments = m
+	// Sums of another number of environments belong to a copied agent; this wrapper keeps its own.
 	if sums := statistics[envs.RunningSums]; len(sums) == len(r.sums) {
 		copy(r.sums, sums)
 	}
@@ -100,6 +104,7 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 			return nil, err
 		}
 	}
+	// The statistics include this step before it is scaled, as in both libraries.
 	scale := 1 / math.Sqrt(r.variance[0]+r.epsilon)
 	for i, x := range s.Rewards {
 		r.rewards[i] = float32(float64(x) * scale)
@@ -109,7 +114,8 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 	return &r.step, nil
 }
 
-// checkRewards refuses rewards that are not finite, because they would stay in the sums of the wrapper who.
+// checkRewards returns an error if a reward is not finite, because it would stay in the sums of the wrapper called
+// who. Rows that only reset are not read.
 func checkRewards(who string, s *envs.Step, rewards []float32) error {
 	for i, x := range rewards {
 		if x-x != 0 && !s.ResetOnly(i) {
@@ -119,7 +125,8 @@ func checkRewards(who string, s *envs.Step, rewards []float32) error {
 	return nil
 }
 
-// learn updates the sums with a step's rewards, and the statistics with the sums.
+// learn updates the discounted sums with a step's rewards, and then the statistics with the sums of this step. Only
+// the variance is used: the mean is not subtracted, so rewards keep their sign.
 func (r *NormalizeReward) learn(s *envs.Step) error {
 	if err := checkRewards(r.StatisticsName(), s, s.Rewards); err != nil {
 		return err
@@ -133,11 +140,14 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 	if n == 0 {
 		return nil
 	}
+	// The batch's mean and population variance of the sums are merged like rows of one column.
 	var mean, variance [1]float64
 	for i, x := range s.Rewards {
 		if s.ResetOnly(i) {
 			continue
 		}
+		// Gymnasium's wrapper computes sum · discount · (1 − terminated) + reward in this step; VecNormalize zeroes
+		// the sum after it.
 		if r.variant == Gymnasium && s.Terminated[i] {
 			r.sums[i] = 0
 		}
@@ -157,6 +167,7 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 	return nil
 }
 
+// normalizeHeader begins a saved state. Its number changes with the format.
 const normalizeHeader = "gorl normalized reward 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.

@@ -26,39 +26,54 @@ type ParallelOptions struct {
 }
 
 // Parallel steps many [envs.Single] environments as one batch. Each has its own generator, seeded from the seed and
-// its index. Environments that end are reset in the same step. A panic inside an environment becomes a
-// [*envs.PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
-// an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode ends
-// whose environment is [envs.Metered]. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close
-// during another one returns an error and changes nothing.
+// its index. Environments that end are reset in the same step. Stepping allocates nothing, unless an episode ends
+// whose environment is [envs.Metered].
 //
-// Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper] and
-// [envs.Curriculum] where its environments are (a Single draws itself as [envs.SingleRenderer] and is shaped as
-// [envs.SingleRewardShaper]); ask [envs.As].
+// A panic inside an environment becomes a [*envs.PanicError]. A NaN or infinite value in what an environment returns
+// is an error that names environment and dimension. After an error from Step, Reset must be called before the next
+// Step. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close during another one returns an
+// error and changes nothing.
+//
+// Parallel is an [envs.Observer]. It is an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper]
+// and [envs.Curriculum] if its environments are (a Single draws itself as [envs.SingleRenderer] and is shaped as
+// [envs.SingleRewardShaper]). Ask [envs.As].
 type Parallel struct {
-	guard   exclusive.Guard
+	// guard refuses calls that overlap.
+	guard exclusive.Guard
+	// set are the spaces of every environment.
 	set     spaces.Set
 	singles singles
-	meters  []envs.Metered // nil where a Single has no figures
-	pcgs    []*rand.PCG
-	rngs    []*rand.Rand
+	// meters has each environment as a Metered, nil if it reports no figures.
+	meters []envs.Metered
+	// pcgs are the states of the generators rngs, one per environment. They are kept apart from rngs because they can
+	// be seeded and saved.
+	pcgs []*rand.PCG
+	rngs []*rand.Rand
+	// returns and lengths (N) belong to the episodes in progress; metrics (N) to the episodes that ended in this
+	// step.
 	returns []float64
 	lengths []int
-	metrics []map[string]float64 // of episodes that ended in this step
-	shaping map[string]any       // the reward parameters set for all environments; nil while none were set
+	metrics []map[string]float64
+	// shaping are the reward parameters last set for all environments, nil while none were set.
+	shaping map[string]any
 
-	step                           envs.Step // what was returned last
+	// step is what Reset and Step return. Its slices are those that follow: (N, O), (N, S), (N, M) and (N).
+	step                           envs.Step
 	observations, states           []float32
 	finalObservations, finalStates []float32
 	amp                            []float32
 	rewards                        []float32
 	terminated, truncated          []bool
-	episodes                       []envs.Episode
-	chunks                         []*chunk
-	wg                             sync.WaitGroup
-	ready                          bool // reset, and no error since
-	closed                         bool
-	width                          struct{ observation, state, amp, action int } // of the rows
+	// episodes are those that ended in the last step. The slice is reused.
+	episodes []envs.Episode
+	// chunks split the environments between goroutines; wg waits for all chunks but the first.
+	chunks []*chunk
+	wg     sync.WaitGroup
+	// ready is true after a Reset, while no error has come since.
+	ready  bool
+	closed bool
+	// width has the number of values in a row of each kind, 0 for a space that is None.
+	width struct{ observation, state, amp, action int }
 }
 
 // The guarded methods, as errors name them.
@@ -67,9 +82,9 @@ var (
 	callStep  exclusive.Method = "Step"
 )
 
-// NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
-// as one batch. All must have the same spaces, and none may be, or wrap, the same pointer as another. More than fit
-// into memory are an error with the number of bytes. On an error those already made are closed.
+// NewParallel makes n environments by calling create with the indices 0 to n-1 in order, and returns them as one
+// batch. All must have the same spaces. None may be, or wrap, the same pointer as another. If n environments do not
+// fit into memory, the error says how many bytes they need. After an error the environments already made are closed.
 func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOptions) (*Parallel, error) {
 	switch {
 	case n <= 0:
@@ -84,6 +99,7 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	}
 	p := &Parallel{guard: exclusive.Guard{Object: "wrappers",
 		Advice: "a batch of environments serves one goroutine at a time"}}
+	// create is called by one goroutine and in order, so it may use a shared generator or counter.
 	owners := map[any]int{}
 	for i := range n {
 		if err := p.add(i, create, owners); err != nil {
@@ -105,7 +121,8 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	return p, nil
 }
 
-// add makes environment i.
+// add makes environment i and appends it. Its spaces must equal those of environment 0, because the rows of a batch
+// have one width. owners is that of claim.
 func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners map[any]int) error {
 	var s envs.Single
 	if err := panics.Guard("its constructor", func() (err error) { s, err = create(i); return err }); err != nil {
@@ -128,6 +145,7 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 		}
 		p.set = set
 	}
+	// The limits are compared too: a batch has one space for all of its rows.
 	if name, got, want := set.Difference(p.set); name != "" {
 		return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, "+
 			"environment 0 has %v with limits %v to %v; they must be the same",
@@ -138,8 +156,8 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 	return nil
 }
 
-// claim refuses an environment that is, or wraps, the same pointer as an earlier one, because both would step one
-// state. owners maps the pointers of all environments so far to their indices.
+// claim returns an error if s is, or wraps, the same pointer as an earlier environment: two environments would step
+// one state. owners maps the pointers of all environments so far to their indices, and gets those of s.
 func claim(i int, s envs.Single, owners map[any]int) error {
 	for at := s; at != nil; {
 		// Pointers to two variables of a type of size 0 may be equal.
@@ -159,16 +177,18 @@ func claim(i int, s envs.Single, owners map[any]int) error {
 	return nil
 }
 
-// room refuses more environments than memory has room for, by the rows and the bookkeeping of each; what an environment
-// of its own kind keeps is not known here.
+// room returns an error if n environments do not fit into memory, by their rows and 256 bytes of bookkeeping each.
+// What an environment keeps itself is unknown here. It is called after the first environment, whose spaces give the
+// widths.
 func (p *Parallel) room(n int) error {
+	// A rough bound in bytes for the generator, the counts and the slots in slices of one environment.
 	const bookkeeping = 256
 	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() +
 		p.set.Action.Width())
 	return capacity.Check(fmt.Sprintf("wrappers: %d environments", n), float64(n)*float64(row+bookkeeping))
 }
 
-// allocate makes the buffers of the batch.
+// allocate makes the buffers and generators for n environments, so that stepping allocates nothing.
 func (p *Parallel) allocate(n int) {
 	p.width.observation, p.width.state = p.set.Observation.Width(), p.set.State.Width()
 	p.width.amp, p.width.action = p.set.AMPObservation.Width(), p.set.Action.Width()
@@ -181,21 +201,24 @@ func (p *Parallel) allocate(n int) {
 	p.metrics = make([]map[string]float64, n)
 	p.episodes = make([]envs.Episode, 0, n)
 	for range n {
+		// seed gives the generators their states afterwards.
 		pcg := rand.NewPCG(0, 0)
 		p.pcgs = append(p.pcgs, pcg)
 		p.rngs = append(p.rngs, rand.New(pcg))
 	}
 }
 
-// seed gives every environment's generator its own state.
+// seed seeds every environment's generator from the seed and the environment's index. An environment's numbers do not
+// depend on N, nor on the number of workers.
 func (p *Parallel) seed(seed int64) {
 	for i, pcg := range p.pcgs {
+		// Index and seed are hashed separately: seed 1 of environment 0 is not seed 0 of environment 1.
 		s := splitmix(uint64(seed))
 		pcg.Seed(s, splitmix(s^splitmix(uint64(i)+1)))
 	}
 }
 
-// splitmix is the output function of SplitMix64: nearby seeds give unrelated numbers.
+// splitmix is the output function of SplitMix64 (Steele, Lea and Flood, 2014): nearby seeds give unrelated numbers.
 func splitmix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -218,11 +241,13 @@ func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
 	if seed >= 0 {
 		p.seed(seed)
 	}
+	// An error would leave rows of several episodes mixed. ready remains false then, and Step refuses to run.
 	p.ready = false
 	if err := p.each(nil); err != nil {
 		return nil, err
 	}
 	p.ready = true
+	// A new Step: rewards, ends and final observations of the step before must not show after a reset.
 	p.step = envs.Step{Observations: p.observations, States: p.states}
 	return &p.step, nil
 }
@@ -241,6 +266,7 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	if err := p.set.Action.Check(actions, len(p.singles)); err != nil {
 		return nil, fmt.Errorf("wrappers: actions: %w", err)
 	}
+	// As in Reset: after an error only a Reset can help.
 	p.ready = false
 	if err := p.each(actions); err != nil {
 		return nil, err
@@ -254,7 +280,8 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	return &p.step, nil
 }
 
-// collectEnds lists the episodes that ended in this step.
+// collectEnds adds to p.step the episodes that ended in this step, and the final observations if any did. It then
+// starts their counts from 0.
 func (p *Parallel) collectEnds() {
 	p.episodes = p.episodes[:0]
 	for i := range p.singles {
@@ -263,6 +290,7 @@ func (p *Parallel) collectEnds() {
 		}
 		p.episodes = append(p.episodes,
 			envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
+		// The environment was reset in this step, so its next episode has begun.
 		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
 	}
 	if len(p.episodes) > 0 {
@@ -271,7 +299,7 @@ func (p *Parallel) collectEnds() {
 	}
 }
 
-// Observe returns the current observations and states.
+// Observe returns the current observations and states. After a failed Reset or Step there are none.
 func (p *Parallel) Observe() (*envs.Step, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: nothing to observe: call Reset or RestoreState first")
@@ -294,7 +322,8 @@ func (p *Parallel) Close() error {
 	return p.singles.close()
 }
 
-// row is row i of a batch of rows of width w, nil where w is 0.
+// row returns row i of a batch with rows of width w, or nil if w is 0. Its capacity ends with the row, so an append
+// cannot run over into the next one.
 func row(batch []float32, i, w int) []float32 {
 	if w == 0 {
 		return nil

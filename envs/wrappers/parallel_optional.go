@@ -9,8 +9,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Supports reports whether the environments can be saved, drawn, shaped or asked for reference motion, and whether they
-// have a curriculum, see [envs.As].
+// Supports reports whether the environments can be saved, drawn, shaped or asked for reference motion, and whether
+// they have a curriculum, see [envs.As]. State, shaping and curricula need every environment. For pictures and
+// reference motion only environment 0 is checked, which stands for all.
 func (p *Parallel) Supports(iface any) bool {
 	ok := true
 	switch iface.(type) {
@@ -41,7 +42,7 @@ func (p *Parallel) Render(i int) (picture image.Image, err error) {
 	return picture, err
 }
 
-// CollectReferenceMotions asks environment 0.
+// CollectReferenceMotions returns n rows, n × M values, from environment 0. All environments show the same motion.
 func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) (rows []float32, err error) {
 	m, ok := envs.SingleAs[envs.MotionSource](p.singles[0])
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// RewardShaping returns the reward parameters that were last set for all environments, at first those that environment
-// 0 was made with. It is nil where the environments have none, see [envs.As].
+// RewardShaping returns the reward parameters last set for all environments, or at first those that environment 0 was
+// made with. It is nil if the environments have none, see [envs.As].
 func (p *Parallel) RewardShaping() map[string]any {
 	s, ok := envs.SingleAs[envs.SingleRewardShaper](p.singles[0])
 	if !ok {
@@ -18,16 +18,19 @@ func (p *Parallel) RewardShaping() map[string]any {
 	if p.shaping == nil {
 		return s.RewardShaping()
 	}
-	copied, _ := envs.UnflattenShaping(p.shaping, nil) // it has been copied before
+	// The copy belongs to the caller. It is nil if the parameters that the environment returned are not valid.
+	copied, _ := envs.UnflattenShaping(p.shaping, nil)
 	return copied
 }
 
-// SetRewardShaping sets reward parameters of some environments, each an [envs.SingleRewardShaper], or of all where
-// environments is nil. Where one refuses them, those before it get back what they had. See [envs.RewardShaper].
+// SetRewardShaping sets reward parameters of the given environments, each an [envs.SingleRewardShaper]; nil stands
+// for all. If one environment refuses the values, those set before it get back what they had. See
+// [envs.RewardShaper].
 func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) error {
 	if p.closed {
 		return errors.New("wrappers: SetRewardShaping was called after Close")
 	}
+	// All environments must be shapers, also those that are not set, so that a failure changes nothing.
 	shapers := make([]envs.SingleRewardShaper, len(p.singles))
 	for i := range p.singles {
 		var err error
@@ -35,10 +38,13 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 			return err
 		}
 	}
-	if p.shaping == nil { // what environment 0 has may soon no longer be what all were made with
+	// From now on environment 0 may have other parameters than all were made with. RewardShaping must still return
+	// those, so they are kept.
+	if p.shaping == nil {
 		p.shaping = shapers[0].RewardShaping()
 	}
-	if environments != nil && len(environments) == 0 { // one takes them and gives them back
+	// An empty list only checks the values: environment 0 takes them and gets its own back.
+	if environments != nil && len(environments) == 0 {
 		has := shapers[0].RewardShaping()
 		return errors.Join(p.shape(shapers, 0, values), p.shape(shapers, 0, has))
 	}
@@ -69,10 +75,12 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 	return nil
 }
 
+// shape sets parameters of environment i, and makes an error of a panic.
 func (p *Parallel) shape(shapers []envs.SingleRewardShaper, i int, values map[string]any) error {
 	return p.singles.call(i, func() error { return shapers[i].SetRewardShaping(values) })
 }
 
+// curriculumHeader begins the saved curricula. Its number changes with the format.
 const curriculumHeader = "gorl parallel curricula 1"
 
 // CurriculumState returns the states of all environments, each an [envs.Curriculum].
@@ -111,6 +119,7 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 		if err == nil {
 			continue
 		}
+		// The environments before i get back what they had.
 		for k := range i {
 			err = errors.Join(err, p.singles.setCurriculum(k, had[k]))
 		}
@@ -119,6 +128,7 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 	return nil
 }
 
+// decodeCurricula returns the states in saved curricula, at least one.
 func decodeCurricula(b []byte) ([][]byte, error) {
 	d := statecodec.NewDecoder(curriculumHeader, b)
 	n := d.Int()
@@ -128,7 +138,8 @@ func decodeCurricula(b []byte) ([][]byte, error) {
 	var states [][]byte
 	for range n {
 		state := d.Bytes()
-		if state == nil { // the decoder has failed: n may be any number
+		// The decoder has failed, so n may be any number, and a huge one must not be looped over.
+		if state == nil {
 			break
 		}
 		states = append(states, state)

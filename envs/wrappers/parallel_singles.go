@@ -8,10 +8,12 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// singles are the environments of a batch. Their methods call user code: an error or a panic names the environment.
+// singles are the environments of a batch. Their methods call user code, and return an error with the index and type
+// of the environment if it fails or panics.
 type singles []envs.Single
 
-// as returns environment i as a T. The error of an environment that is no T says what it was needed for.
+// as returns environment i as a T, looking through its wrappers. If it is no T, the error wraps errors.ErrUnsupported
+// and says what T was needed for.
 func as[T any](all singles, i int, what string) (T, error) {
 	t, ok := envs.SingleAs[T](all[i])
 	if !ok {
@@ -30,7 +32,7 @@ func every[T any](all singles) bool {
 	return true
 }
 
-// call calls a function of environment i.
+// call calls f, a function of environment i. A panic becomes an error that names the environment.
 func (all singles) call(i int, f func() error) error {
 	var err error
 	if v := panics.Catch(func() { err = f() }); v != nil {
@@ -47,12 +49,13 @@ func (all singles) of(i int, err error) error {
 	return fmt.Errorf("wrappers: environment %d (%T): %w", i, all[i], err)
 }
 
-// panicked returns the error for a panic of environment i.
+// panicked returns the error for a panic v of environment i, and fills in v's Env and What.
 func (all singles) panicked(i int, v *envs.PanicError) error {
 	v.Env, v.What = i, fmt.Sprintf("environment %d (%T)", i, all[i])
 	return fmt.Errorf("wrappers: %w", v)
 }
 
+// close closes all environments, even if some fail, and returns all errors.
 func (all singles) close() error {
 	var errs []error
 	for i, s := range all {
@@ -61,6 +64,7 @@ func (all singles) close() error {
 	return errors.Join(errs...)
 }
 
+// marshal returns the state of environment i, which must be [envs.Stateful].
 func (all singles) marshal(i int) (b []byte, err error) {
 	s, err := as[envs.Stateful](all, i, "the state")
 	if err == nil {
@@ -69,6 +73,7 @@ func (all singles) marshal(i int) (b []byte, err error) {
 	return b, err
 }
 
+// restore puts a state of environment i back.
 func (all singles) restore(i int, b []byte) error {
 	s, err := as[envs.Stateful](all, i, "the state")
 	if err != nil {
@@ -77,7 +82,7 @@ func (all singles) restore(i int, b []byte) error {
 	return all.call(i, func() error { return s.RestoreState(b) })
 }
 
-// curricula returns the states of all curricula.
+// curricula returns the states of all curricula, by environment.
 func (all singles) curricula() ([][]byte, error) {
 	states := make([][]byte, len(all))
 	for i := range all {
@@ -92,6 +97,7 @@ func (all singles) curricula() ([][]byte, error) {
 	return states, nil
 }
 
+// setCurriculum puts the curriculum of environment i back.
 func (all singles) setCurriculum(i int, state []byte) error {
 	c, err := as[envs.Curriculum](all, i, "the curriculum")
 	if err != nil {

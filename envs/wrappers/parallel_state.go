@@ -8,10 +8,11 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
+// parallelHeader begins a saved state. Its number changes with the format.
 const parallelHeader = "gorl parallel environments 1"
 
 // MarshalState returns the state of every environment, of its generator and of its running episode, and the current
-// observations.
+// observations. The observations are saved because a Single can only write them in Reset and Step.
 func (p *Parallel) MarshalState() ([]byte, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: there is no state to save: call Reset first")
@@ -37,8 +38,8 @@ func (p *Parallel) MarshalState() ([]byte, error) {
 	return e.State(), nil
 }
 
-// RestoreState puts back what MarshalState of as many environments of the same kind returned; on an error nothing has
-// changed. Reset need not be called before or after; Observe then shows the observations.
+// RestoreState puts back what MarshalState of as many environments of the same kind returned. After an error nothing
+// has changed. Reset need not be called before or after; Observe then shows the observations.
 func (p *Parallel) RestoreState(b []byte) error {
 	if p.closed {
 		return errors.New("wrappers: RestoreState was called after Close")
@@ -56,7 +57,9 @@ func (p *Parallel) RestoreState(b []byte) error {
 			return errors.Join(err, undo(i))
 		}
 	}
+	// Nothing below can fail: until here, an error leaves the batch as it was.
 	for i, pcg := range saved.pcgs {
+		// The value is copied into the old generator, because a Single may have kept the rand.Rand that uses it.
 		*p.pcgs[i] = pcg
 	}
 	copy(p.observations, saved.observations)
@@ -68,21 +71,27 @@ func (p *Parallel) RestoreState(b []byte) error {
 	return nil
 }
 
-// parallelState is a decoded state.
+// parallelState is a saved state, decoded and checked but not yet in force. RestoreState changes nothing before all
+// of it is valid.
 type parallelState struct {
+	// observations (N, O) and states (N, S) are what was shown last.
 	observations, states []float32
-	pcgs                 []rand.PCG
-	returns              []float64
-	lengths              []int
-	singles              [][]byte
+	// pcgs, returns and lengths (N) belong to the environments' generators and episodes in progress.
+	pcgs    []rand.PCG
+	returns []float64
+	lengths []int
+	// singles (N) are the states of the environments themselves, in their own format.
+	singles [][]byte
 }
 
+// decode reads a saved state of as many environments, and changes nothing.
 func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	n := len(p.singles)
 	d := statecodec.NewDecoder(parallelHeader, b)
 	if got := d.Int(); got != n {
 		d.Fail("it is of %d environments, here are %d", got, n)
 	}
+	// Floats checks the lengths: they differ if the spaces differ.
 	s := &parallelState{
 		observations: d.Floats(n * p.width.observation), states: d.Floats(n * p.width.state),
 		pcgs: make([]rand.PCG, n), returns: make([]float64, n), lengths: make([]int, n), singles: make([][]byte, n),
@@ -99,8 +108,11 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	return s, d.End()
 }
 
-// prepare makes the environments ready to be restored and returns what undoes the restoring of environments 0 to i.
+// prepare gets the environments ready for RestoreState. It returns a function that undoes the restoring of
+// environments 0 to i, so that a failure leaves the batch as it was. In a batch that was not reset it only puts the
+// generators back, because such a batch needs a Reset anyway.
 func (p *Parallel) prepare() (undo func(i int) error, err error) {
+	// Undoing needs the present states, which must be saved before the first environment is restored.
 	backup := make([][]byte, len(p.singles))
 	if p.ready {
 		for i := range p.singles {

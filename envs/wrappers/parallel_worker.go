@@ -8,17 +8,22 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// chunk is a run of neighbouring environments that one goroutine steps.
+// chunk is a run of neighbouring environments, from from to to (exclusive), that one goroutine steps.
 type chunk struct {
 	from, to int
-	at       int // the environment being worked on
-	// the batch's actions, nil for a reset; the first chunk runs on the caller's goroutine and has none
-	work    chan []float32
-	err     error
-	scratch []float32 // takes the AMP observation that a reset may write
+	// at is the environment being worked on. After a panic it says which one it was.
+	at int
+	// work brings the batch's actions (N, A), nil for a reset. The first chunk has none: it runs on the caller's
+	// goroutine.
+	work chan []float32
+	// err is the first error of this step in the chunk.
+	err error
+	// scratch (M) takes the AMP observation that a reset may write. The row in the batch must keep that of the step.
+	scratch []float32
 }
 
-// startWorkers splits the environments evenly.
+// startWorkers splits the environments evenly into chunks and starts a goroutine for each but the first. The
+// goroutines end when Close closes their channels.
 func (p *Parallel) startWorkers(workers int) {
 	n := len(p.singles)
 	for w := range workers {
@@ -37,14 +42,17 @@ func (p *Parallel) startWorkers(workers int) {
 	}
 }
 
-// each steps every environment, or resets it where actions is nil, and returns the error of the lowest index.
+// each steps every environment, or resets it if actions is nil, and waits for all. It returns the error of the lowest
+// index, so that the error does not depend on the number of workers.
 func (p *Parallel) each(actions []float32) error {
+	// The first chunk runs here: one goroutine less to wake, and a batch with one worker wakes none.
 	p.wg.Add(len(p.chunks) - 1)
 	for _, c := range p.chunks[1:] {
 		c.work <- actions
 	}
 	p.run(p.chunks[0], actions)
 	p.wg.Wait()
+	// Chunks are in the order of environments, and each stops at its first error.
 	for _, c := range p.chunks {
 		if c.err != nil {
 			return c.err
@@ -53,9 +61,11 @@ func (p *Parallel) each(actions []float32) error {
 	return nil
 }
 
-// run works through one chunk up to its first error.
+// run works through one chunk up to its first error or panic. The environments after it keep the rows of the step
+// before, which is why the batch needs a Reset.
 func (p *Parallel) run(c *chunk, actions []float32) {
 	c.err = nil
+	// One Catch around the loop costs nothing per environment; at says which one panicked.
 	if v := panics.Catch(func() {
 		for c.at = c.from; c.at < c.to && c.err == nil; c.at++ {
 			var err error
@@ -72,7 +82,8 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 	}
 }
 
-// stepOne steps environment i, and resets it where its episode ended.
+// stepOne steps environment i with action (A), checks what it wrote, and resets it if its episode ended. The final
+// observation is copied before the reset overwrites the row.
 func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	out := envs.Row{
 		Observation:    row(p.observations, i, p.width.observation),
@@ -87,6 +98,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	p.lengths[i]++
 	p.rewards[i] = float32(reward)
 	p.terminated[i], p.truncated[i] = terminated, truncated
+	// The sum that matters is float32: a large float64 may become an infinity.
 	if r := p.rewards[i]; r-r != 0 {
 		return fmt.Errorf("step %d of the episode: the reward is %g; it must be finite", p.lengths[i], reward)
 	}
@@ -97,6 +109,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 		return nil
 	}
 	if m := p.meters[i]; m != nil {
+		// The environment may reuse its map, and the reset below may change it.
 		p.metrics[i] = maps.Clone(m.EpisodeMetrics())
 	}
 	copy(row(p.finalObservations, i, p.width.observation), out.Observation)
@@ -104,7 +117,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	return p.resetOne(i, scratch)
 }
 
-// resetOne starts environment i's next episode.
+// resetOne starts environment i's next episode. scratch takes an AMP observation, which a reset has no use for.
 func (p *Parallel) resetOne(i int, scratch []float32) error {
 	out := envs.Row{
 		Observation:    row(p.observations, i, p.width.observation),
@@ -114,6 +127,7 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
+	// A reset has no AMP observation, so what was written there is not checked.
 	out.AMPObservation = nil
 	if err := finite(out); err != nil {
 		return fmt.Errorf("reset: %w", err)
@@ -121,7 +135,7 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 	return nil
 }
 
-// finite returns an error that names the first value of a row that is NaN or infinite.
+// finite returns an error that names the first NaN or infinite value of a row: its part and its dimension.
 func finite(r envs.Row) error {
 	for k, part := range [...][]float32{r.Observation, r.State, r.AMPObservation} {
 		for i, x := range part {

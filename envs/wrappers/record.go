@@ -26,49 +26,59 @@ type RecordOptions struct {
 	Env int
 	// Every records every n-th episode, beginning with the first. 0 means every episode.
 	Every int
-	// GIF writes episode-N.gif, a picture of the first state and of that after each step. It needs an
-	// [envs.Renderer]. The picture after an episode's last step is left out: the environment has begun the
-	// next episode by then.
+	// GIF writes episode-N.gif, with a picture of the first state and of the state after each step. It needs an
+	// [envs.Renderer]. There is no picture after an episode's last step, because the environment has begun the next
+	// episode by then.
 	GIF bool
-	// Transitions writes episode-N.jsonl, one JSON object a step: step (from 1), observation, action, reward,
-	// next_observation (null where the simulator did not keep an episode's last one), terminated, truncated, and state,
-	// next_state and amp_observation where there are such spaces.
+	// Transitions writes episode-N.jsonl, one JSON object per step: step (from 1), observation, action, reward,
+	// next_observation (null if the simulator did not keep an episode's last one), terminated, truncated. If the
+	// spaces exist, there are also state, next_state and amp_observation.
 	Transitions bool
 	// FPS is the number of pictures a second of a GIF, 1 to 100, rounded to hundredths of a second. 0 means 25.
 	FPS int
-	// MaxSteps is the number of steps to keep of an episode, from its first one on. 0 means 1000.
+	// MaxSteps is the number of steps to keep of an episode, from its first step. 0 means 1000.
 	MaxSteps int
 }
 
-// Record writes what one environment of a batch goes through to files, one or two an episode. A file appears
-// when its episode ends, whole or not at all; an episode that Reset or Close interrupts is written as far as
-// it went. N goes on from the highest number that Dir holds. What is restored through it (see [envs.Stateful])
-// is recorded from its next episode.
+// Record writes what one environment of a batch goes through to files, one or two an episode. A file appears complete
+// when its episode ends. An episode that Reset or Close interrupts is written up to there. N continues from the
+// highest number in Dir. After RestoreState (see [envs.Stateful]) recording begins with the next episode.
 type Record struct {
 	keeper
-	opts     RecordOptions
+	opts RecordOptions
+	// renderer draws the environment. It is nil if the environment cannot be drawn.
 	renderer envs.Renderer
-	number   int  // of the next file
-	episode  int  // since construction
-	running  bool // the current episode is recorded
-	steps    int
-	last     transition // the observation that the next step starts from
-	lines    bytes.Buffer
-	frames   []*image.Paletted
+	// number is that of the next file, episode the number of episodes begun since NewRecord.
+	number  int
+	episode int
+	// running is true while the current episode is recorded, steps counts its recorded steps, at most MaxSteps.
+	running bool
+	steps   int
+	// last holds the observation and state that the next step starts from, copied: the step inside is overwritten.
+	last transition
+	// lines are the transitions of the episode so far, as JSON; frames its pictures.
+	lines  bytes.Buffer
+	frames []*image.Paletted
 }
 
-// transition is a line of episode-N.jsonl.
+// transition is a line of episode-N.jsonl. Its values are those that pass through Record: the environment's own if
+// Record is inside a normalising wrapper, the normalised ones if it is outside.
 type transition struct {
-	Step            int       `json:"step"`
-	Observation     []float32 `json:"observation"`
-	State           []float32 `json:"state,omitempty"`
-	Action          []float32 `json:"action"`
-	Reward          float32   `json:"reward"`
+	// Step counts the steps of the episode from 1.
+	Step int `json:"step"`
+	// Observation (O) and State (S) are what the action was chosen for.
+	Observation []float32 `json:"observation"`
+	State       []float32 `json:"state,omitempty"`
+	Action      []float32 `json:"action"`
+	// Reward is the one that Record was given, which a wrapper inside may have changed.
+	Reward float32 `json:"reward"`
+	// NextObservation and NextState are null if the episode ended and its last observation is unknown.
 	NextObservation []float32 `json:"next_observation"`
 	NextState       []float32 `json:"next_state,omitempty"`
-	AMPObservation  []float32 `json:"amp_observation,omitempty"`
-	Terminated      bool      `json:"terminated"`
-	Truncated       bool      `json:"truncated"`
+	// AMPObservation (M) is what the discriminator sees of this step.
+	AMPObservation []float32 `json:"amp_observation,omitempty"`
+	Terminated     bool      `json:"terminated"`
+	Truncated      bool      `json:"truncated"`
 }
 
 // NewRecord returns env with the episodes of one environment recorded.
@@ -84,6 +94,7 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 			*d.value = d.defaultValue
 		}
 	}
+	// renderer is nil if the environment cannot draw itself, which is an error only with GIF.
 	renderer, drawn := envs.As[envs.Renderer](env)
 	switch {
 	case opts.Dir == "":
@@ -110,7 +121,8 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	return &Record{keeper: keeper{inner{env}}, opts: opts, renderer: renderer, number: number}, nil
 }
 
-// nextEpisodeFile is one more than the highest N of episode-N.* in dir.
+// nextEpisodeFile returns one more than the highest N of the files episode-N.* in dir, so that a resumed run
+// overwrites none; 0 if there are none.
 func nextEpisodeFile(dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -146,7 +158,9 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 	}
 	i := r.opts.Env
 	ended := s.Ended(i)
-	if s.ResetOnly(i) { // what begin has shown was the last observation of the episode before
+	// A simulator that resets in its next step showed the last observation of the old episode when begin was called.
+	// That picture and observation are dropped: the new episode begins with this step.
+	if s.ResetOnly(i) {
 		r.discard()
 		if r.running {
 			r.remember(s)
@@ -175,7 +189,7 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 // Close writes the episode that was running and closes the environment inside.
 func (r *Record) Close() error { return errors.Join(r.flush(), r.within.Close()) }
 
-// begin starts the next episode, whose first observation s holds.
+// begin starts the next episode, whose first observation s holds. It decides whether the episode is recorded.
 func (r *Record) begin(s *envs.Step) error {
 	r.running = r.episode%r.opts.Every == 0
 	r.episode++
@@ -187,14 +201,15 @@ func (r *Record) begin(s *envs.Step) error {
 	return r.draw()
 }
 
-// remember copies the observation that the next step starts from.
+// remember copies the observation and state that the next step starts from.
 func (r *Record) remember(s *envs.Step) {
 	set := r.Spaces()
 	r.last.Observation = append(r.last.Observation[:0], row(s.Observations, r.opts.Env, set.Observation.Width())...)
 	r.last.State = append(r.last.State[:0], row(s.States, r.opts.Env, set.State.Width())...)
 }
 
-// record adds a step to the running episode.
+// record adds a step to the running episode. s is what the step returned, actions (N, A) what it was given. An
+// episode that ended has no picture of its last state: the environment already shows the next episode.
 func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 	r.steps++
 	i, set := r.opts.Env, r.Spaces()
@@ -206,7 +221,8 @@ func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 		if ended {
 			next, nextState = s.FinalObservations, s.FinalStates
 		}
-		if !ended || s.FinalKnown(i) { // otherwise null
+		// Otherwise the next observation is null.
+		if !ended || s.FinalKnown(i) {
 			t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
 		}
 		t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
@@ -220,7 +236,8 @@ func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 	return r.draw()
 }
 
-// draw adds a picture where pictures are asked for.
+// draw adds a picture if GIF is set. It keeps 256 colours a picture, chosen for that picture, so memory grows by a
+// byte a pixel. All pictures of a GIF must have one size.
 func (r *Record) draw() error {
 	if !r.opts.GIF {
 		return nil
@@ -240,12 +257,14 @@ func (r *Record) draw() error {
 	return nil
 }
 
-// flush writes the running episode unless it has no steps, and forgets it.
+// flush writes the files of the running episode, unless it has no steps, and drops the episode. It drops the episode
+// even on an error.
 func (r *Record) flush() error {
 	if r.steps == 0 {
 		r.discard()
 		return nil
 	}
+	// durable writes a file under another name and renames it, so an interrupted run leaves no half of it.
 	path := filepath.Join(r.opts.Dir, fmt.Sprintf("episode-%06d", r.number))
 	r.number++
 	var errs []error
@@ -256,6 +275,7 @@ func (r *Record) flush() error {
 		}))
 	}
 	if r.opts.GIF {
+		// The delay between pictures is in hundredths of a second, the unit of the format.
 		g := &gif.GIF{Image: r.frames, Delay: slices.Repeat([]int{100 / r.opts.FPS}, len(r.frames))}
 		errs = append(errs, durable.WriteFile(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
 	}
@@ -266,13 +286,13 @@ func (r *Record) flush() error {
 	return nil
 }
 
-// discard forgets the steps of the running episode.
+// discard drops the steps and pictures of the running episode.
 func (r *Record) discard() {
 	r.steps, r.frames = 0, nil
 	r.lines.Reset()
 }
 
-// MarshalState returns the state of the environment inside; what is being recorded is no part of it.
+// MarshalState returns the state of the environment inside. What is being recorded is not part of the state.
 func (r *Record) MarshalState() ([]byte, error) {
 	in, err := r.stateful()
 	if err != nil {

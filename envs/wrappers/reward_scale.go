@@ -7,10 +7,11 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// RewardScale multiplies every reward by a constant. The returns of finished episodes stay unscaled, so that figures of
-// runs with different scales compare.
+// RewardScale multiplies every reward by a constant. The returns of finished episodes are not scaled, so runs with
+// different scales can be compared.
 type RewardScale struct {
 	inner
+	// scale is float32 like the rewards (N), which are the scaled copy in step.
 	scale   float32
 	step    envs.Step
 	rewards []float32
@@ -21,6 +22,7 @@ func NewRewardScale(env envs.Env, scale float64) (*RewardScale, error) {
 	if env == nil {
 		return nil, errors.New("wrappers: NewRewardScale needs an environment, got nil")
 	}
+	// A scale that is finite in float64 may be 0 or infinite in float32.
 	f := float32(scale)
 	if f-f != 0 || f == 0 {
 		return nil, fmt.Errorf("wrappers: reward scale is %g; it must be finite in float32 and not 0", scale)
@@ -38,6 +40,7 @@ func (r *RewardScale) Step(actions []float32) (*envs.Step, error) {
 		r.rewards[i] = x * r.scale
 	}
 	r.step = *s
+	// RawRewards keeps the environment's own rewards, for the returns of episodes.
 	r.step.Rewards, r.step.RawRewards = r.rewards, s.Raw()
 	return &r.step, nil
 }

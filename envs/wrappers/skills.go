@@ -13,28 +13,34 @@ import (
 
 // SkillsOptions are the settings of [NewSkills]. The zero value has the defaults.
 type SkillsOptions struct {
-	// Size is the number of dimensions of a latent, at least 2; 0 means 64. The agent's latent_size is the same.
+	// Size is the number of dimensions of a latent, at least 2; 0 means 64. It must equal the agent's latent_size.
 	Size int
-	// MinSteps and MaxSteps are between how many steps a latent is held, both included; 0 means 1 and 150. A longer
-	// time lets a skill unfold, a shorter one shows more changes from one to another.
+	// MinSteps and MaxSteps bound the number of steps for which a latent is held, both included; 0 means 1 and 150. A
+	// longer time lets a skill unfold; a shorter one shows more changes between skills.
 	MinSteps, MaxSteps int
 	// Seed seeds the generator of latents until a Reset gives another seed.
 	Seed int64
 }
 
-// Skills adds to every observation, and to every privileged state, a latent skill: a point drawn uniformly on the unit
-// sphere, held for a random number of steps and drawn anew behind them and where an episode ends (Peng et al. 2022,
-// ASE), or with [Skills.SetSource] one of given points (Tessler et al. 2023, CALM). A final observation has the latent
-// of its episode. It is [envs.Stateful] where the environment inside is.
+// Skills appends a latent skill to every observation and every privileged state. A latent is a point drawn uniformly
+// on the unit sphere (Peng et al. 2022, ASE), or one of given points, see [Skills.SetSource] (Tessler et al. 2023,
+// CALM). It is held for a random number of steps; then, and when the episode ends, another one is drawn. A final
+// observation has the latent of its episode. Skills is [envs.Stateful] if the environment inside is.
 type Skills struct {
 	latest
-	options         SkillsOptions
-	set             spaces.Set
-	pcg             *rand.PCG
-	rng             *rand.Rand
-	latents         []float32                 // (N, Size)
-	left            []int                     // (N), steps until the next one is drawn
-	source          func() ([]float32, error) // where they come from; nil for the sphere
+	// options have their defaults filled in; set are the spaces of the wrapper.
+	options SkillsOptions
+	set     spaces.Set
+	// pcg is the state of the generator rng, kept apart because it is saved.
+	pcg *rand.PCG
+	rng *rand.Rand
+	// latents is (N, Size), points of length 1.
+	latents []float32
+	// left is (N): the number of steps until the next latent is drawn.
+	left []int
+	// source returns the points (n, Size) to choose latents from; nil stands for the whole sphere.
+	source func() ([]float32, error)
+	// step is what Reset and Step return. observed and finals are (N, O+Size), shown and ends (N, S+Size).
 	step            envs.Step
 	observed, shown []float32
 	finals, ends    []float32
@@ -68,6 +74,7 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	}
 	k := &Skills{latest: latest{keeper: keeper{inner{env}}}, options: o, latents: make([]float32, n*o.Size),
 		left: make([]int, n)}
+	// The latent is appended as further columns of the flat row.
 	set.Observation = longer(set.Observation, o.Size)
 	k.observed, k.finals = make([]float32, n*set.Observation.Width()), make([]float32, n*set.Observation.Width())
 	if set.State.Kind == spaces.Box {
@@ -76,20 +83,24 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	}
 	k.set = set
 	k.seed(o.Seed)
+	// The first latents are from the sphere; Reset draws others, from the source if it is set by then.
 	for i := range n {
 		k.uniform(i)
 	}
 	return k, nil
 }
 
-// SetSource lets latents come from a source from the next one drawn on, instead of anywhere on the sphere: n points, n
-// × Size values, of which each is as likely as another. It is asked whenever a latent is drawn, so that the points may
-// change. amp.Agent.Latents is such a source, for latent_mode "calm"; one that returns a single point, such as what
-// amp.Agent.Encode makes of a clip, shows what the policy does with it. nil is the whole sphere again. The source is no
-// part of a saved state, and an environment of its own for evaluation needs it, too.
+// SetSource sets where latents come from, beginning with the next one drawn. source returns n points, n × Size
+// values, each equally likely. It is called whenever a latent is drawn, so the points may change. nil restores the
+// whole sphere.
+//
+// amp.Agent.Latents is such a source, for latent_mode "calm". A source with a single point, such as what
+// amp.Agent.Encode makes of a clip, shows what the policy does with that point. The source is not saved with the
+// state. An environment made for evaluation needs its own call.
 func (k *Skills) SetSource(source func() ([]float32, error)) { k.source = source }
 
-// longer is a Box with so many more dimensions, of the range of a point on the unit sphere.
+// longer returns a Box with size more dimensions, whose limits are -1 and 1: those of a point on the unit sphere. A
+// Box without limits stays without.
 func longer(space spaces.Space, size int) spaces.Space {
 	out, w := spaces.Unbounded(space.Width()+size), space.Width()
 	if space.Low == nil && space.High == nil {
@@ -108,13 +119,13 @@ func longer(space spaces.Space, size int) spaces.Space {
 	return of
 }
 
-// seed begins a sequence of latents.
+// seed starts the sequence of latents. The second number keeps it apart from other generators with the same seed.
 func (k *Skills) seed(seed int64) {
 	k.pcg = rand.NewPCG(uint64(seed), 0x8bb84b93962eacc9)
 	k.rng = rand.New(k.pcg)
 }
 
-// draw gives environment i another latent and the time for which it is held.
+// draw gives environment i another latent, from the source if there is one, and the time for which it is held.
 func (k *Skills) draw(i int) error {
 	if k.source == nil {
 		k.uniform(i)
@@ -130,6 +141,7 @@ func (k *Skills) draw(i int) error {
 			len(points), size)
 	}
 	z := points[k.rng.IntN(len(points)/size)*size:][:size]
+	// Latents lie on the unit sphere. 1e-4 allows for rounding in float32.
 	if l := length(z); !(math.Abs(l-1) < 1e-4) {
 		return fmt.Errorf("wrappers: Skills: the source of latents gave a point of length %g, want 1", l)
 	}
@@ -138,14 +150,16 @@ func (k *Skills) draw(i int) error {
 	return nil
 }
 
-// uniform gives environment i a latent anywhere on the sphere.
+// uniform gives environment i a latent drawn uniformly on the sphere: independent normal numbers have no preferred
+// direction, and are divided by their length.
 func (k *Skills) uniform(i int) {
 	z := k.latents[i*k.options.Size:][:k.options.Size]
 	for j := range z {
 		z[j] = float32(k.rng.NormFloat64())
 	}
 	norm := length(z)
-	if norm == 0 { // as good as impossible
+	// Practically impossible: all numbers would have to be 0.
+	if norm == 0 {
 		z[0], norm = 1, 1
 	}
 	for j := range z {
@@ -154,12 +168,12 @@ func (k *Skills) uniform(i int) {
 	k.hold(i)
 }
 
-// hold draws for how long environment i has its latent.
+// hold draws the number of steps for which environment i keeps its latent.
 func (k *Skills) hold(i int) {
 	k.left[i] = k.options.MinSteps + k.rng.IntN(k.options.MaxSteps-k.options.MinSteps+1)
 }
 
-// length is that of a vector.
+// length returns the Euclidean length of z.
 func length(z []float32) float64 {
 	sum := 0.0
 	for _, x := range z {
@@ -171,11 +185,11 @@ func length(z []float32) float64 {
 // Spaces are those of the environment inside with longer observations and states.
 func (k *Skills) Spaces() spaces.Set { return k.set }
 
-// Latents returns the present latents, (N, Size). They are the wrapper's.
+// Latents returns the present latents, (N, Size). The slice belongs to the wrapper, which overwrites it.
 func (k *Skills) Latents() []float32 { return k.latents }
 
-// Reset resets the environment inside and draws latents for all. A seed that is not negative begins the sequence of
-// latents anew.
+// Reset resets the environment inside and draws latents for all environments. A seed ≥ 0 also restarts the sequence
+// of latents.
 func (k *Skills) Reset(seed int64) (*envs.Step, error) {
 	s, err := k.within.Reset(seed)
 	if err != nil {
@@ -192,12 +206,14 @@ func (k *Skills) Reset(seed int64) (*envs.Step, error) {
 	return k.shows(s), nil
 }
 
-// Step steps the environment inside. Latents whose time is over, and those of episodes that have ended, are drawn anew.
+// Step steps the environment inside. It draws another latent for environments whose time is over or whose episode
+// ended.
 func (k *Skills) Step(actions []float32) (*envs.Step, error) {
 	s, err := k.within.Step(actions)
 	if err != nil {
 		return nil, err
 	}
+	// Final rows get the latents that the episodes ended with, before others are drawn.
 	if s.FinalObservations != nil {
 		k.join(k.finals, s.FinalObservations)
 	}
@@ -214,7 +230,8 @@ func (k *Skills) Step(actions []float32) (*envs.Step, error) {
 	return k.shows(s), nil
 }
 
-// shows is a step of the environment inside with the present latents; its final observations have theirs already.
+// shows returns the step s of the environment inside with the present latents. Final rows have their latents already:
+// Step appends those before it draws others.
 func (k *Skills) shows(s *envs.Step) *envs.Step {
 	k.last, k.step = s, *s
 	k.join(k.observed, s.Observations)
@@ -232,7 +249,7 @@ func (k *Skills) shows(s *envs.Step) *envs.Step {
 	return &k.step
 }
 
-// join writes rows with the latents behind each into out.
+// join writes rows (N, w) into out (N, w+Size), with environment i's latent behind row i.
 func (k *Skills) join(out, rows []float32) {
 	n, size := len(k.left), k.options.Size
 	w := len(rows) / n
@@ -252,6 +269,7 @@ func (k *Skills) Observe() (*envs.Step, error) {
 	return k.shows(&envs.Step{Observations: s.Observations, States: s.States}), nil
 }
 
+// skillsHeader begins a saved state. Its number changes with the format.
 const skillsHeader = "gorl skills 1"
 
 // MarshalState returns the latents, for how long they are held, what draws them, and the state of the environment
@@ -261,6 +279,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The latents are saved beside the generator: they were drawn up to MaxSteps steps ago, perhaps from a source.
 	return k.marshal(skillsHeader, func(e *statecodec.Encoder) {
 		e.Int(len(k.left))
 		e.Int(k.options.Size)
@@ -274,6 +293,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (k *Skills) RestoreState(b []byte) error {
+	// latents is replaced by a new slice when the state is read; k.latents itself changes only at the end.
 	latents, left := k.latents, make([]int, len(k.left))
 	pcg := new(rand.PCG)
 	err := k.restore(skillsHeader, b, func(d *statecodec.Decoder) {

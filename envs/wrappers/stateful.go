@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// keeper is embedded in the place of inner by wrappers with state of their own: they can be saved where the environment
-// inside can.
+// keeper is embedded instead of inner by wrappers with a state of their own. Such a wrapper can be saved if the
+// environment inside can.
 type keeper struct{ inner }
 
 // Supports reports whether the environment inside is [envs.Stateful].
@@ -21,7 +21,7 @@ func (k keeper) Supports(iface any) bool {
 	return true
 }
 
-// stateful is the part of the chain inside that can be saved.
+// stateful returns the outermost environment inside that can be saved, or an error if there is none.
 func (k keeper) stateful() (envs.Stateful, error) {
 	s, ok := envs.As[envs.Stateful](k.within)
 	if !ok {
@@ -30,7 +30,7 @@ func (k keeper) stateful() (envs.Stateful, error) {
 	return s, nil
 }
 
-// marshal returns what write says of the wrapper, and the state of the environment inside.
+// marshal returns a state: the header, what write adds for the wrapper, and the state of the environment inside.
 func (k keeper) marshal(header string, write func(e *statecodec.Encoder)) ([]byte, error) {
 	in, err := k.stateful()
 	if err != nil {
@@ -46,8 +46,8 @@ func (k keeper) marshal(header string, write func(e *statecodec.Encoder)) ([]byt
 	return e.State(), nil
 }
 
-// restore reads what marshal returned: what read takes of it, then the state of the environment inside, which it puts
-// back. Until it has succeeded, read must change nothing.
+// restore reads a state that marshal returned, and restores the environment inside. read takes the wrapper's part
+// into variables of its own; the wrapper takes them over only after restore has succeeded.
 func (k keeper) restore(header string, b []byte, read func(d *statecodec.Decoder)) error {
 	in, err := k.stateful()
 	if err != nil {
@@ -62,14 +62,15 @@ func (k keeper) restore(header string, b []byte, read func(d *statecodec.Decoder
 	return in.RestoreState(state)
 }
 
-// latest is embedded in the place of keeper by wrappers that observe by themselves, from the step inside that they saw
-// last where nothing inside can show what is present.
+// latest is embedded instead of keeper by wrappers that change observations. It gives them what the environment
+// inside shows at present, even if nothing inside is an [envs.Observer]: the last step is kept for that.
 type latest struct {
 	keeper
-	last *envs.Step // nil before the first
+	// last is the last step of the environment inside, nil before the first. It is valid until the next step.
+	last *envs.Step
 }
 
-// present returns the present observations inside; who is the wrapper's name.
+// present returns the present observations of the environment inside. who is the wrapper's name, for errors.
 func (l *latest) present(who string) (*envs.Step, error) {
 	if in, ok := envs.As[envs.Observer](l.within); ok {
 		return in.Observe()
@@ -80,8 +81,9 @@ func (l *latest) present(who string) (*envs.Step, error) {
 	return l.last, nil
 }
 
-// Supports reports whether the environment inside is [envs.Stateful]. The wrapper is an [envs.Observer] around any
-// environment but one that can restore its state and not show what follows.
+// Supports reports whether the environment inside is [envs.Stateful]. The wrapper is an [envs.Observer], with one
+// exception: an environment that can restore its state but cannot show its observations. After a restore the last
+// step would be that of before.
 func (l *latest) Supports(iface any) bool {
 	if _, ok := iface.(*envs.Observer); ok {
 		_, shows := envs.As[envs.Observer](l.within)

@@ -10,11 +10,13 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// TimeLimit truncates the episodes of a [envs.Single] after a number of steps. An episode that terminates in the
-// step that reaches the limit is terminated, not truncated, and its return is not bootstrapped (Gymnasium reports
-// both). It is [envs.Stateful] if the environment inside is.
+// TimeLimit truncates the episodes of an [envs.Single] after a number of steps. An episode that terminates in the
+// step that reaches the limit is terminated, not truncated, so agents do not bootstrap from its end (Gymnasium
+// reports both). TimeLimit is [envs.Stateful] if the environment inside is.
 type TimeLimit struct {
-	single       envs.Single
+	// single is the environment inside.
+	single envs.Single
+	// steps counts the steps of the running episode; it is truncated when they reach limit.
 	limit, steps int
 }
 
@@ -66,6 +68,7 @@ func (t *TimeLimit) Supports(iface any) bool {
 	return true
 }
 
+// timeLimitHeader begins a saved state. Its number changes with the format.
 const timeLimitHeader = "gorl time limit 1"
 
 // MarshalState returns the steps taken and the state of the environment inside.
@@ -92,12 +95,14 @@ func (t *TimeLimit) RestoreState(b []byte) error {
 	}
 	d := statecodec.NewDecoder(timeLimitHeader, b)
 	steps, state := d.Int(), d.Bytes()
+	// A running episode has at least one step left.
 	if steps < 0 || steps >= t.limit {
 		d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)
 	}
 	if err := d.End(); err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
+	// steps changes only after the environment inside has accepted its state.
 	if err := s.RestoreState(state); err != nil {
 		return err
 	}

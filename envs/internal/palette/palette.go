@@ -1,4 +1,5 @@
-// Package palette reduces pictures to the at most 256 colours that a frame of a GIF has.
+// Package palette reduces pictures to the at most 256 colours that a frame of a GIF has. wrappers.Record makes a
+// palette for each picture, and films of characters make one for all pictures.
 package palette
 
 import (
@@ -10,14 +11,16 @@ import (
 	"slices"
 )
 
-// Palette is a choice of colours for some pictures.
+// Palette is a choice of colours for some pictures. A GIF stores an index into it for each pixel.
 type Palette struct {
+	// colors are the reserved transparent ones, then those chosen.
 	colors color.Palette
-	index  map[color.RGBA]uint8 // of the colours that pictures have
+	// index is the place in colors for every colour of the pictures, so that Convert searches nothing.
+	index map[color.RGBA]uint8
 }
 
-// New chooses at most 256 colours for pictures, which are the pictures' own where these have no more. Of them the first
-// reserved ones are transparent and no picture has them: films use one for what does not change.
+// New chooses at most 256 colours for pictures. If the pictures have no more colours, these are their own. The first
+// reserved of the 256 are transparent, and no picture uses them: films use one for pixels that do not change.
 func New(reserved int, pictures ...*image.RGBA) *Palette {
 	count := map[color.RGBA]int{}
 	for _, img := range pictures {
@@ -36,7 +39,8 @@ func New(reserved int, pictures ...*image.RGBA) *Palette {
 	return p
 }
 
-// Convert returns one of the pictures in the palette's colours, each the nearest.
+// Convert returns img in the palette's colours, the nearest for each pixel. img must be one of the pictures that New
+// was given.
 func (p *Palette) Convert(img *image.RGBA) *image.Paletted {
 	out := image.NewPaletted(img.Rect, p.colors)
 	for i := range out.Pix {
@@ -45,32 +49,36 @@ func (p *Palette) Convert(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// RGBA copies any picture into one whose corner is at (0, 0).
+// RGBA copies any picture into an *image.RGBA whose upper left corner is at (0, 0). New and Convert read the pixels
+// of such pictures directly.
 func RGBA(img image.Image) *image.RGBA {
 	out := image.NewRGBA(image.Rectangle{Max: img.Bounds().Size()})
 	draw.Draw(out, out.Rect, img, img.Bounds().Min, draw.Src)
 	return out
 }
 
-// colorBox is a set of colours that become one.
+// colorBox is a set of colours that become one. total is the number of their pixels.
 type colorBox struct {
 	colors []weighted
 	total  int
 }
 
+// weighted is a colour and the number n of pixels that have it.
 type weighted struct {
 	color.RGBA
 	n int
 }
 
-// medianCut returns at most n colours that stand for the counted ones: the box with the largest spread, weighted by the
-// square root of its pixels (or thin edges would be lost in the background), is cut at the median until there are n.
+// medianCut returns at most n colours that stand for the counted ones (Heckbert, "Color image quantization for frame
+// buffer display", 1982). It begins with one box of all colours. Again and again it cuts the box with the highest
+// score at its median, until there are n boxes or none can be cut. Each box becomes its mean colour.
 func medianCut(count map[color.RGBA]int, n int) []color.RGBA {
 	all := colorBox{}
 	for c, k := range count {
 		all.colors = append(all.colors, weighted{c, k})
 		all.total += k
 	}
+	// The order of a map is random. Sorted colours make the same pictures give the same file.
 	slices.SortFunc(all.colors, func(a, b weighted) int {
 		return cmp.Or(cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
@@ -96,7 +104,8 @@ func medianCut(count map[color.RGBA]int, n int) []color.RGBA {
 	return out
 }
 
-// widest returns the channel with the largest range, and the range.
+// widest returns the channel (0 to 3: red, green, blue, alpha) with the largest range of values in the box, and that
+// range.
 func (b *colorBox) widest() (channel int, spread int) {
 	for ch := range 4 {
 		lo, hi := 255, 0
@@ -111,6 +120,9 @@ func (b *colorBox) widest() (channel int, spread int) {
 	return channel, spread
 }
 
+// score says how much a cut of the box would help: its range times the square root of its pixels. By the number of
+// pixels alone the background would take most colours, and thin edges would lose theirs. A box with a single colour
+// has score 0.
 func (b *colorBox) score() float64 {
 	if len(b.colors) < 2 {
 		return 0
@@ -119,6 +131,8 @@ func (b *colorBox) score() float64 {
 	return float64(spread) * math.Sqrt(float64(b.total))
 }
 
+// cut splits the box along its widest channel, so that each part has about half of the pixels. Neither part is empty;
+// the box must have two colours.
 func (b *colorBox) cut() (colorBox, colorBox) {
 	ch, _ := b.widest()
 	slices.SortStableFunc(b.colors, func(x, y weighted) int { return cmp.Compare(x.channel(ch), y.channel(ch)) })
@@ -130,6 +144,7 @@ func (b *colorBox) cut() (colorBox, colorBox) {
 	return colorBox{b.colors[:at], sum}, colorBox{b.colors[at:], b.total - sum}
 }
 
+// mean returns the mean of the box's pixels, rounded; transparent black for no pixels.
 func (b *colorBox) mean() color.RGBA {
 	var r, g, bl, a, n int
 	for _, c := range b.colors {
@@ -139,4 +154,5 @@ func (b *colorBox) mean() color.RGBA {
 	return color.RGBA{uint8((r + n/2) / n), uint8((g + n/2) / n), uint8((bl + n/2) / n), uint8((a + n/2) / n)}
 }
 
+// channel returns red, green, blue or alpha, for i from 0 to 3.
 func (c weighted) channel(i int) uint8 { return [4]uint8{c.R, c.G, c.B, c.A}[i] }

@@ -1,5 +1,6 @@
-// Package statecodec writes and reads the small binary states of environments: fixed-width little-endian numbers and
-// length-prefixed bytes behind a header that names what they belong to.
+// Package statecodec writes and reads the small binary states of environments. A state begins with a header that
+// names the environment and the format. Numbers are 8 bytes (float32 in lists 4), little-endian; bytes and lists have
+// their length in front. States are read back from checkpoint files, so the decoder trusts no length and no number.
 package statecodec
 
 import (
@@ -43,15 +44,16 @@ func (e *Encoder) Bytes(v []byte) {
 // State returns what was written.
 func (e *Encoder) State() []byte { return e.b }
 
-// Decoder reads what an [Encoder] wrote, in the same order. It remembers its first error, after which every
-// value read is zero; End returns it.
+// Decoder reads what an [Encoder] wrote, in the same order. After its first error every value read is zero, so a
+// caller need only look at the error that End returns.
 type Decoder struct {
+	// b is what has not been read yet.
 	b      []byte
 	header string
 	err    error
 }
 
-// NewDecoder checks the header.
+// NewDecoder starts reading a state. A state with another header is an error.
 func NewDecoder(header string, b []byte) *Decoder {
 	d := &Decoder{b: b, header: header}
 	if got := string(d.Bytes()); d.err == nil && got != header {
@@ -60,7 +62,7 @@ func NewDecoder(header string, b []byte) *Decoder {
 	return d
 }
 
-// Fail records an error unless there is one.
+// Fail records an error, unless there is one already. Callers use it for values that make no sense to them.
 func (d *Decoder) Fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("not a valid %s state: %s", d.header, fmt.Sprintf(format, args...))
@@ -82,7 +84,7 @@ func (d *Decoder) Float() float64 {
 	return v
 }
 
-// Floats reads float32 values, which must be n and finite.
+// Floats reads a list of float32 values. There must be n of them, and all must be finite; otherwise it returns nil.
 func (d *Decoder) Floats(n int) []float32 {
 	if got := d.Int(); d.err == nil && got != n {
 		d.Fail("it holds %d values where there must be %d", got, n)
@@ -102,10 +104,10 @@ func (d *Decoder) Floats(n int) []float32 {
 	return out
 }
 
-// Bytes reads bytes; they share memory with the state.
+// Bytes reads a length and so many bytes, or returns nil after an error. The bytes share memory with the state.
 func (d *Decoder) Bytes() []byte { return d.take(d.Int()) }
 
-// End returns the first error, or one if bytes are left over.
+// End returns the first error. Bytes that are left over are an error, too.
 func (d *Decoder) End() error {
 	if d.err == nil && len(d.b) > 0 {
 		d.Fail("%d bytes are left over", len(d.b))
@@ -113,7 +115,7 @@ func (d *Decoder) End() error {
 	return d.err
 }
 
-// word reads 8 bytes, 0 where there are fewer.
+// word reads 8 bytes; 0 if there are fewer.
 func (d *Decoder) word() uint64 {
 	b := d.take(8)
 	if b == nil {
@@ -122,6 +124,7 @@ func (d *Decoder) word() uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
+// take returns the next n bytes, or nil after an error. n may be any number, because it often comes from the state.
 func (d *Decoder) take(n int) []byte {
 	if d.err != nil {
 		return nil

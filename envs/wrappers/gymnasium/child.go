@@ -19,58 +19,91 @@ import (
 //go:embed child.py
 var source []byte
 
-// bootstrap has Python read its program from the pipe of requests, so that a list of processes stays readable.
+// bootstrap is the program on Python's command line. It reads the real program (child.py) from the pipe of requests,
+// file descriptor 4. The command line, which `ps` prints, stays short that way.
 const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");n,=struct.unpack("<I",f.read(4));` +
 	`exec(compile(f.read(n),"gorl/child.py","exec"),{"__name__":"gorl_child","requests":f})`
 
-// setup is what a child is told first.
+// setup is the first message to a child, as JSON: what to make and how. child.py and batch.py read the keys.
 type setup struct {
-	Simulator  Simulator      `json:"simulator"`
-	ID         string         `json:"id"`
-	Factory    string         `json:"factory"`
-	Kwargs     map[string]any `json:"kwargs"`
-	Index      int            `json:"index"`
-	From       int            `json:"from"`
-	To         int            `json:"to"`
-	Parent     int            `json:"parent"`
-	Seed       int64          `json:"seed"`
-	Autoreset  Autoreset      `json:"autoreset"`
-	RenderMode string         `json:"render_mode"`
-	Checker    bool           `json:"checker"`
-	Columns    []string       `json:"columns"`
-	Discover   bool           `json:"discover"`
-	Every      bool           `json:"every"`
-	Infos      bool           `json:"infos"`
-	AMP        string         `json:"amp"`
-	AMPSize    int            `json:"amp_size"`
-	States     string         `json:"states"`
-	StateSize  int            `json:"state_size"`
+	// Simulator is empty for single environments. Otherwise batch.py follows as one more message.
+	Simulator Simulator `json:"simulator"`
+	// ID, Factory and Kwargs are those of [Options]; one of ID and Factory is empty.
+	ID      string         `json:"id"`
+	Factory string         `json:"factory"`
+	Kwargs  map[string]any `json:"kwargs"`
+	// Index is the number of the child, which is also the number of its control block.
+	Index int `json:"index"`
+	// From and To (exclusive) are the indices of its environments in the batch.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Parent is the process number of this process. A child that waits looks once a second whether that process is
+	// still its parent, and ends if it is not.
+	Parent int `json:"parent"`
+	// Seed is the seed that a simulator is made with. Single environments are seeded by a reset only.
+	Seed int64 `json:"seed"`
+	// Autoreset is how a simulator resets if it does not say so itself, see [Options].
+	Autoreset Autoreset `json:"autoreset"`
+	// RenderMode is passed to the constructor of the environments if it is not empty.
+	RenderMode string `json:"render_mode"`
+	// Checker keeps Gymnasium's PassiveEnvChecker around environments made by ID.
+	Checker bool `json:"checker"`
+	// Columns are the infos asked for by name, in the order of their columns in the array "infos".
+	Columns []string `json:"columns"`
+	// Discover lets a child give the free columns to other numbers that it meets in infos.
+	Discover bool `json:"discover"`
+	// Every has infos read at every step, not only at the end of an episode.
+	Every bool `json:"every"`
+	// Infos keeps the entries of infos that are no numbers, for [Env.Info].
+	Infos bool `json:"infos"`
+	// AMP and States are the keys of infos that hold AMP observations and privileged states. AMPSize and StateSize
+	// are their numbers of values; 0 if the environment says them itself.
+	AMP       string `json:"amp"`
+	AMPSize   int    `json:"amp_size"`
+	States    string `json:"states"`
+	StateSize int    `json:"state_size"`
 
+	// RandomLengths, ObservationGroups and StateGroups concern simulators only, see [Options].
 	RandomLengths     bool     `json:"random_lengths"`
 	ObservationGroups []string `json:"observation_groups"`
 	StateGroups       []string `json:"state_groups"`
-	Spin              float64  `json:"spin"` // seconds
+	// Spin is how many seconds a child polls for a command before it sleeps.
+	Spin float64 `json:"spin"`
 }
 
-// child is a Python process and the environments from to to (exclusive).
+// child is a Python process and the environments from from to to (exclusive). A process is never restarted: another
+// child takes its place, see replace.go.
 type child struct {
+	// index is its place in crew.children and the number of its control block.
 	index, from, to int
 	process         *exec.Cmd
-	mark            string   // in its environment and that of all that it starts
-	requests        *os.File // to it
-	replies         *os.File // from it
-	output          output
-	ended           atomic.Bool
-	gone            chan struct{}           // closed when it has ended and its output is read
-	block           atomic.Pointer[control] // nil until the memory is mapped
-	sequence        uint32                  // of its last command
-	columns         []string                // which numbers of infos its columns hold
-	idle            bool                    // has done its last command and waits for another
-	renewed         bool                    // replaced another in this step
+	// mark is a setting "GORL_CHILD=…" in the environment of the process. Every process that the child starts
+	// inherits it, so killMarked finds them all.
+	mark string
+	// requests leads to the child, replies comes from it. Both carry frames, see frame.go.
+	requests *os.File
+	replies  *os.File
+	// output collects stdout and stderr of the child and of what it starts.
+	output output
+	// ended is set when the process has ended and its output is read, before a goroutine that sleeps on the block is
+	// woken. gone is closed after that.
+	ended atomic.Bool
+	gone  chan struct{}
+	// block is the control block in the shared memory, nil until attach.
+	block atomic.Pointer[control]
+	// sequence is the number of the last command. The child has finished that command when block.done equals it.
+	sequence uint32
+	// columns names the infos in the columns of its rows. It grows while the child discovers others.
+	columns []string
+	// idle is true while the child waits for a command. Only an idle child may be asked something or told to close.
+	idle bool
+	// renewed marks a child that replaced another in this step: its rows are made up by exchange.truncate.
+	renewed bool
 }
 
-// starter is a thread that starts processes and never ends: the system's promise to kill a child holds for the life of
-// the thread that started it.
+// starter returns the queue of a thread that starts all processes and never ends. The kernel kills a child
+// (PR_SET_PDEATHSIG) when the thread that started it ends, which may be long before this process does. Children of
+// this thread live until this process ends.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -82,10 +115,12 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// started counts the children of this process.
+// started counts the children of this process. It makes their marks differ.
 var started atomic.Int64
 
-// startChild starts the process of a child, with the file of the shared memory, and tells it what to make.
+// startChild starts a child for the environments from from to to (exclusive). It sends the program and the setup, and
+// does not wait for the environments. memory is the file of the shared memory, which still has no size. stderr
+// receives what the child prints, nil for nobody.
 func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writer, deadline time.Time) (*child,
 	error) {
 	c := &child{index: index, from: from, to: to, output: output{forward: stderr}, gone: make(chan struct{})}
@@ -123,7 +158,8 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	return c, nil
 }
 
-// start starts the process.
+// start starts the process with three pipes, for requests, replies and output. The child sees the memory as file
+// descriptor 3, requests as 4 and replies as 5.
 func (c *child) start(o *Options, memory *os.File) error {
 	var files []*os.File // what is to be closed on an error, in pairs of pipes
 	defer func() {
@@ -150,15 +186,19 @@ func (c *child) start(o *Options, memory *os.File) error {
 	}
 	c.requests, c.replies = files[1], files[2]
 	printed := files[4]
+	// The child has copies of its ends of the pipes. Unless this process closes its own, it never sees the end of a
+	// pipe when the child dies.
 	files = []*os.File{files[0], files[3], files[5]}
 	go c.watch(printed)
 	return nil
 }
 
-// environ is the environment of a child.
+// environ returns the environment of a child: that of this process, one thread for numerical libraries, then
+// Options.Environ and Options.Path. Later settings win, so those of the user do.
 func environ(o *Options) []string {
 	env := os.Environ()
-	// EnvPool has threads of its own, and no other library should compete with them; others compute by these.
+	// EnvPool has threads of its own, with which no other library should compete. Other simulators compute by these
+	// libraries and keep their threads.
 	one := o.Simulator == "" || o.Simulator == EnvPool
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
 		if os.Getenv(name) == "" && one {
@@ -178,10 +218,12 @@ func environ(o *Options) []string {
 	return env
 }
 
-// straggling is how long after a process what it started may hold its output open.
+// straggling is how long the output is read on after the process has ended. Then the pipe is closed, because what the
+// process started may hold it open for ever.
 const straggling = 200 * time.Millisecond
 
-// watch reads what the child prints and notices its end.
+// watch runs in a goroutine of its own for each child. It collects the output, waits for the end of the process,
+// kills what the process left behind, and wakes a goroutine that sleeps on the control block.
 func (c *child) watch(printed *os.File) {
 	read := make(chan struct{})
 	go func() {
@@ -204,8 +246,8 @@ func (c *child) watch(printed *os.File) {
 	close(c.gone)
 }
 
-// kill ends the process and all that it started, and waits until it is gone; a few seconds, should the system not let
-// it go.
+// kill ends the process and all that it started, and waits until it is gone. It gives up after 5 seconds, because a
+// process in an uninterruptible system call (a hanging driver, say) does not end. A second call does no harm.
 func (c *child) kill() {
 	select {
 	case <-c.gone:
@@ -221,7 +263,8 @@ func (c *child) kill() {
 	c.replies.Close()
 }
 
-// read reads a message before a deadline, and makes a fault of whatever keeps it from coming.
+// read returns the next message of the child: a JSON object and the bytes that follow it. A message that does not
+// come, or cannot be read, is a [*ChildError].
 func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
 	head, payload, err = receiveFrame(c.replies, deadline)
 	switch {
@@ -241,7 +284,8 @@ func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
 	return nil, nil, c.fault(FaultProtocol, err, "sent a message that cannot be read: %v", err)
 }
 
-// describe reads what the child says about its environments.
+// describe returns the child's description of its environments (JSON), which is its first message. A child that
+// cannot make its environments says so in that message, see parseDescription.
 func (c *child) describe(deadline time.Time) ([]byte, error) {
 	head, _, err := c.read(deadline)
 	var fault *ChildError
@@ -254,7 +298,8 @@ func (c *child) describe(deadline time.Time) ([]byte, error) {
 	return head, err
 }
 
-// attach gives the child its place in the mapped memory.
+// attach gives the child its control block and has it map the memory. The memory has no size before all children have
+// described their environments, so an empty message {} tells the child when it may map.
 func (c *child) attach(l *layout, memory []byte, deadline time.Time) error {
 	block := l.block(memory, c.index)
 	block.prepare()
@@ -271,7 +316,8 @@ func (c *child) attach(l *layout, memory []byte, deadline time.Time) error {
 	return c.refusal(head, FaultStart)
 }
 
-// refusal is the error that a message holds, nil where it holds none.
+// refusal returns the error in a message of the child, as a fault of kind f, or nil if the message holds none. A
+// negative env in the message stands for the whole batch of a simulator.
 func (c *child) refusal(head []byte, f Fault) error {
 	var said struct {
 		Error string `json:"error"`

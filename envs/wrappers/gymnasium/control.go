@@ -5,50 +5,66 @@ import (
 	"unsafe"
 )
 
-// A command that a child, or the asker of a policy, is given.
+// command is what a child is asked to do through its control block.
 type command = uint32
 
 const (
+	// commandStep steps every environment with the actions in the shared memory.
 	commandStep command = 1 + iota
+	// commandReset resets every environment, with the seed in the block.
 	commandReset
+	// commandCall reads what to do from the pipe: pictures, reward parameters, curricula, reference motion.
 	commandCall
+	// commandClose closes the environments and ends the process.
 	commandClose
 )
 
 // The bits of the status of a command that is done.
 const (
-	statusMessage = 1 << iota // a message is in the pipe
-	statusFailed              // the message says what went wrong
+	// statusMessage: a message is in the pipe of replies.
+	statusMessage = 1 << iota
+	// statusFailed: the command failed, and the message says why.
+	statusFailed
 )
 
-// control is the block of words by which two processes hand commands to each other. The two halves are written by one
-// side each and lie in cache lines of their own.
+// control is the block of words by which two processes hand commands to each other. Each side writes one half, in a
+// cache line (64 bytes) of its own: two processors that write to one line would take it from each other at every
+// command. child.py and gorl_client.py read the words by their index, so the order and the sizes are fixed.
 type control struct {
-	sequence uint32 // one more for every command; written last
-	command  uint32
-	from, to uint32 // of a policy: the process that asks, and the number of rows
-	seed     int64  // of a reset; negative for none
-	_        [40]byte
+	// sequence is the number of the last command. It is written last, and the other side sleeps on it.
+	sequence uint32
+	// command says what to do. The server of a policy ignores it, because there is only one thing to ask.
+	command uint32
+	// from and to belong to the asker of a policy: its process number, and the number of rows (N) it asks about.
+	from, to uint32
+	// seed is that of a reset: negative for none, otherwise environment i gets seed + i.
+	seed int64
+	_    [40]byte
 
-	done   uint32 // follows sequence
+	// done is the number of the last command that is finished. The side that gave the command sleeps on it.
+	done uint32
+	// status is made of the status bits, for the command numbered done.
 	status uint32
-	server uint32 // of a policy: the process that answers
+	// server is the process number of the process that serves a policy, 0 when it has ended.
+	server uint32
 	_      [52]byte
 
-	guard [64]byte // is never written
+	// guard is never written. A change shows that a write ran over from a neighbouring block, see intact.
+	guard [64]byte
 }
 
+// controlStride is the distance in bytes from one block to the next.
 const controlStride = int(unsafe.Sizeof(control{}))
 
-// guardByte fills the guards: what strays from a neighbour's place changes it.
+// guardByte fills the guards: a byte that zeros and small numbers do not contain.
 const guardByte = 0xa5
 
-// block returns the i-th control block of a memory.
+// block returns control block i. A child has the block of its index, a policy block 0.
 func (l *layout) block(memory []byte, i int) *control {
 	return (*control)(unsafe.Pointer(&memory[l.Control.Offset+i*l.Control.Stride]))
 }
 
-// prepare makes a block that of a new child.
+// prepare clears a block for a new child. A block of a replaced child may hold anything.
 func (c *control) prepare() {
 	*c = control{seed: -1}
 	for i := range c.guard {
@@ -56,7 +72,7 @@ func (c *control) prepare() {
 	}
 }
 
-// intact reports whether the guard still has its bytes: no child has written over it.
+// intact reports whether the guard still has its bytes. wait checks it after every command.
 func (c *control) intact() bool {
 	for _, b := range c.guard {
 		if b != guardByte {
@@ -66,7 +82,8 @@ func (c *control) intact() bool {
 	return true
 }
 
-// start gives a command, all of which has been written before.
+// start gives a command. Everything that belongs to it, such as seed and actions, must be in memory before: the
+// atomic store of sequence makes all of it visible to the other process.
 func (c *control) start(what command, sequence uint32) {
 	c.command = what
 	atomic.StoreUint32(&c.sequence, sequence)

@@ -12,37 +12,56 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Env is a batch of Gymnasium's environments in a few Python processes. It is an [envs.Observer], and an
-// [envs.Renderer] if Options.RenderMode is "rgb_array", an [envs.RewardShaper], [envs.Curriculum] and
-// [envs.MotionSource] if the Python environments have the methods that [Env.SetRewardShaping],
-// [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name; ask [envs.As]. Stepping allocates nothing unless an
-// episode ends or infos are asked for.
+// Env is a batch of Gymnasium's environments in a few Python processes. Stepping allocates nothing, unless an episode
+// ends or infos are asked for.
+//
+// Env is an [envs.Observer]. It is an [envs.Renderer] if Options.RenderMode is "rgb_array". It is an
+// [envs.RewardShaper], [envs.Curriculum] and [envs.MotionSource] if the Python environments have the methods that
+// [Env.SetRewardShaping], [Env.SetCurriculumState] and [Env.CollectReferenceMotions] name. Ask [envs.As].
 type Env struct {
+	// crew starts, asks and ends the children; exchange is the memory shared with them; parameters are the reward
+	// parameters and curricula that a new child is given again.
 	crew
 	exchange
 	parameters
-	about  description
+	// about is the description that the first child gave. All others gave the same spaces.
+	about description
+	// stderr is Options.Stderr behind a lock, nil for none. file is the shared memory.
 	stderr io.Writer
 	file   *os.File
 
-	step     envs.Step
-	returns  []float64
-	lengths  []int
-	partial  []bool // the episode in progress began at a random length
+	// step is what Reset and Step return; its slices are those of exchange.own.
+	step envs.Step
+	// returns (N) and lengths (N) are the sum of rewards and the number of steps of the episodes in progress.
+	returns []float64
+	lengths []int
+	// partial (N) marks episodes that began at a random length. They are not reported, see
+	// Options.RandomEpisodeLengths.
+	partial []bool
+	// episodes, metrics and counts are reused by every step. counts is how many environments gave a metric.
 	episodes []envs.Episode
 	metrics  map[string]float64
 	counts   map[string]int
-	log      map[string]float64 // numbers of the whole batch that a simulator gave with this step
-	infos    []json.RawMessage
-	faults   []error // of the children in this command
+	// log holds numbers about the whole batch that a simulator gave with this step.
+	log map[string]float64
+	// infos (N) are the entries of infos beyond numbers, as JSON, nil for an environment without any.
+	infos []json.RawMessage
+	// faults (children) holds the fault of each child in this command, nil for a child that did it.
+	faults []error
+	// replaced counts the children that were replaced in all, against Options.Replace.
 	replaced int
-	seeded   bool  // has been reset
-	lastSeed int64 // of the last seeded reset
-	stepped  bool  // every environment has made a step, so that formerAMP or amp holds its last AMP observation
-	ready    bool
+	// seeded is true after the first Reset. lastSeed is the seed of the last seeded Reset; seeds of new children
+	// follow from it.
+	seeded   bool
+	lastSeed int64
+	// stepped is true once every environment has made a step, so that formerAMP or amp holds its last AMP
+	// observation.
+	stepped bool
+	// ready is true if Step may be called: a Reset has succeeded, and no error since.
+	ready bool
 }
 
-// New starts the children and makes the environments. On an error nothing stays behind.
+// New starts the children and makes the environments. After an error no process and no memory is left.
 func New(o Options) (*Env, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -63,7 +82,9 @@ func New(o Options) (*Env, error) {
 	return e, nil
 }
 
-// open starts all children at once, then gives them the memory.
+// open starts all children, so that they import and make their environments at the same time, which takes seconds. It
+// then reads their descriptions and gives them the memory, whose size follows from the spaces. All of it must be done
+// within Options.StartTimeout.
 func (e *Env) open() error {
 	deadline := time.Now().Add(e.options.StartTimeout)
 	n, k := e.options.NumEnvs, e.options.Children
@@ -90,7 +111,8 @@ func (e *Env) open() error {
 	return nil
 }
 
-// meet reads a child's description of its environments, which must be that of all others.
+// meet reads a child's description of its environments. The first child's spaces become those of the batch; any other
+// child must have the same ones. A child that replaces another passes first as false.
 func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	head, err := c.describe(deadline)
 	if err != nil {
@@ -113,7 +135,8 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	return nil
 }
 
-// allocate makes the shared memory, and what is kept of each environment beside it.
+// allocate lays out and maps the shared memory, and makes what this process keeps per environment. The spaces must be
+// known.
 func (e *Env) allocate() error {
 	n := e.options.NumEnvs
 	if err := e.exchange.allocate(e.file, len(e.children), n); err != nil {
@@ -129,9 +152,10 @@ func (e *Env) allocate() error {
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 
-// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each; in a row the parts
-// of a Dict stand sorted by their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0
-// here, whatever they begin at in Python. A Box of uint8, a picture, stays one: its values travel as bytes.
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each. In a row the
+// parts of a Dict are sorted by their keys; a discrete part is its index, an array is row by row. Discrete values
+// begin at 0 here, whatever their start in Python. A Box of uint8, a picture, remains one: its values travel as
+// bytes.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
 // Versions returns the versions of Python, gymnasium and numpy.
@@ -150,8 +174,8 @@ func (e *Env) Observe() (*envs.Step, error) {
 	return &envs.Step{Observations: e.own.observations, States: e.own.states}, nil
 }
 
-// Close ends the children: those that are idle close their environments first, and have two seconds for it. A second
-// call does nothing.
+// Close ends the children. Idle children close their environments first, and have two seconds for it. A second call
+// does nothing.
 func (e *Env) Close() error {
 	if e.closed {
 		return nil
@@ -180,7 +204,8 @@ func (e *Env) Close() error {
 		all = all && c.ended.Load()
 	}
 	var err error
-	if e.memory != nil && all { // who is not gone may still have to be woken through it
+	// The goroutine of a child that is not gone yet still uses the memory, to wake a waiter.
+	if e.memory != nil && all {
 		err = unmap(e.memory)
 	}
 	e.memory, e.shared = nil, arrays{}

@@ -10,46 +10,63 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// exchange is the memory that this process shares with the children, and the copy of what they wrote. Children are user
-// code, which may write anything at any time: only the copy is checked and returned.
+// exchange is the memory that this process shares with the children, and the copy of what they wrote. Children are
+// user code and may write anything at any time, even after they have said that they are done. Therefore only the copy
+// is checked, and only the copy is returned.
 type exchange struct {
-	set     spaces.Set
-	memory  []byte
-	layout  *layout
-	header  []byte // what the memory must begin with
-	shared  arrays // in the memory
-	own     batch  // what is returned
-	columns int    // how many numbers of an info have a place
+	// set are the spaces of every environment.
+	set spaces.Set
+	// memory is the whole mapping, layout the places in it, header its first bytes as this process wrote them.
+	memory []byte
+	layout *layout
+	header []byte
+	// shared are the arrays in the memory, own the checked copies that are returned.
+	shared arrays
+	own    batch
+	// columns is how many numbers of an info have a place, K; 0 for none.
+	columns int
 
-	wO, wS, wM int   // the widths of observations, states and AMP observations
-	kO, kS, kM []int // the choices of their columns
-	kA         []int // those of actions
+	// The widths of a row of observations (O), states (S) and AMP observations (M).
+	wO, wS, wM int
+	// The numbers of choices of their columns, 0 for a real number; nil if all columns are real numbers.
+	kO, kS, kM []int
+	// kA is the same of the actions.
+	kA []int
+	// The runs of columns of one type, which say which columns travel as bytes.
 	rO, rS, rM []spaces.Run
 }
 
-// arrays are those of the shared memory, nil where the layout has none.
+// arrays are those of the shared memory, nil for those that the layout lacks.
 type arrays struct {
-	actions                                        []float32
+	// actions is (N, A), written by this process only.
+	actions []float32
+	// The rows that the children write: (N, O), (N, S) or (N, M).
 	observations, finals, states, finalStates, amp rows
-	rewards, infos                                 []float64
-	flags                                          []uint8
+	// rewards is (N), in float64 as Python has them. infos is (N, K), NaN where an info has no such number.
+	rewards, infos []float64
+	// flags is (N), made of the flag bits.
+	flags []uint8
 }
 
-// rows are those of a space in the shared memory: columns of uint8 as bytes, all others as float32, each kind in the
-// order of its columns.
+// rows are the rows of one space in the shared memory. Columns of uint8 travel as bytes, which makes a picture a
+// quarter as large; all others travel as float32. Each kind stands in the order of its columns.
 type rows struct {
 	floats []float32
 	bytes  []uint8
 }
 
-// batch is what Step returns, copied from the shared memory once it is found to be good.
+// batch is what Step returns, copied from the shared memory. former and formerStates are what the call before
+// returned: they must not change until this call is known to be good, and they end the episodes of a child that is
+// lost. formerAMP is the same of the last step.
 type batch struct {
 	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
-	exact                                                                                    []float64 // the rewards
-	terminated, truncated, unknown, invalid                                                  []bool
+	// exact are the rewards in float64, from which the returns of episodes are summed.
+	exact []float64
+	// unknown and invalid become FinalUnknown and Invalid of [envs.Step] if any is set.
+	terminated, truncated, unknown, invalid []bool
 }
 
-// describe sets the spaces.
+// describe sets the spaces and what follows from them: widths, choices and runs.
 func (x *exchange) describe(set spaces.Set) {
 	x.set, x.kA = set, choices(set.Action)
 	x.kO, x.kS, x.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
@@ -57,7 +74,8 @@ func (x *exchange) describe(set spaces.Set) {
 	x.wO, x.wS, x.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
 }
 
-// allocate lays out and maps the memory of n environments, and makes the copy.
+// allocate lays out and maps the memory of n environments in so many children, and makes the copies. It writes the
+// header, which the children read.
 func (x *exchange) allocate(file *os.File, children, n int) error {
 	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", -1}, {"flags", "u1", -1},
 		{"infos", "f8", x.columns}}
@@ -90,10 +108,10 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	return nil
 }
 
-// bytesSuffix follows an array's name in that of its columns of uint8.
+// bytesSuffix ends the name of the array that holds the uint8 columns of a space: "observations_bytes".
 const bytesSuffix = "_bytes"
 
-// sharedArrays finds the arrays of a layout.
+// sharedArrays returns the arrays of a layout as slices of the memory m.
 func sharedArrays(m []byte, l *layout) arrays {
 	of := func(name string) rows { return rows{view[float32](m, l, name), view[uint8](m, l, name+bytesSuffix)} }
 	return arrays{
@@ -103,7 +121,8 @@ func sharedArrays(m []byte, l *layout) arrays {
 	}
 }
 
-// verifyHeader reports what a child wrote over the header.
+// verifyHeader returns an error if the header has changed, because a child wrote over it. The header lies before all
+// else, so it shows writes to the beginning of the memory.
 func (x *exchange) verifyHeader() error {
 	if bytes.Equal(x.memory[:len(x.header)], x.header) {
 		return nil
@@ -117,14 +136,18 @@ func (x *exchange) verifyHeader() error {
 
 // The bits of an environment's flags.
 const (
+	// flagTerminated and flagTruncated: the episode ended, by the task or by a limit; both may be set.
 	flagTerminated = 1 << iota
 	flagTruncated
-	flagUnknown // the episode ended, and its last observation was not kept
-	flagInvalid // there was no transition: the environment was reset
+	// flagUnknown: the episode ended, and its last observation was not kept.
+	flagUnknown
+	// flagInvalid: there was no transition to learn from, see Invalid of [envs.Step].
+	flagInvalid
 )
 
-// copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any
-// more.
+// copyRows copies what a child wrote for a step or a reset into own, and checks the copy: finite numbers, discrete
+// values in range, flags that go together. After a reset there are observations and states only. Last observations
+// are copied for the episodes that ended with a known one.
 func (x *exchange) copyRows(c *child, what command) error {
 	if err := take(c, "observation", c.from, c.to, x.own.observations, x.shared.observations, x.wO, x.rO,
 		x.kO); err != nil {
@@ -165,7 +188,9 @@ func (x *exchange) copyRows(c *child, what command) error {
 	return nil
 }
 
-// truncate ends the episodes of a child that was replaced at the last observations that it showed.
+// truncate ends the episodes of the environments of c, a child that was replaced in this step. They are truncated at
+// the last observations that were shown, with reward 0: what the lost step would have brought is unknown.
+// own.observations already holds the first observations of the new child.
 func (x *exchange) truncate(c *child) {
 	c.renewed = true
 	copy(x.own.finals[c.from*x.wO:c.to*x.wO], x.own.former[c.from*x.wO:])
@@ -181,7 +206,8 @@ func (x *exchange) truncate(c *child) {
 	}
 }
 
-// numbers calls f for the finite numbers of environment i's info that are among names, nil and Every meaning all.
+// numbers calls f for every number in environment i's last info whose name is among names. A nil names, or [Every] in
+// it, stands for all. An absent number is NaN in the row, and is left out like any other that is not finite.
 func (x *exchange) numbers(c *child, i int, names []string, f func(name string, x float64)) {
 	k := x.columns
 	if k == 0 {
@@ -196,7 +222,7 @@ func (x *exchange) numbers(c *child, i int, names []string, f func(name string, 
 	}
 }
 
-// episodeMetrics are the numbers of environment i's last info that were asked for, nil where there is none.
+// episodeMetrics returns the numbers of environment i's last info that names asks for, or nil if there are none.
 func (x *exchange) episodeMetrics(c *child, i int, names []string) map[string]float64 {
 	var found map[string]float64
 	x.numbers(c, i, names, func(name string, x float64) {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ErrNoPython is what the error of [New] wraps where there is no Python, or where it lacks gymnasium or numpy or has
-// too old ones.
+// ErrNoPython is wrapped by the error of [New] if there is no Python, or if gymnasium or numpy is missing or too old.
 var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or " +
 	"later; python (Options.Python) names the interpreter")
 
@@ -43,14 +42,15 @@ const (
 
 // ChildError is what happened to one of the Python processes.
 type ChildError struct {
-	// Child is its index, PID its process number, and From to To (exclusive) its environments.
+	// Child is the index of the process among the children, PID its process number, and From to To (exclusive) its
+	// environments.
 	Child, PID, From, To int
-	// Fault is what happened and Message says it in words.
+	// Fault is what happened; Message describes it.
 	Fault   Fault
 	Message string
-	// Output is the last of what it printed.
+	// Output are the last lines that the process printed.
 	Output []string
-	// Err is the error beneath, often nil.
+	// Err is the cause, often nil.
 	Err error
 }
 
@@ -69,16 +69,19 @@ func (e *ChildError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error beneath.
+// Unwrap returns the cause.
 func (e *ChildError) Unwrap() error { return e.Err }
 
-// fatal reports whether the child cannot go on: a reset is no cure.
+// fatal reports whether the child cannot go on. After an exception or bad data the process still answers, and a Reset
+// makes it usable again; after any other fault it is lost.
 func (e *ChildError) fatal() bool { return e.Fault != FaultException && e.Fault != FaultData }
 
-// trouble is what keeps a child from finishing, nil while it may only be slow. Halts counts how often it was seen
-// stopped.
+// trouble returns what keeps the child from finishing its command, or nil while it may only be slow. wait calls it
+// after every nap. halts counts the naps in a row after which the process was seen stopped. Three are needed, because
+// a debugger, for instance, may stop a process for a moment.
 func (c *child) trouble(deadline time.Time, halts *int) error {
 	if c.ended.Load() {
+		// A process may end right after it has finished the command; its results count.
 		if atomic.LoadUint32(&c.block.Load().done) == c.sequence { // it was the last thing it did
 			return nil
 		}
@@ -95,13 +98,14 @@ func (c *child) trouble(deadline time.Time, halts *int) error {
 	return nil
 }
 
-// fault says what happened to the child.
+// fault returns an error of this kind with the child's index, process number, environments and last output. err is
+// the cause, nil if there is none.
 func (c *child) fault(f Fault, err error, format string, args ...any) *ChildError {
 	return &ChildError{Child: c.index, PID: c.process.Process.Pid, From: c.from, To: c.to, Fault: f,
 		Message: readable(fmt.Sprintf(format, args...)), Output: c.output.lines(), Err: err}
 }
 
-// isFatal reports whether an error leaves the child useless.
+// isFatal reports whether an error leaves the child useless. Errors of other types than [*ChildError] do.
 func isFatal(err error) bool {
 	var fault *ChildError
 	return !errors.As(err, &fault) || fault.fatal()

@@ -9,14 +9,19 @@ import (
 	"time"
 )
 
-// Messages are JSON: to a child with its length before it, from a child with the length of the JSON and of the bytes
-// that follow it, all little-endian uint32.
+// A message to a child is its length and its bytes: JSON, after the Python programs that are sent first. A message
+// from a child is two lengths, the JSON (head) and the bytes that follow it (payload), such as pixels. Lengths are
+// little-endian uint32.
+//
+// maxHead and maxPayload bound the lengths in bytes that a child may announce, 64 MiB and 1 GiB. Children are user
+// code, and a broken one must not make this process allocate without end.
 const (
 	maxHead    = 1 << 26
 	maxPayload = 1 << 30
 )
 
-// sendFrame writes a message to a child before a deadline.
+// sendFrame writes a message to a child before a deadline. A child that does not read leaves the pipe full, and the
+// write would block.
 func sendFrame(to *os.File, message []byte, deadline time.Time) error {
 	if err := to.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -26,7 +31,8 @@ func sendFrame(to *os.File, message []byte, deadline time.Time) error {
 	return err
 }
 
-// receiveFrame reads a child's message before a deadline.
+// receiveFrame reads a child's message before a deadline. After a deadline the rest of a message may be in the pipe,
+// so the child cannot be used any more.
 func receiveFrame(from *os.File, deadline time.Time) (head, payload []byte, err error) {
 	if err := from.SetReadDeadline(deadline); err != nil {
 		return nil, nil, err
@@ -34,7 +40,8 @@ func receiveFrame(from *os.File, deadline time.Time) (head, payload []byte, err 
 	return readFrame(from)
 }
 
-// readFrame reads a message. It takes no more memory than bytes arrive.
+// readFrame reads a message: head is valid JSON, payload may be empty. It takes no more memory than bytes arrive,
+// whatever lengths are announced.
 func readFrame(from io.Reader) (head, payload []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(from, sizes[:]); err != nil {
@@ -56,6 +63,7 @@ func readFrame(from io.Reader) (head, payload []byte, err error) {
 	return head, payload, nil
 }
 
+// readBytes reads exactly n bytes. Its buffer grows with what arrives, unlike one of n bytes made beforehand.
 func readBytes(from io.Reader, n int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(from, n))
 	if err == nil && int64(len(b)) < n {

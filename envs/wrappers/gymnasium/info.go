@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Info returns what the last info of environment i holds beyond numbers, as JSON: texts, lists, arrays of more than one
-// number. It is nil where there is nothing of the kind, and without Options.Infos. Values that JSON has no place for
-// are written as Python prints them; NaN is null.
+// Info returns the entries of environment i's last info that are no numbers, as JSON: texts, lists, arrays of more
+// than one number. It is nil if there are none, and without Options.Infos. Values that JSON cannot hold are written
+// as Python prints them; NaN is null.
 func (e *Env) Info(i int) (json.RawMessage, error) {
 	if i < 0 || i >= e.options.NumEnvs {
 		return nil, fmt.Errorf("gymnasium: environment %d is not one of %d", i, e.options.NumEnvs)
@@ -16,7 +16,9 @@ func (e *Env) Info(i int) (json.RawMessage, error) {
 	return slices.Clone(e.infos[i]), nil
 }
 
-// collectMetrics averages the numbers of infos that were asked for over the batch, and adds those of a simulator's log.
+// collectMetrics sets the Metrics of the step. A number of Options.StepMetrics is averaged over the environments
+// whose info has it. A simulator's log concerns the whole batch and is added twice, as "log.NAME" and "episode.NAME".
+// Environments of a replaced child, and rows without a transition, have no infos of this step.
 func (e *Env) collectMetrics() {
 	if len(e.options.StepMetrics) == 0 && len(e.log) == 0 {
 		return

@@ -14,22 +14,28 @@ import (
 // The shared memory begins with a header: the magic, the version and the length of the JSON as little-endian uint32,
 // and the JSON of a layout, which says where everything else is.
 const (
+	// magic is in the first 8 bytes, layoutVersion in the next 4, the length of the JSON in the 4 after them.
 	magic         = "GORLSHM\x00"
 	layoutVersion = 1
 	headerStart   = 16
-	maxHeader     = 1 << 24
-	maxMemory     = 1 << 40
-	pageSize      = 4096
+	// maxHeader and maxMemory bound in bytes what a header may say: a served policy's file may be anybody's.
+	maxHeader = 1 << 24
+	maxMemory = 1 << 40
+	// pageSize is that of most processors, in bytes. Larger pages only make arrays share one.
+	pageSize = 4096
 )
 
-// place is where an array is: its rows one after another, in the machine's byte order.
+// place says where an array is in the memory: its rows one after another, in the machine's byte order.
 type place struct {
-	Offset int    `json:"offset"`
-	DType  string `json:"dtype"` // f4, f8 or u1
-	Shape  []int  `json:"shape"`
+	// Offset is in bytes from the beginning of the memory, a multiple of 8.
+	Offset int `json:"offset"`
+	// DType is NumPy's name of the numbers: f4 (float32), f8 (float64) or u1 (uint8).
+	DType string `json:"dtype"`
+	// Shape is (rows) or (rows, width).
+	Shape []int `json:"shape"`
 }
 
-// bytes is the size of an array.
+// bytes returns the size of the array in bytes. The second character of DType is the size of a number.
 func (p place) bytes() int {
 	n := int(p.DType[1] - '0')
 	for _, d := range p.Shape {
@@ -38,31 +44,39 @@ func (p place) bytes() int {
 	return n
 }
 
-// controlPlace is where the control blocks are.
+// controlPlace says where the control blocks are: Count of them, Stride bytes apart, the first at Offset. There is a
+// block a child, or one for a policy.
 type controlPlace struct {
 	Offset int `json:"offset"`
 	Stride int `json:"stride"`
 	Count  int `json:"count"`
 }
 
-// layout says what the memory holds.
+// layout says what the memory holds. Its JSON is in the header, from which child.py and gorl_client.py learn where
+// everything is.
 type layout struct {
-	Role    string           `json:"role"` // "environments" or "policy"
-	Size    int              `json:"size"`
-	Futex   int              `json:"futex"` // the number of the system call
+	// Role is "environments" (of an [Env]) or "policy" (of [Serve]).
+	Role string `json:"role"`
+	// Size is that of the whole memory in bytes.
+	Size int `json:"size"`
+	// Futex is the number of the system call futex, which differs between processors and which Python has no name
+	// for.
+	Futex   int              `json:"futex"`
 	Control controlPlace     `json:"control"`
 	Arrays  map[string]place `json:"arrays"`
-	Policy  *policyJSON      `json:"policy,omitempty"`
+	// Policy describes the policy that is served; nil for environments.
+	Policy *policyJSON `json:"policy,omitempty"`
 }
 
-// array is one to find a place for; with width 0 it is left out, with width -1 it is one number a row.
+// array is an array to find a place for. width is the number of columns: 0 leaves the array out, -1 makes it one
+// number a row.
 type array struct {
 	name, dtype string
 	width       int
 }
 
-// plan finds places for the control blocks and for arrays of n rows. Each begins on a page of its own, so that children
-// that write to one do not slow those down that read another.
+// plan returns a layout with so many control blocks and the arrays, each of n rows. Each array begins on a page of
+// its own, so that children that write to one do not slow those down that read another.
 func plan(role string, blocks, n int, arrays []array) *layout {
 	l := &layout{Role: role, Futex: futexNumber, Control: controlPlace{Stride: controlStride, Count: blocks},
 		Arrays: map[string]place{}}
@@ -89,7 +103,8 @@ func plan(role string, blocks, n int, arrays []array) *layout {
 // pages rounds up to whole pages.
 func pages(n int) int { return (n + pageSize - 1) / pageSize * pageSize }
 
-// header is what the memory begins with.
+// header returns the first bytes of the memory: magic, version, length and JSON. If the JSON does not fit in front of
+// the control blocks, header first moves everything behind it, and so changes the layout.
 func (l *layout) header() ([]byte, error) {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -134,7 +149,8 @@ func parseHeader(memory []byte) (*layout, error) {
 	return &l, l.check(len(memory), headerStart+n)
 }
 
-// check verifies that everything is aligned, within size bytes, and does not overlap.
+// check verifies that everything is aligned, lies within size bytes, and does not overlap. header is the number of
+// bytes of the header. vacant trusts a file no further than that before it reads a control block in it.
 func (l *layout) check(size, header int) error {
 	if l.Size != size || int64(size) > maxMemory {
 		return fmt.Errorf("its header says %d bytes; there are %d", l.Size, size)
@@ -166,13 +182,13 @@ func (l *layout) check(size, header int) error {
 	return apart(spans, size)
 }
 
-// span is what lies from one byte to another.
+// span is a part of the memory, from byte from to byte to (exclusive), with a name for errors.
 type span struct {
 	name     string
 	from, to int
 }
 
-// apart reports spans that overlap or end beyond size.
+// apart returns an error if spans overlap or end beyond size. It sorts spans in place.
 func apart(spans []span, size int) error {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, strings.Compare(a.name, b.name)) })
 	for i, s := range spans {
@@ -186,7 +202,8 @@ func apart(spans []span, size int) error {
 	return nil
 }
 
-// view returns an array of the memory, nil where the layout has none of that name. T must be what its dtype says.
+// view returns an array of the memory as a slice that shares it, or nil if the layout has none of that name. T must
+// be what the array's DType says. The slice must not be used after unmap.
 func view[T float32 | float64 | uint8](memory []byte, l *layout, name string) []T {
 	p, ok := l.Arrays[name]
 	if !ok {

@@ -49,7 +49,8 @@ func (e *Env) Render(i int) (image.Image, error) {
 	return picture, nil
 }
 
-// parsePicture reads rows of 3 or 4 bytes a pixel.
+// parsePicture returns a picture from rows of 3 or 4 bytes a pixel, top row first. head holds its shape (height,
+// width, depth). The bytes come from user code, so their number must fit the shape.
 func parsePicture(head, pixels []byte) (image.Image, error) {
 	shape, err := parseShape(head, 3)
 	if err != nil {
@@ -68,7 +69,8 @@ func parsePicture(head, pixels []byte) (image.Image, error) {
 	return picture, nil
 }
 
-// parseShape reads the shape of what follows a message.
+// parseShape returns the "shape" of a message, which must have so many dimensions. It describes the bytes that follow
+// the message.
 func parseShape(head []byte, dimensions int) ([]int, error) {
 	var said struct {
 		Shape []int `json:"shape"`

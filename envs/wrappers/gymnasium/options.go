@@ -12,98 +12,103 @@ import (
 	"time"
 )
 
-// Every stands, in StepMetrics or EpisodeMetrics of [Options], for every number that the infos hold.
+// Every, in StepMetrics or EpisodeMetrics of [Options], stands for every number that the infos hold.
 const Every = "*"
 
-// maxColumns is how many numbers of the infos are kept where they are discovered.
+// maxColumns is how many numbers of the infos are kept in addition to those asked for by name, when all are wanted.
+// The memory is laid out before the first info is seen, so the number must be fixed.
 const maxColumns = 64
 
 // Options are the settings of [New]. ID or Factory, and NumEnvs, must be set.
 type Options struct {
-	// Simulator is empty for single environments of Gymnasium, of which the bridge makes a batch, or names what steps a
-	// batch by itself, one of [Simulators]. A single child holds the whole batch then.
+	// Simulator names a simulator that steps a batch by itself, one of [Simulators]. A single child then holds the
+	// whole batch. Empty stands for single environments of Gymnasium, which the bridge makes into a batch.
 	Simulator Simulator
 	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first. With a Simulator
 	// it is the simulator's name of a task.
 	ID string
-	// Factory is a Python function that returns a gymnasium.Env, as "module:function"; a class will do. With a
-	// Simulator it returns the batch, an object with num_envs, reset and step, and is given num_envs, seed and
-	// render_mode where it takes them.
+	// Factory is a Python function or class that returns a gymnasium.Env, as "module:function". With a Simulator it
+	// returns the batch, an object with num_envs, reset and step. It is then given num_envs, seed and render_mode if
+	// it takes them.
 	Factory string
-	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON. What they mean to a Simulator,
-	// docs/simulators.md says.
+	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON. For a Simulator,
+	// docs/simulators.md says what they mean.
 	Kwargs map[string]any
 	// NumEnvs is the number of environments.
 	NumEnvs int
-	// Children is how many Python processes share the environments, at most NumEnvs. The default 0 means one for each
-	// processor Go may use, and one with a Simulator.
+	// Children is the number of Python processes that share the environments, at most NumEnvs. The default 0 means
+	// one for each processor that Go may use, and one with a Simulator.
 	Children int
-	// Python is the interpreter, by default python3. Path lists folders that it looks for modules in first, and
-	// Environ settings ("NAME=value") added to this process's environment. The children's libraries run one thread each
-	// (OMP_NUM_THREADS=1 and its like) unless either environment says otherwise; of simulators only EnvPool's do.
+	// Python is the interpreter, by default python3. Path lists folders that it searches for modules first. Environ
+	// are settings ("NAME=value") added to this process's environment. The children's numerical libraries run one
+	// thread each (OMP_NUM_THREADS=1 and its like), unless either environment says otherwise. Of simulators this
+	// holds for EnvPool only.
 	Python  string
 	Path    []string
 	Environ []string
-	// Seed is that of a first Reset with a negative seed, and that a Simulator is made with. It must not be negative.
-	// Environment i is seeded with seed + i, as Gymnasium's vector environments do; a Simulator seeds in its own way.
+	// Seed is used by a first Reset with a negative seed, and to make a Simulator. It must not be negative.
+	// Environment i is seeded with seed + i, like Gymnasium's vector environments; a Simulator seeds in its own way.
 	Seed int64
-	// Autoreset says what a Simulator does when an episode ends, where it does not say so itself, and chooses it for
-	// those that [Vector] makes by ID (by default same_step where there is a choice) and for [MJLab] (by default
-	// disabled: the bridge resets, and sees the last observation; with same_step a step costs less, and last
-	// observations are unknown).
+	// Autoreset says what a Simulator does when an episode ends, if the Simulator does not say so itself. For
+	// environments that [Vector] makes by ID, and for [MJLab], it also chooses the mode. Vector's default is
+	// same_step if there is a choice. MJLab's default is disabled: the bridge resets, and sees the last observation.
+	// With same_step its steps cost less, and last observations are unknown.
 	Autoreset Autoreset
-	// RandomEpisodeLengths begins the episodes of a Simulator that has episode_length_buf and max_episode_length (Isaac
-	// Lab, mjlab) at random lengths after every Reset, so that environments with a time limit do not end together and a
-	// rollout shows all parts of an episode (rsl_rl: init_at_random_ep_len). These first, shorter episodes are not
-	// among Step.Episodes, from which evaluations and populations take their figures.
+	// RandomEpisodeLengths begins the episodes of a Simulator at random lengths after every Reset (rsl_rl:
+	// init_at_random_ep_len). Environments with a time limit then do not end together, and a rollout shows all parts
+	// of an episode. The Simulator needs episode_length_buf and max_episode_length (Isaac Lab, mjlab). These first,
+	// shorter episodes are not in Step.Episodes, which evaluations and populations count.
 	RandomEpisodeLengths bool
-	// ObservationGroups and StateGroups are the groups of a Simulator's observations, where those are a dictionary of
-	// groups, that become observations and states; several become a Dict. By default they are "policy" or "actor", and
-	// "critic" where there is one; of [Playground] and [Brax] "state" and "privileged_state"; of [Vector], [EnvPool]
-	// and [ManiSkill], whose dictionaries are no groups, none.
+	// ObservationGroups and StateGroups choose what becomes observations and states, for a Simulator whose
+	// observations are a dictionary of groups. Several groups become a Dict. By default these are "policy" or
+	// "actor", and "critic" if it exists; for [Playground] and [Brax] "state" and "privileged_state". [Vector],
+	// [EnvPool] and [ManiSkill] have none by default, because their dictionaries are no groups.
 	ObservationGroups, StateGroups []string
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
 	RenderMode string
-	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. The bridge checks
-	// shapes and numbers itself, so by default it is left out.
+	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. By default it is left
+	// out, because the bridge checks shapes and numbers itself.
 	Checker bool
-	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in
-	// it ("episode.r"). Nil, and Every, stand for all (the first 64 that a child meets), an empty list for none.
+	// EpisodeMetrics names the numbers of an episode's last info that become its metrics. A dot leads into a
+	// dictionary ("episode.r"). nil and Every stand for all (the first 64 that a child meets), an empty list for
+	// none.
 	EpisodeMetrics []string
-	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; Every
-	// stands for all. By default there are none, and infos are only looked at when an episode ends.
+	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; Every stands
+	// for all. By default there are none, and infos are read only when an episode ends.
 	StepMetrics []string
-	// Infos keeps what else the infos hold (texts, arrays), as JSON, for Env.Info. It costs time at every step.
+	// Infos keeps the other entries of infos (texts, arrays) as JSON, for Env.Info. It costs time at every step.
 	Infos bool
-	// AMPObservations is the key of the infos under which AMP observations stand; by default there are none, and of
-	// those of [IsaacLab]'s tasks that have them it is amp_obs. How many there are is said by the environment's
-	// amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset. Where a Simulator has
-	// reset the row before it wrote them, the row of the last step of the episode stands for that of its end; an
-	// episode of one step is an invalid transition then (see [envs.Step]).
+	// AMPObservations is the key of the infos that holds AMP observations. By default there are none, except for
+	// tasks of [IsaacLab] that have them: amp_obs. Their number of values is the environment's amp_observation_space
+	// or amp_observation_size, or AMPSize, or is read from the infos of a reset.
+	//
+	// A Simulator may reset a row before it writes the AMP observation. The row of the step before then stands for
+	// the end of the episode. An episode of a single step has no such row, and its transition is invalid (see
+	// [envs.Step]).
 	AMPObservations string
 	AMPSize         int
-	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by
-	// the environment's state_space, or StateSize, or seen in the infos of a reset.
+	// States is the key of the infos (of reset, too) that holds privileged states. Their number of values is the
+	// environment's state_space, or StateSize, or is read from the infos of a reset.
 	States    string
 	StateSize int
-	// StartTimeout is how long a child may take to import and make its environments (default 2 minutes, of a Simulator
-	// 10 minutes), Timeout how long for a step or a reset of all of its environments (default 1 minute, of a Simulator
-	// 5 minutes, because the first steps may wait for a compiler).
+	// StartTimeout is how long a child may take to import and make its environments: by default 2 minutes, 10 for a
+	// Simulator. Timeout is how long a step or a reset of all of its environments may take: by default 1 minute, 5
+	// for a Simulator, because the first steps may wait for a compiler.
 	StartTimeout, Timeout time.Duration
-	// Replace is how many times in all a child that died, hangs, failed or wrote nonsense is replaced by a new one.
-	// The episodes of its environments are then truncated where they were last seen, and the step is not repeated.
-	// Negative means without end; with the default 0 it is an error of Step or Reset.
+	// Replace is how many times in all a child that died, hangs, failed or wrote invalid data is replaced by a new
+	// one. The episodes of its environments are truncated at their last observations, and the step is not repeated. A
+	// negative number sets no limit. With the default 0, Step or Reset returns the error.
 	Replace int
-	// OnFault is called with what happened to a child that is replaced, before it is. May be nil.
+	// OnFault is called with the reason before a failed child is replaced. May be nil.
 	OnFault func(*ChildError)
-	// Spin is how long a child, and this process, look for work before they let the system wake them. It makes steps
-	// faster where every child has a processor to itself, at the cost of those processors. The default 0 never spins.
+	// Spin is how long a child, and this process, poll for work before they sleep. It makes steps faster if every
+	// child has a processor to itself, and keeps those processors busy. The default 0 never polls.
 	Spin time.Duration
-	// Stderr receives what the children print. By default it is only kept for error messages, the last lines of it.
+	// Stderr receives what the children print. By default only the last lines are kept, for error messages.
 	Stderr io.Writer
 }
 
-// validate fills in the defaults.
+// validate returns an error for settings that are not allowed, and fills in the defaults.
 func (o *Options) validate() error {
 	switch {
 	case (o.ID == "") == (o.Factory == ""):
@@ -164,7 +169,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// declared lists the infos asked for by name.
+// declared returns the names of infos asked for, sorted, without [Every].
 func (o *Options) declared() []string {
 	keys := slices.Concat(o.EpisodeMetrics, o.StepMetrics)
 	slices.Sort(keys)
@@ -176,7 +181,7 @@ func (o *Options) discover() bool {
 	return o.EpisodeMetrics == nil || slices.Contains(o.EpisodeMetrics, Every) || slices.Contains(o.StepMetrics, Every)
 }
 
-// columns is how many numbers of an info have a place.
+// columns returns how many numbers of an info have a place in the shared memory, K.
 func (o *Options) columns() int {
 	if o.discover() {
 		return len(o.declared()) + maxColumns

@@ -9,17 +9,22 @@ import (
 	"unicode"
 )
 
-// output keeps the last of what a child prints.
+// output keeps the last of what a child prints, for errors. The goroutine of watch writes it, and the one that makes
+// an error reads it.
 type output struct {
-	mu      sync.Mutex
-	last    []byte
+	mu sync.Mutex
+	// last is at most maxOutput bytes.
+	last []byte
+	// forward receives everything as well, nil for nobody.
 	forward io.Writer
 }
 
 const (
+	// maxOutput is how many bytes are kept, maxLines how many lines of them an error shows.
 	maxOutput = 8 << 10
 	maxLines  = 20
-	maxShown  = 8 << 10 // bytes of a message in an error
+	// maxShown is how many bytes of a child's text an error shows.
+	maxShown = 8 << 10
 )
 
 // readable prepares a child's text for an error. It leaves out the middle of a long text, and writes control
@@ -55,7 +60,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lines returns the last lines.
+// lines returns the last lines, made readable, at most maxLines; nil if nothing was printed.
 func (o *output) lines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,7 +72,7 @@ func (o *output) lines() []string {
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// shared serialises what several children print to one writer.
+// shared lets several children print to one writer, Options.Stderr, which need not be safe for several goroutines.
 type shared struct {
 	mu sync.Mutex
 	to io.Writer

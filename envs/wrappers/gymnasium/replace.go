@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// maxStarts is how often in a row a child is started in the place of another before it is an error.
+// maxStarts is how many starts in a row may fail when one child is replaced. Environments that never start would
+// otherwise be tried for ever if Options.Replace is negative.
 const maxStarts = 3
 
-// blameAll replaces all children: one of them has written over the header of the shared memory, and it cannot be told
-// which.
+// blameAll replaces all children, because one of them wrote over the header of the shared memory and nothing shows
+// which. cause describes the damage.
 func (e *Env) blameAll(cause error, what command, seed int64) error {
 	for i, c := range e.children {
 		e.faults[i] = c.fault(FaultProtocol, cause, "%v", cause)
@@ -17,7 +18,9 @@ func (e *Env) blameAll(cause error, what command, seed int64) error {
 	return e.replaceFailed(what, seed)
 }
 
-// replaceFailed puts new children in the place of those with a fault, or returns the faults where there may be no more.
+// replaceFailed replaces the children that have a fault in e.faults. If Options.Replace does not allow so many, it
+// returns the faults instead, and kills the children whose fault is fatal. what and seed are the command in progress,
+// which the new children must catch up with.
 func (e *Env) replaceFailed(what command, seed int64) error {
 	failed := 0
 	for _, fault := range e.faults {
@@ -47,7 +50,8 @@ func (e *Env) replaceFailed(what command, seed int64) error {
 	return nil
 }
 
-// replace starts a new child in the place of child i and resets its environments.
+// replace starts a new child in the place of child i and resets its environments. Each failed start counts as a
+// replacement and is tried again, up to maxStarts times. During a step, the environments' episodes are truncated.
 func (e *Env) replace(i int, fault error, what command, seed int64) error {
 	for starts := 1; ; starts++ {
 		e.children[i].kill()
@@ -57,12 +61,15 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 		}
 		e.replaced++
 		fresh := seed
-		if what != commandReset || seed < 0 { // seeds that no environment had
+		// In a step, or a reset without a seed, the last seed would repeat episodes that have been seen. These seeds
+		// no environment has had: they follow those of the batch.
+		if what != commandReset || seed < 0 {
 			fresh = e.lastSeed + int64(e.replaced)*int64(e.options.NumEnvs)
 		}
 		if fault = e.renew(i, what, fresh); fault == nil {
 			break
 		}
+		// No further start is allowed: the batch is left without this child.
 		if starts == maxStarts || e.options.Replace >= 0 && e.replaced >= e.options.Replace {
 			return fault
 		}
@@ -73,7 +80,8 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 	return nil
 }
 
-// renew starts child i anew, with what was set before in its environments.
+// renew starts child i again and brings its environments to where the others are: same spaces, the reward parameters
+// and curricula set before, a reset with seed. If it returns an error, the child is not usable.
 func (e *Env) renew(i int, what command, seed int64) error {
 	deadline := time.Now().Add(e.options.StartTimeout)
 	copy(e.memory, e.header) // the new child reads it
@@ -100,7 +108,7 @@ func (e *Env) renew(i int, what command, seed int64) error {
 	return e.again(c, commandReset, seed)
 }
 
-// again has a new child do a command.
+// again has one child do a command that all others have done, and copies what it wrote. Its time begins now.
 func (e *Env) again(c *child, what command, seed int64) error {
 	c.idle = false
 	c.block.Load().seed = seed
@@ -108,9 +116,9 @@ func (e *Env) again(c *child, what command, seed int64) error {
 	return e.gather(c, what, time.Now().Add(e.options.Timeout))
 }
 
-// probe fills in the AMP observations of a child that is lost in the first step, when none is known that could stand
-// for those of the episodes cut short: its successor makes a step with the actions that were asked for, and nothing
-// else of that step is used. So a discriminator never sees a row that no environment has shown.
+// probe fills in the AMP observations of a child that was lost in the very first step. Usually truncate takes those
+// of the step before, and there is none. So the new child makes one step with the actions asked for, and only the AMP
+// observations of that step are used. A discriminator therefore never sees a row that no environment has shown.
 func (e *Env) probe(c *child, seed int64) error {
 	if err := e.again(c, commandReset, seed); err != nil {
 		return err

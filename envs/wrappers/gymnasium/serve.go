@@ -19,21 +19,22 @@ type Observations interface {
 
 // Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.
 type Policy[O Observations] interface {
-	// Name is what the asker is told the policy is.
+	// Name is the policy's name, which the asker can read.
 	Name() string
 	// Spaces are what it sees and does.
 	Spaces() spaces.Set
 	// NumEnvs is the number of rows that Act expects, 0 until Bind has fixed it.
 	NumEnvs() int
 	Bind(numEnvs int) error
-	// SetTraining(false) has Act return the mean or mode of its distribution. It returns whether the policy was
+	// SetTraining(false) makes Act return the mean or mode of its distribution. It returns whether the policy was
 	// training.
 	SetTraining(on bool) (was bool)
 	// Act returns one row of actions for each row of observations.
 	Act(in O) ([]float32, error)
 }
 
-// remembering is implemented by policies that may have memory, as agents.Recurrent is by agents.
+// remembering is implemented by policies that may have memory (recurrent layers), as agents.Recurrent is by agents. A
+// policy has memory if HiddenSizes is not empty.
 type remembering interface {
 	HiddenSizes() map[string]int
 	ResetHidden(environments ...int)
@@ -41,12 +42,13 @@ type remembering interface {
 
 // ServeOptions are the settings of [Serve].
 type ServeOptions struct {
-	// Rows is the most observations that may be asked about at once, for a policy that is not bound to a number of
+	// Rows is the largest number of observations in one question, for a policy that is not bound to a number of
 	// environments yet. The default 0 means 1.
 	Rows int
 }
 
-// policyJSON is what a Python program is told about a policy.
+// policyJSON is what a Python program reads about a policy in the header of the memory. State is nil without
+// privileged states.
 type policyJSON struct {
 	Name        string     `json:"name"`
 	Observation spaceJSON  `json:"observation"`
@@ -54,16 +56,16 @@ type policyJSON struct {
 	Action      spaceJSON  `json:"action"`
 }
 
-// maxMessage is the room for an error's text.
+// maxMessage is the room in bytes for an error's text, with the 0 byte that ends it.
 const maxMessage = 4096
 
-// Serve answers a Python program that asks a policy what to do (clients/python/gorl_client.py), until ctx is done,
-// which is no error. Path is the file that both map, best in /dev/shm; it is there while Serve runs, readable by this
-// user only. The policy acts by its mean (it is not training meanwhile) and may be asked about as many observations at
-// once as it is bound to, or fewer. One program may ask at a time. An error of Act is passed to the asker.
+// Serve answers a Python program that asks a policy for actions (clients/python/gorl_client.py), until ctx is done,
+// which returns nil. path is the file that both map, best in /dev/shm. It exists while Serve runs, and only this user
+// can read it. The policy acts by its mean (it is not training meanwhile). A question may have at most as many
+// observations as the policy is bound to. One program may ask at a time. An error of Act is passed to the asker.
 //
-// Row i of a question is environment i to a policy with memory (recurrent layers). Its state goes on from question to
-// question until the asker says that an episode begins; the states of rows that are not asked about begin anew.
+// Row i of a question is environment i to a policy with memory (recurrent layers). Its state continues from question
+// to question until the asker says that an episode begins. The states of rows that are not asked about start again.
 func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")
@@ -93,23 +95,34 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 	return s.serve(ctx)
 }
 
-// server is a policy and the memory through which it is asked.
+// server is a policy and the memory through which it is asked. Everything in the memory is written by another
+// program, so server acts on copies that it has checked.
 type server struct {
-	act                         func(observations, states []float32) ([]float32, error)
-	reset                       func(environments ...int) // nil without memory
-	begins                      []uint8                   // what the other side wrote: 1 where an episode begins
-	set                         spaces.Set
-	path                        string
-	file                        *os.File
-	memory                      []byte
-	block                       *control
-	observations, states, asked []float32 // asked is what the other side wrote
-	askedStates, actions        []float32
-	message                     []uint8
-	rows                        int
+	// act returns actions (rows, A) for observations (rows, O) and states (rows, S).
+	act func(observations, states []float32) ([]float32, error)
+	// reset clears the memory of the policy for the given rows; nil if it has no memory.
+	reset func(environments ...int)
+	// begins is (rows), in the shared memory: the asker writes 1 where an episode begins.
+	begins []uint8
+	// set are the spaces of the policy, path the file that the asker opens.
+	set  spaces.Set
+	path string
+	// file is the open file, which may have lost its path to another policy; memory is its mapping, block the only
+	// control block.
+	file   *os.File
+	memory []byte
+	block  *control
+	// observations and states are the checked copies; asked is (rows, O) in the shared memory.
+	observations, states, asked []float32
+	// askedStates is (rows, S), actions (rows, A) and message the text of an error, all in the shared memory.
+	askedStates, actions []float32
+	message              []uint8
+	// rows is the number of environments to which the policy is bound.
+	rows int
 }
 
-// newServer makes the memory under another name first and renames it when it is complete.
+// newServer makes the file and maps it. It makes the file under another name and renames it when the header and the
+// control block are complete, so that no program opens half of it.
 func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error),
 	reset func(environments ...int), path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
@@ -161,7 +174,8 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	return s, nil
 }
 
-// vacant is an error where something else is at path, or a policy whose process lives.
+// vacant returns an error if a file at path must not be replaced: one that is no served policy, or a policy whose
+// process lives. A file left by a process that was killed may be replaced.
 func vacant(path string) error {
 	info, err := os.Stat(path) // before anything is opened, which for a pipe would wait
 	if errors.Is(err, os.ErrNotExist) {
@@ -187,7 +201,8 @@ func vacant(path string) error {
 	return nil
 }
 
-// spaceOf is a space as the other side is told of it.
+// spaceOf returns a space in the form that the asker reads. It has no limits: the asker checks shapes, and answer
+// checks values.
 func spaceOf(s spaces.Space) spaceJSON {
 	told := spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, NVec: s.NVec, DType: string(s.DType)}
 	for _, e := range s.Entries {
@@ -196,7 +211,7 @@ func spaceOf(s spaces.Space) spaceJSON {
 	return told
 }
 
-// serve answers until ctx is done.
+// serve answers until ctx is done. It sleeps on the asker's word, at most 4 naps at a time, and ctx wakes it at once.
 func (s *server) serve(ctx context.Context) error {
 	woken := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -221,6 +236,7 @@ func (s *server) serve(ctx context.Context) error {
 			n := copy(s.message[:maxMessage-1], text)
 			s.message[n] = 0
 		}
+		// The status must be there before done says so: the asker reads the status as soon as done has changed.
 		done = sequence
 		atomic.StoreUint32(&s.block.status, status)
 		atomic.StoreUint32(&s.block.done, done)
@@ -229,7 +245,9 @@ func (s *server) serve(ctx context.Context) error {
 	return nil
 }
 
-// answer acts on the first n rows.
+// answer acts on the first n rows and writes their actions. The policy is bound to a fixed number of rows, so the
+// others are shown zeros and their actions are not used. What a recurrent policy remembers of these others is
+// worthless, so their next question begins an episode.
 func (s *server) answer(n int) error {
 	if n < 1 || n > s.rows {
 		return fmt.Errorf("gymnasium: %d observations; the policy takes from 1 to %d at once", n, s.rows)
@@ -269,7 +287,8 @@ func (s *server) answer(n int) error {
 	return nil
 }
 
-// close removes the file, unless another policy has taken its place, and gives the memory back.
+// close removes the file, unless another policy has taken its place, unmaps the memory, and wakes an asker that
+// waits.
 func (s *server) close() error {
 	s.block.server = 0 // a program that still has the memory mapped sees that no process answers
 	futexWake(&s.block.done)
@@ -283,6 +302,7 @@ func (s *server) close() error {
 	return errors.Join(err, s.release())
 }
 
+// release unmaps the memory, if it is mapped, and closes the file. It leaves the file in its folder.
 func (s *server) release() error {
 	var err error
 	if s.memory != nil {

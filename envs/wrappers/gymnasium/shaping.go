@@ -10,15 +10,19 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// parameters are what was set in the Python objects: an environment each, or the batch of a simulator. A new child's
-// environments are given what was set in those that it replaces.
+// parameters are what was set in the Python objects. An object is one environment, or the whole batch of a simulator.
+// A new child's objects are given what was set in those that it replaces, see reapply.
 type parameters struct {
-	crew       *crew
-	shaping    map[string]any    // the reward parameters set for all environments, nil while none were set
-	shaped     []map[string]any  // those of each object
-	curriculum []json.RawMessage // the states put back, of each object
+	crew *crew
+	// shaping are the reward parameters last set for all environments, nil while none were set.
+	shaping map[string]any
+	// shaped are those of each object, nil for an object that still has its defaults.
+	shaped []map[string]any
+	// curriculum are the states last put back, of each object; nil while none were.
+	curriculum []json.RawMessage
 }
 
+// allocate makes room for the parameters of every object.
 func (p *parameters) allocate() {
 	objects := p.crew.options.NumEnvs
 	if p.crew.options.Simulator != "" {
@@ -27,8 +31,8 @@ func (p *parameters) allocate() {
 	p.shaped, p.curriculum = make([]map[string]any, objects), make([]json.RawMessage, objects)
 }
 
-// RewardShaping returns the reward parameters that were last set for all environments, at first what the first
-// environment's reward_shaping() returns: a dictionary, see [envs.RewardShaper]. Nil where the environments have no
+// RewardShaping returns the reward parameters last set for all environments, or at first what the first environment's
+// reward_shaping() returns: a dictionary, see [envs.RewardShaper]. It is nil if the environments have no
 // set_reward_shaping.
 func (e *Env) RewardShaping() map[string]any {
 	if !e.about.RewardShaping || e.closed {
@@ -48,7 +52,8 @@ func (e *Env) RewardShaping() map[string]any {
 	return copied
 }
 
-// defaults asks the first environment for its reward parameters.
+// defaults asks the first environment for its reward parameters, by reward_shaping(). All are supposed to be made
+// with the same ones. The values have passed [envs.FlattenShaping].
 func (p *parameters) defaults() (map[string]any, error) {
 	c := p.crew.children[0]
 	head, _, err := p.crew.ask(c, map[string]any{"call": "shaping"})
@@ -59,6 +64,7 @@ func (p *parameters) defaults() (map[string]any, error) {
 		Values map[string]any `json:"values"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(head))
+	// Without it 1 and 1.0 would be the same float64, and Python would get a float where it had an int.
 	decoder.UseNumber()
 	if err := decoder.Decode(&said); err != nil {
 		return nil, c.fault(FaultProtocol, err, "reward_shaping: %v", err)
@@ -70,8 +76,9 @@ func (p *parameters) defaults() (map[string]any, error) {
 	return said.Values, nil
 }
 
-// typed turns JSON's whole numbers into int64 and the others into float64, as Python has them, in maps and lists too. A
-// number that no float64 holds becomes an infinity.
+// typed replaces JSON's numbers in v, in maps and lists too, and returns the result: whole numbers become int64,
+// others float64, as Python has them. Maps and lists are changed in place. A number too large for float64 becomes an
+// infinity, which FlattenShaping then refuses.
 func typed(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -92,10 +99,12 @@ func typed(v any) any {
 	return v
 }
 
-// SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
-// environments is nil. A simulator has one set of them for its whole batch, which takes the values if any environment
-// is given: environments whose episode goes on have them, too. Keys that reward_shaping() does not return are refused
-// before any is called; where one refuses its values, those before it get back what they had. See [envs.RewardShaper].
+// SetRewardShaping calls set_reward_shaping(values) of the given environments with all of their parameters; nil
+// stands for all environments. Keys that reward_shaping() does not return are refused before any call. If one
+// environment refuses its values, those set before it get back what they had. See [envs.RewardShaper].
+//
+// A simulator has one set of parameters for its whole batch. It takes the values if any environment is given, and
+// they then also hold in the middle of other environments' episodes.
 func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
 	if err := e.has(e.about.RewardShaping, "SetRewardShaping", "set_reward_shaping"); err != nil {
 		return err
@@ -136,11 +145,14 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 			}
 		}
 	}
-	if len(environments) == 0 { // one takes them and gives them back
+	// An empty list only checks the values: one environment takes them and gets its own back.
+	if len(environments) == 0 {
 		had := e.shapingOf(0, base)
 		return errors.Join(e.shape(0, whole), e.shape(0, had))
 	}
 	for k, i := range environments {
+		// Trainers call this for one environment after the other, as each begins an episode. A simulator has the
+		// values after the first call.
 		if e.options.Simulator != "" && reflect.DeepEqual(wanted[i], e.shaped[i]) {
 			continue // trainers set them as one environment after the other begins an episode
 		}
@@ -160,7 +172,8 @@ func (e *Env) SetRewardShaping(values map[string]any, environments []int) error 
 	return nil
 }
 
-// has is an error where a method cannot be called: the batch is not usable, or the environments lack what it calls.
+// has returns an error if a method cannot be called: the batch is not usable, or the environments lack the Python
+// method called lacks. there says whether they have it.
 func (p *parameters) has(there bool, method, lacks string) error {
 	if err := p.crew.usable(method); err != nil {
 		return err
@@ -171,7 +184,7 @@ func (p *parameters) has(there bool, method, lacks string) error {
 	return nil
 }
 
-// shapingOf are the reward parameters of environment i.
+// shapingOf returns the reward parameters of object i, base if none were set in it.
 func (p *parameters) shapingOf(i int, base map[string]any) map[string]any {
 	if p.shaped[i] != nil {
 		return p.shaped[i]
@@ -179,7 +192,7 @@ func (p *parameters) shapingOf(i int, base map[string]any) map[string]any {
 	return base
 }
 
-// shape sets the reward parameters of environment i.
+// shape sets all reward parameters of environment i, by set_reward_shaping(values) in its child.
 func (p *parameters) shape(i int, values map[string]any) error {
 	c, err := p.crew.childOf(i)
 	if err != nil {
@@ -189,7 +202,7 @@ func (p *parameters) shape(i int, values map[string]any) error {
 	return err
 }
 
-// CurriculumState returns what curriculum_state() of every environment returns, as JSON.
+// CurriculumState returns what curriculum_state() returns for every environment, as JSON.
 func (e *Env) CurriculumState() ([]byte, error) {
 	if err := e.has(e.about.Curriculum, "CurriculumState", "set_curriculum_state"); err != nil {
 		return nil, err
@@ -201,10 +214,12 @@ func (e *Env) CurriculumState() ([]byte, error) {
 	return json.Marshal(curriculaJSON{States: states})
 }
 
+// curriculaJSON is the state of all curricula, as it is saved and as a child sends its own: one JSON value an object.
 type curriculaJSON struct {
 	States []json.RawMessage `json:"states"`
 }
 
+// curricula asks all children for their curricula and returns the states of all objects.
 func (p *parameters) curricula() ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for _, c := range p.crew.children {
@@ -221,6 +236,7 @@ func (p *parameters) curricula() ([]json.RawMessage, error) {
 	return all, nil
 }
 
+// parseCurricula returns the states in a saved state or a child's answer, at least one.
 func parseCurricula(b []byte) ([]json.RawMessage, error) {
 	var said curriculaJSON
 	err := json.Unmarshal(b, &said)
@@ -230,8 +246,9 @@ func parseCurricula(b []byte) ([]json.RawMessage, error) {
 	return said.States, err
 }
 
-// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on an
-// error) nothing. The state may be of another number m of environments: environment i then takes that of i mod m.
+// SetCurriculumState calls set_curriculum_state of every environment with what CurriculumState returned, all or (on
+// an error) nothing. The state may come from another number m of environments: environment i then takes that of i mod
+// m.
 func (e *Env) SetCurriculumState(state []byte) error {
 	if err := e.has(e.about.Curriculum, "SetCurriculumState", "set_curriculum_state"); err != nil {
 		return err
@@ -260,14 +277,14 @@ func (e *Env) SetCurriculumState(state []byte) error {
 	return nil
 }
 
+// setCurricula puts the states of the child's objects back. all holds those of every object.
 func (p *parameters) setCurricula(c *child, all []json.RawMessage) error {
 	from, to := p.objects(c)
 	_, _, err := p.crew.ask(c, map[string]any{"call": "set_curriculum", "states": all[from:to]})
 	return err
 }
 
-// objects are the indices of a child's Python objects, which have reward parameters and curricula of their own: an
-// environment each, or the batch of a simulator.
+// objects returns the range of indices (to is exclusive) of the objects of a child.
 func (p *parameters) objects(c *child) (from, to int) {
 	if p.crew.options.Simulator != "" {
 		return 0, 1
@@ -275,7 +292,8 @@ func (p *parameters) objects(c *child) (from, to int) {
 	return c.from, c.to
 }
 
-// reapply gives a new child's environments what was set in those it replaces.
+// reapply gives the objects of a new child what was set in those that it replaces. It calls the child directly, not
+// by ask: a failure is one of the start, which replace may repeat, and must not end the batch.
 func (p *parameters) reapply(c *child) error {
 	from, to := p.objects(c)
 	for i := from; i < to; i++ {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Simulator names what steps a whole batch by itself, and how it is made and read.
+// Simulator names a simulator that steps a whole batch by itself. It decides how the batch is made and how its
+// results are read.
 type Simulator string
 
 // The simulators there are. With a Factory each stands for the conventions of what the factory returns.
@@ -14,7 +15,7 @@ const (
 	Batch Simulator = "batch"
 	// Vector is gymnasium.make_vec.
 	Vector Simulator = "vector"
-	// EnvPool is made with the seed of a Reset, and anew for another one.
+	// EnvPool is made with the seed of a Reset, and made again for another seed.
 	EnvPool Simulator = "envpool"
 	// IsaacLab starts Isaac Lab's app first.
 	IsaacLab Simulator = "isaaclab"
@@ -40,16 +41,19 @@ const (
 	SameStep Autoreset = "same_step"
 	// NextStep resets it in the next step, which ignores its action.
 	NextStep Autoreset = "next_step"
-	// Disabled does not reset it: the bridge does, after it has read the last observation.
+	// Disabled does not reset it. The bridge resets it after it has read the last observation.
 	Disabled Autoreset = "disabled"
 )
 
+// autoresets are the valid values of Options.Autoreset beside the empty one.
 var autoresets = []Autoreset{SameStep, NextStep, Disabled}
 
 // How long a simulator may take by default to start, which may compile, and for a step.
 const (
+	// StartSimulator is the default of Options.StartTimeout for simulators, whose start may compile.
 	StartSimulator = 10 * time.Minute
-	StepSimulator  = 5 * time.Minute
+	// StepSimulator is the default of Options.Timeout for simulators, whose first steps may compile, too.
+	StepSimulator = 5 * time.Minute
 )
 
 //go:embed batch.py

@@ -9,42 +9,55 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// maxWidth and maxParts bound what a child may say about its spaces.
+// Bounds of what a child may say about its spaces. Children are user code, and this process allocates rows of the
+// width that they say.
 const (
+	// maxWidth is the most numbers in a row, maxParts the most parts of a Dict or Tuple, all levels together.
 	maxWidth = 1 << 26
 	maxParts = 1 << 12
 	maxDepth = 16
 )
 
-// spaceJSON is a space as a child describes it.
+// spaceJSON is a space as a child describes it, and as [Serve] describes a policy's spaces.
 type spaceJSON struct {
-	Kind   string      `json:"kind"`
-	Shape  []int       `json:"shape,omitempty"`
-	Low    []*float64  `json:"low,omitempty"`
-	High   []*float64  `json:"high,omitempty"`
-	NVec   []int       `json:"nvec,omitempty"`
-	DType  string      `json:"dtype,omitempty"` // NumPy's name
+	// Kind is the name of Gymnasium's class: Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.
+	Kind string `json:"kind"`
+	// Shape and DType (NumPy's name) are those of a Box. An empty Shape is a single number.
+	Shape []int `json:"shape,omitempty"`
+	// Low and High are the limits of a Box, one for all dimensions or one each; null is no limit.
+	Low  []*float64 `json:"low,omitempty"`
+	High []*float64 `json:"high,omitempty"`
+	// NVec are the numbers of choices of the other kinds without parts.
+	NVec  []int  `json:"nvec,omitempty"`
+	DType string `json:"dtype,omitempty"`
+	// Keys are those of a Dict, in the order of Spaces, the parts of a Dict or Tuple.
 	Keys   []string    `json:"keys,omitempty"`
 	Spaces []spaceJSON `json:"spaces,omitempty"`
 }
 
 // description is what a child says about its environments.
 type description struct {
-	Python        string     `json:"python"`
-	Gymnasium     string     `json:"gymnasium"`
-	NumPy         string     `json:"numpy"`
-	Observation   *spaceJSON `json:"observation"`
-	Action        *spaceJSON `json:"action"`
-	State         *spaceJSON `json:"state"`
-	AMP           *spaceJSON `json:"amp"`
-	RewardShaping bool       `json:"reward_shaping"`
-	Curriculum    bool       `json:"curriculum"`
-	Motions       bool       `json:"motions"`
-	Error         string     `json:"error"`
-	Missing       bool       `json:"missing"` // what it needs is not installed
+	// Python, Gymnasium and NumPy are the versions.
+	Python    string `json:"python"`
+	Gymnasium string `json:"gymnasium"`
+	NumPy     string `json:"numpy"`
+	// The spaces of one environment. State and AMP are nil if there are none.
+	Observation *spaceJSON `json:"observation"`
+	Action      *spaceJSON `json:"action"`
+	State       *spaceJSON `json:"state"`
+	AMP         *spaceJSON `json:"amp"`
+	// RewardShaping, Curriculum and Motions say which optional methods the environments have.
+	RewardShaping bool `json:"reward_shaping"`
+	Curriculum    bool `json:"curriculum"`
+	Motions       bool `json:"motions"`
+	// Error says why there are no environments; the other fields are empty then. Missing is true if the reason is
+	// that Python lacks a package or has too old a one.
+	Error   string `json:"error"`
+	Missing bool   `json:"missing"`
 }
 
-// parseDescription reads a child's description and returns the spaces in gorl's words.
+// parseDescription reads a child's description and returns the spaces as gorl's, valid and within the bounds above.
+// The error of a child that lacks a package wraps [ErrNoPython].
 func parseDescription(b []byte) (description, spaces.Set, error) {
 	var d description
 	if err := json.Unmarshal(b, &d); err != nil {
@@ -86,11 +99,13 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 	return d, set, set.Validate()
 }
 
-// leafKind is what the kinds of Gymnasium that have no parts are to gorl.
+// leafKind is gorl's kind for each of Gymnasium's that have no parts. A MultiBinary is a MultiDiscrete with two
+// choices each.
 var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Discrete,
 	"MultiDiscrete": spaces.MultiDiscrete, "MultiBinary": spaces.MultiDiscrete}
 
-// space is the space in gorl's words.
+// space converts the space. depth is how deep it is nested, parts counts the spaces converted so far; both are
+// checked against their bounds.
 func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 	if *parts++; depth > maxDepth || *parts > maxParts {
 		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts,
@@ -127,7 +142,7 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 	return whole, whole.Validate()
 }
 
-// leaf is a space that has no parts.
+// leaf converts a space without parts to the given kind.
 func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 	if kind != spaces.Box {
 		if len(s.NVec) > maxWidth {
@@ -158,14 +173,15 @@ func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 	if err != nil {
 		return spaces.Space{}, err
 	}
-	// the limits of the type
+	// A Box of uint8 with the limits 0 and 255 is the space without explicit limits, a picture.
 	if all := (spaces.Space{Kind: spaces.Box, Shape: shape, DType: spaces.Uint8}); space.Equal(all) {
 		return all, nil
 	}
 	return space, space.Validate()
 }
 
-// limits are those of a Box: one for all dimensions, or one each; nil where there is none.
+// limits returns one limit for each of width dimensions. from holds one for all or one each; a nil stands for none,
+// which is an infinity.
 func limits(from []*float64, width int, none float64) ([]float32, error) {
 	if len(from) != 1 && len(from) != width {
 		return nil, fmt.Errorf("it has %d limits for %d dimensions", len(from), width)
@@ -181,7 +197,8 @@ func limits(from []*float64, width int, none float64) ([]float32, error) {
 	return to, nil
 }
 
-// choices is the number of choices of every column of a row, 0 where it is a real number; nil where all are.
+// choices returns the number of choices of every column of a row, 0 for a real number. It returns nil if all columns
+// are real numbers, so that take need not look for choices.
 func choices(s spaces.Space) []int {
 	var all []int
 	discrete := false

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as
-// Gymnasium's vector environments are; with a negative one it goes on from where it was, and the first time from
+// Reset starts a new episode in every environment. With seed ≥ 0 environment i is reset with the seed seed + i, as in
+// Gymnasium's vector environments. With a negative seed the random numbers continue; a first Reset then uses
 // Options.Seed.
 func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	if err := e.usable("Reset"); err != nil {
@@ -41,9 +41,11 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 }
 
 // Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and
-// indices out of range are refused before any environment moves; the limits of a Box are the environment's to enforce
-// (or those of wrappers.NewClipAction). An error names the child and says what happened to it ([*ChildError]); where an
-// environment raised an exception or returned NaN, Reset starts anew, after any other the batch can only be closed.
+// indices out of range are refused before any environment moves. The limits of a Box are not checked: the environment
+// enforces them, or wrappers.NewClipAction does.
+//
+// If a child fails, the error is a [*ChildError], which names the child and what happened to it. After an exception,
+// or NaN from an environment, Reset makes the batch usable again. After any other failure it can only be closed.
 func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	if err := e.usable("Step"); err != nil {
 		return nil, err
@@ -80,7 +82,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	return &e.step, nil
 }
 
-// command has all children reset or step, copies what they wrote, and replaces those that failed where it may.
+// command has all children reset or step, waits for each, copies what they wrote, and replaces those that failed if
+// Options.Replace allows it. seed is that of a reset, negative for none. All children work at the same time; they
+// share one deadline.
 func (e *Env) command(what command, seed int64) error {
 	deadline := time.Now().Add(e.options.Timeout)
 	clear(e.infos)
@@ -90,7 +94,7 @@ func (e *Env) command(what command, seed int64) error {
 		c.block.Load().seed = seed
 		c.begin(what)
 	}
-	// What was returned before stays until all is known to be good.
+	// What the last call returned must not change before all results are known to be good.
 	e.own.observations, e.own.former = e.own.former, e.own.observations
 	e.own.states, e.own.formerStates = e.own.formerStates, e.own.states
 	failed := false
@@ -107,7 +111,8 @@ func (e *Env) command(what command, seed int64) error {
 	return e.replaceFailed(what, seed)
 }
 
-// gather waits for a child and copies what it wrote.
+// gather waits for a child to finish its command and copies what it wrote. An error is a [*ChildError]; the child is
+// idle again if the error is not fatal.
 func (e *Env) gather(c *child, what command, deadline time.Time) error {
 	if err := c.wait(deadline, e.options.Spin); err != nil {
 		return err
@@ -125,7 +130,8 @@ func (e *Env) gather(c *child, what command, deadline time.Time) error {
 	return e.copyRows(c, what)
 }
 
-// hear reads what a child says beyond numbers.
+// hear reads the message that came with a step or a reset: the names of infos' columns if they changed, infos beyond
+// numbers, and a simulator's log. A child sends none if there is nothing of the kind.
 func (e *Env) hear(c *child, head []byte) error {
 	var said struct {
 		Columns []string                `json:"columns"`
@@ -149,7 +155,8 @@ func (e *Env) hear(c *child, head []byte) error {
 	return nil
 }
 
-// collectEpisodes lists the episodes that ended in this step.
+// collectEpisodes adds the step to the returns and lengths of the episodes in progress, and lists those that ended.
+// Episodes that began at a random length end like others, but are not listed.
 func (e *Env) collectEpisodes() {
 	e.episodes = e.episodes[:0]
 	ended := false
@@ -171,7 +178,7 @@ func (e *Env) collectEpisodes() {
 				}
 				e.episodes = append(e.episodes, episode)
 			}
-			// Where the child is a new one, its environments have begun anew, at random lengths, too.
+			// A new child's environments have been reset, and so begin at random lengths if they are to.
 			e.returns[i], e.lengths[i], e.partial[i] = 0, 0, c.renewed && e.options.RandomEpisodeLengths
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"unsafe"
 )
 
-// futexNumber is the number of the system call futex.
+// futexNumber is the number of the system call futex. The children need it, see layout.
 const futexNumber = syscall.SYS_FUTEX
 
-// futexWait sleeps while *word is value, for as long as d.
+// futexWait sleeps while *word is value, for at most d. It may return early, so the caller looks at the word again.
 func futexWait(word *uint32, value uint32, d time.Duration) {
 	timeout := syscall.NsecToTimespec(int64(d))
 	const wait = 0
@@ -26,7 +26,8 @@ func futexWait(word *uint32, value uint32, d time.Duration) {
 		uintptr(unsafe.Pointer(&timeout)), 0, 0)
 }
 
-// futexWake wakes all that sleep on word, in other processes too.
+// futexWake wakes all that sleep on word, in other processes too. The futex must be a shared one (no
+// FUTEX_PRIVATE_FLAG) for that.
 func futexWake(word *uint32) {
 	const wake, all = 1, 1<<31 - 1
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, all, 0, 0, 0)
@@ -38,13 +39,15 @@ var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm6
 
 // Flags of memfd_create and fcntl that package syscall lacks.
 const (
-	mfdCloexec, mfdAllowSealing    = 1, 2
+	// mfdCloexec closes the file in processes that this one starts, unless it passes the file on.
+	mfdCloexec, mfdAllowSealing = 1, 2
+	// addSeals is a command of fcntl; with the seals the size cannot change, and no other seal be set.
 	addSeals                       = 1033
 	sealSeal, sealShrink, sealGrow = 1, 2, 4
 )
 
-// anonymousFile returns a file in memory that has no name: nothing of it stays when the processes that have it are
-// gone.
+// anonymousFile returns an empty file in memory without a name. Nothing of it stays when the processes that have it
+// are gone. An old kernel without memfd_create gets a file in /dev/shm whose name is removed at once.
 func anonymousFile() (*os.File, error) {
 	if number, ok := memfdNumber[runtime.GOARCH]; ok {
 		name := []byte("gorl-gymnasium\x00")
@@ -60,8 +63,8 @@ func anonymousFile() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// mapFile maps all of a file, after its size was set: no process can change it any more, where the system allows to say
-// so.
+// mapFile sets the size of a file in bytes and maps all of it for reading and writing. Where the system allows it,
+// the size is then sealed: a child that shrank the file would make this process die of SIGBUS.
 func mapFile(f *os.File, size int) ([]byte, error) {
 	if err := f.Truncate(int64(size)); err != nil {
 		return nil, err
@@ -70,10 +73,11 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
+// unmap gives memory back that mapFile mapped. Slices of it must not be used afterwards.
 func unmap(memory []byte) error { return syscall.Munmap(memory) }
 
-// childAttributes put a child into a process group of its own, out of reach of the terminal's Ctrl-C, and have the
-// system kill it when the thread that started it ends.
+// childAttributes puts a child into a process group of its own, so that the terminal's Ctrl-C does not reach it. The
+// system kills the child when the thread that started it ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -81,9 +85,9 @@ func childAttributes() *syscall.SysProcAttr {
 // killGroup kills what is left of a process group, stopped processes too.
 func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
 
-// killMarked kills the processes that have a setting ("NAME=value") in their environment: what a child started may have
-// left its process group. It looks again for what they started meanwhile, up to a bound, because a process that the
-// system does not let go yet is seen again.
+// killMarked kills the processes that have mark ("NAME=value") in their environment. What a child started may have
+// left its process group, so killGroup does not reach it. Processes started meanwhile are found in a next round.
+// There are at most 20 rounds, because a process that the system does not end yet is found again.
 func killMarked(mark string) {
 	wanted := []byte("\x00" + mark + "\x00")
 	for found, rounds := true, 0; found && rounds < 20; rounds++ {
@@ -100,13 +104,14 @@ func killMarked(mark string) {
 	}
 }
 
-// processState is the letter that the system has for what a process is doing ("T" stopped, "Z" ended and not yet asked
-// about), 0 where there is no such process.
+// processState returns Linux's letter for the state of a process, 0 if there is no such process. 'T' is stopped, 't'
+// stopped by a debugger. 'Z' has ended, and its parent has not asked how.
 func processState(pid int) byte {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0
 	}
+	// The letter follows the name in parentheses, and the name may itself contain parentheses and spaces.
 	_, state, found := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
 	if !found || state == "" {
 		return 0
@@ -120,13 +125,13 @@ func stopped(pid int) bool {
 	return state == 'T' || state == 't'
 }
 
-// alive reports whether there is a process of that number. One that has ended is not alive, also while its parent has
-// not asked how.
+// alive reports whether process pid is running. A process that has ended is not alive, even if its parent has not
+// asked how it ended.
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && processState(pid) != 'Z'
 }
 
-// describeExit says how a process ended.
+// describeExit says how a process ended, for an error that begins with the child's name.
 func describeExit(state *os.ProcessState) string {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {

@@ -6,16 +6,18 @@ import (
 	"time"
 )
 
-// nap is how long a wait lasts before it is seen whether the child still lives.
+// nap is how long wait sleeps before it checks whether the child still lives. A shorter one notices a death sooner,
+// and costs processor time in long steps.
 const nap = 50 * time.Millisecond
 
-// begin gives the child a command, unless it has ended.
+// begin gives the child a command. A child that has ended does not answer, which wait notices.
 func (c *child) begin(what command) {
 	c.sequence++
 	c.block.Load().start(what, c.sequence)
 }
 
-// wait returns when the child has done its last command.
+// wait returns when the child has done its last command, or with the reason why it will not. It first polls for spin,
+// then sleeps on the control block.
 func (c *child) wait(deadline time.Time, spin time.Duration) error {
 	before, block := c.sequence-1, c.block.Load()
 	done := atomic.LoadUint32(&block.done)
@@ -43,7 +45,8 @@ func (c *child) wait(deadline time.Time, spin time.Duration) error {
 	return nil
 }
 
-// finish reads the status of a command that is done, and the message that may come with it.
+// finish reads the status of a command that is done. It returns the message that came with it, a nil head for none,
+// or the error that the message holds.
 func (c *child) finish(deadline time.Time) (head, payload []byte, err error) {
 	status := atomic.LoadUint32(&c.block.Load().status)
 	switch {
@@ -65,7 +68,8 @@ func (c *child) finish(deadline time.Time) (head, payload []byte, err error) {
 	return head, payload, nil
 }
 
-// call runs what is rare, and returns what came of it.
+// call has the child do something rare (commandCall) within timeout, and returns its answer. message holds "call", a
+// method of child.py, and its arguments.
 func (c *child) call(message map[string]any, timeout time.Duration) (head, payload []byte, err error) {
 	deadline := time.Now().Add(timeout)
 	b, err := json.Marshal(message)
