@@ -72,9 +72,9 @@ func (d *CommandConfig) draw(mem []float64, dt float64) {
 	mem[memoryLeft] = math.Round(d.Seconds / dt)
 }
 
-// uniform draws from [0, 1) by the linear congruential generator of Numerical Recipes, modulo 2³². Observe has no
-// generator of its own, so commands need one that fits into State.Memory: a float64 holds its state exactly, and a saved
-// state includes it. The low bits of such a generator are poor, so the result uses the upper 24.
+// uniform draws from [0, 1) by the linear congruential generator of Numerical Recipes, modulo 2³². Observe is given no
+// generator, so commands need one that fits into State.Memory. A float64 holds its state exactly, and saved states
+// include it. The low bits of such a generator are poor, so the result uses the upper 24.
 func uniform(state *float64) float64 {
 	x := uint32(*state)*1664525 + 1013904223
 	*state = float64(x)

@@ -33,7 +33,7 @@ func (c *characterTask) writeDifference(s *State, out []float32) {
 		out[hinges+i] = float32(now.qvel[rootVelocities+i] - s.QVel[rootVelocities+i])
 	}
 	out = out[2*hinges:]
-	// Key bodies relative to their roots, each side in its own heading frame: an error of the root does not add to them.
+	// Key bodies are relative to their roots, each in its own heading frame, so that errors of the root do not add.
 	var p [3]float64
 	clip := c.reference(mem)
 	for k, body := range c.keys {

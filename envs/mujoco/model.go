@@ -95,8 +95,8 @@ func (m *Model) bytes() []byte {
 	return b
 }
 
-// retain adds a reference, which the caller must release. It fails once the model is closed, even if a batch still keeps
-// the memory alive.
+// retain adds a reference, which the caller must release. It fails after Close, even if a batch still keeps the memory
+// alive.
 func (m *Model) retain() error {
 	for {
 		n := m.users.Load()

@@ -45,8 +45,8 @@ func restore(parts [][]float64, values []float64) {
 }
 
 // MarshalState returns the whole state: every simulation, the running episodes and the generators. An environment with
-// the same configuration, task and version of MuJoCo continues from it exactly. The exception are sleeping trees (an
-// option of MuJoCo 3.4 and later), which are awake in the restored environment.
+// the same configuration, task and version of MuJoCo continues from it exactly. Sleeping trees (an option of MuJoCo 3.4
+// and later) are the exception: they are awake in the restored environment.
 func (e *Env) MarshalState() ([]byte, error) {
 	if e.batch.c == nil {
 		return nil, errClosed

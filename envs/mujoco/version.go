@@ -37,9 +37,9 @@ func written(version int) string {
 }
 
 // builtIn adapts the MJCF text of one of this package's models to the version of MuJoCo that the package was compiled
-// with. In the models only the listed pairs of geoms collide. MuJoCo 3 has no attribute collision="predefined" for that.
-// There, contype and conaffinity of 0 have the same effect. MuJoCo 2.2 keeps the attribute, because with contype and
-// conaffinity it would search for pairs in every step.
+// with. In the models only the listed pairs of geoms collide, by the attribute collision="predefined". MuJoCo 3 has no
+// such attribute. There, contype and conaffinity of 0 have the same effect. With MuJoCo 2.2 the attribute stays: with
+// contype and conaffinity it would search for pairs in every step.
 func builtIn(xml string) string {
 	if headerVersion < 3000000 {
 		return xml
