@@ -8,7 +8,7 @@ import (
 )
 
 // successLimit is the mean distance in metres between the bodies of the character and the clip above which tracking has
-// failed. 0.5 m is the usual limit of the literature.
+// failed. 0.5 m is the usual limit, see [metrics.Success].
 const successLimit = 0.5
 
 // record is the running episode of one environment, for the metrics of CharacterConfig.Measure.
@@ -115,8 +115,8 @@ func (c *measuredTask) Follow(s *State) {
 	r.bodies, r.qpos = append(r.bodies, s.XPos[3:]...), append(r.qpos, s.QPos...)
 }
 
-// EpisodeMetrics implements [EpisodeTask]. The reference of all metrics is the clip with the smallest pose error: a
-// policy without a clock is free to choose its clip.
+// EpisodeMetrics implements [EpisodeTask]. The reference is the clip with the smallest pose error, because a policy
+// without a clock is free to change its clip.
 func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) {
 	r := &c.records[s.Env]
 	nb := len(s.XPos)/3 - 1
@@ -192,8 +192,8 @@ func (c *measuredTask) startIn(i int, r *record) float64 {
 	return c.refs[i].time(row * rowsAStep)
 }
 
-// place fills the table of bodies: about dt seconds between rows, from the clip's beginning to its end. pose is a single
-// simulation whose forward kinematics give the positions. Bodies are relative to the root, in its heading frame.
+// place fills the table of bodies, from the clip's beginning to its end, with about dt seconds between rows. pose is a
+// single simulation whose forward kinematics give the positions. They are relative to the root, in its heading frame.
 func (r *reference) place(pose *Batch, dt float64) error {
 	rows := max(2, int(math.Round(r.clip.Duration()/dt))+1)
 	nb := pose.model.NumBodies()
@@ -254,7 +254,7 @@ func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float
 			}
 			signals = append(signals, heights)
 		}
-		// The band around the clip's frequency excludes half of it and twice it, which a gait's height also contains.
+		// The band around the clip's frequency excludes its half and its double.
 		phases, _, err := metrics.Phases(signals, c.dt, 0.6/cycle, 1.7/cycle)
 		return phases, err
 	}

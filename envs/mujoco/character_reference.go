@@ -40,8 +40,8 @@ type reference struct {
 // time returns the time in seconds of a row's first moment.
 func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
 
-// at writes the clip's state at time t in the model's coordinates. It does what [motions.Clip.State] does for clips with
-// a skeleton, which these clips need not have.
+// at writes the clip's state at time t in the model's coordinates. It equals [motions.Clip.State], but needs no
+// skeleton.
 func (r *reference) at(t float64, m moment) {
 	r.clip.At(t, m.qpos, m.qvel)
 	q := m.qpos[3:7]
@@ -56,7 +56,7 @@ func (r *reference) key(t float64, k int, out *[3]float64) {
 }
 
 // interpolate writes three columns of a table, from column at on, at a fractional row. Each row has width values. If
-// wraps is true, the first row follows the last one. Otherwise the first and last rows continue beyond the table's ends.
+// wraps is true, the first row follows the last one. Otherwise rows outside the table equal the first or the last.
 func interpolate(out *[3]float64, table []float64, width, at int, row float64, wraps bool) {
 	first := math.Floor(row)
 	f, rows := row-first, len(table)/width

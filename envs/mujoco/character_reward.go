@@ -10,9 +10,9 @@ func (t *characterTerm) of(e float64) float64 { return t.weight * math.Exp(-t.sh
 
 // characterTerms are the parameters of an environment's reward. Errors are sums of squares, in m, rad, m/s and rad/s.
 type characterTerms struct {
-	// The terms of the task Track. pose and velocity are of the hinges' angles and velocities. root is of the root's
-	// position, and its rotation times 0.1. rootVelocity is of its velocity, and its angular velocity times 0.1. keys
-	// is of the key bodies' positions relative to the root.
+	// The terms of the task Track. The errors of pose and velocity are those of the hinges. The error of root is that
+	// of the root's position plus 0.1 times that of its rotation. The error of rootVelocity is that of the linear
+	// velocity plus 0.1 times that of the angular one. keys is about the key bodies' positions relative to the root.
 	pose, velocity, root, rootVelocity, keys characterTerm
 	// The terms of the task Command: of the root's horizontal velocity, and of the heading.
 	command, facing characterTerm
@@ -44,8 +44,8 @@ func (t *characterTerms) fields() map[string]*float64 {
 	return out
 }
 
-// Reward implements [Task]. In every task, a character that has fallen terminates. Besides, it notes for FailureStarts
-// where the episode terminates.
+// Reward implements [Task]. A character that has fallen terminates in every task. Reward also records for FailureStarts
+// in which bin the episode terminates.
 func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	t, b := &c.terms[s.Env], &c.cfg.Body
 	// up is the cosine of the angle between the root's z axis and the vertical.

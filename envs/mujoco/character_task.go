@@ -17,7 +17,7 @@ const (
 	rootVelocities = 6
 	// rootFeatures is the number of the root's features: height (1), two axes (6), two velocities (6).
 	rootFeatures = 13
-	// characterLift is the height in metres by which a reset lifts the clip's pose, so that no foot begins in the floor.
+	// characterLift is the height in metres by which Reset lifts the clip's pose, so that no foot starts in the floor.
 	characterLift = 0.005
 	// maxAction is the bound of actions, in both directions.
 	maxAction = 5
@@ -132,8 +132,8 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 // memory returns the part of an environment's memory after the history, see memoryClip.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
-// Reset implements [Task]: it starts with the last moment of a row of a clip, whose earlier moments become the AMP
-// history. The first AMP observation of the episode is thus complete. The episode begins at the world's origin.
+// Reset implements [Task]. The episode starts with the last moment of a row of a clip. The row's earlier moments become
+// the AMP history, so that the first AMP observation is complete. The root starts above the world's origin.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	k, row := c.start(rng)
 	r, mem := &c.refs[k], c.memory(s)
@@ -163,8 +163,8 @@ func (c *characterTask) follow(s *State) {
 	now.qpos[1] -= mem[memoryY]
 }
 
-// Act implements [Task]. With a clock it first advances the clip, so that Reward and Observe compare the state after the
-// step with the clip at the same time. Targets move about the clip's pose (Residual) or the middle of the ranges.
+// Act implements [Task]. With a clock it first advances the clip, so that Reward and Observe compare the state after
+// the step with the clip at the same time. Targets move about the clip's pose (Residual) or the middle of the ranges.
 func (c *characterTask) Act(s *State, action []float32) {
 	middle := c.middle
 	if mem := c.memory(s); c.cfg.Clock {
