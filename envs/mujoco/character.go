@@ -120,8 +120,8 @@ type CharacterConfig struct {
 	// History is the number of control steps in an AMP observation. Zero means 2, or 1 with Difference, which allows
 	// only 1.
 	History int
-	// Difference makes AMP observations the difference of the clip at this moment and the character. A discriminator
-	// then compares them with zeros (ADD, discriminator_mode "differential"). It needs a clock.
+	// Difference makes AMP observations the clip's state at this moment minus the character's. It is for a discriminator
+	// that compares them with zeros (ADD, discriminator_mode "differential"). It needs a clock.
 	//
 	// First come the root's differences in position, rotation (axis times angle), linear and angular velocity (3 each),
 	// in the clip's heading frame. The hinges' angles and velocities follow. Last come the key bodies' positions
@@ -186,7 +186,7 @@ type CharacterConfig struct {
 //
 // Metrics of an episode are:
 //   - "length", in control steps;
-//   - "speed": the mean speed in m/s straight ahead or, in the task [Command], in the commanded direction;
+//   - "speed": the mean speed in m/s along the heading or, in the task [Command], in the commanded direction;
 //   - "joint_error": the mean absolute difference in radians of the hinges' angles to the clip at this moment. Without
 //     a clock it is the difference to the nearest frame of any clip;
 //   - "velocity_error", in the task [Command]: the mean distance in m/s between the root's horizontal velocity and the

@@ -96,7 +96,7 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 }
 
 // checkWalkerMotion returns an error unless the clip has the walker's nine columns and wraps. Reference observations
-// come in pairs, so that it must last two control steps.
+// come in pairs, so the clip must last at least two control steps.
 func checkWalkerMotion(c *motions.Clip) error {
 	if c.Width() != walkerDOF || c.VelocityWidth() != walkerDOF {
 		return fmt.Errorf("mujoco: walker: the clip %q has %d values a frame; it needs %d: x, z, pitch, and hip, "+
@@ -109,5 +109,5 @@ func checkWalkerMotion(c *motions.Clip) error {
 	return nil
 }
 
-// Motion is the reference clip.
+// Motion returns the reference clip.
 func (w *Walker) Motion() *motions.Clip { return w.task.clip }

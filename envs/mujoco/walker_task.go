@@ -30,7 +30,7 @@ var (
 	// action of 1.
 	walkerMid   = [3]float64{0.2, 0.5, -0.05}
 	walkerRange = [3]float64{0.6, 0.7, 0.4}
-	// walkerScale are the factors of velocities in observations, which bring them to the size of the positions.
+	// walkerScale are the factors of the nine velocities in observations.
 	walkerScale = [walkerDOF]float64{1, 1, 0.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2}
 )
 
