@@ -22,7 +22,7 @@ type Camera struct {
 	FieldOfView float64
 }
 
-// check returns an error unless every setting is in its range, before or has replaced zeros.
+// check returns an error unless every setting is in its range. Zeros are allowed, because or replaces them later.
 func (c *Camera) check() error {
 	for _, v := range []struct {
 		name           string
@@ -85,8 +85,8 @@ func (v *view) ray(x, y float64) r3.Vec {
 	return r3.Add(v.forward, r3.Add(r3.Scale((x-v.cx)/v.focal, v.right), r3.Scale((v.cy-y)/v.focal, v.up)))
 }
 
-// box returns a rectangle in pixels that contains the picture of a ball. Rays outside the rectangle need no test against
-// the geom in the ball. ok is false if a part of the ball is behind the camera.
+// box returns a rectangle in pixels that contains the picture of a ball. Rays outside the rectangle need no test
+// against the geom in the ball. ok is false if a part of the ball is behind the camera.
 func (v *view) box(center r3.Vec, radius float64) (x0, y0, x1, y1 float64, ok bool) {
 	d := r3.Sub(center, v.eye)
 	z := r3.Dot(d, v.forward) - radius

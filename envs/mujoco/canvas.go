@@ -101,7 +101,6 @@ func (c *canvas) fill(outline []point, col color.Color) {
 	x0, y0, x1, y1 := w, h, 0.0, 0.0
 	for _, p := range outline {
 		x, y := c.pixel(p)
-		// Points far outside the picture would cost the rasteriser time and precision.
 		x, y = max(-4*w, min(5*w, x)), max(-4*h, min(5*h, y))
 		c.pixels = append(c.pixels, [2]float64{x, y})
 		x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x), max(y1, y)
@@ -124,7 +123,7 @@ func (c *canvas) fill(outline []point, col color.Color) {
 	c.raster.Draw(c.img, box, image.NewUniform(col), image.Point{})
 }
 
-// fillOutlined fills an outline and draws its edge in a darker tone: a slightly larger dark shape under a smaller one.
+// fillOutlined fills an outline and draws its edge in a darker tone: a larger dark shape under a smaller one.
 func (c *canvas) fillOutlined(outline []point, col color.RGBA) {
 	if len(outline) == 0 {
 		return
@@ -134,8 +133,8 @@ func (c *canvas) fillOutlined(outline []point, col color.RGBA) {
 	c.fill(grown(outline, -1.0*pixel), col)
 }
 
-// ground draws the floor at height z, with a mark every half metre and a number every metre. In wide views the distances
-// double until the marks have room.
+// ground draws the floor at height z, with a mark every half metre and a number every metre. In wide views the
+// distances double until the marks have room.
 func (c *canvas) ground(z float64, col color.RGBA) {
 	left, right := c.center-c.cfg.Span, c.center+c.cfg.Span
 	bottom := c.cfg.CenterZ - c.cfg.Span*float64(c.cfg.Height)/float64(c.cfg.Width)

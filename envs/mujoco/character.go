@@ -16,6 +16,7 @@ var humanoidText string
 //go:embed quadruped.xml
 var quadrupedText string
 
+// humanoidXML and quadrupedXML are the embedded models for the version of MuJoCo in use.
 var humanoidXML, quadrupedXML = builtIn(humanoidText), builtIn(quadrupedText)
 
 // CharacterBody describes a model with a free root and a position actuator for each hinge.
@@ -120,15 +121,15 @@ type CharacterConfig struct {
 	// History is the number of control steps in an AMP observation. Zero means 2, or 1 with Difference, which allows
 	// only 1.
 	History int
-	// Difference makes AMP observations the clip's state at this moment minus the character's. It is for a discriminator
-	// that compares them with zeros (ADD, discriminator_mode "differential"). It needs a clock.
+	// Difference makes AMP observations the clip's state at this moment minus the character's. The discriminator must
+	// compare them with zeros (ADD, discriminator_mode "differential"). Difference needs a clock.
 	//
 	// First come the root's differences in position, rotation (axis times angle), linear and angular velocity (3 each),
 	// in the clip's heading frame. The hinges' angles and velocities follow. Last come the key bodies' positions
 	// relative to the root (3 each), those of clip and character each in its own heading frame.
 	Difference bool
 	// HideRoot leaves the root's features out of AMP observations. The trunk of a generated gait moves more smoothly
-	// than a physical one can, and a discriminator could tell the two apart by the trunk alone.
+	// than a physical one can. A discriminator could distinguish the two by the trunk alone.
 	HideRoot bool
 	// Deviation is the distance in metres from the clip at which the task [Track] terminates. It applies to the root,
 	// and to the key bodies relative to the root. Small values waste no time far from the clip. Large values allow

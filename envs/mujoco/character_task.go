@@ -163,8 +163,8 @@ func (c *characterTask) follow(s *State) {
 	now.qpos[1] -= mem[memoryY]
 }
 
-// Act implements [Task]. With a clock it first advances the clip, so that Reward and Observe compare the state after
-// the step with the clip at the same time. Targets move about the clip's pose (Residual) or the middle of the ranges.
+// Act implements [Task]. With a clock it first advances the clip: Reward and Observe then compare the state after the
+// step with the clip at the same time. Targets move about the clip's pose (Residual) or the middle of the ranges.
 func (c *characterTask) Act(s *State, action []float32) {
 	middle := c.middle
 	if mem := c.memory(s); c.cfg.Clock {

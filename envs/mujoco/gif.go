@@ -18,9 +18,9 @@ type Panel struct {
 	Frame func(i int) (image.Image, error)
 }
 
-// SaveGIF writes a film of the given number of frames to path, with the panels side by side. Viewers show GIFs with at
-// most 50 frames a second. 25 is a good rate. One palette serves the whole film, and each frame stores only what
-// changes. After an error the file at path is unchanged.
+// SaveGIF writes a film of the given number of frames to path, with the panels side by side. Most viewers show at most
+// 50 frames a second. 25 is a good rate. One palette serves the whole film, and each frame stores only what changes.
+// After an error the file at path is unchanged.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
 		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, "+
@@ -79,8 +79,9 @@ func sideBySide(i int, panels []Panel) (*image.RGBA, error) {
 	return out, nil
 }
 
-// changed returns the smallest rectangle that contains all pixels that differ from the picture before, with equal pixels
-// transparent. That keeps files small. Without a difference it is a single pixel, because a frame cannot be empty.
+// changed returns the smallest rectangle that contains all pixels that differ from the picture before. Equal pixels in
+// it are transparent. That keeps files small. Without a difference it is a single pixel, because a frame cannot be
+// empty.
 func changed(p, before *image.Paletted) *image.Paletted {
 	if before == nil {
 		return p

@@ -192,6 +192,7 @@ const (
 	Sensor   Kind = C.mjOBJ_SENSOR
 )
 
+// kindNames are the names of kinds in MJCF.
 var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site: "site", Actuator: "actuator",
 	Sensor: "sensor"}
 

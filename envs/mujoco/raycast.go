@@ -66,9 +66,9 @@ func vertex(v []float32, i int32) r3.Vec {
 	return r3.Vec{X: float64(v[3*i]), Y: float64(v[3*i+1]), Z: float64(v[3*i+2])}
 }
 
-// hit returns the first point at which the ray from o along d enters the geom, as the distance t in units of d's length,
-// and the outward unit normal at that point. A ray that starts inside the geom does not hit it. The helpers below do the
-// same in the geom's frame, with normals of any length.
+// hit returns the first point at which the ray from o along d meets the geom. t is the distance in units of d's length,
+// normal the outward unit normal at the point. The functions below do the same in the geom's frame. Their normals have
+// any length.
 func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 	o, d = s.local(r3.Sub(o, s.pos)), s.local(d)
 	a, b := s.shape.size[0], s.shape.size[1]

@@ -232,8 +232,8 @@ func (d *drawing) picture(m *Model, data *C.mjData) *image.RGBA {
 	if m.NumBodies() > 1 {
 		root = floats(data.xpos, 3*m.NumBodies())[3]
 	}
-	// Farther geoms come first, since nearer ones cover them. Among equally far geoms, the end of a limb comes before
-	// its beginning and later limbs before earlier ones, so that a body covers its joints.
+	// Farther geoms come first, since nearer ones cover them. Among equally far geoms, higher indices come first: the
+	// end of a limb before its beginning, so that a body covers its joints.
 	slices.SortFunc(d.order, func(a, b int) int {
 		if pos[3*a+1] > pos[3*b+1]+1e-6 {
 			return -1
@@ -261,7 +261,8 @@ func (d *drawing) picture(m *Model, data *C.mjData) *image.RGBA {
 	return c.finish()
 }
 
-// shadows darkens the ground at height z under every geom that is less than 0.3 m above it, the more the lower the geom.
+// shadows darkens the ground at height z under every geom that is less than 0.3 m above the ground. Lower geoms darken
+// it more.
 func (d *drawing) shadows(m *Model, pos, mat []float64, z float64) {
 	for g := range d.shapes {
 		outline := d.shapes[g].silhouette(pos[3*g:3*g+3], mat[9*g:9*g+9])

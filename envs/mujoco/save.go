@@ -14,9 +14,9 @@ import (
 // stateHeader begins a saved state. Its number changes with the format.
 const stateHeader = "mujoco/1"
 
-// kept returns views of all numbers of environment i that a saved state holds, in the order of the format. They are the
-// inputs of the next step (with the warm start of the solver, or results would differ in the last bits), the values
-// that a step leaves in a State, and the running sums of metrics.
+// kept returns views of the numbers of environment i that a saved state holds, in the order of the format. They include
+// what the next step reads, what a step leaves in a State, and the running sums of metrics. The solver's warm start is
+// one of them: without it the next step would differ in the last bits.
 func (e *Env) kept(i int) [][]float64 {
 	m, d := e.model, e.batch.data[i]
 	parts := [][]float64{
@@ -100,8 +100,8 @@ type named struct {
 	number int
 }
 
-// RestoreState restores a saved state. It returns an error and changes nothing if the state is damaged, or is from
-// another task, model, number of environments, control step or episode length.
+// RestoreState restores a saved state. If the state is damaged, it returns an error and changes nothing. The same holds
+// for a state of another task, model, number of environments, control step or episode length.
 func (e *Env) RestoreState(b []byte) error {
 	if e.batch.c == nil {
 		return errClosed

@@ -35,7 +35,7 @@ type scene struct {
 	camera Camera
 	// middle is the height at which the camera looks.
 	middle float64
-	// beside is the distance between a character and its reference.
+	// beside is the distance from a character to its reference.
 	beside float64
 	// ground is the height of the floor, if there is a floor.
 	ground float64
@@ -45,7 +45,7 @@ type scene struct {
 	touches []r3.Vec
 }
 
-// newScene chooses the camera's defaults and the scene's distances so that the model in its initial pose fits into the
+// newScene chooses the camera's defaults and the scene's distances. The model in its initial pose then fits into the
 // picture, with a reference next to it. pos (geoms, 3) and mat (geoms, 9) are the geoms' poses. The floor is a
 // horizontal plane of the model.
 func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
@@ -86,8 +86,8 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 	return s
 }
 
-// add adds a model's geoms to the scene, moved by shift. pos (geoms, 3) and mat (geoms, 9) are their poses. If col is not
-// nil, their colours are mixed with it. Planes, height fields and transparent geoms are left out.
+// add adds a model's geoms to the scene, moved by shift. pos (geoms, 3) and mat (geoms, 9) are their poses. If col is
+// not nil, their colours are mixed with it. Planes, height fields and invisible geoms are left out.
 func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r3.Vec) {
 	for g := range shapes {
 		p := solid{shape: &shapes[g], color: shapes[g].color, radius: shapes[g].reach(),

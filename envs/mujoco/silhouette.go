@@ -24,8 +24,8 @@ func circle(yield func(sin, cos float64) bool) {
 }
 
 // silhouette returns the outline of a geom seen along y, counter-clockwise. It is nil for planes and height fields. pos
-// (3) is the geom's centre and mat (9, row-major) its orientation. The outline is the convex hull of points of the geom,
-// so that a mesh shows as its hull.
+// (3) is the geom's centre and mat (9, row-major) its orientation. The outline is the convex hull of the geom's points,
+// also for a mesh that is not convex.
 func (s *shape) silhouette(pos, mat []float64) []point {
 	// at projects a point of the geom's frame into the picture.
 	at := func(x, y, z float64) point {
@@ -111,8 +111,8 @@ func grown(outline []point, d float64) []point {
 		before, after := outline[(i+n-1)%n], outline[(i+1)%n]
 		n1, n2 := normal(before, p), normal(p, after)
 		sx, sz := n1.x+n2.x, n1.z+n2.z
-		// Both edges move by d if the corner moves by d (n1+n2) / (1 + n1·n2). The bound of 0.5 keeps sharp corners from
-		// moving far.
+		// Both edges move by d if the corner moves by d (n1+n2) / (1 + n1·n2). The bound of 0.5 keeps sharp corners
+		// from moving far.
 		k := d / max(0.5, 1+n1.x*n2.x+n1.z*n2.z)
 		out = append(out, point{p.x + k*sx, p.z + k*sz})
 	}

@@ -52,8 +52,8 @@ type EpisodeTask interface {
 	EpisodeMetrics(s *State, terminated bool, out []float64)
 }
 
-// ReferenceTask is implemented by tasks that compare their character with a motion. Pictures show the motion beside the
-// character.
+// ReferenceTask is implemented by tasks that compare their character with a motion. Perspective pictures show the
+// motion next to the character.
 type ReferenceTask interface {
 	// ReferencePose writes the positions (NQ) of the motion at the moment of s. It reports whether there is a motion.
 	ReferencePose(s *State, qpos []float64) bool

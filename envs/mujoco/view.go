@@ -33,7 +33,7 @@ var kindWords = map[C.int]string{
 // visible reports whether [Env.Shapes] includes the geom. Poses uses the same test, so that both have the same order.
 func (s *shape) visible() bool { return kindWords[s.kind] != "" && s.color.A > 0 }
 
-// Shapes returns the visible geoms in the order of [Env.Poses]. The shapes are the same for every environment and do not
+// Shapes returns the visible geoms in the order of [Env.Poses]. The shapes are the same for every environment and never
 // change. The slices of meshes must not be written.
 func (e *Env) Shapes() ([]Shape, error) {
 	d, err := e.viewed(0)

@@ -11,6 +11,7 @@ import (
 //go:embed walker.xml
 var walkerText string
 
+// walkerXML is walker.xml for the version of MuJoCo in use.
 var walkerXML = builtIn(walkerText)
 
 // WalkerXML returns the MJCF text of the walker's model, as a start for other models.
@@ -39,8 +40,8 @@ type WalkerConfig struct {
 	Render RenderConfig
 }
 
-// Walker is a batch of planar bipeds (seven bodies, nine degrees of freedom) that learn to walk, by reward, by
-// imitation of a gait, or both.
+// Walker is a batch of planar bipeds with seven bodies and nine degrees of freedom. They learn to walk by reward, by
+// imitation of a gait, or by both.
 //
 // An observation (17) has the pelvis height minus 0.92 m, the pitch and six joint angles (hip, knee, ankle; right,
 // left). Nine velocities follow: forward, upward, pitch × 0.5, joints × 0.2. An AMP observation (34) is two consecutive
