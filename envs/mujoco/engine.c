@@ -260,7 +260,7 @@ int gm_reset(gm_batch* b, const int* which, int count, char* message) {
   return -1;
 }
 
-// gm_forward takes positions and velocities from the rows and recomputes what depends on them. It keeps all other state.
+// gm_forward takes positions and velocities from the rows and recomputes what depends on them. Other state stays.
 int gm_forward(gm_batch* b, int first, int last, char* message) {
   volatile int i = first;
   if (GUARD()) {

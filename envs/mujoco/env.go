@@ -189,7 +189,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	return e.Observe()
 }
 
-// errClosed is the error of every method after Close.
+// errClosed is the error of methods that need the simulations, after Close.
 var errClosed = errors.New("mujoco: the environment is closed")
 
 // Observe returns the current observations and states, as the last Reset, Step or RestoreState left them.
