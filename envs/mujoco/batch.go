@@ -202,7 +202,7 @@ func (b *Batch) note(err error) {
 	}
 }
 
-// stepRange steps simulations first to last-1 by one call into C: a call costs more than a short loop over rows.
+// stepRange steps simulations first to last-1 by a single call into C, because each call has a fixed cost.
 func (b *Batch) stepRange(worker, first, last, substeps int) error {
 	reference := 0
 	if b.reference {

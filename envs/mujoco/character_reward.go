@@ -16,7 +16,7 @@ type characterTerms struct {
 	pose, velocity, root, rootVelocity, keys characterTerm
 	// The terms of the task Command: of the root's horizontal velocity, and of the heading.
 	command, facing characterTerm
-	// alive is added in every step of every task.
+	// alive is added in every step of every task. Fade reduces its share, as that of the other terms.
 	alive float64
 }
 

@@ -175,7 +175,7 @@ func (e *Env) RestoreState(b []byte) error {
 	if err := e.batch.forward(0, n); err != nil {
 		return err
 	}
-	// forward has overwritten sensor data and accelerations, among others: restore them.
+	// forward has computed sensors again, and with them data that is from the last substep: restore all parts.
 	for i := range all {
 		restore(e.kept(i), all[i].parts)
 	}
