@@ -152,7 +152,7 @@ func meanSpeed(clip *motions.Clip) float64 {
 	way, a, b := 0.0, make([]float64, clip.Width()), make([]float64, clip.Width())
 	clip.At(0, a, nil)
 	for i := range n {
-		// Just before the end: at the end itself a wrapping clip would be at its start again.
+		// Just before the end: at the end itself columns that do not travel are at their start again.
 		clip.At(clip.Duration()*float64(i+1)/n*(1-1e-9), b, nil)
 		way += math.Hypot(b[0]-a[0], b[1]-a[1])
 		a, b = b, a
