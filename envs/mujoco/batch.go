@@ -21,45 +21,57 @@ import (
 	"github.com/gorl-dev/gorl/internal/capacity"
 )
 
-// Status says what happened to a simulation in its last step, as a set of bits.
+// Status is a set of bits that describe the last step of a simulation.
 type Status uint8
 
 const (
-	// Diverged says that a number left the range of sense. The simulation stands where it was before the step.
+	// Diverged means that a position, velocity or acceleration was NaN or beyond MuJoCo's limit (mjMAXVAL, 1e10). The
+	// simulation is back in its state before the step.
 	Diverged Status = C.GM_DIVERGED
-	// ContactsFull says that there were more contacts than the model's nconmax or its memory allow, and some were
-	// dropped.
+	// ContactsFull means that MuJoCo dropped contacts, because there were more than the model's nconmax or its memory
+	// allows.
 	ContactsFull Status = C.GM_CONTACTS_FULL
-	// RowsFull says that there were more constraint rows than the model's njmax (with MuJoCo 3: its memory) allows, and
-	// some were dropped.
+	// RowsFull means that MuJoCo dropped constraint rows, because there were more than the model's njmax (in MuJoCo 3:
+	// its memory) allows.
 	RowsFull Status = C.GM_ROWS_FULL
 )
 
 // Batch is N simulations of one model that step in parallel. Their positions, velocities and controls are
-// contiguous arrays of float64 in C memory, which Go reads and writes without copying. It is used by one goroutine at
-// a time, and its slices are gone after Close.
+// contiguous arrays of float64 in C memory, which Go reads and writes without copying. Only one goroutine may use a
+// Batch at a time. Its slices are invalid after Close.
 type Batch struct {
-	model   *Model
-	c       *C.gm_batch
-	n       int
-	data    []*C.mjData
-	qpos    []float64
-	qvel    []float64
-	ctrl    []float64
-	status  []Status
-	pool    *pool
-	message []*C.char // one a worker
-	which   []C.int   // the simulation that Reset is about
+	model *Model
+	// c is the C side. It is nil after Close.
+	c *C.gm_batch
+	// n is the number of simulations.
+	n int
+	// data (n), qpos (n, NQ), qvel (n, NV), ctrl (n, NU) and status (n) are views of C memory.
+	data   []*C.mjData
+	qpos   []float64
+	qvel   []float64
+	ctrl   []float64
+	status []Status
+	pool   *pool
+	// message has one buffer per worker, in C memory, for the text of a MuJoCo error.
+	message []*C.char
+	// which (1) is the list of simulations that Reset passes to C, kept to avoid an allocation.
+	which []C.int
 
-	mu        sync.Mutex
-	err       error
-	substeps  int
+	// mu guards err while workers run.
+	mu sync.Mutex
+	// err is the first error that a worker met in the running call.
+	err error
+	// substeps is the number of time steps of the running Step.
+	substeps int
+	// reference makes every step use MuJoCo's own mj_step. Tests set it, to compare the fast integrator with MuJoCo's.
 	reference bool
-	work      func(worker, first, last int)
+	// work is the pool's function of Step, made once so that a step does not allocate.
+	work func(worker, first, last int)
 }
 
-// NewBatch makes n simulations. Workers is the number of goroutines that step them, the caller included; 0 means
-// one a CPU. The trajectories do not depend on it. More than fit into memory are an error with the number of bytes.
+// NewBatch makes n simulations. Workers is the number of goroutines that step them, including the caller. Zero means
+// one per CPU. The trajectories do not depend on it. If the simulations do not fit into memory, the error says how many
+// bytes they need.
 func NewBatch(m *Model, n, workers int) (*Batch, error) {
 	switch {
 	case m == nil:
@@ -96,7 +108,8 @@ func NewBatch(m *Model, n, workers int) (*Batch, error) {
 	return b, nil
 }
 
-// simulations makes them. Of more than a few the first one is made by itself, to see how many fit into memory.
+// simulations allocates n simulations in C. For a large n it first makes a single one to measure its size. Without that
+// check, the kernel may kill a process that allocates more memory than the machine has.
 func (m *Model) simulations(n int, message *C.char) (*C.gm_batch, error) {
 	make := func(n int) (*C.gm_batch, error) {
 		c := C.gm_make_batch(m.c, C.int(n), message)
@@ -126,15 +139,16 @@ func (m *Model) simulations(n int, message *C.char) (*C.gm_batch, error) {
 // Only tests call it.
 func (b *Batch) setArena(i, bytes int) int { return int(C.gm_set_arena(b.data[i], C.size_t(bytes))) }
 
+// newMessage returns an empty buffer in C memory for the text of a MuJoCo error. The caller frees it.
 func newMessage() *C.char { return (*C.char)(C.calloc(C.GM_MESSAGE, 1)) }
 
 // Len is the number of simulations.
 func (b *Batch) Len() int { return b.n }
 
-// Model is the model that they simulate.
+// Model returns the simulated model.
 func (b *Batch) Model() *Model { return b.model }
 
-// QPos returns the positions of simulation i, (NQ). Write them before Reset; after Step they are the new ones.
+// QPos returns the positions of simulation i, (NQ). Reset starts from them, and Step overwrites them.
 func (b *Batch) QPos(i int) []float64 { return row(b.qpos, i, b.model.NQ()) }
 
 // QVel returns the velocities of simulation i, (NV).
@@ -143,14 +157,15 @@ func (b *Batch) QVel(i int) []float64 { return row(b.qvel, i, b.model.NV()) }
 // Ctrl returns the controls of simulation i, (NU), which Step applies.
 func (b *Batch) Ctrl(i int) []float64 { return row(b.ctrl, i, b.model.NU()) }
 
-// Status returns what happened to simulation i in the last step; zero is all well.
+// Status describes the last step of simulation i. Zero means that nothing went wrong.
 func (b *Batch) Status(i int) Status { return b.status[i] }
 
+// row returns row i of a table of width w. Its capacity ends with the row, so that append cannot write into the next.
 func row[T any](s []T, i, w int) []T { return s[i*w : (i+1)*w : (i+1)*w] }
 
-// Step applies the controls for the given number of time steps to every simulation. A simulation that diverges is set
-// back (see [Diverged]) and is no error; an error is MuJoCo's own refusal to go on, such as running out
-// of the memory that the model's <size> allows.
+// Step applies the controls for the given number of time steps to every simulation. A simulation that diverges returns
+// to its state before the step (see [Diverged]), without an error. An error means that MuJoCo itself cannot continue,
+// for example because it exceeds the memory that the model's <size> allows.
 func (b *Batch) Step(substeps int) error {
 	if b.c == nil {
 		return errors.New("mujoco: the batch is closed")
@@ -163,7 +178,7 @@ func (b *Batch) Step(substeps int) error {
 	return b.err
 }
 
-// Reset starts simulation i anew from the positions and velocities in its rows, at time 0.
+// Reset restarts simulation i from the positions and velocities in its rows, at time 0. All other state is cleared.
 func (b *Batch) Reset(i int) error {
 	if b.c == nil {
 		return errors.New("mujoco: the batch is closed")
@@ -175,7 +190,7 @@ func (b *Batch) Reset(i int) error {
 	return b.resetList(0, b.which)
 }
 
-// note keeps the first error of the workers.
+// note keeps the first error of the workers. Workers call it concurrently.
 func (b *Batch) note(err error) {
 	if err == nil {
 		return
@@ -187,7 +202,7 @@ func (b *Batch) note(err error) {
 	}
 }
 
-// stepRange is one call into C for simulations first to last-1.
+// stepRange steps simulations first to last-1 by a single call into C, because each call has a fixed cost.
 func (b *Batch) stepRange(worker, first, last, substeps int) error {
 	reference := 0
 	if b.reference {
@@ -197,6 +212,7 @@ func (b *Batch) stepRange(worker, first, last, substeps int) error {
 	return b.failure("step", worker, int(failed))
 }
 
+// resetList restarts the listed simulations from their rows. It uses the worker's message buffer.
 func (b *Batch) resetList(worker int, which []C.int) error {
 	if len(which) == 0 {
 		return nil
@@ -205,12 +221,15 @@ func (b *Batch) resetList(worker int, which []C.int) error {
 	return b.failure("reset", worker, int(failed))
 }
 
-// forward recomputes what depends on positions and velocities, keeping time, activations and warm start.
+// forward takes positions and velocities of simulations first to last-1 from their rows and recomputes what depends on
+// them. It keeps time, activations and warm start.
 func (b *Batch) forward(first, last int) error {
 	failed := C.gm_forward(b.c, C.int(first), C.int(last), b.message[0])
 	return b.failure("restore", 0, int(failed))
 }
 
+// failure returns the error of a C call that returned i: the index of the failed simulation, or negative for success.
+// what is the operation, for the message.
 func (b *Batch) failure(what string, worker, i int) error {
 	if i < 0 {
 		return nil
@@ -233,5 +252,5 @@ func (b *Batch) Close() error {
 	return nil
 }
 
-// live is the number of models and simulations in C memory.
+// live is the number of models and simulations in C memory. Tests use it to find leaks.
 func live() int { return int(C.gm_live()) }

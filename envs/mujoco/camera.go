@@ -7,20 +7,22 @@ import (
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
-// Camera looks at a character in perspective, and follows its root over the ground. The zero value is a good one.
+// Camera is a perspective view of a character that follows the character's root horizontally. The zero value is a good
+// choice.
 type Camera struct {
-	// Azimuth is the direction in degrees, about the vertical, in which it looks: 0 is along x, so that a character
-	// that walks forward is seen from behind, and 90 along y, from its right. Zero means 115.
+	// Azimuth is the viewing direction in degrees about the vertical. 0 looks along x, so that a character that walks
+	// forward is seen from behind. 90 looks along y, from the character's right. Zero means 115.
 	Azimuth float64
-	// Elevation is the angle in degrees by which it looks down. Zero means 12.
+	// Elevation is the angle in degrees by which the camera looks down. Zero means 12.
 	Elevation float64
-	// Distance is that from the root in metres. Zero: such that the model in its initial pose, with another beside it,
-	// fills the picture.
+	// Distance is the distance from the root in metres. Zero means that the model in its initial pose and a second one
+	// next to it fill the picture.
 	Distance float64
-	// FieldOfView is the angle in degrees between the lower and the upper edge. Zero means 30.
+	// FieldOfView is the angle in degrees between the picture's lower and upper edge. Zero means 30.
 	FieldOfView float64
 }
 
+// check returns an error unless every setting is in its range. Zeros are allowed, because or replaces them later.
 func (c *Camera) check() error {
 	for _, v := range []struct {
 		name           string
@@ -35,7 +37,8 @@ func (c *Camera) check() error {
 	return nil
 }
 
-// or returns the camera with zero values replaced, for a picture that shows half metres above and below its middle.
+// or returns the camera with zero values replaced. The default distance makes a picture show half metres above and
+// below its middle.
 func (c Camera) or(half float64) Camera {
 	for _, v := range []struct {
 		value *float64
@@ -51,15 +54,19 @@ func (c Camera) or(half float64) Camera {
 	return c
 }
 
-// view is a camera somewhere.
+// view is a camera at a place, for one picture: a pinhole at eye.
 type view struct {
-	eye                r3.Vec
-	right, up, forward r3.Vec  // unit vectors
-	focal              float64 // pixels
-	cx, cy             float64 // the middle of the picture
+	// eye is the camera's position in metres.
+	eye r3.Vec
+	// right, up and forward are the unit vectors of the picture's axes and of the viewing direction.
+	right, up, forward r3.Vec
+	// focal is the focal length in pixels.
+	focal float64
+	// cx, cy is the middle of the picture in pixels.
+	cx, cy float64
 }
 
-// at returns the view of a point for a picture of w × h pixels.
+// at returns the view with target in the middle of a picture of w × h pixels.
 func (c Camera) at(target r3.Vec, w, h int) view {
 	sa, ca := math.Sincos(c.Azimuth * math.Pi / 180)
 	se, ce := math.Sincos(c.Elevation * math.Pi / 180)
@@ -72,19 +79,22 @@ func (c Camera) at(target r3.Vec, w, h int) view {
 	return v
 }
 
-// ray returns the direction, not of unit length, in which a place in the picture is seen.
+// ray returns the direction from the eye through a place in the picture, in pixels. It is not of unit length: its
+// component along forward is 1.
 func (v *view) ray(x, y float64) r3.Vec {
 	return r3.Add(v.forward, r3.Add(r3.Scale((x-v.cx)/v.focal, v.right), r3.Scale((v.cy-y)/v.focal, v.up)))
 }
 
-// box returns the rectangle of the picture in which a ball is seen; ok is false where it is behind the camera.
+// box returns a rectangle in pixels that contains the picture of a ball. Rays outside the rectangle need no test
+// against the geom in the ball. ok is false if a part of the ball is behind the camera.
 func (v *view) box(center r3.Vec, radius float64) (x0, y0, x1, y1 float64, ok bool) {
 	d := r3.Sub(center, v.eye)
 	z := r3.Dot(d, v.forward) - radius
 	if z <= 1e-3 {
 		return 0, 0, 0, 0, false
 	}
-	// The ball's nearest point scales the whole ball: a little too large, never too small.
+	// z is the depth of the ball's nearest point, z + 2·radius that of its farthest. The extremes over both depths give
+	// a rectangle that is a little too large, never too small.
 	x, y := r3.Dot(d, v.right), r3.Dot(d, v.up)
 	low := func(a float64) float64 { return min(a/z, a/(z+2*radius)) }
 	high := func(a float64) float64 { return max(a/z, a/(z+2*radius)) }

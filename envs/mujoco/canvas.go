@@ -20,18 +20,25 @@ var (
 	ink       = color.RGBA{0x33, 0x3b, 0x44, 0xff}
 )
 
-// canvas draws outlines given in metres, with smooth edges.
+// canvas draws pictures of the side view: outlines in metres, with smooth edges. It also writes the titles of
+// perspective pictures. Calls between begin and finish draw into one picture.
 type canvas struct {
-	cfg    RenderConfig
-	scale  float64 // pixels a metre
-	center float64 // x in metres at the middle of the picture
+	cfg RenderConfig
+	// scale is in pixels per metre.
+	scale float64
+	// center is the x in metres at the middle of the picture.
+	center float64
+	// img is the picture being drawn, nil between pictures.
 	img    *image.RGBA
 	raster *vector.Rasterizer
-	pixels [][2]float64 // scratch of fill
-	small  font.Face
-	large  font.Face
+	// pixels is scratch space of fill, reused to avoid allocations.
+	pixels [][2]float64
+	// small is the font of the ground's numbers, large that of the title.
+	small font.Face
+	large font.Face
 }
 
+// newCanvas returns a canvas for a configuration with all zeros replaced. Font sizes follow the picture's width.
 func newCanvas(cfg RenderConfig) *canvas {
 	return &canvas{
 		cfg: cfg, scale: float64(cfg.Width) / cfg.Span, raster: vector.NewRasterizer(cfg.Width, cfg.Height),
@@ -39,7 +46,8 @@ func newCanvas(cfg RenderConfig) *canvas {
 	}
 }
 
-// face returns the Go font in a size of pixels. It is part of the program, so that it always parses.
+// face returns the Go font in the given size in pixels, at least 7. The font is compiled into the program, so a failure
+// to parse it is a programming error.
 func face(size float64) font.Face {
 	f, err := opentype.Parse(goregular.TTF)
 	if err != nil {
@@ -52,7 +60,7 @@ func face(size float64) font.Face {
 	return out
 }
 
-// begin starts a picture whose middle is at x, on an empty sky.
+// begin starts a picture with an empty sky, whose middle is at x metres.
 func (c *canvas) begin(x float64) {
 	c.center = x
 	c.img = image.NewRGBA(image.Rect(0, 0, c.cfg.Width, c.cfg.Height))
@@ -64,28 +72,30 @@ func (c *canvas) begin(x float64) {
 	}
 }
 
+// finish returns the picture.
 func (c *canvas) finish() *image.RGBA {
 	img := c.img
 	c.img = nil
 	return img
 }
 
+// mix interpolates linearly from a (t = 0) to b (t = 1).
 func mix(a, b color.RGBA, t float64) color.RGBA {
 	m := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + t*(float64(y)-float64(x)))) }
 	return color.RGBA{m(a.R, b.R), m(a.G, b.G), m(a.B, b.B), m(a.A, b.A)}
 }
 
-// pixel returns where a place is in the picture.
+// pixel converts a place in metres to pixels, with y downwards.
 func (c *canvas) pixel(p point) (x, y float64) {
 	return float64(c.cfg.Width)/2 + (p.x-c.center)*c.scale, float64(c.cfg.Height)/2 - (p.z-c.cfg.CenterZ)*c.scale
 }
 
-// fill paints the inside of an outline.
+// fill paints the inside of a closed outline with smooth edges.
 func (c *canvas) fill(outline []point, col color.Color) {
 	if len(outline) < 3 {
 		return
 	}
-	// Only as much of the picture as the outline covers goes through the rasteriser.
+	// The rasteriser only gets the outline's bounding box, because its time grows with the area.
 	w, h := float64(c.cfg.Width), float64(c.cfg.Height)
 	c.pixels = c.pixels[:0]
 	x0, y0, x1, y1 := w, h, 0.0, 0.0
@@ -113,7 +123,7 @@ func (c *canvas) fill(outline []point, col color.Color) {
 	c.raster.Draw(c.img, box, image.NewUniform(col), image.Point{})
 }
 
-// fillOutlined fills an outline and draws its edge in a darker tone.
+// fillOutlined fills an outline and draws its edge in a darker tone: a larger dark shape under a smaller one.
 func (c *canvas) fillOutlined(outline []point, col color.RGBA) {
 	if len(outline) == 0 {
 		return
@@ -123,7 +133,8 @@ func (c *canvas) fillOutlined(outline []point, col color.RGBA) {
 	c.fill(grown(outline, -1.0*pixel), col)
 }
 
-// ground draws the floor at height z with a mark every half metre and a number every metre.
+// ground draws the floor at height z, with a mark every half metre and a number every metre. In wide views the
+// distances double until the marks have room.
 func (c *canvas) ground(z float64, col color.RGBA) {
 	left, right := c.center-c.cfg.Span, c.center+c.cfg.Span
 	bottom := c.cfg.CenterZ - c.cfg.Span*float64(c.cfg.Height)/float64(c.cfg.Width)
@@ -150,26 +161,30 @@ func (c *canvas) ground(z float64, col color.RGBA) {
 	}
 }
 
-// shadow darkens a flat ellipse on the ground, strength in [0, 1].
+// shadow darkens a flat ellipse of the given horizontal radius in metres on the ground at height z. strength is in
+// [0, 1].
 func (c *canvas) shadow(x, z, radius, strength float64) {
 	outline := make([]point, 0, arc)
 	for sin, cos := range circle {
 		outline = append(outline, point{x + radius*cos, z + 0.12*radius*sin - 0.02*c.cfg.Span/2.4})
 	}
-	// In few steps, for the sake of a GIF's palette.
+	// Few distinct strengths keep the number of colours low enough for a GIF.
 	c.fill(outline, color.RGBA{0, 0, 0, uint8(math.Round(4*strength) * 9)})
 }
 
+// title writes the configured title into the upper left corner.
 func (c *canvas) title() {
 	if c.cfg.Title != "" {
 		c.text(c.large, c.cfg.Title, float64(c.cfg.Width)/28, float64(c.cfg.Width)/14, ink)
 	}
 }
 
+// text writes s with its baseline beginning at (x, y) pixels.
 func (c *canvas) text(f font.Face, s string, x, y float64, col color.Color) {
 	d := font.Drawer{Dst: c.img, Src: image.NewUniform(col), Face: f,
 		Dot: fixed.Point26_6{X: fixed.Int26_6(x * 64), Y: fixed.Int26_6(math.Round(y)) * 64}}
 	d.DrawString(s)
 }
 
+// width returns the width of a text in pixels.
 func (c *canvas) width(f font.Face, s string) float64 { return float64(font.MeasureString(f, s)) / 64 }

@@ -16,10 +16,10 @@ var humanoidText string
 //go:embed quadruped.xml
 var quadrupedText string
 
+// humanoidXML and quadrupedXML are the embedded models for the version of MuJoCo in use.
 var humanoidXML, quadrupedXML = builtIn(humanoidText), builtIn(quadrupedText)
 
-// CharacterBody is a model with a free root that moves by position actuators, one a hinge, and what tasks need to know
-// of it.
+// CharacterBody describes a model with a free root and a position actuator for each hinge.
 type CharacterBody struct {
 	// Name is a short word, the prefix of batch metrics.
 	Name string
@@ -27,17 +27,18 @@ type CharacterBody struct {
 	XML string
 	// Substeps is the number of the model's time steps in a control step.
 	Substeps int
-	// Feet are the bodies that may touch the floor. Another one that does ends the episode.
+	// Feet are the bodies that may touch the floor. A contact of any other body ends the episode. If Feet is empty,
+	// contacts end no episode.
 	Feet []string
 	// Keys are the bodies whose positions are observed: hands and feet.
 	Keys []string
-	// MinHeight is the height of the root in metres, and MaxTilt the angle in radians between its z axis and the
-	// vertical, at which a character has fallen.
+	// MinHeight is the root's height in metres below which a character has fallen. MaxTilt is the angle in radians
+	// between the root's z axis and the vertical above which it has fallen.
 	MinHeight, MaxTilt float64
 }
 
-// HumanoidBody is a humanoid of 15 bodies and 28 hinges, 48.9 kg and 1.61 m, whose skeleton is that of Isaac Lab's and
-// Isaac Gym's AMP humanoid. A control step is 1/30 s, four of the simulation's.
+// HumanoidBody returns a humanoid of 15 bodies and 28 hinges, 48.9 kg and 1.61 m. Its skeleton is that of the AMP
+// humanoid of Isaac Lab and Isaac Gym. A control step is 1/30 s: four time steps of the simulation.
 func HumanoidBody() CharacterBody {
 	return CharacterBody{
 		Name: "humanoid", XML: humanoidXML, Substeps: 4,
@@ -47,8 +48,8 @@ func HumanoidBody() CharacterBody {
 	}
 }
 
-// QuadrupedBody is a quadruped of 17 bodies and 12 hinges, 12.5 kg, of a small robot dog's sizes. A control step is
-// 1/30 s, four of the simulation's.
+// QuadrupedBody returns a quadruped of 17 bodies and 12 hinges, 12.5 kg, with the proportions of a small robot dog. A
+// control step is 1/30 s: four time steps of the simulation.
 func QuadrupedBody() CharacterBody {
 	feet := []string{"FR_foot", "FL_foot", "RR_foot", "RL_foot"}
 	return CharacterBody{Name: "quadruped", XML: quadrupedXML, Substeps: 4, Feet: feet, Keys: feet, MinHeight: 0.15,
@@ -59,24 +60,24 @@ func QuadrupedBody() CharacterBody {
 type CharacterTask string
 
 const (
-	// Imitate rewards every step alike: what counts is the style reward of AMP.
+	// Imitate rewards every step by the same amount. The style reward of AMP does the rest.
 	Imitate CharacterTask = "imitate"
-	// Track rewards being where the clip is at this moment, as DeepMimic does.
+	// Track rewards a state close to the clip's at this moment, as DeepMimic does.
 	Track CharacterTask = "track"
 	// Command rewards moving in a commanded direction at a commanded speed.
 	Command CharacterTask = "command"
 )
 
-// CommandConfig says what is commanded in the task [Command].
+// CommandConfig sets the distribution of commands in the task [Command].
 type CommandConfig struct {
 	// MinSpeed and MaxSpeed bound the speed in m/s, which is drawn uniformly.
 	MinSpeed, MaxSpeed float64
-	// Turn bounds the angle in radians, drawn uniformly on both sides, by which a new command's direction differs from
-	// the last one's, and the first one's from the heading. Larger ones ask for sharper turns; 0 is always straight
-	// ahead.
+	// Turn is the largest angle in radians between the directions of two consecutive commands. The angle is drawn
+	// uniformly from [−Turn, Turn]. The first direction is relative to the heading. Larger values require sharper
+	// turns. 0 is always straight ahead.
 	Turn float64
-	// Seconds is the time after which another command is given; 0 gives one an episode. Shorter times ask for quicker
-	// reactions.
+	// Seconds is the time after which a new command is drawn. 0 means one command per episode. Shorter times require
+	// quicker reactions.
 	Seconds float64
 }
 
@@ -86,111 +87,134 @@ type CharacterConfig struct {
 	NumEnvs int
 	// Seed seeds the randomness of resets and commands. It must not be negative.
 	Seed int64
-	// Workers is the number of goroutines that step; 0 means one a CPU. The results do not depend on it.
+	// Workers is the number of goroutines that step. Zero means one per CPU. The results do not depend on it.
 	Workers int
 	// EpisodeLength is the number of control steps after which an episode is truncated. Zero means 300, ten seconds at
 	// 30 Hz.
 	EpisodeLength int
-	// Stagger shortens first episodes by a random number of steps below it. Zero: none.
+	// Stagger shortens first episodes by a random number of steps below it. Zero means none.
 	Stagger int
-	// Body is the character.
+	// Body describes the character's model.
 	Body CharacterBody
 	// Motions are the reference clips, drawn by weight. Their columns are the root's x, y and z, its rotation, and the
 	// hinges of the body by name, in the model's order.
 	Motions []*motions.Clip
-	// Task is what is rewarded. Empty means [Imitate].
+	// Task selects the reward. Empty means [Imitate].
 	Task CharacterTask
 	// Command is used by the task [Command]. The zero value means the clips' mean speed, straight ahead.
 	Command CommandConfig
-	// Residual has actions added to the clip's pose at this moment, instead of to the middle of its joint ranges. The
-	// clip is then in the targets from the beginning. It needs one wrapping clip, and gives the policy a clock.
+	// Residual adds actions to the clip's pose at this moment, instead of to the middle of the clips' joint ranges. A
+	// policy whose actions are 0 then already follows the clip's targets. Residual needs one wrapping clip and turns on
+	// Clock.
 	Residual bool
-	// Lead is by how many seconds the clip's pose that residual targets move about is ahead of this moment. Actuators
-	// whose damping is kd and gain kp follow a target kd/kp late: 0.1 s with the bodies of this package. With that lead
-	// a policy that does nothing swings its limbs in time, which quick motion needs; a longer one is too early. Zero:
-	// none.
+	// Lead is the time in seconds by which the clip's pose in residual targets is ahead of this moment. Actuators with
+	// damping kd and gain kp follow a target with a delay of kd/kp, which is 0.1 s for the bodies of this package. A
+	// lead equal to the delay compensates it, which fast motions need. A longer lead moves the limbs too early. Zero
+	// means none.
 	Lead float64
-	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] always do.
+	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] turn it on.
 	Clock bool
-	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint
-	// plus 0.2 rad. Larger ones explore more, and fall more; with small ones a policy cannot recover. Zero means 0.4.
+	// ActionScale is the change of a joint's target by an action of 1. Its unit is half the clips' range of the joint
+	// plus 0.2 rad. Larger values explore more, but the character falls more often. With too small values a policy
+	// cannot recover. Zero means 0.4.
 	ActionScale float64
-	// History is the number of control steps that an AMP observation holds. Zero means 2, and 1 with Difference, which
-	// has no other.
+	// History is the number of control steps in an AMP observation. Zero means 2, or 1 with Difference, which allows
+	// only 1.
 	History int
-	// Difference makes AMP observations what the clip is at this moment less what the character is, for a discriminator
-	// that compares them with zeros (ADD, discriminator_mode "differential"): the root's place, turn (axis times
-	// angle), linear and angular velocity (3 each), all in the clip's heading frame; the hinges' angles and velocities;
-	// and the key bodies' places less the root's (3 each), both in their own heading frames. It needs a clock.
+	// Difference makes AMP observations the clip's state at this moment minus the character's. The discriminator must
+	// compare them with zeros (ADD, discriminator_mode "differential"). Difference needs a clock.
+	//
+	// First come the root's differences in position, rotation (axis times angle), linear and angular velocity (3 each),
+	// in the clip's heading frame. The hinges' angles and velocities follow. Last come the key bodies' positions
+	// relative to the root (3 each), those of clip and character each in its own heading frame.
 	Difference bool
-	// HideRoot leaves the root's features out of AMP observations. A generated gait's trunk glides as no physical one
-	// does, and a discriminator that sees it need look no further.
+	// HideRoot leaves the root's features out of AMP observations. The trunk of a generated gait moves more smoothly
+	// than a physical one can. A discriminator could distinguish the two by the trunk alone.
 	HideRoot bool
-	// Deviation is the distance in metres between the root, or a key body seen from the root, and the clip's at this
-	// moment at which the task [Track] terminates. Small ones waste no time far from the clip; large ones allow
+	// Deviation is the distance in metres from the clip at which the task [Track] terminates. It applies to the root,
+	// and to the key bodies relative to the root. Small values waste no time far from the clip. Large values allow
 	// recoveries. Zero means 0.5.
 	Deviation float64
-	// FailureStarts is the share of episodes that begin where others terminated, in a clip and a part of it drawn in
-	// proportion to the terminations there (as in BeyondMimic, Liao et al. 2025); the others begin anywhere. A part is
-	// an eighth of its clip, or a second where that is shorter. A termination counts where the clip was, and without a
-	// clock where the episode began. Larger shares spend more on what fails, smaller ones keep what works from being
-	// forgotten; 0 is none.
+	// FailureStarts is the share of episodes that begin where others terminated, as in BeyondMimic (Liao et al. 2025).
+	// The part of a clip is drawn in proportion to the terminations there. The other episodes begin anywhere. 0 means
+	// none.
+	//
+	// A part is an eighth of its clip, or one second if that is shorter. A termination counts for the clip's part at
+	// that time or, without a clock, for the part in which the episode began. Larger shares train more on failures.
+	// Smaller shares forget less of what already works.
 	FailureStarts float64
-	// FailureDecay is the factor by which the counts of terminations shrink in a step of all environments. Larger ones
-	// remember for longer (1/(1 − FailureDecay) steps) and are less subject to chance; smaller ones follow a policy
+	// FailureDecay is the factor by which the counts of terminations shrink in a step of all environments. Counts last
+	// for about 1/(1 − FailureDecay) steps. Larger values are less subject to chance. Smaller values follow a policy
 	// that changes fast. Zero means 0.999.
 	FailureDecay float64
-	// Measure adds figures of whole episodes to those of their means, see [Character]. Each takes milliseconds where an
-	// episode ends: time well spent in an evaluation, and a part of the time in training.
+	// Measure adds metrics of whole episodes, see [Character]. Each metric takes milliseconds at the end of an episode.
+	// That is little in an evaluation, but noticeable in training.
 	Measure bool
-	// Fade has the task [Track] become [Imitate] within so many control steps of each environment: all that a character
-	// is told of its clip goes linearly to nothing. These are the part of Residual in its targets, clock, and place of
-	// the clip in observations, the reward for tracking, in favour of 1 a step, and the limit Deviation, which becomes
-	// infinite. A policy that tracks a clip, trained on by AMP, learns to do without it. A longer one is easier to
-	// follow. Zero: nothing fades.
+	// Fade turns the task [Track] into [Imitate] within this number of control steps of each environment. A policy that
+	// tracks a clip thereby learns to imitate without the clip, when training continues with AMP. A longer fade is
+	// easier to follow. Zero means none.
+	//
+	// The influence of the clip decreases linearly: in the targets of Residual, in the observed clock and position of
+	// the clip, and in the reward, which approaches 1 per step. The limit Deviation grows to infinity.
 	Fade int
-	// Render says how pictures look. The zero value is good.
+	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
 }
 
-// Character is a batch of characters that learn from clips, by imitation, by tracking them, or by a command.
+// Character is a batch of characters that learn from clips: by imitation, by tracking, or by commands.
 //
-// Features of a moment are the root's height; its x and z axes (6), linear and angular velocity (6); the hinges' angles
-// and velocities; and the key bodies' places less the root's (3 each). Vectors are in the heading frame: turned about
-// the vertical so that the root's x axis points ahead. An observation is the features; then, with a clock, sine and
-// cosine of the clip's phase; then in the task [Track] the clip's root less this one (3, heading frame) and sine and
-// cosine of the angle between their headings; then in the task [Command] the direction wanted (2, heading frame) and
-// the speed in m/s. An AMP observation is the features of the last History control steps, the oldest first, or the
-// Difference from the clip; without the root's with HideRoot.
+// # Observations
+//
+// Features of a moment are, in this order: the root's height; its x and z axes (6); its linear and angular velocity
+// (6); the hinges' angles and velocities; and the key bodies' positions relative to the root (3 each). Vectors are in
+// the heading frame: the world turned about the vertical so that the root's x axis points ahead.
+//
+// An observation begins with the features. With a clock, sine and cosine of the clip's phase follow. In the task
+// [Track], the clip's root relative to the character's follows (3, heading frame), with sine and cosine of the angle
+// between their headings. In the task [Command], the commanded direction (2, heading frame) and speed in m/s follow.
+//
+// An AMP observation holds the features of the last History control steps, the oldest first. With Difference it holds
+// the difference from the clip instead. HideRoot leaves out the root's part.
+//
+// # Actions and episodes
 //
 // Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode
-// begins at a random moment of a clip, or with FailureStarts where others failed. It terminates when another body than
-// a foot touches the floor, or the root is too low or tilted too far, or in the task [Track] too far from the clip.
+// begins at a random moment of a clip, or with FailureStarts where others failed. It terminates if a body other than
+// a foot touches the floor, or if the root is too low or tilted too far. In the task [Track] it also terminates if the
+// character is too far from the clip.
 //
-// Metrics of an episode are its "length", its mean "speed" ahead in m/s (in the task [Command]: in the direction
-// wanted), its mean "joint_error" in radians, the mean absolute difference of the hinges' angles to the clip at this
-// moment, or without a clock to the nearest frame of any clip, and in the task [Command] the "velocity_error" in m/s,
-// the mean distance of the root's horizontal velocity from the one wanted.
+// # Metrics
 //
-// With Measure an episode has these, too (package motions/metrics): "pose_error", the distance in metres of the bodies
-// from the clip's under dynamic time warping, as in the AMP paper, each seen from its root, with the heading only in
-// the task [Track]; "success", 1 where the episode did not terminate, and in the task [Track] its bodies stayed within
-// 0.5 m of the clip's, else 0; in the task [Track] the "root_velocity_error" in m/s; where clips have a skeleton
-// "foot_sliding" in m/s; where there are several feet and clips that wrap "phase_error", by how much of a cycle the
-// rhythm of a foot's height is off the clip's at most, seen from the first foot; and with several clips "coverage", the
-// share of them that some pose of the episode is nearest to, of which the one with the least pose error is the
-// reference. Figures that an episode is too short for are left out.
+// Metrics of an episode are:
+//   - "length", in control steps;
+//   - "speed": the mean speed in m/s along the heading or, in the task [Command], in the commanded direction;
+//   - "joint_error": the mean absolute difference in radians of the hinges' angles to the clip at this moment. Without
+//     a clock it is the difference to the nearest frame of any clip;
+//   - "velocity_error", in the task [Command]: the mean distance in m/s between the root's horizontal velocity and the
+//     commanded one.
 //
-// Its reward can be shaped, see [envs.RewardShaper] and
-// docs/reference/environments.md.
+// Measure adds those of package motions/metrics. Their reference is the clip with the smallest pose error. A metric for
+// which an episode is too short is left out:
+//   - "pose_error": the distance in metres of the bodies from the clip's under dynamic time warping, as in the AMP
+//     paper. Bodies are relative to their root. The heading counts only in the task [Track];
+//   - "success": 1 if the episode did not terminate and, in the task [Track], its bodies stayed within 0.5 m of the
+//     clip's. Otherwise 0;
+//   - "root_velocity_error" in m/s, in the task [Track];
+//   - "foot_sliding" in m/s, if the clips have a skeleton;
+//   - "phase_error", if there are several feet and all clips wrap: the largest difference, in cycles, between the
+//     phases of a foot's height in episode and clip, relative to the first foot;
+//   - "coverage", if there are several clips: the share of clips that are nearest to some pose of the episode.
+//
+// The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
 	*Env
-	task    *characterTask
-	shaping characterTerms // that were last set for all environments
+	task *characterTask
+	// shaping are the parameters of the reward that were last set for all environments.
+	shaping characterTerms
 }
 
-// NewHumanoid makes humanoids, [HumanoidBody], where cfg.Body is not given. Without Motions they learn from
-// the walk that [motions.Builtin] has.
+// NewHumanoid makes humanoids. The default Body is [HumanoidBody]. The default Motions are the walk of
+// [motions.Builtin].
 func NewHumanoid(cfg CharacterConfig) (*Character, error) {
 	if cfg.Body.XML == "" {
 		cfg.Body = HumanoidBody()
@@ -205,8 +229,8 @@ func NewHumanoid(cfg CharacterConfig) (*Character, error) {
 	return NewCharacter(cfg)
 }
 
-// NewQuadruped makes quadrupeds, [QuadrupedBody], where cfg.Body is not given. Without Motions they learn from
-// generated trots ([motions.Trot]) of 0.3, 0.6 and 0.9 m/s, or where one clip is needed of the middle one.
+// NewQuadruped makes quadrupeds. The default Body is [QuadrupedBody]. The default Motions are generated trots
+// ([motions.Trot]) of 0.3, 0.6 and 0.9 m/s, or of 0.6 m/s alone if a clock needs a single clip.
 func NewQuadruped(cfg CharacterConfig) (*Character, error) {
 	if cfg.Body.XML == "" {
 		cfg.Body = QuadrupedBody()
@@ -272,6 +296,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	return &Character{Env: env, task: task, shaping: defaultCharacterTerms(cfg.Task)}, nil
 }
 
+// check validates the settings after NewCharacter has filled in the defaults. Errors have no prefix.
 func (c *CharacterConfig) check() error {
 	finite := func(v float64) bool { return v-v == 0 }
 	switch {
@@ -327,11 +352,11 @@ func (c *CharacterConfig) check() error {
 	return nil
 }
 
-// Motions are the reference clips.
+// Motions returns the reference clips.
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
 
-// Supports is as [Env.Supports], but with CharacterConfig.Difference there is no reference motion to draw: what AMP
-// observations are compared with is zeros; and without CharacterConfig.Fade there is no curriculum.
+// Supports reports whether the characters support an optional interface, as [Env.Supports] does. With Difference there
+// is no reference motion, because AMP observations are compared with zeros. Without Fade there is no curriculum.
 func (c *Character) Supports(iface any) bool {
 	switch iface.(type) {
 	case *envs.MotionSource, *envs.OverlappingMotionSource:

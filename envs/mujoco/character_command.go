@@ -5,21 +5,24 @@ import (
 	"math"
 )
 
-// Commanded is the direction and speed that a character shall move in, see the task [Command].
+// Commanded is a command of the task [Command]: the direction and speed in which a character should move.
 type Commanded struct {
 	// Direction is an angle in radians about the vertical, in the world: 0 is along x, π/2 along y.
 	Direction float64
-	// Speed is in m/s. MinSpeed and MaxSpeed bound those that the task draws, which a policy has learned.
+	// Speed is the commanded speed in m/s. MinSpeed and MaxSpeed bound the speeds that the task draws, and therefore
+	// those that a policy was trained on.
 	Speed, MinSpeed, MaxSpeed float64
 }
 
-// commander is a task that is commanded.
+// commander is a task with commands.
 type commander interface {
+	// commanded returns the command in force. It returns false if this task's configuration has no commands.
 	commanded(s *State) (Commanded, bool)
+	// setCommand replaces the command until the episode ends. direction is in radians, speed in m/s.
 	setCommand(s *State, direction, speed float64)
 }
 
-// Commanded returns what environment i is told to do; ok is false where the task has no commands.
+// Commanded returns the command of environment i. ok is false if the task has no commands.
 func (e *Env) Commanded(i int) (c Commanded, ok bool) {
 	t, ok := e.task.(commander)
 	if !ok || e.has(i) != nil {
@@ -28,9 +31,9 @@ func (e *Env) Commanded(i int) (c Commanded, ok bool) {
 	return t.commanded(&e.states[i])
 }
 
-// SetCommand tells environment i what to do until its episode ends, instead of what the task draws. The direction and
-// the speed are those of [Commanded]; the next observation after a step shows them. A task without commands, and
-// numbers that are not finite or a negative speed, are errors.
+// SetCommand sets the command of environment i until its episode ends. The task draws no other command until then.
+// Direction is in radians and speed in m/s, as in [Commanded]. The observation of the next step shows the command.
+// SetCommand fails if the task has no commands, a number is not finite or the speed is negative.
 func (e *Env) SetCommand(i int, direction, speed float64) error {
 	if err := e.has(i); err != nil {
 		return err
@@ -48,24 +51,30 @@ func (e *Env) SetCommand(i int, direction, speed float64) error {
 	return nil
 }
 
+// commanded implements commander.
 func (c *characterTask) commanded(s *State) (Commanded, bool) {
 	mem, d := c.memory(s), &c.cfg.Command
 	return Commanded{mem[memoryDirection], mem[memorySpeed], d.MinSpeed, d.MaxSpeed}, c.cfg.Task == Command
 }
 
+// setCommand implements commander.
 func (c *characterTask) setCommand(s *State, direction, speed float64) {
 	mem := c.memory(s)
+	// An infinite number of steps is left, so that Observe draws no other command.
 	mem[memoryDirection], mem[memorySpeed], mem[memoryLeft] = direction, speed, math.Inf(1)
 }
 
-// draw draws a direction, which turns from the last one, and a speed. dt is the duration of a control step in seconds.
+// draw draws a command into mem: a direction, which turns from the last one by at most Turn, and a speed. dt is the
+// duration of a control step in seconds. Reset calls it, and Observe when Seconds have passed.
 func (d *CommandConfig) draw(mem []float64, dt float64) {
 	mem[memoryDirection] += d.Turn * (2*uniform(&mem[memoryRandom]) - 1)
 	mem[memorySpeed] = d.MinSpeed + (d.MaxSpeed-d.MinSpeed)*uniform(&mem[memoryRandom])
 	mem[memoryLeft] = math.Round(d.Seconds / dt)
 }
 
-// uniform draws from [0, 1) by a linear congruential generator of 32 bits, whose state a float64 holds exactly.
+// uniform draws from [0, 1) by the linear congruential generator of Numerical Recipes, modulo 2³². Observe is given no
+// generator, so commands need one that fits into State.Memory. A float64 holds its state exactly, and saved states
+// include it. The low bits of such a generator are poor, so the result uses the upper 24.
 func uniform(state *float64) float64 {
 	x := uint32(*state)*1664525 + 1013904223
 	*state = float64(x)

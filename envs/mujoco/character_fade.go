@@ -9,8 +9,9 @@ import (
 
 var _ envs.Curriculum = (*Character)(nil)
 
-// told is how much characters are still told of their clip: 1 at first, and with CharacterConfig.Fade less by every
-// step until it is 0, when the task track is imitate. It is a curriculum: a Reset changes nothing of it.
+// told returns the weight in [0, 1] of the clip in targets, observations and reward. It is 1 without
+// CharacterConfig.Fade. With Fade it falls linearly from 1 to 0 over that many control steps. At 0 the task [Track]
+// equals [Imitate]. A Reset does not change the weight: it belongs to the training run, as a curriculum.
 func (c *characterTask) told() float64 {
 	if c.cfg.Fade == 0 {
 		return 1
@@ -18,13 +19,14 @@ func (c *characterTask) told() float64 {
 	return max(0, 1-c.faded/float64(c.cfg.Fade))
 }
 
-// fadeState is the curriculum of a character, as it is saved.
+// fadeState is the JSON form of the curriculum.
 type fadeState struct {
-	// Steps is how many control steps every environment has taken.
+	// Steps is the number of control steps that each environment has taken. It is not limited to Fade.
 	Steps float64 `json:"steps"`
 }
 
-// CurriculumState returns how far the clip has faded, see CharacterConfig.Fade, as JSON.
+// CurriculumState implements [envs.Curriculum]: it returns as JSON how far the clip has faded. It fails without
+// CharacterConfig.Fade.
 func (c *Character) CurriculumState() ([]byte, error) {
 	if c.task.cfg.Fade == 0 {
 		return nil, fmt.Errorf("mujoco: character: without Fade there is no curriculum")
@@ -32,7 +34,8 @@ func (c *Character) CurriculumState() ([]byte, error) {
 	return json.Marshal(fadeState{c.task.faded})
 }
 
-// SetCurriculumState puts back what CurriculumState returned.
+// SetCurriculumState restores what CurriculumState returned. It fails without CharacterConfig.Fade, or if the number of
+// steps is negative or not finite.
 func (c *Character) SetCurriculumState(state []byte) error {
 	if c.task.cfg.Fade == 0 {
 		return fmt.Errorf("mujoco: character: without Fade there is no curriculum")

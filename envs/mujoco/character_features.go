@@ -2,10 +2,12 @@ package mujoco
 
 import "math"
 
-// features is the number of features of a moment.
+// features is the number of features of a moment, see [Character]: the root's, angle and velocity of each hinge, and
+// three coordinates of each key body.
 func (c *characterTask) features() int { return rootFeatures + 2*(c.nq-rootPositions) + 3*len(c.keys) }
 
-// style is the number of those features, the last ones, that a moment of an AMP observation has, or of differences.
+// style is the number of values that an AMP observation has for one moment. Without Difference they are the last ones
+// of the features, because HideRoot drops the root's, which come first. With Difference they are differences.
 func (c *characterTask) style() int {
 	n, root := c.features(), rootFeatures
 	if c.cfg.Difference {
@@ -17,25 +19,27 @@ func (c *characterTask) style() int {
 	return n
 }
 
-// observation is the width of an observation.
+// observation is the width of an observation. Observe writes the parts in the same order: features, clock, task.
 func (c *characterTask) observation() int {
 	n := c.features()
 	if c.cfg.Clock {
-		n += 2
+		n += 2 // sine and cosine of the phase
 	}
 	switch c.cfg.Task {
 	case Track:
-		n += 5
+		n += 5 // the clip's root (3), sine and cosine of the angle to its heading
 	case Command:
-		n += 3
+		n += 3 // direction (2) and speed
 	}
 	return n
 }
 
-// writeFeatures writes the features of a moment; xpos (bodies, 3) belongs to qpos.
+// writeFeatures writes the features of a moment into out, see [Character]. xpos (bodies, 3) must be computed from qpos.
+// Observations and the reference tables of clips both use it, so that a discriminator compares like with like.
 func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32) {
 	q := qpos[3:7]
 	frame := facing(q)
+	// vector writes a world vector in the heading frame.
 	vector := func(at int, x, y, z float64) {
 		x, y = frame.turn(x, y)
 		out[at], out[at+1], out[at+2] = float32(x), float32(y), float32(z)
@@ -46,7 +50,8 @@ func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32)
 	x, y, z = rotate(q, 0, 0, 1)
 	vector(4, x, y, z)
 	vector(7, qvel[0], qvel[1], qvel[2])
-	x, y, z = rotate(q, qvel[3], qvel[4], qvel[5]) // MuJoCo's free joints turn in their own frame
+	// A free joint's angular velocity is in the body's own frame: turn it into the world first.
+	x, y, z = rotate(q, qvel[3], qvel[4], qvel[5])
 	vector(10, x, y, z)
 	at := rootFeatures
 	for _, v := range qpos[rootPositions:] {
@@ -64,33 +69,34 @@ func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32)
 	}
 }
 
-// heading is the angle in radians about the vertical at which a rotation's x axis points.
+// heading returns the direction of a rotation's x axis: an angle in radians about the vertical, 0 along the world's x.
+// q is a unit quaternion, w first.
 func heading(q []float64) float64 {
 	return math.Atan2(2*(q[1]*q[2]+q[0]*q[3]), 1-2*(q[2]*q[2]+q[3]*q[3]))
 }
 
-// headingFrame is the sine and cosine of a heading.
+// headingFrame is the world turned about the vertical by a heading, whose sine and cosine it holds.
 type headingFrame struct{ sin, cos float64 }
 
-// facing is the heading frame of a rotation.
+// facing returns the heading frame of a rotation.
 func facing(q []float64) headingFrame {
 	sin, cos := math.Sincos(heading(q))
 	return headingFrame{sin, cos}
 }
 
-// turn is a horizontal vector of the world as it is seen in the frame.
+// turn returns a horizontal vector of the world in the frame's coordinates.
 func (f headingFrame) turn(x, y float64) (ahead, left float64) {
 	return f.cos*x + f.sin*y, f.cos*y - f.sin*x
 }
 
-// rotate turns a vector by a unit quaternion.
+// rotate rotates a vector by a unit quaternion, w first.
 func rotate(q []float64, x, y, z float64) (float64, float64, float64) {
 	w, a, b, c := q[0], q[1], q[2], q[3]
 	tx, ty, tz := 2*(b*z-c*y), 2*(c*x-a*z), 2*(a*y-b*x)
 	return x + w*tx + b*tz - c*ty, y + w*ty + c*tx - a*tz, z + w*tz + a*ty - b*tx
 }
 
-// angleBetween is the angle in radians between two rotations.
+// angleBetween returns the angle in radians, in [0, π], of the rotation between two unit quaternions.
 func angleBetween(a, b []float64) float64 {
 	dot := a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3]
 	return 2 * math.Acos(min(1, math.Abs(dot)))

@@ -7,24 +7,32 @@ import (
 	"github.com/gorl-dev/gorl/motions/metrics"
 )
 
-// successLimit is the mean distance in metres of a character's bodies from the clip's at which it has lost it.
+// successLimit is the mean distance in metres between the bodies of the character and the clip above which tracking has
+// failed. 0.5 m is the usual limit, see [metrics.Success].
 const successLimit = 0.5
 
-// record is an episode of one environment so far, for the figures of CharacterConfig.Measure.
+// record is the running episode of one environment, for the metrics of CharacterConfig.Measure.
 type record struct {
-	steps  int
-	clip   int       // that the episode began in
-	start  float64   // time in it of the first step, s
-	x, y   float64   // of the clip's root, m, where the episode's is at 0
-	bodies []float64 // (steps, bodies, 3), in the world
-	qpos   []float64 // (steps, NQ)
+	steps int
+	// clip is the index of the clip in which the episode began.
+	clip int
+	// start is the time in the clip, in seconds, of the first recorded step.
+	start float64
+	// x, y is where the clip's root is, in metres, when the episode's is at the origin.
+	x, y float64
+	// bodies (steps, bodies, 3) are positions in the world in metres, without the world body.
+	bodies []float64
+	// qpos (steps, NQ) are the model's positions.
+	qpos []float64
 }
 
-// measuredTask is the task of characters with CharacterConfig.Measure: it records whole episodes and measures them when
-// they end.
+// measuredTask is the task of characters with CharacterConfig.Measure. It records whole episodes and computes their
+// metrics when they end. It is a type of its own so that other characters pay nothing for the recording.
 type measuredTask struct {
 	*characterTask
-	records    []record // (N)
+	// records (N) are the running episodes. Their slices are reused.
+	records []record
+	// footBodies are the bodies of the configuration's Feet, in its order.
 	footBodies []int
 }
 
@@ -41,7 +49,8 @@ func (c *measuredTask) Init(m *Model) (Spec, error) {
 	return c.characterTask.Init(m)
 }
 
-// track returns where the episode's bodies were. Its rows are the record's.
+// track returns the positions of nb bodies and the headings in every step. nq is the model's number of positions. The
+// rows share memory with the record.
 func (r *record) track(nb, nq int) *metrics.Track {
 	t := &metrics.Track{}
 	for k := range r.steps {
@@ -51,10 +60,10 @@ func (r *record) track(nb, nq int) *metrics.Track {
 	return t
 }
 
-// pose is the state's positions in step k.
+// pose returns the model's positions (NQ) in step k.
 func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
 
-// EpisodeMetricNames implements [EpisodeTask]: what can be said of whole episodes with these clips and this task.
+// EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
 func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	names = []string{"pose_error", "success"}
 	if c.cfg.Task == Track {
@@ -72,7 +81,7 @@ func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	return names
 }
 
-// skeleton is that of the clips, nil where they have none of the model's width.
+// skeleton returns the first clip's skeleton. It is nil if there is none, or if its width differs from the model's.
 func (c *measuredTask) skeleton() *motions.Skeleton {
 	s := c.refs[0].clip.Skeleton()
 	if s == nil || s.Width() != c.nq {
@@ -81,7 +90,7 @@ func (c *measuredTask) skeleton() *motions.Skeleton {
 	return s
 }
 
-// wraps reports whether all clips begin again at their ends.
+// wraps reports whether all clips are cycles that start again at their ends.
 func (c *measuredTask) wraps() bool {
 	for i := range c.refs {
 		if c.refs[i].clip.Loop() != motions.LoopWrap {
@@ -91,14 +100,14 @@ func (c *measuredTask) wraps() bool {
 	return true
 }
 
-// Follow implements [EpisodeTask].
+// Follow implements [EpisodeTask]: it appends the state to the environment's record.
 func (c *measuredTask) Follow(s *State) {
 	r := &c.records[s.Env]
 	if s.Steps == 1 {
 		mem := c.memory(s)
 		*r = record{clip: int(mem[memoryClip]), start: mem[memoryTime], x: mem[memoryX], y: mem[memoryY],
 			bodies: r.bodies[:0], qpos: r.qpos[:0]}
-		if !c.cfg.Clock { // with a clock Act has gone on already
+		if !c.cfg.Clock { // with a clock, Act has already advanced the time to this step
 			r.start += c.dt
 		}
 	}
@@ -106,7 +115,8 @@ func (c *measuredTask) Follow(s *State) {
 	r.bodies, r.qpos = append(r.bodies, s.XPos[3:]...), append(r.qpos, s.QPos...)
 }
 
-// EpisodeMetrics implements [EpisodeTask].
+// EpisodeMetrics implements [EpisodeTask]. The reference is the clip with the smallest pose error, because a policy
+// without a clock is free to change its clip.
 func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) {
 	r := &c.records[s.Env]
 	nb := len(s.XPos)/3 - 1
@@ -115,7 +125,7 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 	poseError, nearest, reference := math.Inf(1), 0, (*metrics.Track)(nil)
 	for i := range c.refs {
 		other := c.refs[i].track(c.startIn(i, r), c.dt, r, nb)
-		// A tracked clip also says where to face.
+		// Only the task Track prescribes the heading.
 		if d, err := metrics.PoseError(other, episode, track); err == nil && d < poseError {
 			poseError, nearest, reference = d, i, other
 		}
@@ -159,7 +169,7 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 	}
 }
 
-// orNaN is a figure, NaN where there is none.
+// orNaN returns value, or NaN if there is an error: the mark of a metric that an episode does not have.
 func orNaN(value float64, err error) float64 {
 	if err != nil {
 		return math.NaN()
@@ -167,7 +177,8 @@ func orNaN(value float64, err error) float64 {
 	return value
 }
 
-// startIn is the time in clip i at which an episode begins: the one in which it did, or of the nearest pose.
+// startIn returns the time in seconds at which clip i is compared with the episode's first step. In the clip in which
+// the episode began it is the known start. In another clip it is the time of the pose nearest to the first one.
 func (c *measuredTask) startIn(i int, r *record) float64 {
 	if i == r.clip {
 		return r.start
@@ -181,7 +192,8 @@ func (c *measuredTask) startIn(i int, r *record) float64 {
 	return c.refs[i].time(row * rowsAStep)
 }
 
-// place makes the table of bodies, in about dt seconds a row, with a simulation that says where they are.
+// place fills the table of bodies, from the clip's beginning to its end, with about dt seconds between rows. pose is a
+// single simulation whose forward kinematics give the positions. They are relative to the root, in its heading frame.
 func (r *reference) place(pose *Batch, dt float64) error {
 	rows := max(2, int(math.Round(r.clip.Duration()/dt))+1)
 	nb := pose.model.NumBodies()
@@ -201,8 +213,9 @@ func (r *reference) place(pose *Batch, dt float64) error {
 	return nil
 }
 
-// track returns where the clip's bodies are from a time on, dt seconds apart, as many steps as the episode has, or
-// until a clip ends that does not wrap. Its root is where a character's would be that follows the clip.
+// track returns the positions of nb bodies of the clip from time start on, in steps of dt seconds. It has as many steps
+// as the episode, or fewer if a clip that does not wrap ends. Its root is where that of a character would be that
+// follows the clip perfectly.
 func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.Track {
 	t, qpos, rows := &metrics.Track{}, make([]float64, r.clip.Width()), len(r.bodies)/(3*nb)
 	wraps := r.clip.Loop() == motions.LoopWrap
@@ -228,8 +241,9 @@ func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.T
 	return t
 }
 
-// phaseError is the largest difference, in cycles, between the phases of a foot's height in the episode and in the
-// reference, both seen from the first foot. NaN where an episode is too short to have a rhythm.
+// phaseError returns the largest difference, in cycles, between a foot's phase in the episode and in the reference.
+// Phases are those of the feet's heights, relative to the first foot. cycle is the clip's duration in seconds. The
+// result is NaN if an episode is too short to have a rhythm.
 func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float64) float64 {
 	phases := func(t *metrics.Track) ([]float64, error) {
 		var signals [][]float64
@@ -240,6 +254,7 @@ func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float
 			}
 			signals = append(signals, heights)
 		}
+		// The band around the clip's frequency excludes its half and its double.
 		phases, _, err := metrics.Phases(signals, c.dt, 0.6/cycle, 1.7/cycle)
 		return phases, err
 	}
@@ -253,12 +268,13 @@ func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float
 	}
 	worst := 0.0
 	for i := range want {
+		// Phases are circular: 0.9 and 0.1 differ by 0.2.
 		worst = max(worst, math.Abs(math.Remainder(got[i]-want[i], 1)))
 	}
 	return worst
 }
 
-// coverage is the share of the clips that some pose of the episode is nearest to.
+// coverage returns the share of the clips to which some pose of the episode is nearest, see [metrics.Coverage].
 func (c *measuredTask) coverage(r *record) float64 {
 	var clips [][][]float64
 	for i := range c.refs {

@@ -9,26 +9,38 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
-// rowsAStep is how many rows of reference features begin within a control step.
+// rowsAStep is the number of rows of reference features per control step. Several rows a step show the clip at phases
+// between control steps, at which a policy's steps may also fall.
 const rowsAStep = 8
 
-// reference is a clip with what depends on the model: tables of features, at equally spaced times.
+// reference is a clip with tables computed for the model, at equally spaced times. Tables make resets, rewards and
+// draws of AMP observations cheap: none of them needs forward kinematics of the clip.
 type reference struct {
-	clip     *motions.Clip
-	rows     int
-	spacing  float64   // s between rows
-	width    int       // of a row
-	features []float32 // (rows, width): reference AMP observations
-	keys     []float64 // (rows, keys, 3): the key bodies at the beginning of the row
-	numKeys  int
-	bodies   []float64   // (control steps, bodies, 3), likewise, with Measure
-	poses    [][]float64 // the hinges, one row a control step
+	clip *motions.Clip
+	// rows is the number of rows of features and keys.
+	rows int
+	// spacing is the time between rows in seconds.
+	spacing float64
+	// width is that of a row of features.
+	width int
+	// features (rows, width) are reference AMP observations: History moments, one control step apart. The first moment
+	// is at the row's time.
+	features []float32
+	// keys (rows, keys, 3) are the key bodies' positions in metres at the row's time, relative to the root, in its
+	// heading frame.
+	keys    []float64
+	numKeys int
+	// bodies (control steps, bodies, 3) are the positions of all bodies except the world, in the same frame. Only
+	// Measure has them.
+	bodies []float64
+	// poses are the hinges' angles in radians, about one row per control step.
+	poses [][]float64
 }
 
-// time is when a row begins.
+// time returns the time in seconds of a row's first moment.
 func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
 
-// at writes the clip's state at a time in the model's coordinates, as [motions.Clip.State] does of clips with a
+// at writes the clip's state at time t in the model's coordinates. It equals [motions.Clip.State], but needs no
 // skeleton.
 func (r *reference) at(t float64, m moment) {
 	r.clip.At(t, m.qpos, m.qvel)
@@ -37,13 +49,14 @@ func (r *reference) at(t float64, m moment) {
 	m.qvel[3], m.qvel[4], m.qvel[5] = rotate([]float64{q[0], -q[1], -q[2], -q[3]}, m.qvel[3], m.qvel[4], m.qvel[5])
 }
 
-// key writes where key body k is at a time, seen from the root in the heading frame. The clip wraps.
+// key writes the position of key body k at time t, relative to the root, in its heading frame. It is for clips that
+// wrap, as a clock requires.
 func (r *reference) key(t float64, k int, out *[3]float64) {
 	interpolate(out, r.keys, 3*r.numKeys, 3*k, t/r.spacing, true)
 }
 
-// interpolate writes three numbers, from column at on, of a table with rows of some width, between two rows. Rows that
-// it does not have are those of the next loop where it wraps, and otherwise the first or the last.
+// interpolate writes three columns of a table, from column at on, at a fractional row. Each row has width values. If
+// wraps is true, the first row follows the last one. Otherwise rows outside the table equal the first or the last.
 func interpolate(out *[3]float64, table []float64, width, at int, row float64, wraps bool) {
 	first := math.Floor(row)
 	f, rows := row-first, len(table)/width
@@ -61,13 +74,14 @@ func interpolate(out *[3]float64, table []float64, width, at int, row float64, w
 	}
 }
 
-// readMotions checks the clips and makes their tables, the middles of targets and the scales of actions.
+// readMotions checks the clips, makes their tables and derives the settings that depend on them: the middle of each
+// hinge's targets, the scale of actions and, if no command is configured, the clips' mean speed. Init calls it.
 func (c *characterTask) readMotions(m *Model) error {
 	pose, err := NewBatch(m, 1, 1)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pose.Close() }() // nothing of it is kept
+	defer func() { _ = pose.Close() }() // tables hold copies of its numbers
 	names := m.Names(Joint)[1:]
 	low, high := make([]float64, len(names)), make([]float64, len(names))
 	for i := range names {
@@ -107,7 +121,7 @@ func (c *characterTask) readMotions(m *Model) error {
 	return nil
 }
 
-// checkColumns says whether a clip has the root's columns and the hinges named.
+// checkColumns returns an error unless a clip has the columns of the root and then the hinges in the given order.
 func checkColumns(clip *motions.Clip, hinges []string) error {
 	columns := clip.Description().Columns
 	fits := len(columns) == 4+len(hinges) && columns[3].Kind == motions.Rotation
@@ -132,12 +146,13 @@ func checkColumns(clip *motions.Clip, hinges []string) error {
 	return nil
 }
 
-// meanSpeed is the mean horizontal speed of a clip's root in m/s.
+// meanSpeed returns the mean horizontal speed of a clip's root in m/s, along its path.
 func meanSpeed(clip *motions.Clip) float64 {
 	const n = 200
 	way, a, b := 0.0, make([]float64, clip.Width()), make([]float64, clip.Width())
 	clip.At(0, a, nil)
 	for i := range n {
+		// Just before the end: at the end itself columns that do not travel are at their start again.
 		clip.At(clip.Duration()*float64(i+1)/n*(1-1e-9), b, nil)
 		way += math.Hypot(b[0]-a[0], b[1]-a[1])
 		a, b = b, a
@@ -145,11 +160,13 @@ func meanSpeed(clip *motions.Clip) float64 {
 	return way / clip.Duration()
 }
 
-// tabulate makes the tables of a clip, with a simulation that says where bodies are.
+// tabulate makes the tables of a clip. pose is a single simulation whose forward kinematics give the bodies' positions.
+// A clip that does not wrap must last as long as the history of an AMP observation.
 func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, error) {
 	f, history := c.style(), float64(c.cfg.History-1)*c.dt
 	span := clip.Duration()
 	if clip.Loop() != motions.LoopWrap {
+		// The last row's history ends with the clip.
 		if span -= history; span < 0 {
 			return reference{}, fmt.Errorf("the clip %q lasts %.3g s; an AMP observation of %d steps needs %.3g s",
 				clip.Name(),
@@ -184,7 +201,7 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 	return r, nil
 }
 
-// draw returns the number of a clip, drawn by weight.
+// draw returns the index of a clip, drawn by weight.
 func (c *characterTask) draw(rng *rand.Rand) int {
 	last := len(c.weights) - 1
 	k := 0
@@ -193,7 +210,7 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 	return k
 }
 
-// drawable says why n rows of reference motion, or pairs of them, cannot be drawn.
+// drawable returns the error of drawing n rows of reference motion, or n pairs of rows. It is nil if they can be drawn.
 func (c *characterTask) drawable(n int) error {
 	if c.cfg.Difference {
 		return fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no "+
@@ -206,7 +223,8 @@ func (c *characterTask) drawable(n int) error {
 	return nil
 }
 
-// CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
+// CollectReferenceMotions implements [envs.MotionSource]. Each row is from a clip drawn by weight, at a time drawn
+// uniformly.
 func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if err := c.drawable(n); err != nil {
 		return nil, err
@@ -220,8 +238,8 @@ func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float3
 	return out, nil
 }
 
-// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second row begins 1 to History − 1 control
-// steps behind the first, where the clip does not end before.
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]. The second row begins 1 to History − 1 control
+// steps after the first, or at the last row of a clip that ends earlier.
 func (c *characterTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if err := c.drawable(n); err != nil {
 		return nil, err

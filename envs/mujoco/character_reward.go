@@ -2,22 +2,26 @@ package mujoco
 
 import "math"
 
-// characterTerm is weight · exp(−sharpness · error).
+// characterTerm is one term of the reward: weight · exp(−sharpness · error), as in DeepMimic (Peng et al. 2018).
 type characterTerm struct{ weight, sharpness float64 }
 
-// of is the term of a squared error.
+// of returns the value of the term for a sum of squared errors.
 func (t *characterTerm) of(e float64) float64 { return t.weight * math.Exp(-t.sharpness*e) }
 
-// characterTerms are the parameters of an environment's reward. Errors are squared and summed: of the hinges' angles
-// and velocities, of the root's place, turn (× 0.1) and velocities (angular × 0.1), and of the key bodies' places.
+// characterTerms are the parameters of an environment's reward. Errors are sums of squares, in m, rad, m/s and rad/s.
 type characterTerms struct {
-	pose, velocity, root, rootVelocity, keys characterTerm // of the task Track
-	command, facing                          characterTerm // of the task Command
-	alive                                    float64       // of every step
+	// The terms of the task Track. The errors of pose and velocity are those of the hinges. The error of root is that
+	// of the root's position plus 0.1 times that of its rotation. The error of rootVelocity is that of the linear
+	// velocity plus 0.1 times that of the angular one. keys is about the key bodies' positions relative to the root.
+	pose, velocity, root, rootVelocity, keys characterTerm
+	// The terms of the task Command: of the root's horizontal velocity, and of the heading.
+	command, facing characterTerm
+	// alive is added in every step of every task. Fade reduces its share, as that of the other terms.
+	alive float64
 }
 
-// defaultCharacterTerms returns the weights that a character begins with. Those of the task track sum to 1, as those of
-// the task command do. The task imitate rewards each step by 1.
+// defaultCharacterTerms returns the default parameters. The weights of the task [Track] sum to 1, and so do those of
+// [Command]. The task [Imitate] rewards each step by 1.
 func defaultCharacterTerms(task CharacterTask) characterTerms {
 	t := characterTerms{
 		pose: characterTerm{0.5, 2}, velocity: characterTerm{0.1, 0.005}, root: characterTerm{0.15, 10},
@@ -30,7 +34,7 @@ func defaultCharacterTerms(task CharacterTask) characterTerms {
 	return t
 }
 
-// fields are the parameters by name.
+// fields returns pointers to the parameters by their key, such as "pose.weight".
 func (t *characterTerms) fields() map[string]*float64 {
 	out := map[string]*float64{"alive": &t.alive}
 	for name, term := range map[string]*characterTerm{"pose": &t.pose, "velocity": &t.velocity, "root": &t.root,
@@ -40,9 +44,11 @@ func (t *characterTerms) fields() map[string]*float64 {
 	return out
 }
 
-// Reward implements [Task].
+// Reward implements [Task]. A character that has fallen terminates in every task. Reward also records for FailureStarts
+// in which bin the episode terminates.
 func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	t, b := &c.terms[s.Env], &c.cfg.Body
+	// up is the cosine of the angle between the root's z axis and the vertical.
 	up := 1 - 2*(s.QPos[4]*s.QPos[4]+s.QPos[5]*s.QPos[5])
 	fallen := s.QPos[2] < b.MinHeight || up < math.Cos(b.MaxTilt)
 	if len(b.Feet) > 0 {
@@ -60,6 +66,7 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 		reward += t.command.of(dx*dx+dy*dy) + t.facing.of(angle*angle)
 	case Track:
 		if told := c.told(); told > 0 {
+			// Fade relaxes the limit and mixes the reward with that of Imitate, 1 per step.
 			tracking, lost := c.tracking(s, t, c.cfg.Deviation/told)
 			reward = told*(reward+tracking) + (1 - told)
 			fallen = fallen || lost
@@ -75,8 +82,8 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	return reward, fallen
 }
 
-// tracking is DeepMimic's reward for being where the clip is, and whether the character is further from it than
-// allowed.
+// tracking returns DeepMimic's reward for the distance from the clip at this moment. lost reports whether the root or
+// a key body is more than allowed metres from the clip's. Act has written the clip into the environment's scratch.
 func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (reward float64, lost bool) {
 	now := &c.scratch[s.Env]
 	var pose, velocity, place, linear, angular, keys float64
@@ -123,7 +130,7 @@ func (c *characterTask) MetricNames() []string {
 	return names
 }
 
-// Metrics implements [MetricTask].
+// Metrics implements [MetricTask], see [Character] for the values.
 func (c *characterTask) Metrics(s *State, out []float64) {
 	mem := c.memory(s)
 	direction := heading(s.QPos[3:7])
@@ -149,7 +156,8 @@ func (c *characterTask) Metrics(s *State, out []float64) {
 	}
 }
 
-// apart is the sum of absolute differences; where it exceeds limit, some number that does.
+// apart returns the sum of absolute differences of a and b. It stops when the sum exceeds limit, so that a search for
+// the nearest pose need not finish the others. The result is then any number above limit.
 func apart(a, b []float64, limit float64) float64 {
 	sum := 0.0
 	for i, v := range a {

@@ -7,7 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// assign changes the terms that values has, all or (on an error) none.
+// assign sets the parameters in values, a tree as RewardShaping returns it. On an error it sets none of them. A
+// negative sharpness is an error, because the reward would grow with the error.
 func (t *characterTerms) assign(values map[string]any) error {
 	changed := *t
 	fields := changed.fields()
@@ -24,7 +25,7 @@ func (t *characterTerms) assign(values map[string]any) error {
 	return nil
 }
 
-// RewardShaping returns the parameters of the reward that were last set for all characters, see [envs.RewardShaper].
+// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all characters.
 func (c *Character) RewardShaping() map[string]any {
 	tree := map[string]any{}
 	for key, v := range c.shaping.fields() {
@@ -41,9 +42,10 @@ func (c *Character) RewardShaping() map[string]any {
 	return tree
 }
 
-// SetRewardShaping changes parameters of the reward of some characters, or of all where environments is nil, all or (on
-// an error) none.
+// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed characters, or of all
+// if environments is nil. On an error it sets nothing.
 func (c *Character) SetRewardShaping(values map[string]any, environments []int) error {
+	// Assigning to a copy checks the values, even if environments is empty.
 	common := c.shaping
 	if err := common.assign(values); err != nil {
 		return err

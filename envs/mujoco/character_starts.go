@@ -6,22 +6,27 @@ import (
 	"math/rand/v2"
 )
 
-// starts says where episodes begin: in a clip by its weight and at a uniform time, unless CharacterConfig.FailureStarts
-// has some begin where others terminated.
+// starts decides where episodes begin. By default that is in a clip drawn by weight, at a uniform time. With
+// CharacterConfig.FailureStarts some episodes begin where others terminated. For this, clips are divided into bins, and
+// terminations are counted per bin (the adaptive sampling of BeyondMimic, Liao et al. 2025).
 type starts struct {
-	clip   int       // in which all begin; negative: drawn
-	first  []int     // the first bin of each clip, and the number of all
-	counts []float64 // of terminations by bin, decaying; nil without FailureStarts
-	fell   []int     // of each environment: the bin in which its episode terminated in this step, or -1
+	// clip is the clip in which all episodes begin, see Character.SetClip. A negative number means a drawn clip.
+	clip int
+	// first is the index of each clip's first bin, followed by the number of all bins.
+	first []int
+	// counts are the terminations per bin, which decay by FailureDecay per step. nil without FailureStarts.
+	counts []float64
+	// fell (N) is the bin in which the environment's episode terminated in this step, or -1.
+	fell []int
 }
 
-// Bins of a clip are as long as each other: at most so many seconds, and at least so many of them.
+// All bins of a clip have the same length.
 const (
-	longestBin = 1.0
-	fewestBins = 8
+	longestBin = 1.0 // s
+	fewestBins = 8   // per clip, unless the clip has fewer rows
 )
 
-// newStarts makes the bins of the clips.
+// newStarts divides the clips into bins. A bin has at least one row of features, at which episodes can begin.
 func newStarts(refs []reference, numEnvs int) starts {
 	s := starts{clip: -1, first: []int{0}}
 	for i := range refs {
@@ -32,22 +37,24 @@ func newStarts(refs []reference, numEnvs int) starts {
 	return s
 }
 
-// rows are the first row of bin b of a clip, and the one behind its last.
+// rows returns the range [first, end) of feature rows in bin b of a clip.
 func (s *starts) rows(r *reference, clip, b int) (first, end int) {
 	bins := s.first[clip+1] - s.first[clip]
 	return (b*r.rows + bins - 1) / bins, ((b+1)*r.rows + bins - 1) / bins
 }
 
-// bin is the one of all clips in which an environment is now, or without a clock the one in which its episode began.
+// bin returns the index, over all clips, of the bin in which an environment is now. Without a clock it is the bin in
+// which the episode began, because the time in the clip does not advance. mem is the environment's memory.
 func (c *characterTask) bin(mem []float64) int {
 	clip, r := int(mem[memoryClip]), c.reference(mem)
+	// The row whose last moment is now. 1e-6 keeps rounding from selecting the row before.
 	row := int(math.Floor((mem[memoryTime]-float64(c.cfg.History-1)*c.dt)/r.spacing + 1e-6))
 	row = (row%r.rows + r.rows) % r.rows
 	first := c.starts.first
 	return first[clip] + row*(first[clip+1]-first[clip])/r.rows
 }
 
-// start draws where an episode begins: a clip, and a row of it.
+// start draws where an episode begins: a clip, and a row of its features.
 func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 	s := &c.starts
 	if s.clip >= 0 {
@@ -67,16 +74,17 @@ func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 				}
 			}
 		}
-		// No episode has terminated yet: draw by weight.
+		// All counts are 0, since no episode has terminated yet: draw by weight.
 	}
 	clip = c.draw(rng)
 	return clip, rng.IntN(c.refs[clip].rows)
 }
 
-// shared implements sharedTask.
+// shared implements sharedTask: the counts of terminations are saved, and a seeded Reset clears them.
 func (c *characterTask) shared() []float64 { return c.starts.counts }
 
-// stepped implements sharedTask: it counts the terminations of a step, and the step.
+// stepped implements sharedTask: it advances the fade and counts the step's terminations. Workers only note
+// terminations in fell, because adding to shared counts would need a lock.
 func (c *characterTask) stepped() {
 	c.faded++
 	s := &c.starts
@@ -93,7 +101,7 @@ func (c *characterTask) stepped() {
 	}
 }
 
-// Clip is the number of the clip of Motions that character i is in.
+// Clip returns the index in Motions of the clip in which the episode of character i began.
 func (c *Character) Clip(i int) (int, error) {
 	if err := c.has(i); err != nil {
 		return 0, err
@@ -101,8 +109,8 @@ func (c *Character) Clip(i int) (int, error) {
 	return int(c.task.memory(&c.states[i])[memoryClip]), nil
 }
 
-// SetClip has the episodes that begin from now on, of all characters, begin at a random moment of the clip with this
-// number among Motions; −1 draws the clip again, as at first. It is no part of the state that is saved.
+// SetClip makes all later episodes begin at a random moment of one clip, given by its index in Motions. −1 restores the
+// default: each episode draws its clip. The choice is not part of a saved state.
 func (c *Character) SetClip(number int) error {
 	if number < -1 || number >= len(c.task.refs) {
 		return fmt.Errorf("mujoco: character: there is no clip %d; they are numbered from 0 to %d, and -1 is any",

@@ -11,54 +11,80 @@ import (
 )
 
 const (
-	rootPositions  = 7 // x, y, z, and a quaternion, w first
+	// rootPositions is the number of a free joint's positions: x, y, z, and a quaternion, w first.
+	rootPositions = 7
+	// rootVelocities is the number of its velocities: linear in the world, angular in the body's own frame.
 	rootVelocities = 6
-	rootFeatures   = 13    // height, two axes, two velocities
-	characterLift  = 0.005 // m above the clip at reset, so that no foot begins in the floor
-	maxAction      = 5
+	// rootFeatures is the number of the root's features: height (1), two axes (6), two velocities (6).
+	rootFeatures = 13
+	// characterLift is the height in metres by which Reset lifts the clip's pose, so that no foot starts in the floor.
+	characterLift = 0.005
+	// maxAction is the bound of actions, in both directions.
+	maxAction = 5
 )
 
-// characterTask is the [Task] of [Character]. Its tables do not change; its terms and the counts of its starts only do
-// between steps, and scratch belongs to the environments.
+// characterTask is the [Task] of [Character]. Workers share it: they only read its tables, terms and counts, which
+// change between steps alone. The rows of scratch, targets and starts.fell belong to single environments.
 type characterTask struct {
-	cfg     CharacterConfig
-	dt      float64 // of a control step
-	nq, nv  int
-	feet    []bool // by body
-	keys    []int  // bodies
-	refs    []reference
-	weights []float64 // of the clips, as a running sum
-	middle  []float64 // of each hinge's target
-	scale   []float64 // of its actions
-	terms   []characterTerms
-	scratch []moment    // of each environment: the clip now
-	targets [][]float64 // of each environment, with Lead or Fade: about which actions move
-	starts  starts      // where episodes begin
-	faded   float64     // control steps so far, with Fade
+	cfg CharacterConfig
+	// dt is the duration of a control step in seconds.
+	dt float64
+	// nq and nv are the model's numbers of positions and velocities.
+	nq, nv int
+	// feet (bodies) is true for a body that may touch the floor.
+	feet []bool
+	// keys are the indices of the key bodies.
+	keys []int
+	// refs are the clips, in the order of Motions.
+	refs []reference
+	// weights are the running sums of the clips' weights, for drawing.
+	weights []float64
+	// middle (hinges) is the middle of each hinge's range in the clips, in radians. Targets move about it.
+	middle []float64
+	// scale (hinges) is the change of a target, in radians, by an action of 1.
+	scale []float64
+	// terms (N) are the parameters of the reward.
+	terms []characterTerms
+	// scratch (N) is the clip's state at this moment. Only a clock keeps it up to date.
+	scratch []moment
+	// targets (N, NQ) is the pose about which targets move, if Lead or Fade makes it differ from the clip's.
+	targets [][]float64
+	starts  starts
+	// faded is the number of control steps so far. Only Fade reads it.
+	faded float64
 }
 
-// moment is a clip's state in the coordinates of the model.
+// moment is a state in the model's coordinates: positions (NQ) and velocities (NV).
 type moment struct{ qpos, qvel []float64 }
 
-// Where a character's memory holds what it does, behind the features of its AMP history.
+// Indices into the end of a character's State.Memory. The features of the AMP history come before.
 const (
+	// memoryClip is the index of the clip in which the episode began.
 	memoryClip = iota
-	memoryTime // in the clip, s
-	memoryX    // of the clip's root, m, where the episode's is at 0
+	// memoryTime is the time in the clip in seconds. Only a clock advances it.
+	memoryTime
+	// memoryX and memoryY are where the clip's root is, in metres, when the episode's is at the origin.
+	memoryX
 	memoryY
-	memoryDirection // wanted, rad, in the world
-	memorySpeed     // wanted, m/s
-	memoryLeft      // steps until another command
-	memoryRandom    // state of the generator of commands
+	// memoryDirection is the commanded direction in radians, in the world.
+	memoryDirection
+	// memorySpeed is the commanded speed in m/s.
+	memorySpeed
+	// memoryLeft is the number of control steps until the next command.
+	memoryLeft
+	// memoryRandom is the state of the generator of commands.
+	memoryRandom
+	// memorySize is the number of these values.
 	memorySize
 )
 
+// newCharacterTask returns the task of a checked configuration. Init computes what depends on the model.
 func newCharacterTask(cfg CharacterConfig) *characterTask {
 	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)},
 		max(1, cfg.NumEnvs))}
 }
 
-// Init implements [Task].
+// Init implements [Task]. It requires a free root followed by hinges, with actuator i at hinge i.
 func (c *characterTask) Init(m *Model) (Spec, error) {
 	b := &c.cfg.Body
 	c.nq, c.nv = m.NQ(), m.NV()
@@ -103,10 +129,11 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	return Spec{Name: b.Name, Spaces: set, Memory: (c.cfg.History-1)*c.style() + memorySize}, nil
 }
 
-// memory returns what an environment remembers beside its history.
+// memory returns the part of an environment's memory after the history, see memoryClip.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
-// Reset starts in a clip.
+// Reset implements [Task]. The episode starts with the last moment of a row of a clip. The row's earlier moments become
+// the AMP history, so that the first AMP observation is complete. The root starts above the world's origin.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	k, row := c.start(rng)
 	r, mem := &c.refs[k], c.memory(s)
@@ -115,7 +142,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]
 	s.QPos[0], s.QPos[1] = 0, 0
 	s.QPos[2] += characterLift
-	// Observe puts the first moment behind these.
+	// Observe appends the current moment, and drops the oldest one.
 	history := s.Memory[:len(s.Memory)-memorySize]
 	for i, v := range r.features[row*r.width : row*r.width+len(history)] {
 		history[i] = float64(v)
@@ -124,10 +151,11 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	c.cfg.Command.draw(mem, c.dt)
 }
 
-// reference is the clip that an environment is in, by what it remembers.
+// reference returns the clip in which an environment's episode began. mem is the environment's memory.
 func (c *characterTask) reference(mem []float64) *reference { return &c.refs[int(mem[memoryClip])] }
 
-// follow writes the clip's state at this moment, where the environment has it, into the environment's scratch.
+// follow writes the clip's state at this moment into the environment's scratch. The clip is moved so that it starts
+// where the episode did.
 func (c *characterTask) follow(s *State) {
 	mem, now := c.memory(s), c.scratch[s.Env]
 	c.reference(mem).at(mem[memoryTime], now)
@@ -135,7 +163,8 @@ func (c *characterTask) follow(s *State) {
 	now.qpos[1] -= mem[memoryY]
 }
 
-// Act implements [Task].
+// Act implements [Task]. With a clock it first advances the clip: Reward and Observe then compare the state after the
+// step with the clip at the same time. Targets move about the clip's pose (Residual) or the middle of the ranges.
 func (c *characterTask) Act(s *State, action []float32) {
 	middle := c.middle
 	if mem := c.memory(s); c.cfg.Clock {
@@ -160,7 +189,7 @@ func (c *characterTask) Act(s *State, action []float32) {
 	}
 }
 
-// Observe implements [Task].
+// Observe implements [Task]. It also advances the AMP history and draws the next command when its time has come.
 func (c *characterTask) Observe(s *State, out envs.Row) {
 	width, mem := c.features(), c.memory(s)
 	o := out.Observation
@@ -188,7 +217,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 		}
 	}
 	o = o[width:]
-	clip := o // what it says of the clip fades
+	clip := o // all that follows describes the clip in the task Track, and fades
 	if c.cfg.Clock {
 		sin, cos := math.Sincos(2 * math.Pi * mem[memoryTime] / c.reference(mem).clip.Duration())
 		o[0], o[1] = float32(sin), float32(cos)
@@ -198,7 +227,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	switch c.cfg.Task {
 	case Track:
 		now := &c.scratch[s.Env]
-		if out.AMPObservation == nil {
+		if out.AMPObservation == nil { // an episode begins, and Act has not written the clip yet
 			c.follow(s)
 		}
 		dx, dy := facing(s.QPos[3:7]).turn(now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1])
@@ -216,8 +245,9 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	}
 }
 
-// ReferencePose implements [ReferenceTask]: with a clock the clip's pose at this moment. Where the clip's place is not
-// what counts, it stands where the character is and faces as it does.
+// ReferencePose implements [ReferenceTask]: it writes the clip's pose at this moment. There is none without a clock. In
+// the task [Track] the pose is at the clip's position. In other tasks, whose reward ignores that position, the pose has
+// the character's horizontal position and heading.
 func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 	if !c.cfg.Clock || c.told() == 0 {
 		return false
@@ -230,6 +260,7 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 		return true
 	}
 	qpos[0], qpos[1] = s.QPos[0], s.QPos[1]
+	// Multiply from the left by the quaternion of the difference of headings, a rotation about z.
 	sin, cos := math.Sincos((heading(s.QPos[3:7]) - heading(qpos[3:7])) / 2)
 	w, x, y, z := qpos[3], qpos[4], qpos[5], qpos[6]
 	qpos[3], qpos[4], qpos[5], qpos[6] = cos*w-sin*z, cos*x-sin*y, cos*y+sin*x, cos*z+sin*w

@@ -7,7 +7,8 @@ import (
 
 // Config says what simulations an [Env] runs.
 type Config struct {
-	// Model, File or XML: exactly one. A Model is shared and stays the caller's to close.
+	// Model is a compiled model. Set exactly one of Model, File and XML. Several environments may share a Model, and
+	// the caller closes it.
 	Model *Model
 	// File is the path of an MJCF file.
 	File string
@@ -17,19 +18,21 @@ type Config struct {
 	NumEnvs int
 	// Substeps is the number of the model's time steps in one control step. Zero means 1.
 	Substeps int
-	// Workers is the number of goroutines that step; 0 means one a CPU. The results do not depend on it.
+	// Workers is the number of goroutines that step. Zero means one per CPU. The results do not depend on it.
 	Workers int
 	// Seed seeds the randomness of resets, as Reset(Seed) does. It must not be negative.
 	Seed int64
-	// EpisodeLength is the number of steps after which an episode is truncated. Zero means never.
+	// EpisodeLength is the number of control steps after which an episode is truncated. Zero means never.
 	EpisodeLength int
-	// Stagger shortens each environment's first episode after a seeded Reset by a random number of steps below it, so
-	// that a batch does not come to its time limits all at once. It must not exceed EpisodeLength. Zero: none.
+	// Stagger shortens each environment's first episode after a seeded Reset. The reduction is a random number of steps
+	// below Stagger. It keeps the environments from reaching their time limits in the same step. It must not exceed
+	// EpisodeLength. Zero means none.
 	Stagger int
-	// Render says how pictures look. The zero value is good.
+	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
 }
 
+// check validates the settings and replaces zeros by their defaults. Workers stays 0, which NewBatch resolves.
 func (c *Config) check() error {
 	given := 0
 	for _, b := range []bool{c.Model != nil, c.File != "", c.XML != ""} {
@@ -63,7 +66,8 @@ func (c *Config) check() error {
 	return c.Render.check()
 }
 
-// model returns the model with one more user.
+// model returns the model with a reference that the caller must release. A given Model is retained; File and XML are
+// compiled.
 func (c *Config) model() (*Model, error) {
 	if c.Model != nil {
 		return c.Model, c.Model.retain()

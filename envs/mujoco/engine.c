@@ -126,14 +126,15 @@ fail:
 
 double gm_data_bytes(const gm_batch* b) { return (double)b->d[0]->nbuffer; }
 
+// bad reports whether one of n numbers is NaN or beyond mjMAXVAL.
 static inline int bad(const double* x, int n) {
   for (int i = 0; i < n; i++)
     if (!(x[i] <= mjMAXVAL && x[i] >= -mjMAXVAL)) return 1;
   return 0;
 }
 
-// position_velocity is everything that depends on qpos and qvel only: it leaves body positions, contacts and sensors in
-// step with the state, which the plain order of mj_step does not.
+// position_velocity computes everything that depends on qpos and qvel only. Called after the integration, it makes body
+// positions, contacts and sensors match the new state. After mj_step alone they match the state before.
 static inline void position_velocity(const gm_model* g, mjData* d) {
   const mjModel* m = g->m;
   if (m->nsensor || (m->opt.enableflags & mjENBL_ENERGY) || !g->fast) {
@@ -144,7 +145,8 @@ static inline void position_velocity(const gm_model* g, mjData* d) {
   mj_fwdVelocity(m, d);
 }
 
-// advance is everything that depends on the controls, and the integration. Not for Runge-Kutta.
+// advance computes everything that depends on the controls, and integrates. It returns 1 if the simulation diverged. It
+// is not for Runge-Kutta, which mj_step2 does not support.
 static inline int advance(const gm_model* g, mjData* d, double* work) {
   const mjModel* m = g->m;
   if (!g->fast || (m->opt.enableflags & mjENBL_FWDINV)) {
@@ -160,6 +162,7 @@ static inline int advance(const gm_model* g, mjData* d, double* work) {
   return 0;
 }
 
+// one steps simulation i and returns its GM_* status. With reference it uses mj_step alone, which tests compare with.
 static int one(gm_batch* b, int i, int substeps, int reference) {
   const gm_model* g = b->model;
   const mjModel* m = g->m;
@@ -177,8 +180,8 @@ static int one(gm_batch* b, int i, int substeps, int reference) {
       diverged = advance(g, d, work);
     }
     if (diverged || bad(d->qpos, m->nq) || bad(d->qvel, m->nv)) return GM_DIVERGED;
-    // The row takes the positions as they are integrated: a quaternion that is normalised twice may differ in its last
-    // bit, and a simulation that is restored from the row is normalised once, as this one is now.
+    // The row takes the positions before position_velocity normalises quaternions. A simulation that is restored from
+    // the row normalises them once, like this one. Normalising twice could change the last bit.
     if (k == substeps - 1) memcpy(b->qpos + (size_t)i * m->nq, d->qpos, sizeof(double) * m->nq);
     if (!plain || (!reference && k == substeps - 1)) position_velocity(g, d);
   }
@@ -188,7 +191,7 @@ static int one(gm_batch* b, int i, int substeps, int reference) {
   return status;
 }
 
-// put starts simulation i from the batch's own row of positions and velocities.
+// put copies the batch's rows of positions and velocities into simulation i.
 static void put(gm_batch* b, int i) {
   const mjModel* m = b->model->m;
   mjData* d = b->d[i];
@@ -196,14 +199,14 @@ static void put(gm_batch* b, int i) {
   memcpy(d->qvel, b->qvel + (size_t)i * m->nv, sizeof(double) * m->nv);
 }
 
-// touches notes which bodies of simulation i touch another one.
+// touches writes the batch's row of bodies of simulation i that touch another body or the world.
 static void touches(gm_batch* b, int i) {
   const mjModel* m = b->model->m;
   const mjData* d = b->d[i];
   unsigned char* touch = b->touch + (size_t)i * m->nbody;
   memset(touch, 0, m->nbody);
   for (int c = 0; c < d->ncon; c++) {
-    // What is deformable has no geom; its index is then -1.
+    // The index is -1 for a contact of a deformable object, which has no geom.
     int geoms[2] = {d->contact[c].geom1, d->contact[c].geom2};
     for (int k = 0; k < 2; k++)
       if (geoms[k] >= 0) touch[m->geom_bodyid[geoms[k]]] = 1;
@@ -223,7 +226,7 @@ int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char*
     int status = one(b, i, substeps, reference);
     b->status[i] = status;
     if (status & GM_DIVERGED) {
-      // The rows still hold the state before this step: go back to it, so that nothing that is not a number gets out.
+      // Restore the state before this step, which the rows still hold, so that the caller never sees a NaN.
       mj_resetData(m, b->d[i]);
       put(b, i);
       mj_step1(m, b->d[i]);
@@ -237,7 +240,7 @@ int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char*
   return -1;
 }
 
-// gm_reset starts the simulations listed from their rows of qpos and qvel, everything else as new.
+// gm_reset restarts the listed simulations from their rows of qpos and qvel. All other state is cleared.
 int gm_reset(gm_batch* b, const int* which, int count, char* message) {
   volatile int k = 0;
   if (GUARD()) {
@@ -257,7 +260,7 @@ int gm_reset(gm_batch* b, const int* which, int count, char* message) {
   return -1;
 }
 
-// gm_forward takes positions and velocities from the rows and recomputes what depends on them, keeping the rest.
+// gm_forward takes positions and velocities from the rows and recomputes what depends on them. Other state stays.
 int gm_forward(gm_batch* b, int first, int last, char* message) {
   volatile int i = first;
   if (GUARD()) {

@@ -10,8 +10,8 @@
 enum {
   GM_OK = 0,
   GM_DIVERGED = 1,       // a position, velocity or acceleration was not a number, or beyond mjMAXVAL
-  GM_CONTACTS_FULL = 2,  // more contacts than nconmax: some were dropped
-  GM_ROWS_FULL = 4       // more constraint rows than njmax: some were dropped
+  GM_CONTACTS_FULL = 2,  // more contacts than nconmax or the memory allow: some were dropped
+  GM_ROWS_FULL = 4       // more constraint rows than njmax (MuJoCo 3: the memory) allows: some were dropped
 };
 
 // gm_plan is what the fast implicit integrator precomputes from the kinematic tree.
@@ -31,17 +31,21 @@ typedef struct {
   const gm_model* model;
   int n;
   mjData** d;
-  double *qpos, *qvel;          // (n, nq), (n, nv): gathered after every step
+  double *qpos, *qvel;          // (n, nq), (n, nv): written by gm_step, read by gm_reset and gm_forward
   double *ctrl;                 // (n, nu): written to the simulations before every step
   unsigned char* status;        // (n): GM_* of the last step
-  unsigned char* touch;         // (n, nbody): 1 where the body touches another one
+  unsigned char* touch;         // (n, nbody): 1 if the body touches another one or the world
   double* work;                 // scratch of the fast integrator, one piece a simulation
   int nwork;
 } gm_batch;
 
+// gm_install installs this package's handlers of MuJoCo's errors and warnings, once per process.
 void gm_install(void);
+// gm_live is the number of models and simulations that have been made and not freed.
 int gm_live(void);
 
+// gm_load compiles the file at path or, if xml is not null, its length bytes of text. It returns null on an error, with
+// the reason in message (GM_MESSAGE bytes).
 gm_model* gm_load(const char* path, const char* xml, int length, char* message);
 void gm_free_model(gm_model* g);
 int gm_model_bytes(const gm_model* g, void* out, int size);

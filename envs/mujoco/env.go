@@ -15,29 +15,45 @@ import (
 // Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer],
 // [envs.Stateful] and [envs.Terminator], and [envs.MotionSource] if the task does.
 type Env struct {
-	cfg     Config
-	task    Task
-	shared  sharedTask // nil if the task shares nothing
-	spec    Spec
-	model   *Model
-	batch   *Batch
-	states  []State
-	initial []float64 // positions in which the model was written
-	pcg     []*rand.PCG
-	rng     []*rand.Rand
-	ends    []bool // (N), whether Terminate ends the episode with the next step
-	ledger  ledger
+	// cfg holds the settings with defaults filled in.
+	cfg  Config
+	task Task
+	// shared is the task if it keeps numbers for all environments together, otherwise nil.
+	shared sharedTask
+	spec   Spec
+	model  *Model
+	batch  *Batch
+	// states (N) are the task's views of the simulations.
+	states []State
+	// initial (NQ) holds the model's initial positions, from which every Reset of the task starts.
+	initial []float64
+	// pcg (N) are the sources of the generators in rng. They are kept because only a source can be saved.
+	pcg []*rand.PCG
+	// rng (N) has one generator per environment, so that results do not depend on the number of workers.
+	rng []*rand.Rand
+	// ends (N) marks the episodes that the next step terminates at the request of Terminate.
+	ends   []bool
+	ledger ledger
+	// started is false before the first Reset and after an error from MuJoCo. Step and Observe need it.
 	started bool
 
-	actions     []float32 // of the running step
+	// actions (N, A) are the caller's, set only while Step runs.
+	actions []float32
+	// observation (N, O) and state (N, S) are the current rows. The workers overwrite them in every step.
 	observation []float32
 	state       []float32
-	final       envs.Step // FinalObservations and FinalStates, which Step only shows when there are any
-	lists       [][]C.int // of each worker: environments to reset
-	out         envs.Step
-	stepWork    func(worker, first, last int)
-	resetWork   func(worker, first, last int)
-	drawing     *drawing
+	// final holds the buffers FinalObservations and FinalStates. Only rows of episodes that ended are valid, and Step
+	// returns the buffers only if there are such rows.
+	final envs.Step
+	// lists has one list per worker: the environments of the current piece that begin an episode.
+	lists [][]C.int
+	// out is what Step returns. Its slices are allocated once and reused.
+	out envs.Step
+	// stepWork and resetWork are the pool's work functions. They are made once so that a step does not allocate.
+	stepWork  func(worker, first, last int)
+	resetWork func(worker, first, last int)
+	// drawing is made by the first call that draws.
+	drawing *drawing
 }
 
 var (
@@ -70,6 +86,7 @@ func New(cfg Config, task Task) (*Env, error) {
 	return e, nil
 }
 
+// newEnv builds the environment of a checked configuration. The batch takes its own reference to m.
 func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	spec, err := task.Init(m)
 	if err != nil {
@@ -114,6 +131,7 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	e.resetWork = func(worker, first, last int) {
 		list := e.lists[worker][:0]
 		for i := first; i < last; i++ {
+			// A Reset abandons running episodes, whose sums collect never takes.
 			clear(row(e.ledger.sums, i, len(e.ledger.names)))
 			list = append(list, C.int(i))
 		}
@@ -124,6 +142,7 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	return e, nil
 }
 
+// seed gives environment i a generator of stream i, and clears what the task keeps for all environments together.
 func (e *Env) seed(seed int64) {
 	for i, p := range e.pcg {
 		p.Seed(uint64(seed), uint64(i))
@@ -136,10 +155,10 @@ func (e *Env) seed(seed int64) {
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return len(e.states) }
 
-// Spaces are the task's.
+// Spaces returns the task's spaces.
 func (e *Env) Spaces() spaces.Set { return e.spec.Spaces }
 
-// Model is what is simulated. It lives as long as the environment.
+// Model returns the simulated model. It lives as long as the environment.
 func (e *Env) Model() *Model { return e.model }
 
 // State returns environment i as its task sees it. It is valid until the next Step, Reset, RestoreState or Close, and
@@ -170,6 +189,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	return e.Observe()
 }
 
+// errClosed is the error of methods that need the simulations, after Close.
 var errClosed = errors.New("mujoco: the environment is closed")
 
 // Observe returns the current observations and states, as the last Reset, Step or RestoreState left them.
@@ -183,8 +203,8 @@ func (e *Env) Observe() (*envs.Step, error) {
 	return &envs.Step{Observations: e.observation, States: e.state}, nil
 }
 
-// Step applies one row of actions (N, A) to every environment for one control step. Actions must be finite; nothing has
-// happened when it refuses them. After an error from MuJoCo itself, Reset.
+// Step applies one row of actions (N, A) to every environment for one control step. Actions must be finite. If Step
+// refuses them, the environments are unchanged. After an error from MuJoCo itself, call Reset.
 func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	if e.batch.c == nil {
 		return nil, errClosed
@@ -242,7 +262,7 @@ func (e *Env) Close() error {
 	return e.batch.Close()
 }
 
-// CollectReferenceMotions asks the task, see [envs.MotionSource].
+// CollectReferenceMotions implements [envs.MotionSource] if the task does.
 func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if s, ok := e.task.(envs.MotionSource); ok {
 		return s.CollectReferenceMotions(n, rng)
@@ -250,7 +270,7 @@ func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 	return nil, fmt.Errorf("mujoco: the task %q has no reference motion: %w", e.spec.Name, errors.ErrUnsupported)
 }
 
-// CollectOverlappingMotions asks the task, see [envs.OverlappingMotionSource].
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource] if the task does.
 func (e *Env) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if s, ok := e.task.(envs.OverlappingMotionSource); ok {
 		return s.CollectOverlappingMotions(n, rng)
@@ -259,7 +279,8 @@ func (e *Env) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error
 		errors.ErrUnsupported)
 }
 
-// Supports reports whether the task has reference motion; everything else always works.
+// Supports reports whether the environment supports an optional interface, given as a nil pointer to it. Only reference
+// motion depends on the task.
 func (e *Env) Supports(iface any) bool {
 	switch iface.(type) {
 	case *envs.MotionSource:

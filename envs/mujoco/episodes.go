@@ -6,35 +6,52 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// ledger holds what is known of the running episodes of a batch, and of those that have just ended. Workers write to
-// the rows of their environments; collect adds up in the order of the environments, so that no sum depends on the order
-// in which workers end.
+// ledger keeps returns, time limits and metrics of the running episodes, and the results of those that have just ended.
+// Workers write only the rows of their own environments. collect adds the rows up in the order of the environments, so
+// no sum depends on the order in which workers finish.
 type ledger struct {
-	length  int       // the time limit in control steps; 0 is none
-	limit   []int     // (N), the control step that truncates the running episode; 0 never does
-	returns []float64 // (N), of the running episodes
-	ended   []episodeEnd
-
-	task       MetricTask // nil if the task has no metrics
-	names      []string
-	batchNames []string  // the names with the task's name before them
-	metrics    []float64 // (N, names), of this step
-	sums       []float64 // (N, names), over the running episodes
-
-	whole      EpisodeTask // nil if the task has no figures of whole episodes
-	wholeNames []string
-	ofWhole    []float64 // (N, wholeNames), of the episodes that have ended
-	seen       []bool    // (N), the task has seen the running episode from its beginning
-}
-
-// episodeEnd is what a worker notes of an episode until collect lists it.
-type episodeEnd struct {
-	ended  bool
-	whole  bool // the task has seen all of its steps
+	// length is the time limit in control steps. 0 means none.
 	length int
-	ret    float64
+	// limit (N) is the control step that truncates the running episode. It is below length if Stagger shortened the
+	// episode, and 0 without a time limit.
+	limit []int
+	// returns (N) are the sums of rewards of the running episodes.
+	returns []float64
+	// ended (N) describes the episodes that end in the current step.
+	ended []episodeEnd
+
+	// task is nil if the task has no metrics.
+	task  MetricTask
+	names []string
+	// batchNames are the keys of envs.Step.Metrics: "task/metric".
+	batchNames []string
+	// metrics (N, names) are the values of the current step.
+	metrics []float64
+	// sums (N, names) add up metrics over the running episodes.
+	sums []float64
+
+	// whole is nil if the task has no metrics of whole episodes.
+	whole      EpisodeTask
+	wholeNames []string
+	// ofWhole (N, wholeNames) are the metrics of the episodes that have just ended.
+	ofWhole []float64
+	// seen (N) is true if the task has followed the running episode from its first step. RestoreState clears it.
+	seen []bool
 }
 
+// episodeEnd holds the results of an episode until collect lists it. begin has then reset the row of the ledger for the
+// next episode.
+type episodeEnd struct {
+	ended bool
+	// whole is true if the task has followed every step, so that its row of ofWhole is valid.
+	whole bool
+	// length is the number of control steps.
+	length int
+	// ret is the sum of rewards.
+	ret float64
+}
+
+// newLedger allocates the ledger of n environments. name is the prefix of batch metrics, length the time limit.
 func newLedger(task Task, name string, n, length int) ledger {
 	l := ledger{length: length, limit: make([]int, n), returns: make([]float64, n), ended: make([]episodeEnd, n)}
 	if t, ok := task.(MetricTask); ok {
@@ -53,7 +70,7 @@ func newLedger(task Task, name string, n, length int) ledger {
 	return l
 }
 
-// begin starts the episode of environment i.
+// begin starts the episode of environment i. It keeps sums, which collect has yet to read if an episode has just ended.
 func (l *ledger) begin(i int) {
 	l.returns[i], l.limit[i] = 0, l.length
 	if l.whole != nil {
@@ -61,7 +78,8 @@ func (l *ledger) begin(i int) {
 	}
 }
 
-// step adds a control step. It reports whether the time limit truncates the episode, and whether it has ended at all.
+// step adds a control step to the episode of s. truncated reports whether the time limit ends the episode; ended is
+// true for any end. A termination takes precedence over the time limit.
 func (l *ledger) step(s *State, reward float64, terminated bool) (truncated, ended bool) {
 	i, k := s.Env, len(l.names)
 	truncated = !terminated && l.limit[i] > 0 && s.Steps >= l.limit[i]
@@ -87,7 +105,8 @@ func (l *ledger) step(s *State, reward float64, terminated bool) (truncated, end
 	return truncated, true
 }
 
-// collect writes the metrics of the step and the episodes that have ended into out.
+// collect writes the batch means of the step's metrics and the episodes that have ended into out. Step calls it once,
+// after all workers have finished.
 func (l *ledger) collect(out *envs.Step) {
 	n, k := len(l.ended), len(l.names)
 	for j, name := range l.batchNames {
@@ -113,6 +132,7 @@ func (l *ledger) collect(out *envs.Step) {
 		}
 		if end.whole {
 			for j, v := range row(l.ofWhole, i, len(l.wholeNames)) {
+				// NaN is the task's mark of a metric that this episode does not have.
 				if !math.IsNaN(v) {
 					episode.Metrics[l.wholeNames[j]] = v
 				}

@@ -11,15 +11,16 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// Panel is one of the pictures that stand side by side in a film.
+// Panel is one of several pictures that a film shows side by side.
 type Panel struct {
-	// Frame returns picture i; pictures of one panel have one size. It may move an environment on.
+	// Frame returns picture i. It is called once for each i in ascending order, so it may step an environment. All
+	// pictures of a panel have the same size.
 	Frame func(i int) (image.Image, error)
 }
 
-// SaveGIF writes a film of the given number of frames to path, the panels side by side. The format's
-// fastest widely shown rate is 50 frames a second; 25 is a good one. Colours are chosen for the whole film, and only
-// what changes from frame to frame is stored. The file is complete or, after an error, as it was before.
+// SaveGIF writes a film of the given number of frames to path, with the panels side by side. Most viewers show at most
+// 50 frames a second. 25 is a good rate. One palette serves the whole film, and each frame stores only what changes.
+// After an error the file at path is unchanged.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
 		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, "+
@@ -40,7 +41,7 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) 
 	colors := palette.New(1, film...)
 	var shown *image.Paletted
 	for i, img := range film {
-		// Delays are whole hundredths of a second: the error does not add up.
+		// Delays are whole hundredths of a second. Differences of rounded times keep rounding errors from adding up.
 		out.Delay[i] = int(float64(i+1)*100/framesPerSecond+0.5) - int(float64(i)*100/framesPerSecond+0.5)
 		out.Disposal[i] = gif.DisposalNone
 		p := colors.Convert(img)
@@ -53,8 +54,9 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) 
 	return nil
 }
 
+// sideBySide returns picture i of all panels in a row, on white.
 func sideBySide(i int, panels []Panel) (*image.RGBA, error) {
-	const gap = 4
+	const gap = 4 // pixels
 	var imgs []image.Image
 	size := image.Point{X: -gap}
 	for _, p := range panels {
@@ -77,7 +79,9 @@ func sideBySide(i int, panels []Panel) (*image.RGBA, error) {
 	return out, nil
 }
 
-// changed returns what differs from the picture shown before: the smallest rectangle, transparent where nothing does.
+// changed returns the smallest rectangle that contains all pixels that differ from the picture before. Equal pixels in
+// it are transparent. That keeps files small. Without a difference it is a single pixel, because a frame cannot be
+// empty.
 func changed(p, before *image.Paletted) *image.Paletted {
 	if before == nil {
 		return p
@@ -107,5 +111,5 @@ func changed(p, before *image.Paletted) *image.Paletted {
 	return out
 }
 
-// transparent is the index of the colour that leaves what was there.
+// transparent is the palette index of the colour that shows the frame before. palette.New reserves it.
 const transparent = 0

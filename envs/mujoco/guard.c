@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// MuJoCo reports what it cannot go on from through one process-wide handler, and exits if the handler returns. Ours
-// jumps back to the guard of the calling thread. A thread without a guard is not in one of our calls.
+// MuJoCo reports fatal errors to one process-wide handler, and exits if the handler returns. This handler jumps back to
+// the guard of the calling thread. A thread without a guard is not in a call of this package: its error goes to the
+// handler that was installed before.
 __thread jmp_buf gm_back;
 __thread int gm_guarded = 0;
 static __thread char gm_message[GM_MESSAGE];

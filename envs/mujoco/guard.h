@@ -1,4 +1,4 @@
-// The guard that turns MuJoCo's fatal errors into return values, and the count of what is alive.
+// The guard that turns MuJoCo's fatal errors into return values, and the count of models and simulations in memory.
 #ifndef GORL_MUJOCO_GUARD_H_
 #define GORL_MUJOCO_GUARD_H_
 

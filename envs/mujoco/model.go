@@ -19,18 +19,23 @@ import (
 	"unsafe"
 )
 
-// Model is a compiled MJCF model. It does not change; goroutines and batches may share it. Close releases it once
-// the last user has closed.
+// Model is a compiled MJCF model. It is immutable, so goroutines and batches may share it. Its memory is freed when the
+// model and all batches and environments that use it are closed.
 type Model struct {
-	c      *C.gm_model
-	m      *C.mjModel
-	name   string
+	c *C.gm_model
+	// m is c.m.
+	m *C.mjModel
+	// name is the file's path, or "MJCF text".
+	name string
+	// users counts the references: one until Close, and one per batch. At 0 the C memory is freed.
 	users  atomic.Int64
 	closed atomic.Bool
-	print  [sha256.Size]byte
+	// print is the hash of the compiled model. It identifies the model in saved states. It differs between versions of
+	// MuJoCo, whose binary forms differ.
+	print [sha256.Size]byte
 }
 
-// loading serialises MuJoCo's MJCF compiler, which keeps state of its own.
+// loading serialises MuJoCo's MJCF compiler, which has global state.
 var loading sync.Mutex
 
 // LoadModel compiles the MJCF file at path. Meshes and includes are found relative to it. The error names the file and
@@ -50,6 +55,7 @@ func ParseModel(xml string) (*Model, error) {
 	return compile("MJCF text", "", xml)
 }
 
+// compile compiles the file at path or, if path is empty, the text xml. name stands for the model in errors.
 func compile(name, path, xml string) (*Model, error) {
 	if err := checkLibrary(); err != nil {
 		return nil, err
@@ -81,6 +87,7 @@ func tidy(message string) string {
 	return strings.Join(strings.Fields(message), " ")
 }
 
+// bytes returns the compiled model in MuJoCo's binary form.
 func (m *Model) bytes() []byte {
 	n := C.gm_model_bytes(m.c, nil, 0)
 	b := make([]byte, n)
@@ -88,6 +95,8 @@ func (m *Model) bytes() []byte {
 	return b
 }
 
+// retain adds a reference, which the caller must release. It fails after Close, even if a batch still keeps the memory
+// alive.
 func (m *Model) retain() error {
 	for {
 		n := m.users.Load()
@@ -100,14 +109,15 @@ func (m *Model) retain() error {
 	}
 }
 
+// release drops a reference. The last one frees the C memory.
 func (m *Model) release() {
 	if m.users.Add(-1) == 0 {
 		C.gm_free_model(m.c)
 	}
 }
 
-// Close releases the model; batches and environments that still use it keep it alive until they close. It may be called
-// twice.
+// Close releases the model. Batches and environments that still use the model keep it alive until they close. Close may
+// be called twice.
 func (m *Model) Close() error {
 	if m.closed.CompareAndSwap(false, true) {
 		m.release()
@@ -151,7 +161,7 @@ func (m *Model) InitialQPos() []float64 {
 	return append([]float64(nil), floats(m.m.qpos0, m.NQ())...)
 }
 
-// ControlRange returns the limits of control i; ok is false where it has none.
+// ControlRange returns the limits of control i. ok is false if the control is unlimited.
 func (m *Model) ControlRange(i int) (low, high float64, ok bool) {
 	if i < 0 || i >= m.NU() {
 		panic(fmt.Sprintf("mujoco: ControlRange: control %d of %d", i, m.NU()))
@@ -163,7 +173,7 @@ func (m *Model) ControlRange(i int) (low, high float64, ok bool) {
 // flagAt returns the i-th of an array of flags. A flag is one byte; its C type differs between MuJoCo's versions.
 func flagAt(flags unsafe.Pointer, i int) bool { return unsafe.Slice((*byte)(flags), i+1)[i] != 0 }
 
-// limits is the i-th pair of an array of ranges.
+// limits returns the i-th pair of an array of ranges (n, 2).
 func limits(ranges *C.mjtNum, i int) (low, high float64) {
 	r := floats(ranges, 2*i+2)
 	return r[2*i], r[2*i+1]
@@ -182,13 +192,14 @@ const (
 	Sensor   Kind = C.mjOBJ_SENSOR
 )
 
+// kindNames are the names of kinds in MJCF.
 var kindNames = map[Kind]string{Body: "body", Joint: "joint", Geom: "geom", Site: "site", Actuator: "actuator",
 	Sensor: "sensor"}
 
-// String returns the MJCF word.
+// String returns the name of the kind in MJCF.
 func (k Kind) String() string { return kindNames[k] }
 
-// count is how many objects of the kind a model has.
+// count returns how many objects of the kind a model has.
 func (k Kind) count(m *C.mjModel) int {
 	return map[Kind]int{
 		Body: int(m.nbody), Joint: int(m.njnt), Geom: int(m.ngeom), Site: int(m.nsite),
@@ -196,7 +207,7 @@ func (k Kind) count(m *C.mjModel) int {
 	}[k]
 }
 
-// ID returns the index of a named object. The error lists the names that there are.
+// ID returns the index of a named object. The error lists the existing names.
 func (m *Model) ID(kind Kind, name string) (int, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
@@ -206,7 +217,7 @@ func (m *Model) ID(kind Kind, name string) (int, error) {
 	return 0, fmt.Errorf("mujoco: model: no %v named %q; there are %q", kind, name, m.Names(kind))
 }
 
-// Names returns the names of all objects of a kind by index, empty where one has none.
+// Names returns the names of all objects of a kind by index. The name of an unnamed object is empty.
 func (m *Model) Names(kind Kind) []string {
 	out := make([]string, kind.count(m.m))
 	for i := range out {
@@ -217,7 +228,7 @@ func (m *Model) Names(kind Kind) []string {
 	return out
 }
 
-// JointAddress returns where a named joint's values begin in the positions and in the velocities.
+// JointAddress returns the indices at which a named joint's values begin in the positions and in the velocities.
 func (m *Model) JointAddress(name string) (qpos, qvel int, err error) {
 	id, err := m.ID(Joint, name)
 	if err != nil {
@@ -227,7 +238,7 @@ func (m *Model) JointAddress(name string) (qpos, qvel int, err error) {
 	return int(unsafe.Slice(m.m.jnt_qposadr, n)[id]), int(unsafe.Slice(m.m.jnt_dofadr, n)[id]), nil
 }
 
-// JointRange returns the limits of a named joint in radians or metres; ok is false where it has none.
+// JointRange returns the limits of a named joint in radians or metres. ok is false if the joint is unlimited.
 func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) {
 	id, err := m.ID(Joint, name)
 	if err != nil {
@@ -237,7 +248,7 @@ func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) 
 	return low, high, flagAt(unsafe.Pointer(m.m.jnt_limited), id), nil
 }
 
-// floats is a view of n numbers in C memory.
+// floats returns a view of n numbers in C memory, nil if there are none. The view is valid as long as that memory.
 func floats(p *C.mjtNum, n int) []float64 {
 	if n == 0 || p == nil {
 		return nil

@@ -14,11 +14,13 @@ import (
 	"fmt"
 )
 
-// Push gives a body of environment i an impulse in N·s, x, y and z in the world, at its centre of mass: the velocities
-// of the whole model change at once as the masses and joints that hang on it demand (by M⁻¹Jᵀp, the limit of a short
-// force), and contacts answer in the next step. Nothing of it stays on. What the policy sees next is from before the
-// push. The root of a character is body 1. Numbers that are not finite and bodies that do not exist are errors, and
-// nothing happens.
+// Push applies an impulse in N·s, along the world's x, y and z, to the centre of mass of a body of environment i. The
+// root of a character is body 1.
+//
+// The velocities of the whole model change at once by M⁻¹Jᵀp, the limit of a short force. Contacts react in the next
+// step. No force remains after the push. The current observation does not show the push: the policy sees the effect
+// after the next step. If the impulse is not finite or the body does not exist, Push returns an error and changes
+// nothing.
 func (e *Env) Push(i, body int, impulse [3]float64) error {
 	if err := e.has(i); err != nil {
 		return err

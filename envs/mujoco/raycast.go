@@ -12,28 +12,32 @@ import (
 
 // solid is a geom in a picture.
 type solid struct {
-	shape  *shape
-	pos    r3.Vec
-	mat    [9]float64 // row-major: its columns are the geom's axes
-	color  color.RGBA
-	radius float64 // of a ball around it
+	shape *shape
+	// pos is the geom's centre in the world, in metres.
+	pos r3.Vec
+	// mat is the rotation, row-major. Its columns are the geom's axes.
+	mat   [9]float64
+	color color.RGBA
+	// radius is that of a ball around pos that contains the geom, in metres.
+	radius float64
 }
 
-// local turns a vector of the world into the geom's frame.
+// local rotates a vector of the world into the geom's frame.
 func (s *solid) local(v r3.Vec) r3.Vec {
 	m := &s.mat
 	return r3.Vec{X: m[0]*v.X + m[3]*v.Y + m[6]*v.Z, Y: m[1]*v.X + m[4]*v.Y + m[7]*v.Z,
 		Z: m[2]*v.X + m[5]*v.Y + m[8]*v.Z}
 }
 
-// world turns a vector of the geom's frame into the world.
+// world rotates a vector of the geom's frame into the world.
 func (s *solid) world(v r3.Vec) r3.Vec {
 	m := &s.mat
 	return r3.Vec{X: m[0]*v.X + m[1]*v.Y + m[2]*v.Z, Y: m[3]*v.X + m[4]*v.Y + m[5]*v.Z,
 		Z: m[6]*v.X + m[7]*v.Y + m[8]*v.Z}
 }
 
-// reach is the radius of a ball around a geom's centre that holds it; 0 for planes and height fields.
+// reach returns the radius of a ball around the geom's centre that contains the geom. It is 0 for planes and height
+// fields, which are not drawn as solids.
 func (s *shape) reach() float64 {
 	a, b, c := s.size[0], s.size[1], s.size[2]
 	switch s.kind {
@@ -57,11 +61,14 @@ func (s *shape) reach() float64 {
 	return 0
 }
 
+// vertex returns point i of v (V, 3).
 func vertex(v []float32, i int32) r3.Vec {
 	return r3.Vec{X: float64(v[3*i]), Y: float64(v[3*i+1]), Z: float64(v[3*i+2])}
 }
 
-// hit returns how far along d from o a ray meets the geom first, in units of d's length, and the outward normal there.
+// hit returns the first point at which the ray from o along d meets the geom. t is the distance in units of d's length,
+// normal the outward unit normal at the point. The functions below do the same in the geom's frame. Their normals have
+// any length.
 func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 	o, d = s.local(r3.Sub(o, s.pos)), s.local(d)
 	a, b := s.shape.size[0], s.shape.size[1]
@@ -71,6 +78,7 @@ func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 		normal = r3.Add(o, r3.Scale(t, d))
 	case C.mjGEOM_ELLIPSOID:
 		c := s.shape.size[2]
+		// Scaling the axes makes the ellipsoid a unit ball. The normal is the gradient, which is scaled twice.
 		inverse := func(v r3.Vec) r3.Vec { return r3.Vec{X: v.X / a, Y: v.Y / b, Z: v.Z / c} }
 		t, ok = hitBall(inverse(o), inverse(d), 1)
 		normal = inverse(inverse(r3.Add(o, r3.Scale(t, d))))
@@ -101,7 +109,7 @@ func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 	return t, r3.Unit(s.world(normal)), true
 }
 
-// hitBall meets the ball around the origin.
+// hitBall intersects the ray with the ball around the origin.
 func hitBall(o, d r3.Vec, radius float64) (float64, bool) {
 	a, b, c := r3.Dot(d, d), r3.Dot(o, d), r3.Dot(o, o)-radius*radius
 	root := b*b - a*c
@@ -112,7 +120,7 @@ func hitBall(o, d r3.Vec, radius float64) (float64, bool) {
 	return t, t > 0
 }
 
-// hitTube meets the side of the cylinder about z from −half to half.
+// hitTube intersects the ray with the side of the cylinder about z from −half to half, without its ends.
 func hitTube(o, d r3.Vec, radius, half float64) (t float64, normal r3.Vec, ok bool) {
 	a, b, c := d.X*d.X+d.Y*d.Y, o.X*d.X+o.Y*d.Y, o.X*o.X+o.Y*o.Y-radius*radius
 	root := b*b - a*c
@@ -124,7 +132,8 @@ func hitTube(o, d r3.Vec, radius, half float64) (t float64, normal r3.Vec, ok bo
 	return t, r3.Vec{X: p.X, Y: p.Y}, t > 0 && math.Abs(p.Z) <= half
 }
 
-// hitBox meets the box of the half sizes given.
+// hitBox intersects the ray with the box of half sides size, as the intersection of three slabs. The face is the one
+// that is entered last.
 func hitBox(o, d r3.Vec, size [3]float64) (t float64, normal r3.Vec, ok bool) {
 	near, far, axis, side := math.Inf(-1), math.Inf(1), 0, 0.0
 	for i, p := range [3][2]float64{{o.X, d.X}, {o.Y, d.Y}, {o.Z, d.Z}} {
@@ -143,7 +152,7 @@ func hitBox(o, d r3.Vec, size [3]float64) (t float64, normal r3.Vec, ok bool) {
 	return near, r3.Vec{X: n[0], Y: n[1], Z: n[2]}, near < far && near > 0
 }
 
-// hitMesh meets the nearest of the mesh's triangles.
+// hitMesh intersects the ray with the mesh's triangles, after Möller and Trumbore, and returns the nearest hit.
 func hitMesh(o, d r3.Vec, s *shape) (t float64, normal r3.Vec, ok bool) {
 	for f := s.faces; len(f) >= 3; f = f[3:] {
 		a := vertex(s.vertices, f[0])
@@ -151,7 +160,7 @@ func hitMesh(o, d r3.Vec, s *shape) (t float64, normal r3.Vec, ok bool) {
 		n := r3.Cross(u, v)
 		steep := r3.Dot(d, n)
 		if steep >= 0 {
-			continue // seen from behind
+			continue // the ray meets the back of the triangle, or is parallel to it
 		}
 		from := r3.Sub(a, o)
 		at := r3.Dot(from, n) / steep

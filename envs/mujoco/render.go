@@ -14,22 +14,23 @@ import (
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
-// RenderConfig says how pictures look: a view from the side, x to the right and z up, without perspective, that
-// follows the root along x; or that of a [Camera]. Zero values choose.
+// RenderConfig sets the look of pictures. Without a [Camera] they show the model from the side, without perspective: x
+// to the right, z up, following the root along x. Zero values choose good settings.
 type RenderConfig struct {
-	// Camera looks in perspective, at shaded bodies that throw shadows, with marks where they touch the ground, and at
-	// the motion that they are compared with (see [ReferenceTask]) beside them. Nil: the view from the side.
+	// Camera turns on perspective pictures. They have shading, shadows and marks of contacts. They show the motion with
+	// which a character is compared (see [ReferenceTask]) next to the character. Nil means the view from the side.
 	Camera *Camera
-	// Width and Height are in pixels. Zero means 320, and 480 for the width of a camera's picture.
+	// Width and Height are in pixels. Zero means 320, or a width of 480 with a Camera.
 	Width, Height int
-	// Span is the width of the view in metres. Zero: room around the model in its initial pose.
+	// Span is the width of the side view in metres. Zero leaves room around the model in its initial pose.
 	Span float64
-	// CenterZ is the height in metres at the middle of the picture. Zero: with the ground near the lower edge.
+	// CenterZ is the height in metres at the middle of the side view. Zero puts the ground near the lower edge.
 	CenterZ float64
 	// Title is written into the upper left corner.
 	Title string
 }
 
+// check returns an error unless the settings are in range. Zeros stay: newDrawing replaces them, which needs the model.
 func (c *RenderConfig) check() error {
 	if c.Width < 0 || c.Height < 0 || c.Width > 8192 || c.Height > 8192 {
 		return fmt.Errorf("mujoco: a picture of %d × %d; both must be between 1 and 8192, or 0", c.Width, c.Height)
@@ -44,24 +45,34 @@ func (c *RenderConfig) check() error {
 	return nil
 }
 
-// drawing is what an environment needs to draw itself.
+// drawing holds what the environments of a batch need to draw themselves. They share it, so it draws one picture at a
+// time.
 type drawing struct {
 	canvas *canvas
-	order  []int // geoms, farthest first
+	// order is the indices of geoms, farthest first. Each picture of the side view sorts it again.
+	order []int
+	// shapes are all geoms of the model by index.
 	shapes []shape
-	pose   *Batch // one simulation, for RenderPose
-	scene  *scene // of a camera
+	// pose is a single simulation for poses that no environment has: those of RenderPose and of references.
+	pose *Batch
+	// scene is nil without a camera.
+	scene *scene
 }
 
-// shape is what does not change of a geom.
+// shape is the constant part of a geom.
 type shape struct {
-	kind     C.int
-	size     [3]float64
-	color    color.RGBA
-	vertices []float32 // of meshes, and three indices a triangle
+	// kind is one of MuJoCo's mjGEOM constants.
+	kind C.int
+	// size is MuJoCo's, see Shape.Size.
+	size [3]float64
+	// color is premultiplied by its opacity.
+	color color.RGBA
+	// vertices (V, 3) and faces (F, 3) are those of a mesh, otherwise nil.
+	vertices []float32
 	faces    []int32
 }
 
+// newDrawing copies the model's geoms and chooses the settings that cfg leaves open. close frees its simulation.
 func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 	d := &drawing{}
 	n := int(m.m.ngeom)
@@ -104,10 +115,11 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 	return d, nil
 }
 
+// byte8 converts a colour component from [0, 1] to [0, 255].
 func byte8(v float32) uint8 { return uint8(max(0, min(255, v*255+0.5))) }
 
-// frame chooses what the configuration left open, so that the model in its initial pose, and the ground under it,
-// fill the picture well.
+// frame returns cfg with zeros replaced so that the model in its initial pose, and the ground under it, fill the side
+// view.
 func (d *drawing) frame(m *Model, cfg RenderConfig) RenderConfig {
 	if cfg.Width == 0 {
 		cfg.Width = 320
@@ -145,7 +157,7 @@ func (d *drawing) frame(m *Model, cfg RenderConfig) RenderConfig {
 	return cfg
 }
 
-// Render returns a picture of environment i as it stands now. Each call makes a new picture.
+// Render returns a picture of the current state of environment i. Each call returns a new image.
 func (e *Env) Render(i int) (image.Image, error) {
 	d, err := e.viewed(i)
 	if err != nil {
@@ -182,11 +194,13 @@ func (e *Env) RenderPose(qpos []float64) (image.Image, error) {
 	return d.picture(e.model, d.pose.data[0]), nil
 }
 
+// close frees the drawing's simulation.
 func (d *drawing) close() {
 	_ = d.pose.Close() // freeing memory cannot fail
 }
 
-// perspective draws the model as it stands in data, and where reference is given as it stands there beside it.
+// perspective draws the model in the state of data. If reference is not nil, it draws that state next to it, to the
+// right and in a paler colour. The camera then looks between both.
 func (d *drawing) perspective(m *Model, data, reference *C.mjData) *image.RGBA {
 	n, s := len(d.shapes), d.scene
 	s.solids, s.touches = s.solids[:0], s.touches[:0]
@@ -207,7 +221,7 @@ func (d *drawing) perspective(m *Model, data, reference *C.mjData) *image.RGBA {
 	return s.draw(root.X, root.Y, d.canvas)
 }
 
-// picture draws the model as it stands in data.
+// picture draws the model in the state of data: in perspective with a camera, otherwise from the side.
 func (d *drawing) picture(m *Model, data *C.mjData) *image.RGBA {
 	if d.scene != nil {
 		return d.perspective(m, data, nil)
@@ -218,8 +232,8 @@ func (d *drawing) picture(m *Model, data *C.mjData) *image.RGBA {
 	if m.NumBodies() > 1 {
 		root = floats(data.xpos, 3*m.NumBodies())[3]
 	}
-	// Farther geoms first; of those as far as each other, the end of a limb before its beginning and later limbs
-	// before earlier ones, so that a body covers its joints.
+	// Farther geoms come first, since nearer ones cover them. Among equally far geoms, higher indices come first: the
+	// end of a limb before its beginning, so that a body covers its joints.
 	slices.SortFunc(d.order, func(a, b int) int {
 		if pos[3*a+1] > pos[3*b+1]+1e-6 {
 			return -1
@@ -247,7 +261,8 @@ func (d *drawing) picture(m *Model, data *C.mjData) *image.RGBA {
 	return c.finish()
 }
 
-// shadows darkens the ground under every geom near it.
+// shadows darkens the ground at height z under every geom that is less than 0.3 m above the ground. Lower geoms darken
+// it more.
 func (d *drawing) shadows(m *Model, pos, mat []float64, z float64) {
 	for g := range d.shapes {
 		outline := d.shapes[g].silhouette(pos[3*g:3*g+3], mat[9*g:9*g+9])

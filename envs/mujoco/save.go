@@ -11,9 +11,12 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
+// stateHeader begins a saved state. Its number changes with the format.
 const stateHeader = "mujoco/1"
 
-// kept lists the parts of a simulation from which it goes on exactly.
+// kept returns views of the numbers of environment i that a saved state holds, in the order of the format. They include
+// what the next step reads, what a step leaves in a State, and the running sums of metrics. The solver's warm start is
+// one of them: without it the next step would differ in the last bits.
 func (e *Env) kept(i int) [][]float64 {
 	m, d := e.model, e.batch.data[i]
 	parts := [][]float64{
@@ -24,6 +27,7 @@ func (e *Env) kept(i int) [][]float64 {
 		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()),
 		floats(d.actuator_force, m.forces()), row(e.ledger.sums, i, len(e.ledger.names)),
 	}
+	// State that versions after MuJoCo 2.2.2 added: empty if the version or the model has none.
 	for k := range C.GM_NEWER_STATES {
 		var length C.int
 		state := C.gm_newer_state(m.m, d, C.int(k), &length)
@@ -32,7 +36,7 @@ func (e *Env) kept(i int) [][]float64 {
 	return parts
 }
 
-// restore writes values over parts.
+// restore copies values, the concatenation of all parts, into the parts.
 func restore(parts [][]float64, values []float64) {
 	for _, part := range parts {
 		copy(part, values)
@@ -40,9 +44,9 @@ func restore(parts [][]float64, values []float64) {
 	}
 }
 
-// MarshalState returns the whole state: every simulation, the running episodes, the generators. An environment with the
-// same configuration and task goes on from it exactly, with the same version of MuJoCo. Trees that sleep (an option of
-// MuJoCo 3.4 and later) are awake in the restored environment.
+// MarshalState returns the whole state: every simulation, the running episodes and the generators. An environment with
+// the same configuration, task and version of MuJoCo continues from it exactly. Sleeping trees (an option of MuJoCo 3.4
+// and later) are the exception: they are awake in the restored environment.
 func (e *Env) MarshalState() ([]byte, error) {
 	if e.batch.c == nil {
 		return nil, errClosed
@@ -83,20 +87,21 @@ func (e *Env) MarshalState() ([]byte, error) {
 	return enc.State(), nil
 }
 
-// identity lists the numbers that two environments must share to exchange states.
+// identity returns the numbers that two environments must share to exchange states, in the order of the format.
 func (e *Env) identity() []named {
 	return []named{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps},
 		{"steps an episode", e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory},
 		{"metrics", len(e.ledger.names)}}
 }
 
+// named is a number of identity with its name for the error of RestoreState.
 type named struct {
 	name   string
 	number int
 }
 
-// RestoreState goes back to a saved state. It refuses one of another model, number of environments, control
-// step or episode length, or a damaged one, and then changes nothing.
+// RestoreState restores a saved state. If the state is damaged, it returns an error and changes nothing. The same holds
+// for a state of another task, model, number of environments, control step or episode length.
 func (e *Env) RestoreState(b []byte) error {
 	if e.batch.c == nil {
 		return errClosed
@@ -113,6 +118,7 @@ func (e *Env) RestoreState(b []byte) error {
 			dec.Fail("it has %d %s, this has %d", got, v.name, v.number)
 		}
 	}
+	// Everything is decoded and checked before the first write, so that a bad state changes nothing.
 	n := len(e.states)
 	type saved struct {
 		steps, limit int
@@ -162,14 +168,14 @@ func (e *Env) RestoreState(b []byte) error {
 		e.batch.data[i].time = C.double(s.time)
 		restore(e.kept(i), s.parts)
 	}
-	clear(e.ledger.seen)
+	clear(e.ledger.seen) // the saved state does not hold what an EpisodeTask has followed
 	copy(e.observation, observation)
 	copy(e.state, state)
 	clear(e.ends)
 	if err := e.batch.forward(0, n); err != nil {
 		return err
 	}
-	// Computing what depends on the positions has touched sensors: put them back too.
+	// forward has computed sensors again, and with them data that is from the last substep: restore all parts.
 	for i := range all {
 		restore(e.kept(i), all[i].parts)
 	}

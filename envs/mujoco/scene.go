@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	samples = 2  // rays a pixel, each way
-	tones   = 24 // of a colour in the light: few enough for a GIF
+	samples = 2  // rays per pixel in each direction, so 4 in all: they smooth edges
+	tones   = 24 // brightness levels of a colour, few enough for a GIF's palette
 )
 
+// Colours of the two kinds of ground squares, the tint of the reference, and the marks of contacts.
 var (
 	groundLight = color.RGBA{0xd9, 0xdf, 0xe4, 0xff}
 	groundDark  = color.RGBA{0xc4, 0xcc, 0xd3, 0xff}
@@ -27,19 +28,26 @@ var (
 	sun = r3.Unit(r3.Vec{X: -0.35, Y: -0.45, Z: 1})
 )
 
-// scene is what is seen in perspective: geoms and marks on flat ground.
+// scene draws perspective pictures by ray casting: geoms and marks of contacts on flat ground. For each picture the
+// caller sets solids and touches and calls draw. Lengths are in metres.
 type scene struct {
-	cfg     RenderConfig
-	camera  Camera
-	middle  float64 // height at which the camera looks
-	beside  float64 // m between a character and its reference
-	ground  float64 // height of the floor
-	floor   bool
-	solids  []solid
-	touches []r3.Vec // places where something touches the ground
+	cfg    RenderConfig
+	camera Camera
+	// middle is the height at which the camera looks.
+	middle float64
+	// beside is the distance from a character to its reference.
+	beside float64
+	// ground is the height of the floor, if there is a floor.
+	ground float64
+	floor  bool
+	solids []solid
+	// touches are the positions of contacts in the world.
+	touches []r3.Vec
 }
 
-// newScene frames a model of which data is the initial pose.
+// newScene chooses the camera's defaults and the scene's distances. The model in its initial pose then fits into the
+// picture, with a reference next to it. pos (geoms, 3) and mat (geoms, 9) are the geoms' poses. The floor is a
+// horizontal plane of the model.
 func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 	if cfg.Width == 0 {
 		cfg.Width = 480
@@ -78,7 +86,8 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 	return s
 }
 
-// add puts a model's geoms into the scene, moved by shift; col is their colour, nil their own.
+// add adds a model's geoms to the scene, moved by shift. pos (geoms, 3) and mat (geoms, 9) are their poses. If col is
+// not nil, their colours are mixed with it. Planes, height fields and invisible geoms are left out.
 func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r3.Vec) {
 	for g := range shapes {
 		p := solid{shape: &shapes[g], color: shapes[g].color, radius: shapes[g].reach(),
@@ -94,7 +103,7 @@ func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r
 	}
 }
 
-// mark notes where data has contacts, moved by shift.
+// mark adds the contacts of data to the scene, moved by shift.
 func (s *scene) mark(data *C.mjData, shift r3.Vec) {
 	for _, c := range contacts(data) {
 		s.touches = append(s.touches, r3.Add(shift, r3.Vec{X: float64(c.pos[0]), Y: float64(c.pos[1]),
@@ -102,7 +111,8 @@ func (s *scene) mark(data *C.mjData, shift r3.Vec) {
 	}
 }
 
-// draw looks at a place above the ground.
+// draw returns a picture with the place x, y in its middle. text writes the title. Goroutines draw interleaved lines,
+// which balances empty and full parts of the picture.
 func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
 	w, h := s.cfg.Width, s.cfg.Height
 	v := s.camera.at(r3.Vec{X: x, Y: y, Z: s.middle}, w, h)
@@ -120,7 +130,7 @@ func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
 		wait.Go(func() {
 			near := make([]int, 0, len(s.solids))
 			for py := k; py < h; py += workers {
-				near = near[:0]
+				near = near[:0] // the geoms whose boxes cross this line
 				for i, b := range boxes {
 					if b[1] < float64(py+1) && b[3] > float64(py) {
 						near = append(near, i)
@@ -148,7 +158,8 @@ func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
 	return text.finish()
 }
 
-// look is the colour seen at a place in the picture; near are the geoms whose boxes cross this line.
+// look returns the colour at a place in the picture, in pixels. near lists the solids whose boxes cross the line, boxes
+// (solids, 4) the boxes of all.
 func (s *scene) look(v *view, x, y float64, near []int, boxes [][4]float64) color.RGBA {
 	d := v.ray(x, y)
 	best, normal, seen := math.Inf(1), r3.Vec{}, -1
@@ -180,13 +191,14 @@ func (s *scene) look(v *view, x, y float64, near []int, boxes [][4]float64) colo
 	return mix(c, color.RGBA{0xff, 0xff, 0xff, 0xff}, min(1, light-1))
 }
 
-// sky is the colour above the horizon.
+// sky returns the colour of the background at line y, in few bands for a GIF's palette.
 func (s *scene) sky(v *view, y float64) color.RGBA {
 	const bands = 16
 	return mix(skyTop, skyBottom, math.Floor(bands*max(0, min(1, y/(2*v.cy))))/(bands-1))
 }
 
-// floorColor is that of the ground at a point: squares of a metre, shadows and marks of contacts.
+// floorColor returns the colour of the ground at point p, seen at line y: squares of 1 m (0.5 m if the camera is near),
+// shadows and marks of contacts. Distant ground fades into the sky.
 func (s *scene) floorColor(p r3.Vec, v *view, y float64) color.RGBA {
 	for _, t := range s.touches {
 		if dx, dy := p.X-t.X, p.Y-t.Y; dx*dx+dy*dy < 0.04*0.04 {
@@ -203,7 +215,7 @@ func (s *scene) floorColor(p r3.Vec, v *view, y float64) color.RGBA {
 	}
 	for i := range s.solids {
 		q := &s.solids[i]
-		// The ball around the geom comes nearest to the ray towards the sun at the foot of the perpendicular.
+		// Skip geoms whose balls the ray towards the sun misses: those behind p, or too far from the ray.
 		d := r3.Sub(q.pos, p)
 		along := r3.Dot(d, sun)
 		if along+q.radius < 0 || r3.Dot(d, d)-along*along > q.radius*q.radius {

@@ -2,8 +2,8 @@ package mujoco
 
 import "fmt"
 
-// assignShaping assigns to the terms of the environments listed, of all where environments is nil, or (on an error) of
-// none. Assign fails for all terms or for none.
+// assignShaping calls assign for the reward terms of the listed environments, or of all if environments is nil. On an
+// error no terms change. assign must therefore depend on the new values alone: it fails for all terms or for none.
 func assignShaping[T any](terms []T, environments []int, assign func(*T) error) error {
 	if environments == nil {
 		for i := range terms {

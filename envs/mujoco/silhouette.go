@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// point is a place in the plane of the picture, in metres.
+// point is a place in the plane of the picture in the side view, in metres.
 type point struct{ x, z float64 }
 
 const arc = 40 // points on a full circle
 
-// circle visits sine and cosine of the angles of a full circle's points.
+// circle yields sine and cosine of arc angles at equal distances on a full circle.
 func circle(yield func(sin, cos float64) bool) {
 	for i := range arc {
 		if !yield(math.Sincos(2 * math.Pi * float64(i) / arc)) {
@@ -23,9 +23,11 @@ func circle(yield func(sin, cos float64) bool) {
 	}
 }
 
-// silhouette returns the outline of a geom seen along y, counter-clockwise; nil for planes and height fields. pos (3)
-// is its centre and mat (9, row-major) its orientation.
+// silhouette returns the outline of a geom seen along y, counter-clockwise. It is nil for planes and height fields. pos
+// (3) is the geom's centre and mat (9, row-major) its orientation. The outline is the convex hull of the geom's points,
+// also for a mesh that is not convex.
 func (s *shape) silhouette(pos, mat []float64) []point {
+	// at projects a point of the geom's frame into the picture.
 	at := func(x, y, z float64) point {
 		return point{pos[0] + mat[0]*x + mat[1]*y + mat[2]*z, pos[2] + mat[6]*x + mat[7]*y + mat[8]*z}
 	}
@@ -78,6 +80,7 @@ func hull(pts []point) []point {
 	}
 	slices.SortFunc(pts, func(a, b point) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.z, b.z)) })
 	var out []point
+	// half appends one half of the hull. Its last point begins the other half and is left out.
 	half := func(at func(int) point) {
 		start := len(out)
 		for i := range pts {
@@ -97,9 +100,10 @@ func hull(pts []point) []point {
 	return out
 }
 
+// turn is positive if the way from a over b to c turns left (counter-clockwise).
 func turn(a, b, c point) float64 { return (b.x-a.x)*(c.z-a.z) - (b.z-a.z)*(c.x-a.x) }
 
-// grown moves the outline outwards by d.
+// grown returns the convex outline with its edges moved outwards by d metres, or inwards if d is negative.
 func grown(outline []point, d float64) []point {
 	n := len(outline)
 	out := make([]point, 0, n)
@@ -107,14 +111,16 @@ func grown(outline []point, d float64) []point {
 		before, after := outline[(i+n-1)%n], outline[(i+1)%n]
 		n1, n2 := normal(before, p), normal(p, after)
 		sx, sz := n1.x+n2.x, n1.z+n2.z
-		// Both edges move by d where the corner moves by d (n1+n2) / (1 + n1·n2).
+		// Both edges move by d if the corner moves by d (n1+n2) / (1 + n1·n2). The bound of 0.5 keeps sharp corners
+		// from moving far.
 		k := d / max(0.5, 1+n1.x*n2.x+n1.z*n2.z)
 		out = append(out, point{p.x + k*sx, p.z + k*sz})
 	}
 	return out
 }
 
-// normal is the unit vector to the right of the way from a to b: outwards for a counter-clockwise outline.
+// normal returns the unit vector to the right of the way from a to b, which points outwards for a counter-clockwise
+// outline. It is zero if a equals b.
 func normal(a, b point) point {
 	dx, dz := b.x-a.x, b.z-a.z
 	l := math.Hypot(dx, dz)

@@ -7,7 +7,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// stepPiece steps environments first to last-1: one call into C, and the task's part before and after it.
+// stepPiece steps environments first to last-1: Act for all, one call into C, then Reward and Observe for each. Workers
+// call it. An episode that ends is observed once as final, and the next one begins before stepPiece returns. A
+// simulation that diverged is terminated whatever the task says.
 func (e *Env) stepPiece(worker, first, last int) {
 	w := e.spec.Spaces.Action.Width()
 	for i := first; i < last; i++ {
@@ -37,7 +39,8 @@ func (e *Env) stepPiece(worker, first, last int) {
 	e.begin(worker, list)
 }
 
-// begin starts an episode in the environments listed.
+// begin starts an episode in the listed environments: the task writes the first state, one call into C computes what
+// depends on it, and the task observes it. Nothing of the last episode is left in a State.
 func (e *Env) begin(worker int, list []C.int) {
 	for _, i := range list {
 		s := &e.states[i]
@@ -58,7 +61,8 @@ func (e *Env) begin(worker int, list []C.int) {
 	}
 }
 
-// row is where environment i writes. States and AMP observations may be nil.
+// row returns the rows of environment i in the buffers of the batch, for Task.Observe. states is nil if the task has
+// none, amp if an episode begins.
 func (s *Spec) row(i int, observations, states, amp []float32) envs.Row {
 	r := envs.Row{Observation: row(observations, i, s.Spaces.Observation.Width())}
 	if states != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// SaveStrip writes up to count of the pictures, which have one size, at equal distances in time and row by row, columns
-// a row, as a PNG to path: a film to look at frame by frame. The file is complete or, after an error, as it was before.
+// SaveStrip writes a PNG of up to count pictures in a grid with the given number of columns. It shows a film frame by
+// frame: the pictures are chosen at equal distances, from the first to the last, and placed row by row. All pictures
+// must have the same size. After an error the file at path is unchanged.
 func SaveStrip(path string, pictures []image.Image, count, columns int) error {
 	if len(pictures) == 0 || count < 1 || columns < 1 {
 		return fmt.Errorf("mujoco: a strip of %d out of %d pictures in %d columns; all must be at least 1", count,
@@ -21,7 +22,7 @@ func SaveStrip(path string, pictures []image.Image, count, columns int) error {
 	count = min(count, len(pictures))
 	columns = min(columns, count)
 	size := pictures[0].Bounds().Size()
-	const gap = 4
+	const gap = 4 // white pixels between pictures
 	rows := (count + columns - 1) / columns
 	out := image.NewRGBA(image.Rect(0, 0, columns*(size.X+gap)-gap, rows*(size.Y+gap)-gap))
 	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)

@@ -11,13 +11,13 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Task is what is to be done in a model. Its methods but Init are called for different environments from several
-// goroutines at once: what belongs to one environment lives in its [State], what the task itself holds is only read.
-// They allocate nothing if they are to be fast.
+// Task defines actions, rewards and observations for a model. All methods except Init are called for different
+// environments from several goroutines at once. Data of one environment therefore belongs in its [State], and the
+// methods only read the task's own fields. They should not allocate, because they run in every step.
 //
-// A step is Act, the simulation, Reward, Observe; an episode that ends is followed by Reset and another Observe.
+// A step calls Act, simulates, then calls Reward and Observe. If the episode ends, Reset and another Observe follow.
 type Task interface {
-	// Init checks that the model is one that the task can be done in, and describes the task. It is called once.
+	// Init checks that the task fits the model and describes the task. It is called once.
 	Init(m *Model) (Spec, error)
 	// Reset writes the first state of an episode into s.QPos, s.QVel and s.Memory. They hold the model's initial
 	// positions and zeros when it is called. Derived quantities are not valid yet.
@@ -26,43 +26,46 @@ type Task interface {
 	Act(s *State, action []float32)
 	// Reward returns the reward of the step that led to s, and whether the task ends in s.
 	Reward(s *State) (reward float64, terminated bool)
-	// Observe writes the observation (and, if the task has one, the state of the value network) of s into out. Where
-	// out.AMPObservation is not nil, s came about by a step whose AMP observation is wanted; where it is nil, an
-	// episode begins in s.
+	// Observe writes the observation of s into out, and the state of the value network if the task has one. If
+	// out.AMPObservation is nil, an episode begins in s. Otherwise a step led to s, and Observe writes its AMP
+	// observation.
 	Observe(s *State, out envs.Row)
 }
 
-// MetricTask is implemented by tasks that have figures of their own. Their means over an episode go
-// into [envs.Episode.Metrics], their means over the batch, as "name/metric", into [envs.Step.Metrics].
+// MetricTask is implemented by tasks that report metrics of each step. Means over an episode go into
+// [envs.Episode.Metrics]. Means over the batch go into [envs.Step.Metrics] as "name/metric".
 type MetricTask interface {
-	// MetricNames returns the names, always the same.
+	// MetricNames returns the names. They must not change.
 	MetricNames() []string
-	// Metrics writes the figures of the step that led to s, one a name.
+	// Metrics writes the values of the step that led to s, one for each name.
 	Metrics(s *State, out []float64)
 }
 
-// EpisodeTask is implemented by tasks that have figures of whole episodes, which go into [envs.Episode.Metrics] beside
-// the means of a [MetricTask]. An episode in which a restored state was set has none.
+// EpisodeTask is implemented by tasks that report metrics of whole episodes. They go into [envs.Episode.Metrics], with
+// the means of a [MetricTask]. An episode that was running when a state was restored has none.
 type EpisodeTask interface {
-	// EpisodeMetricNames returns the names, always the same. Where there are none, the other methods are not called.
+	// EpisodeMetricNames returns the names. They must not change. If there are none, the other methods are not called.
 	EpisodeMetricNames() []string
-	// Follow sees the state that every step led to; s.Steps is 1 in an episode's first.
+	// Follow is called after every step with the state that the step led to. s.Steps is 1 after an episode's first.
 	Follow(s *State)
-	// EpisodeMetrics writes the figures of the episode that ends in s, one a name. One that is NaN is left out.
+	// EpisodeMetrics writes the metrics of the episode that ends in s, one for each name. A NaN is left out.
 	EpisodeMetrics(s *State, terminated bool, out []float64)
 }
 
-// ReferenceTask is implemented by tasks whose characters are compared with a motion: pictures show it beside them.
+// ReferenceTask is implemented by tasks that compare their character with a motion. Perspective pictures show the
+// motion next to the character.
 type ReferenceTask interface {
-	// ReferencePose writes the positions (NQ) of the motion at the moment of s, and reports whether there is one.
+	// ReferencePose writes the positions (NQ) of the motion at the moment of s. It reports whether there is a motion.
 	ReferencePose(s *State, qpos []float64) bool
 }
 
-// sharedTask is a task that keeps numbers for all environments together, which change between steps only.
+// sharedTask is a task that keeps numbers for all environments together. The numbers change only between steps, so
+// that results do not depend on the order in which workers step the environments.
 type sharedTask interface {
-	// shared returns them, always as many. A seeded Reset makes them 0, and they are saved.
+	// shared returns the numbers, always equally many. A seeded Reset clears them through this slice. MarshalState
+	// saves them and RestoreState writes them.
 	shared() []float64
-	// stepped brings them up to date when all environments have made a step.
+	// stepped updates the numbers. Env.Step calls it once, after all environments have stepped.
 	stepped()
 }
 
@@ -70,35 +73,37 @@ type sharedTask interface {
 type Spec struct {
 	// Name is a short word, the prefix of batch metrics.
 	Name string
-	// Spaces of one environment.
+	// Spaces are the spaces of one environment.
 	Spaces spaces.Set
-	// Memory is how many numbers the task keeps for each environment from step to step, in [State.Memory].
+	// Memory is the width of [State.Memory], the numbers that the task keeps per environment between steps.
 	Memory int
 }
 
-// State is one environment as its task sees it. The slices are the simulation's own memory.
+// State is one environment as its task sees it. The slices are views that every step updates. The simulation reads Ctrl
+// before every step. It reads QPos and QVel only when an episode begins, so writing them later has no effect.
 type State struct {
 	// Env is the environment's index in the batch.
 	Env int
 	// Steps is the number of control steps in the running episode.
 	Steps int
-	// Diverged: the simulation broke down in this step and stands where it was before. The episode is
-	// terminated, whatever Reward says.
+	// Diverged is true if the simulation diverged in this step. The state is then the one before the step, and the
+	// episode is terminated whatever Reward returns.
 	Diverged bool
 	// QPos (NQ), QVel (NV) and Ctrl (NU) are positions, velocities and controls.
 	QPos, QVel, Ctrl []float64
 	// Act (NA) holds the activations of actuators that have any.
 	Act []float64
-	// Memory holds what the task wants to remember, [Spec.Memory] numbers.
+	// Memory holds the task's own numbers, [Spec.Memory] of them. It is cleared when an episode begins, and saved with
+	// the state.
 	Memory []float64
-	// XPos (NumBodies, 3) and XMat (NumBodies, 9) are the bodies' positions in metres and row-major
-	// orientations, SubtreeCOM (NumBodies, 3) the centres of mass of the trees below them; SiteXPos (sites, 3). They
-	// belong to QPos.
+	// XPos (NumBodies, 3) are the bodies' positions in metres and XMat (NumBodies, 9) their orientations, row-major.
+	// SubtreeCOM (NumBodies, 3) are the centres of mass of the bodies' subtrees, SiteXPos (sites, 3) the positions of
+	// sites. All of them are computed from QPos.
 	XPos, XMat, SubtreeCOM, SiteXPos []float64
-	// SensorData holds the sensors' values; those of positions and velocities belong to QPos and QVel, those of
-	// accelerations and forces to the last substep.
+	// SensorData holds the sensors' values. Position and velocity sensors match QPos and QVel. Acceleration and force
+	// sensors are from the last substep.
 	SensorData []float64
-	// Touch (NumBodies) is 1 for a body that touches another one, the world among them, and 0 for the others.
+	// Touch (NumBodies) is 1 for a body in contact with another body or the world, otherwise 0.
 	Touch []byte
 	// ActuatorForce (NU, or one per force output of the actuators) and QAcc (NV) are from the last substep.
 	ActuatorForce, QAcc []float64
@@ -106,7 +111,8 @@ type State struct {
 	TimeStep float64
 }
 
-// newStates makes views of every simulation.
+// newStates returns the views of every simulation of b. memory (N, width) is the tasks' memory, dt the duration of a
+// control step in seconds. The views share C memory with b and are invalid after it is closed.
 func newStates(b *Batch, memory []float64, width int, dt float64) []State {
 	m := b.model
 	nb, nsite := m.NumBodies(), int(m.m.nsite)

@@ -26,7 +26,8 @@ func checkLibrary() error {
 		"compile it again with headers and library of one version", written(C.mjVERSION_HEADER), written(library))
 }
 
-// written returns a version as people write it. MuJoCo's own number has one decimal digit for each part before 3.5.
+// written formats a version number of MuJoCo as "major.minor.patch". Each part has three decimal digits since MuJoCo
+// 3.5, and one digit before.
 func written(version int) string {
 	digits := 1000
 	if version < 1000000 {
@@ -35,14 +36,15 @@ func written(version int) string {
 	return fmt.Sprintf("%d.%d.%d", version/digits/digits, version/digits%digits, version%digits)
 }
 
-// builtIn returns one of this package's models for the version of MuJoCo that the package was compiled with. MuJoCo 3
-// has no attribute that limits collisions to the listed pairs. Geoms whose contype and conaffinity are 0 collide in no
-// other pair either, but MuJoCo 2.2 would search for such pairs in every step.
+// builtIn adapts the MJCF text of one of this package's models to the version of MuJoCo that the package was compiled
+// with. In the models only the listed pairs of geoms collide, by the attribute collision="predefined". MuJoCo 3 has no
+// such attribute. There, contype and conaffinity of 0 have the same effect. With MuJoCo 2.2 the attribute stays: with
+// contype and conaffinity it would search for pairs in every step.
 func builtIn(xml string) string {
 	if headerVersion < 3000000 {
 		return xml
 	}
 	xml = strings.Replace(xml, ` collision="predefined"`, "", 1)
-	// the first geom is the default of all
+	// The first geom element of the text is the default for all geoms.
 	return strings.Replace(xml, `<geom `, `<geom contype="0" conaffinity="0" `, 1)
 }

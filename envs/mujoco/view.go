@@ -9,31 +9,32 @@ import (
 	"unsafe"
 )
 
-// Shape is a geom as one who draws it needs it.
+// Shape describes a geom for drawing.
 type Shape struct {
-	// Kind is MJCF's word: "plane", "sphere", "capsule", "ellipsoid", "cylinder", "box" or "mesh".
+	// Kind is the name in MJCF: "plane", "sphere", "capsule", "ellipsoid", "cylinder", "box" or "mesh".
 	Kind string
-	// Size are MuJoCo's numbers in metres: the radius of a sphere; radius and half the length, along the geom's z, of a
-	// capsule or cylinder; the half axes of an ellipsoid or box; half the sides of a plane in x and y, 0 for infinite.
+	// Size are MuJoCo's size parameters in metres. A sphere has its radius. A capsule or cylinder has its radius and
+	// half its length along the geom's z. An ellipsoid or box has its half axes. A plane has half its sides in x and y,
+	// where 0 means infinite.
 	Size [3]float64
-	// Color is multiplied by its opacity A, as image/color has it.
+	// Color is premultiplied by its opacity A, as in image/color.
 	Color color.RGBA
-	// Vertices are those of a mesh, (3) each in metres, and Faces three of their indices a triangle.
+	// Vertices (V, 3) are the points of a mesh in metres. Faces (F, 3) are its triangles, as indices of vertices.
 	Vertices []float32 `json:",omitempty"`
 	Faces    []int32   `json:",omitempty"`
 }
 
-// kindWords are MJCF's words for what can be drawn.
+// kindWords are the names in MJCF of the geoms that [Env.Shapes] includes.
 var kindWords = map[C.int]string{
 	C.mjGEOM_PLANE: "plane", C.mjGEOM_SPHERE: "sphere", C.mjGEOM_CAPSULE: "capsule", C.mjGEOM_ELLIPSOID: "ellipsoid",
 	C.mjGEOM_CYLINDER: "cylinder", C.mjGEOM_BOX: "box", C.mjGEOM_MESH: "mesh",
 }
 
-// visible reports whether a geom is one of [Env.Shapes].
+// visible reports whether [Env.Shapes] includes the geom. Poses uses the same test, so that both have the same order.
 func (s *shape) visible() bool { return kindWords[s.kind] != "" && s.color.A > 0 }
 
-// Shapes returns the visible geoms in the order of [Env.Poses]. They are the same for every environment and do not
-// change; the slices of meshes must not be written.
+// Shapes returns the visible geoms in the order of [Env.Poses]. The shapes are the same for every environment and never
+// change. The slices of meshes must not be written.
 func (e *Env) Shapes() ([]Shape, error) {
 	d, err := e.viewed(0)
 	if err != nil {
@@ -49,8 +50,8 @@ func (e *Env) Shapes() ([]Shape, error) {
 	return out, nil
 }
 
-// Poses appends where each of [Env.Shapes] is in environment i: seven numbers, the centre x, y, z in metres and the
-// rotation as a unit quaternion w, x, y, z.
+// Poses appends the pose of each of [Env.Shapes] in environment i to dst. A pose has seven numbers: the centre x, y, z
+// in metres and the rotation as a unit quaternion w, x, y, z.
 func (e *Env) Poses(i int, dst []float32) ([]float32, error) {
 	d, err := e.viewed(i)
 	if err != nil {
@@ -59,8 +60,8 @@ func (e *Env) Poses(i int, dst []float32) ([]float32, error) {
 	return d.poses(e.batch.data[i], dst), nil
 }
 
-// ReferencePoses appends, as [Env.Poses] does, where each shape would be if environment i stood as the motion that it
-// is compared with. ok is false where the task has none, see [ReferenceTask].
+// ReferencePoses appends the pose of each shape, as [Env.Poses] does, for the motion with which environment i is
+// compared. ok is false if the task has no such motion, see [ReferenceTask].
 func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error) {
 	d, err := e.viewed(i)
 	if err != nil {
@@ -72,8 +73,8 @@ func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, er
 	return d.poses(d.pose.data[0], dst), true, nil
 }
 
-// Contacts appends the places in the world where geoms of environment i touch the ground or each other: x, y, z in
-// metres each.
+// Contacts appends the positions of the contacts in environment i to dst, with the ground or between geoms: x, y, z in
+// the world, in metres.
 func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
 	if err := e.has(i); err != nil {
 		return nil, err
@@ -84,11 +85,11 @@ func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
 	return dst, nil
 }
 
-// contacts are those of a simulation's last time step.
+// contacts returns the contacts of a simulation's last time step. The slice is C memory, valid until the next step.
 func contacts(data *C.mjData) []C.mjContact { return unsafe.Slice(data.contact, int(data.ncon)) }
 
-// follow puts the drawing's own simulation where the motion is that an environment is compared with. It returns false
-// if the task has none.
+// follow sets the drawing's own simulation to the motion with which the environment of s is compared. It returns false
+// if the task has no such motion.
 func (d *drawing) follow(task Task, s *State) (bool, error) {
 	t, ok := task.(ReferenceTask)
 	if !ok || !t.ReferencePose(s, d.pose.QPos(0)) {
@@ -97,7 +98,7 @@ func (d *drawing) follow(task Task, s *State) (bool, error) {
 	return true, d.pose.forward(0, 1)
 }
 
-// has checks an environment's number.
+// has returns an error if the environment is closed or has no environment i.
 func (e *Env) has(i int) error {
 	if e.batch.c == nil {
 		return errClosed
@@ -108,7 +109,7 @@ func (e *Env) has(i int) error {
 	return nil
 }
 
-// viewed checks an environment's number and returns the drawing that all share.
+// viewed checks the index i and returns the drawing, which all environments share. The first call makes it.
 func (e *Env) viewed(i int) (*drawing, error) {
 	if err := e.has(i); err != nil {
 		return nil, err
@@ -123,6 +124,7 @@ func (e *Env) viewed(i int) (*drawing, error) {
 	return e.drawing, nil
 }
 
+// poses appends the poses of the visible shapes in data, see [Env.Poses].
 func (d *drawing) poses(data *C.mjData, dst []float32) []float32 {
 	n := len(d.shapes)
 	pos, mat := floats(data.geom_xpos, 3*n), unsafe.Slice(data.geom_xmat, 9*n)

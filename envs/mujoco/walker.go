@@ -11,9 +11,10 @@ import (
 //go:embed walker.xml
 var walkerText string
 
+// walkerXML is walker.xml for the version of MuJoCo in use.
 var walkerXML = builtIn(walkerText)
 
-// WalkerXML is the MJCF text of the walker's model, to start another character from.
+// WalkerXML returns the MJCF text of the walker's model, as a start for other models.
 func WalkerXML() string { return walkerXML }
 
 // WalkerConfig configures [NewWalker]. The zero value is one walker that learns from the built-in gait.
@@ -22,44 +23,48 @@ type WalkerConfig struct {
 	NumEnvs int
 	// Seed seeds the randomness of resets. It must not be negative.
 	Seed int64
-	// Workers is the number of goroutines that step; 0 means one a CPU. The results do not depend on it.
+	// Workers is the number of goroutines that step. Zero means one per CPU. The results do not depend on it.
 	Workers int
 	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated. Zero means 300.
 	EpisodeLength int
-	// Stagger shortens first episodes by a random number of steps below it. Zero: none.
+	// Stagger shortens first episodes by a random number of steps below it. Zero means none.
 	Stagger int
 	// TargetSpeed is the forward speed in m/s that the task reward asks for. Zero means 1.3.
 	TargetSpeed float64
-	// HideVelocities leaves the nine velocities out of observations, and gives states that have them. A policy needs a
-	// memory then; a value network reads the states.
+	// HideVelocities leaves the nine velocities out of observations and adds states that contain them. A policy then
+	// needs a memory. A value network can read the states.
 	HideVelocities bool
-	// Motion is the reference clip: nine columns as those of [motions.Gait], and wrapping. Nil means
-	// Gait(DefaultGaitConfig()).
+	// Motion is the reference clip. It must wrap and have the nine columns of [motions.Gait]. Nil means Gait().
 	Motion *motions.Clip
-	// Render says how pictures look. The zero value is good.
+	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
 }
 
-// Walker is a batch of planar bipeds (seven bodies, nine degrees of freedom) that learn to walk, by reward, by
-// imitation of a gait, or both.
+// Walker is a batch of planar bipeds with seven bodies and nine degrees of freedom. They learn to walk by reward, by
+// imitation of a gait, or by both.
 //
-// Observation (17): pelvis height less 0.92 m, pitch, six joint angles (hip, knee, ankle; right, left), then the nine
-// velocities: forward, upward, pitch × 0.5, joints × 0.2. Action (6), clipped to [−1.5, 1.5]: position targets of the
-// joints around (0.2, 0.5, −0.05) rad in units of (0.6, 0.7, 0.4) rad. AMP observation (34): two consecutive
-// observations. A control step is 0.02 s, five of the simulation's. With WalkerConfig.HideVelocities observations are
-// the first eight of these numbers, states are all 17, and AMP observations stay as they are.
+// An observation (17) has the pelvis height minus 0.92 m, the pitch and six joint angles (hip, knee, ankle; right,
+// left). Nine velocities follow: forward, upward, pitch × 0.5, joints × 0.2. An AMP observation (34) is two consecutive
+// observations. With WalkerConfig.HideVelocities observations are the first eight of these numbers and states are all
+// 17. AMP observations do not change.
 //
-// An episode begins in a random frame of the clip. It terminates when the pelvis is 0.25 m too low or the pitch
-// beyond 1 rad, and is truncated after 300 steps. The reward is exp(−2 (v − 1.3)²) with v the forward speed. Metrics of
-// an episode are its "length", its mean "speed" in m/s, and its mean "joint_error" in radians: the smallest mean
-// absolute difference between the six joint angles and those of any frame of the clip.
+// An action (6), clipped to [−1.5, 1.5], sets position targets of the joints around (0.2, 0.5, −0.05) rad, in units of
+// (0.6, 0.7, 0.4) rad. A control step is 0.02 s: five time steps of the simulation.
+//
+// An episode begins in a random frame of the clip. It terminates if the pelvis is more than 0.25 m below its initial
+// height or the pitch beyond ±1 rad. It is truncated after 300 steps. The reward is exp(−2 (v − 1.3)²), where v is the
+// forward speed in m/s.
+//
+// Metrics of an episode are its "length", its mean "speed" in m/s, and its mean "joint_error" in radians. The error of
+// a step is the mean absolute difference of the six joint angles to the nearest frame of the clip.
 //
 // The reward can be shaped (see [envs.RewardShaper]): it is weight · exp(−sharpness (v − 1.3)²) + alive, with the
 // parameters "speed.weight" (1), "speed.sharpness" (2) and "alive" (0). The metrics do not depend on them.
 type Walker struct {
 	*Env
-	task    *walkerTask
-	shaping walkerTerms // that were last set for all environments
+	task *walkerTask
+	// shaping are the parameters of the reward that were last set for all environments.
+	shaping walkerTerms
 }
 
 // NewWalker makes a batch of walkers. The error says which setting is wrong.
@@ -91,6 +96,8 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 	return &Walker{Env: env, task: task, shaping: defaultWalkerTerms}, nil
 }
 
+// checkWalkerMotion returns an error unless the clip has the walker's nine columns and wraps. Reference observations
+// come in pairs, so the clip must last at least two control steps.
 func checkWalkerMotion(c *motions.Clip) error {
 	if c.Width() != walkerDOF || c.VelocityWidth() != walkerDOF {
 		return fmt.Errorf("mujoco: walker: the clip %q has %d values a frame; it needs %d: x, z, pitch, and hip, "+
@@ -103,5 +110,5 @@ func checkWalkerMotion(c *motions.Clip) error {
 	return nil
 }
 
-// Motion is the reference clip.
+// Motion returns the reference clip.
 func (w *Walker) Motion() *motions.Clip { return w.task.clip }

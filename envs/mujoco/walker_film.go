@@ -8,18 +8,18 @@ import (
 
 // FilmConfig describes [WalkerFilm].
 type FilmConfig struct {
-	// Seconds is the length of the film. Zero means 6.
+	// Seconds is the length of the film, at most 120. Zero means 6.
 	Seconds float64
 	// Seed draws the frame of the gait in which the walk begins.
 	Seed int64
-	// Title stands over the policy's panel. Empty means "policy".
+	// Title is written into the policy's panel. Empty means "policy".
 	Title string
-	// Walker configures the walker; NumEnvs, Seed, EpisodeLength and titles are the film's own.
+	// Walker configures the walker. The film overrides NumEnvs, Seed, Workers, EpisodeLength, Stagger and Render.Title.
 	Walker WalkerConfig
 }
 
-// WalkerFilm writes a GIF of 25 frames a second to path in which the policy walks beside the reference gait. Act is
-// given one observation (17) and writes one row of actions (6). A walker that falls begins again.
+// WalkerFilm writes a GIF to path, with 25 frames a second, that shows the policy next to the reference gait. Act
+// receives one observation (17) and writes one row of actions (6). A walker that falls starts a new episode.
 func WalkerFilm(path string, act func(observation, action []float32) error, cfg FilmConfig) (err error) {
 	if cfg.Seconds == 0 {
 		cfg.Seconds = 6
@@ -52,6 +52,7 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 		return err
 	}
 	action := make([]float32, walkerActions)
+	// Frame 0 shows the state after Reset, and each later frame two steps more.
 	policy := func(i int) (image.Image, error) {
 		for range stepsAFrame * min(i, 1) {
 			if err := act(step.Observations, action); err != nil {

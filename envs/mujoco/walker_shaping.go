@@ -6,16 +6,19 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// walkerTerms are the parameters of an environment's reward.
+// walkerTerms are the parameters of an environment's reward, see [Walker].
 type walkerTerms struct{ weight, sharpness, alive float64 }
 
+// defaultWalkerTerms give the reward exp(−2 (v − target)²).
 var defaultWalkerTerms = walkerTerms{weight: 1, sharpness: 2}
 
+// tree returns the parameters in the form of [envs.RewardShaper].
 func (t walkerTerms) tree() map[string]any {
 	return map[string]any{"speed": map[string]any{"weight": t.weight, "sharpness": t.sharpness}, "alive": t.alive}
 }
 
-// assign changes the terms that values has, all or (on an error) none.
+// assign sets the parameters in values, a tree as that of tree. On an error it sets none of them. A negative sharpness
+// is an error, because the reward would grow with the distance from the target speed.
 func (t *walkerTerms) assign(values map[string]any) error {
 	changed := *t
 	err := envs.AssignShaping(values,
@@ -31,12 +34,13 @@ func (t *walkerTerms) assign(values map[string]any) error {
 	return nil
 }
 
-// RewardShaping returns the parameters of the reward that were last set for all walkers, see [envs.RewardShaper].
+// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all walkers.
 func (w *Walker) RewardShaping() map[string]any { return w.shaping.tree() }
 
-// SetRewardShaping changes parameters of the reward of some walkers, or of all where environments is nil, all or (on an
-// error) none.
+// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed walkers, or of all if
+// environments is nil. On an error it sets nothing.
 func (w *Walker) SetRewardShaping(values map[string]any, environments []int) error {
+	// Assigning to a copy checks the values, even if environments is empty.
 	common := w.shaping
 	if err := common.assign(values); err != nil {
 		return err

@@ -12,32 +12,46 @@ import (
 )
 
 const (
-	walkerDOF         = 9
-	walkerPositions   = walkerDOF - 1 // all but x
+	// walkerDOF is the number of degrees of freedom: x, z, pitch and six joints.
+	walkerDOF = 9
+	// walkerPositions is the number of observed positions: all except x, on which the gait does not depend.
+	walkerPositions   = walkerDOF - 1
 	walkerObservation = walkerPositions + walkerDOF
 	walkerActions     = 6
+	// walkerSubsteps is the number of simulation steps of 0.004 s in a control step of walkerControlStep seconds.
 	walkerSubsteps    = 5
 	walkerControlStep = 0.02
-	walkerLift        = 0.005 // m above the clip at reset, so that no foot begins in the floor
+	// walkerLift is the height in metres by which Reset lifts the clip's pose, so that no foot starts in the floor.
+	walkerLift = 0.005
 )
 
 var (
+	// walkerMid is the target in radians of hip, knee and ankle for an action of 0, walkerRange its change for an
+	// action of 1.
 	walkerMid   = [3]float64{0.2, 0.5, -0.05}
 	walkerRange = [3]float64{0.6, 0.7, 0.4}
-	walkerScale = [walkerDOF]float64{1, 1, 0.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2} // of velocities
+	// walkerScale are the factors of the nine velocities in observations.
+	walkerScale = [walkerDOF]float64{1, 1, 0.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2}
 )
 
-// walkerTask is the [Task] of [Walker]. Its tables do not change; its terms only do between steps.
+// walkerTask is the [Task] of [Walker]. Workers share it and only read it. Its terms change between steps alone.
 type walkerTask struct {
-	clip     *motions.Clip
-	speed    float64
-	hide     bool                             // velocities, from observations
-	terms    []walkerTerms                    // of the reward, one an environment
-	pos, vel [][walkerDOF]float64             // the clip, one row a control step
-	joints   [][walkerActions]float64         // its joint angles
-	pairs    [][2 * walkerObservation]float32 // its AMP observations
+	clip *motions.Clip
+	// speed is the target speed in m/s.
+	speed float64
+	// hide leaves velocities out of observations.
+	hide bool
+	// terms (N) are the parameters of the reward.
+	terms []walkerTerms
+	// pos and vel are the clip's positions and velocities, one row per control step. x is 0 in every row.
+	pos, vel [][walkerDOF]float64
+	// joints are the joint angles of pos, in radians.
+	joints [][walkerActions]float64
+	// pairs are the clip's AMP observations: row k is the observations of steps k and k+1.
+	pairs [][2 * walkerObservation]float32
 }
 
+// newWalkerTask tabulates the clip at control steps. speed is the target speed in m/s.
 func newWalkerTask(clip *motions.Clip, speed float64, numEnvs int) *walkerTask {
 	n := max(2, int(math.Round(clip.Duration()/walkerControlStep)))
 	w := &walkerTask{clip: clip, speed: speed, terms: slices.Repeat([]walkerTerms{defaultWalkerTerms}, numEnvs),
@@ -46,7 +60,7 @@ func newWalkerTask(clip *motions.Clip, speed float64, numEnvs int) *walkerTask {
 	for k := range n {
 		t := float64(k) * walkerControlStep
 		if n == clip.NumFrames() {
-			t = clip.FrameTime(k) // not beside the frame by rounding
+			t = clip.FrameTime(k) // the frame itself: rounding would make it a mix of two frames
 		}
 		clip.At(t, w.pos[k][:], w.vel[k][:])
 		w.pos[k][0] = 0
@@ -61,7 +75,7 @@ func newWalkerTask(clip *motions.Clip, speed float64, numEnvs int) *walkerTask {
 	return w
 }
 
-// walkerFeatures writes the observation of positions and velocities.
+// walkerFeatures writes the full observation (17) of positions (9) and velocities (9).
 func walkerFeatures(pos, vel []float64, out []float32) {
 	for i := 1; i < walkerDOF; i++ {
 		out[i-1] = float32(pos[i])
@@ -85,10 +99,11 @@ func (w *walkerTask) Init(m *Model) (Spec, error) {
 	if w.hide {
 		set.Observation, set.State = spaces.Unbounded(walkerPositions), spaces.Unbounded(walkerObservation)
 	}
-	return Spec{Name: "walker", Spaces: set, Memory: walkerObservation}, nil // it remembers the observation before
+	// The memory holds the last observation, the first half of the next AMP observation.
+	return Spec{Name: "walker", Spaces: set, Memory: walkerObservation}, nil
 }
 
-// Reset starts in a random frame of the clip.
+// Reset implements [Task]. The episode starts in a random frame of the clip, at x = 0.
 func (w *walkerTask) Reset(s *State, rng *rand.Rand) {
 	k := rng.IntN(len(w.pos))
 	copy(s.QPos, w.pos[k][:])
@@ -103,7 +118,7 @@ func (w *walkerTask) Act(s *State, action []float32) {
 	}
 }
 
-// Reward implements [Task].
+// Reward implements [Task]. QPos[1] is the pelvis' height relative to its initial 0.92 m, QPos[2] the pitch.
 func (w *walkerTask) Reward(s *State) (reward float64, terminated bool) {
 	d, t := s.QVel[0]-w.speed, &w.terms[s.Env]
 	return t.weight*math.Exp(-t.sharpness*d*d) + t.alive, s.QPos[1] < -0.25 || math.Abs(s.QPos[2]) > 1
@@ -111,6 +126,7 @@ func (w *walkerTask) Reward(s *State) (reward float64, terminated bool) {
 
 // Observe implements [Task].
 func (w *walkerTask) Observe(s *State, out envs.Row) {
+	// all receives the 17 numbers: the observation, or the state if observations are the first eight alone.
 	all := out.Observation
 	if w.hide {
 		all = out.State
@@ -138,7 +154,8 @@ func (w *walkerTask) Metrics(s *State, out []float64) {
 	out[0], out[1] = s.QVel[0], w.jointError(s.QPos[3:])
 }
 
-// jointError is the smallest mean absolute difference between six joint angles and those of any frame.
+// jointError returns the mean absolute difference in radians between six joint angles and the clip's nearest frame. It
+// runs in every step of every environment: a frame that is worse after one leg is not looked at further.
 func (w *walkerTask) jointError(joints []float64) float64 {
 	q := (*[walkerActions]float64)(joints)
 	best := math.Inf(1)
@@ -155,7 +172,8 @@ func (w *walkerTask) jointError(joints []float64) float64 {
 	return best / walkerActions
 }
 
-// CollectReferenceMotions draws n pairs of consecutive observations of the clip, each frame being equally likely.
+// CollectReferenceMotions implements [envs.MotionSource]. It draws n pairs of consecutive observations of the clip, all
+// with equal probability.
 func (w *walkerTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("mujoco: walker: %d reference motions; ask for at least one", n)
@@ -167,8 +185,8 @@ func (w *walkerTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, 
 	return out, nil
 }
 
-// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second pair of observations begins with the
-// last of the first.
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]. The second pair of observations begins with the
+// last observation of the first pair.
 func (w *walkerTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("mujoco: walker: %d pairs of reference motions; ask for at least one", n)
