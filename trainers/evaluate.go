@@ -11,10 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// Evaluation has one loop. It is used by [Evaluate] with any environment, and by [Trainer.Evaluate] and
-// [Trainer.EvaluateMetrics], which see to it that training goes on undisturbed (evaluate_training.go).
+// This file has the loop of all evaluations. [Evaluate] uses it with any environment. [Trainer.Evaluate] and
+// [Trainer.EvaluateMetrics] also make sure that training goes on undisturbed (evaluate_training.go).
 
-// EvaluateOptions says how long to evaluate.
+// EvaluateOptions configure an evaluation. Episodes must be set.
 type EvaluateOptions struct {
 	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which
 	// only the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
@@ -27,11 +27,11 @@ type EvaluateOptions struct {
 	Seed int64
 }
 
-// Evaluation is what a number of episodes were like.
+// Evaluation is the result of an evaluation: the episodes and means over them.
 type Evaluation struct {
-	// Episodes is how many were played; Return and Length are means over them.
+	// Episodes is the number of episodes that count.
 	Episodes int
-	// Return and Length are the mean undiscounted return and number of steps.
+	// Return and Length are the means over these episodes of the undiscounted return and of the number of steps.
 	Return, Length float64
 	// Metrics are the means of the environment's own episode figures, each over the episodes that have it: those that
 	// were played to their end, or fewer.
@@ -53,7 +53,8 @@ func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateO
 	return evaluate(ctx, newStepper(env, defaultStopTimeout), agent, o, nil)
 }
 
-// evaluate is Evaluate with pictures of environment 0 for render, nil for none.
+// evaluate is Evaluate with pictures: after every step it passes a picture of environment 0 to render, unless render is
+// nil.
 func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation,
 	error) {
 	if o.Episodes <= 0 {
@@ -63,7 +64,8 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more",
 			o.MaxSteps)
 	}
-	// The agent acts by its mean or mode meanwhile, and records nothing; the environment's wrappers learn nothing.
+	// While evaluating, the agent acts by its mean or mode and records nothing, and the wrappers of the environment
+	// learn nothing.
 	n := s.n
 	if err := bind(agent, n); err != nil {
 		return Evaluation{}, err
@@ -89,7 +91,8 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 	return p.means(), nil
 }
 
-// play is an evaluation in progress.
+// play is an evaluation in progress. steps counts steps over all rounds, for errors and pictures. sum has sums until
+// means divides them.
 type play struct {
 	stepper  *stepper
 	agent    agents.Agent
@@ -100,7 +103,8 @@ type play struct {
 	having   map[string]int // how many of them have a figure
 }
 
-// round resets the environments and plays each episodes of every one.
+// round resets the environments with seed and plays each episodes in every environment. With maxSteps, each is 1. All
+// environments step until the last one has played its episodes; what the others play meanwhile does not count.
 func (p *play) round(ctx context.Context, seed int64, each int) error {
 	n := p.stepper.n
 	// Per environment: the number of counted episodes, the rewards so far, and the first step of the present episode.
@@ -161,7 +165,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 const longestEpisode = 1_000_000
 
 // checkEnds returns an error if an episode ended in step k and is not in the step's Episodes, or if an episode is
-// endless. The evaluation would wait for either for ever. begun is the first step of each environment's episode.
+// endless. The evaluation could otherwise run for ever. begun is the first step of each environment's episode, (N).
 func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	for i, from := range begun {
 		switch {
@@ -180,7 +184,7 @@ func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	return nil
 }
 
-// add counts one episode.
+// add counts one episode. It copies the metrics, which the environment may reuse.
 func (p *play) add(e envs.Episode) {
 	p.sum.Episodes++
 	p.sum.Return += e.Return
@@ -193,7 +197,7 @@ func (p *play) add(e envs.Episode) {
 	p.sum.Each = append(p.sum.Each, e)
 }
 
-// means divides the sums by the number of episodes behind them.
+// means returns the evaluation, with the sums divided by the numbers of episodes behind them.
 func (p *play) means() Evaluation {
 	e := p.sum
 	e.Return, e.Length = e.Return/float64(e.Episodes), e.Length/float64(e.Episodes)
@@ -203,7 +207,8 @@ func (p *play) means() Evaluation {
 	return e
 }
 
-// renderTo passes a picture of environment 0 to render, if the environment can draw itself.
+// renderTo passes a picture of environment 0 to render, if the environment can draw itself. k is the timestep or the
+// step of an evaluation. A panic of the environment or of render becomes an error.
 func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	r, ok := envs.As[envs.Renderer](env)
 	if !ok {
