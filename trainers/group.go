@@ -207,7 +207,7 @@ func (g *Group) Update(ctx context.Context) error {
 	})
 }
 
-// Wait implements [agents.Overlapping]. It waits for the agents that implement it, too.
+// Wait implements [agents.Overlapping]: it waits for the agents that implement it.
 func (g *Group) Wait(ctx context.Context) error {
 	return each(g.agents, func(_ int, a agents.Agent) error {
 		if o, ok := agents.As[agents.Overlapping](a); ok {
@@ -217,7 +217,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	})
 }
 
-// SetTraining implements [agents.Agent]. Group records nothing itself in evaluation, see Record.
+// SetTraining implements [agents.Agent]. It switches all agents and itself: see Record.
 func (g *Group) SetTraining(on bool) (was bool) {
 	was, g.on = g.on, on
 	for _, a := range g.agents {

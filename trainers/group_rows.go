@@ -30,8 +30,8 @@ func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {
 	return errors.Join(failed...)
 }
 
-// slice returns agent i's rows of a batch (N × width). The result shares the batch's memory. An empty batch is one that
-// the environment does not have, and gives nil.
+// slice returns agent i's rows of a batch (N × width). The result shares the batch's memory. An empty batch, which has
+// no rows at this step, gives nil.
 func slice[T any](g *Group, i int, rows []T, width int) []T {
 	if len(rows) == 0 {
 		return nil

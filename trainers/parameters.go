@@ -78,7 +78,7 @@ func (p *parameters) changed(flat map[string]float64) (*values, error) {
 }
 
 // set makes v the target. Environments whose episode has not taken a step get it now, the others when their episode has
-// ended. On an error nothing has changed. Only SetHyperparameters and restore call it.
+// ended. On an error nothing has changed. SetHyperparameters and world.restore call it.
 func (p *parameters) set(v *values) error {
 	if maps.Equal(v.flat, p.target.flat) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// fate says what gorl does with a key.
+// fate is what gorl does with a key.
 type fate int
 
 const (
@@ -17,7 +17,8 @@ const (
 	isRefused              // it is accepted where it changes nothing, as most files have it, and refused otherwise
 )
 
-// key is a key of rl_games' files.
+// key is one line of the table: a key of rl_games' files and what gorl does with it. gorl, why and values are Markdown
+// for docs/reference/rl-games.md. why also is the reason in errors.
 type key struct {
 	path     string // below params, dotted
 	fate     fate
@@ -29,7 +30,7 @@ type key struct {
 	values   string               // of a refused key, the values that are accepted
 }
 
-// table are the keys by their paths, sections those that have keys below them.
+// table has all keys by path. sections has the paths that have keys below them. init fills both from keys.
 var (
 	table    = map[string]key{}
 	sections = map[string]bool{}
@@ -45,7 +46,8 @@ func init() {
 	}
 }
 
-// nearest is the key closest to an unknown one: of those in the same section or, failing these, by its last name.
+// nearest returns the path, with params, of the key that an unknown one most likely means, or "". It is the closest key
+// of the same section, or otherwise a key of any section with the same last name.
 func nearest(path string) string {
 	var all, names []string
 	for _, k := range keys {
@@ -68,21 +70,24 @@ func nearest(path string) string {
 	return ""
 }
 
-// Constructors of the table's lines.
+// honoured returns a line for a key that becomes a setting of gorl. fallback is rl_games' default. It is nil if
+// rl_games has none, or if a missing key means something of its own.
 func honoured(path string, k kind, fallback any, gorl string) key {
 	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: gorl}
 }
 
-// but limits the values of a key.
+// but limits the values of an honoured key. check gets values in the Go type of the kind. An error gives why as the
+// reason.
 func (k key) but(check func(value any) bool, why string) key {
 	k.check, k.why = check, why
 	return k
 }
 
-// idle is a key without meaning for gorl.
+// idle returns a line for a key without meaning for gorl. Its value is not checked. gorl may name what to use instead.
 func idle(path, gorl string) key { return key{path: path, fate: isIdle, gorl: gorl} }
 
-// only is a key that is refused unless it has one of the values that change nothing.
+// only returns a line for a key that is refused unless it has one of values. With these rl_games does what gorl does in
+// any case. Without values every given value is refused.
 func only(path string, k kind, why string, values ...any) key {
 	names := make([]string, len(values))
 	for i, v := range values {
@@ -95,20 +100,23 @@ func only(path string, k kind, why string, values ...any) key {
 		values: strings.Join(names, " and ")}
 }
 
+// oneOf returns a check that accepts values. They must have the Go type of the key's kind: 0 never equals 0.0.
 func oneOf(values ...any) func(any) bool {
 	return func(v any) bool { return slices.Contains(values, v) }
 }
 
+// isActivation accepts the activations of network.go. Its key must be of kind text.
 func isActivation(v any) bool {
 	_, ok := activations[v.(string)]
 	return ok
 }
 
+// Checks of numbers, for keys of kinds number and whole. share accepts 0 to 1, including both.
 func positive(v any) bool { x, ok := toNumber(v); return ok && x > 0 }
 func atLeast0(v any) bool { x, ok := toNumber(v); return ok && x >= 0 }
 func share(v any) bool    { x, ok := toNumber(v); return ok && x >= 0 && x <= 1 }
 
-// Reasons that several keys have.
+// Reasons that several keys share.
 const (
 	wantPositive   = "want a number above 0"
 	wantAtLeast0   = "want a number of at least 0"
@@ -118,7 +126,7 @@ const (
 	noSelfPlay     = "gorl's PPO has one agent an environment"
 )
 
-// perceptron are the keys of a network's perceptron.
+// perceptron returns the keys of a perceptron. section is its path, such as "network.mlp".
 func perceptron(section string) []key {
 	return []key{
 		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
@@ -135,7 +143,7 @@ func perceptron(section string) []key {
 	}
 }
 
-// layers are the keys of networks: the policy's, or the central value's.
+// layers returns the keys of a network's layers. section is "network" (the policy's) or that of the central value.
 func layers(section string) []key {
 	return slices.Concat(perceptron(section+".mlp"), []key{
 		honoured(section+".rnn.name", text, "",
@@ -158,7 +166,7 @@ func layers(section string) []key {
 	})
 }
 
-// policyKeys are those of what the policy computes.
+// policyKeys are the keys of heads, log σ, convolutions and the discriminator of AMP.
 var policyKeys = []key{
 	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
 	honoured("network.separate", boolean, false, "`models.separate`"),
@@ -196,7 +204,7 @@ var policyKeys = []key{
 		"default"),
 }
 
-// keys are all keys. What several keys decide together is in the functions of conversion.
+// keys are all keys, in the order of the reference. What several keys decide together is in the methods of conversion.
 var keys = slices.Concat([]key{
 	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
 	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
@@ -348,8 +356,8 @@ var keys = slices.Concat([]key{
 // central is the section of the network that estimates values from privileged states.
 const central = "config.central_value_config"
 
-// centralKeys are the keys of the central value. Its network learns in the policy's passes over the policy's
-// minibatches, so what would be other ones is refused.
+// centralKeys returns the keys of the central value. Its network learns in the policy's passes over the policy's
+// minibatches. Keys that would give it others are honoured only if they equal the policy's (conversion.central).
 func centralKeys() []key {
 	return slices.Concat([]key{
 		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").but(positive,
