@@ -106,6 +106,7 @@ func orderCallbacks(own []Callback) []Callback {
 // notify calls a method of all callbacks. An error that wraps ErrStop does not keep the others from being called:
 // notify stores the first one in stop. It returns any other error, or a panic, at once.
 func (c *callbacks) notify(method func(Callback, *Trainer) error) error {
+	// While calling is set, callbacks may evaluate (enterEvaluation).
 	c.calling.Store(true)
 	defer c.calling.Store(false)
 	for _, own := range c.list {

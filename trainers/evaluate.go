@@ -16,12 +16,12 @@ import (
 
 // EvaluateOptions configure an evaluation. Episodes must be set.
 type EvaluateOptions struct {
-	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which
-	// only the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
+	// Episodes is the smallest number of episodes to play. Each environment plays the same number k, rounded up. Only its
+	// first k episodes count: otherwise short episodes would have more weight. More episodes make the means more certain.
 	Episodes int
 	// MaxSteps is the number of environment steps after which an episode is cut, with its return so far. 0, the
-	// default, plays episodes to their end: an episode that has not ended after a million steps is an error. With a
-	// limit all environments are reset together, and each plays one episode between resets.
+	// default, plays episodes to their end. An episode that has not ended after a million steps is then an error. With a
+	// limit, all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
@@ -44,11 +44,12 @@ type Evaluation struct {
 // returns an error if Episodes is not positive or MaxSteps is negative. It also returns an error if env ends an
 // episode without listing it in Step.Episodes, or if an episode does not end.
 //
-// Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none
-// yet (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
+// The running statistics of the environment's wrappers are frozen during the evaluation. A new environment has no
+// statistics yet: see [envs.CopyStatistics] and [Trainer.RestoreStatistics]. Returns are sums of the environment's own
+// rewards.
 //
-// The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
-// training in it. [Trainer.Evaluate] does, or restores its state.
+// Afterwards the agent is in the mode in which it was before. The environment stays as the last episode left it: reset
+// the environment before training in it. [Trainer.Evaluate] does so, or restores the environment's state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
 	return evaluate(ctx, newStepper(env, defaultStopTimeout), agent, o, nil)
 }
@@ -114,6 +115,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		return fmt.Errorf("trainers: evaluation: %w", err)
 	}
 	resetHidden(p.agent)
+	// k is the step of this round. left is the number of episodes that are still to be counted.
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
 			return withCause(ctx, err)

@@ -43,6 +43,7 @@ func (l *loop) evaluateDue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w (at timestep %d)", err, l.timestep)
 	}
+	// The newest checkpoint does not know of this evaluation.
 	l.evaluated, l.files.saved = l.timestep, false
 	for name, x := range e.figures(evaluationFigure) {
 		push(&l.figures.metrics.tracked, name, x)

@@ -26,6 +26,7 @@ import (
 // files are a run's folder with its tracked values and checkpoints. If nothing is written, dir is empty, and run and
 // store are nil.
 type files struct {
+	// cfg is the trainer's configuration as rankOf has changed it. store has the checkpoints.
 	cfg     Config
 	dir     string
 	unlock  func() error // releases the folder for another trainer
@@ -43,6 +44,7 @@ type files struct {
 // unless Config.Resume is set or timestep is above 0, after a restored snapshot. A population's folder always is an
 // error.
 func (f *files) lock(timestep int64) error {
+	// An Open that failed later may have taken the folder already.
 	if f.unlock != nil {
 		return nil
 	}
@@ -90,6 +92,7 @@ func newest(cfg Config) int64 {
 	if err != nil {
 		return 0
 	}
+	// The manifests begin with the latest.
 	for _, m := range manifests {
 		if _, err := checkpoint.Verify(filepath.Join(dir, m.File)); err == nil {
 			return m.Step
@@ -140,6 +143,7 @@ func (f *files) openRun(written int64, configuration func() (map[string]any, err
 		f.run = run
 		return err
 	}
+	// Trackers name the run after its folder. A relative path such as "." has no name.
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return errors.Join(fmt.Errorf("trainers: %w", err), run.Close())

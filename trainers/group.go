@@ -109,6 +109,7 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 // cut gives every agent its consecutive environments, and fixes their number for good. scopes has one element per
 // agent. If a scope is wrong, cut returns an error before it binds an agent, because binding cannot be undone.
 func (g *Group) cut(scopes []int) error {
+	// All scopes are checked before the first agent is bound.
 	for i, a := range g.agents {
 		if scopes[i] <= 0 {
 			return fmt.Errorf("trainers: the scope of agent %d is %d environments; it must be positive", i, scopes[i])

@@ -54,6 +54,7 @@ func (g *Group) rows(what string, got, width int, optional bool) error {
 // environments. The result (N, A) is the group's and overwritten by the next Act.
 func (g *Group) Act(in agents.Observation) ([]float32, error) {
 	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
+	// The number of environments follows from the first batch, for programs that do not call Bind.
 	if g.scopes == nil {
 		if err := g.Bind(len(in.Observations) / o); err != nil {
 			return nil, err
@@ -91,6 +92,7 @@ func (g *Group) Terminations() []bool {
 		if !ok {
 			continue
 		}
+		// Most steps end no episode: the mask is made only if one does.
 		if own := t.Terminations(); own != nil {
 			if ends == nil {
 				ends = make([]bool, g.NumEnvs())

@@ -48,6 +48,7 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 		s, err := snapshotter(a)
 		var before *checkpoint.Snapshot
 		if err == nil {
+			// The buffers are included: without them an undone restore would lose the rollout in progress.
 			before, err = s.Snapshot(agents.SnapshotOptions{Buffers: true})
 		}
 		if err == nil {

@@ -76,6 +76,7 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	if err := setHyperparameters(t.agent, forAgent); err != nil {
 		return err
 	}
+	// A checkpoint of this timestep has the old values.
 	t.files.saved = false
 	if target == nil {
 		return nil

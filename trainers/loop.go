@@ -240,7 +240,7 @@ func (l *loop) note(s *envs.Step) error {
 			continue
 		}
 		l.counted = append(l.counted, e)
-		if l.rank.Several() { // all ranks count it after the next update
+		if l.rank.Several() { // all ranks count it behind the next update
 			l.rank.episodes = append(l.rank.episodes, e)
 			continue
 		}

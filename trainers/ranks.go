@@ -107,6 +107,7 @@ func (r *rank) runContext(ctx context.Context) (context.Context, context.CancelF
 	}
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
+		// This goroutine ends when the caller calls the second result, which cancels later.
 		late := time.NewTimer(r.Config().Timeout)
 		defer late.Stop()
 		select {

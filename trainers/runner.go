@@ -49,13 +49,13 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - models: one model a role (policy, value; for AMP discriminator, and style_value with separate_critics), each as
 //     [models.ParseSpec] reads it; with separate: false policy and value share a trunk. "input: STATES" means
 //     observations if the environment has no state space, as in skrl 1.4. Or, in short,
-//     {mlp: [64, 64], activation: elu}: the models of [ppo.MLPs] or [amp.MLPs], with the settings of
-//     [models.Initialization] beside it.
-//   - memory: class RandomMemory, and memory_size, the agent's rollouts or negative for as many.
+//     {mlp: [64, 64], activation: elu}: the models of [ppo.MLPs] or [amp.MLPs]. The section then takes the settings of
+//     [models.Initialization], too.
+//   - memory: class RandomMemory, and memory_size: the agent's rollouts, or a negative number, which means the same.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
-//   - agent: class PPO or AMP, and its settings. The agent's experiment says where the trainer writes.
-//   - trainer: class SequentialTrainer, which may be left out as there is no other, and the settings of [Config], which
-//     win over the experiment's.
+//   - agent: class PPO or AMP, and its settings. The agent's experiment names the folder that the trainer writes to.
+//   - trainer: class SequentialTrainer, which may be left out, and the settings of [Config]. They override the
+//     experiment's.
 //
 // AMP imitates the motion of env, which must be an [envs.MotionSource] or wrap one. Each adjust changes the trainer's
 // configuration last, for settings that YAML does not have, such as Progress. The caller closes the trainer's agent:
@@ -148,6 +148,7 @@ func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	if env == nil {
 		return nil, fmt.Errorf("trainers: there is no environment")
 	}
+	// Without this check all keys of such a file would be reported as unknown.
 	if params, ok := dict["params"]; ok {
 		return nil, &config.Error{Prefix: "trainers", Path: "params", Given: params,
 			Reason: "it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it"}
@@ -168,6 +169,7 @@ func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	if r.class, r.Agent, err = section("agent", r.Agent, "PPO", "AMP"); err != nil {
 		return nil, err
 	}
+	// The class of the trainer may be left out, because there is only one.
 	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] == nil {
 		delete(r.trainer, "class")
 		return r, nil
@@ -209,6 +211,7 @@ func section(name string, dict map[string]any, classes ...string) (class string,
 // sequential makes the trainer. The settings of the agent's experiment come first, those of the trainer's section
 // override them, and adjust changes the result. The trainer's seed is the dictionary's unless its section has one.
 func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Trainer, error) {
+	// Defaults first, then the experiment of the agent.
 	e := r.common.Experiment
 	cfg := DefaultConfig()
 	cfg.Seed = r.seed

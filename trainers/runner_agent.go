@@ -30,6 +30,7 @@ func (r *runner) agent() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only the finished agent knows its rollouts, which may be a default.
 	if err := r.checkMemory(); err != nil {
 		_ = agent.Close()
 		return nil, err
@@ -53,6 +54,7 @@ func (r *runner) ppo() (agents.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}
+	// The settings with all defaults, for Dict.
 	settings := a.Settings()
 	r.settings, r.common = &settings, &settings.OnPolicy
 	return a, nil

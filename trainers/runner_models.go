@@ -40,6 +40,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: "+
 			"[64, 64], activation: elu}", roles)
 	}
+	// The short form. It takes its defaults here, so that Dict has them.
 	if _, short := r.Models["mlp"]; short {
 		m := &mlps{Activation: "elu"}
 		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
@@ -75,6 +76,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("trainers: models.%s: %w", key, err)
 		}
+		// As in skrl 1.4, STATES means observations if there is no state space.
 		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
 		m.roles[key] = spec
 		own := maps.Clone(dict)
@@ -161,6 +163,7 @@ func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
 	if nets.Discriminator, err = m.roles["discriminator"].BuildNetwork(sees, seed+2); err != nil {
 		return nets, fmt.Errorf("models.discriminator: %w", err)
 	}
+	// Only an agent with separate_critics has this role.
 	if spec, ok := m.roles["style_value"]; ok {
 		if nets.StyleValue, err = spec.BuildNetwork(m.sp, seed+3); err != nil {
 			return nets, fmt.Errorf("models.style_value: %w", err)

@@ -100,7 +100,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		}
 		return next, nil
 	}
-	// The state came with the weights where its checksum is the one that was saved with them.
+	// The state came with the weights if its checksum equals the one that was saved with them.
 	next.came = true
 	if sum, err := snap.Text(layout.Trainer, stateKey); err == nil {
 		state, err := snap.Arrays[layout.EnvironmentState].Bytes()

@@ -95,6 +95,8 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 		}
 		if _, err := m.step(runCtx); err != nil {
 			err = withCause(ctx, err)
+			// All steps were made, and only the update was cancelled. It is made again without the context, because it
+			// belongs to these steps.
 			if ctx.Err() != nil && m.timestep*n >= target && m.agent.Ready() {
 				return errors.Join(err, m.settle(context.WithoutCancel(ctx)))
 			}
@@ -112,9 +114,11 @@ func (m *Trainee) Plan(steps int64) {
 }
 
 // Reseed is called after Restore has put another member's weights into this one. It gives the agent a random sequence
-// of its own and clears the figures, because those so far describe the other member. Episodes in progress go on, but
-// are not counted when they end: the old weights played their first part. Where the environment's state came with the
-// weights, the episodes are the other member's from their beginning, and count.
+// of its own and clears the figures, because the figures so far describe the other member.
+//
+// Episodes in progress go on, but do not count when they end, because the old weights played their first part. If the
+// environment's state came with the weights, the other member played these episodes from their beginning, and they
+// count.
 func (m *Trainee) Reseed(seed int64) error {
 	if err := m.usable(); err != nil {
 		return err
@@ -133,7 +137,8 @@ func (m *Trainee) Reseed(seed int64) error {
 	return nil
 }
 
-// Holds implements pbt.Holder: it returns the agent and the environment, each with everything inside its wrappers.
+// Holds implements pbt.Holder: it returns the agent and the environment, each with everything inside its wrappers. Two
+// members could otherwise share an agent or an environment in different wrappers.
 func (m *Trainee) Holds() map[string][]any {
 	held := map[string][]any{}
 	for env := m.world.env; env != nil; {
@@ -177,8 +182,10 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 // Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation is running, Close
 // returns an error and closes nothing.
 func (m *Trainee) Close() error {
+	// The trainee owns its environment, whatever its configuration says.
 	m.cfg.CloseEnvironmentAtExit = true
 	err := m.Trainer.Close()
+	// The running call still uses the agent.
 	if errors.Is(err, exclusive.ErrOverlap) {
 		return err
 	}

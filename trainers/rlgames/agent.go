@@ -160,7 +160,7 @@ func (c *conversion) minibatches(a map[string]any) {
 	}
 }
 
-// schedule writes the schedule of the learning rate. rl_games' AMP compares with the policy of the rollout.
+// schedule writes the learning rate's schedule, with the divergence that rl_games or IsaacGymEnvs' AMP measures.
 func (c *conversion) schedule(a map[string]any) {
 	rate := c.number("config.learning_rate")
 	switch c.text("config.lr_schedule") {
@@ -231,6 +231,7 @@ func (c *conversion) central(a map[string]any) {
 			return
 		}
 	}
+	// same refuses a key that differs from the policy's. default_ replaces missing values by rl_games' defaults.
 	same := func(key string, default_ bool) {
 		mine, theirs := c.values[central+"."+key], c.values["config."+key]
 		if default_ {

@@ -168,6 +168,7 @@ func layers(section string) []key {
 
 // policyKeys are the keys of heads, log σ, convolutions and the discriminator of AMP.
 var policyKeys = []key{
+	// The heads.
 	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
 	honoured("network.separate", boolean, false, "`models.separate`"),
 	honoured("network.value_activation", text, "None",
@@ -188,6 +189,7 @@ var policyKeys = []key{
 		"rl_games' discrete actions have other losses; use a file of skrl's, class CategoricalMixin"),
 	only("network.space.multi_discrete", anything,
 		"rl_games' discrete actions have other losses; use a file of skrl's, class MultiCategoricalMixin"),
+	// Convolutions, and the discriminator of AMP.
 	honoured("network.cnn.type", text, "", "the container `cnn`").but(oneOf("conv2d"), "gorl has conv2d"),
 	honoured("network.cnn.convs", list, nil,
 		"its layers `conv2d`, and `flatten`; each has filters, kernel_size, strides and padding"),
@@ -206,6 +208,7 @@ var policyKeys = []key{
 
 // keys are all keys, in the order of the reference. What several keys decide together is in the methods of conversion.
 var keys = slices.Concat([]key{
+	// The algorithm, and what Isaac Lab adds to params for its environments.
 	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
 	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
 	honoured("model.name", text, nil, "a Gaussian policy of log σ without limits").but(oneOf("continuous_a2c_logstd",
@@ -226,6 +229,7 @@ var keys = slices.Concat([]key{
 	idle("env.concate_obs_groups", "groups are joined in any case"),
 	idle("env.concate_obs_group", "groups are joined in any case"),
 }, policyKeys, layers("network"), []key{
+	// The run's folder, devices and processes.
 	honoured("config.name", text, nil, "`trainer.name`, the run's folder"),
 	honoured("config.full_experiment_name", text, nil, "the same, instead of config.name"),
 	honoured("config.train_dir", text, nil, "`trainer.directory`"),
@@ -238,6 +242,7 @@ var keys = slices.Concat([]key{
 	only("config.ppo", boolean, "without PPO's clip it is A2C", true),
 	idle("config.mixed_precision",
 		"it makes GPUs faster and does not change what is computed; `agent.mixed_precision` is gorl's"),
+	// Scalers, rewards and returns.
 	honoured("config.normalize_input", boolean, false, "`observation_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_value", boolean, false, "`value_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_advantage", boolean, true, "`advantage_normalization`: `rollout`, or `none`"),
@@ -253,6 +258,7 @@ var keys = slices.Concat([]key{
 	only("config.reward_shaper.log_val", boolean, "gorl takes no logarithm of rewards", false),
 	honoured("config.gamma", number, nil, "`discount_factor`").but(share, wantShare),
 	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
+	// The learning rate and its schedule.
 	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
 	honoured("config.lr_schedule", text, "None",
 		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP `gaussian_rollout`; `linear`: `LinearLR` to "+
@@ -266,6 +272,7 @@ var keys = slices.Concat([]key{
 	honoured("config.min_lr", number, 1e-6, "its `min_lr`").but(positive, wantPositive),
 	honoured("config.max_lr", number, 1e-2, "its `max_lr`").but(positive, wantPositive),
 	only("config.schedule_entropy", boolean, "gorl's entropy_loss_scale has no schedule", false),
+	// The length of the run, and its checkpoints.
 	honoured("config.score_to_win", number, nil, "`trainer.stop_at_episode_return`"),
 	honoured("config.max_epochs", whole, nil, "`trainer.timesteps`, times config.horizon_length"),
 	honoured("config.max_frames", number, nil,
@@ -275,6 +282,7 @@ var keys = slices.Concat([]key{
 	idle("config.save_best_after", "gorl keeps the best checkpoint from the first on"),
 	idle("config.print_stats", "gorl prints progress unless `--quiet` is given"),
 	idle("config.use_diagnostics", "gorl tracks the same figures in any case"),
+	// The losses.
 	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").but(atLeast0,
 		wantAtLeast0),
 	honoured("config.truncate_grads", boolean, false, "False: `grad_norm_clip: 0`"),
@@ -287,6 +295,7 @@ var keys = slices.Concat([]key{
 	honoured("config.bound_loss_type", text, "bound",
 		"`bounds_loss_type`: `bound` is `limit`, `regularisation` is `square`; any other text leaves the loss out, "+
 			"as in rl_games"),
+	// Rollouts, minibatches and sequences.
 	honoured("config.horizon_length", whole, nil, "`rollouts`").but(positive, wantPositive),
 	honoured("config.minibatch_size", whole, nil,
 		"`mini_batch_size`, with `mini_batch_order: environments`; of AMP `random`").but(positive, wantPositive),
@@ -296,6 +305,7 @@ var keys = slices.Concat([]key{
 	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").but(positive, wantPositive),
 	idle("config.seq_len", "rl_games does not read it either; config.seq_length is meant"),
 	only("config.zero_rnn_on_done", boolean, "gorl's memories begin anew with each episode; give True", true),
+	// Actions, and what gorl's PPO does not have.
 	honoured("config.clip_actions", boolean, true,
 		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it "+
 			"`rescale_action` (True) or nothing"),
@@ -325,11 +335,13 @@ var keys = slices.Concat([]key{
 	idle("config.player.render_sleep", "gorl eval records films"),
 	idle("config.player.render", "`--record` of `gorl eval`"),
 	idle("player", "rl_games does not read it either; config.player is meant"),
+	// How often rl_games writes summaries.
 	idle("config.defer_summaries_sec", "`write_interval`"),
 	idle("config.summaries_interval_sec_min", "`write_interval`"),
 	idle("config.summaries_interval_sec_max", "`write_interval`"),
 	idle("config.force_interval_writer", "`write_interval`"),
 }, centralKeys(), []key{
+	// AMP, as IsaacGymEnvs has it.
 	honoured("config.amp_obs_demo_buffer_size", whole, nil, "AMP: `motion_dataset_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_buffer_size", whole, nil, "AMP: `reply_buffer_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_keep_prob", number, nil,

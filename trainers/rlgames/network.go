@@ -129,6 +129,7 @@ func (c *conversion) containers(section, input string) []any {
 			c.refuse(section+".rnn.name", "a recurrent layer needs a name and units")
 			return nil
 		}
+		// With before_mlp the recurrent layer comes first, and the perceptron reads its output.
 		before := c.flag(section + ".rnn.before_mlp")
 		if !before {
 			perceptron()
@@ -174,6 +175,7 @@ func (c *conversion) convolutions(section string) []any {
 			case "strides":
 				own["stride"] = value
 			default:
+				// A key that gorl does not know would change the layer, so the convolution is refused.
 				ok = false
 			}
 		}

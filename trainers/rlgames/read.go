@@ -102,7 +102,7 @@ func overlay(under, over map[string]any) {
 		section, isSection := value.(map[string]any)
 		below, wasSection := under[key].(map[string]any)
 		if isSection && wasSection {
-			// below may be shared with the dictionary of another file.
+			// below may belong to a dictionary that was overlaid before.
 			copied := maps.Clone(below)
 			overlay(copied, section)
 			under[key] = copied
@@ -233,6 +233,7 @@ func (c *conversion) keep(path string, section map[string]any) {
 			// given answers for sections, too: a file has a cnn, an rnn or a central value, or not.
 			c.values[at] = sub
 			c.keep(at, sub)
+		// An empty section is the same as a missing one.
 		case sections[at] && none(value):
 		case sections[at]:
 			c.wrong(&config.Error{Path: "params." + at, Given: value, Reason: "want a section of keys"})

@@ -124,6 +124,7 @@ func (r *resolver) node(value any, path []string, depth int) (any, error) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, x := range v {
+			// The full slice expression makes append copy, so that the paths of siblings do not share memory.
 			var err error
 			if out[key], err = r.node(x, append(path[:len(path):len(path)], key), depth); err != nil {
 				return nil, err
@@ -168,6 +169,7 @@ func (r *resolver) text(s string, path []string, depth int) (any, error) {
 		}
 		value, err := r.reference(after[:end], path, depth+1)
 		rest = after[end+1:]
+		// alone: the text is this reference only, so the value keeps its type.
 		_, open := value.(unresolved)
 		if alone := b.Len() == 0 && rest == ""; err != nil || open || alone {
 			return value, err
@@ -194,6 +196,7 @@ func closing(s string) int {
 
 // reference resolves the text between ${ and }. It is a call if a colon follows a name, and a path otherwise.
 func (r *resolver) reference(s string, path []string, depth int) (any, error) {
+	// A brace before the colon means that the colon belongs to a nested reference.
 	if name, args, call := strings.Cut(s, ":"); call && !strings.Contains(name, "{") {
 		return r.call(name, args, path, depth)
 	}
@@ -270,6 +273,7 @@ func (r *resolver) follow(s string, path []string, depth int) (any, error) {
 	keys := strings.TrimLeft(s, ".")
 	dots := len(s) - len(keys)
 	var at []string
+	// One dot is the section that has the key, which is the path without its last element.
 	if dots > 0 {
 		if dots > len(path) {
 			return nil, fmt.Errorf("${%s} climbs above the top", s)
