@@ -16,12 +16,13 @@ import (
 
 // EvaluateOptions configure an evaluation. Episodes must be set.
 type EvaluateOptions struct {
-	// Episodes is the smallest number of episodes to play. Each environment plays the same number k, rounded up. Only its
-	// first k episodes count: otherwise short episodes would have more weight. More episodes make the means more certain.
+	// Episodes is the smallest number of episodes to play. Each environment plays the same number k, rounded up. Only
+	// its first k episodes count, because otherwise short episodes would have more weight. More episodes make the means
+	// more certain.
 	Episodes int
 	// MaxSteps is the number of environment steps after which an episode is cut, with its return so far. 0, the
-	// default, plays episodes to their end. An episode that has not ended after a million steps is then an error. With a
-	// limit, all environments are reset together, and each plays one episode between resets.
+	// default, plays episodes to their end. An episode that has not ended after a million steps is then an error. With
+	// a limit, all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64

@@ -208,11 +208,11 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
-// figures ("episode.<name>") as means over the last 100 episodes, the same of the last evaluation by
-// Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss /
-// Policy loss"), and the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as
-// "episode.<name>". A figure that is not known yet is absent.
+// Metrics returns the latest known figures by name. "episode.return", "episode.length" and the environment's own
+// "episode.<name>" are means over the last 100 episodes. "evaluation.return" and so on are those of the last evaluation
+// by Config.EvaluationInterval. Values that updates tracked have their tag ("Loss / Policy loss"). AMP's style reward
+// is also "style_reward". Figures of single steps (see [envs.Step.Metrics]) have their name and "episode.<name>". A
+// figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 { return t.figures.metrics.latest() }
 
 // latest returns all figures by name.

@@ -143,7 +143,7 @@ func (f *files) openRun(written int64, configuration func() (map[string]any, err
 		f.run = run
 		return err
 	}
-	// Trackers name the run after its folder. A relative path such as "." has no name.
+	// Trackers name the run after its folder. The folder "." has its name only in the absolute path.
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return errors.Join(fmt.Errorf("trainers: %w", err), run.Close())

@@ -16,8 +16,8 @@ import (
 // checkpoint is a snapshot of everything (Snapshot) in a file with a checksum, written under another name first
 // (package checkpoint).
 
-// Keys of the trainer's values in a snapshot: the name of the figure by which the best checkpoint is chosen, and the
-// timesteps of the last evaluation and of the last write of tracked values.
+// Keys of the trainer's values in a snapshot. best_figure is the name of the figure that chooses the best checkpoint.
+// evaluated and written are the timesteps of the last evaluation and of the last write of tracked values.
 const (
 	bestFigureKey = "best_figure"
 	evaluatedKey  = "evaluated"

@@ -21,7 +21,7 @@
 //	runs/walker/checkpoints/             snapshots of trainer, agent and environment
 //
 // A run that was interrupted continues from its newest valid checkpoint (see save.go and restore.go), bit for bit with
-// Config.SaveBuffers. [NewTrainee] makes a trainer a member of a population, [Group] makes one agent of several, and
+// Config.SaveBuffers. [NewTrainee] makes a trainer a member of a population, and [Group] makes one agent of several.
 // [FromDict], [FromYAML] and [FromFile] build everything from a configuration in skrl's words.
 package trainers
 
@@ -206,9 +206,9 @@ func (t *Trainer) Timestep() int64 { return t.timestep }
 // Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and if nothing is written.
 func (t *Trainer) Dir() string { return t.files.dir }
 
-// Notes lists settings that probably have an unwanted effect: a run too short for an update, a learning rate that is
-// 0 for the rest of the run, SaveBuffers in an environment that cannot save its state. A run of unknown length has no
-// notes about its length. The agent's notes about its data (agents.Noter) follow.
+// Notes lists settings that probably have an unwanted effect. Examples are a run too short for an update, a learning
+// rate that is 0 for the rest of the run, and SaveBuffers in an environment that cannot save its state. A run of
+// unknown length has no notes about its length. The agent's notes about its data (agents.Noter) follow.
 func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.agentNotes) }
 
 // Damaged returns the damaged checkpoints that resuming has skipped, newest first, and then a damaged best one. None is

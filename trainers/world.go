@@ -128,8 +128,8 @@ func (w *world) save(snap *checkpoint.Snapshot) error {
 	return add(layout.EnvironmentParameters, b, err)
 }
 
-// takesState reports whether restore puts back the environment's whole state. The snapshot must have a state, the
-// environment must be able to restore it and to show what to act on, and SaveBuffers must be on.
+// takesState reports whether restore puts back the environment's whole state. SaveBuffers must be on, and the snapshot
+// must have a state. The environment must be able to restore the state and to show what to act on.
 func (w *world) takesState(snap *checkpoint.Snapshot) bool {
 	_, has := snap.Arrays[layout.EnvironmentState]
 	_, _, can := w.stateful()

@@ -52,7 +52,7 @@ func (c *conversion) models() {
 	}
 	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"),
 		gaussian)
-	// A value without a central value has the same layers as the policy. rl_games has no keys to give it others.
+	// Without a central value, the value network has the layers of the policy. rl_games has no keys for others.
 	value := config.Clone(policy).([]any)
 	if c.given(central) {
 		if !c.given(central + ".network.mlp") {

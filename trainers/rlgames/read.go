@@ -38,8 +38,8 @@ func Is(dict map[string]any) bool {
 	return ok
 }
 
-// Read reads the file at path, which has at most 16 MiB, and the files in the same folder that it names under
-// defaults:, as IsaacGymEnvs' files do. Errors name the file.
+// Read reads the file at path, which has at most 16 MiB. It also reads the files that defaults: names, as in
+// IsaacGymEnvs, from the same folder. Errors name the file.
 func Read(path string, o Options) (*Configuration, error) {
 	dict, err := inherit(path, nil)
 	if err == nil {

@@ -40,7 +40,8 @@ func leftOpen(value any) (unresolved, bool) {
 	return "", false
 }
 
-// maxDepth limits the number of references in a row. Files have a few; more is a reference that leads back to itself.
+// maxDepth limits chains of references, in which each reference counts twice. Files have short chains; a long one leads
+// back to itself.
 const maxDepth = 32
 
 // maxReferences limits the references followed in a file. It stops a file whose references each name two others, which
@@ -118,7 +119,7 @@ func resolve(file map[string]any, numEnvs int) (map[string]any, error) {
 }
 
 // node returns a copy of value with its references resolved. path is its place in root, to which relative references
-// refer. depth is the number of references that led here.
+// refer. depth grows with every reference that led here, for maxDepth.
 func (r *resolver) node(value any, path []string, depth int) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
