@@ -18,9 +18,9 @@ import (
 // Callback is called while a trainer trains, to watch the run, act in it, or end it. Embed [BaseCallback] to implement
 // only some of the methods.
 //
-// Within one timestep the methods are called in this order. OnEpisode is called for each episode that ended, OnUpdate if
-// the agent has learned, OnEvaluation if an evaluation was due, and OnStep always. [Trainer.Metrics] already has the
-// figures that a method is called for.
+// Within one timestep the methods are called in this order. OnEpisode is called for each episode that ended, OnUpdate
+// if the agent has learned, OnEvaluation if an evaluation was due, and OnStep always. All figures of [Trainer.Metrics]
+// are counted before.
 //
 // Built-in callbacks run before those of Config.Callbacks, which run in the order of that list. The built-in
 // callbacks draw, write tracked values, save checkpoints and show progress, in this order. In OnStep the files of the
