@@ -18,8 +18,8 @@ import (
 // Callback is called while a trainer trains, to watch the run, act in it, or end it. Embed [BaseCallback] to implement
 // only some of the methods.
 //
-// Within one timestep the order is: OnEpisode for each episode that ended, OnUpdate if the agent has learned,
-// OnEvaluation if an evaluation was due, and OnStep at the end of every timestep. All figures of [Trainer.Metrics]
+// Within one timestep the methods are called in this order. OnEpisode is called for each episode that ended, OnUpdate
+// if the agent has learned, OnEvaluation if an evaluation was due, and OnStep always. All figures of [Trainer.Metrics]
 // are counted before.
 //
 // Built-in callbacks run before those of Config.Callbacks, which run in the order of that list. The built-in
@@ -80,7 +80,7 @@ func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 // callback's error after a complete timestep. In a population ErrStop is an error like any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
-// callbacks are whom the trainer calls.
+// callbacks are the callbacks of a run, built-in ones and those of Config.Callbacks, in the order of their calls.
 type callbacks struct {
 	trainer  *Trainer           // the argument of every call
 	list     []Callback         // the built-in ones and Config.Callbacks
@@ -103,9 +103,10 @@ func orderCallbacks(own []Callback) []Callback {
 	return append(list, rest...)
 }
 
-// notify calls a method of all callbacks. It stores the first error that wraps ErrStop in c.stop, and returns any other
-// error at once.
+// notify calls a method of all callbacks. An error that wraps ErrStop does not keep the others from being called:
+// notify stores the first one in stop. It returns any other error, or a panic, at once.
 func (c *callbacks) notify(method func(Callback, *Trainer) error) error {
+	// While calling is set, callbacks may evaluate (enterEvaluation).
 	c.calling.Store(true)
 	defer c.calling.Store(false)
 	for _, own := range c.list {
@@ -123,7 +124,8 @@ func (c *callbacks) notify(method func(Callback, *Trainer) error) error {
 	return nil
 }
 
-// stopAsked returns the error by which a callback has asked for the run's end since the last call, nil for none.
+// stopAsked returns the error with which a callback has ended the run since the last call, or nil. With several ranks
+// it returns an error only after all ranks have agreed to stop.
 func (l *loop) stopAsked() (err error) {
 	if l.rank.Several() { // all ranks stop behind the same update
 		if errors.Is(l.rank.stop, ErrStop) {
@@ -135,9 +137,10 @@ func (l *loop) stopAsked() (err error) {
 	return err
 }
 
-// rendering passes pictures of environment 0 to OnRender, if it is set and the environment can draw itself.
+// rendering passes pictures of environment 0 to OnRender every RenderInterval timesteps.
 type rendering struct{ BaseCallback }
 
+// OnStep draws unless the run is headless. An environment that cannot draw itself is skipped.
 func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
 	if t.cfg.Headless || t.cfg.OnRender == nil || t.cfg.RenderInterval <= 0 ||
 		t.timestep%int64(t.cfg.RenderInterval) != 0 {
@@ -146,10 +149,12 @@ func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
 	return renderTo(t.world.env, t.timestep, t.cfg.OnRender)
 }
 
-// writing writes tracked values to the run's files every WriteInterval. "auto" is a hundred times a run, and never in
-// a run without an end. Otherwise writing also runs at the last timestep, before the last checkpoint is stored.
+// writing writes tracked values to the run's files every WriteInterval. "auto" writes a hundred times a run, and never
+// in a run without an end. Otherwise writing also writes at the last timestep, before the last checkpoint is stored.
 type writing struct{ BaseCallback }
 
+// OnStep writes if the interval, the last timestep or a callback that ends the run asks for it. The last two write
+// before the final checkpoint, which then has no unwritten values.
 func (writing) OnStep(t *Trainer, _ *envs.Step) error {
 	n := int64(t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100))
 	if n == 0 || t.timestep%n != 0 && t.timestep != int64(t.cfg.Timesteps) && t.calls.stop == nil {
@@ -165,9 +170,10 @@ func (writing) OnStep(t *Trainer, _ *envs.Step) error {
 	return t.figures.write(t.files.run, t.timestep)
 }
 
-// saving writes checkpoints: ten times in a run where the interval is "auto".
+// saving writes checkpoints every CheckpointInterval: ten times in a run if the interval is "auto".
 type saving struct{ BaseCallback }
 
+// OnUpdate reports a misspelt Config.Best early, as soon as the figures are known, instead of at the end of a long run.
 func (saving) OnUpdate(t *Trainer) error {
 	if t.files.store == nil {
 		return nil
@@ -175,6 +181,7 @@ func (saving) OnUpdate(t *Trainer) error {
 	return t.figures.metrics.checkBest(&t.cfg, false)
 }
 
+// OnStep saves after the callbacks with a state were called, so that the checkpoint has their state.
 func (saving) OnStep(t *Trainer, _ *envs.Step) error {
 	if t.cfg.checkpointDue(t.timestep) {
 		return t.save()
@@ -188,9 +195,10 @@ func (c *Config) checkpointDue(timestep int64) bool {
 	return n > 0 && timestep%n == 0
 }
 
-// showing moves the progress bar.
+// showing moves the progress bar and shows the latest figures.
 type showing struct{ BaseCallback }
 
+// OnStep draws every eighth timestep only, which is often enough for the eye.
 func (showing) OnStep(t *Trainer, _ *envs.Step) error {
 	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
 		t.bar.Set(t.Steps(), t.figures.text())
@@ -213,7 +221,7 @@ type StatefulCallback interface {
 	RestoreState(state []byte) error
 }
 
-// statefulCallbacks returns the callbacks that have a state. It returns an error if one has no name or two share one.
+// statefulCallbacks returns the callbacks that have a state. It returns an error if a name is empty or used twice.
 func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error) {
 	seen := map[string]bool{}
 	for i, c := range callbacks {
@@ -233,7 +241,7 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 	return list, nil
 }
 
-// save adds the states of callbacks to a snapshot.
+// save adds the states of callbacks to a snapshot, each under layout.Callback of its name.
 func (c *callbacks) save(snap *checkpoint.Snapshot) error {
 	for _, own := range c.stateful {
 		state, err := own.MarshalState()
@@ -245,8 +253,8 @@ func (c *callbacks) save(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// restore restores the callbacks whose state is in a snapshot; others keep theirs. undo restores the states
-// from before. On an error nothing has changed.
+// restore restores the callbacks whose state is in a snapshot. Other callbacks keep their state. undo restores the
+// states from before, in reverse order. On an error nothing has changed.
 func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
 	var changed []func() error
 	undo = func() error {
@@ -278,8 +286,8 @@ func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err e
 	return undo, nil
 }
 
-// notes are about callbacks that have no state in a resumed checkpoint, and about states in it that no callback takes.
-// Neither is an error: a run may continue with other callbacks.
+// notes returns notes about callbacks that have no state in a resumed checkpoint, and about states in it that no
+// callback takes. Neither is an error: a run may continue with other callbacks.
 func (c *callbacks) notes(snap *checkpoint.Snapshot) (notes []string) {
 	known := map[string]bool{}
 	for _, s := range c.stateful {

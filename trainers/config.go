@@ -157,7 +157,7 @@ func DefaultConfig() Config {
 		CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
-// Validate returns an error that names the first setting which makes no sense.
+// Validate returns an error that names the first invalid setting, or the first two that contradict each other.
 func (c *Config) Validate() error {
 	if err := config.Check(*c, "trainers"); err != nil {
 		return err
@@ -193,7 +193,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// complete puts the defaults that depend on other settings in place of zero values.
+// complete replaces zero values by defaults. New calls it after Validate. The default of Best depends on
+// EvaluationInterval.
 func (c *Config) complete() {
 	if c.Best == "" && c.evaluates() {
 		c.Best = evaluationFigure + "return"
@@ -203,10 +204,10 @@ func (c *Config) complete() {
 	c.StopTimeout = cmp.Or(c.StopTimeout, defaultStopTimeout)
 }
 
-// defaultEvaluationEpisodes is the number of episodes of an evaluation where Config does not say it.
+// defaultEvaluationEpisodes is used if Config.EvaluationEpisodes is 0.
 const defaultEvaluationEpisodes = 10
 
-// writes reports whether the run has a folder: any of the settings that name one or fill it is given.
+// writes reports whether the run has a folder: a setting names the folder or asks for files in it.
 func (c *Config) writes() bool {
 	return c.Directory != "" || c.Name != "" || c.WriteInterval != (agents.Interval{}) ||
 		c.CheckpointInterval != (agents.Interval{})

@@ -11,27 +11,28 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// Evaluation has one loop. It is used by [Evaluate] with any environment, and by [Trainer.Evaluate] and
-// [Trainer.EvaluateMetrics], which see to it that training goes on undisturbed (evaluate_training.go).
+// This file has the loop of all evaluations. [Evaluate] uses it with any environment. [Trainer.Evaluate] and
+// [Trainer.EvaluateMetrics] also make sure that training goes on undisturbed (evaluate_training.go).
 
-// EvaluateOptions says how long to evaluate.
+// EvaluateOptions configure an evaluation. Episodes must be set.
 type EvaluateOptions struct {
-	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which
-	// only the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
+	// Episodes is the smallest number of episodes to play. Each environment plays the same number k, rounded up. Only
+	// its first k episodes count, because otherwise short episodes would have more weight. More episodes make the means
+	// more certain.
 	Episodes int
 	// MaxSteps is the number of environment steps after which an episode is cut, with its return so far. 0, the
-	// default, plays episodes to their end: an episode that has not ended after a million steps is an error. With a
-	// limit all environments are reset together, and each plays one episode between resets.
+	// default, plays episodes to their end. An episode that has not ended after a million steps is then an error. With
+	// a limit, all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
 }
 
-// Evaluation is what a number of episodes were like.
+// Evaluation is the result of an evaluation: the episodes and means over them.
 type Evaluation struct {
-	// Episodes is how many were played; Return and Length are means over them.
+	// Episodes is the number of episodes that count.
 	Episodes int
-	// Return and Length are the mean undiscounted return and number of steps.
+	// Return and Length are the means over these episodes of the undiscounted return and of the number of steps.
 	Return, Length float64
 	// Metrics are the means of the environment's own episode figures, each over the episodes that have it: those that
 	// were played to their end, or fewer.
@@ -44,16 +45,18 @@ type Evaluation struct {
 // returns an error if Episodes is not positive or MaxSteps is negative. It also returns an error if env ends an
 // episode without listing it in Step.Episodes, or if an episode does not end.
 //
-// Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none
-// yet (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
+// The running statistics of the environment's wrappers are frozen during the evaluation. A new environment has no
+// statistics yet: see [envs.CopyStatistics] and [Trainer.RestoreStatistics]. Returns are sums of the environment's own
+// rewards.
 //
-// The agent is left in the mode that it was in. The environment is left where the last episode ended: reset it before
-// training in it. [Trainer.Evaluate] does, or restores its state.
+// Afterwards the agent is in the mode in which it was before. The environment stays as the last episode left it: reset
+// the environment before training in it. [Trainer.Evaluate] does so, or restores the environment's state.
 func Evaluate(ctx context.Context, env envs.Env, agent agents.Agent, o EvaluateOptions) (Evaluation, error) {
 	return evaluate(ctx, newStepper(env, defaultStopTimeout), agent, o, nil)
 }
 
-// evaluate is Evaluate with pictures of environment 0 for render, nil for none.
+// evaluate is Evaluate with pictures: after every step it passes a picture of environment 0 to render, unless render is
+// nil.
 func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOptions, render RenderFunc) (Evaluation,
 	error) {
 	if o.Episodes <= 0 {
@@ -63,7 +66,8 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more",
 			o.MaxSteps)
 	}
-	// The agent acts by its mean or mode meanwhile, and records nothing; the environment's wrappers learn nothing.
+	// While evaluating, the agent acts by its mean or mode and records nothing, and the wrappers of the environment
+	// learn nothing.
 	n := s.n
 	if err := bind(agent, n); err != nil {
 		return Evaluation{}, err
@@ -89,7 +93,8 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 	return p.means(), nil
 }
 
-// play is an evaluation in progress.
+// play is an evaluation in progress. steps counts steps over all rounds, for errors and pictures. sum has sums until
+// means divides them.
 type play struct {
 	stepper  *stepper
 	agent    agents.Agent
@@ -100,7 +105,8 @@ type play struct {
 	having   map[string]int // how many of them have a figure
 }
 
-// round resets the environments and plays each episodes of every one.
+// round resets the environments with seed and plays each episodes in every environment. With maxSteps, each is 1. All
+// environments step until the last one has played its episodes; what the others play meanwhile does not count.
 func (p *play) round(ctx context.Context, seed int64, each int) error {
 	n := p.stepper.n
 	// Per environment: the number of counted episodes, the rewards so far, and the first step of the present episode.
@@ -110,6 +116,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		return fmt.Errorf("trainers: evaluation: %w", err)
 	}
 	resetHidden(p.agent)
+	// k is the step of this round. left is the number of episodes that are still to be counted.
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
 			return withCause(ctx, err)
@@ -161,7 +168,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 const longestEpisode = 1_000_000
 
 // checkEnds returns an error if an episode ended in step k and is not in the step's Episodes, or if an episode is
-// endless. The evaluation would wait for either for ever. begun is the first step of each environment's episode.
+// endless. The evaluation could otherwise run for ever. begun is the first step of each environment's episode, (N).
 func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	for i, from := range begun {
 		switch {
@@ -180,7 +187,7 @@ func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	return nil
 }
 
-// add counts one episode.
+// add counts one episode. It copies the metrics, which the environment may reuse.
 func (p *play) add(e envs.Episode) {
 	p.sum.Episodes++
 	p.sum.Return += e.Return
@@ -193,7 +200,7 @@ func (p *play) add(e envs.Episode) {
 	p.sum.Each = append(p.sum.Each, e)
 }
 
-// means divides the sums by the number of episodes behind them.
+// means returns the evaluation, with the sums divided by the numbers of episodes behind them.
 func (p *play) means() Evaluation {
 	e := p.sum
 	e.Return, e.Length = e.Return/float64(e.Episodes), e.Length/float64(e.Episodes)
@@ -203,7 +210,8 @@ func (p *play) means() Evaluation {
 	return e
 }
 
-// renderTo passes a picture of environment 0 to render, if the environment can draw itself.
+// renderTo passes a picture of environment 0 to render, if the environment can draw itself. k is the timestep or the
+// step of an evaluation. A panic of the environment or of render becomes an error.
 func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	r, ok := envs.As[envs.Renderer](env)
 	if !ok {

@@ -13,11 +13,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// Evaluation while training: every EvaluationInterval timesteps, after the agent has learned and before anything is
-// written, the agent plays episodes as EvaluateMetrics does. What comes of it is tracked, chooses the best checkpoint,
-// and may end the run.
+// This file evaluates while training. Every EvaluationInterval timesteps, after the agent has learned and before
+// anything is written, the agent plays episodes as EvaluateMetrics does. The result is tracked, chooses the best
+// checkpoint, and may end the run.
 
-// evaluationFigure begins the names of figures of evaluations ("evaluation.return").
+// evaluationFigure is the prefix of figures of evaluations ("evaluation.return").
 const evaluationFigure = "evaluation."
 
 // byEvaluation reports whether the best checkpoint is chosen by a figure of evaluations.
@@ -26,13 +26,15 @@ func (c *Config) byEvaluation() bool { return strings.HasPrefix(c.Best, evaluati
 // evaluates reports whether the configuration asks for evaluations.
 func (c *Config) evaluates() bool { return c.EvaluationInterval != (agents.Interval{}) }
 
-// evaluationDue reports whether an evaluation at this timestep is still to be made.
+// evaluationDue reports whether an evaluation must be made at this timestep. It is false again after the evaluation.
+// "auto" is a tenth of the run.
 func (l *loop) evaluationDue() bool {
 	n := int64(l.cfg.EvaluationInterval.Of(l.cfg.Timesteps, 10))
 	return n > 0 && l.timestep > 0 && l.timestep%n == 0 && l.evaluated != l.timestep
 }
 
-// evaluateDue makes the evaluation of this timestep. An evaluation that is interrupted is made before the next step.
+// evaluateDue makes the evaluation of this timestep on rank 0, and tracks its figures on all ranks. If the evaluation
+// is interrupted, evaluated stays as it was, and settle makes the evaluation before the next step.
 func (l *loop) evaluateDue(ctx context.Context) error {
 	e, err := share(l.rank, func() (Evaluation, error) {
 		return l.evaluateUndisturbed(ctx, EvaluateOptions{Episodes: l.cfg.EvaluationEpisodes,
@@ -41,6 +43,7 @@ func (l *loop) evaluateDue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w (at timestep %d)", err, l.timestep)
 	}
+	// The newest checkpoint does not know of this evaluation.
 	l.evaluated, l.files.saved = l.timestep, false
 	for name, x := range e.figures(evaluationFigure) {
 		push(&l.figures.metrics.tracked, name, x)
@@ -48,8 +51,8 @@ func (l *loop) evaluateDue(ctx context.Context) error {
 	return l.calls.notify(func(c Callback, t *Trainer) error { return c.OnEvaluation(t, e) })
 }
 
-// figures returns an evaluation's means by name, with a prefix. Return and length win over figures of the environment's
-// with one of these names.
+// figures returns the means by name, with a prefix. Return and length replace the environment's own figures of these
+// names.
 func (e *Evaluation) figures(prefix string) map[string]float64 {
 	figures := map[string]float64{}
 	for name, x := range e.Metrics {
@@ -59,7 +62,7 @@ func (e *Evaluation) figures(prefix string) map[string]float64 {
 	return figures
 }
 
-// OnEvaluation writes an evaluation's curve: its figures at the timestep of the evaluation itself.
+// OnEvaluation writes the figures of an evaluation at its own timestep, not at the next write, and flushes the files.
 func (writing) OnEvaluation(t *Trainer, e Evaluation) error {
 	if t.files.run == nil {
 		return nil
@@ -85,7 +88,8 @@ func (writing) OnEvaluation(t *Trainer, e Evaluation) error {
 	return t.files.run.Flush()
 }
 
-// OnEvaluation saves the best checkpoint where it is chosen by evaluation: the weights are those that were evaluated.
+// OnEvaluation saves the best checkpoint if Config.Best is a figure of evaluations. The checkpoint then has the weights
+// that were evaluated.
 func (saving) OnEvaluation(t *Trainer, _ Evaluation) error {
 	if t.files.store == nil {
 		return nil
@@ -97,10 +101,12 @@ func (saving) OnEvaluation(t *Trainer, _ Evaluation) error {
 	return t.saveAs(true, false)
 }
 
-// stopping ends the run where an evaluation's mean return reaches StopAtReturn, or that of training episodes passes
-// StopAtEpisodeReturn.
+// stopping is the built-in callback that ends the run. It does so if the mean return of an evaluation reaches
+// StopAtReturn, or if that of training episodes exceeds StopAtEpisodeReturn.
 type stopping struct{ BaseCallback }
 
+// OnUpdate compares the mean return of the last 100 training episodes. It compares after updates, as rl_games does with
+// score_to_win.
 func (stopping) OnUpdate(t *Trainer) error {
 	goal, returns := t.cfg.StopAtEpisodeReturn, t.figures.metrics.find(episodeFigure+"return")
 	if goal != nil && returns != nil && returns.mean() > *goal {
@@ -111,6 +117,7 @@ func (stopping) OnUpdate(t *Trainer) error {
 	return nil
 }
 
+// OnEvaluation compares the mean return of the evaluation.
 func (stopping) OnEvaluation(t *Trainer, e Evaluation) error {
 	if goal := t.cfg.StopAtReturn; goal != nil && e.Return >= *goal {
 		return fmt.Errorf("%w: the mean return of the evaluation at timestep %d is %g, and \"stop_at_return\" %g",
@@ -119,7 +126,8 @@ func (stopping) OnEvaluation(t *Trainer, e Evaluation) error {
 	return nil
 }
 
-// copyOf returns a step with memory of its own. An evaluation in the training environment overwrites the environment's.
+// copyOf returns a copy of a step that shares no memory with the environment. An evaluation in the training environment
+// overwrites the environment's step.
 func copyOf(s *envs.Step) *envs.Step {
 	c := *s
 	for _, rows := range []*[]float32{
@@ -134,10 +142,10 @@ func copyOf(s *envs.Step) *envs.Step {
 	return &c
 }
 
-// Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
-// StochasticEvaluation. If the environment can restore its state (envs.Stateful, envs.Observer), training then
-// continues where it was. Otherwise the environment is reset: the episodes in progress count as truncated at the last
-// step, and their figures are dropped. The figure "Stats / Environment resets" counts the reset.
+// Evaluate is [Evaluate] with the trainer's agent in the training environment. With StochasticEvaluation, actions are
+// sampled. If the environment can restore its state (envs.Stateful, envs.Observer), training then continues where it
+// was. Otherwise the environment is reset: the episodes in progress count as truncated at the last step, and their
+// figures are dropped. The figure "Stats / Environment resets" counts the reset.
 func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
 	leave, err := t.enterEvaluation(&callEvaluate)
 	if err != nil {
@@ -151,12 +159,14 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 	return t.evaluateInPlace(ctx, o, t.cfg.OnRender)
 }
 
-// EvaluateMetrics evaluates with the mean action and returns figures by the names that Metrics has ("episode.return").
-// A population measures its members so. Training is not disturbed: the episodes are played in an environment that
-// Config.EvaluationEnv makes for the purpose or, without one, in the training environment, which must then be able to
-// restore its state (envs.Stateful, envs.Observer). The former is evaluated as it is made, without the parameters and
-// the curriculum of training, but with the running statistics of its wrappers; the latter with the parameters that were
-// set last. The agent's figures and random numbers do not change.
+// EvaluateMetrics evaluates with the mean action and returns figures by the names of Metrics ("episode.return").
+// Populations measure their members by these figures. Training is not disturbed: the agent's figures and random numbers
+// do not change.
+//
+// The episodes are played in an environment of Config.EvaluationEnv, if it is set. That environment has the running
+// statistics of the training environment's wrappers, but not its reward parameters and curriculum. Otherwise the
+// episodes are played in the training environment, with the reward parameters that were set last. It must then be able
+// to restore its state (envs.Stateful, envs.Observer).
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64,
 	err error) {
 	leave, err := t.enterEvaluation(&callEvaluateMetrics)
@@ -173,12 +183,12 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	return e.figures(episodeFigure), nil
 }
 
-// CheckEvaluation implements pbt.Evaluator: before training it returns the error with which EvaluateMetrics
-// would fail.
+// CheckEvaluation implements pbt.Evaluator: before training, it returns the error with which EvaluateMetrics would
+// fail.
 func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
 
-// evaluateUndisturbed evaluates without changing what training comes to: in an environment of Config.EvaluationEnv, or
-// in the training environment, whose state it puts back.
+// evaluateUndisturbed evaluates so that training continues as without the evaluation: in an environment of
+// Config.EvaluationEnv, or in the training environment, whose state it restores.
 func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
 	if l.cfg.EvaluationEnv != nil {
 		return l.evaluateApart(ctx, o)
@@ -192,7 +202,8 @@ func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Eval
 	return l.evaluateInPlace(ctx, o, nil)
 }
 
-// evaluateInPlace evaluates in the training environment, and then restores its state or begins new episodes.
+// evaluateInPlace evaluates in the training environment. Then it restores the environment's state, or resets the
+// environment if that is impossible. render may be nil.
 func (l *loop) evaluateInPlace(ctx context.Context, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
 	resume, err := l.world.pause(func() error { return l.restart(ctx) })
 	if err != nil {
@@ -202,7 +213,7 @@ func (l *loop) evaluateInPlace(ctx context.Context, o EvaluateOptions, render Re
 	return e, errors.Join(err, resume())
 }
 
-// undisturbed returns an error where an evaluation would disturb training.
+// undisturbed returns an error if an evaluation would disturb training.
 func (l *loop) undisturbed() error {
 	if _, _, can := l.world.stateful(); !can && l.cfg.EvaluationEnv == nil {
 		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore "+
@@ -211,7 +222,8 @@ func (l *loop) undisturbed() error {
 	return nil
 }
 
-// evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
+// evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes that environment. The
+// environment must have the spaces and the number of environments that the agent is bound to.
 func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
 	n := l.world.env.NumEnvs()
 	var env envs.Env
@@ -222,7 +234,7 @@ func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluati
 	if err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	// The environment is the evaluation's own: it is closed at the end, unless it is blocked.
+	// The environment belongs to the evaluation. It is closed at the end, unless it is blocked.
 	s := newStepper(env, l.cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {
@@ -242,9 +254,8 @@ func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluati
 	return evaluate(ctx, s, l.agent, o, nil)
 }
 
-// pause copies the environment's state and gives all of its environments the parameters set last. resume puts
-// everything back, or calls restart if the environment cannot restore its state. It does nothing to an environment that
-// is blocked.
+// pause copies the environment's state and gives all environments the parameters set last. resume restores the state,
+// or calls restart if the environment cannot restore its state. resume does nothing to a blocked environment.
 func (w *world) pause(restart func() error) (resume func() error, err error) {
 	// An evaluation must not move the curriculum.
 	curriculum := func() error { return nil }
@@ -253,7 +264,7 @@ func (w *world) pause(restart func() error) (resume func() error, err error) {
 			return nil, err
 		}
 	}
-	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
+	// Without a state to return to, training goes on with new episodes, and the figures of those in progress are
 	// dropped.
 	s, o, can := w.stateful()
 	if w.now == nil || !can || w.needsReset {
@@ -271,7 +282,7 @@ func (w *world) pause(restart func() error) (resume func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
 	}
-	// Which environment has which parameters is put back after the state that they belong to.
+	// The parameters of each environment are restored after the state that they belong to.
 	before := w.parameters.standing()
 	return func() error {
 		if w.stepper.blocked != nil {

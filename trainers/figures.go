@@ -15,16 +15,16 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Figures for programs: what [Trainer.Metrics] and [Trainer.Samples] answer, and what populations compare members by.
+// This file keeps figures for programs, which [Trainer.Metrics] and [Trainer.Samples] return and populations compare.
 // The same figures are written to files by tracking.Episodes and tracking.Recorder, under skrl's tags. Snapshots have
 // them, so that a resumed run and a restored member know how good they were.
 
-// window is how many of the last measurements of a figure are kept. An episode figure is their mean: a larger window
-// would be steadier and later to show a change.
+// window is the number of measurements kept of each figure. An episode figure is their mean: with a larger window it
+// would be steadier, but respond more slowly.
 const window = 100
 
-// metrics keeps the latest known figures of a run, by name: those of episodes (windows), those that the agent tracked,
-// and those that the environment gave with single steps.
+// metrics keeps the latest figures of a run by name: windows has those of episodes, tracked those that the agent or an
+// evaluation gave, and steps those of the whole batch at single steps.
 type metrics struct {
 	windows, tracked, steps map[string]*ring
 }
@@ -58,7 +58,7 @@ func (r *ring) mean() float64 {
 // last returns the newest measurement.
 func (r *ring) last() float64 { return r.values[(r.n-1)%window] }
 
-// latest are up to n of the last values, oldest first.
+// latest returns up to n of the last measurements, oldest first.
 func (r *ring) latest(n int) []float64 {
 	n = min(n, r.n, window)
 	out := make([]float64, n)
@@ -81,10 +81,10 @@ func push(rings *map[string]*ring, name string, x float64) {
 	r.add(x)
 }
 
-// episodeFigure begins the names of figures of episodes ("episode.return").
+// episodeFigure is the prefix of figures of episodes ("episode.return").
 const episodeFigure = "episode."
 
-// episode adds the figures of a finished episode under a prefix: empty for all environments together, "agent_0." for an
+// episode adds the figures of a finished episode. prefix is empty for all environments together, and "agent_0." for an
 // agent of a group.
 func (m *metrics) episode(prefix string, e envs.Episode) {
 	push(&m.windows, prefix+episodeFigure+"return", e.Return)
@@ -96,7 +96,7 @@ func (m *metrics) episode(prefix string, e envs.Episode) {
 	}
 }
 
-// track adds a value that the agent tracked, by its tag, and the style reward under the short name that objectives use.
+// track adds a value that the agent tracked, by its tag. The style reward also gets the short name that objectives use.
 func (m *metrics) track(tag string, x float64) {
 	push(&m.tracked, tag, x)
 	if tag == "Reward / Style reward (mean)" {
@@ -110,8 +110,8 @@ const styleReward = "style_reward"
 // step adds a figure of the whole batch at one step.
 func (m *metrics) step(name string, x float64) { push(&m.steps, name, x) }
 
-// find returns the measurements of a figure, nil if there are none. A figure of steps is found with and without
-// "episode."; a figure of episodes of the same name wins.
+// find returns the measurements of a figure, or nil. A figure of steps is found with and without "episode.", but a
+// figure of episodes of the same name has precedence.
 func (m *metrics) find(figure string) *ring {
 	for _, rings := range []map[string]*ring{m.windows, m.tracked, m.steps} {
 		if r, ok := rings[figure]; ok {
@@ -124,8 +124,8 @@ func (m *metrics) find(figure string) *ring {
 	return nil
 }
 
-// tagOf returns the tag that an episode figure is written under ("Episode / return", "Agent 1 / Episode / success"), or
-// "" for the length in all environments, which tracking.Episodes writes under skrl's tag.
+// tagOf returns the tag under which an episode figure is written ("Episode / return", "Agent 1 / Episode / success").
+// It is "" for the length in all environments, which tracking.Episodes writes under skrl's tag.
 func tagOf(name string) string {
 	agent, figure, _ := strings.Cut(name, episodeFigure)
 	switch { // Cut at the first "episode.": what stands before it is an agent of a group
@@ -138,7 +138,7 @@ func tagOf(name string) string {
 	return "Episode / " + figure
 }
 
-// kinds returns the maps of figures by the names that a snapshot has for them.
+// kinds returns the maps of figures by their names in snapshots.
 func (m *metrics) kinds() map[string]*map[string]*ring {
 	return map[string]*map[string]*ring{"episodes": &m.windows, "tracked": &m.tracked, "steps": &m.steps}
 }
@@ -165,8 +165,8 @@ func (m *metrics) state() map[string]any {
 	return out
 }
 
-// restore reads the figures of a snapshot. Those that are missing or make no sense are skipped: a run can go on without
-// them.
+// restore reads the figures of a snapshot. Figures that are missing or invalid are skipped, because a run can go on
+// without them.
 func (m *metrics) restore(snap *checkpoint.Snapshot) {
 	for kind, rings := range m.kinds() {
 		v, err := snap.Value(layout.Trainer, kind)
@@ -178,7 +178,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 			count, _ := snap.Int(layout.Trainer, kind, name, "count")
 			v, _ := snap.Value(layout.Trainer, kind, name, "values")
 			values, _ := v.([]any)
-			// A ring is whole or not taken: with some of its values missing its mean would be another figure.
+			// A ring is restored completely or not at all. If values were missing, its mean would be another figure.
 			if count < 1 || len(values) != int(min(count, window)) {
 				continue
 			}
@@ -195,7 +195,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 	}
 }
 
-// number returns a float64 that JSON may have read as an integer, and NaN for anything else.
+// number returns a float64 that JSON may have read as an integer. It returns NaN for anything else.
 func number(v any) float64 {
 	switch x := v.(type) {
 	case float64:
@@ -208,17 +208,17 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
-// figures ("episode.<name>") as means over the last 100 episodes, the same of the last evaluation by
-// Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss /
-// Policy loss"), and the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as
-// "episode.<name>". A figure that is not known yet is absent.
+// Metrics returns the latest known figures by name. "episode.return", "episode.length" and the environment's own
+// "episode.<name>" are means over the last 100 episodes. "evaluation.return" and so on are those of the last evaluation
+// by Config.EvaluationInterval. Values that updates tracked have their tag ("Loss / Policy loss"). AMP's style reward
+// is also "style_reward". Figures of single steps (see [envs.Step.Metrics]) have their name and "episode.<name>". A
+// figure that is not known yet is absent.
 func (t *Trainer) Metrics() map[string]float64 { return t.figures.metrics.latest() }
 
 // latest returns all figures by name.
 func (m *metrics) latest() map[string]float64 {
 	out := map[string]float64{}
-	// From the least telling to the most telling: an episode figure replaces a step's of the same name.
+	// Later maps override earlier ones: an episode figure replaces a figure of steps with the same name.
 	for name, r := range m.steps {
 		out[name], out[episodeFigure+name] = r.last(), r.last()
 	}
@@ -241,7 +241,7 @@ func (t *Trainer) Samples(figure string, n int) []float64 {
 	return r.latest(n)
 }
 
-// Episodes returns the number of finished episodes behind the figures of Metrics. A resumed run counts those before its
+// Episodes returns the number of finished episodes behind the figures of Metrics, including those before a resumed
 // checkpoint.
 func (t *Trainer) Episodes() int {
 	if r, ok := t.figures.metrics.windows[episodeFigure+"return"]; ok {
@@ -250,13 +250,13 @@ func (t *Trainer) Episodes() int {
 	return 0
 }
 
-// write hands the values tracked since the last write to the run's files. Without files they are forgotten.
+// write writes the values tracked since the last write to the run's files. Without files the values are dropped.
 func (f *figures) write(run *tracking.Run, timestep int64) error {
 	if run == nil {
 		f.recorder.Drain(func(string, float64) {})
 		return nil
 	}
-	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
+	// Tracked values are means since the last write. Episode figures are written only if episodes have ended since.
 	f.written = timestep
 	f.recorder.Emit(run, timestep)
 	f.episodes.Emit(run, timestep)
@@ -273,7 +273,7 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 	return run.Flush()
 }
 
-// text returns the figures shown after the bar.
+// text returns the figures that the progress bar shows.
 func (f *figures) text() string {
 	var parts []string
 	if r, ok := f.metrics.windows["episode.return"]; ok {
@@ -300,16 +300,16 @@ const (
 // them.
 const measuredTimes = "Stats / "
 
-// save adds tracked values and episodes to a snapshot: the values since the last write, if the run writes any,
-// and the last finished episodes. Episodes in progress are added only with the environment's state. Lists with a
-// number that is not finite are left out, because neither JSON nor a checkpoint can hold them.
+// save adds tracked values and episodes to a snapshot: the last finished episodes, and the values since the last write
+// if the run writes any. Episodes in progress are added only with the environment's state. Lists with a number that is
+// not finite are left out, because neither JSON nor a checkpoint can hold them.
 func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
 	s := f.episodes.State()
 	own := snap.Values[layout.Trainer].(map[string]any)
 	if writes {
 		own[writtenKey], own[recordedKey] = f.written, tallies(f.recorder.State())
 	}
-	// Of finished episodes: how many there were, how many have been written to files, and the last ones' figures.
+	// finished counts the episodes, drained those written to files. returns and lengths are the last ones'.
 	if finite(s.Totals) {
 		own[trackedKey] = map[string]any{
 			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
@@ -323,8 +323,8 @@ func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
 	}
 }
 
-// restore puts the tracked episodes back, those in progress where whole is true. What the snapshot lacks begins
-// anew; a run can go on without it.
+// restore restores the tracked episodes, and those in progress if whole is true. n is the number of environments. What
+// the snapshot lacks starts from scratch.
 func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
 	if whole {
 		f.episodes.Reset()
@@ -335,7 +335,7 @@ func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
 	}
 	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
 	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
-	// Those in progress are taken only with the environment's state, whose episodes they are.
+	// Episodes in progress are restored only with the environment's state, to which they belong.
 	running := s
 	if whole {
 		running.Returns, _ = snap.Float64s(layout.EnvironmentReturns, int64(n))
@@ -374,12 +374,12 @@ func talliesOf(snap *checkpoint.Snapshot, path ...string) map[string]tracking.Ta
 	return kept
 }
 
-// finite reports whether all numbers are.
+// finite reports whether no number is NaN or infinite.
 func finite(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// list returns numbers as a snapshot's values hold them; numbers reads them back.
+// list returns numbers in the form of a snapshot's values. numbers reads them back.
 func list(x []float64) []any {
 	out := make([]any, len(x))
 	for i, v := range x {

@@ -23,8 +23,10 @@ import (
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
-// files are a run's folder with its tracked values and checkpoints. They are empty and nil if nothing is written.
+// files are a run's folder with its tracked values and checkpoints. If nothing is written, dir is empty, and run and
+// store are nil.
 type files struct {
+	// cfg is the trainer's configuration as rankOf has changed it. store has the checkpoints.
 	cfg     Config
 	dir     string
 	unlock  func() error // releases the folder for another trainer
@@ -38,8 +40,11 @@ type files struct {
 	warning sync.Mutex                 // OnWarning is called by one goroutine at a time
 }
 
-// lock makes the run's folder and takes it for this trainer until Close.
+// lock makes the run's folder and takes it for this trainer until Close. A folder that holds another run is an error,
+// unless Config.Resume is set or timestep is above 0, after a restored snapshot. A population's folder always is an
+// error.
 func (f *files) lock(timestep int64) error {
+	// An Open that failed later may have taken the folder already.
 	if f.unlock != nil {
 		return nil
 	}
@@ -54,7 +59,8 @@ func (f *files) lock(timestep int64) error {
 	if err != nil {
 		return err
 	}
-	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run.
+	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run. The folder is
+	// inspected after it was locked, because another trainer may have written into it until then.
 	switch holds := runfile.In(f.dir); {
 	case holds.Population:
 		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", f.dir,
@@ -71,8 +77,8 @@ func (f *files) lock(timestep int64) error {
 	return nil
 }
 
-// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is
-// none. It changes nothing; what is damaged is for resume to say.
+// newest returns the timestep of the newest valid checkpoint of the run that cfg names, or 0 if there is none. New
+// calls it, so it changes nothing and ignores errors: resume reports them.
 func newest(cfg Config) int64 {
 	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
 	if _, err := os.Stat(dir); err != nil { // a store would make it
@@ -86,6 +92,7 @@ func newest(cfg Config) int64 {
 	if err != nil {
 		return 0
 	}
+	// The manifests begin with the latest.
 	for _, m := range manifests {
 		if _, err := checkpoint.Verify(filepath.Join(dir, m.File)); err == nil {
 			return m.Step
@@ -94,11 +101,11 @@ func newest(cfg Config) int64 {
 	return 0
 }
 
-// checkpointsIn returns the folder of checkpoints in a run's.
+// checkpointsIn returns the folder of checkpoints in a run's folder.
 func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
 
-// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is
-// none.
+// latest returns the newest checkpoint whose manifest and checksum are right. If there is no checkpoint, the result has
+// no snapshot, and the run starts from scratch. If all checkpoints are damaged, latest returns an error.
 func (f *files) latest() (*checkpoint.Saved, error) {
 	latest, damaged, err := f.store.Latest()
 	f.damaged = damaged
@@ -114,7 +121,8 @@ func (f *files) latest() (*checkpoint.Saved, error) {
 	return latest, err
 }
 
-// bestOf returns the figure of the best checkpoint that a snapshot knows of, if that figure is Config.Best.
+// bestOf returns the figure of the best checkpoint that a snapshot records. ok is false if that figure is not
+// Config.Best, because values of different figures cannot be compared.
 func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 	best, err := snap.Float(layout.Trainer, "best")
 	name, missing := snap.Text(layout.Trainer, bestFigureKey)
@@ -124,18 +132,18 @@ func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 	return best, err == nil && name == f.cfg.Best
 }
 
-// openRun opens the files of tracked values, and starts the trackers, which get the configuration. written is the
-// timestep of the last write.
+// openRun opens the files of tracked values and starts the trackers. written is the timestep of the last write.
+// configuration returns what trackers show as the run's configuration; it is called only if there are trackers.
 func (f *files) openRun(written int64, configuration func() (map[string]any, error)) error {
-	// Values from after the restored snapshot are removed, because the run writes them again. A run that failed before
-	// its first checkpoint starts from the beginning.
-	// With trackers the scalars go to the run's files and to every tracker; files come first, so that a tracker that
-	// fails loses nothing of them.
+	// Values later than the restored snapshot are removed, because the run writes them again. A run that failed before
+	// its first checkpoint starts from the beginning. The run's files come before the trackers, so that a tracker that
+	// fails loses none of their values.
 	run, err := tracking.OpenRun(f.dir, tracking.Options{ResumeStep: written, Restart: f.cfg.Resume})
 	if err != nil || len(f.cfg.Trackers) == 0 {
 		f.run = run
 		return err
 	}
+	// Trackers name the run after its folder. The folder "." has its name only in the absolute path.
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return errors.Join(fmt.Errorf("trainers: %w", err), run.Close())
@@ -151,7 +159,8 @@ func (f *files) openRun(written int64, configuration func() (map[string]any, err
 	return nil
 }
 
-// warn reports an error that does not stop training. Trackers call warn on goroutines of their own.
+// warn reports an error that does not stop training. Trackers call it on goroutines of their own. A mutex makes sure
+// that OnWarning runs once at a time, as Config promises.
 func (f *files) warn(err error) {
 	f.warning.Lock()
 	defer f.warning.Unlock()
@@ -162,15 +171,15 @@ func (f *files) warn(err error) {
 	f.cfg.OnWarning(err)
 }
 
-// ended notifies the trackers how training ended. Train may be called again: the last end counts.
+// ended notifies the trackers how training ended, nil for success. Train may be called again: the last end counts.
 func (f *files) ended(err error) {
 	if f.sinks != nil {
 		f.sinks.Finish(err)
 	}
 }
 
-// plain returns the run's configuration as YAML says it: Dict's, or the trainer's alone where FromDict did not make it.
-// Passwords in addresses are replaced.
+// plain returns the run's configuration for trackers, as plain YAML values: all of Dict, or the trainer's section if
+// FromDict did not make the trainer. Passwords in addresses are replaced, because trackers show the configuration.
 func (t *Trainer) plain() (map[string]any, error) {
 	dict := t.Dict()
 	if dict == nil {
@@ -185,12 +194,13 @@ func (t *Trainer) plain() (map[string]any, error) {
 	return config.FromYAML([]byte(config.Redact(string(text))))
 }
 
-// nameable are the trackers that YAML can name.
+// nameable returns the trackers that YAML can name. A program's own tracker has no settings and exists in Go only.
 func nameable(list []trackers.Tracker) []trackers.Tracker {
 	return slices.DeleteFunc(slices.Clone(list), func(t trackers.Tracker) bool { return t.Settings() == nil })
 }
 
-// trackExperiment adds a tracker of skrl's "wandb" and "wandb_kwargs", unless the trainer's section has one.
+// trackExperiment adds a tracker for skrl's settings "wandb" and "wandb_kwargs" of the agent's experiment, unless the
+// trainer's section has such a tracker.
 func trackExperiment(cfg *Config, e agents.Experiment) error {
 	named := func(t trackers.Tracker) bool { return t.Name == "wandb" }
 	if !e.WandB || slices.ContainsFunc(cfg.Trackers, named) {

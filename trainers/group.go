@@ -22,8 +22,8 @@ import (
 //
 // Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
 // agents from 0 in the order given. [Trainer.Metrics] has each agent's episodes as "agent_<i>.episode.return" and so
-// on, beside those of all. A group can do what its agents can: where one of them lacks an optional interface of package
-// agents, that method of the group leaves it out, or returns an error that names it (Snapshot and Restore).
+// on, in addition to those of all. If an agent lacks an optional interface of package agents, the group's method skips
+// that agent. Snapshot and Restore return an error that names it.
 type Group struct {
 	agents []agents.Agent
 	scopes []int // the number of environments of each agent; nil before Bind, unless they were given
@@ -48,9 +48,9 @@ var (
 	_ agents.Terminator  = (*Group)(nil)
 )
 
-// NewGroup joins agents of the same observations, states and actions. scopes are the numbers of environments of each
-// agent; nil cuts the environments into equal parts, of which the last takes the remainder. The agents belong to the
-// group from then on, unless an error is returned.
+// NewGroup joins agents of the same observations, states and actions. scopes has the number of environments of each
+// agent. If scopes is nil, the environments are divided into equal parts, and the last part takes the remainder. The
+// group owns the agents, unless an error is returned.
 func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	if len(list) == 0 {
 		return nil, errors.New("trainers: a group needs at least one agent")
@@ -81,8 +81,8 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	return g, nil
 }
 
-// admit returns an error where the spaces of agent i differ from those of the agents before it. Only AMP agents have an
-// AMP observation space; the group's is theirs.
+// admit returns an error if the spaces of agent i differ from those of the agents before it. Only AMP agents have an
+// AMP observation space. The group has that of its first AMP agent, which later ones must equal.
 func (g *Group) admit(i int, sp spaces.Set) error {
 	if i == 0 {
 		g.spaces = sp
@@ -106,8 +106,10 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 	return nil
 }
 
-// cut gives every agent its environments, and fixes their number. On an error of a scope nothing has changed.
+// cut gives every agent its consecutive environments, and fixes their number for good. scopes has one element per
+// agent. If a scope is wrong, cut returns an error before it binds an agent, because binding cannot be undone.
 func (g *Group) cut(scopes []int) error {
+	// All scopes are checked before the first agent is bound.
 	for i, a := range g.agents {
 		if scopes[i] <= 0 {
 			return fmt.Errorf("trainers: the scope of agent %d is %d environments; it must be positive", i, scopes[i])
@@ -134,7 +136,7 @@ func (g *Group) cut(scopes []int) error {
 	return nil
 }
 
-// AgentOf returns the index of the agent that acts in environment env.
+// AgentOf implements [agents.Composite]: it returns the index of the agent that acts in environment env.
 func (g *Group) AgentOf(env int) int {
 	i, _ := slices.BinarySearch(g.starts, env+1) // the first agent that starts after env
 	return i - 1
@@ -143,19 +145,19 @@ func (g *Group) AgentOf(env int) int {
 // Agents returns the agents, in order.
 func (g *Group) Agents() []agents.Agent { return slices.Clone(g.agents) }
 
-// Scopes returns the numbers of environments of each agent, nil before they are known.
+// Scopes returns the number of environments of each agent, or nil before these are known.
 func (g *Group) Scopes() []int { return slices.Clone(g.scopes) }
 
-// groupName is the name of every group, in snapshots too.
+// groupName is the name of every group. Snapshots have it under layout.Agent, by which Restore recognises a group.
 const groupName = "Group"
 
 // Name implements [agents.Agent]: "Group".
 func (g *Group) Name() string { return groupName }
 
-// Spaces implements [agents.Agent].
+// Spaces implements [agents.Agent]. The spaces are common to all agents, apart from the AMP observations (admit).
 func (g *Group) Spaces() spaces.Set { return g.spaces }
 
-// NumEnvs implements [agents.Binder]: the sum of the scopes, 0 before they are known.
+// NumEnvs implements [agents.Binder]: it returns the sum of the scopes, or 0 before they are known.
 func (g *Group) NumEnvs() int {
 	n := 0
 	for _, k := range g.scopes {
@@ -164,8 +166,8 @@ func (g *Group) NumEnvs() int {
 	return n
 }
 
-// Bind implements [agents.Binder]. Without scopes it divides the environments into equal parts, of which the last takes
-// the remainder; scopes that were given must add up to numEnvs.
+// Bind implements [agents.Binder]. Without scopes it divides the environments into equal parts, and the last part takes
+// the remainder. Scopes that were given must add up to numEnvs.
 func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
@@ -179,7 +181,7 @@ func (g *Group) Bind(numEnvs int) error {
 	if numEnvs < k {
 		return fmt.Errorf("trainers: %d environments cannot be divided among %d agents", numEnvs, k)
 	}
-	// Equal parts, as skrl divides them.
+	// Equal parts, with the remainder in the last one, as skrl divides them.
 	scopes := make([]int, k)
 	for i := range scopes {
 		scopes[i] = numEnvs / k
@@ -191,8 +193,8 @@ func (g *Group) Bind(numEnvs int) error {
 // Ready implements [agents.Agent]: it reports whether any agent is ready.
 func (g *Group) Ready() bool { return slices.ContainsFunc(g.agents, agents.Agent.Ready) }
 
-// Update implements [agents.Agent]: the agents that are ready learn. Where some fail, or the context is cancelled, the
-// others have learned nevertheless; those that have not are still ready.
+// Update implements [agents.Agent]: the agents that are ready learn. If some fail, or if the context is cancelled, the
+// others have learned nevertheless. Agents that have not learned are still ready.
 func (g *Group) Update(ctx context.Context) error {
 	if !g.Ready() {
 		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
@@ -206,7 +208,7 @@ func (g *Group) Update(ctx context.Context) error {
 	})
 }
 
-// Wait implements [agents.Overlapping], for those agents that do.
+// Wait implements [agents.Overlapping]: it waits for the agents that implement it.
 func (g *Group) Wait(ctx context.Context) error {
 	return each(g.agents, func(_ int, a agents.Agent) error {
 		if o, ok := agents.As[agents.Overlapping](a); ok {
@@ -216,7 +218,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	})
 }
 
-// SetTraining implements [agents.Agent].
+// SetTraining implements [agents.Agent]. It switches all agents and itself: see Record.
 func (g *Group) SetTraining(on bool) (was bool) {
 	was, g.on = g.on, on
 	for _, a := range g.agents {
@@ -225,7 +227,7 @@ func (g *Group) SetTraining(on bool) (was bool) {
 	return was
 }
 
-// HiddenSizes implements [agents.Recurrent], by names that begin with the agent's number.
+// HiddenSizes implements [agents.Recurrent]. Names begin with the agent's key in snapshots ("agent_0.policy").
 func (g *Group) HiddenSizes() map[string]int {
 	sizes := map[string]int{}
 	for i, a := range g.agents {
@@ -238,7 +240,8 @@ func (g *Group) HiddenSizes() map[string]int {
 	return sizes
 }
 
-// ResetHidden implements [agents.Recurrent].
+// ResetHidden implements [agents.Recurrent]. Each agent gets its own environments, numbered from its first one. An
+// agent with none of them is not called: without arguments it would reset all its environments.
 func (g *Group) ResetHidden(environments ...int) {
 	for i, a := range g.agents {
 		var own []int
@@ -253,7 +256,7 @@ func (g *Group) ResetHidden(environments ...int) {
 	}
 }
 
-// SetStochastic implements [agents.Stochastic]: agents that can sample in evaluation do, the others stay as they are.
+// SetStochastic implements [agents.Stochastic]. Agents that cannot sample in evaluation are skipped.
 func (g *Group) SetStochastic(on bool) {
 	for _, a := range g.agents {
 		if s, ok := agents.As[agents.Stochastic](a); ok {
@@ -262,7 +265,7 @@ func (g *Group) SetStochastic(on bool) {
 	}
 }
 
-// Tracked implements [agents.Tracker], by tags that begin with the agent's number.
+// Tracked implements [agents.Tracker]. Tags begin with the agent's number ("Agent 0 / Loss / Policy loss").
 func (g *Group) Tracked(f func(tag string, value float64)) {
 	// Tags are sorted over all agents, as a Tracker promises.
 	all := map[string]float64{}
@@ -297,10 +300,11 @@ func (g *Group) Plan(timesteps int) (notes []string) {
 	return notes
 }
 
-// golden is 2⁶⁴ divided by the golden ratio: its multiples are far apart, so that the agents' seeds are.
+// golden is 2⁶⁴ divided by the golden ratio. Its multiples modulo 2⁶⁴ are spread evenly, so the agents' seeds are far
+// apart.
 const golden = 0x9e3779b97f4a7c15
 
-// Reseed implements [agents.Reseeder]; every agent is given a seed of its own.
+// Reseed implements [agents.Reseeder]. Every agent gets a seed of its own, derived from seed and its index.
 func (g *Group) Reseed(seed int64) error {
 	var errs []error
 	for i, a := range g.agents {

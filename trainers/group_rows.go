@@ -9,13 +9,11 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 )
 
-// The environments of a group are rows of one batch. Each agent has consecutive ones, so that what it is given are
-// slices of the batch and nothing is copied but actions.
+// The environments of a group are the N rows of one batch, a flat slice (N × width), row by row. Agent i has scopes[i]
+// consecutive rows from starts[i] on. Its inputs are therefore slices of the batch, and only actions are copied.
 
-// Shapes: a batch of the group has N rows, flat and row by row. Agent i has the rows from starts[i], scopes[i] of them.
-
-// each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
-// are those of one after the other.
+// each calls f for every agent at the same time and joins the errors, each with the agent's number. The first agent
+// runs on the caller's goroutine. Agents share no state, so the results do not depend on the order.
 func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {
 	failed := make([]error, len(list))
 	var all sync.WaitGroup
@@ -32,7 +30,8 @@ func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {
 	return errors.Join(failed...)
 }
 
-// slice returns agent i's rows of a batch (N, width), which share its memory. A part that is absent stays absent.
+// slice returns agent i's rows of a batch (N × width). The result shares the batch's memory. An empty batch, which has
+// no rows at this step, gives nil.
 func slice[T any](g *Group, i int, rows []T, width int) []T {
 	if len(rows) == 0 {
 		return nil
@@ -40,8 +39,8 @@ func slice[T any](g *Group, i int, rows []T, width int) []T {
 	return rows[g.starts[i]*width : (g.starts[i]+g.scopes[i])*width]
 }
 
-// rows returns an error where a batch does not have one row of width values an environment. An optional batch may be
-// empty.
+// rows returns an error unless a batch of got values has one row of width values per environment. An optional batch may
+// be empty. what names the batch in the error.
 func (g *Group) rows(what string, got, width int, optional bool) error {
 	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
 		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what,
@@ -51,9 +50,11 @@ func (g *Group) rows(what string, got, width int, optional bool) error {
 	return nil
 }
 
-// Act implements [agents.Agent]: every agent acts on its own rows.
+// Act implements [agents.Agent]: every agent acts on its own rows. Without scopes the first Act divides the
+// environments. The result (N, A) is the group's and overwritten by the next Act.
 func (g *Group) Act(in agents.Observation) ([]float32, error) {
 	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
+	// The number of environments follows from the first batch, for programs that do not call Bind.
 	if g.scopes == nil {
 		if err := g.Bind(len(in.Observations) / o); err != nil {
 			return nil, err
@@ -82,7 +83,8 @@ func (g *Group) Terminates() bool {
 	})
 }
 
-// Terminations implements [agents.Terminator], for those agents that do.
+// Terminations implements [agents.Terminator]. It joins the agents' masks into one of all environments, (N), or nil if
+// no agent ends an episode.
 func (g *Group) Terminations() []bool {
 	var ends []bool
 	for i, a := range g.agents {
@@ -90,6 +92,7 @@ func (g *Group) Terminations() []bool {
 		if !ok {
 			continue
 		}
+		// Most steps end no episode: the mask is made only if one does.
 		if own := t.Terminations(); own != nil {
 			if ends == nil {
 				ends = make([]bool, g.NumEnvs())
@@ -100,7 +103,8 @@ func (g *Group) Terminations() []bool {
 	return ends
 }
 
-// Record implements [agents.Agent]: every agent records its own rows. All widths are checked before any agent records.
+// Record implements [agents.Agent]: every agent records its own rows. Record checks all widths before any agent
+// records, so that agents never hold different numbers of steps. In evaluation it does nothing.
 func (g *Group) Record(t agents.Transition) error {
 	if !g.on {
 		return nil
@@ -108,7 +112,7 @@ func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")
 	}
-	// Absent final rows mean that no episode has finished, absent AMP rows that no agent asks for them.
+	// If final rows are absent, no episode has ended. If AMP rows are absent, no agent needs them.
 	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
 	if err := errors.Join(
 		g.rows("rewards", len(t.Rewards), 1, false),
@@ -123,7 +127,7 @@ func (g *Group) Record(t agents.Transition) error {
 	); err != nil {
 		return err
 	}
-	// Slices of the batch, without copies. An agent without a discriminator is given no AMP observations.
+	// Agents get slices of the batch, without copies. An agent without a discriminator gets no AMP observations.
 	return each(g.agents, func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{
 			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i,

@@ -11,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 )
 
-// hyperparameters returns the agent's settings that may change, none where it is no agents.Tunable.
+// hyperparameters returns the agent's settings that may change while training, by name. It returns nil if the agent is
+// no agents.Tunable.
 func hyperparameters(agent agents.Agent) map[string]float64 {
 	if t, ok := agents.As[agents.Tunable](agent); ok {
 		return t.Hyperparameters()
@@ -19,7 +20,8 @@ func hyperparameters(agent agents.Agent) map[string]float64 {
 	return nil
 }
 
-// setHyperparameters changes some of them, all or none.
+// setHyperparameters changes some of the agent's settings, all or (on an error) none. Without values it does nothing,
+// for any agent.
 func setHyperparameters(agent agents.Agent, values map[string]float64) error {
 	if len(values) == 0 {
 		return nil
@@ -31,9 +33,10 @@ func setHyperparameters(agent agents.Agent, values map[string]float64) error {
 	return t.SetHyperparameters(values)
 }
 
-// Hyperparameters returns the agent's settings that may change while training (none where it is no agents.Tunable), and
-// the parameters of the environment's reward as "env.<key>", where it has any (see [envs.RewardShaper], and
-// [envs.FlattenShaping] for the keys). The latter are the values last set, which single environments may not have yet.
+// Hyperparameters returns the agent's settings that may change while training, if it is an agents.Tunable. It also
+// returns the parameters of the environment's reward as "env.<key>", if there are any (see [envs.RewardShaper], and
+// [envs.FlattenShaping] for the keys). These are the values last set. An environment has them only after its episode in
+// progress has ended.
 func (t *Trainer) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	maps.Copy(all, hyperparameters(t.agent))
@@ -45,9 +48,9 @@ func (t *Trainer) Hyperparameters() map[string]float64 {
 	return all
 }
 
-// SetHyperparameters changes some of the agent's and of the environment's, all or (on an error) none. The agent's take
-// effect at once; each environment takes its own where its next episode begins. Integers among the environment's take
-// the nearest integer, booleans are true from 0.5 on.
+// SetHyperparameters changes some settings of the agent and of the environment's reward, all or (on an error) none. The
+// agent's take effect at once. Each environment takes its own when its next episode begins. Integers among the
+// environment's take the nearest integer, and booleans are true from 0.5 on.
 func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -60,8 +63,8 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 			forAgent[key] = x
 		}
 	}
-	// The environment's values are checked first, which changes nothing; then the agent takes its own, all or none;
-	// then the environment takes its own. Only the last step can fail after a change, and undoes it.
+	// The order makes undoing possible. The environment's values are checked first, which changes nothing. Then the
+	// agent takes its values, all or none, and last the environment. Only this last step can fail after a change.
 	var target *values
 	if len(forEnvironment) > 0 {
 		var err error
@@ -73,11 +76,13 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	if err := setHyperparameters(t.agent, forAgent); err != nil {
 		return err
 	}
+	// A checkpoint of this timestep has the old values.
 	t.files.saved = false
 	if target == nil {
 		return nil
 	}
-	// Where the environment refuses after all, the agent is given back what it had of these settings, and no others.
+	// If the environment refuses after all, the agent gets back its previous values of the settings in given, and of no
+	// others.
 	err := t.world.parameters.set(target)
 	if err != nil && len(forAgent) > 0 {
 		maps.DeleteFunc(before, func(key string, _ float64) bool { _, set := forAgent[key]; return !set })
@@ -88,8 +93,8 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 	return err
 }
 
-// Hyperparameters implements [agents.Tunable]: those of all agents, each key after the agent's number
-// ("0.learning_rate").
+// Hyperparameters implements [agents.Tunable]. It returns the settings of all agents. Each key begins with the agent's
+// number ("0.learning_rate").
 func (g *Group) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	for i, a := range g.agents {
@@ -100,8 +105,8 @@ func (g *Group) Hyperparameters() map[string]float64 {
 	return all
 }
 
-// SetHyperparameters implements [agents.Tunable]. Agents are changed one after the other; where one refuses, those
-// before it are given back their own values, so that all change or none.
+// SetHyperparameters implements [agents.Tunable]. It changes the agents one after the other. If an agent refuses, the
+// agents before it get their own values back. Either all agents change or none.
 func (g *Group) SetHyperparameters(values map[string]float64) error {
 	// Sort the values by agent. A key without an agent's number is an error before anything changes.
 	parts := make([]map[string]float64, len(g.agents))

@@ -12,11 +12,11 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// The body of the training loop, and the two functions that translate between environments and agents for programs with
-// a loop of their own: [Observation] and [Transition].
+// This file has the body of the training loop. [Observation] and [Transition] translate between environments and
+// agents, for programs with a loop of their own.
 
-// loop is the training loop with everything that it advances. Its parts know nothing of each other: the world is the
-// environment's side, figures are what is measured, files what is written, and calls whom the loop calls.
+// loop is the training loop with everything that it advances. [Trainer] embeds it and adds the methods for users. world
+// is the environment's side, figures is what is measured, files is what is written, and calls are the callbacks.
 type loop struct {
 	agent agents.Agent
 	cfg   Config
@@ -27,19 +27,20 @@ type loop struct {
 	files   files
 	calls   callbacks
 
+	// timestep counts the timesteps trained, including those before a resumed checkpoint.
 	timestep  int64
 	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
 	counted   []envs.Episode // the episodes that ended in the last step, without those of several weights
 	reason    error          // see StopReason
 
+	// What users see of the loop. bar is nil until Train shows it.
 	notes      []string // see Notes
 	agentNotes []string // the agent's notes while training (agents.Noter)
 	bar        tracking.Bar
 }
 
 // Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
-// next step overwrites it. Where a callback asks for the run's end, the timestep is complete, and the error wraps
-// [ErrStop].
+// next step overwrites the result. If a callback ends the run, the timestep is complete, and the error wraps [ErrStop].
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 	if err := t.guard.Enter(&callStep); err != nil {
 		return nil, err
@@ -55,12 +56,13 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 	return s, withCause(ctx, err)
 }
 
-// step is the training loop's body: act, step the environment, record, learn where a rollout is complete, and do what
-// is due.
+// step is the body of the training loop: act, step the environment, record, learn if a rollout is complete, and do what
+// is due. Train, Step and the population's Train call it. The agent must be in training mode.
 func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 	if err := l.settle(ctx); err != nil { // what an interruption of the step before has left
 		return nil, err
 	}
+	// The callbacks that settle has called may have ended the run.
 	if err := l.stopAsked(); err != nil {
 		return l.world.now, err
 	}
@@ -93,7 +95,7 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 	if err := l.note(next); err != nil {
 		return nil, err
 	}
-	// Environments whose episode has ended take the reward parameters that wait for them.
+	// Environments whose episode has ended take the reward parameters that were set during it.
 	if err := l.world.parameters.stepped(next); err != nil {
 		return nil, fmt.Errorf("%w (at timestep %d)", err, l.timestep)
 	}
@@ -102,7 +104,8 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 			return nil, err
 		}
 	}
-	// Learn, and do what is due.
+	// Learn, and do what is due. An evaluation in the training environment overwrites next, which callbacks and the
+	// caller still read.
 	if l.evaluationDue() {
 		next = copyOf(next)
 	}
@@ -116,7 +119,7 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 }
 
 // stepFailed returns the error of a step that failed in the environment, or whose values the agent refused. The next
-// call of Train or Step resets the environment first (see restart).
+// call of Train or Step resets the environment first (see restart), because its state may be inconsistent.
 func (l *loop) stepFailed(err error) error {
 	l.world.needsReset = true
 	err = fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
@@ -126,7 +129,9 @@ func (l *loop) stepFailed(err error) error {
 	return fmt.Errorf("%w (Train or Step may be called again: it resets the environment and goes on)", err)
 }
 
-// settle learns where a rollout is complete, and evaluates where that is due.
+// settle makes the update and the evaluation that are due. step calls it after recording, and also first, because a
+// cancelled context may have interrupted either. An interrupted update leaves the agent Ready; an interrupted
+// evaluation leaves evaluated as it was.
 func (l *loop) settle(ctx context.Context) error {
 	if l.agent.Ready() {
 		if err := l.update(ctx); err != nil {
@@ -139,14 +144,15 @@ func (l *loop) settle(ctx context.Context) error {
 	return nil
 }
 
-// Observation returns what an agent acts on after an environment's step or reset. It shares the step's slices.
+// Observation returns what an agent acts on after a step or reset of the environment. The result shares the step's
+// slices.
 func Observation(s *envs.Step) agents.Observation {
 	return agents.Observation{Observations: s.Observations, States: s.States}
 }
 
-// Transition returns what an agent records after an environment's step. It shares the step's slices, which the
-// environment overwrites with the next step, so it is for Record and not for keeping. A training loop of one's own is,
-// with the errors left out:
+// Transition returns what an agent records after a step of the environment. The result shares the step's slices, which
+// the next step overwrites: pass it to Record, and do not keep it. A training loop without a trainer, with the errors
+// left out:
 //
 //	now, _ := env.Reset(seed)
 //	for range timesteps {
@@ -167,7 +173,8 @@ func Transition(s *envs.Step) agents.Transition {
 	}
 }
 
-// update lets the agent learn and collects the figures that it tracks.
+// update lets the agent learn from its complete rollout. Then it collects the figures that the agent tracked, exchanges
+// episodes with the other ranks, and calls OnUpdate. With agents.Overlapping the update may still be running.
 func (l *loop) update(ctx context.Context) error {
 	start := time.Now()
 	l.files.saved = false // the newest checkpoint is of the weights before
@@ -180,6 +187,7 @@ func (l *loop) update(ctx context.Context) error {
 	if err := l.exchange(); err != nil {
 		return err
 	}
+	// Most of this time is waiting for the slowest rank.
 	if l.rank.Several() {
 		l.figures.recorder.Track("Stats / Waiting for other ranks (ms)", ms(l.rank.Spent()-l.rank.spent))
 		l.rank.spent = l.rank.Spent()
@@ -187,8 +195,8 @@ func (l *loop) update(ctx context.Context) error {
 	return l.calls.notify(func(c Callback, t *Trainer) error { return c.OnUpdate(t) })
 }
 
-// learned waits for an update that goes on after the agent's Update (agents.Overlapping), and collects its figures. It
-// waits where the run is cancelled, too, because a state with half an update in it cannot be saved.
+// learned waits for an update that continues after the agent's Update has returned (agents.Overlapping), and collects
+// its figures. It ignores cancellation, because a state with half an update cannot be saved. Savers call it first.
 func (l *loop) learned() error {
 	o, ok := agents.As[agents.Overlapping](l.agent)
 	if !ok {
@@ -201,7 +209,8 @@ func (l *loop) learned() error {
 	return nil
 }
 
-// trackAgent collects the figures that the agent tracks, and reports the agent's notes (agents.Noter) as warnings.
+// trackAgent collects the values that the agent has tracked since the last call: the recorder keeps them for files,
+// metrics for programs. It also keeps the agent's notes (agents.Noter) for Notes and reports them as warnings.
 func (l *loop) trackAgent() {
 	if tracker, ok := agents.As[agents.Tracker](l.agent); ok {
 		tracker.Tracked(func(tag string, value float64) {
@@ -217,14 +226,14 @@ func (l *loop) trackAgent() {
 	}
 }
 
-// note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of
-// a group, and those of the batch. An episode that began under other weights is not counted, because it says little
-// about the present ones.
+// note counts the figures of a step: those of finished episodes, for all environments together and for each agent of a
+// group, and those of the batch. Afterwards counted has the episodes for OnEpisode. An episode that began under other
+// weights is not counted, because it says little about the present ones.
 func (l *loop) note(s *envs.Step) error {
 	if err := l.figures.episodes.Record(s.Rewards, s.Terminated, s.Truncated, s.Invalid); err != nil {
 		return fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
 	}
-	// Figures of finished episodes. Those that other weights have begun are left out, see running.go.
+	// Figures of finished episodes, except those that began under other weights (running.go).
 	l.counted = l.counted[:0]
 	for _, e := range s.Episodes {
 		if l.world.running.mixed[e.Env] {
@@ -249,7 +258,8 @@ func (l *loop) note(s *envs.Step) error {
 	return nil
 }
 
-// startBar shows the progress bar, once, if Config.Progress is set.
+// startBar shows the progress bar, once, if Config.Progress is set. The bar counts environment steps of all ranks, and
+// begins with those before a resumed checkpoint.
 func (l *loop) startBar() {
 	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
 		return

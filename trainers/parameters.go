@@ -9,16 +9,19 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Parameters of an environment's reward are hyperparameters by the name of "env.<key>". They differ from an agent's in
-// one way: a new value must not take effect in the middle of an episode. So there is a target, set last, and for it
-// what each environment has at present; environments take the target one by one, as their episodes end.
+// The parameters of an environment's reward are hyperparameters with the name "env.<key>". They differ from an agent's
+// in one way: a new value must not take effect during an episode. There is therefore a target, which was set last, and
+// for each environment the values that it has now. An environment takes the target when its episode ends.
 
-// environmentPrefix begins the names of hyperparameters that belong to the environment's reward.
+// environmentPrefix is the prefix of hyperparameters that belong to the environment's reward.
 const environmentPrefix = "env."
 
-// parameters are those of an environment's reward, see [envs.RewardShaper]. A new value never takes effect within an
-// episode, whose return would then belong to neither value: each environment takes it where its next episode begins. A
-// nil *parameters is that of an environment that has none, and its methods do nothing.
+// parameters are those of an environment's reward, see [envs.RewardShaper]. A new value never takes effect during an
+// episode, because its return would then belong to neither value. A nil *parameters is that of an environment without
+// parameters. Its methods do nothing, or return an error if there is something to set.
+//
+// An environment has the target if its pointer in current equals target. Different pointers may still have equal
+// values.
 type parameters struct {
 	shaper  envs.RewardShaper
 	target  *values   // set last; what every environment will have
@@ -28,14 +31,15 @@ type parameters struct {
 	rows    []int     // room for stepped, which runs every step and must not allocate
 }
 
-// values are the parameters of a reward in both forms: as the environment's tree, and as numbers by flattened key. They
-// are never changed, so that several environments can share them.
+// values are the parameters of a reward in two forms: the environment's own tree, and numbers by flattened key. Values
+// are never changed after they were made, so that several environments can share them.
 type values struct {
 	tree map[string]any
 	flat map[string]float64
 }
 
-// newParameters returns the parameters as they stand, or nil where the environment has none.
+// newParameters returns the parameters as the environment has them, or nil if it has none. Every episode counts as
+// fresh.
 func newParameters(env envs.Env) (*parameters, error) {
 	shaper, ok := envs.As[envs.RewardShaper](env)
 	if !ok {
@@ -52,13 +56,14 @@ func newParameters(env envs.Env) (*parameters, error) {
 	return p, nil
 }
 
-// changed returns the target with some values changed, once the environment has accepted them for none of its rows,
-// which checks them and changes nothing.
+// changed returns the target with the values of flat in it. It returns an error if the environment refuses the values.
+// It changes nothing: the environment is asked to set them in none of its rows, which only checks them.
 func (p *parameters) changed(flat map[string]float64) (*values, error) {
 	if p == nil {
 		return nil, fmt.Errorf("trainers: the environment has no parameters to set (it is no envs.RewardShaper)")
 	}
-	// The environment says what it takes: values go through its own types, and are offered for no environment at all.
+	// The values take the types of the tree, so that 2.4 becomes 2 for an integer, and are flattened again as the
+	// environment has them.
 	tree, err := envs.UnflattenShaping(p.target.tree, flat)
 	if err == nil {
 		flat, err = envs.FlattenShaping(tree) // as they are in their types
@@ -73,12 +78,12 @@ func (p *parameters) changed(flat map[string]float64) (*values, error) {
 }
 
 // set makes v the target. Environments whose episode has not taken a step get it now, the others when their episode has
-// ended. On an error nothing has changed.
+// ended. On an error nothing has changed. SetHyperparameters and world.restore call it.
 func (p *parameters) set(v *values) error {
 	if maps.Equal(v.flat, p.target.flat) {
 		return nil
 	}
-	// The environments that can take v now: those about to begin an episode that have other values.
+	// The environments that can take v now: their episode has not taken a step, and they have other values.
 	var rows []int
 	for i, fresh := range p.fresh {
 		if fresh && !maps.Equal(p.current[i].flat, v.flat) {
@@ -88,7 +93,7 @@ func (p *parameters) set(v *values) error {
 	if err := p.give(v, rows); err != nil {
 		return err
 	}
-	// Environments that happen to have v's values share it, so that comparing pointers tells who waits.
+	// Environments with equal values share v from now on, so that comparing pointers shows which ones wait.
 	p.target, p.waiting = v, 0
 	for i, has := range p.current {
 		if maps.Equal(has.flat, v.flat) {
@@ -101,7 +106,7 @@ func (p *parameters) set(v *values) error {
 	return nil
 }
 
-// give sets v in the given environments now.
+// give sets v in the environments with the indices rows, now. Nothing has changed on an error.
 func (p *parameters) give(v *values, rows []int) error {
 	if len(rows) == 0 {
 		return nil
@@ -115,12 +120,13 @@ func (p *parameters) give(v *values, rows []int) error {
 	return nil
 }
 
-// stepped gives the target to environments whose episode has ended with this step.
+// stepped gives the target to the environments whose episode has ended with this step. step calls it after every step
+// that was recorded. It allocates nothing.
 func (p *parameters) stepped(s *envs.Step) error {
 	if p == nil {
 		return nil
 	}
-	// An episode that has just ended leaves the environment at the beginning of its next one.
+	// An environment whose episode has just ended is at the beginning of its next one (auto-reset).
 	p.rows = p.rows[:0]
 	for i := range p.fresh {
 		p.fresh[i] = s.Terminated[i] || s.Truncated[i]
@@ -135,7 +141,8 @@ func (p *parameters) stepped(s *envs.Step) error {
 	return nil
 }
 
-// all gives the target to every environment, before a reset starts new episodes everywhere.
+// all gives the target to every environment. It is called before a reset, which begins new episodes in all
+// environments.
 func (p *parameters) all() error {
 	if p == nil {
 		return nil
@@ -152,14 +159,15 @@ func (p *parameters) all() error {
 	return nil
 }
 
-// standing is a copy of which environment has which values, for restore.
+// standing is a copy of which environment has which values, for restore. It is taken before a change that may be
+// undone, or read from a snapshot. Slices are (N).
 type standing struct {
 	target  *values
 	current []*values
 	fresh   []bool
 }
 
-// standing returns the present one.
+// standing returns a copy of the present assignment. The values themselves are shared.
 func (p *parameters) standing() standing {
 	if p == nil {
 		return standing{}
@@ -167,7 +175,8 @@ func (p *parameters) standing() standing {
 	return standing{p.target, slices.Clone(p.current), slices.Clone(p.fresh)}
 }
 
-// restore sets every environment to the values that it has in s.
+// restore sets every environment to the values that it has in s, also during an episode: the caller has restored the
+// episode that the values belong to. On an error some environments may have new values.
 func (p *parameters) restore(s standing) error {
 	if p == nil {
 		return nil
@@ -198,8 +207,8 @@ func (p *parameters) restore(s standing) error {
 	return nil
 }
 
-// parametersState is how a snapshot keeps parameters, as JSON. Of four environments, two of which still play an episode
-// with another scale, and the last of which has just begun one:
+// parametersState is the JSON form of parameters in a snapshot. Example of four environments: two of them still play an
+// episode with another scale, and the last one has just begun an episode.
 //
 //	{"format": 1, "target": {"scale": 2},
 //	 "current": [{"values": {"scale": 1}, "environments": [0, 2]}, {"values": {"scale": 2}, "environments": [1, 3]}],
@@ -208,25 +217,25 @@ type parametersState struct {
 	Format int `json:"format"`
 	// Target is what every environment will have, by flattened key (envs.FlattenShaping).
 	Target map[string]float64 `json:"target"`
-	// Current are the parameters that environments have, with those environments. It is there where the environment's
-	// state is.
+	// Current has the values that environments have now, with the indices of these environments. It is there only if
+	// the snapshot has the environment's state.
 	Current []currentState `json:"current,omitempty"`
-	// Fresh are the environments that have taken no step of their episode: they may take a new target at once. Like
-	// Current it is there with the environment's state.
+	// Fresh has the indices of environments whose episode has taken no step, so that they may take a new target at
+	// once. Like Current it belongs to the environment's state.
 	Fresh []int `json:"fresh,omitempty"`
 }
 
-// currentState are the values that some environments have.
+// currentState has values by flattened key, and the indices of the environments that have them.
 type currentState struct {
 	Values       map[string]float64 `json:"values"`
 	Environments []int              `json:"environments"`
 }
 
-// parametersFormat is the version of what marshal writes.
+// parametersFormat is the version of the JSON that marshal writes. decodeParameters refuses other versions.
 const parametersFormat = 1
 
-// marshal returns the parameters' state as JSON: the target, and with whole which environment has which values. Without
-// the environment's own state only the target says something about the run that reads it.
+// marshal returns the parameters as JSON: the target and, with whole, which environment has which values. Without the
+// environment's state the assignment means nothing to the run that reads it.
 func (p *parameters) marshal(whole bool) ([]byte, error) {
 	s := parametersState{Format: parametersFormat, Target: p.target.flat}
 	if whole {
@@ -249,8 +258,7 @@ func (p *parameters) marshal(whole bool) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// decodeParameters reads what marshal has written: the target, and, where n is not 0, which of n environments has which
-// values.
+// decodeParameters reads the JSON of marshal. If n is not 0, it also reads which of n environments has which values.
 func decodeParameters(b []byte, n int) (parametersState, error) {
 	var s parametersState
 	err := json.Unmarshal(b, &s)
@@ -268,7 +276,7 @@ func decodeParameters(b []byte, n int) (parametersState, error) {
 	return s, nil
 }
 
-// check returns an error where one of n environments has no values, or two.
+// check returns an error unless each of n environments is in Current exactly once, and Fresh has only their indices.
 func (s *parametersState) check(n int) error {
 	seen, found := make([]bool, n), 0
 	for _, c := range s.Current {
@@ -291,7 +299,8 @@ func (s *parametersState) check(n int) error {
 	return nil
 }
 
-// read makes a standing of a saved state. It is an error where the environment refuses one of the values.
+// read returns the standing of a saved state. It returns an error if the environment refuses a value. It changes
+// nothing. Without Current the standing has a target only.
 func (p *parameters) read(s parametersState) (standing, error) {
 	target, err := p.changed(s.Target)
 	if err != nil {

@@ -16,15 +16,18 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Several ranks train one agent (package distributed), each with a trainer and environments of its own. They make the
-// same number of timesteps, and meet in every update. Behind it they tell each other which episodes have ended, so that
-// all have the same figures, and whether one of them is to stop, so that all stop at the same timestep. Rank 0 alone
-// writes, draws, evaluates and saves; all get the checkpoint that a run continues from, and the result of an
-// evaluation, from it.
+// Several ranks train one agent (package distributed). Each rank has a trainer and environments of its own. All make
+// the same number of timesteps and meet in every update. After it they exchange which episodes have ended, so that all
+// have the same figures. They also exchange whether one of them has to stop, so that all stop at the same timestep.
+//
+// Rank 0 alone writes, draws, evaluates and saves. The others receive from it the checkpoint that a run continues from,
+// and the results of evaluations.
 
-// rank is a trainer's part in that. The zero value is one process alone.
+// rank is the trainer's part in training on several ranks. The zero value is a single process.
 type rank struct {
 	*distributed.Group
+	// asked is the context of the last Train. episodes and finished record what the other ranks do not know yet:
+	// finished is the count of figures.episodes at the last exchange. stop is the same on all ranks.
 	asked    context.Context // of the present Train, nil outside
 	episodes []envs.Episode  // ended here since the last exchange
 	finished int64           // of those that t.episodes counts, how many the others know
@@ -32,12 +35,16 @@ type rank struct {
 	stop     error           // why all ranks end the run at this timestep
 }
 
-// ownSettings lists the trainer's settings that may differ between ranks: those of files and pictures, which rank 0
-// alone writes, and those of the process itself.
+// ownSettings lists the trainer's settings that may differ between ranks: those of files and pictures, which only rank
+// 0 writes, and those of the process itself. All other settings must be equal, or the ranks would do different work.
 var ownSettings = []string{"directory", "name", "trackers", "write_interval", "checkpoint_interval", "keep", "headless",
 	"render_interval", "disable_progressbar", "close_environment_at_exit", "environment_info", "seed", "stop_timeout"}
 
-// rankOf returns the part of a trainer of the agent.
+// rankOf returns the trainer's part in training on several ranks, or the zero value if the agent trains in one process.
+// It returns an error if the settings of the ranks differ.
+//
+// rankOf changes cfg: it shifts the seed, and on ranks above 0 it removes files, pictures and the progress bar. numEnvs
+// is the number of environments of each rank.
 func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 	a, ok := agents.As[agents.Distributed](agent)
 	if !ok || !a.Ranks().Several() {
@@ -55,8 +62,8 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 		return r, fmt.Errorf("trainers: \"save_buffers\" is true, and %d ranks train the agent, of which rank 0 "+
 			"saves what all have in common; set it to false", r.Size())
 	}
-	// Each rank's environments play episodes of their own: those that one process would play with the environments of
-	// all.
+	// Each rank's environments play episodes of their own: those that one process with the environments of all ranks
+	// would play.
 	if cfg.Seed >= 0 {
 		cfg.Seed += int64(r.Rank() * numEnvs)
 	}
@@ -67,15 +74,14 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 	return r, nil
 }
 
-// batch returns how many environment steps a timestep has, of all ranks.
+// batch returns the number of environment steps of a timestep, on all ranks together.
 func (l *loop) batch() int64 { return int64(l.world.env.NumEnvs() * l.rank.Size()) }
 
-// Steps returns the number of environment steps trained: timesteps × environments, of all ranks where there are
-// several.
+// Steps returns the number of environment steps trained: timesteps × environments of all ranks.
 func (t *Trainer) Steps() int64 { return t.timestep * t.batch() }
 
-// cancelled returns why a run ends before its next timestep: its context, or, if there are several ranks, that they
-// have agreed to stop.
+// cancelled returns why a run ends before its next timestep, or nil. A single process ends with its context. Several
+// ranks end only after they have agreed to stop (exchange): a rank that stopped alone would leave the others waiting.
 func (r *rank) cancelled(ctx context.Context) error {
 	if r.Several() {
 		return r.stop
@@ -83,7 +89,7 @@ func (r *rank) cancelled(ctx context.Context) error {
 	return withCause(ctx, ctx.Err())
 }
 
-// withCause adds the context's cause to err if err wraps the context's error.
+// withCause adds the context's cause to err if err wraps the context's error, which alone does not say who cancelled.
 func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || errors.Is(err, cause) {
@@ -92,14 +98,16 @@ func withCause(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// runContext returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the
-// next update, where all stop, but no longer than an operation of the ranks may take.
+// runContext returns the context for the timesteps of a run. The caller must call the second result at the end. With
+// several ranks, cancelling ctx does not interrupt a timestep: all ranks stop together after the next update. If that
+// update does not come within the timeout of an operation of the ranks, the result is cancelled after all.
 func (r *rank) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !r.Several() {
 		return ctx, func() {}
 	}
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
+		// This goroutine ends when the caller calls the second result, which cancels later.
 		late := time.NewTimer(r.Config().Timeout)
 		defer late.Stop()
 		select {
@@ -113,16 +121,20 @@ func (r *rank) runContext(ctx context.Context) (context.Context, context.CancelF
 
 // rankReport is what a rank sends to the others after an update.
 type rankReport struct {
+	// Timestep is the sender's. All ranks exchange at the same timestep, or their programs differ.
 	Timestep int64
+	// Episodes are the counted episodes that ended on this rank since the last exchange.
 	Episodes []envs.Episode
-	// Totals are return and length of the same episodes as tracking.Episodes counts them.
+	// Totals are return and length of the episodes that ended since then, as tracking.Episodes counts them: with the
+	// rewards that the agent gets, after reward wrappers.
 	Totals [][2]float64
 	// Stop is why this rank is to stop, empty for no reason; Cancelled says that its context has ended.
 	Stop      string
 	Cancelled bool
 }
 
-// exchange sends the other ranks what has happened here since the last update, and receives the same from them.
+// exchange sends the other ranks what has happened here since the last update, and receives the same from them. update
+// calls it on all ranks at the same timestep. It sets rank.stop if a rank has to stop.
 func (l *loop) exchange() error {
 	r := &l.rank
 	if !r.Several() {
@@ -158,11 +170,13 @@ func (l *loop) exchange() error {
 		for _, e := range report.Episodes {
 			l.figures.metrics.episode("", e)
 		}
+		// This rank has counted its own totals already (note).
 		if from != r.Rank() {
 			for _, x := range report.Totals {
 				l.figures.episodes.Add(x[0], x[1])
 			}
 		}
+		// The reports come in the same order on all ranks, so all choose the same reason.
 		switch {
 		case report.Stop == "" || r.stop != nil:
 		case report.Cancelled:
@@ -175,10 +189,12 @@ func (l *loop) exchange() error {
 	return nil
 }
 
-// know notes that the other ranks know the episodes counted so far, or have forgotten theirs as this one has.
+// know marks the episodes counted so far as known to all ranks. It is called after an exchange, and when the figures of
+// all ranks were reset or restored.
 func (r *rank) know(counted *tracking.Episodes) { r.episodes, r.finished = nil, counted.Finished() }
 
-// share returns what rank 0 has made of f, on all ranks; the others do not call it.
+// share returns the result of f on rank 0 on all ranks. Only rank 0 calls f. If f fails there, rank 0 sends nothing:
+// the other ranks learn of it when rank 0 leaves.
 func share[T any](r rank, f func() (T, error)) (x T, err error) {
 	if !r.Several() {
 		return f()
@@ -198,7 +214,7 @@ func share[T any](r rank, f func() (T, error)) (x T, err error) {
 	return x, err
 }
 
-// encode and decode carry a value from rank to rank. JSON would not carry NaN.
+// encode returns a value as bytes that decode reads on another rank. It uses gob because JSON has no NaN.
 func encode(x any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(x); err != nil {
@@ -207,6 +223,7 @@ func encode(x any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// decode reads into x, a pointer, what encode has written.
 func decode(b []byte, x any) error {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(x); err != nil {
 		return fmt.Errorf("trainers: what another rank has told: %w", err)
@@ -214,7 +231,7 @@ func decode(b []byte, x any) error {
 	return nil
 }
 
-// shareSnapshot returns rank 0's snapshot on all ranks; nil where it is nil.
+// shareSnapshot returns rank 0's snapshot on all ranks, nil if it is nil. The other ranks have no checkpoints.
 func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	if !r.Several() {
 		return snap, nil
@@ -232,8 +249,8 @@ func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, er
 	return checkpoint.DecodeSafetensors(data)
 }
 
-// diverged notes an update whose losses are not finite: all ranks know, by the flags that travel with the gradients,
-// and none leaves the others.
+// diverged records an update whose losses are not finite. All ranks know of it by flags that travel with the gradients
+// and stop by themselves, so left need not report it.
 func (r *rank) diverged(err error) {
 	var d *agents.DivergedError
 	if r.Several() && errors.As(err, &d) {
@@ -241,7 +258,8 @@ func (r *rank) diverged(err error) {
 	}
 }
 
-// left notifies the other ranks why this one ends, unless all end for the same reason.
+// left notifies the other ranks why this one ends, unless all end for the same reason. Train defers it. Otherwise the
+// others would wait for this rank until their timeout.
 func (r *rank) left(err error) {
 	if r.Several() && err != nil && r.stop == nil {
 		r.Leave(err)

@@ -13,19 +13,19 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// How a run continues: Open makes the run's folder and, with Config.Resume, restores the newest valid checkpoint;
-// Restore puts a snapshot into the trainer, its agent and its environment. Copied weights of a population come in
-// through Restore as well, followed by [Trainee.Reseed].
+// This file continues runs. Open makes the run's folder and, with Config.Resume, restores the newest valid checkpoint.
+// Restore puts a snapshot into the trainer, its agent and its environment. A population also copies weights by Restore,
+// and then calls [Trainee.Reseed].
 
-// Open prepares training: it takes the run's folder, resets the environment, and continues from the newest valid
-// checkpoint where Config.Resume says so. The first Train, Step or evaluation in place does it; call it before to write
-// files of your own into Dir, or to know Damaged. It may be called again, and does nothing then.
+// Open prepares training: it takes the run's folder and resets the environment. With Config.Resume it continues from
+// the newest valid checkpoint. The first Train, Step or evaluation in place calls Open. Call Open earlier to write
+// files of your own into Dir, or to read Damaged. A second call does nothing.
 //
 // If the folder holds another run, Open returns an error that wraps [fs.ErrExist], unless Config.Resume is set or a
 // snapshot was restored before. If the folder holds a population, Open always returns such an error.
 //
-// A folder belongs to one trainer at a time, from Open to Close or the end of its process. While another one has it,
-// Open and what calls it return an error, and change nothing.
+// A folder belongs to one trainer at a time, from Open to Close or the end of its process. While another trainer has
+// the folder, Open returns an error and changes nothing, as do the methods that call it.
 func (t *Trainer) Open(ctx context.Context) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -33,7 +33,8 @@ func (t *Trainer) Open(ctx context.Context) error {
 	return t.open(ctx)
 }
 
-// open is Open of a trainer that is not closed.
+// open is Open of a trainer that is not closed. After an error the next call makes up for what is missing. If a step
+// has failed, open resets the environment.
 func (l *loop) open(ctx context.Context) (err error) {
 	if l.world.stepper.blocked != nil {
 		return fmt.Errorf("trainers: %w", l.world.stepper.blocked)
@@ -73,14 +74,14 @@ func (l *loop) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// A checkpoint may have brought the episodes in progress. Otherwise they begin behind the statistics and with the
-	// parameters of the checkpoint, as if training had reset the environment when it was saved.
+	// A checkpoint with the environment's state has brought the episodes in progress. Otherwise new episodes begin,
+	// with the statistics and parameters of the checkpoint, as if training had reset the environment when it was saved.
 	if l.world.now == nil {
 		if err := l.world.reset(ctx, l.cfg.Seed); err != nil {
 			return fmt.Errorf("trainers: %w", err)
 		}
 	}
-	// Tracked values last: a resumed run first cuts off those that are later than its checkpoint.
+	// Tracked values come last: a resumed run first cuts off the values that are later than its checkpoint.
 	if l.files.dir != "" && tracks && l.files.run == nil {
 		if err := l.files.openRun(l.figures.written, l.calls.trainer.plain); err != nil {
 			l.world.now = nil
@@ -90,8 +91,9 @@ func (l *loop) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
-// If all are damaged it is an error: a new run in the same folder could overwrite what might still be repaired.
+// resume restores the newest valid checkpoint, if there is one. It skips damaged checkpoints, which Damaged lists. If
+// all are damaged, it returns an error: a new run in the same folder could overwrite what might still be repaired.
+// Ranks above 0 have no files and restore what rank 0 sends.
 func (l *loop) resume() error {
 	latest := &checkpoint.Saved{Path: "rank 0's checkpoint"}
 	if l.rank.Rank() == 0 {
@@ -117,7 +119,8 @@ func (l *loop) resume() error {
 	if l.files.store == nil {
 		return nil
 	}
-	// The best one may be later, if it was saved at an evaluation and the run was killed after it.
+	// The best checkpoint may be later than the newest, if it was saved at an evaluation and the run was killed after
+	// it.
 	saved, damaged, err := l.files.store.Best()
 	l.files.damaged = append(l.files.damaged, damaged...)
 	if err == nil {
@@ -128,14 +131,14 @@ func (l *loop) resume() error {
 	return nil
 }
 
-// Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
-// restores all or (on an error) nothing; figures of episodes are restored too.
+// Restore puts a snapshot into the trainer and its agent: a checkpoint's, or that of another member of a population. On
+// an error nothing has changed. Restore also restores the figures of episodes.
 //
 // If the snapshot has no environment state, or the environment cannot take it, the episodes in progress go on. The
 // snapshot's parameters of the environment's reward then take effect in each environment when its episode ends. The
 // snapshot's hidden states (models.Recurrent) and its rollout in progress belong to other episodes: the hidden states
-// start from zero, and the last step of the rollout counts as truncated. If a population copies weights and each
-// member keeps its environment's state and its buffers (SaveBuffers), each member keeps its own hidden states, too.
+// start from zero, and the last step of the rollout counts as truncated. If a population copies weights and each member
+// keeps its environment's state and its buffers (SaveBuffers), each member keeps its own hidden states, too.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -143,7 +146,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	return t.restore(snap)
 }
 
-// restore is Restore of a trainer that is not closed.
+// restore is Restore of a trainer that is not closed. resume calls it, too.
 func (l *loop) restore(snap *checkpoint.Snapshot) error {
 	s, err := snapshotter(l.agent)
 	if err != nil {
@@ -156,8 +159,8 @@ func (l *loop) restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
-	// The order makes it possible to undo everything: first the environment and the callbacks, which return an undo
-	// function, then the agent, which restores all or nothing, and then what cannot fail.
+	// The order makes it possible to undo everything. The environment and the callbacks come first, because they return
+	// an undo function. The agent follows, which restores all or nothing, and then what cannot fail.
 	whole := l.world.takesState(snap)
 	running, err := l.world.running.restored(snap, whole)
 	if err != nil {
@@ -185,7 +188,7 @@ func (l *loop) restore(snap *checkpoint.Snapshot) error {
 	if l.figures.written, err = snap.Int(layout.Trainer, writtenKey); err != nil {
 		l.figures.written = timestep // of an older snapshot
 	}
-	// Figures are those of the snapshot. What the snapshot lacks starts from scratch.
+	// The figures become those of the snapshot. Figures that the snapshot lacks start from scratch.
 	l.figures.metrics = metrics{}
 	l.figures.metrics.restore(snap)
 	l.figures.restore(snap, whole, l.world.env.NumEnvs())
@@ -193,7 +196,8 @@ func (l *loop) restore(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// warmStart begins a run with what Config.WarmStart names. Rank 0 reads it for all.
+// warmStart loads networks, scalers and statistics from the checkpoint that Config.WarmStart names. Rank 0 reads it for
+// all ranks. open calls it only at timestep 0, if nothing was restored.
 func (l *loop) warmStart() error {
 	s, err := snapshotter(l.agent)
 	if err != nil {
@@ -218,8 +222,8 @@ func (l *loop) warmStart() error {
 	return nil
 }
 
-// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A
-// damaged best one is an error.
+// trained loads the checkpoint at path. If path is a run's folder, it loads the best checkpoint, or the newest if none
+// was saved as the best. A damaged best checkpoint is an error, because another one could be much worse.
 func trained(path string) (*checkpoint.Saved, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// sequentialTrainer is the class of trainer there is.
+// sequentialTrainer is the only class of trainers, by its name in skrl.
 const sequentialTrainer = "SequentialTrainer"
 
 // FromFile is [FromYAML] of the file at path, which has at most 16 MiB.
@@ -32,7 +32,7 @@ func FromFile(path string, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 	return t, nil
 }
 
-// FromYAML is [FromDict] of a YAML document.
+// FromYAML is [FromDict] of a YAML document. Errors of YAML carry line numbers.
 func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
 	sections, err := runfile.Parse(data)
 	if err != nil {
@@ -49,23 +49,23 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //   - models: one model a role (policy, value; for AMP discriminator, and style_value with separate_critics), each as
 //     [models.ParseSpec] reads it; with separate: false policy and value share a trunk. "input: STATES" means
 //     observations if the environment has no state space, as in skrl 1.4. Or, in short,
-//     {mlp: [64, 64], activation: elu}: the models of [ppo.MLPs] or [amp.MLPs], with the settings of
-//     [models.Initialization] beside it.
-//   - memory: class RandomMemory, and memory_size, the agent's rollouts or negative for as many.
+//     {mlp: [64, 64], activation: elu}: the models of [ppo.MLPs] or [amp.MLPs]. The section then takes the settings of
+//     [models.Initialization], too.
+//   - memory: class RandomMemory, and memory_size: the agent's rollouts, or a negative number, which means the same.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
-//   - agent: class PPO or AMP, and its settings. The agent's experiment says where the trainer writes.
-//   - trainer: class SequentialTrainer, which may be left out as there is no other, and the settings of [Config], which
-//     win over the experiment's.
+//   - agent: class PPO or AMP, and its settings. The agent's experiment names the folder that the trainer writes to.
+//   - trainer: class SequentialTrainer, which may be left out, and the settings of [Config]. They override the
+//     experiment's.
 //
-// AMP imitates the motion of env, or of what env wraps, which must be an [envs.MotionSource]. Each adjust changes the
-// trainer's configuration last, to set what YAML cannot say, such as Progress. The caller closes the trainer's agent:
-// t.Agent().Close(). Where FromDict returns an error, nothing is left to close but env.
+// AMP imitates the motion of env, which must be an [envs.MotionSource] or wrap one. Each adjust changes the trainer's
+// configuration last, for settings that YAML does not have, such as Progress. The caller closes the trainer's agent:
+// t.Agent().Close(). If FromDict returns an error, only env is left to close.
 func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
 	return FromDictIn(nil, dict, env, adjust...)
 }
 
-// FromDictIn is [FromDict] for one of several processes that train one agent together, which call it with the same
-// dictionary and each with environments of its own. A seed that is drawn at random is rank 0's.
+// FromDictIn is [FromDict] for one of several processes that train one agent together. All of them call it with the
+// same dictionary, each with environments of its own. If the seed is drawn at random, rank 0 draws it for all.
 func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer,
 	error) {
 	r, err := newRunner(dict, env)
@@ -90,11 +90,10 @@ func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adj
 	return t, nil
 }
 
-// Dict returns a dictionary of which [FromDict] makes this trainer again, today and with defaults of another version:
-// the one that it was made of, with everything in it that was left to chance and defaults, the seed and all settings of
-// agent and trainer, under their names in skrl 2.0. YAML keeps it, but for settings that are Go functions, which are
-// left out. The sizes of motion_dataset and reply_buffer are among the agent's settings. A trainer that FromDict did
-// not make has none: nil.
+// Dict returns a dictionary from which [FromDict] makes this trainer again, also with a version of other defaults. It
+// is the dictionary that the trainer was made of, completed by all defaults and by the seed, under the names of skrl
+// 2.0. YAML can store it. Settings that are Go functions are left out. The sizes of motion_dataset and reply_buffer are
+// among the agent's settings. Dict returns nil if FromDict did not make the trainer.
 func (t *Trainer) Dict() map[string]any {
 	r := t.made
 	if r == nil {
@@ -117,8 +116,10 @@ func (t *Trainer) Dict() map[string]any {
 	return full
 }
 
-// runner is a dictionary by its sections.
+// runner builds a trainer from a dictionary: newRunner reads the sections, agent makes the agent, and sequential the
+// trainer. The trainer keeps its runner for Dict.
 type runner struct {
+	// The sections as they were given. models completes Models by defaults, and agent changes Agent.
 	Seed          any            `yaml:"seed"`
 	Models        map[string]any `yaml:"models"`
 	Memory        map[string]any `yaml:"memory"`
@@ -127,6 +128,7 @@ type runner struct {
 	Agent         map[string]any `yaml:"agent"`
 	Trainer       map[string]any `yaml:"trainer"`
 
+	// group is nil for a single process. sp has the spaces of env. seed is the given seed, or a random one.
 	env     envs.Env
 	group   *distributed.Group
 	sp      spaces.Set
@@ -134,16 +136,19 @@ type runner struct {
 	class   string         // the agent's
 	trainer map[string]any // the section without its class
 
-	// Of the agent, once it is made.
+	// Settings of the agent, known after it was made: all of them, a *ppo.Config or *amp.Config, and the part that both
+	// have in common.
 	settings any // a *ppo.Config or *amp.Config
 	common   *agents.OnPolicy
 }
 
-// newRunner splits a dictionary into its sections and reads the classes. Nothing is made yet.
+// newRunner splits a dictionary into its sections and reads the classes. It makes neither models nor an agent. A file
+// of rl_games is an error that names the package for such files.
 func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	if env == nil {
 		return nil, fmt.Errorf("trainers: there is no environment")
 	}
+	// Without this check all keys of such a file would be reported as unknown.
 	if params, ok := dict["params"]; ok {
 		return nil, &config.Error{Prefix: "trainers", Path: "params", Given: params,
 			Reason: "it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it"}
@@ -164,6 +169,7 @@ func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	if r.class, r.Agent, err = section("agent", r.Agent, "PPO", "AMP"); err != nil {
 		return nil, err
 	}
+	// The class of the trainer may be left out, because there is only one.
 	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] == nil {
 		delete(r.trainer, "class")
 		return r, nil
@@ -172,7 +178,7 @@ func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	return r, err
 }
 
-// readSeed reads the seed, or draws one.
+// readSeed returns the given seed, or draws one below 2³¹ if there is none. A negative seed is an error.
 func (r *runner) readSeed() (int64, error) {
 	if r.Seed == nil {
 		return rand.Int64N(1 << 31), nil
@@ -184,7 +190,8 @@ func (r *runner) readSeed() (int64, error) {
 	return k.Seed, err
 }
 
-// section reads the class of a section and returns its other keys.
+// section returns the class of a section, spelt as in classes, and a copy of the section without it. name names the
+// section in errors. The class may be given in upper or lower case.
 func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
 	given, ok := dict["class"].(string)
 	if !ok {
@@ -201,9 +208,10 @@ func section(name string, dict map[string]any, classes ...string) (class string,
 	return classes[i], rest, nil
 }
 
-// sequential makes the trainer: the settings of its section over what the agent's experiment says, and adjust over
-// both.
+// sequential makes the trainer. The settings of the agent's experiment come first, those of the trainer's section
+// override them, and adjust changes the result. The trainer's seed is the dictionary's unless its section has one.
 func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Trainer, error) {
+	// Defaults first, then the experiment of the agent.
 	e := r.common.Experiment
 	cfg := DefaultConfig()
 	cfg.Seed = r.seed

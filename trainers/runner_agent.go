@@ -11,13 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// The agent of a dictionary. Its package reads and checks its settings (package agents/ppo or agents/amp); this file
-// reads what skrl keeps beside them: the models (runner_models.go) and the sizes of the memories. Sections that
-// contradict each other are errors: gorl has each size in one place, and picks no winner.
+// This file makes the agent of a dictionary. The agent's package reads and checks its settings (agents/ppo,
+// agents/amp). This file reads the sections that skrl has in addition: the models (runner_models.go) and the sizes of
+// memories. If two sections contradict each other, that is an error: gorl has each size in one place, and prefers
+// neither section.
 
-// agent makes the agent of the section of that name.
+// agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
-	// skrl's runner takes a scale of null for none.
+	// skrl's runner reads a scale of null as no scale.
 	if v, ok := r.Agent["rewards_shaper_scale"]; ok && v == nil {
 		delete(r.Agent, "rewards_shaper_scale")
 	}
@@ -29,6 +30,7 @@ func (r *runner) agent() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only the finished agent knows its rollouts, which may be a default.
 	if err := r.checkMemory(); err != nil {
 		_ = agent.Close()
 		return nil, err
@@ -36,7 +38,7 @@ func (r *runner) agent() (agents.Agent, error) {
 	return agent, nil
 }
 
-// ppo makes an agent of PPO. The memories of AMP are refused, because a file with them means another algorithm.
+// ppo makes a PPO agent. A section of AMP's memories is an error, because such a file is probably meant for AMP.
 func (r *runner) ppo() (agents.Agent, error) {
 	for _, b := range r.buffers() {
 		if b.dict != nil {
@@ -52,13 +54,14 @@ func (r *runner) ppo() (agents.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}
+	// The settings with all defaults, for Dict.
 	settings := a.Settings()
 	r.settings, r.common = &settings, &settings.OnPolicy
 	return a, nil
 }
 
-// amp makes an agent of AMP. The environment has the reference motion, or what it wraps. A discriminator of differences
-// compares with zero and needs none.
+// amp makes an AMP agent. The reference motion comes from the environment or from one that it wraps. A differential
+// discriminator compares with zero and needs no motion.
 func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok && r.Agent["discriminator_mode"] != "differential" {
@@ -94,7 +97,8 @@ func (r *runner) amp() (agents.Agent, error) {
 	return a, nil
 }
 
-// ampRoles are the models that AMP needs. Of the agent's settings they depend on separate_critics alone.
+// ampRoles returns the roles of the models that AMP needs. They depend on the setting separate_critics, which is read
+// here because the models are built before the agent reads its settings.
 func (r *runner) ampRoles() ([]string, error) {
 	roles := []string{"policy", "value", "discriminator"}
 	given, ok := r.Agent["separate_critics"]
@@ -114,19 +118,20 @@ func (r *runner) ampRoles() ([]string, error) {
 	return roles, nil
 }
 
-// buffer is a section whose memory_size is a setting of AMP.
+// buffer is a section of a memory of AMP. name is the section's, and key the agent's setting for its memory_size.
 type buffer struct {
 	name, key string
 	dict      map[string]any
 }
 
-// buffers lists these sections, nil dictionaries if a file lacks them.
+// buffers returns AMP's memories. dict is nil if the dictionary lacks the section.
 func (r *runner) buffers() []buffer {
 	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset},
 		{"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}
 }
 
-// ampMemories makes settings of the sizes in the sections of AMP's memories.
+// ampMemories copies the memory_size of AMP's memories to the agent's settings, where gorl has these sizes. A size that
+// is given in both places is an error.
 func (r *runner) ampMemories() error {
 	for _, b := range r.buffers() {
 		if b.dict == nil {
@@ -147,7 +152,8 @@ func (r *runner) ampMemories() error {
 	return nil
 }
 
-// checkMemory compares the section of the rollout with the agent's rollouts, which are its size.
+// checkMemory returns an error unless the section "memory" has the size of the agent's rollouts, or a negative size,
+// which means that size in skrl. It needs common, so it runs after the agent was made.
 func (r *runner) checkMemory() error {
 	if r.Memory == nil {
 		return nil
@@ -163,7 +169,8 @@ func (r *runner) checkMemory() error {
 	return nil
 }
 
-// memorySize reads {class: RandomMemory, memory_size: n}.
+// memorySize returns the memory_size of a section {class: RandomMemory, memory_size: n}, 0 if it is missing. name names
+// the section in errors.
 func memorySize(name string, dict map[string]any) (int, error) {
 	_, rest, err := section(name, dict, "RandomMemory")
 	if err != nil {

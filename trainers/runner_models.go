@@ -12,11 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// The models of a dictionary. A section in skrl's words describes one network a role (package models reads it); the
-// short form gives all roles perceptrons of the same shape. Either way the networks are made when the agent is, with
-// its seed, so that a seed gives the same weights in both forms as the constructors ppo.MLPs and amp.MLPs in Go.
+// This file reads the models of a dictionary. A section in skrl's words describes one network per role (package models
+// reads it). The short form gives all roles perceptrons of the same shape. Either way the agent makes the networks from
+// its seed, so a seed gives the same weights as the constructors ppo.MLPs and amp.MLPs in Go.
 
-// modelSpecs are the models by role, and whether policy and value share a trunk; or perceptrons.
+// modelSpecs are the models of a dictionary: one specification per role, or perceptrons for all roles. separate is
+// false if policy and value share a trunk.
 type modelSpecs struct {
 	sp       spaces.Set
 	separate bool
@@ -24,7 +25,7 @@ type modelSpecs struct {
 	mlps     *mlps // instead of roles
 }
 
-// mlps are the models in short.
+// mlps is the short form of models. Hidden has the widths of the hidden layers, Activation the function between them.
 type mlps struct {
 	Hidden     []int  `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
 	Activation string `yaml:"activation"`
@@ -32,13 +33,14 @@ type mlps struct {
 	models.Initialization `yaml:",inline"`
 }
 
-// models reads the section of that name for the roles that the agent has, and puts all defaults into r.Models. A
-// style_value not given is like the value.
+// models reads the section "models" for the roles that the agent has, and completes r.Models by all defaults, for Dict.
+// A missing style_value is like the value. It only reads: the agent builds the networks.
 func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	if len(r.Models) == 0 {
 		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: "+
 			"[64, 64], activation: elu}", roles)
 	}
+	// The short form. It takes its defaults here, so that Dict has them.
 	if _, short := r.Models["mlp"]; short {
 		m := &mlps{Activation: "elu"}
 		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
@@ -48,6 +50,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		return &modelSpecs{sp: r.sp, mlps: m}, nil
 	}
 	m := &modelSpecs{sp: r.sp, separate: true, roles: map[string]models.Spec{}}
+	// full becomes r.Models: each role as it was given, with the defaults that ParseSpec has added.
 	full := map[string]any{}
 	allowed := append([]string{"separate"}, roles...)
 	for _, key := range slices.Sorted(maps.Keys(r.Models)) {
@@ -73,12 +76,14 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("trainers: models.%s: %w", key, err)
 		}
+		// As in skrl 1.4, STATES means observations if there is no state space.
 		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
 		m.roles[key] = spec
 		own := maps.Clone(dict)
 		maps.Copy(own, spec.Settings())
 		full[key] = own
 	}
+	// Every role needs a model.
 	for _, role := range roles {
 		if _, ok := m.roles[role]; ok {
 			continue
@@ -98,8 +103,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	return m, nil
 }
 
-// actorCritic builds policy and value. Shared networks draw their weights from one sequence of random numbers, separate
-// ones from the seed and the one after it.
+// actorCritic builds policy and value. Shared networks draw their weights from one random sequence. Separate networks
+// use seed and seed+1.
 func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
 		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
@@ -120,7 +125,7 @@ func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, err
 	return policy, value, nil
 }
 
-// ppo returns PPO's models.
+// ppo returns the models for ppo.New, which calls their Make with the agent's seed.
 func (m *modelSpecs) ppo() ppo.Models {
 	if m.mlps != nil {
 		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization)
@@ -128,7 +133,7 @@ func (m *modelSpecs) ppo() ppo.Models {
 	return ppo.Models{Make: m.actorCritic}
 }
 
-// amp returns AMP's models.
+// amp returns the models for amp.New, which calls their Make with the agent's seed.
 func (m *modelSpecs) amp() amp.Models {
 	if m.mlps != nil {
 		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization)
@@ -136,8 +141,8 @@ func (m *modelSpecs) amp() amp.Models {
 	return amp.Models{Make: m.buildAMP}
 }
 
-// buildAMP builds AMP's models. The discriminator's observations are the AMP observations. On an error the networks
-// made so far are closed.
+// buildAMP builds AMP's models with the seeds seed to seed+3. The discriminator reads AMP observations instead of
+// observations. On an error it closes the networks made so far.
 func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
 	defer func() {
 		if err != nil {
@@ -158,6 +163,7 @@ func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
 	if nets.Discriminator, err = m.roles["discriminator"].BuildNetwork(sees, seed+2); err != nil {
 		return nets, fmt.Errorf("models.discriminator: %w", err)
 	}
+	// Only an agent with separate_critics has this role.
 	if spec, ok := m.roles["style_value"]; ok {
 		if nets.StyleValue, err = spec.BuildNetwork(m.sp, seed+3); err != nil {
 			return nets, fmt.Errorf("models.style_value: %w", err)

@@ -11,36 +11,36 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// In a population, weights are replaced while episodes are in progress. An episode that two members' weights have
-// played says little about either, and must not be counted when it ends. This file follows which episodes these are,
-// also through snapshots, and through replacements that are undone before the next step.
+// A population replaces weights while episodes are in progress. An episode that the weights of two members have played
+// says little about either of them, so it must not count when it ends. This file records which episodes these are. The
+// record survives snapshots, and replacements that are undone before the next step.
 
-// stateKey is the trainer's value with the checksum of the environment's state at the time when the weights were saved.
-// Where a population puts a member's own environment into another member's snapshot, the state's checksum is another.
+// stateKey is the trainer's value with the SHA-256 of the environment's state at the time when the weights were saved.
+// If a population puts a member's own state into another member's snapshot, the checksum of that state differs.
 const stateKey = "environment_state"
 
-// running is what is known of the episode in progress in each environment. A population replaces weights within
-// episodes; the figures of an episode that two members' weights have played belong to neither.
+// running is what is known of the episode in progress in each environment. Slices are (N).
 type running struct {
 	begun []bool // a step of it has been taken
 	mixed []bool // other weights have played a part of it: its figures are not counted
-	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population
-	// that undoes the replacement needs it.
+	// before is what mixed was before weights were last replaced, for a population that undoes the replacement. It is
+	// nil after a step.
 	before []bool
 	came   bool // the environment's state came with the weights, and no step has been taken since
 }
 
-// newRunning returns n environments whose episodes have not begun.
+// newRunning returns the record of n environments whose episodes have not begun.
 func newRunning(n int) running { return running{begun: make([]bool, n), mixed: make([]bool, n)} }
 
-// reset is called when new episodes begin in all environments.
+// reset records that new episodes begin in all environments.
 func (r *running) reset() {
 	clear(r.begun)
 	clear(r.mixed)
 	r.before, r.came = nil, false
 }
 
-// stepped is called after a step, when its figures have been counted.
+// stepped records a step. It is called after the step's figures were counted, because it forgets which ended episodes
+// were mixed.
 func (r *running) stepped(s *envs.Step) {
 	r.before, r.came = nil, false
 	for i := range r.begun {
@@ -49,26 +49,27 @@ func (r *running) stepped(s *envs.Step) {
 	}
 }
 
-// takenOver marks the episodes in progress as mixed, once the weights are another member's. Where the environment's
-// state came with them, the episodes are the other member's as well.
+// takenOver marks the episodes in progress as mixed. [Trainee.Reseed] calls it after the weights became another
+// member's. If the environment's state came with the weights, the episodes are that member's, too, and nothing is
+// mixed.
 func (r *running) takenOver() {
 	if r.came {
 		return
 	}
-	// Only episodes that have taken a step are mixed; the others will be played by the new weights from the start.
+	// Only episodes that have taken a step are mixed. The new weights will play the others from the start.
 	r.before = slices.Clone(r.mixed)
 	for i, begun := range r.begun {
 		r.mixed[i] = r.mixed[i] || begun
 	}
 }
 
-// Bits of an episode in progress, in the snapshot's byte for its environment.
+// Bits of an episode in progress. The array layout.EnvironmentEpisodes has one byte per environment.
 const (
 	bitBegun = 1 << iota
 	bitMixed
 )
 
-// save adds the episodes in progress to a snapshot that has the environment's state.
+// save adds the episodes in progress to a snapshot, together with the checksum of state, the environment's state in it.
 func (r *running) save(snap *checkpoint.Snapshot, state []byte) {
 	b := make([]byte, len(r.begun))
 	for i := range b {
@@ -83,13 +84,14 @@ func (r *running) save(snap *checkpoint.Snapshot, state []byte) {
 	snap.Values[layout.Trainer].(map[string]any)[stateKey] = checksum(state)
 }
 
-// checksum returns the SHA-256 of a state, in hexadecimal.
+// checksum returns the SHA-256 of a state in hexadecimal.
 func checksum(state []byte) string {
 	sum := sha256.Sum256(state)
 	return hex.EncodeToString(sum[:])
 }
 
-// restored returns what is known after a snapshot has been put back, with the environment's state where whole is true.
+// restored returns the record after a snapshot is restored, with the environment's state if whole is true. It does not
+// change r, because restoring may still fail.
 func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, error) {
 	next := running{begun: slices.Clone(r.begun), mixed: slices.Clone(r.mixed)}
 	if !whole { // the episodes in progress go on
@@ -98,7 +100,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		}
 		return next, nil
 	}
-	// The state came with the weights where its checksum is the one that was saved with them.
+	// The state came with the weights if its checksum equals the one that was saved with them.
 	next.came = true
 	if sum, err := snap.Text(layout.Trainer, stateKey); err == nil {
 		state, err := snap.Arrays[layout.EnvironmentState].Bytes()

@@ -12,12 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// What is written, and when: tracked values every WriteInterval, checkpoints every CheckpointInterval, and both at the
-// end of a run and where it is cancelled. A checkpoint is a snapshot of everything (Snapshot) in a file with a
-// checksum, written under another name first (package checkpoint).
+// This file writes checkpoints: every CheckpointInterval, at the end of a run, and when the run is cancelled. A
+// checkpoint is a snapshot of everything (Snapshot) in a file with a checksum, written under another name first
+// (package checkpoint).
 
-// Keys of the trainer's values in a snapshot: the name of the figure "best", and the timesteps of the last evaluation
-// and of the last write of tracked values.
+// Keys of the trainer's values in a snapshot. best_figure is the name of the figure that chooses the best checkpoint.
+// evaluated and written are the timesteps of the last evaluation and of the last write of tracked values.
 const (
 	bestFigureKey = "best_figure"
 	evaluatedKey  = "evaluated"
@@ -45,7 +45,8 @@ func saves(cfg Config, agent agents.Agent) error {
 	return nil
 }
 
-// snapshotter returns the agent as one that can be saved, or an error that says what it lacks.
+// snapshotter returns the agent as one that can be saved, or an error that says what it lacks. It looks inside
+// wrappers.
 func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 	s, ok := agents.As[agents.Snapshotter](agent)
 	if !ok {
@@ -54,9 +55,9 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 	return s, nil
 }
 
-// Snapshot returns everything needed to continue training from here: the agent's snapshot (with its memories where
-// SaveBuffers is on), the figures so far, the running statistics of the environment's wrappers, the
-// parameters of its reward, its curriculum, and with SaveBuffers its whole state. It is an error where the agent is no
+// Snapshot returns everything needed to continue training from here: the agent's snapshot, the figures so far, the
+// running statistics of the environment's wrappers, the parameters of its reward, and its curriculum. With SaveBuffers
+// it also has the agent's memories and the environment's whole state. Snapshot returns an error if the agent is no
 // agents.Snapshotter.
 //
 // The agent's arrays and values keep their names. The trainer adds the arrays
@@ -88,7 +89,7 @@ func (l *loop) snapshot() (*checkpoint.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is the trainer's own. Arrays and values of the agent are there already, under names of their own.
+	// The trainer's own values. The agent's arrays and values are there already, under other names.
 	own := l.figures.metrics.state()
 	own["timestep"] = l.timestep
 	if l.files.hasBest {
@@ -108,9 +109,9 @@ func (l *loop) snapshot() (*checkpoint.Snapshot, error) {
 	return snap, nil
 }
 
-// save writes a checkpoint, and the best one where this is better. It does nothing where the newest checkpoint is of
-// the present state, so that the end of a run, an interruption and an interval that fall together write once. Weights
-// that are not finite are an error, and no checkpoint.
+// save writes a checkpoint, and also the best one if this is better. It does nothing if the newest checkpoint is of the
+// present state: the end of a run, an interruption and an interval at the same timestep write once. Weights that are
+// not finite are an error, and no checkpoint is written.
 func (l *loop) save() error {
 	if l.files.store == nil || l.files.saved {
 		return nil
@@ -127,7 +128,7 @@ func (l *loop) save() error {
 
 // saveAs writes the present state as the best checkpoint, as the newest one, or as both.
 func (l *loop) saveAs(better, newest bool) (err error) {
-	// The best figure goes into the snapshot itself, so it is set first, and put back where saving fails.
+	// The best figure goes into the snapshot itself, so it is set first. It is reset if saving fails.
 	if better {
 		best, had := l.files.best, l.files.hasBest
 		l.files.best, l.files.hasBest = l.figures.metrics.latest()[l.cfg.Best], true
@@ -145,7 +146,7 @@ func (l *loop) saveAs(better, newest bool) (err error) {
 	if err != nil {
 		return err
 	}
-	// Sync the tracked values first: after a power cut none from before the checkpoint is missing.
+	// Tracked values are synced first: after a power cut no value from before the checkpoint is missing.
 	if l.files.run != nil {
 		if err := l.files.run.Sync(); err != nil {
 			return err
@@ -167,7 +168,7 @@ func (l *loop) saveAs(better, newest bool) (err error) {
 // checkBest returns the error as soon as there are figures of that kind. Otherwise it waits for the end of the run,
 // because some figures come late.
 func (m *metrics) checkBest(cfg *Config, end bool) error {
-	// Without an episode, or an evaluation, there are none of that kind, and no best checkpoint.
+	// Without an episode or an evaluation there are no figures of that kind, and no best checkpoint.
 	first := m.windows[episodeFigure+"return"]
 	if cfg.byEvaluation() {
 		first = m.tracked[evaluationFigure+"return"]
@@ -180,13 +181,14 @@ func (m *metrics) checkBest(cfg *Config, end bool) error {
 		config.Among(cfg.Best, known))
 }
 
-// improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.
+// improved reports whether the figure Config.Best is known, finite and above that of the best checkpoint. Higher is
+// better.
 func (f *files) improved(m *metrics) bool {
 	x, ok := m.latest()[f.cfg.Best]
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0) && (!f.hasBest || x > f.best)
 }
 
-// finish writes what is due at the end of a run: tracked values and a checkpoint.
+// finish writes what is due at the end of a run, or when it is interrupted: tracked values and then a checkpoint.
 func (l *loop) finish() error {
 	if err := l.learned(); err != nil {
 		return err

@@ -14,18 +14,19 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// The running statistics of the environment's wrappers (envs.RunningStatistics): in snapshots, frozen while evaluating,
-// and as a part of the policy that a snapshot describes.
+// This file handles the running statistics of the environment's wrappers (envs.RunningStatistics). Snapshots store
+// them, evaluations freeze them, and the description of a policy refers to them.
 
-// statistics are those of the environment's wrappers, innermost first.
+// statistics has the statistics of each wrapper that learns, innermost first, by name ("mean", "variance", "count").
 type statistics []map[string][]float64
 
-// normalizers are the wrappers that have statistics, innermost first.
+// normalizers returns the wrappers that have statistics, innermost first.
 func (w *world) normalizers() []envs.RunningStatistics {
 	return envs.All[envs.RunningStatistics](w.env)
 }
 
-// saveStatistics adds them to a snapshot.
+// saveStatistics adds the statistics to a snapshot, one array each. A wrapper is identified by its index from the
+// innermost and its name.
 func (w *world) saveStatistics(snap *checkpoint.Snapshot) {
 	for i, w := range w.normalizers() {
 		for name, values := range w.Statistics() {
@@ -35,9 +36,11 @@ func (w *world) saveStatistics(snap *checkpoint.Snapshot) {
 	}
 }
 
-// readStatistics reads those of a snapshot, which must be of the wrappers that the environment has; nil where both have
-// none. What belongs to episodes in progress is read where none have begun. It is left out where they go on, and where
-// they come with the environment's state (whole), which has it too.
+// readStatistics returns the statistics of a snapshot and changes nothing. The snapshot must have statistics of exactly
+// the wrappers that the environment has. The result is nil if both have none.
+//
+// envs.RunningSums belong to episodes in progress. They are read only if no episode has begun. With whole they are part
+// of the environment's state.
 func (w *world) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistics, error) {
 	// By the wrapper's place from the innermost and its name ("0.normalize_observation"), then by the statistic.
 	saved := map[string]map[string][]float64{}
@@ -73,8 +76,8 @@ func (w *world) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistic
 	return read, nil
 }
 
-// setStatistics gives the wrappers their statistics, all or (on an error) none, and returns what undoes it. The agent
-// acts next on observations that are normalised by them, if the environment can show these.
+// setStatistics gives the wrappers their statistics, all or (on an error) none, and returns what undoes it. If the
+// environment can show its observations, the agent acts next on observations normalised by the new statistics.
 func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -83,7 +86,7 @@ func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	for _, w := range w.normalizers() {
 		before = append(before, w.Statistics())
 	}
-	// The step that the agent acts on next was normalised by the statistics from before.
+	// The present step was normalised by the statistics from before, so it is observed again.
 	set := func(to statistics) error {
 		var errs []error
 		for i, w := range w.normalizers() {
@@ -100,9 +103,9 @@ func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	return func() error { return set(before) }, set(given)
 }
 
-// RestoreStatistics gives the environment's wrappers the running statistics of a snapshot, and restores nothing else:
-// for programs that evaluate an agent which they have restored themselves. Statistics of rewards alone may be missing,
-// because an evaluation does not use them. On an error nothing has changed.
+// RestoreStatistics gives the environment's wrappers the running statistics of a snapshot, and restores nothing else.
+// It is for programs that evaluate an agent which they have restored themselves. Statistics of rewards alone may be
+// missing, because an evaluation does not use them. On an error nothing has changed.
 func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -114,6 +117,7 @@ func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
 func (w *world) restoreStatistics(snap *checkpoint.Snapshot) error {
 	given, err := w.readStatistics(snap, false)
 	if err != nil {
+		// A snapshot without any statistics is accepted if no wrapper of the environment transforms observations.
 		_, needed := envs.As[envs.ObservationTransformer](w.env)
 		for name := range snap.Arrays {
 			_, _, saved := layout.CutWrapperStatistic(name)
@@ -131,7 +135,7 @@ func (w *world) restoreStatistics(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// freeze stops the wrappers of an environment from learning, and returns what lets them go on as before.
+// freeze stops the wrappers of env from learning. resume restores the mode in which each wrapper was before.
 func freeze(env envs.Env) (resume func()) {
 	all := envs.All[envs.RunningStatistics](env)
 	was := make([]bool, len(all))
@@ -145,9 +149,12 @@ func freeze(env envs.Env) (resume func()) {
 	}
 }
 
-// saveTransforms puts what the wrappers do to observations before the policies that a snapshot describes, so that an
-// exported policy acts on the observations of the environment inside.
+// saveTransforms adds the wrappers' transforms of observations to the policies that a snapshot describes. An exported
+// policy then acts on the observations of the environment inside the wrappers. Statistics are not copied: a transform
+// names the arrays of saveStatistics.
 func (w *world) saveTransforms(snap *checkpoint.Snapshot) error {
+	// place counts the wrappers with statistics, as saveStatistics does. raw is the observation space inside the first
+	// wrapper that transforms.
 	var transforms []description.Transform
 	var raw spaces.Space // of the environment inside the first
 	place := 0           // among the wrappers with statistics
@@ -181,7 +188,7 @@ func (w *world) saveTransforms(snap *checkpoint.Snapshot) error {
 	if len(transforms) == 0 {
 		return nil
 	}
-	// A group's snapshot describes one policy an agent; all of them act behind the same wrappers.
+	// A group's snapshot describes one policy per agent. All of them act on the output of the same wrappers.
 	parts := layout.Agents(snap.Values)
 	if len(parts) == 0 {
 		parts = []layout.Part{{Values: snap.Values}}

@@ -12,26 +12,28 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
-// An environment is code of its author's, and may do anything: return nothing or too little, panic, or never return. A
-// stepper resets and steps it, and makes an error of each, with the environment's type in it.
+// Environments are user code: they may panic, block, or return no step or slices of wrong lengths. A stepper resets and
+// steps an environment and turns each of these faults into an error with the environment's type.
 
-// ErrBlocked is wrapped by the error of Train, Step and of evaluations where an environment has not returned within
-// Config.StopTimeout after the context was cancelled. The environment is still busy on a goroutine of its own, so that
-// neither it nor the trainer can be used any more; the trainer's Close leaves the environment open.
+// ErrBlocked is wrapped by the error of Train, Step and evaluations if an environment has not returned within
+// Config.StopTimeout after the context was cancelled. The environment still runs on a goroutine of its own, so neither
+// it nor the trainer can be used any more. The trainer's Close leaves the environment open.
 var ErrBlocked = errors.New("the environment is blocked")
 
-// defaultStopTimeout is that of a Config without one, and of [Evaluate].
+// defaultStopTimeout is used if Config.StopTimeout is 0, and by [Evaluate].
 const defaultStopTimeout = 10 * time.Second
 
-// stepper resets and steps one environment. A call is made on a goroutine of its own where its context can be
-// cancelled, since nothing else lets the caller go on without it; that costs about half a microsecond a step.
+// stepper resets and steps one environment. If the context can be cancelled, each call runs on a goroutine of its own,
+// because nothing else lets the caller go on without it. That costs about half a microsecond a step.
 type stepper struct {
+	// n is the number of environments. timeout is how long a call may take after its context was cancelled.
 	env                     envs.Env
 	n                       int
 	observation, state, amp int // widths of a row
 	timeout                 time.Duration
 
-	// The call in progress and its result.
+	// The call in progress, Reset(seed) if resets is true and Step(actions) otherwise, and its result. done receives
+	// one value when the call ends.
 	actions []float32
 	seed    int64
 	resets  bool
@@ -43,20 +45,22 @@ type stepper struct {
 	blocked error // why the environment cannot be used any more
 }
 
-// errEnded stands for the result of a call that does not return.
+// errEnded is the result of a call until it has returned. It remains if the environment ends its goroutine
+// (runtime.Goexit).
 var errEnded = errors.New("the environment ended its goroutine")
 
-// newStepper returns the stepper of env. It waits for timeout after a context is cancelled.
+// newStepper returns the stepper of env. After a context is cancelled, the stepper waits for timeout.
 func newStepper(env envs.Env, timeout time.Duration) *stepper {
 	sp := env.Spaces()
-	// so that a late call ends
+	// done has room for one value, so that a call that ends after the timeout does not block for ever.
 	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)}
 	s.observation, s.state, s.amp = sp.Observation.Width(), sp.State.Width(), sp.AMPObservation.Width()
 	s.begin = s.call
 	return s
 }
 
-// reset is the environment's Reset.
+// reset calls the environment's Reset and checks the result. A negative seed continues the environment's random
+// sequence. The result is the environment's and overwritten by the next call.
 func (s *stepper) reset(ctx context.Context, seed int64) (*envs.Step, error) {
 	s.actions, s.seed, s.resets = nil, seed, true
 	next, err := s.run(ctx)
@@ -69,7 +73,7 @@ func (s *stepper) reset(ctx context.Context, seed int64) (*envs.Step, error) {
 	return next, nil
 }
 
-// step is the environment's Step.
+// step calls the environment's Step with actions (N, A) and checks the result, which the next call overwrites.
 func (s *stepper) step(ctx context.Context, actions []float32) (*envs.Step, error) {
 	s.actions, s.resets = actions, false
 	next, err := s.run(ctx)
@@ -82,7 +86,8 @@ func (s *stepper) step(ctx context.Context, actions []float32) (*envs.Step, erro
 	return next, nil
 }
 
-// run makes the call, and waits for it until the context is cancelled and the time is up.
+// run makes the call and returns its result. If ctx is cancelled and the call does not end within timeout, the
+// environment counts as blocked, and run returns that error from then on.
 func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
 	if s.blocked != nil {
 		return nil, s.blocked
@@ -110,7 +115,8 @@ func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
 	}
 }
 
-// call calls the environment.
+// call calls the environment, stores the result in next and err, and signals done. It runs on the caller's goroutine if
+// the context cannot be cancelled, otherwise on its own.
 func (s *stepper) call() {
 	s.next, s.err = nil, errEnded
 	defer func() {
@@ -133,11 +139,11 @@ func (s *stepper) call() {
 // what names the environment in the error of its panic.
 func (s *stepper) what() string { return fmt.Sprintf("the environment (%s)", s.name()) }
 
-// close closes the environment.
+// close closes the environment. It turns a panic into an error.
 func (s *stepper) close() error { return panics.Guard(s.what(), s.env.Close) }
 
-// check returns an error that names the first slice of a wrong length. It is cheap enough for every step;
-// [envs.Checked] looks at every value.
+// check returns an error that names the first slice of a wrong length, or an episode of an environment that does not
+// exist. It is cheap enough for every step; [envs.Checked] looks at every value.
 func (s *stepper) check(next *envs.Step) error {
 	if next == nil {
 		return fmt.Errorf("the environment (%s) returned no step (nil) and no error from %s", s.name(), s.method())
@@ -172,7 +178,7 @@ func (s *stepper) check(next *envs.Step) error {
 	return nil
 }
 
-// method is the name of the call in progress.
+// method returns the name of the call in progress, for errors.
 func (s *stepper) method() string {
 	if s.resets {
 		return "Reset"
@@ -180,8 +186,8 @@ func (s *stepper) method() string {
 	return "Step"
 }
 
-// name returns the environment's type and, of a wrapper, those that it wraps: "*wrappers.ClipAction around
-// *main.arena".
+// name returns the environment's type, for errors. A wrapper's name includes the types inside it: "*wrappers.ClipAction
+// around *main.arena".
 func (s *stepper) name() string {
 	var types []string
 	for _, env := range slices.Backward(envs.All[envs.Env](s.env)) {

@@ -10,15 +10,15 @@ import (
 	"github.com/gorl-dev/gorl/internal/exclusive"
 )
 
-// Trainee is a [Trainer] as a member of a population: it advances by environment steps instead of up to
-// Config.Timesteps, and its agent is its own. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and
+// Trainee is a [Trainer] as a member of a population. It advances by environment steps instead of up to
+// Config.Timesteps, and it owns its agent. It satisfies pbt.Trainee, pbt.Reseeder, pbt.Planner, pbt.Sampler and
 // pbt.Evaluator. Snapshot and Restore are the trainer's: save.go, restore.go.
 type Trainee struct {
 	*Trainer
 }
 
-// NewTrainee returns a trainer for a population of the agent that build makes, in env. It owns both from the call on:
-// they are closed on an error of build or of the trainer, and with the trainee. A population's New is then one
+// NewTrainee returns a trainer for a population. build makes the agent, which trains in env. The trainee owns both: it
+// closes them with itself, and NewTrainee closes them before it returns an error. A population's New is then one
 // statement:
 //
 //	New: func(m pbt.Member) (pbt.Trainee, error) {
@@ -31,9 +31,8 @@ type Trainee struct {
 //		}, trainers.Config{Seed: m.Seed})
 //	}
 //
-// A population evaluates its members itself, so that Config.EvaluationInterval is an error. Other errors are those of
-// build and of [New], so that an agent that does not fit its environment is named here, and
-// not by what a population finds missing later.
+// Config.EvaluationInterval is an error, because a population evaluates its members itself. Other errors are those of
+// build and of [New].
 func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*Trainee, error) {
 	if env == nil {
 		return nil, errors.New("trainers: a trainee needs an environment")
@@ -55,7 +54,8 @@ func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*
 	return t.Trainee(), nil
 }
 
-// single returns an error where the configuration asks for what a member of a population does not do.
+// single returns an error if the configuration asks for what only a single agent does. NewTrainee and the trainee's
+// Train call it.
 func (c *Config) single() error {
 	if c.evaluates() {
 		return errors.New("trainers: \"evaluation_interval\" is for a single agent; a population evaluates its " +
@@ -64,13 +64,13 @@ func (c *Config) single() error {
 	return nil
 }
 
-// Trainee returns a trainer that exists already, such as one of [FromDict], as a member of a population. Agent and
-// environment are closed with it. Where Config.EvaluationInterval is set, its Train is an error.
+// Trainee returns a trainer that exists already, such as one of [FromDict], as a member of a population. The trainee
+// closes agent and environment. If Config.EvaluationInterval is set, its Train returns an error.
 func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 
-// Train advances by at least steps environment steps, rounded up to whole timesteps. A cancelled context stops it
-// between timesteps with the context's error. An update after the last of these timesteps is still made then, because a
-// population that resumes has no further steps to ask for before it measures the member.
+// Train advances by at least steps environment steps, rounded up to whole timesteps. If the context is cancelled, Train
+// stops between timesteps with the context's error. An update after the last of these timesteps is still made, because
+// a population that resumes measures the member without further steps.
 func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 	if err := m.guard.Enter(&callTrain); err != nil {
 		return err
@@ -95,6 +95,8 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 		}
 		if _, err := m.step(runCtx); err != nil {
 			err = withCause(ctx, err)
+			// All steps were made, and only the update was cancelled. It is made again without the context, because it
+			// belongs to these steps.
 			if ctx.Err() != nil && m.timestep*n >= target && m.agent.Ready() {
 				return errors.Join(err, m.settle(context.WithoutCancel(ctx)))
 			}
@@ -105,16 +107,18 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 }
 
 // Plan sets how many environment steps the population will train this member in all. The agent spreads its schedules
-// over them.
+// over the timesteps that these make, rounded up.
 func (m *Trainee) Plan(steps int64) {
 	n := m.batch()
 	m.plan(int((steps + n - 1) / n))
 }
 
 // Reseed is called after Restore has put another member's weights into this one. It gives the agent a random sequence
-// of its own and clears the figures, because those so far describe the other member. Episodes in progress go on, but
-// are not counted when they end: the old weights played their first part. Where the environment's state came with the
-// weights, the episodes are the other member's from their beginning, and count.
+// of its own and clears the figures, because the figures so far describe the other member.
+//
+// Episodes in progress go on, but do not count when they end, because the old weights played their first part. If the
+// environment's state came with the weights, the other member played these episodes from their beginning, and they
+// count.
 func (m *Trainee) Reseed(seed int64) error {
 	if err := m.usable(); err != nil {
 		return err
@@ -133,7 +137,8 @@ func (m *Trainee) Reseed(seed int64) error {
 	return nil
 }
 
-// Holds implements pbt.Holder: it returns the agent and the environment, each with everything inside its wrappers.
+// Holds implements pbt.Holder: it returns the agent and the environment, each with everything inside its wrappers. Two
+// members could otherwise share an agent or an environment in different wrappers.
 func (m *Trainee) Holds() map[string][]any {
 	held := map[string][]any{}
 	for env := m.world.env; env != nil; {
@@ -155,12 +160,13 @@ func (m *Trainee) Holds() map[string][]any {
 	return held
 }
 
-// limits bound what EvaluateMetrics evaluates.
+// limits are the arguments of LimitEvaluation. steps is the largest length of an episode, and loops the smallest number
+// of episodes per environment. 0 is no limit.
 type limits struct{ steps, loops int }
 
-// LimitEvaluation sets how EvaluateMetrics evaluates from now on, for package pbt/evolution: every environment of the
-// batch plays at least loops episodes, and an episode ends after steps steps. 0 means no such limit, which is the
-// default; a negative number is an error.
+// LimitEvaluation sets how EvaluateMetrics evaluates from now on, for package pbt/evolution. Every environment of the
+// batch plays at least loops episodes, and each episode ends after at most steps steps. 0, the default, is no such
+// limit. A negative number is an error.
 func (m *Trainee) LimitEvaluation(steps, loops int) error {
 	if err := m.usable(); err != nil {
 		return err
@@ -176,8 +182,10 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 // Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation is running, Close
 // returns an error and closes nothing.
 func (m *Trainee) Close() error {
+	// The trainee owns its environment, whatever its configuration says.
 	m.cfg.CloseEnvironmentAtExit = true
 	err := m.Trainer.Close()
+	// The running call still uses the agent.
 	if errors.Is(err, exclusive.ErrOverlap) {
 		return err
 	}

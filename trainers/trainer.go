@@ -5,18 +5,23 @@
 //	// ...
 //	err = trainer.Train(ctx)
 //
-// A timestep is one step of all N environments, and the same six things happen in each, in this order: the
-// agent acts, the environments step, the agent records what followed, figures are counted, the agent learns where its
-// rollout is complete, and what is due is written (see loop.go).
+// A timestep is one step of all N environments. It has six parts, in this order (see loop.go):
 //
-// Where the configuration asks for files, a run has a folder:
+//  1. The agent acts.
+//  2. The environments step.
+//  3. The agent records the transition.
+//  4. Figures are counted.
+//  5. The agent learns, if its rollout is complete.
+//  6. What is due is written.
+//
+// If the configuration asks for files, a run has a folder:
 //
 //	runs/walker/events.out.tfevents...   tracked values for TensorBoard
 //	runs/walker/scalars.jsonl            the same, one a line
 //	runs/walker/checkpoints/             snapshots of trainer, agent and environment
 //
 // A run that was interrupted continues from its newest valid checkpoint (see save.go and restore.go), bit for bit with
-// Config.SaveBuffers. [NewTrainee] makes a trainer a member of a population, [Group] makes one agent of several, and
+// Config.SaveBuffers. [NewTrainee] makes a trainer a member of a population, and [Group] makes one agent of several.
 // [FromDict], [FromYAML] and [FromFile] build everything from a configuration in skrl's words.
 package trainers
 
@@ -34,22 +39,26 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// RenderFunc is given a picture of environment 0 at a timestep, see Config.OnRender. An error ends the run.
+// RenderFunc receives a picture of environment 0, see Config.OnRender. In training, timestep is the trainer's. In
+// [Trainer.Evaluate] it counts the steps of the evaluation from 0. An error ends the run or the evaluation.
 type RenderFunc func(timestep int64, picture image.Image) error
 
-// Trainer drives one agent in one environment. It is made by [New] or [FromDict], used by one goroutine at a
-// time, and closed by its owner. Train, Step and Evaluate can be mixed: each continues where the previous one stopped.
-// Train, Step, Evaluate, EvaluateMetrics and Close must not overlap: a call during another one returns an error. Only
-// a callback may evaluate during training.
+// Trainer trains one agent in one environment. [New] and [FromDict] make trainers. The owner closes the trainer. One
+// goroutine at a time may use it.
+//
+// Train, Step and Evaluate can be mixed: each continues where the previous one stopped. Train, Step, Evaluate,
+// EvaluateMetrics and Close must not overlap: a call during another one returns an error. Only a callback may evaluate
+// during training.
 type Trainer struct {
 	*loop
+	// guard refuses overlapping calls.
 	guard  exclusive.Guard
 	made   *runner // the dictionary that the trainer was made of; nil without one
 	limits limits  // of evaluations for a population
 }
 
-// New returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
-// environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
+// New returns a trainer of agent in env. New makes no files and does not reset the environment: [Trainer.Open] does, or
+// the first Train, Step or evaluation.
 //
 // New returns an error if:
 //   - a setting of cfg makes no sense;
@@ -58,7 +67,8 @@ type Trainer struct {
 //   - the agent ends episodes (agents.Terminator), and env cannot (envs.Terminator);
 //   - the agent is already bound to another number of environments.
 //
-// Agent and environment stay the caller's to close; [NewTrainee] owns both.
+// The caller closes the agent. Close closes the environment if Config.CloseEnvironmentAtExit is set. [NewTrainee] owns
+// both.
 func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")
@@ -85,6 +95,7 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// rankOf changes cfg: it shifts the seed, and removes what rank 0 alone does. Copies of cfg are made after it.
 	own, err := rankOf(agent, &cfg, env.NumEnvs())
 	if err != nil {
 		return nil, err
@@ -109,13 +120,15 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 		return nil, err
 	}
 	l.plan(cfg.Timesteps)
+	// Timestep is right before Open has restored anything.
 	if cfg.Resume && own.Rank() == 0 {
 		l.timestep = newest(cfg)
 	}
 	return t, nil
 }
 
-// The guarded methods, as errors name them.
+// Names of the guarded methods in errors. They are variables because the guard takes their addresses, which allocates
+// nothing.
 var (
 	callTrain           exclusive.Method = "Train"
 	callStep            exclusive.Method = "Step"
@@ -123,13 +136,14 @@ var (
 	callEvaluateMetrics exclusive.Method = "EvaluateMetrics"
 )
 
+// newGuard returns the guard of a new trainer. Object begins and Advice ends the errors of overlapping calls.
 func newGuard() exclusive.Guard {
 	return exclusive.Guard{Object: "trainers: the trainer", Advice: "a trainer serves one goroutine at a time: " +
 		"cancel the context of the running call and wait until it returns, or use a callback"}
 }
 
-// enterEvaluation starts an evaluation. A callback may start one during training. The caller must call leave when the
-// evaluation ends.
+// enterEvaluation starts an evaluation. The caller must call leave when the evaluation ends. During a callback Train or
+// Step holds the guard, so the evaluation neither enters nor leaves it.
 func (t *Trainer) enterEvaluation(m *exclusive.Method) (leave func(), err error) {
 	if t.calls.calling.Load() {
 		return func() {}, nil
@@ -137,7 +151,8 @@ func (t *Trainer) enterEvaluation(m *exclusive.Method) (leave func(), err error)
 	return t.guard.Leave, t.guard.Enter(m)
 }
 
-// plan gives the agent the length of the run, if it is known, and collects the notes about the settings.
+// plan gives the agent the length of the run in timesteps, if it is above 0, and collects the notes for Notes. New
+// calls it with Config.Timesteps, [Trainee.Plan] with the length of the population.
 func (l *loop) plan(timesteps int) {
 	l.notes = nil
 	if _, _, can := l.world.stateful(); l.cfg.SaveBuffers && !can {
@@ -151,7 +166,7 @@ func (l *loop) plan(timesteps int) {
 	}
 }
 
-// bind tells an agent that asks for it (agents.Binder) how many environments it acts in.
+// bind fixes the number of environments of an agent that needs it (agents.Binder). Other agents take any number.
 func bind(agent agents.Agent, numEnvs int) error {
 	if b, ok := agents.As[agents.Binder](agent); ok {
 		return b.Bind(numEnvs)
@@ -159,7 +174,7 @@ func bind(agent agents.Agent, numEnvs int) error {
 	return nil
 }
 
-// fit returns where the spaces of an environment differ from those that the agent was made for.
+// fit returns an error if the spaces of env differ from those that the agent was made for.
 func fit(env envs.Env, agent agents.Agent) error {
 	es, as := env.Spaces(), agent.Spaces()
 	if err := es.Validate(); err != nil {
@@ -170,7 +185,7 @@ func fit(env envs.Env, agent agents.Agent) error {
 			"%v, %v and %v",
 			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
 	}
-	// An agent without a discriminator does not mind what AMP observations the environment has.
+	// An agent without a discriminator accepts any AMP observations.
 	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
 		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation,
 			as.AMPObservation)
@@ -184,29 +199,29 @@ func (t *Trainer) Agent() agents.Agent { return t.agent }
 // Env returns the environment that the agent acts in.
 func (t *Trainer) Env() envs.Env { return t.world.env }
 
-// Timestep returns the number of timesteps that have been trained, those before a resumed checkpoint included:
-// with Config.Resume it is that of the newest valid checkpoint from the beginning, before anything else is read of it.
+// Timestep returns the number of timesteps trained, including those before a resumed checkpoint. With Config.Resume it
+// is that of the newest valid checkpoint even before [Trainer.Open].
 func (t *Trainer) Timestep() int64 { return t.timestep }
 
-// Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and where nothing is written.
+// Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and if nothing is written.
 func (t *Trainer) Dir() string { return t.files.dir }
 
-// Notes lists settings that probably have an unwanted effect: a run too short for an update, a learning rate that is
-// 0 for the rest of the run, SaveBuffers in an environment that cannot save its state. A run of unknown length has no
-// notes about its length. The agent's notes about its data (agents.Noter) follow.
+// Notes lists settings that probably have an unwanted effect. Examples are a run too short for an update, a learning
+// rate that is 0 for the rest of the run, and SaveBuffers in an environment that cannot save its state. A run of
+// unknown length has no notes about its length. The agent's notes about its data (agents.Noter) follow.
 func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.agentNotes) }
 
-// Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
-// they are there to be looked at.
+// Damaged returns the damaged checkpoints that resuming has skipped, newest first, and then a damaged best one. None is
+// deleted, so that they can be inspected.
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.files.damaged }
 
-// Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it
-// after the present step, saves, and returns an error that wraps the context's error and its cause. Calling Train
-// again, or a trainer with Resume, continues the run. If the environment does not return within Config.StopTimeout,
-// the error wraps [ErrBlocked] instead, and nothing is saved.
+// Train trains until Config.Timesteps, or until a callback ends the run ([ErrStop]). If the context is cancelled, Train
+// stops after the present step, saves, and returns an error that wraps the context's error and its cause. Calling Train
+// again, or a trainer with Resume, continues the run. If the environment does not return within Config.StopTimeout, the
+// error wraps [ErrBlocked] instead, and nothing is saved.
 //
-// If the environment panics ([envs.PanicError]), or returns no step or rows of wrong lengths, the error names its
-// type. Train and Step may be called again after an error of the environment, and after the agent has refused the
+// If the environment panics ([envs.PanicError]), or returns no step or rows of wrong lengths, the error names its type.
+// Train and Step may be called again after an error of the environment, and after the agent has refused the
 // environment's values. They reset the environment first. The episodes in progress count as truncated at the last
 // completed step, and their figures are dropped. The figure "Stats / Environment resets" counts such resets.
 func (t *Trainer) Train(ctx context.Context) (err error) {
@@ -214,6 +229,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 		return err
 	}
 	defer t.guard.Leave()
+	// The other ranks would otherwise wait for this one until their timeout.
 	defer func() { t.rank.left(err) }()
 	if t.cfg.Timesteps == 0 {
 		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give " +
@@ -226,6 +242,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	defer func() { t.files.ended(err) }()
 	t.agent.SetTraining(true)
 	t.startBar()
+	// Forget how an earlier Train ended.
 	t.calls.stop, t.reason, t.rank.stop, t.rank.asked = nil, nil, nil, ctx
 	runCtx, done := t.rank.runContext(ctx)
 	defer done()
@@ -250,7 +267,8 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 // reached Config.Timesteps or failed.
 func (t *Trainer) StopReason() error { return t.reason }
 
-// complete finishes the files and the progress bar of a run that has come to its end, or was ended by a callback.
+// complete ends a run that has reached Config.Timesteps, or that a callback has ended: it finishes the progress bar and
+// writes what is due. Only now is an unknown Config.Best an error in any case, because some figures come late.
 func (l *loop) complete() error {
 	l.calls.stop, l.rank.stop = nil, nil
 	if l.bar != nil {
@@ -262,8 +280,8 @@ func (l *loop) complete() error {
 	return l.figures.metrics.checkBest(&l.cfg, true)
 }
 
-// failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has
-// been undone, and the state is saved.
+// failed returns the error of a step. An error of the context itself is no failure: the step was cancelled and its
+// update undone, so the state can be saved as at any other interruption.
 func (l *loop) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return l.interrupted(withCause(ctx, err))
@@ -271,7 +289,8 @@ func (l *loop) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// interrupted saves the state that a cancelled run has reached, and returns the cause with the timestep.
+// interrupted saves the state that a cancelled run has reached. It returns cause with the timestep, joined with the
+// error of saving, if any.
 func (l *loop) interrupted(cause error) error {
 	if err := l.finish(); err != nil {
 		return errors.Join(fmt.Errorf("trainers: stopped at timestep %d: %w", l.timestep, cause), err)
@@ -279,7 +298,7 @@ func (l *loop) interrupted(cause error) error {
 	return fmt.Errorf("trainers: stopped at timestep %d: %w", l.timestep, cause)
 }
 
-// usable returns an error once the trainer is closed.
+// usable returns an error after Close. Methods that the guard does not cover begin with it.
 func (t *Trainer) usable() error {
 	if t.guard.Closed() {
 		return errors.New("trainers: the trainer was used after Close; make another one")

@@ -11,21 +11,21 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// What a snapshot keeps of the environment, and how it is put back. There are four parts, each where the environment
-// has it:
+// This file saves and restores the environment's part of a snapshot. The part has four components, as far as the
+// environment supports them:
 //
-//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth
-//     nothing behind others (statistics.go);
-//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what
-//     it is shown;
-//   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
-//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: snapshots have it with
+//   - The running statistics of wrappers (envs.RunningStatistics) always go with the weights. A policy that learned
+//     from observations normalised in one way is useless for observations normalised in another (statistics.go).
+//   - The curriculum (envs.Curriculum) always goes with the weights, because the agent's skill decides which tasks it
+//     gets.
+//   - The parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them.
+//   - The whole state (envs.Stateful) makes a resumed run equal, bit for bit. It is large: snapshots have it only with
 //     Config.SaveBuffers.
 //
-// A snapshot without the state is put into an environment whose episodes go on as they are.
+// If a snapshot has no state, the episodes in progress go on.
 
 // world is the environment's side of training: the environment, the step that the agent acts on next, and what is known
-// of the episodes in progress.
+// about the episodes in progress.
 type world struct {
 	env        envs.Env
 	agent      agents.Agent // is notified of resets
@@ -39,8 +39,8 @@ type world struct {
 	keepsState bool        // snapshots have the environment's state (Config.SaveBuffers)
 }
 
-// reset starts new episodes in all environments, with the parameters that were set last. A negative seed goes on in the
-// environment's random sequence.
+// reset starts new episodes in all environments, with the reward parameters that were set last. A negative seed
+// continues the environment's random sequence. The agent's hidden states start from zero.
 func (w *world) reset(ctx context.Context, seed int64) error {
 	if err := w.parameters.all(); err != nil {
 		return err
@@ -55,13 +55,15 @@ func (w *world) reset(ctx context.Context, seed int64) error {
 	return nil
 }
 
-// restart resets the environment in the middle of training. It drops the figures of the episodes in progress.
+// restart resets the environment in the middle of training: after a failed step, or after an evaluation in an
+// environment that cannot restore its state. It drops the figures of the episodes in progress and counts the reset.
 func (l *loop) restart(ctx context.Context) error {
 	if err := l.world.reset(ctx, -1); err != nil {
 		return fmt.Errorf("trainers: %w", err)
 	}
 	l.figures.episodes.Reset()
 	l.rank.know(l.figures.episodes)
+	// The count is a tracked figure, so snapshots keep it.
 	resets := 1.0
 	if r := l.figures.metrics.tracked[resetsFigure]; r != nil {
 		resets += r.last()
@@ -70,26 +72,27 @@ func (l *loop) restart(ctx context.Context) error {
 	return nil
 }
 
-// resetsFigure counts how often the environment was reset in the middle of training: after an error, and after an
-// evaluation in an environment that cannot restore its state.
+// resetsFigure counts how often the environment was reset in the middle of training. Frequent resets cost unfinished
+// episodes, so the count is written to files.
 const resetsFigure = "Stats / Environment resets"
 
-// resetHidden notifies the agent that the environments of its present mode were reset (agents.Recurrent).
+// resetHidden notifies a recurrent agent (agents.Recurrent) that the environments of its present mode were reset.
 func resetHidden(agent agents.Agent) {
 	if r, ok := agents.As[agents.Recurrent](agent); ok {
 		r.ResetHidden()
 	}
 }
 
-// forget notifies the agent that its training environments were reset, even while the agent is in evaluation.
+// forget notifies the agent that its training environments were reset, even during an evaluation. ResetHidden changes
+// only the hidden states of the present mode, so forget switches to training for the call.
 func (w *world) forget() {
 	was := w.agent.SetTraining(true)
 	resetHidden(w.agent)
 	w.agent.SetTraining(was)
 }
 
-// save adds to a snapshot what belongs to the environment: statistics, curriculum and parameters always, its
-// whole state and the episodes in progress with SaveBuffers, once there are any.
+// save adds the environment's part to a snapshot. Statistics, curriculum and parameters are always saved. The whole
+// state and the episodes in progress are saved with SaveBuffers, after the first reset.
 func (w *world) save(snap *checkpoint.Snapshot) error {
 	add := func(name string, b []byte, err error) error {
 		if err != nil {
@@ -108,7 +111,8 @@ func (w *world) save(snap *checkpoint.Snapshot) error {
 			return err
 		}
 	}
-	// Large, and needed only to continue bit for bit.
+	// The state is large, and needed only to continue bit for bit. After a failed step it is left out, because the
+	// environment is reset before it is used again.
 	s, whole := envs.As[envs.Stateful](w.env)
 	if whole = whole && w.keepsState && w.now != nil && !w.needsReset; whole { // before the first reset there is none
 		state, err := s.MarshalState()
@@ -124,24 +128,24 @@ func (w *world) save(snap *checkpoint.Snapshot) error {
 	return add(layout.EnvironmentParameters, b, err)
 }
 
-// takesState reports whether Restore puts the environment's whole state back: the snapshot has one, the environment can
-// restore it and show what to act on, and SaveBuffers is on.
+// takesState reports whether restore puts back the environment's whole state. SaveBuffers must be on, and the snapshot
+// must have a state. The environment must be able to restore the state and to show what to act on.
 func (w *world) takesState(snap *checkpoint.Snapshot) bool {
 	_, has := snap.Arrays[layout.EnvironmentState]
 	_, _, can := w.stateful()
 	return has && can && w.keepsState
 }
 
-// stateful returns the environment as one that can restore its state and then show what to act on, and whether it is
-// one.
+// stateful returns the environment as one that can restore its state and then show what to act on. can is false if it
+// lacks either ability; s and o may be nil then.
 func (w *world) stateful() (s envs.Stateful, o envs.Observer, can bool) {
 	s, restores := envs.As[envs.Stateful](w.env)
 	o, shows := envs.As[envs.Observer](w.env)
 	return s, o, restores && shows
 }
 
-// restore puts back what belongs to the environment, as far as the snapshot has it, and returns what undoes
-// it: the agent, which is restored after it, may refuse its part. On an error nothing has changed.
+// restore puts back the environment's part of a snapshot, as far as the snapshot has it. It returns a function that
+// undoes this, because the agent is restored afterwards and may refuse its part. On an error nothing has changed.
 func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
 	var changes []func() error // what undoes each change, in the order of the changes
 	undo = func() error {
@@ -157,7 +161,7 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 			err, undo = errors.Join(err, undo()), nil
 		}
 	}()
-	// Without the abilities that takesState asks for, the two interfaces are nil and not used.
+	// stateful and observer may be nil here. They are used only if whole is true, which implies both.
 	array := snap.Arrays[layout.EnvironmentState]
 	stateful, observer, _ := w.stateful()
 	whole := w.takesState(snap)
@@ -171,7 +175,7 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	if err != nil {
 		return undo, err
 	}
-	// The curriculum goes with the weights: what the agent has mastered decides what it is shown.
+	// The curriculum goes with the weights, with or without a state.
 	if c, ok := envs.As[envs.Curriculum](w.env); ok {
 		back, err := w.restoreCurriculum(c, snap)
 		if back != nil {
@@ -181,7 +185,7 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 			return undo, err
 		}
 	}
-	// The statistics after the state, which may be another member's and have its own among it.
+	// Statistics are set after the state, because the state may be another member's and contain its statistics.
 	restoreStatistics := func() error {
 		back, err := w.setStatistics(statistics)
 		if back != nil {
@@ -189,8 +193,8 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 		}
 		return err
 	}
-	// The state, with the parameters that each environment had. Without a state the snapshot's target is set like any
-	// new value: it takes effect where the episodes in progress end.
+	// With a state, each environment gets the parameters that it had in the snapshot. Without one, the snapshot's
+	// target is set like any new value: each environment takes it when its episode ends.
 	before := w.parameters.standing()
 	changes = append(changes, func() error { return w.parameters.restore(before) })
 	switch {
@@ -217,8 +221,8 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	return undo, restoreStatistics()
 }
 
-// readParameters reads a snapshot's parameters, if both it and the environment have any. With whole it also reads
-// which environment has which.
+// readParameters reads a snapshot's parameters and changes nothing. given is false if the snapshot or the environment
+// has none. With whole it also reads which environment has which values.
 func (w *world) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
 	array, has := snap.Arrays[layout.EnvironmentParameters]
 	if !has || w.parameters == nil {
@@ -240,9 +244,9 @@ func (w *world) readParameters(snap *checkpoint.Snapshot, whole bool) (s standin
 	return s, true, err
 }
 
-// RestoreCurriculum brings the environment's curriculum to where a snapshot has it, and restores nothing else: for
-// programs that evaluate an agent which they have restored themselves. It does nothing where the environment or the
-// snapshot has none. On an error nothing has changed.
+// RestoreCurriculum restores the environment's curriculum from a snapshot, and nothing else. It is for programs that
+// evaluate an agent which they have restored themselves. It does nothing if the environment or the snapshot has none.
+// On an error nothing has changed.
 func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -255,7 +259,7 @@ func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
 	return err
 }
 
-// restoreCurriculum restores the curriculum, if the snapshot has one, and returns what undoes it.
+// restoreCurriculum restores the curriculum, if the snapshot has one. It returns a function that undoes this.
 func (w *world) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
 	array, has := snap.Arrays[layout.EnvironmentCurriculum]
 	if !has {
@@ -271,7 +275,7 @@ func (w *world) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) 
 	return undo, setCurriculum(c, after)
 }
 
-// keepCurriculum returns a function that brings the curriculum back to where it is now.
+// keepCurriculum returns a function that restores the present state of the curriculum.
 func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
 	before, err := c.CurriculumState()
 	if err != nil {
@@ -288,7 +292,8 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 	return nil
 }
 
-// restoreState puts the environment's whole state back and returns what undoes it.
+// restoreState puts back the environment's whole state. undo restores the state before it. undo is not nil if the state
+// may have changed, also with an error.
 func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error,
 	err error) {
 	after, err := array.Bytes()
@@ -312,7 +317,8 @@ func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Obs
 	}, w.setState(s, o, after)
 }
 
-// setState puts a state into the environment and asks it what the agent acts on next.
+// setState puts a state into the environment and asks the environment what the agent acts on next. A failed step before
+// it no longer matters, so it clears needsReset.
 func (w *world) setState(s envs.Stateful, o envs.Observer, state []byte) error {
 	if err := s.RestoreState(state); err != nil {
 		return fmt.Errorf("trainers: the environment's state: %w", err)
@@ -324,14 +330,14 @@ func (w *world) setState(s envs.Stateful, o envs.Observer, state []byte) error {
 	return err
 }
 
-// terminator carries from agent to environment which episodes are to end. The zero value carries nothing.
+// terminator passes the episodes that the agent wants to end to the environment. The zero value does nothing, for
+// agents that end no episodes.
 type terminator struct {
 	agent agents.Terminator
 	env   envs.Terminator
 }
 
-// newTerminator returns that of an agent in an environment. It is an error where the agent ends episodes and the
-// environment cannot.
+// newTerminator returns the terminator of agent and env. It returns an error if the agent ends episodes and env cannot.
 func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
 	a, ok := agents.As[agents.Terminator](agent)
 	if !ok || !a.Terminates() {
@@ -348,7 +354,8 @@ func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
 	return terminator{a, e}, nil
 }
 
-// requestTerminations passes the agent's terminations to the environment, which ends these episodes in its next step.
+// requestTerminations passes the agent's mask (N,) to the environment, which terminates these episodes in its next
+// step. The training loop calls it between Act and the step.
 func (t terminator) requestTerminations() error {
 	if t.agent == nil {
 		return nil

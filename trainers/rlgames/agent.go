@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/schedulers"
 )
 
-// algorithm reads the name of the algorithm first: that of another has other keys, which would all be unknown.
+// algorithm checks the algorithm first: another one has other keys, which would all be reported as unknown.
 func (c *conversion) algorithm(params map[string]any) {
 	section, _ := params["algo"].(map[string]any)
 	switch name := section["name"]; name {
@@ -30,7 +30,7 @@ func (c *conversion) algorithm(params map[string]any) {
 // amp reports whether the algorithm is AMP.
 func (c *conversion) amp() bool { return c.text("algo.name") == "amp_continuous" }
 
-// section returns the section of a name, which is made where it is missing.
+// section returns the section of gorl with this name. It makes the section if it is missing.
 func (c *conversion) section(name string) map[string]any {
 	s, ok := c.sections[name].(map[string]any)
 	if !ok {
@@ -40,14 +40,14 @@ func (c *conversion) section(name string) map[string]any {
 	return s
 }
 
-// seed is the seed of everything random; a negative one is drawn.
+// seed writes the seed of everything random. Without one, or with a negative one, gorl draws it.
 func (c *conversion) seed() {
 	if seed := c.number("seed"); c.given("seed") && seed >= 0 {
 		c.sections["seed"] = int(seed)
 	}
 }
 
-// need reports keys that rl_games has no default for.
+// need reports missing keys below params.config that rl_games has no default for.
 func (c *conversion) need(names ...string) {
 	for _, name := range names {
 		if !c.given("config." + name) {
@@ -57,7 +57,7 @@ func (c *conversion) need(names ...string) {
 	}
 }
 
-// agent makes the settings of the agent.
+// agent writes the settings of the agent. rl_games halves the value loss of PPO, not of AMP: hence critic_coef / 2.
 func (c *conversion) agent() {
 	c.need("learning_rate", "gamma", "tau", "horizon_length", "mini_epochs", "e_clip", "critic_coef", "entropy_coef")
 	if c.amp() {
@@ -127,7 +127,7 @@ func (c *conversion) agent() {
 // scaler is the name of gorl's only preprocessor.
 const scaler = "RunningStandardScaler"
 
-// norm is the limit of gradients of a section.
+// norm returns the limit of the gradients' norm for a section (config or central value). 0 is no limit.
 func (c *conversion) norm(section string) float64 {
 	if c.flag(section + ".truncate_grads") {
 		return c.number(section + ".grad_norm")
@@ -135,7 +135,7 @@ func (c *conversion) norm(section string) float64 {
 	return 0
 }
 
-// minibatches are the same environments in every pass, without a shuffle; IsaacGymEnvs' AMP shuffles.
+// minibatches writes how a rollout is divided: by environments without a shuffle; IsaacGymEnvs' AMP shuffles rows.
 func (c *conversion) minibatches(a map[string]any) {
 	a["mini_batch_order"] = "environments"
 	if c.amp() {
@@ -160,7 +160,7 @@ func (c *conversion) minibatches(a map[string]any) {
 	}
 }
 
-// schedule changes the learning rate.
+// schedule writes the learning rate's schedule, with the divergence that rl_games or IsaacGymEnvs' AMP measures.
 func (c *conversion) schedule(a map[string]any) {
 	rate := c.number("config.learning_rate")
 	switch c.text("config.lr_schedule") {
@@ -200,7 +200,7 @@ func (c *conversion) schedule(a map[string]any) {
 	}
 }
 
-// bounds is the loss of mean actions beyond the limits.
+// bounds writes the loss of mean actions beyond the limits. The limit of IsaacGymEnvs' AMP is ±1.
 func (c *conversion) bounds(a map[string]any) {
 	scale := c.number("config.bounds_loss_coef")
 	kinds := map[string]string{"bound": "limit", "regularisation": "square"}
@@ -221,8 +221,8 @@ func (c *conversion) bounds(a map[string]any) {
 	}
 }
 
-// central gives the value network, which reads states, a learning rate and a limit of gradients of its own. In rl_games
-// it also has passes and minibatches of its own, which gorl honours where they are the policy's.
+// central writes a learning rate and a gradient limit for the central value, which reads states. In rl_games it also
+// has passes and minibatches of its own. gorl honours these only if they equal the policy's.
 func (c *conversion) central(a map[string]any) {
 	for _, key := range []string{"learning_rate", "mini_epochs"} {
 		if !c.given(central + "." + key) {
@@ -231,6 +231,7 @@ func (c *conversion) central(a map[string]any) {
 			return
 		}
 	}
+	// same refuses a key that differs from the policy's. default_ replaces missing values by rl_games' defaults.
 	same := func(key string, default_ bool) {
 		mine, theirs := c.values[central+"."+key], c.values["config."+key]
 		if default_ {
@@ -266,7 +267,7 @@ func (c *conversion) central(a map[string]any) {
 	}
 }
 
-// imitation are AMP's own settings.
+// imitation writes AMP's own settings. Some replace what agent has written for PPO.
 func (c *conversion) imitation(a map[string]any) {
 	a["class"] = "AMP"
 	a["value_loss_scale"] = c.number("config.critic_coef")
@@ -294,7 +295,7 @@ func (c *conversion) imitation(a map[string]any) {
 		"every minibatch")
 }
 
-// trainer says how long the run is, and where it lies.
+// trainer writes the length of the run, its folder, checkpoints and evaluation. An epoch of rl_games is one rollout.
 func (c *conversion) trainer() {
 	t := c.section("trainer")
 	horizon := c.whole("config.horizon_length")
@@ -341,7 +342,7 @@ func (c *conversion) trainer() {
 	}
 }
 
-// environment has the wrappers between the simulator and the agent.
+// environment writes the wrappers between simulator and agent, and the groups of observations.
 func (c *conversion) environment() {
 	var wrappers []any
 	limit, given, clips := c.number("env.clip_actions"), c.given("env.clip_actions"), c.flag("config.clip_actions")
@@ -370,7 +371,7 @@ func (c *conversion) environment() {
 	}
 }
 
-// population takes over the section pbt where it is enabled; members train as long as the file's agent.
+// population copies the section pbt if it is enabled. Members train as long as the file's agent.
 func (c *conversion) population(given any) {
 	if none(given) {
 		return

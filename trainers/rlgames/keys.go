@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// fate says what gorl does with a key.
+// fate is what gorl does with a key.
 type fate int
 
 const (
@@ -17,7 +17,8 @@ const (
 	isRefused              // it is accepted where it changes nothing, as most files have it, and refused otherwise
 )
 
-// key is a key of rl_games' files.
+// key is one line of the table: a key of rl_games' files and what gorl does with it. gorl, why and values are Markdown
+// for docs/reference/rl-games.md. why also is the reason in errors.
 type key struct {
 	path     string // below params, dotted
 	fate     fate
@@ -29,7 +30,7 @@ type key struct {
 	values   string               // of a refused key, the values that are accepted
 }
 
-// table are the keys by their paths, sections those that have keys below them.
+// table has all keys by path. sections has the paths that have keys below them. init fills both from keys.
 var (
 	table    = map[string]key{}
 	sections = map[string]bool{}
@@ -45,7 +46,8 @@ func init() {
 	}
 }
 
-// nearest is the key closest to an unknown one: of those in the same section or, failing these, by its last name.
+// nearest returns the path, with params, of the key that an unknown one most likely means, or "". It is the closest key
+// of the same section, or otherwise a key of any section with the same last name.
 func nearest(path string) string {
 	var all, names []string
 	for _, k := range keys {
@@ -68,21 +70,24 @@ func nearest(path string) string {
 	return ""
 }
 
-// Constructors of the table's lines.
+// honoured returns a line for a key that becomes a setting of gorl. fallback is rl_games' default. It is nil if
+// rl_games has none, or if a missing key means something of its own.
 func honoured(path string, k kind, fallback any, gorl string) key {
 	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: gorl}
 }
 
-// but limits the values of a key.
+// but limits the values of an honoured key. check gets values in the Go type of the kind. An error gives why as the
+// reason.
 func (k key) but(check func(value any) bool, why string) key {
 	k.check, k.why = check, why
 	return k
 }
 
-// idle is a key without meaning for gorl.
+// idle returns a line for a key without meaning for gorl. Its value is not checked. gorl may name what to use instead.
 func idle(path, gorl string) key { return key{path: path, fate: isIdle, gorl: gorl} }
 
-// only is a key that is refused unless it has one of the values that change nothing.
+// only returns a line for a key that is refused unless it has one of values. With these rl_games does what gorl does in
+// any case. Without values every given value is refused.
 func only(path string, k kind, why string, values ...any) key {
 	names := make([]string, len(values))
 	for i, v := range values {
@@ -95,20 +100,23 @@ func only(path string, k kind, why string, values ...any) key {
 		values: strings.Join(names, " and ")}
 }
 
+// oneOf returns a check that accepts values. They must have the Go type of the key's kind: 0 never equals 0.0.
 func oneOf(values ...any) func(any) bool {
 	return func(v any) bool { return slices.Contains(values, v) }
 }
 
+// isActivation accepts the activations of network.go. Its key must be of kind text.
 func isActivation(v any) bool {
 	_, ok := activations[v.(string)]
 	return ok
 }
 
+// Checks of numbers, for keys of kinds number and whole. share accepts 0 to 1, including both.
 func positive(v any) bool { x, ok := toNumber(v); return ok && x > 0 }
 func atLeast0(v any) bool { x, ok := toNumber(v); return ok && x >= 0 }
 func share(v any) bool    { x, ok := toNumber(v); return ok && x >= 0 && x <= 1 }
 
-// Reasons that several keys have.
+// Reasons that several keys share.
 const (
 	wantPositive   = "want a number above 0"
 	wantAtLeast0   = "want a number of at least 0"
@@ -118,7 +126,7 @@ const (
 	noSelfPlay     = "gorl's PPO has one agent an environment"
 )
 
-// perceptron are the keys of a network's perceptron.
+// perceptron returns the keys of a perceptron. section is its path, such as "network.mlp".
 func perceptron(section string) []key {
 	return []key{
 		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
@@ -135,7 +143,7 @@ func perceptron(section string) []key {
 	}
 }
 
-// layers are the keys of networks: the policy's, or the central value's.
+// layers returns the keys of a network's layers. section is "network" (the policy's) or that of the central value.
 func layers(section string) []key {
 	return slices.Concat(perceptron(section+".mlp"), []key{
 		honoured(section+".rnn.name", text, "",
@@ -158,8 +166,9 @@ func layers(section string) []key {
 	})
 }
 
-// policyKeys are those of what the policy computes.
+// policyKeys are the keys of heads, log σ, convolutions and the discriminator of AMP.
 var policyKeys = []key{
+	// The heads.
 	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
 	honoured("network.separate", boolean, false, "`models.separate`"),
 	honoured("network.value_activation", text, "None",
@@ -180,6 +189,7 @@ var policyKeys = []key{
 		"rl_games' discrete actions have other losses; use a file of skrl's, class CategoricalMixin"),
 	only("network.space.multi_discrete", anything,
 		"rl_games' discrete actions have other losses; use a file of skrl's, class MultiCategoricalMixin"),
+	// Convolutions, and the discriminator of AMP.
 	honoured("network.cnn.type", text, "", "the container `cnn`").but(oneOf("conv2d"), "gorl has conv2d"),
 	honoured("network.cnn.convs", list, nil,
 		"its layers `conv2d`, and `flatten`; each has filters, kernel_size, strides and padding"),
@@ -196,8 +206,9 @@ var policyKeys = []key{
 		"default"),
 }
 
-// keys are all keys. What several keys decide together is in the functions of conversion.
+// keys are all keys, in the order of the reference. What several keys decide together is in the methods of conversion.
 var keys = slices.Concat([]key{
+	// The algorithm, and what Isaac Lab adds to params for its environments.
 	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
 	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
 	honoured("model.name", text, nil, "a Gaussian policy of log σ without limits").but(oneOf("continuous_a2c_logstd",
@@ -218,6 +229,7 @@ var keys = slices.Concat([]key{
 	idle("env.concate_obs_groups", "groups are joined in any case"),
 	idle("env.concate_obs_group", "groups are joined in any case"),
 }, policyKeys, layers("network"), []key{
+	// The run's folder, devices and processes.
 	honoured("config.name", text, nil, "`trainer.name`, the run's folder"),
 	honoured("config.full_experiment_name", text, nil, "the same, instead of config.name"),
 	honoured("config.train_dir", text, nil, "`trainer.directory`"),
@@ -230,6 +242,7 @@ var keys = slices.Concat([]key{
 	only("config.ppo", boolean, "without PPO's clip it is A2C", true),
 	idle("config.mixed_precision",
 		"it makes GPUs faster and does not change what is computed; `agent.mixed_precision` is gorl's"),
+	// Scalers, rewards and returns.
 	honoured("config.normalize_input", boolean, false, "`observation_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_value", boolean, false, "`value_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_advantage", boolean, true, "`advantage_normalization`: `rollout`, or `none`"),
@@ -245,6 +258,7 @@ var keys = slices.Concat([]key{
 	only("config.reward_shaper.log_val", boolean, "gorl takes no logarithm of rewards", false),
 	honoured("config.gamma", number, nil, "`discount_factor`").but(share, wantShare),
 	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
+	// The learning rate and its schedule.
 	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
 	honoured("config.lr_schedule", text, "None",
 		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP `gaussian_rollout`; `linear`: `LinearLR` to "+
@@ -258,6 +272,7 @@ var keys = slices.Concat([]key{
 	honoured("config.min_lr", number, 1e-6, "its `min_lr`").but(positive, wantPositive),
 	honoured("config.max_lr", number, 1e-2, "its `max_lr`").but(positive, wantPositive),
 	only("config.schedule_entropy", boolean, "gorl's entropy_loss_scale has no schedule", false),
+	// The length of the run, and its checkpoints.
 	honoured("config.score_to_win", number, nil, "`trainer.stop_at_episode_return`"),
 	honoured("config.max_epochs", whole, nil, "`trainer.timesteps`, times config.horizon_length"),
 	honoured("config.max_frames", number, nil,
@@ -267,6 +282,7 @@ var keys = slices.Concat([]key{
 	idle("config.save_best_after", "gorl keeps the best checkpoint from the first on"),
 	idle("config.print_stats", "gorl prints progress unless `--quiet` is given"),
 	idle("config.use_diagnostics", "gorl tracks the same figures in any case"),
+	// The losses.
 	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").but(atLeast0,
 		wantAtLeast0),
 	honoured("config.truncate_grads", boolean, false, "False: `grad_norm_clip: 0`"),
@@ -279,6 +295,7 @@ var keys = slices.Concat([]key{
 	honoured("config.bound_loss_type", text, "bound",
 		"`bounds_loss_type`: `bound` is `limit`, `regularisation` is `square`; any other text leaves the loss out, "+
 			"as in rl_games"),
+	// Rollouts, minibatches and sequences.
 	honoured("config.horizon_length", whole, nil, "`rollouts`").but(positive, wantPositive),
 	honoured("config.minibatch_size", whole, nil,
 		"`mini_batch_size`, with `mini_batch_order: environments`; of AMP `random`").but(positive, wantPositive),
@@ -288,6 +305,7 @@ var keys = slices.Concat([]key{
 	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").but(positive, wantPositive),
 	idle("config.seq_len", "rl_games does not read it either; config.seq_length is meant"),
 	only("config.zero_rnn_on_done", boolean, "gorl's memories begin anew with each episode; give True", true),
+	// Actions, and what gorl's PPO does not have.
 	honoured("config.clip_actions", boolean, true,
 		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it "+
 			"`rescale_action` (True) or nothing"),
@@ -317,11 +335,13 @@ var keys = slices.Concat([]key{
 	idle("config.player.render_sleep", "gorl eval records films"),
 	idle("config.player.render", "`--record` of `gorl eval`"),
 	idle("player", "rl_games does not read it either; config.player is meant"),
+	// How often rl_games writes summaries.
 	idle("config.defer_summaries_sec", "`write_interval`"),
 	idle("config.summaries_interval_sec_min", "`write_interval`"),
 	idle("config.summaries_interval_sec_max", "`write_interval`"),
 	idle("config.force_interval_writer", "`write_interval`"),
 }, centralKeys(), []key{
+	// AMP, as IsaacGymEnvs has it.
 	honoured("config.amp_obs_demo_buffer_size", whole, nil, "AMP: `motion_dataset_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_buffer_size", whole, nil, "AMP: `reply_buffer_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_keep_prob", number, nil,
@@ -348,8 +368,8 @@ var keys = slices.Concat([]key{
 // central is the section of the network that estimates values from privileged states.
 const central = "config.central_value_config"
 
-// centralKeys are the keys of the central value. Its network learns in the policy's passes over the policy's
-// minibatches, so what would be other ones is refused.
+// centralKeys returns the keys of the central value. Its network learns in the policy's passes over the policy's
+// minibatches. Keys that would give it others are honoured only if they equal the policy's (conversion.central).
 func centralKeys() []key {
 	return slices.Concat([]key{
 		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").but(positive,

@@ -6,17 +6,19 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// activations are rl_games' in gorl's words.
+// activations maps rl_games' names of activation functions to those of package models. "" is none. rl_games' swish is
+// PyTorch's SiLU.
 var activations = map[string]string{
 	"None": "", "relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "elu": "elu", "selu": "selu", "swish": "silu",
 	"gelu":     "gelu",
 	"softplus": "softplus",
 }
 
-// activation is a name of rl_games' in gorl's words.
+// activation returns the name in package models of an activation of rl_games, "" for none.
 func activation(name string) string { return activations[name] }
 
-// applied is an output with an activation around it.
+// applied returns an output expression of package models with an activation around it: "tanh(ACTIONS)". name is
+// rl_games' name of the activation.
 func applied(name, output string) string {
 	if name = activation(name); name == "" {
 		return output
@@ -24,17 +26,21 @@ func applied(name, output string) string {
 	return name + "(" + output + ")"
 }
 
-// models describes the networks in the language of package models.
+// models writes the section "models": policy, value and, of AMP, discriminator, in the language of package models.
 func (c *conversion) models() {
 	m := c.section("models")
 	policy := c.containers("network", "OBSERVATIONS")
+	// Policy and value share their layers unless the file separates them. A central value always has its own layers.
 	shared := !c.flag("network.separate") && !c.given(central)
 	m["separate"] = !shared
+	// rl_games clips neither actions nor log σ in its model; wrappers clip actions (conversion.environment).
 	gaussian := map[string]any{
 		"clip_actions": false, "clip_log_std": false,
 		"initial_log_std": c.number("network.space.continuous.sigma_init.val"),
 		"fixed_log_std":   !c.flag("network.space.continuous.learn_sigma"),
 	}
+	// Without fixed_sigma log σ is an output of the network, next to the mean. gorl has one output expression for both,
+	// and starts its biases at 0. Files that need more are refused.
 	if !c.flag("network.space.continuous.fixed_sigma") {
 		if gaussian["initial_log_std"] != 0.0 { // of which rl_games makes weights, and gorl biases
 			c.refuse("network.space.continuous.sigma_init.val", "with fixed_sigma: False gorl's log σ begins at 0")
@@ -46,9 +52,11 @@ func (c *conversion) models() {
 	}
 	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"),
 		gaussian)
+	// Without a central value, the value network has the layers of the policy. rl_games has no keys for others.
 	value := config.Clone(policy).([]any)
 	if c.given(central) {
 		if !c.given(central + ".network.mlp") {
+			// refuse quotes the value at the path, which would be the section.
 			c.values[central+".network"] = nil
 			c.refuse(central+".network", "it has no mlp")
 			return
@@ -63,13 +71,15 @@ func (c *conversion) models() {
 		c.refuse("network.disc.units", "it is missing; want the widths of the discriminator's layers")
 		return
 	}
+	// The OBSERVATIONS of a discriminator are the AMP observations.
 	m["discriminator"] = c.model("DeterministicMixin", []any{map[string]any{
 		"name": "disc", "input": "OBSERVATIONS", "layers": c.values["network.disc.units"],
 		"activations": activation(c.text("network.disc.activation")),
 	}}, "ONE", nil)
 }
 
-// model is a role's model.
+// model returns a role's model: its class in skrl, its containers, its output expression, and settings of the class.
+// Biases start at zero in all layers, as rl_games sets them.
 func (c *conversion) model(class string, containers []any, output string, settings map[string]any) map[string]any {
 	m := map[string]any{"class": class, "network": containers, "output": output, "initial_bias": "zero"}
 	for key, value := range settings {
@@ -78,9 +88,11 @@ func (c *conversion) model(class string, containers []any, output string, settin
 	return m
 }
 
-// containers are the parts of a network in their order: convolutions, recurrent layers and perceptron. input is what
-// the first one reads.
+// containers returns the containers of a network in their order: convolutions, recurrent layers and perceptron. section
+// is "network" or the central value's, input what the first container reads. Each container reads the one before it.
+// Errors are reported with c.refuse.
 func (c *conversion) containers(section, input string) []any {
+	// last is the name of the container that the next one reads.
 	var list []any
 	last := input
 	add := func(name, in string, layers any, activation string) {
@@ -92,6 +104,7 @@ func (c *conversion) containers(section, input string) []any {
 	}
 	if c.given(section + ".cnn") {
 		in := input
+		// permute_input: pictures are (height, width, channels), and convolutions want the channels first.
 		if c.flag(section + ".cnn.permute_input") {
 			in = fmt.Sprintf("permute(%s, (0, 3, 1, 2))", input)
 		}
@@ -116,11 +129,14 @@ func (c *conversion) containers(section, input string) []any {
 			c.refuse(section+".rnn.name", "a recurrent layer needs a name and units")
 			return nil
 		}
+		// With before_mlp the recurrent layer comes first, and the perceptron reads its output.
 		before := c.flag(section + ".rnn.before_mlp")
 		if !before {
 			perceptron()
 		}
 		in := last
+		// concat_input adds the observations to the perceptron's output. Without a perceptron the input is the
+		// observations already.
 		if !before && c.flag(section+".rnn.concat_input") && last != input {
 			in = fmt.Sprintf("concatenate([%s, %s])", last, input)
 		}
@@ -141,7 +157,8 @@ func (c *conversion) containers(section, input string) []any {
 	return list
 }
 
-// convolutions are the layers of a section's cnn, with a flatten behind them.
+// convolutions returns the layers of a section's cnn for package models, with a flatten at the end. It renames
+// rl_games' filters and strides to PyTorch's out_channels and stride. On an error it reports the problem.
 func (c *conversion) convolutions(section string) []any {
 	path := section + ".cnn.convs"
 	given, _ := c.values[path].([]any)
@@ -158,6 +175,7 @@ func (c *conversion) convolutions(section string) []any {
 			case "strides":
 				own["stride"] = value
 			default:
+				// A key that gorl does not know would change the layer, so the convolution is refused.
 				ok = false
 			}
 		}

@@ -12,34 +12,34 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
-// Options say what a file leaves to its command line. The zero value is what the file alone says.
+// Options are what a file leaves to the command line. The zero value adds nothing to the file.
 type Options struct {
-	// Overrides change keys before the file is read, as Hydra does: "params.config.learning_rate=1e-3", the key dotted,
-	// the value in YAML. A leading "agent." (Isaac Lab) or "train." (IsaacGymEnvs) may stand before the key.
+	// Overrides change keys before the file is read, as Hydra does: "params.config.learning_rate=1e-3", with the key
+	// dotted and the value in YAML. The key may begin with "agent." (Isaac Lab) or "train." (IsaacGymEnvs).
 	Overrides []string
-	// NumEnvs is the number of environments, 0 where it is not known. It turns max_frames and the length of a
+	// NumEnvs is the number of environments, or 0 if it is not known. It converts max_frames and the length of a
 	// population, which count environment steps, into timesteps.
 	NumEnvs int
 }
 
-// Configuration is a file of rl_games as gorl has it.
+// Configuration is a file of rl_games converted to gorl's sections.
 type Configuration struct {
-	// Sections are seed, models, agent and trainer for trainers.FromDict; environment, with the wrappers that the file
-	// asks for and without an id, for catalog.New; and, where the file has an enabled population, preset and pbt for
-	// package pbt/preset.
+	// Sections has seed, models, agent and trainer for trainers.FromDict. It has environment for catalog.New, with the
+	// wrappers that the file asks for and without an id. If the file has an enabled population, Sections also has
+	// preset and pbt for package pbt/preset.
 	Sections map[string]any
 	// Notes say which keys have no meaning for gorl, and what differs from rl_games.
 	Notes []string
 }
 
-// Is reports whether a dictionary is a file of rl_games: it has the section params.
+// Is reports whether a dictionary is a file of rl_games: such files have the section params.
 func Is(dict map[string]any) bool {
 	_, ok := dict["params"]
 	return ok
 }
 
-// Read reads the file at path, which has at most 16 MiB. Files that it names under defaults:, as IsaacGymEnvs' do, are
-// read from the same folder. Errors name the file.
+// Read reads the file at path, which has at most 16 MiB. It also reads the files that defaults: names, as in
+// IsaacGymEnvs, from the same folder. Errors name the file.
 func Read(path string, o Options) (*Configuration, error) {
 	dict, err := inherit(path, nil)
 	if err == nil {
@@ -51,8 +51,9 @@ func Read(path string, o Options) (*Configuration, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// inherit reads a file and puts it over those that it names under defaults:, in their order; _self_ is its own place,
-// the last one where it is not named. before are the files that led here.
+// inherit reads the file at path and overlays it on the files that it names under defaults:, in their order (Hydra).
+// The entry _self_ is the place of the file itself, which otherwise comes last. before are the paths that led here, to
+// find cycles.
 func inherit(path string, before []string) (map[string]any, error) {
 	if slices.Contains(before, path) {
 		return nil, fmt.Errorf("rlgames: defaults: %s names itself, by way of %s", path, strings.Join(before, ", "))
@@ -95,12 +96,13 @@ func inherit(path string, before []string) (map[string]any, error) {
 	return whole, nil
 }
 
-// overlay puts the keys of a dictionary over those of another, section by section.
+// overlay writes the keys of over into under. If both have a section, it merges them; otherwise the value of over wins.
 func overlay(under, over map[string]any) {
 	for key, value := range over {
 		section, isSection := value.(map[string]any)
 		below, wasSection := under[key].(map[string]any)
 		if isSection && wasSection {
+			// below may belong to a dictionary that was overlaid before.
 			copied := maps.Clone(below)
 			overlay(copied, section)
 			under[key] = copied
@@ -110,9 +112,10 @@ func overlay(under, over map[string]any) {
 	}
 }
 
-// Convert makes gorl's sections of a file that is already a dictionary, which is not changed. All that is wrong with it
-// is reported.
+// Convert converts a file that is already a dictionary. It does not change dict. The error joins all problems of the
+// file, so that they can be corrected at once.
 func Convert(dict map[string]any, o Options) (*Configuration, error) {
+	// Without a path there is no folder to find the files in.
 	if names, ok := dict["defaults"]; ok {
 		return nil, fmt.Errorf("rlgames: \"defaults\" is %v: the files that it names are beside this one, so read "+
 			"it by its path", names)
@@ -135,7 +138,7 @@ func Convert(dict map[string]any, o Options) (*Configuration, error) {
 	return &Configuration{Sections: c.sections, Notes: c.notes}, nil
 }
 
-// overridden returns a copy of a file with keys changed.
+// overridden returns a deep copy of a file with the overrides applied.
 func overridden(dict map[string]any, overrides []string) (map[string]any, error) {
 	file := runfile.Sections(config.Clone(dict).(map[string]any))
 	for _, o := range overrides {
@@ -150,7 +153,8 @@ func overridden(dict map[string]any, overrides []string) (map[string]any, error)
 	return file, nil
 }
 
-// conversion makes sections of one file.
+// conversion converts one file. Its methods write sections and report problems to errs, so that one error has all of
+// them. idle collects the keys without meaning for gorl, for one note.
 type conversion struct {
 	o        Options
 	values   map[string]any // of the file, by their paths below params
@@ -160,7 +164,8 @@ type conversion struct {
 	errs     []error
 }
 
-// file reads the sections of a file.
+// file converts the sections of a file. Values are read and checked first (keep). The methods after it read them and
+// write the sections. Later methods use what earlier ones wrote: population reads the trainer's timesteps.
 func (c *conversion) file(file map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(file)) {
 		if name == "asymmetric_obs" { // IsaacGymEnvs' Trifinger; rl_games does not see it
@@ -181,6 +186,7 @@ func (c *conversion) file(file map[string]any) {
 		return // the other keys are those of another algorithm
 	}
 	c.keep("", params)
+	// The methods below need values of the right types.
 	if len(c.errs) > 0 {
 		return
 	}
@@ -192,23 +198,24 @@ func (c *conversion) file(file map[string]any) {
 	c.population(file["pbt"])
 }
 
-// wrong reports a problem.
+// wrong reports a problem. The conversion goes on, to find further ones.
 func (c *conversion) wrong(e *config.Error) {
 	e.Prefix = "rlgames"
 	c.errs = append(c.errs, e)
 }
 
-// refuse reports a key of params whose value gorl cannot honour.
+// refuse reports a key below params whose value gorl cannot honour, with the value of the file. reason is a format.
 func (c *conversion) refuse(path, reason string, args ...any) {
 	c.wrong(&config.Error{Path: "params." + path, Given: c.values[path], Reason: fmt.Sprintf(reason, args...)})
 }
 
-// note adds a note.
+// note adds a note for the user about a difference that is no error.
 func (c *conversion) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// keep reads the values below a path by the table of keys.
+// keep reads the keys of a section into c.values and reports unknown ones. path is the section's below params, "" for
+// params itself. Keys are sorted, so that errors and notes have the same order in every run.
 func (c *conversion) keep(path string, section map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(section)) {
 		at, value := name, section[name]
@@ -223,8 +230,10 @@ func (c *conversion) keep(path string, section map[string]any) {
 		case known:
 			c.value(k, value)
 		case isSection && sections[at]:
+			// given answers for sections, too: a file has a cnn, an rnn or a central value, or not.
 			c.values[at] = sub
 			c.keep(at, sub)
+		// An empty section is the same as a missing one.
 		case sections[at] && none(value):
 		case sections[at]:
 			c.wrong(&config.Error{Path: "params." + at, Given: value, Reason: "want a section of keys"})
@@ -234,10 +243,11 @@ func (c *conversion) keep(path string, section map[string]any) {
 	}
 }
 
-// none reports whether a value says that there is none: null, or the text None, which PyYAML reads as a text.
+// none reports whether a value stands for nothing: null, or None, which PyYAML reads as a text.
 func none(value any) bool { return value == nil || value == "None" }
 
-// value checks and keeps the value of a key.
+// value stores the value of a key in the Go type of its kind. It reports a value of another type, one that gorl cannot
+// honour, and a reference that leads out of the file.
 func (c *conversion) value(k key, value any) {
 	if none(value) {
 		return

@@ -9,14 +9,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Hydra's references, as IsaacGymEnvs' files have them: ${.name} is a key beside this one, each further dot climbs a
-// section, ${task.env.numEnvs} begins at the top, and ${resolve_default:5000,${....max_iterations}} calls a function
-// with arguments.
+// This file resolves Hydra's references, as IsaacGymEnvs' files have them:
+//
+//	${.name}                                      a key of the same section; each further dot goes up one section
+//	${task.env.numEnvs}                           a path from the top of Hydra's configuration
+//	${resolve_default:5000,${....max_iterations}} a call of a function with arguments
 
-// unresolved is a reference to what the file does not have. It matters only where the key matters.
+// unresolved is a reference to something that the file does not have, without ${ and }. It stays in the result as a
+// value. It is an error only if gorl reads the key that it is in (conversion.value).
 type unresolved string
 
-// leftOpen returns a reference in a value that leads out of the file.
+// leftOpen returns the first unresolved reference in a value and its sections and lists. ok is false if there is none.
 func leftOpen(value any) (unresolved, bool) {
 	switch v := value.(type) {
 	case unresolved:
@@ -37,13 +40,16 @@ func leftOpen(value any) (unresolved, bool) {
 	return "", false
 }
 
-// maxDepth is more than any file refers from reference to reference.
+// maxDepth limits chains of references, in which each reference counts twice. Files have short chains; a long one leads
+// back to itself.
 const maxDepth = 32
 
-// maxReferences is more than a file has, and less than two references each of which names two others lead to.
+// maxReferences limits the references followed in a file. It stops a file whose references each name two others, which
+// would take exponential time within maxDepth.
 const maxReferences = 10_000
 
-// functions are IsaacGymEnvs' functions of references.
+// functions are the functions that IsaacGymEnvs registers with Hydra, with their numbers of arguments. Arguments have
+// the types of YAML (literal).
 var functions = map[string]struct {
 	arguments int
 	call      func(args []any) any
@@ -64,9 +70,10 @@ var functions = map[string]struct {
 	"contains": {2, func(a []any) any { return strings.Contains(lower(a[1]), lower(a[0])) }},
 }
 
+// lower returns the text of a value in lower case. IsaacGymEnvs compares texts without regard to case.
 func lower(x any) string { return strings.ToLower(fmt.Sprint(x)) }
 
-// truth is Python's.
+// truth returns Python's truth of a value: null, false, 0 and the empty text are false.
 func truth(x any) bool {
 	switch v := x.(type) {
 	case nil:
@@ -83,14 +90,16 @@ func truth(x any) bool {
 	return true
 }
 
-// resolver finds what references of a file mean.
+// resolver resolves the references of one file. root is Hydra's configuration, in which the file is the section
+// "train". followed counts references, for maxReferences.
 type resolver struct {
 	root     map[string]any
 	followed int
 }
 
-// resolve returns a file without references. What IsaacGymEnvs' files refer to outside themselves are the defaults of
-// its command line.
+// resolve returns a copy of file without references, apart from unresolved ones. References that lead out of the file
+// find the defaults of IsaacGymEnvs' command line (its config.yaml), and numEnvs, if it is above 0, as
+// task.env.numEnvs.
 func resolve(file map[string]any, numEnvs int) (map[string]any, error) {
 	r := &resolver{root: map[string]any{
 		"seed": 42, "experiment": "", "checkpoint": "", "max_iterations": "", "sigma": "", "multi_gpu": false,
@@ -109,12 +118,14 @@ func resolve(file map[string]any, numEnvs int) (map[string]any, error) {
 	return whole.(map[string]any), nil
 }
 
-// node resolves a value; path leads to it.
+// node returns a copy of value with its references resolved. path is its place in root, to which relative references
+// refer. depth grows with every reference that led here, for maxDepth.
 func (r *resolver) node(value any, path []string, depth int) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, x := range v {
+			// The full slice expression makes append copy, so that the paths of siblings do not share memory.
 			var err error
 			if out[key], err = r.node(x, append(path[:len(path):len(path)], key), depth); err != nil {
 				return nil, err
@@ -143,7 +154,8 @@ func (r *resolver) node(value any, path []string, depth int) (any, error) {
 	return value, nil
 }
 
-// text resolves the references in a text. A text that is one reference becomes what it refers to, of whatever type.
+// text resolves the references in a text. A text that is a single reference takes the value and the type of its target.
+// Otherwise the values are inserted into the text. One unresolved reference makes the whole text unresolved.
 func (r *resolver) text(s string, path []string, depth int) (any, error) {
 	var b strings.Builder
 	for rest := s; ; {
@@ -158,6 +170,7 @@ func (r *resolver) text(s string, path []string, depth int) (any, error) {
 		}
 		value, err := r.reference(after[:end], path, depth+1)
 		rest = after[end+1:]
+		// alone: the text is this reference only, so the value keeps its type.
 		_, open := value.(unresolved)
 		if alone := b.Len() == 0 && rest == ""; err != nil || open || alone {
 			return value, err
@@ -166,7 +179,7 @@ func (r *resolver) text(s string, path []string, depth int) (any, error) {
 	}
 }
 
-// closing is the place of the brace that closes one before s, negative without any.
+// closing returns the index in s of the brace that closes one opened before s, or -1. Braces may be nested.
 func closing(s string) int {
 	depth := 1
 	for i := range len(s) {
@@ -182,14 +195,17 @@ func closing(s string) int {
 	return -1
 }
 
-// reference resolves what stands between ${ and }.
+// reference resolves the text between ${ and }. It is a call if a colon follows a name, and a path otherwise.
 func (r *resolver) reference(s string, path []string, depth int) (any, error) {
+	// A brace before the colon means that the colon belongs to a nested reference.
 	if name, args, call := strings.Cut(s, ":"); call && !strings.Contains(name, "{") {
 		return r.call(name, args, path, depth)
 	}
 	return r.follow(s, path, depth)
 }
 
+// call returns the result of a function. Arguments may contain references. If one of them is unresolved, so is the
+// result.
 func (r *resolver) call(name, args string, path []string, depth int) (any, error) {
 	f, ok := functions[name]
 	if !ok {
@@ -214,7 +230,8 @@ func (r *resolver) call(name, args string, path []string, depth int) (any, error
 	return f.call(values), nil
 }
 
-// literal gives a text of an argument the type that YAML gives it: 5000 is a number.
+// literal converts the text of an argument to the type that YAML gives it: "5000" is a number. Texts that are not a
+// number or a boolean remain texts.
 func literal(value any) any {
 	s, ok := value.(string)
 	if !ok || s == "" {
@@ -231,7 +248,7 @@ func literal(value any) any {
 	return s
 }
 
-// split cuts arguments at the commas outside braces.
+// split divides arguments at the commas outside braces: commas inside belong to a nested call.
 func split(s string) []string {
 	var parts []string
 	depth, from := 0, 0
@@ -251,11 +268,13 @@ func split(s string) []string {
 	return append(parts, s[from:])
 }
 
-// follow finds the value that a path of keys names, from the top or, with leading dots, from the key that refers to it.
+// follow returns the value at a dotted path, with its own references resolved. The path begins at the top, or with
+// leading dots at the section of the key that refers to it. A missing key gives unresolved, not an error.
 func (r *resolver) follow(s string, path []string, depth int) (any, error) {
 	keys := strings.TrimLeft(s, ".")
 	dots := len(s) - len(keys)
 	var at []string
+	// One dot is the section that has the key, which is the path without its last element.
 	if dots > 0 {
 		if dots > len(path) {
 			return nil, fmt.Errorf("${%s} climbs above the top", s)
