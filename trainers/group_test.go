@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -14,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -98,6 +100,30 @@ func TestGroupResumes(t *testing.T) {
 	// b has made 2 steps, to 15, where the agent with rollouts of 5 is ready.
 	must(t, errors.Join(agenttest.Advance(a, w, 20), agenttest.Advance(b, v, 18)))
 	agenttest.Same(t, a, b)
+}
+
+// In evaluation the hidden states of an environment are cleared when its episode ends, and only those.
+func TestGroupClearsHiddenStates(t *testing.T) {
+	checkLiveTensors(t)
+	recurrent := func(seed int64) agents.Agent {
+		return value(ppo.New(ppo.Options{Spaces: boxed, Models: ppo.Recurrent(boxed, models.GRU(4), []int{8}, "tanh"),
+			Dict: map[string]any{"rollouts": 8, "mini_batches": 1}, Seed: seed}))(t)
+	}
+	g := group(t, []agents.Agent{recurrent(1), recurrent(2)}, []int{1, 2})
+	must(t, g.Bind(3))
+	g.SetTraining(false)
+	in := agents.Observation{Observations: []float32{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, States: make([]float32, 6)}
+	act := func() []float32 { return slices.Clone(value(g.Act(in))(t)) }
+	first := act()
+	must(t, g.Record(agents.Transition{Rewards: make([]float32, 3), Terminated: []bool{true, false, false},
+		Truncated: []bool{false, false, true}, NextObservations: in.Observations, NextStates: in.States}))
+	second := act()
+	for i, want := range []bool{true, false, true} {
+		if equal := slices.Equal(first[2*i:2*i+2], second[2*i:2*i+2]); equal != want {
+			t.Errorf("environment %d: the actions %v and %v are equal: %v, want %v", i, first[2*i:2*i+2],
+				second[2*i:2*i+2], equal, want)
+		}
+	}
 }
 
 // A group refuses another's snapshot, and has not changed.
