@@ -53,8 +53,8 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		err = fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
 	default:
 		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all "+
-			"ranks are "+
-			"started, and that they reach this address", place.Rank, place.Size, place.Address, cfg.JoinTimeout, err)
+			"ranks are started, and that they reach this "+
+			"address", place.Rank, place.Size, place.Address, cfg.JoinTimeout, err)
 	}
 	return nil, errors.Join(err, g.Close())
 }

@@ -56,8 +56,7 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 			}
 			if what := digest(observed, c.n).difference(before); what != "" {
 				return nil, fmt.Errorf("envs: after RestoreState, Observe returns other %s than when the state was "+
-					"saved; "+
-					"MarshalState must save what the environment showed last", what)
+					"saved; MarshalState must save what the environment showed last", what)
 			}
 		}
 		if saves {
@@ -84,9 +83,8 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 	for k := range actions {
 		if what := restored[k].difference(original[k]); what != "" {
 			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after "+
-				"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps "+
-				"depend on, "+
-				"random generators included", k+1, what)
+				"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps depend "+
+				"on, random generators included", k+1, what)
 		}
 	}
 	return nil

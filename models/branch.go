@@ -25,8 +25,7 @@ func Branch(of Network, outputs int, seed int64) (Network, error) {
 	from, ok := of.(*Net)
 	if !ok || from.architecture != nil {
 		return nil, fmt.Errorf("models: Branch: a %T has no hidden layers to share, or they may be edited; want a "+
-			"network of "+
-			"NewMLP, NewCNN or a Spec", of)
+			"network of NewMLP, NewCNN or a Spec", of)
 	}
 	last := len(from.net.Steps) - 1
 	if outputs < 1 || last < 0 || from.net.Steps[last].Op != description.Linear {

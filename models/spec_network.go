@@ -254,15 +254,13 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	switch {
 	case !output.rows():
 		return 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last "+
-			"container's "+
-			"name", text)
+			"container's name", text)
 	case output.picture():
 		return 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten",
 			text, shapeText(output.shape))
 	case !slices.ContainsFunc(a.Steps, hasWeights):
 		return 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a " +
-			"container " +
-			"layers, or the output ACTIONS or ONE")
+			"container layers, or the output ACTIONS or ONE")
 	}
 	a.end(output)
 	a.simplify(token)

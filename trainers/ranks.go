@@ -26,9 +26,10 @@ import (
 // rank is the trainer's part in training on several ranks. The zero value is a single process.
 type rank struct {
 	*distributed.Group
-	// asked is the context of the last Train. episodes and finished record what the other ranks do not know yet:
+	// asked is the context of Train, and nil outside of it. episodes and finished record what the other ranks do not
+	// know yet:
 	// finished is the count of figures.episodes at the last exchange. stop is the same on all ranks.
-	asked    context.Context // of the present Train, nil outside
+	asked    context.Context
 	episodes []envs.Episode  // ended here since the last exchange
 	finished int64           // of those that t.episodes counts, how many the others know
 	spent    time.Duration   // in operations of the ranks before the last update's end
@@ -258,9 +259,10 @@ func (r *rank) diverged(err error) {
 	}
 }
 
-// left notifies the other ranks why this one ends, unless all end for the same reason. Train defers it. Otherwise the
-// others would wait for this rank until their timeout.
+// left ends what Train began. It notifies the other ranks why this one ends, unless all end for the same reason.
+// Otherwise the others would wait for this rank until their timeout.
 func (r *rank) left(err error) {
+	r.asked = nil
 	if r.Several() && err != nil && r.stop == nil {
 		r.Leave(err)
 	}

@@ -233,8 +233,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	defer func() { t.rank.left(err) }()
 	if t.cfg.Timesteps == 0 {
 		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give " +
-			"the " +
-			"number of timesteps of the run, or call Step")
+			"the number of timesteps of the run, or call Step")
 	}
 	if err := t.Open(ctx); err != nil {
 		return err

@@ -209,9 +209,8 @@ func (o Options) check(cfg *Config) error {
 	}
 	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
 	if !slices.ContainsFunc(o.Spaces.AMPObservation.Leaves(), isBox) {
-		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a "+
-			"Box, alone or "+
-			"within a Dict or Tuple", o.Spaces.AMPObservation)
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, "+
+			"alone or within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
 	if cfg.DiscriminatorMode == differential {
 		if memory.NewPacking(o.Spaces.AMPObservation).Packed() {

@@ -58,9 +58,8 @@ func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []
 			return err
 		}
 		if models.IsBranch(out.Encoder) {
-			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden " +
-				"layers of " +
-				"a discriminator that reads no latents; make them by WithSeparateEncoder")
+			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers " +
+				"of a discriminator that reads no latents; make them by WithSeparateEncoder")
 		}
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width() + latent, Outputs: 1,
 			Hidden: hidden, Activation: activation}, seed+2)

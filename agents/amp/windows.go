@@ -102,10 +102,8 @@ func (a *learner) Act(in agents.Observation) ([]float32, error) {
 	}
 	if i := w.update(in.Observations, rows/width); i >= 0 {
 		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that "+
-			"Agent.Latents "+
-			"has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each "+
-			"latent: give "+
-			"wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
+			"Agent.Latents has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion "+
+			"behind each latent: give wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
 	}
 	return a.Parts.Act(in)
 }
@@ -139,9 +137,8 @@ func (w *windows) restore(snap *checkpoint.Snapshot) (apply func(), err error) {
 	array, has := snap.Arrays[layout.ToldWindows]
 	if w == nil || !has {
 		if _, buffers := snap.Values[layout.Memories]; w != nil && buffers {
-			return nil, fmt.Errorf("amp: the checkpoint's buffers have no %q, the motion behind latents: they are "+
-				"of an "+
-				"earlier gorl's \"latent_mode\" \"calm\"; begin a run with the checkpoint's networks instead "+
+			return nil, fmt.Errorf("amp: the checkpoint's buffers have no %q, the motion behind latents: they are of "+
+				"an earlier gorl's \"latent_mode\" \"calm\"; begin a run with the checkpoint's networks instead "+
 				"(trainer.warm_start)", layout.ToldWindows)
 		}
 		return func() {}, nil

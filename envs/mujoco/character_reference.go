@@ -214,8 +214,7 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 func (c *characterTask) drawable(n int) error {
 	if c.cfg.Difference {
 		return fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no "+
-			"reference "+
-			"motion: %w", errors.ErrUnsupported)
+			"reference motion: %w", errors.ErrUnsupported)
 	}
 	if n <= 0 {
 		return fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)

@@ -21,9 +21,8 @@ func checkLibrary() error {
 	if library == C.mjVERSION_HEADER {
 		return nil
 	}
-	return fmt.Errorf("mujoco: this program was compiled with the headers of MuJoCo %s, and the loaded libmujoco "+
-		"is %s: "+
-		"compile it again with headers and library of one version", written(C.mjVERSION_HEADER), written(library))
+	return fmt.Errorf("mujoco: this program was compiled with the headers of MuJoCo %s, and the loaded libmujoco is "+
+		"%s: compile it again with headers and library of one version", written(C.mjVERSION_HEADER), written(library))
 }
 
 // written formats a version number of MuJoCo as "major.minor.patch". Each part has three decimal digits since MuJoCo

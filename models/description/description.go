@@ -65,8 +65,7 @@ func (t Transform) validate() error {
 		t.Low-t.Low != 0 || t.High-t.High != 0 || t.Low > t.High || !t.Normalizes() && !t.Clips()
 	if bad {
 		return fmt.Errorf("description: the transform %+v: want names of its mean and variance with an epsilon of at "+
-			"least 0, "+
-			"or finite limits, low below high", t)
+			"least 0, or finite limits, low below high", t)
 	}
 	return nil
 }

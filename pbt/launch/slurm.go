@@ -70,8 +70,7 @@ func Slurm(f *File) (*SlurmJob, error) {
 	}
 	if strings.Contains(logs, `\`) {
 		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose "+
-			"another "+
-			"folder, or \"launcher.logs\"", logs)
+			"another folder, or \"launcher.logs\"", logs)
 	}
 	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f,
 		logs: logs}

@@ -24,9 +24,8 @@ func Train(ctx context.Context, p launch.Process, program launch.Program, cfg di
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("multirank: %s is %d, and nothing says which of the ranks this process is; a launcher "+
-			"sets RANK, "+
-			"WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or srun starts the ranks", launch.EnvRanks, p.Ranks)
+		return fmt.Errorf("multirank: %s is %d, and nothing says which of the ranks this process is; a launcher sets "+
+			"RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or srun starts the ranks", launch.EnvRanks, p.Ranks)
 	case place.Size != p.Ranks:
 		return fmt.Errorf("multirank: %s is %d, and this process is %v (%s); make them the same number",
 			launch.EnvRanks,

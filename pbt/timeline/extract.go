@@ -66,8 +66,8 @@ func extract(h *journal.History, current bool, ancestors func() ([]journal.Ances
 				a.Member)
 		case a.ToSteps < a.FromSteps:
 			return Timeline{}, fmt.Errorf("timeline: the journal contradicts itself: member %d was copied at "+
-				"environment "+
-				"step %d after it had taken over weights at environment step %d", a.Member, a.ToSteps, a.FromSteps)
+				"environment step %d after it had taken over weights at environment step "+
+				"%d", a.Member, a.ToSteps, a.FromSteps)
 		case i == 0: // the only ancestor that was initialised; the others are copies
 			s.Seed = first.Seed
 		}

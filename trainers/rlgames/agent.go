@@ -173,8 +173,7 @@ func (c *conversion) schedule(a map[string]any) {
 		switch {
 		case kind == "standard_epoch" && !c.amp():
 			c.note("config.schedule_type is standard_epoch, at which rl_games 1.6.1 and later never step the " +
-				"schedule: " +
-				"the rate is constant, as in rl_games; give legacy or standard to adapt it")
+				"schedule: the rate is constant, as in rl_games; give legacy or standard to adapt it")
 			return
 		case kind == "standard" && c.amp():
 			c.note("config.schedule_type is standard: the rate follows the mean divergence of each pass, " +

@@ -262,8 +262,7 @@ var keys = slices.Concat([]key{
 	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
 	honoured("config.lr_schedule", text, "None",
 		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP `gaussian_rollout`; `linear`: `LinearLR` to "+
-			"1e-6 "+
-			"at the end; others: constant"),
+			"1e-6 at the end; others: constant"),
 	honoured("config.schedule_type", text, "legacy",
 		"its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`: of AMP per update, otherwise a "+
 			"constant rate, as in rl_games").but(
