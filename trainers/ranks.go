@@ -27,13 +27,12 @@ import (
 type rank struct {
 	*distributed.Group
 	// asked is the context of Train, and nil outside of it. episodes and finished record what the other ranks do not
-	// know yet:
-	// finished is the count of figures.episodes at the last exchange. stop is the same on all ranks.
+	// know yet: finished is the count of figures.episodes at the last exchange. stop is the same on all ranks.
 	asked    context.Context
-	episodes []envs.Episode  // ended here since the last exchange
-	finished int64           // of those that t.episodes counts, how many the others know
-	spent    time.Duration   // in operations of the ranks before the last update's end
-	stop     error           // why all ranks end the run at this timestep
+	episodes []envs.Episode // ended here since the last exchange
+	finished int64          // of those that t.episodes counts, how many the others know
+	spent    time.Duration  // in operations of the ranks before the last update's end
+	stop     error          // why all ranks end the run at this timestep
 }
 
 // ownSettings lists the trainer's settings that may differ between ranks: those of files and pictures, which only rank
