@@ -105,7 +105,7 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 			seen, speed = seen-1, -1
 		}
 		if !again { // its infos are of a step
-			speeds, valid = speeds+float64(2*e.k), valid+1
+			speeds, valid = speeds+speed, valid+1
 		}
 		if e.over && mode != NextStep {
 			e.k, e.episode = 0, e.episode+1
