@@ -18,7 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
-// loadOne reads a case of one update: NAME.json and the NAME.npz beside it.
+// loadOne reads a case of one update from NAME.json and NAME.npz in the same folder.
 func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	var d struct {
 		Algorithm, Activation string

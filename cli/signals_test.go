@@ -49,8 +49,8 @@ func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File
 	}
 }
 
-// Whoever reads the messages may end first, as tee does at Ctrl-C; a terminal may be closed. The run is saved all the
-// same.
+// A run is saved at Ctrl-C even if nobody reads its messages any more: tee ends at Ctrl-C, too, and a terminal may be
+// closed.
 func TestTrainOutlivesItsTerminal(t *testing.T) {
 	command, stderr := startProcess(t)
 	if _, err := bufio.NewReader(stderr).ReadString('\n'); err != nil {

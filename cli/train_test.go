@@ -307,8 +307,8 @@ func TestTrainWrongUse(t *testing.T) {
 			"environment={id: 'gymnasium:CartPole-v1', python: ./none}"}, commandline.Failed, "./none"}))
 }
 
-// Settings that leave nothing to learn or to decide are noted before training, and so is a learning rate that is 0 for
-// the rest of a run.
+// gorl train notes, before training, settings with which nothing is learned or decided. It also notes a learning rate
+// that is 0 for the rest of the run.
 func TestTrainNotes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const common = "seed: 1\nenvironment: {id: CartPole, num_envs: 2}\nmodels: {mlp: [8]}\n" +

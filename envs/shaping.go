@@ -13,7 +13,7 @@ import (
 //
 // The parameters are a tree: maps with text keys, lists, numbers, booleans, and texts, which are kept and never
 // change (see [FlattenShaping]). They are not part of the state that [Stateful] saves, and RestoreState does not
-// change them: whoever sets them also keeps them.
+// change them. The caller that sets the parameters must save them.
 type RewardShaper interface {
 	// RewardShaping returns the parameters that were last set for all environments, at first the defaults. The map is
 	// the caller's.

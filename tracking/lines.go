@@ -13,11 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// beginLines returns a writer of new JSON lines. Close does not close w.
-func beginLines(w io.Writer, opt Options) Sink {
-	return newOutput("JSON lines", w, nil, opt, appendJSON)
-}
-
 // openJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
 // necessary.
 //

@@ -18,6 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+// beginLines returns a writer of new JSON lines. Close does not close w.
+func beginLines(w io.Writer, opt Options) Sink {
+	return newOutput("JSON lines", w, nil, opt, appendJSON)
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

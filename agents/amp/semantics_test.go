@@ -298,8 +298,8 @@ func TestRLGames(t *testing.T) {
 	}
 }
 
-// In two frames of three features, of which the second is masked, the discriminator's verdict, its reward and its
-// gradient penalty do not depend on that feature of either frame, and depend on all others.
+// An AMP observation has two frames of three features, and the second feature is masked. The discriminator's output, the
+// style reward and the gradient penalty do not depend on the masked feature of either frame. They depend on all others.
 func TestMaskedFeatures(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(6)}

@@ -102,7 +102,7 @@ func TestEncoderReward(t *testing.T) {
 	}
 }
 
-// skillCases is testdata/skills.json, which skills.py beside it makes with PyTorch in float64.
+// skillCases is the content of testdata/skills.json. testdata/skills.py makes it with PyTorch in float64.
 type skillCases struct {
 	Minibatches map[string]skillCase
 	Returns     struct {

@@ -69,7 +69,7 @@ func (p *pool) run(work func(worker, first, last int)) {
 		}
 	}
 	p.waiting.Store(true)
-	// Whoever swaps waiting back decides: if this call does, no worker sends on done.
+	// The goroutine that swaps waiting back decides. If it is this one, no worker sends on done.
 	if p.finished.Load() == int64(p.n) && p.waiting.CompareAndSwap(true, false) {
 		return
 	}

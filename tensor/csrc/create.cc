@@ -25,8 +25,3 @@ gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out)
   *out = wrap(by_libtorch([x = T(a), device, dtype] { return x.to(device_of(device), scalar_of(dtype)); }));
   GORL_END
 }
-gorl_err gorl_view_of(gorl_t a, gorl_t* out) {
-  GORL_BEGIN(1)
-  *out = wrap(T(a));
-  GORL_END
-}

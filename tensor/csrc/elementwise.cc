@@ -159,7 +159,7 @@ at::Tensor fast_binary(int32_t op, const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor fast_scalar(int32_t op, const at::Tensor& a, double x) {
-  if (op == GORL_POW_S || op > GORL_RSUB_S || !engine() || !plain(a) || (recording() && !ours(a))) return {};
+  if (op > GORL_RSUB_S || !engine() || !plain(a) || (recording() && !ours(a))) return {};
   const auto c = static_cast<float>(x);
   if (op == GORL_ADD_S) return combine(a, 1, nullptr, 0, c);
   if (op == GORL_MUL_S) return combine(a, c, nullptr, 0, 0);

@@ -78,7 +78,6 @@ gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype,
 gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out);
 gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32_t dtype, int32_t device, gorl_t* out);
 gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out);
-gorl_err gorl_view_of(gorl_t a, gorl_t* out); // another handle of the same tensor
 
 // Transfers (transfer.cc).
 gorl_err gorl_transfer_new(int64_t bytes, int32_t device, gorl_t* host, gorl_t* there);
@@ -165,19 +164,16 @@ gorl_err gorl_scaler_forward(gorl_t x, gorl_t mean, gorl_t variance, double eps,
 gorl_err gorl_scaler_inverse(gorl_t x, gorl_t mean, gorl_t variance, double clip, gorl_t* out);
 
 enum gorl_unary_op {
-  GORL_NEG, GORL_EXP, GORL_LOG, GORL_SQRT, GORL_SQUARE, GORL_ABS, GORL_RECIPROCAL, GORL_SIGN,
+  GORL_NEG, GORL_EXP, GORL_LOG, GORL_SQRT, GORL_SQUARE, GORL_ABS,
   GORL_TANH, GORL_SIGMOID, GORL_RELU, GORL_ELU, GORL_SOFTPLUS, GORL_SILU, GORL_GELU, GORL_LEAKY_RELU, GORL_SOFTSIGN, GORL_SELU,
-  GORL_ISFINITE, GORL_NOT, GORL_DETACH, GORL_CLONE, GORL_CONTIGUOUS, GORL_LOG1P, GORL_COS, GORL_SIN, GORL_IDENTITY
+  GORL_DETACH, GORL_CLONE, GORL_CONTIGUOUS, GORL_COS, GORL_SIN, GORL_IDENTITY
 };
 enum gorl_binary_op {
-  GORL_ADD, GORL_SUB, GORL_MUL, GORL_DIV, GORL_POW, GORL_MINIMUM, GORL_MAXIMUM, GORL_MATMUL,
-  GORL_EQ, GORL_NE, GORL_LT, GORL_LE, GORL_GT, GORL_GE, GORL_AND, GORL_OR
+  GORL_ADD, GORL_SUB, GORL_MUL, GORL_DIV, GORL_MINIMUM, GORL_MAXIMUM, GORL_MATMUL, GORL_EQ
 };
-enum gorl_scalar_op {
-  GORL_ADD_S, GORL_MUL_S, GORL_POW_S, GORL_RSUB_S, GORL_EQ_S, GORL_NE_S, GORL_LT_S, GORL_LE_S, GORL_GT_S, GORL_GE_S
-};
-enum gorl_reduce_op { GORL_SUM, GORL_MEAN, GORL_VAR, GORL_STD, GORL_AMAX, GORL_AMIN, GORL_NORM };
-enum gorl_along_op { GORL_LOG_SOFTMAX, GORL_SOFTMAX, GORL_ARGMAX, GORL_CUMSUM, GORL_UNSQUEEZE, GORL_SQUEEZE, GORL_LOGSUMEXP };
+enum gorl_scalar_op { GORL_ADD_S, GORL_MUL_S, GORL_RSUB_S, GORL_EQ_S, GORL_GT_S };
+enum gorl_reduce_op { GORL_SUM, GORL_MEAN, GORL_STD, GORL_AMAX };
+enum gorl_along_op { GORL_LOG_SOFTMAX, GORL_SOFTMAX, GORL_ARGMAX, GORL_UNSQUEEZE };
 enum gorl_join_op { GORL_CAT, GORL_STACK };
 enum gorl_recurrent_kind { GORL_RNN, GORL_GRU, GORL_LSTM };
 enum gorl_random_op { GORL_RANDN, GORL_RAND, GORL_RANDINT, GORL_RANDPERM };

@@ -32,14 +32,9 @@ at::Tensor unary(int32_t op, const at::Tensor& a) {
     case GORL_SQRT: return at::sqrt(a);
     case GORL_SQUARE: return at::square(a);
     case GORL_ABS: return at::abs(a);
-    case GORL_RECIPROCAL: return at::reciprocal(a);
-    case GORL_SIGN: return at::sign(a);
-    case GORL_ISFINITE: return at::isfinite(a);
-    case GORL_NOT: return at::logical_not(a);
     case GORL_DETACH: return a.detach();
     case GORL_CLONE: return a.clone();
     case GORL_CONTIGUOUS: return a.contiguous();
-    case GORL_LOG1P: return at::log1p(a);
     case GORL_COS: return at::cos(a);
     case GORL_SIN: return at::sin(a);
   }
@@ -52,18 +47,10 @@ at::Tensor binary(int32_t op, const at::Tensor& a, const at::Tensor& b) {
     case GORL_SUB: return at::sub(a, b);
     case GORL_MUL: return at::mul(a, b);
     case GORL_DIV: return at::div(a, b);
-    case GORL_POW: return at::pow(a, b);
     case GORL_MINIMUM: return at::minimum(a, b);
     case GORL_MAXIMUM: return at::maximum(a, b);
     case GORL_MATMUL: return at::matmul(a, b);
     case GORL_EQ: return at::eq(a, b);
-    case GORL_NE: return at::ne(a, b);
-    case GORL_LT: return at::lt(a, b);
-    case GORL_LE: return at::le(a, b);
-    case GORL_GT: return at::gt(a, b);
-    case GORL_GE: return at::ge(a, b);
-    case GORL_AND: return at::logical_and(a, b);
-    case GORL_OR: return at::logical_or(a, b);
   }
   TORCH_CHECK(false, "unknown operation code ", op);
 }
@@ -72,14 +59,9 @@ at::Tensor with_scalar(int32_t op, const at::Tensor& a, double x) {
   switch (op) {
     case GORL_ADD_S: return at::add(a, x);
     case GORL_MUL_S: return at::mul(a, x);
-    case GORL_POW_S: return at::pow(a, x);
     case GORL_RSUB_S: return at::rsub(a, x);
     case GORL_EQ_S: return at::eq(a, x);
-    case GORL_NE_S: return at::ne(a, x);
-    case GORL_LT_S: return at::lt(a, x);
-    case GORL_LE_S: return at::le(a, x);
     case GORL_GT_S: return at::gt(a, x);
-    case GORL_GE_S: return at::ge(a, x);
   }
   TORCH_CHECK(false, "unknown operation code ", op);
 }
@@ -93,11 +75,8 @@ at::Tensor reduce(int32_t op, const at::Tensor& a, at::IntArrayRef dims, bool ke
   switch (op) {
     case GORL_SUM: return at::sum(a, dims, keep);
     case GORL_MEAN: return at::mean(a, dims, keep);
-    case GORL_VAR: return at::var(a, dims, /*unbiased=*/true, keep);
     case GORL_STD: return at::std(a, dims, /*unbiased=*/true, keep);
     case GORL_AMAX: return at::amax(a, dims, keep);
-    case GORL_AMIN: return at::amin(a, dims, keep);
-    case GORL_NORM: return at::norm(a, 2, dims, keep);
   }
   TORCH_CHECK(false, "unknown reduction code ", op);
 }
@@ -107,10 +86,7 @@ at::Tensor along(int32_t op, const at::Tensor& a, int64_t dim) {
     case GORL_LOG_SOFTMAX: return at::log_softmax(a, dim);
     case GORL_SOFTMAX: return at::softmax(a, dim);
     case GORL_ARGMAX: return at::argmax(a, dim, true);
-    case GORL_CUMSUM: return at::cumsum(a, dim);
     case GORL_UNSQUEEZE: return a.unsqueeze(dim);
-    case GORL_SQUEEZE: return a.squeeze(dim);
-    case GORL_LOGSUMEXP: return at::logsumexp(a, dim, true);
   }
   TORCH_CHECK(false, "unknown operation code ", op);
 }

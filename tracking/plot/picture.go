@@ -47,15 +47,6 @@ func (p Picture) WritePNG(path string) error {
 	return nil
 }
 
-// Above returns one picture over another, with a gap in points between them.
-func (p Picture) Above(below Picture, gap vg.Length) Picture {
-	height := p.Height + gap + below.Height
-	return Picture{Width: max(p.Width, below.Width), Height: height, Label: p.Label, Draw: func(c draw.Canvas) {
-		p.Draw(draw.Crop(c, 0, p.Width-c.Size().X, below.Height+gap, 0))
-		below.Draw(draw.Crop(c, 0, below.Width-c.Size().X, 0, -p.Height-gap))
-	}}
-}
-
 // Font returns a style of text: its size in points, its ink, and whether it is bold. The text begins at its place,
 // above it.
 func Font(size vg.Length, ink color.Color, bold bool) text.Style {

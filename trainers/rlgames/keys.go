@@ -303,7 +303,7 @@ var keys = slices.Concat([]key{
 	honoured("config.mini_epochs", whole, nil, "`learning_epochs`").but(positive, wantPositive),
 	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").but(positive, wantPositive),
 	idle("config.seq_len", "rl_games does not read it either; config.seq_length is meant"),
-	only("config.zero_rnn_on_done", boolean, "gorl's memories begin anew with each episode; give True", true),
+	only("config.zero_rnn_on_done", boolean, "gorl clears hidden states at every end of an episode; give True", true),
 	// Actions, and what gorl's PPO does not have.
 	honoured("config.clip_actions", boolean, true,
 		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it "+

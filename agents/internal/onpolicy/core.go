@@ -133,7 +133,7 @@ func (c *Core) allocate() error {
 		fields = append(fields, c.stateRows.Field("states"))
 		c.nextState = c.stateRows.Zeros(c.resident, n)
 	}
-	if len(c.hiddens) > 0 { // where memories begin anew behind a step
+	if len(c.hiddens) > 0 { // hidden states are cleared after a step that ends an episode
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
 	}
 	if c.Config.Overlap {

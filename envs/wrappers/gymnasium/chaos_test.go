@@ -100,8 +100,8 @@ func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop fun
 				return
 			case <-time.After(time.Duration(rng.Int64N(2 * int64(every)))):
 			}
-			// Not one that is still this program: whoever stops it then stops this process too, which waits for its
-			// exec.
+			// Skip a child before its exec. This process waits for the exec, so a signal that stops the child would
+			// stop this process, too.
 			victims := slices.DeleteFunc(children(t), func(pid string) bool {
 				line, err := os.ReadFile("/proc/" + pid + "/cmdline")
 				return err != nil || bytes.Equal(line, own)

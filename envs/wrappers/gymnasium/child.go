@@ -120,7 +120,7 @@ var started atomic.Int64
 
 // startChild starts a child for the environments from from to to (exclusive). It sends the program and the setup, and
 // does not wait for the environments. memory is the file of the shared memory, which still has no size. stderr
-// receives what the child prints, nil for nobody.
+// receives what the child prints. If it is nil, the output is only kept for errors.
 func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writer, deadline time.Time) (*child,
 	error) {
 	c := &child{index: index, from: from, to: to, output: output{forward: stderr}, gone: make(chan struct{})}

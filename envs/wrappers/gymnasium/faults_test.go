@@ -123,7 +123,7 @@ func TestReplace(t *testing.T) {
 						s.Rewards[i], s.AMPObservations[i], s.FinalObservations[4*i:4*i+4], before[4*i:4*i+4])
 				}
 				if seed := s.Observations[4*i+1]; seed < 54 || int(seed-50)%4 != i || s.Observations[4*i+2] != 0 {
-					t.Errorf("environment %d begins anew with %v", i, s.Observations[4*i:4*i+4])
+					t.Errorf("environment %d starts again with %v", i, s.Observations[4*i:4*i+4])
 				}
 			}
 			ended := slices.DeleteFunc(slices.Clone(s.Episodes), func(e envs.Episode) bool { return e.Env < first })
@@ -212,7 +212,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 		o, f := first.step.Observations[4*i:4*i+4], first.step.FinalObservations[4*i:4*i+4]
 		if !first.own.truncated[i] || first.own.rewards[i] != 0 || o[2] != 0 ||
 			!slices.Equal(f, observations[4*i:4*i+4]) {
-			t.Errorf("environment %d: truncated %t at %v with the reward %g, and begins anew with %v", i,
+			t.Errorf("environment %d: truncated %t at %v with the reward %g, and starts again with %v", i,
 				first.own.truncated[i], f, first.own.rewards[i], o)
 		}
 	}

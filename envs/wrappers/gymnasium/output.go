@@ -15,7 +15,7 @@ type output struct {
 	mu sync.Mutex
 	// last is at most maxOutput bytes.
 	last []byte
-	// forward receives everything as well, nil for nobody.
+	// forward also receives everything, unless it is nil.
 	forward io.Writer
 }
 
