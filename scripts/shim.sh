@@ -256,7 +256,8 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 	wait "$first"
 	first=
 fi
-library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
+# The library says from which gorl.h it was built, and package tensor refuses another one.
+library gorltorch "$csrc" -DGORL_HEADER="\"$(sha256sum <"$csrc/gorl.h" | cut -d' ' -f1)\"" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
 	${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
 printf '%s\n' "${torch:-}" >"$out/.libtorch"

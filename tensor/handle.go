@@ -11,6 +11,8 @@ import "C"
 
 import (
 	"cmp"
+	"crypto/sha256"
+	_ "embed"
 	"fmt"
 	"os"
 	"runtime"
@@ -53,7 +55,27 @@ func (d DType) String() string {
 
 var poison = unsafe.Pointer(C.gorl_poison())
 
+// header is the C header that this package was compiled with. Because it is embedded, a change of it also makes Go
+// compile the package again, which cgo alone does not.
+//
+//go:embed csrc/gorl.h
+var header []byte
+
+// checkHeader returns an error if the library was built from another header than this package. The operations' codes
+// might differ then, and a tensor would be multiplied instead of added.
+func checkHeader(library string) error {
+	if own := fmt.Sprintf("%x", sha256.Sum256(header)); library != own {
+		return fmt.Errorf("tensor: libgorltorch.so was built from another version of gorl (header %.8s, this program has "+
+			"%.8s); run 'make setup' in gorl's folder, or 'go run github.com/gorl-dev/gorl/cmd/gorl-setup' in your module",
+			library, own)
+	}
+	return nil
+}
+
 func init() {
+	if err := checkHeader(C.GoString(C.gorl_header())); err != nil {
+		panic(err)
+	}
 	// gotorch's init ties the main goroutine to its OS thread and takes half the cores. Neither serves here: every call
 	// carries its own autograd mode, and small networks get slower with more than one thread.
 	runtime.UnlockOSThread()

@@ -24,6 +24,7 @@ void gorl_set_threads(int32_t n);   // compute threads of every thread that call
 void gorl_tune_allocator(void);     // lets the C library keep the memory of large tensors
 int32_t gorl_threads(void);
 const char* gorl_torch_version(void);
+const char* gorl_header(void);      // the SHA-256 of this file when the library was built, in hexadecimal digits
 const char* gorl_blas_kernels(void); // the kernels that OpenBLAS uses here, and how gorl came to them (blas.cc); "" with another library
 int32_t gorl_cuda_devices(void);
 int32_t gorl_privateuse1_devices(void);

@@ -76,6 +76,7 @@ void gorl_free_string(char* s) { free(s); }
 void gorl_set_threads(int32_t n) { threads.store(n, std::memory_order_relaxed); }
 int32_t gorl_threads(void) { return threads.load(std::memory_order_relaxed); }
 const char* gorl_torch_version(void) { return TORCH_VERSION; }
+const char* gorl_header(void) { return GORL_HEADER; }  // scripts/shim.sh defines it
 int32_t gorl_cuda_devices(void) { return torch::cuda::is_available() ? static_cast<int32_t>(torch::cuda::device_count()) : 0; }
 int32_t gorl_privateuse1_devices(void) {
   constexpr auto type = c10::DeviceType::PrivateUse1;
