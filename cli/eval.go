@@ -205,8 +205,8 @@ func (f *evalFlags) adapt(section map[string]any) {
 	if measure, has := full["measure"].(bool); has && !measure {
 		section["measure"] = true
 	}
-	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
-		section["render_mode"] = "rgb_array"
+	if mode, drawn := full[renderMode].(string); f.record != "" && drawn && mode == "" {
+		section[renderMode] = "rgb_array"
 	}
 }
 

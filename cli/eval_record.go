@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/film"
+	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
 // maxPictures bounds a film, which is held in memory.
@@ -84,6 +87,31 @@ func (r *recording) write(ctx context.Context, path string, fps float64) error {
 	}
 	frame := func(i int) (image.Image, error) { return r.pictures[i], nil }
 	return film.SaveGIF(path, len(r.pictures), fps, film.Panel{Frame: frame})
+}
+
+// renderMode is the setting of environments that draw only if it is set.
+const renderMode = "render_mode"
+
+// drawing returns the section environment with all defaults, changed so that the environment can draw itself.
+func drawing(full map[string]any) map[string]any {
+	if full[renderMode] != "" { // absent, or set
+		return full
+	}
+	full = maps.Clone(full)
+	full[renderMode] = "rgb_array"
+	return full
+}
+
+// draws returns an error if trainer.video_interval asks for films of an environment that cannot draw itself.
+func (r *singleRun) draws(env envs.Env) error {
+	if _, ok := envs.As[envs.Renderer](env); ok || r.cfg.VideoInterval == (agents.Interval{}) {
+		return nil
+	}
+	if _, ok := r.environment[renderMode]; ok { // environments for films draw
+		return nil
+	}
+	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it to 0",
+		r.environment["id"])
 }
 
 // isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.

@@ -69,7 +69,9 @@ func TestPeersTrainGymnasium(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text, _ := gorl(t, 0, "train", "--example", "gymnasium")
 	write(t, "gymnasium.yaml", text)
-	gorl(t, 0, "train", "-c", "gymnasium.yaml", "-q", "--timesteps", "256", "--set", "environment.python="+python)
+	gorl(t, 0, "train", "-c", "gymnasium.yaml", "-q", "--timesteps", "256", "--set", "environment.python="+python,
+		"--set", "trainer.video_interval=256")
+	decodeGIF(t, "runs/gymnasium/videos/step-000000256.gif")
 	stdout, _ := gorl(t, 0, "eval", "runs/gymnasium", "--episodes", "1")
 	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
 }

@@ -164,7 +164,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true},
 		CheckpointInterval: agents.Interval{Auto: true},
-		EvaluationEpisodes: defaultEvaluationEpisodes, VideoLength: defaultVideoLength, Headless: true, RenderInterval: 1,
+		EvaluationEpisodes: defaultEvaluationEpisodes, VideoLength: defaultVideoLength, Headless: true,
+		RenderInterval:         1,
 		CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 

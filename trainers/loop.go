@@ -130,9 +130,9 @@ func (l *loop) stepFailed(err error) error {
 	return fmt.Errorf("%w (Train or Step may be called again: it resets the environment and goes on)", err)
 }
 
-// settle makes the update, the film and the evaluation that are due. step calls it after recording, and also first, because a
-// cancelled context may have interrupted either. An interrupted update leaves the agent Ready; an interrupted
-// evaluation leaves evaluated as it was.
+// settle makes the update, the film and the evaluation that are due. step calls it after recording, and also first,
+// because a cancelled context may have interrupted one of them, and because the first film comes before training. An
+// interrupted update leaves the agent Ready; an interrupted film or evaluation leaves filmed or evaluated as it was.
 func (l *loop) settle(ctx context.Context) error {
 	if l.agent.Ready() {
 		if err := l.update(ctx); err != nil {

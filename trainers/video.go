@@ -50,8 +50,8 @@ func (l *loop) filmDue() bool {
 	return n > 0 && l.files.dir != "" && l.timestep%n == 0 && l.filmed != l.timestep+1
 }
 
-// makeFilm makes the film of this timestep. If the context is cancelled, filmed stays as it was, and settle makes the film
-// before the next step.
+// makeFilm makes the film of this timestep. If the context is cancelled, filmed stays as it was, and settle makes the
+// film before the next step.
 func (l *loop) makeFilm(ctx context.Context) error {
 	var pictures []image.Image
 	err := l.aside(ctx, l.cfg.EvaluationSeed, func(s *stepper) (err error) {
