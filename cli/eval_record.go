@@ -110,8 +110,8 @@ func (r *singleRun) draws(env envs.Env) error {
 	if _, ok := r.environment[renderMode]; ok { // environments for films draw
 		return nil
 	}
-	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it to 0",
-		r.environment["id"])
+	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it "+
+		"to 0", r.environment["id"])
 }
 
 // isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.

@@ -42,9 +42,9 @@ func examplePolicy(name string) (runfile.Sections, *infer.Policy, error) {
 func (f *viewFlags) policyActs(policy *infer.Policy, env envs.Env) (func(*envs.Step) ([]float32, error), error) {
 	got, want := env.Spaces(), policy.Spaces()
 	if !got.Observation.Equal(want.Observation) || !got.Action.Equal(want.Action) {
-		return nil, commandline.Usagef("--set has changed the environment of --example %s to observations %v and actions "+
-			"%v; its policy was trained for %v and %v", f.example, got.Observation, got.Action, want.Observation,
-			want.Action)
+		return nil, commandline.Usagef("--set has changed the environment of --example %s to observations %v and "+
+			"actions %v; its policy was trained for %v and %v", f.example, got.Observation, got.Action,
+			want.Observation, want.Action)
 	}
 	actions, rng := make([]float32, want.Action.Width()), rand.New(rand.NewPCG(uint64(f.seed), 0))
 	return func(step *envs.Step) ([]float32, error) {

@@ -28,8 +28,8 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 	return o.f(tr, e)
 }
 
-// Evaluations and films change nothing of a run: weights, scalers, random numbers, environment, episodes, what callbacks
-// see and what is written come to the same, bit for bit, in place and in an environment of their own, also over a
+// Evaluations and films change nothing of a run: weights, scalers, random numbers, environment, episodes, what
+// callbacks see and what is written come to the same, bit for bit, in place and in an environment of their own, also over a
 // resumption.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)

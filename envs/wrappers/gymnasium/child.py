@@ -152,7 +152,9 @@ DRAWING = ("OpenGL", "glfw", "mujoco.egl", "mujoco.glfw", "mujoco.osmesa", "mujo
 
 
 def explain(error):
-    """The message about an exception: a traceback, or a line if MuJoCo cannot draw."""
+    """The message about an exception: a traceback, or a line if a package is missing or MuJoCo cannot draw."""
+    if gymnasium and isinstance(error, gymnasium.error.DependencyNotInstalled):
+        return str(error)
     module, trace = "", error.__traceback__
     while trace:
         module, trace = trace.tb_frame.f_globals.get("__name__", ""), trace.tb_next
