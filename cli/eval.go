@@ -113,12 +113,12 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
-	film := &film{}
+	recorded := &recording{}
 	if f.record != "" {
-		if film, err = newFilm(env); err != nil {
+		if recorded, err = newRecording(env); err != nil {
 			return commandline.Usagef("--record: %w", err)
 		}
-		env = film
+		env = recorded
 	}
 	trainer, err := f.player(c, env, saved)
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return err
 	}
 	if f.record != "" {
-		if err := film.write(ctx, f.record, f.fps); err != nil {
+		if err := recorded.write(ctx, f.record, f.fps); err != nil {
 			return err
 		}
 	}
@@ -205,8 +205,8 @@ func (f *evalFlags) adapt(section map[string]any) {
 	if measure, has := full["measure"].(bool); has && !measure {
 		section["measure"] = true
 	}
-	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
-		section["render_mode"] = "rgb_array"
+	if mode, drawn := full[renderMode].(string); f.record != "" && drawn && mode == "" {
+		section[renderMode] = "rgb_array"
 	}
 }
 

@@ -4,70 +4,73 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/envs/film"
+	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
 // maxPictures bounds a film, which is held in memory.
 const maxPictures = 500
 
-// film takes a picture of the first environment after every step of its first episode. It omits the picture after the
-// last step: the environment has begun the next episode by then.
-type film struct {
+// recording takes a picture of the first environment after every step of its first episode. It omits the picture after
+// the last step: the environment has begun the next episode by then.
+type recording struct {
 	envs.Env
 	renderer envs.Renderer
 	pictures []image.Image
 	over     bool
 }
 
-func newFilm(env envs.Env) (*film, error) {
+func newRecording(env envs.Env) (*recording, error) {
 	renderer, ok := envs.As[envs.Renderer](env)
 	if !ok {
 		return nil, fmt.Errorf("the environment cannot draw itself")
 	}
-	return &film{Env: env, renderer: renderer}, nil
+	return &recording{Env: env, renderer: renderer}, nil
 }
 
 // Unwrap returns the environment inside, see [envs.As].
-func (f *film) Unwrap() envs.Env { return f.Env }
+func (r *recording) Unwrap() envs.Env { return r.Env }
 
 // Reset begins the film.
-func (f *film) Reset(seed int64) (*envs.Step, error) {
-	s, err := f.Env.Reset(seed)
+func (r *recording) Reset(seed int64) (*envs.Step, error) {
+	s, err := r.Env.Reset(seed)
 	if err != nil {
 		return nil, err
 	}
-	f.pictures, f.over = nil, false
-	return s, f.take()
+	r.pictures, r.over = nil, false
+	return s, r.take()
 }
 
 // Step steps the environment inside.
-func (f *film) Step(actions []float32) (*envs.Step, error) {
-	s, err := f.Env.Step(actions)
-	if err != nil || f.over {
+func (r *recording) Step(actions []float32) (*envs.Step, error) {
+	s, err := r.Env.Step(actions)
+	if err != nil || r.over {
 		return s, err
 	}
 	if s.Terminated[0] || s.Truncated[0] {
-		f.over = true
+		r.over = true
 		return s, nil
 	}
-	return s, f.take()
+	return s, r.take()
 }
 
-func (f *film) take() error {
-	if len(f.pictures) == maxPictures {
-		f.over = true
+func (r *recording) take() error {
+	if len(r.pictures) == maxPictures {
+		r.over = true
 		return nil
 	}
-	picture, err := f.renderer.Render(0)
+	picture, err := r.renderer.Render(0)
 	if err != nil {
 		return fmt.Errorf("drawing the environment: %w", err)
 	}
-	f.pictures = append(f.pictures, picture)
+	r.pictures = append(r.pictures, picture)
 	return nil
 }
 
@@ -75,15 +78,40 @@ func (f *film) take() error {
 const strip, stripColumns = 12, 4
 
 // write writes the film as a GIF or an MP4, or some of its pictures as a PNG.
-func (f *film) write(ctx context.Context, path string, fps float64) error {
+func (r *recording) write(ctx context.Context, path string, fps float64) error {
 	switch {
 	case isKind(path, ".png"):
-		return mujoco.SaveStrip(path, f.pictures, strip, stripColumns)
+		return film.SaveStrip(path, r.pictures, strip, stripColumns)
 	case isKind(path, ".mp4"):
-		return saveMP4(ctx, path, f.pictures, fps)
+		return saveMP4(ctx, path, r.pictures, fps)
 	}
-	frame := func(i int) (image.Image, error) { return f.pictures[i], nil }
-	return mujoco.SaveGIF(path, len(f.pictures), fps, mujoco.Panel{Frame: frame})
+	frame := func(i int) (image.Image, error) { return r.pictures[i], nil }
+	return film.SaveGIF(path, len(r.pictures), fps, film.Panel{Frame: frame})
+}
+
+// renderMode is the setting of environments that draw only if it is set.
+const renderMode = "render_mode"
+
+// drawing returns the section environment with all defaults, changed so that the environment can draw itself.
+func drawing(full map[string]any) map[string]any {
+	if full[renderMode] != "" { // absent, or set
+		return full
+	}
+	full = maps.Clone(full)
+	full[renderMode] = "rgb_array"
+	return full
+}
+
+// draws returns an error if trainer.video_interval asks for films of an environment that cannot draw itself.
+func (r *singleRun) draws(env envs.Env) error {
+	if _, ok := envs.As[envs.Renderer](env); ok || r.cfg.VideoInterval == (agents.Interval{}) {
+		return nil
+	}
+	if _, ok := r.environment[renderMode]; ok { // environments for films draw
+		return nil
+	}
+	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it "+
+		"to 0", r.environment["id"])
 }
 
 // isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.

@@ -233,6 +233,17 @@ func TestEvalTable(t *testing.T) {
 	}
 }
 
+// trainer.video_interval films while training, before the first timestep and every interval.
+func TestTrainVideos(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.video_interval=48", "-s", "trainer.video_length=5")
+	for _, at := range []string{"000", "048", "096"} {
+		if n := len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image); n != 5 {
+			t.Errorf("the film of timestep %s has %d pictures", at, n)
+		}
+	}
+}
+
 func decodeGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
 	film, err := gif.DecodeAll(strings.NewReader(text(path)))

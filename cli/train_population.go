@@ -177,9 +177,16 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	if err != nil {
 		return nil, nil, err
 	}
-	alone, list := false, []trackers.Tracker{}
+	alone, list := "", []trackers.Tracker{}
 	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
-		alone = cfg.EvaluationInterval != (agents.Interval{})
+		switch none := (agents.Interval{}); {
+		case cfg.EvaluationInterval != none:
+			alone = "trainer.evaluation_interval is for a single agent; a population evaluates its members itself: " +
+				"pbt.measure.evaluation_episodes"
+		case cfg.VideoInterval != none:
+			alone = "trainer.video_interval is for a single agent; gorl eval --record films the best member of a " +
+				"population"
+		}
 		list = append(list, cfg.Trackers...) // the population starts them
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers,
 			StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best, WarmStart: cfg.WarmStart}
@@ -187,9 +194,8 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Close())
 	}
-	if alone {
-		return nil, nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a "+
-			"population evaluates its members itself: pbt.measure.evaluation_episodes"), trainer.Trainee().Close())
+	if alone != "" {
+		return nil, nil, errors.Join(commandline.Usagef("%s", alone), trainer.Trainee().Close())
 	}
 	full := runfile.Sections(trainer.Dict())
 	delete(full, "seed")

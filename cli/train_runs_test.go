@@ -74,14 +74,16 @@ func TestPeersTrainGymnasium(t *testing.T) {
 	matches(t, stdout, `1 episodes of gymnasium:CartPole-v1`, `\nreturn +\d`)
 }
 
-// CleanRL's recipe trains through the bridge, shortened.
+// CleanRL's recipe trains through the bridge, shortened, with films.
 func TestPeersTrainCleanRL(t *testing.T) {
 	python := peers.Python(t, "gymnasium", "mujoco")
 	t.Chdir(t.TempDir())
 	text, _ := gorl(t, 0, "train", "--example", "cleanrl-continuous")
 	write(t, "cleanrl-continuous.yaml", text)
 	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set",
-		"agent.learning_epochs=1", "--set", "environment.python="+python)
+		"agent.learning_epochs=1", "--set", "environment.python="+python, "--set", "trainer.video_interval=4096",
+		"--set", "trainer.video_length=3")
+	decodeGIF(t, "runs/cleanrl-continuous/videos/step-000004096.gif")
 	if strings.Contains(stderr, "note:") {
 		t.Errorf("%q", stderr)
 	}

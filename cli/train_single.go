@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
@@ -59,6 +60,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		return wrong(err)
 	}
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
+	if err := run.draws(env); err != nil {
+		return err
+	}
 	tell(stderr, append(f.notes, trainer.Notes()...))
 	if run.cfg.Timesteps == 0 {
 		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, " +
@@ -164,7 +168,11 @@ func (f *trainFlags) trainer(
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
 		cfg.OnWarning = warn
 		// as many as env has
-		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(run.environment) }
+		played := run.environment
+		if cfg.VideoInterval != (agents.Interval{}) {
+			played = drawing(played)
+		}
+		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
 			return run.write()

@@ -198,6 +198,10 @@ func init() {
 			}
 			return &stopping{Env: env, at: s.At}, nil
 		})
+	catalog.Register("Blind", catalog.Defaults(), func(s catalog.Batch) (envs.Env, error) { // it cannot draw itself
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed})
+		return struct{ envs.Env }{env}, err
+	})
 }
 
 // A run that is stopped ends with status 78 and words how to go on; gone on with, it ends as one that was not stopped.
@@ -295,6 +299,9 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --set pbt.num_policy=2", `"pbt.num_policy"`},
 		{"-c short.yaml --set 'pbt=" + whole + "' --set agent.rolouts=2", `"rolouts"`},
 		{"-c short.yaml --set 'pbt=" + whole + "' --set trainer.evaluation_interval=16", "is for a single agent"},
+		{"-c short.yaml --set 'pbt=" + whole + "' --set trainer.video_interval=16", "is for a single agent"},
+		{"-c short.yaml --set 'environment={id: Blind}' --set trainer.video_interval=16 --check",
+			"trainer.video_interval makes films, and the environment Blind cannot draw itself"},
 		{"-c short.yaml --set models=null --set training.popsize=2", `"training.popsize"`},
 		{"-c short.yaml --set models=null --set training.pop_size=2 --timesteps 3", "--set training.max_steps=N"},
 	} {

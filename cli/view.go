@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/view"
+	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
@@ -24,9 +25,9 @@ import (
 // viewFlags are the flags of gorl view. Those of an evaluation choose the checkpoint.
 type viewFlags struct {
 	evalFlags
-	env  string
-	acts *string
-	port uint16
+	env, example string
+	acts         *string
+	port         uint16
 }
 
 func viewCommand() *cobra.Command {
@@ -41,14 +42,16 @@ motion if the task has one, and metrics of the episode. The page can pause, slow
 down, push and reset the character, and command direction and speed if the task has
 commands. It needs no network. Ctrl-C ends the server.
 
-RUN and CHECKPOINT are as for gorl eval. --env shows an environment without a run; the
+RUN and CHECKPOINT are as for gorl eval. --example shows a trained policy that comes
+with gorl. --env shows an environment without a run; the
 character then takes zeros as actions, or random ones with --actions random. Only
 characters of package envs/mujoco can be shown: Walker, Humanoid, Quadruped.`,
 		Example: `
+gorl view --example humanoid
 gorl view runs/walker
 gorl view runs/walker --checkpoint latest --port 8080
 gorl view --env Humanoid --set task=track --set residual=true`,
-		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env"),
+		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env, or --example"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(),
 				cmd.ErrOrStderr())
@@ -59,6 +62,8 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	flags.StringVar(&f.checkpoint, "checkpoint", "best",
 		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
+	flags.StringVar(&f.example, "example", "", "show the trained policy of this `example`: "+
+		strings.Join(policyNames(), ", "))
 	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
@@ -69,24 +74,42 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
 		cobra.ShellCompDirectiveDefault))
+	_ = c.RegisterFlagCompletionFunc("example",
+		cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 func (f *viewFlags) run(ctx context.Context, args []string, given func(string) bool, stdin io.Reader, stdout,
 	stderr io.Writer) (err error) {
+	sources := len(args)
+	for _, flag := range []string{f.env, f.example} {
+		if flag != "" {
+			sources++
+		}
+	}
 	switch {
-	case (len(args) == 1) == (f.env != ""):
-		return commandline.Usagef("give either a run, a checkpoint or --env ID")
+	case sources != 1:
+		return commandline.Usagef("give either a run, a checkpoint, --env ID or --example NAME (one of %s)",
+			strings.Join(policyNames(), ", "))
 	case f.seed < 0:
 		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	case f.env == "" && given("actions"):
 		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
+	case f.example != "" && (given("config") || given("checkpoint") || given("device")):
+		return commandline.Usagef("--config, --checkpoint and --device are for runs; --example has a policy of its own")
 	}
 	c := runfile.Sections{"environment": map[string]any{"id": catalogName(f.env)}}
 	var saved *savedRun
+	var policy *infer.Policy
 	title, source := f.env, "--env "+f.env
-	if f.env == "" {
+	switch {
+	case f.example != "":
+		if c, policy, err = examplePolicy(f.example); err != nil {
+			return err
+		}
+		title, source = "example "+f.example, "--example "+f.example
+	case f.env == "":
 		if saved, c, err = f.load(args[0], stdin, stderr); err != nil {
 			return err
 		}
@@ -101,6 +124,11 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		w.Freeze(true)
 	}
 	cfg := view.Config{Env: env, Title: title, Seed: f.seed, Act: f.without(env)}
+	if policy != nil {
+		if cfg.Act, err = f.policyActs(policy, env); err != nil {
+			return err
+		}
+	}
 	if saved != nil {
 		trainer, err := f.player(c, env, saved)
 		if err != nil {

@@ -152,7 +152,7 @@ func (b *browser) shot() []byte {
 	return answer.Data
 }
 
-// A page in Chromium shows a humanoid that was trained and one with two clips: the picture stays while it pauses and
+// A page in Chromium shows the humanoid that comes with gorl and one with two clips: the picture stays while it pauses and
 // changes with every step, a push moves the character, the clip that is chosen begins, and the page says when the
 // server is gone.
 func TestViewInBrowser(t *testing.T) {
@@ -160,14 +160,11 @@ func TestViewInBrowser(t *testing.T) {
 		t.Skip("a browser draws for a minute")
 	}
 	b := chromium(t)
-	here(t, "human.yaml", strings.NewReplacer("id: CartPole", "id: Humanoid, task: track, residual: true",
-		"name: pole", "name: human").Replace(short))
-	gorl(t, 0, "train", "-c", "human.yaml", "-q", "--seed", "2")
 	for _, x := range []struct {
 		args  []string
 		clips []string
 	}{
-		{[]string{"runs/human", "--checkpoint", "latest"}, nil},
+		{[]string{"--example", "humanoid"}, nil},
 		{[]string{"--env", "Humanoid", "--set", "motions=[humanoid_walk, humanoid_run]"},
 			[]string{"humanoid_walk", "humanoid_run"}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -137,17 +138,40 @@ func TestViewEnvironment(t *testing.T) {
 	}
 }
 
+// The policies that come with gorl walk, and act in their examples' environments only.
+func TestViewExamples(t *testing.T) {
+	if names := strings.Join(policyNames(), " "); names != "humanoid quadruped walker" {
+		t.Errorf("the policies are %s", names)
+	}
+	for _, name := range policyNames() {
+		url, stop := viewed(t, "--example", name, "--seed", "2")
+		_, first := frames(t, url, nil, func(*view.Frame) bool { return true })
+		scene, f := frames(t, url, &view.Request{Do: "rate", Rate: 4}, func(f *view.Frame) bool { return f.Time > 4 })
+		way := math.Hypot(f.Root[0]-first.Root[0], f.Root[1]-first.Root[1])
+		if scene.Title != "example "+name || f.Episode != 1 || way < 1 {
+			t.Errorf("%q is in episode %d after 4 s, and has gone %.2f m", scene.Title, f.Episode, way)
+		}
+		if status, said := stop(); status != 0 {
+			t.Errorf("it ends with status %d: %s", status, said)
+		}
+	}
+}
+
 func TestViewWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	var cases []refusal
 	for args, want := range map[string]string{
-		"runs/pole --env Walker":     "a checkpoint or --env ID",
-		"runs/pole --actions random": "--actions is for --env",
-		"runs/pole":                  "no character of package mujoco",
-		"--env Wolker":               `did you mean "Walker"`,
-		"--env Walker --set speed=1": `unknown key "speed"`,
-		"--env Walker --port 70000":  "70000",
+		"runs/pole --env Walker":                "a checkpoint, --env ID or --example NAME",
+		"":                                      "one of humanoid, quadruped, walker",
+		"--example humanoids":                   "did you mean humanoid?",
+		"--example walker -c a.yaml":            "--example has a policy of its own",
+		"--example humanoid --set task=imitate": "--set has changed the environment of --example humanoid",
+		"runs/pole --actions random":            "--actions is for --env",
+		"runs/pole":                             "no character of package mujoco",
+		"--env Wolker":                          `did you mean "Walker"`,
+		"--env Walker --set speed=1":            `unknown key "speed"`,
+		"--env Walker --port 70000":             "70000",
 	} {
 		cases = append(cases, refusal{append([]string{"view"}, strings.Fields(args)...), commandline.WrongUse, want})
 	}

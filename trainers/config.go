@@ -102,6 +102,17 @@ type Config struct {
 	// It needs no evaluations, which StopAtReturn compares, and counts episodes of older and of exploring policies.
 	StopAtEpisodeReturn *float64 `yaml:"stop_at_episode_return"`
 
+	// VideoInterval is the number of timesteps between films, which are written to videos/step-000010000.gif in the
+	// run's folder. "auto" is a tenth of the run, 0 is never, the default.
+	//
+	// A film shows an episode of the first environment, 25 steps a second, by the mean or the most probable action. It
+	// is played as evaluations are (EvaluationInterval), with EvaluationSeed, by the weights of its timestep. The
+	// first film is made before training. A film costs VideoLength steps of all environments, a picture of each step,
+	// all of which are in memory, and, with EvaluationEnv, a new environment. Training comes to the same without films.
+	VideoInterval agents.Interval `yaml:"video_interval"`
+	// VideoLength is the largest number of pictures in a film, which also ends with its episode; 0 means 200.
+	VideoLength int `yaml:"video_length" config:"min=0"`
+
 	// Headless renders nothing; otherwise OnRender gets a picture of environment 0 every RenderInterval timesteps.
 	//
 	// Drawing takes time: raise the interval where it slows training down.
@@ -153,7 +164,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true},
 		CheckpointInterval: agents.Interval{Auto: true},
-		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1,
+		EvaluationEpisodes: defaultEvaluationEpisodes, VideoLength: defaultVideoLength, Headless: true,
+		RenderInterval:         1,
 		CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
@@ -201,6 +213,7 @@ func (c *Config) complete() {
 	}
 	c.Best = cmp.Or(c.Best, episodeFigure+"return")
 	c.EvaluationEpisodes = cmp.Or(c.EvaluationEpisodes, defaultEvaluationEpisodes)
+	c.VideoLength = cmp.Or(c.VideoLength, defaultVideoLength)
 	c.StopTimeout = cmp.Or(c.StopTimeout, defaultStopTimeout)
 }
 
@@ -210,5 +223,5 @@ const defaultEvaluationEpisodes = 10
 // writes reports whether the run has a folder: a setting names the folder or asks for files in it.
 func (c *Config) writes() bool {
 	return c.Directory != "" || c.Name != "" || c.WriteInterval != (agents.Interval{}) ||
-		c.CheckpointInterval != (agents.Interval{})
+		c.CheckpointInterval != (agents.Interval{}) || c.films()
 }

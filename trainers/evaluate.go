@@ -66,16 +66,12 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 		return Evaluation{}, fmt.Errorf("trainers: MaxSteps of an evaluation is %d; give 0 (no limit) or more",
 			o.MaxSteps)
 	}
-	// While evaluating, the agent acts by its mean or mode and records nothing, and the wrappers of the environment
-	// learn nothing.
-	n := s.n
-	if err := bind(agent, n); err != nil {
+	learn, err := stopLearning(s, agent)
+	if err != nil {
 		return Evaluation{}, err
 	}
-	was := agent.SetTraining(false)
-	defer agent.SetTraining(was)
-	defer freeze(s.env)()
-
+	defer learn()
+	n := s.n
 	p := play{stepper: s, agent: agent, render: render, maxSteps: o.MaxSteps,
 		sum: Evaluation{Metrics: map[string]float64{}}, having: map[string]int{}}
 	rounds, each := 1, (o.Episodes+n-1)/n
@@ -91,6 +87,19 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 		seed = -1 // later rounds go on in the environment's random sequence
 	}
 	return p.means(), nil
+}
+
+// stopLearning makes the agent act by its mean or mode and record nothing, and stops the running statistics of the
+// environment's wrappers. The caller must call the result when the episodes have been played.
+func stopLearning(s *stepper, agent agents.Agent) (learn func(), err error) {
+	if err := bind(agent, s.n); err != nil {
+		return nil, err
+	}
+	was, unfreeze := agent.SetTraining(false), freeze(s.env)
+	return func() {
+		unfreeze()
+		agent.SetTraining(was)
+	}, nil
 }
 
 // play is an evaluation in progress. steps counts steps over all rounds, for errors and pictures. sum has sums until
@@ -217,13 +226,18 @@ func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	if !ok {
 		return nil
 	}
-	var picture image.Image
-	err := panics.Guard(fmt.Sprintf("the environment (%T)", r), func() (err error) {
-		picture, err = r.Render(0)
-		return err
-	})
+	picture, err := draw(r)
 	if err != nil {
 		return fmt.Errorf("trainers: render: %w", err)
 	}
 	return panics.Guard("trainers: OnRender", func() error { return render(k, picture) })
+}
+
+// draw returns a picture of environment 0. A panic of the environment becomes an error.
+func draw(r envs.Renderer) (picture image.Image, err error) {
+	err = panics.Guard(fmt.Sprintf("the environment (%T)", r), func() (err error) {
+		picture, err = r.Render(0)
+		return err
+	})
+	return picture, err
 }

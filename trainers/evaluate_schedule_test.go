@@ -28,8 +28,9 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 	return o.f(tr, e)
 }
 
-// Evaluations change nothing of a run: weights, scalers, random numbers, environment, episodes, what callbacks see and
-// what is written come to the same, bit for bit, in place and in an environment of their own, also over a resumption.
+// Evaluations and films change nothing of a run: weights, scalers, random numbers, environment, episodes, what
+// callbacks see and what is written come to the same, bit for bit, in place and in an environment of their own, also over a
+// resumption.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
 	for _, s := range slices.Concat(scenes, recurrent, []scene{terminating}) {
@@ -45,6 +46,9 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 						env, agent := s.make(t)
 						return env, agent.Close()
 					}
+				}
+				if s.name != terminating.name { // which does not draw
+					cfg.VideoInterval, cfg.VideoLength = every(interval), 3
 				}
 				cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
 					seen = append(seen, fmt.Sprint(s.Observations, s.States, s.Rewards, s.Terminated, s.Truncated,

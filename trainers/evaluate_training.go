@@ -156,7 +156,12 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 		s.SetStochastic(true)
 		defer s.SetStochastic(false)
 	}
-	return t.evaluateInPlace(ctx, o, t.cfg.OnRender)
+	var e Evaluation
+	err = t.inPlace(ctx, func(s *stepper) (err error) {
+		e, err = evaluate(ctx, s, t.agent, o, t.cfg.OnRender)
+		return err
+	})
+	return e, err
 }
 
 // EvaluateMetrics evaluates with the mean action and returns figures by the names of Metrics ("episode.return").
@@ -187,30 +192,39 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 // fail.
 func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
 
-// evaluateUndisturbed evaluates so that training continues as without the evaluation: in an environment of
-// Config.EvaluationEnv, or in the training environment, whose state it restores.
-func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	if l.cfg.EvaluationEnv != nil {
-		return l.evaluateApart(ctx, o)
-	}
-	if err := l.undisturbed(); err != nil {
-		return Evaluation{}, err
-	}
-	if err := l.open(ctx); err != nil { // there must be a state to come back to
-		return Evaluation{}, err
-	}
-	return l.evaluateInPlace(ctx, o, nil)
+// evaluateUndisturbed evaluates so that training continues as without the evaluation.
+func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
+	err = l.aside(ctx, o.Seed, func(s *stepper) (err error) {
+		e, err = evaluate(ctx, s, l.agent, o, nil)
+		return err
+	})
+	return e, err
 }
 
-// evaluateInPlace evaluates in the training environment. Then it restores the environment's state, or resets the
-// environment if that is impossible. render may be nil.
-func (l *loop) evaluateInPlace(ctx context.Context, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+// aside lets play use an environment so that training continues as without it: an environment of Config.EvaluationEnv,
+// made with the seed, or the training environment, whose state aside restores.
+func (l *loop) aside(ctx context.Context, seed int64, play func(*stepper) error) error {
+	if l.cfg.EvaluationEnv != nil {
+		return l.apart(seed, play)
+	}
+	if err := l.undisturbed(); err != nil {
+		return err
+	}
+	if err := l.open(ctx); err != nil { // there must be a state to come back to
+		return err
+	}
+	return l.inPlace(ctx, play)
+}
+
+// inPlace lets play use the training environment. Then it restores the environment's state, or resets the environment
+// if that is impossible.
+func (l *loop) inPlace(ctx context.Context, play func(*stepper) error) error {
 	resume, err := l.world.pause(func() error { return l.restart(ctx) })
 	if err != nil {
-		return Evaluation{}, err
+		return err
 	}
-	e, err := evaluate(ctx, l.world.stepper, l.agent, o, render)
-	return e, errors.Join(err, resume())
+	err = play(l.world.stepper)
+	return errors.Join(err, resume())
 }
 
 // undisturbed returns an error if an evaluation would disturb training.
@@ -222,19 +236,19 @@ func (l *loop) undisturbed() error {
 	return nil
 }
 
-// evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes that environment. The
-// environment must have the spaces and the number of environments that the agent is bound to.
-func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
+// apart lets play use an environment that Config.EvaluationEnv makes, and closes that environment. The environment must
+// have the spaces and the number of environments that the agent is bound to.
+func (l *loop) apart(seed int64, play func(*stepper) error) (err error) {
 	n := l.world.env.NumEnvs()
 	var env envs.Env
-	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = l.cfg.EvaluationEnv(n, o.Seed); return err })
+	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = l.cfg.EvaluationEnv(n, seed); return err })
 	if err == nil && env == nil {
 		err = errors.New("EvaluationEnv returned none")
 	}
 	if err != nil {
-		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	// The environment belongs to the evaluation. It is closed at the end, unless it is blocked.
+	// The environment belongs to play. It is closed at the end, unless it is blocked.
 	s := newStepper(env, l.cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {
@@ -243,15 +257,15 @@ func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluati
 	}()
 	// The agent is bound to the number of environments it trains in.
 	if got := env.NumEnvs(); got != n {
-		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
+		return fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
 	}
 	if err := fit(env, l.agent); err != nil {
-		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
 	if err := envs.CopyStatistics(env, l.world.env); err != nil {
-		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
+		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	return evaluate(ctx, s, l.agent, o, nil)
+	return play(s)
 }
 
 // pause copies the environment's state and gives all environments the parameters set last. resume restores the state,

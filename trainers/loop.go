@@ -30,6 +30,7 @@ type loop struct {
 	// timestep counts the timesteps trained, including those before a resumed checkpoint.
 	timestep  int64
 	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
+	filmed    int64          // one more than the timestep of the last film
 	counted   []envs.Episode // the episodes that ended in the last step, without those of several weights
 	reason    error          // see StopReason
 
@@ -104,9 +105,9 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 			return nil, err
 		}
 	}
-	// Learn, and do what is due. An evaluation in the training environment overwrites next, which callbacks and the
-	// caller still read.
-	if l.evaluationDue() {
+	// Learn, and do what is due. An evaluation or a film in the training environment overwrites next, which callbacks
+	// and the caller still read.
+	if l.evaluationDue() || l.filmDue() {
 		next = copyOf(next)
 	}
 	if err := l.settle(ctx); err != nil {
@@ -129,12 +130,17 @@ func (l *loop) stepFailed(err error) error {
 	return fmt.Errorf("%w (Train or Step may be called again: it resets the environment and goes on)", err)
 }
 
-// settle makes the update and the evaluation that are due. step calls it after recording, and also first, because a
-// cancelled context may have interrupted either. An interrupted update leaves the agent Ready; an interrupted
-// evaluation leaves evaluated as it was.
+// settle makes the update, the film and the evaluation that are due. step calls it after recording, and also first,
+// because a cancelled context may have interrupted one of them, and because the first film comes before training. An
+// interrupted update leaves the agent Ready; an interrupted film or evaluation leaves filmed or evaluated as it was.
 func (l *loop) settle(ctx context.Context) error {
 	if l.agent.Ready() {
 		if err := l.update(ctx); err != nil {
+			return err
+		}
+	}
+	if l.filmDue() {
+		if err := l.makeFilm(ctx); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,8 @@ type rank struct {
 // ownSettings lists the trainer's settings that may differ between ranks: those of files and pictures, which only rank
 // 0 writes, and those of the process itself. All other settings must be equal, or the ranks would do different work.
 var ownSettings = []string{"directory", "name", "trackers", "write_interval", "checkpoint_interval", "keep", "headless",
-	"render_interval", "disable_progressbar", "close_environment_at_exit", "environment_info", "seed", "stop_timeout"}
+	"render_interval", "video_interval", "video_length", "disable_progressbar", "close_environment_at_exit",
+	"environment_info", "seed", "stop_timeout"}
 
 // rankOf returns the trainer's part in training on several ranks, or the zero value if the agent trains in one process.
 // It returns an error if the settings of the ranks differ.
@@ -70,6 +71,7 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 	if r.Rank() > 0 {
 		cfg.Directory, cfg.Name, cfg.Trackers, cfg.Progress, cfg.OnRender = "", "", nil, nil, nil
 		cfg.WriteInterval, cfg.CheckpointInterval, cfg.Keep = agents.Interval{}, agents.Interval{}, 0
+		cfg.VideoInterval = agents.Interval{}
 	}
 	return r, nil
 }

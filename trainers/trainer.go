@@ -19,6 +19,7 @@
 //	runs/walker/events.out.tfevents...   tracked values for TensorBoard
 //	runs/walker/scalars.jsonl            the same, one a line
 //	runs/walker/checkpoints/             snapshots of trainer, agent and environment
+//	runs/walker/videos/                  films, with Config.VideoInterval
 //
 // A run that was interrupted continues from its newest valid checkpoint (see save.go and restore.go), bit for bit with
 // Config.SaveBuffers. [NewTrainee] makes a trainer a member of a population, and [Group] makes one agent of several.
@@ -105,10 +106,13 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	l := &loop{agent: agent, cfg: cfg, world: w, rank: own, files: files{cfg: cfg}}
 	t := &Trainer{guard: newGuard(), loop: l}
 	l.calls = callbacks{trainer: t, list: orderCallbacks(cfg.Callbacks), stateful: kept}
-	if cfg.evaluates() {
+	if cfg.evaluates() || cfg.films() {
 		if err := l.undisturbed(); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.checkFilms(); err != nil {
+		return nil, err
 	}
 	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)

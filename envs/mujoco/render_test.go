@@ -1,14 +1,9 @@
 package mujoco
 
 import (
-	"errors"
-	"image"
 	"image/color"
-	"image/draw"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -107,47 +102,5 @@ func TestRenderLeavesTheSimulationAlone(t *testing.T) {
 		if !slices.Equal(rows[0], rows[1]) {
 			t.Fatal("looking changes the run")
 		}
-	}
-}
-
-func TestSaveGIF(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.gif")
-	frame := func(i int) (image.Image, error) {
-		img := image.NewRGBA(image.Rect(0, 0, 40, 30))
-		draw.Draw(img, img.Rect, image.White, image.Point{}, draw.Src)
-		draw.Draw(img, image.Rect(3*i, 10, 3*i+8, 18), image.NewUniform(color.RGBA{200, 30, 70, 255}), image.Point{},
-			draw.Src)
-		return img, nil
-	}
-	if err := SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}); err != nil {
-		t.Fatal(err)
-	}
-	g := readGIF(t, path)
-	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
-		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
-	}
-	// Laying the parts over each other gives the pictures back.
-	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
-	for i, part := range g.Image {
-		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
-		want, err := sideBySide(i, []Panel{{frame}, {frame}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(shown.Pix, want.Pix) {
-			t.Fatalf("frame %d is not what was drawn", i)
-		}
-	}
-	kept, _ := os.ReadFile(path)
-	broken := func(int) (image.Image, error) { return nil, errors.New("out of ink") }
-	if err := SaveGIF(path, 5, 25, Panel{broken}); err == nil || err.Error() != "mujoco: frame 0: out of ink" {
-		t.Error(err)
-	}
-	if SaveGIF(path, 0, 25, Panel{frame}) == nil || SaveGIF(path, 1, 100, Panel{frame}) == nil ||
-		SaveGIF(path, 1, 25) == nil {
-		t.Error("accepted a bad argument")
-	}
-	if now, _ := os.ReadFile(path); !slices.Equal(now, kept) {
-		t.Error("a failed film changed the file")
 	}
 }

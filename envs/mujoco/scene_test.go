@@ -1,12 +1,8 @@
 package mujoco
 
 import (
-	"image"
-	"image/png"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/spatial/r3"
@@ -93,37 +89,5 @@ func TestHits(t *testing.T) {
 		if hits < 100 {
 			t.Errorf("geom %d: %d of 400 rays hit", g, hits)
 		}
-	}
-}
-
-func TestSaveStrip(t *testing.T) {
-	var pictures []image.Image
-	for i := range 23 {
-		img := image.NewRGBA(image.Rect(0, 0, 10, 8))
-		for k := range img.Pix {
-			img.Pix[k] = uint8(10 * i)
-		}
-		pictures = append(pictures, img)
-	}
-	path := filepath.Join(t.TempDir(), "strip.png")
-	if err := SaveStrip(path, pictures, 6, 4); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {
-		t.Fatalf("a strip of %v, %v", img.Bounds(), err)
-	}
-	for i, k := range []int{0, 4, 8, 13, 17, 22} {
-		if r, _, _, _ := img.At(i%4*14+5, i/4*12+4).RGBA(); int(r>>8) != 10*k && k > 0 {
-			t.Errorf("picture %d of the strip is not %d but %d", i, k, r>>8/10)
-		}
-	}
-	if SaveStrip(path, nil, 1, 1) == nil || SaveStrip(path, pictures, 0, 1) == nil {
-		t.Error("a strip of nothing")
 	}
 }

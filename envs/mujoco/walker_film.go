@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+
+	"github.com/gorl-dev/gorl/envs/film"
 )
 
 // FilmConfig describes [WalkerFilm].
@@ -69,5 +71,5 @@ func WalkerFilm(path string, act func(observation, action []float32) error, cfg 
 		reference.Motion().At(float64(i)/rate, pose, nil)
 		return reference.RenderPose(pose)
 	}
-	return SaveGIF(path, frames, rate, Panel{Frame: policy}, Panel{Frame: gait})
+	return film.SaveGIF(path, frames, rate, film.Panel{Frame: policy}, film.Panel{Frame: gait})
 }

@@ -90,7 +90,7 @@ var hyperparameters = []Hyperparameter{
 	{"CleanRL", "track", "False", "trainer.trackers", "[wandb]"},
 	{"CleanRL", "wandb_project_name", "cleanRL", "trainer.trackers", "[{wandb: {project: ...}}]"},
 	{"CleanRL", "wandb_entity", "None", "trainer.trackers", "[{wandb: {entity: ...}}]"},
-	{"CleanRL", "capture_video", "False", "", "gorl eval --record draws a film afterwards"},
+	{"CleanRL", "capture_video", "False", "trainer.video_interval", "the timesteps between films; 0 makes none"},
 	{"CleanRL", "save_model", "False", "trainer.checkpoint_interval", ""},
 	{"CleanRL", "upload_model", "False", "", "nothing is uploaded"},
 	{"CleanRL", "hf_entity", "empty", "", "nothing is uploaded"},

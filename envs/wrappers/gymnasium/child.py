@@ -133,6 +133,38 @@ def check_versions():
             raise Missing(f"{python} has {name} {module.__version__}; the bridge needs {wanted} or later: {python} -m pip install '{name}>={wanted}'")
 
 
+def choose_drawing(setup):
+    """Has MuJoCo draw by EGL, or else OSMesa, where there is no display and MUJOCO_GL does not say how."""
+    chosen = any(os.environ.get(name) for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"))
+    if setup["render_mode"] != "rgb_array" or chosen or not sys.platform.startswith("linux"):
+        return
+    for name, library in (("egl", "libEGL.so.1"), ("osmesa", "libOSMesa.so.8"), ("osmesa", "libOSMesa.so")):
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            continue
+        os.environ["MUJOCO_GL"] = name
+        return
+
+
+# Modules that fail if MuJoCo cannot draw.
+DRAWING = ("OpenGL", "glfw", "mujoco.egl", "mujoco.glfw", "mujoco.osmesa", "mujoco.gl_context", "mujoco.rendering", "gymnasium.envs.mujoco.mujoco_rendering")
+
+
+def explain(error):
+    """The message about an exception: a traceback, or a line if a package is missing or MuJoCo cannot draw."""
+    if gymnasium and isinstance(error, gymnasium.error.DependencyNotInstalled):
+        return str(error)
+    module, trace = "", error.__traceback__
+    while trace:
+        module, trace = trace.tb_frame.f_globals.get("__name__", ""), trace.tb_next
+    if not any(module == name or module.startswith(name + ".") for name in DRAWING):
+        return traceback.format_exc().strip()
+    gl = os.environ.get("MUJOCO_GL")
+    given = f"MUJOCO_GL={gl}" if gl else "MUJOCO_GL is not set"
+    return f"MuJoCo cannot draw ({given}): {type(error).__name__}: {error}; set MUJOCO_GL to egl or osmesa and install its library (on Debian libegl1 or libosmesa6)".replace("\n", " ")
+
+
 def attribute(env, name):
     """What the environment or a wrapper around it has by that name, else None."""
     if isinstance(env, gymnasium.Env):
@@ -646,8 +678,8 @@ def attempt(bridge, function, *arguments):
         return 0, None
     except Refused as e:
         return FAILED | MESSAGE, {"error": str(e), "env": bridge.setup["from"] + bridge.current}
-    except Exception:
-        return FAILED | MESSAGE, {"error": traceback.format_exc().strip(), "env": bridge.setup["from"] + bridge.current}
+    except Exception as e:
+        return FAILED | MESSAGE, {"error": explain(e), "env": bridge.setup["from"] + bridge.current}
 
 
 def batched(source, setup):
@@ -667,6 +699,7 @@ def main():
     batch = frame() if setup["simulator"] else None
     try:
         check_versions()
+        choose_drawing(setup)
         bridge = Bridge(setup) if batch is None else batched(batch, setup)
         reply(bridge.description())
         receive()  # the memory has its size now
@@ -677,8 +710,8 @@ def main():
     except Refused as e:
         reply({"error": str(e), "missing": isinstance(e, Missing)})
         return
-    except Exception:
-        reply({"error": traceback.format_exc().strip()})
+    except Exception as e:
+        reply({"error": explain(e)})
         return
     while True:
         command = control.wait()

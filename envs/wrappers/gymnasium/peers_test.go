@@ -196,6 +196,29 @@ func TestPeersCamera(t *testing.T) {
 	}
 }
 
+// MuJoCo draws without a display and without MUJOCO_GL. If it cannot draw, a line of the error names MUJOCO_GL.
+func TestPeersPicturesWithoutDisplay(t *testing.T) {
+	for gl, want := range map[string]string{"": "", "glfw": "MuJoCo cannot draw (MUJOCO_GL=glfw): "} {
+		o := real(t, "InvertedPendulum-v5", 1, 1)
+		peers.Python(t, "mujoco")
+		o.RenderMode = "rgb_array"
+		for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY"} {
+			t.Setenv(name, "")
+		}
+		t.Setenv("MUJOCO_GL", gl)
+		e := open(t, o)
+		envtest.Reset(t, e, 1)
+		picture, err := e.Render(0)
+		if err != nil && gl == "" && strings.Contains(err.Error(), "install its library") {
+			t.Skipf("neither EGL nor OSMesa is here: %v", err)
+		}
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n")) {
+			t.Errorf("MUJOCO_GL=%q: %v, %v, want an error with %q", gl, picture, err, want)
+		}
+	}
+}
+
 func TestPeersInfosAndPictures(t *testing.T) {
 	o := real(t, "bridge_environments:Rooms", 3, 2)
 	o.StepMetrics, o.Infos, o.RenderMode = []string{"nested.double"}, true, "rgb_array"

@@ -1,4 +1,6 @@
-package mujoco
+// Package film writes the pictures that environments draw of themselves: films as GIF, and some pictures of a film side
+// by side as PNG.
+package film
 
 import (
 	"fmt"
@@ -23,17 +25,17 @@ type Panel struct {
 // After an error the file at path is unchanged.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
-		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, "+
+		return fmt.Errorf("film: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, "+
 			"50] and a panel", frames, framesPerSecond, len(panels))
 	}
 	var film []*image.RGBA
 	for i := range frames {
 		img, err := sideBySide(i, panels)
 		if err != nil {
-			return fmt.Errorf("mujoco: frame %d: %w", i, err)
+			return fmt.Errorf("film: frame %d: %w", i, err)
 		}
 		if i > 0 && img.Rect != film[0].Rect {
-			return fmt.Errorf("mujoco: frame %d is %v, the first was %v", i, img.Rect, film[0].Rect)
+			return fmt.Errorf("film: frame %d is %v, the first was %v", i, img.Rect, film[0].Rect)
 		}
 		film = append(film, img)
 	}
@@ -49,7 +51,7 @@ func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) 
 		shown = p
 	}
 	if err := durable.WriteFile(path, func(w io.Writer) error { return gif.EncodeAll(w, out) }); err != nil {
-		return fmt.Errorf("mujoco: saving the film: %w", err)
+		return fmt.Errorf("film: saving the film: %w", err)
 	}
 	return nil
 }

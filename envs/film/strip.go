@@ -1,4 +1,4 @@
-package mujoco
+package film
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // must have the same size. After an error the file at path is unchanged.
 func SaveStrip(path string, pictures []image.Image, count, columns int) error {
 	if len(pictures) == 0 || count < 1 || columns < 1 {
-		return fmt.Errorf("mujoco: a strip of %d out of %d pictures in %d columns; all must be at least 1", count,
+		return fmt.Errorf("film: a strip of %d out of %d pictures in %d columns; all must be at least 1", count,
 			len(pictures),
 			columns)
 	}
@@ -33,13 +33,13 @@ func SaveStrip(path string, pictures []image.Image, count, columns int) error {
 		}
 		img := pictures[k]
 		if img.Bounds().Size() != size {
-			return fmt.Errorf("mujoco: picture %d is %v, the first %v", k, img.Bounds().Size(), size)
+			return fmt.Errorf("film: picture %d is %v, the first %v", k, img.Bounds().Size(), size)
 		}
 		corner := image.Pt(i%columns*(size.X+gap), i/columns*(size.Y+gap))
 		draw.Draw(out, image.Rectangle{corner, corner.Add(size)}, img, img.Bounds().Min, draw.Src)
 	}
 	if err := durable.WriteFile(path, func(w io.Writer) error { return png.Encode(w, out) }); err != nil {
-		return fmt.Errorf("mujoco: saving the strip: %w", err)
+		return fmt.Errorf("film: saving the strip: %w", err)
 	}
 	return nil
 }

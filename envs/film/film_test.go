@@ -1,0 +1,96 @@
+package film
+
+import (
+	"errors"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestSaveGIF(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.gif")
+	frame := func(i int) (image.Image, error) {
+		img := image.NewRGBA(image.Rect(0, 0, 40, 30))
+		draw.Draw(img, img.Rect, image.White, image.Point{}, draw.Src)
+		draw.Draw(img, image.Rect(3*i, 10, 3*i+8, 18), image.NewUniform(color.RGBA{200, 30, 70, 255}), image.Point{},
+			draw.Src)
+		return img, nil
+	}
+	if err := SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := gif.DecodeAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
+		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
+	}
+	// Laying the parts over each other gives the pictures back.
+	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
+	for i, part := range g.Image {
+		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
+		want, err := sideBySide(i, []Panel{{frame}, {frame}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(shown.Pix, want.Pix) {
+			t.Fatalf("frame %d is not what was drawn", i)
+		}
+	}
+	kept, _ := os.ReadFile(path)
+	broken := func(int) (image.Image, error) { return nil, errors.New("out of ink") }
+	if err := SaveGIF(path, 5, 25, Panel{broken}); err == nil || err.Error() != "film: frame 0: out of ink" {
+		t.Error(err)
+	}
+	if SaveGIF(path, 0, 25, Panel{frame}) == nil || SaveGIF(path, 1, 100, Panel{frame}) == nil ||
+		SaveGIF(path, 1, 25) == nil {
+		t.Error("accepted a bad argument")
+	}
+	if now, _ := os.ReadFile(path); !slices.Equal(now, kept) {
+		t.Error("a failed film changed the file")
+	}
+}
+
+func TestSaveStrip(t *testing.T) {
+	var pictures []image.Image
+	for i := range 23 {
+		img := image.NewRGBA(image.Rect(0, 0, 10, 8))
+		for k := range img.Pix {
+			img.Pix[k] = uint8(10 * i)
+		}
+		pictures = append(pictures, img)
+	}
+	path := filepath.Join(t.TempDir(), "strip.png")
+	if err := SaveStrip(path, pictures, 6, 4); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img, err := png.Decode(f)
+	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {
+		t.Fatalf("a strip of %v, %v", img.Bounds(), err)
+	}
+	for i, k := range []int{0, 4, 8, 13, 17, 22} {
+		if r, _, _, _ := img.At(i%4*14+5, i/4*12+4).RGBA(); int(r>>8) != 10*k && k > 0 {
+			t.Errorf("picture %d of the strip is not %d but %d", i, k, r>>8/10)
+		}
+	}
+	if SaveStrip(path, nil, 1, 1) == nil || SaveStrip(path, pictures, 0, 1) == nil {
+		t.Error("a strip of nothing")
+	}
+}

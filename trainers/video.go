@@ -1,0 +1,121 @@
+package trainers
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"path/filepath"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/film"
+	"github.com/gorl-dev/gorl/internal/durable"
+)
+
+// This file makes films while training. Every VideoInterval timesteps, after the agent has learned, it plays one
+// episode beside training, as evaluations do.
+
+// defaultVideoLength is used if Config.VideoLength is 0. It is Isaac Lab's.
+const defaultVideoLength = 200
+
+// videoRate is the number of pictures a second.
+const videoRate = 25
+
+// films reports whether the configuration asks for films.
+func (c *Config) films() bool { return c.VideoInterval != (agents.Interval{}) }
+
+// checkFilms returns an error if the configuration asks for films of a training environment that cannot draw itself.
+// An environment of EvaluationEnv is checked by the first film, which is made before training.
+func (l *loop) checkFilms() error {
+	if !l.cfg.films() || l.cfg.EvaluationEnv != nil {
+		return nil
+	}
+	_, err := rendererOf(l.world.env)
+	return err
+}
+
+// rendererOf returns the part of env that draws.
+func rendererOf(env envs.Env) (envs.Renderer, error) {
+	r, ok := envs.As[envs.Renderer](env)
+	if !ok {
+		return nil, fmt.Errorf("trainers: \"video_interval\" needs an environment that draws itself, and %T does not "+
+			"(it is no envs.Renderer); set it to 0", env)
+	}
+	return r, nil
+}
+
+// filmDue reports whether a film must be made at this timestep. It is false again after the film.
+func (l *loop) filmDue() bool {
+	n := int64(l.cfg.VideoInterval.Of(l.cfg.Timesteps, 10))
+	return n > 0 && l.files.dir != "" && l.timestep%n == 0 && l.filmed != l.timestep+1
+}
+
+// makeFilm makes the film of this timestep. If the context is cancelled, filmed stays as it was, and settle makes the
+// film before the next step.
+func (l *loop) makeFilm(ctx context.Context) error {
+	var pictures []image.Image
+	err := l.aside(ctx, l.cfg.EvaluationSeed, func(s *stepper) (err error) {
+		pictures, err = filmEpisode(ctx, s, l.agent, l.cfg.EvaluationSeed, l.cfg.VideoLength)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w (film at timestep %d)", err, l.timestep)
+	}
+	folder := filepath.Join(l.files.dir, "videos")
+	if err := durable.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("trainers: the folder of films: %w", err)
+	}
+	frame := func(i int) (image.Image, error) { return pictures[i], nil }
+	if err := film.SaveGIF(filepath.Join(folder, fmt.Sprintf("step-%09d.gif", l.timestep)), len(pictures), videoRate,
+		film.Panel{Frame: frame}); err != nil {
+		return fmt.Errorf("trainers: %w", err)
+	}
+	l.filmed = l.timestep + 1
+	return nil
+}
+
+// filmEpisode plays one episode of environment 0 without learning. It returns pictures of the first state and of the
+// state after each step, at most length. There is no picture after the episode's last step, because the environment
+// has begun the next episode by then.
+func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64, length int) ([]image.Image, error) {
+	renderer, err := rendererOf(s.env)
+	if err != nil {
+		return nil, err
+	}
+	learn, err := stopLearning(s, agent)
+	if err != nil {
+		return nil, err
+	}
+	defer learn()
+	step, err := s.reset(ctx, seed)
+	if err != nil {
+		return nil, fmt.Errorf("trainers: film: %w", err)
+	}
+	resetHidden(agent)
+	var pictures []image.Image
+	for {
+		picture, err := draw(renderer)
+		if err != nil {
+			return nil, fmt.Errorf("trainers: film: %w", err)
+		}
+		if pictures = append(pictures, picture); len(pictures) == length {
+			return pictures, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, withCause(ctx, err)
+		}
+		actions, err := agent.Act(Observation(step))
+		if err != nil {
+			return nil, err
+		}
+		if step, err = s.step(ctx, actions); err != nil {
+			return nil, fmt.Errorf("trainers: film: step %d: %w", len(pictures), err)
+		}
+		if err := agent.Record(Transition(step)); err != nil {
+			return nil, fmt.Errorf("trainers: film: step %d: %w", len(pictures), err)
+		}
+		if step.Ended(0) {
+			return pictures, nil
+		}
+	}
+}

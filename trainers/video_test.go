@@ -1,0 +1,85 @@
+package trainers_test
+
+import (
+	"context"
+	"errors"
+	"image/gif"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// movie reads a film.
+func movie(t *testing.T, path string) *gif.GIF {
+	t.Helper()
+	f := value(os.Open(path))(t)
+	defer f.Close()
+	return value(gif.DecodeAll(f))(t)
+}
+
+// A film is made before training and every VideoInterval timesteps, also by a run that was cancelled during a film. It
+// ends with the episode or after VideoLength pictures.
+func TestVideos(t *testing.T) {
+	checkLiveTensors(t)
+	cfg := run(t, 20)
+	cfg.VideoInterval, cfg.VideoLength = every(10), 7
+	ctx, cancel := context.WithCancel(t.Context())
+	made := 0
+	cfg.EvaluationEnv = func(n int, _ int64) (envs.Env, error) {
+		if made++; made == 2 {
+			cancel()
+		}
+		limit := 25
+		if made == 1 {
+			limit = 3
+		}
+		return classic.NewCartPole(classic.Config{NumEnvs: n, MaxEpisodeSteps: limit})
+	}
+	tr, done := scenes[0].start(t, cfg)
+	wantError(t, "the second film", tr.Train(ctx), "timestep 10: context canceled")
+	must(t, tr.Train(t.Context()))
+	done()
+	files := value(filepath.Glob(filepath.Join(tr.Dir(), "videos", "*")))(t)
+	want := map[string]int{"step-000000000.gif": 3, "step-000000010.gif": 7, "step-000000020.gif": 7}
+	for _, path := range files {
+		if n := len(movie(t, path).Image); n != want[filepath.Base(path)] {
+			t.Errorf("%s has %d pictures, want %d", path, n, want[filepath.Base(path)])
+		}
+	}
+	if len(files) != len(want) {
+		t.Errorf("films %q, want %d", files, len(want))
+	}
+}
+
+// blind is an environment that cannot draw itself.
+type blind struct{ envs.Env }
+
+// Films of an environment that does not draw itself, or that fails to, are an error before the first timestep.
+func TestVideosRefused(t *testing.T) {
+	checkLiveTensors(t)
+	env, agent := scenes[0].make(t)
+	cfg := run(t, 20)
+	cfg.VideoInterval, cfg.SaveBuffers = every(10), false
+	cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return &blind{env}, nil }
+	tr := value(trainers.New(env, agent, cfg))(t)
+	wantError(t, "an environment for films", tr.Train(t.Context()), `"video_interval" needs an environment that draws`,
+		"blind", "film at timestep 0")
+	if tr.Timestep() != 0 {
+		t.Errorf("it has trained %d timesteps", tr.Timestep())
+	}
+	must(t, tr.Close())
+	cfg.EvaluationEnv = nil
+	_, err := trainers.New(&blind{env}, agent, cfg)
+	wantError(t, "no state", err, "would disturb training")
+	_, err = trainers.New(struct {
+		blind
+		envs.Stateful
+		envs.Observer
+	}{blind{env}, env.(envs.Stateful), env.(envs.Observer)}, agent, cfg)
+	wantError(t, "no picture", err, `"video_interval" needs an environment that draws`)
+	must(t, errors.Join(env.Close(), agent.Close()))
+}
