@@ -32,7 +32,7 @@ func (a *adder) SetTraining(on bool) (was bool) {
 	return was
 }
 
-func (a *adder) Act(in struct{ Observations, States []float32 }) ([]float32, error) {
+func (a *adder) Act(in struct{ Observations, States, ActionMasks []float32 }) ([]float32, error) {
 	w := a.set.Observation.Width()
 	var out []float32
 	for row := range slices.Chunk(in.Observations, w) {
@@ -62,7 +62,7 @@ func (p *tally) ResetHidden(environments ...int) {
 	}
 }
 
-func (p *tally) Act(in struct{ Observations, States []float32 }) ([]float32, error) {
+func (p *tally) Act(in struct{ Observations, States, ActionMasks []float32 }) ([]float32, error) {
 	out, err := p.adder.Act(in)
 	for i := range p.sums {
 		p.sums[i] += out[2*i] + 100
@@ -121,7 +121,7 @@ func (a *ask) act(observations []float32) (actions []float32, failure string) {
 }
 
 // serving runs Serve until the test ends, and returns when its file is there.
-func serving(t *testing.T, p Policy[struct{ Observations, States []float32 }], path string) (cancel func() error) {
+func serving(t *testing.T, p Policy[struct{ Observations, States, ActionMasks []float32 }], path string) (cancel func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
