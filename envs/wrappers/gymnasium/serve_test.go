@@ -48,6 +48,19 @@ func (a *adder) Act(in struct{ Observations, States, ActionMasks []float32 }) ([
 	return out, nil
 }
 
+// chooser is an adder with two indices that takes the first choice of each that its mask allows.
+type chooser struct{ adder }
+
+func (p *chooser) Act(in struct{ Observations, States, ActionMasks []float32 }) (out []float32, err error) {
+	for mask := in.ActionMasks; len(mask) > 0; {
+		for _, n := range p.set.Action.NVec {
+			out = append(out, float32(slices.Index(mask[:n], 1)))
+			mask = mask[n:]
+		}
+	}
+	return out, nil
+}
+
 // tally is an adder that remembers the sum of all that it saw in every row.
 type tally struct {
 	adder
