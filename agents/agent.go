@@ -45,6 +45,9 @@ type Agent interface {
 type Observation struct {
 	// Observations is (N, O), row by row. States is (N, S), or nil if there is no state space.
 	Observations, States []float32
+	// ActionMasks is (N, K): the choices that are allowed (1) and those that are not (0), see spaces.NewActionMask. It
+	// is nil if the agent's spaces have no action mask.
+	ActionMasks []float32
 }
 
 // Transition is what N environments returned for the last actions. Record reads the slices and does not keep them.

@@ -25,6 +25,7 @@ func (x suite) invalid(t *testing.T) {
 		// In environments that only reset now, the other agents see the row of the next environment.
 		strange := agents.Observation{Observations: shown(now.Observations, pending), States: shown(now.States,
 			pending)}
+		strange.ActionMasks = agenttest.Masks(x.spaces, strange.Observations)
 		actions := act(t, kept, now)
 		for _, a := range []agents.Agent{other, learning} {
 			seen := act(t, a, strange)
@@ -114,7 +115,8 @@ func (x suite) unknown(t *testing.T) {
 	world, met := x.world(5), 0
 	for range 3 * 8 {
 		now := world.Now()
-		before := agents.Observation{Observations: slices.Clone(now.Observations), States: slices.Clone(now.States)}
+		before := agents.Observation{Observations: slices.Clone(now.Observations), States: slices.Clone(now.States),
+			ActionMasks: now.ActionMasks}
 		actions := act(t, a, before)
 		if got := act(t, b, before); !slices.Equal(got, actions) {
 			t.Fatalf("the actions differ: %v, %v", got, actions)
@@ -178,12 +180,16 @@ func (x suite) notFinite(t *testing.T) {
 	acts := func() {
 		t.Helper()
 		for k := range 3 {
-			bad, at := spoil(v.Now().Observations, k)
-			_, err := a.Act(agents.Observation{Observations: bad, States: v.Now().States})
+			in := v.Now()
+			bad, at := spoil(in.Observations, k)
+			in.Observations = bad
+			_, err := a.Act(in)
 			refused("observations", o, at, err)
 			if s > 0 {
-				bad, at = spoil(v.Now().States, k)
-				_, err = a.Act(agents.Observation{Observations: v.Now().Observations, States: bad})
+				in = v.Now()
+				bad, at = spoil(in.States, k)
+				in.States = bad
+				_, err = a.Act(in)
 				refused("states", s, at, err)
 			}
 		}

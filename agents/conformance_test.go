@@ -38,6 +38,10 @@ func conformance() []suite {
 	states := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: one}
 	choices := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewDiscrete(3),
 		AMPObservation: spaces.Unbounded(2)}
+	masked := spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}
+	masked.ActionMask = spaces.NewActionMask(masked.Action)
+	maskedChoices := choices
+	maskedChoices.ActionMask = spaces.NewActionMask(choices.Action)
 	discriminator := architecture(plain.AMPObservation, []int{6}, 4, []int{8}, "elu")
 	parted := description.Architecture{ // the fast gradient penalty cannot read it
 		Parts:  []description.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
@@ -93,6 +97,9 @@ func conformance() []suite {
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
 		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four,
 			Action: spaces.NewMultiDiscrete(3, 2)}},
+		{name: "PPO/masks", ppo: ppoMLPs, spaces: masked},
+		{name: "PPO/masks/overlap/lstm/shared", ppo: ppoSharedLSTM, spaces: masked, settings: overlap},
+		{name: "AMP/masks/overlap", amp: ampMLPs, spaces: maskedChoices, settings: overlap},
 		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: spaces.NewDict(parts), Action: two}},
 		{name: "PPO/gru", ppo: ppoRecurrent, spaces: states, settings: map[string]any{"sequence_length": 4}},
 		{name: "PPO/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four,

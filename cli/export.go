@@ -162,7 +162,12 @@ func ofGroup(path string, member int, err error) error {
 // try asks the policy for an action for an observation of zeros.
 func try(p *infer.Policy) error {
 	s := p.Spaces()
-	if err := p.Act(make([]float32, s.Observation.Width()), make([]float32, s.Action.Width())); err != nil {
+	mask := s.ActionMask.Rows(1)
+	for i := range mask {
+		mask[i] = 1
+	}
+	observation, action := make([]float32, s.Observation.Width()), make([]float32, s.Action.Width())
+	if err := p.ActMasked(observation, mask, nil, action); err != nil {
 		return fmt.Errorf("the policy cannot act on an observation of zeros: %w", err)
 	}
 	return nil
@@ -185,6 +190,9 @@ func ports(p *infer.Policy, format string) [][]string {
 			fmt.Sprintf("%v, %s", s.Observation, normalized)},
 		{"output", "actions", batch(s.Action.Width()), kind,
 			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
+	}
+	if n := s.ActionMask.Width(); n > 0 {
+		rows = append(rows, []string{"input", "action_mask", batch(n), "float32", "1 where a choice is allowed"})
 	}
 	if n := p.HiddenSize(); n > 0 && format == ".onnx" {
 		rows = append(rows, []string{"input", "hidden_in", batch(n), "float32", "zeros where an episode begins"},

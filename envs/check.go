@@ -45,7 +45,7 @@ func check(env Env, steps int, seed int64) error {
 		return err
 	}
 	for range steps {
-		c.set.Action.Sample(rng, actions)
+		c.sample(rng, actions)
 		if _, err := c.Step(actions); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func begin(c *Checker, seed int64) (first, second []float32, err error) {
 	}
 	first = slices.Clone(s.Observations)
 	actions := make([]float32, c.n*c.set.Action.Width())
-	c.set.Action.Sample(rand.New(rand.NewPCG(uint64(seed), 0)), actions)
+	c.sample(rand.New(rand.NewPCG(uint64(seed), 0)), actions)
 	if s, err = c.Step(actions); err != nil {
 		return nil, nil, err
 	}

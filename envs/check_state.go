@@ -94,7 +94,7 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
 	actions := make([]float32, c.n*c.set.Action.Width())
 	for range 2 { // the first step may end an episode
-		c.set.Action.Sample(rng, actions)
+		c.sample(rng, actions)
 		if now, err = c.Step(actions); err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
 			break
 		}
 	}
-	return &Step{Observations: now.Observations, States: now.States}, nil
+	return &Step{Observations: now.Observations, States: now.States, ActionMasks: now.ActionMasks}, nil
 }
 
 // record takes random actions until tail steps after an episode has ended in every environment, but at most steps. It
@@ -111,7 +111,7 @@ func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []
 	ended, left := make([]bool, c.n), tail
 	for range steps {
 		row := make([]float32, c.n*c.set.Action.Width())
-		c.set.Action.Sample(rng, row)
+		c.sample(rng, row)
 		s, err := c.Step(row)
 		if err != nil {
 			return nil, nil, err
@@ -159,6 +159,7 @@ func digest(s *Step, n int) fields {
 	}
 	add("Observations", s.Observations, nil)
 	add("States", s.States, nil)
+	add("ActionMasks", s.ActionMasks, nil)
 	if s.Rewards == nil { // after a reset
 		return out
 	}

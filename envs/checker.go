@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -19,6 +20,8 @@ type Checker struct {
 	lengths []int
 	// steps counts the steps since the last Reset, for errors.
 	steps int
+	// masks are the action masks of the last Step, whose memory they share.
+	masks []float32
 }
 
 // Checked returns env with every Reset and Step verified: the length of every slice, finite values, discrete values
@@ -114,7 +117,7 @@ func (c *Checker) RestoreState(b []byte) error {
 	return nil
 }
 
-// checkReset verifies what Reset or Observe returned: observations and states, and nothing else.
+// checkReset verifies what Reset or Observe returned: observations, states and action masks, and nothing else.
 func (c *Checker) checkReset(s *Step) error {
 	if s == nil {
 		return errors.New("the Step is nil")
@@ -122,7 +125,7 @@ func (c *Checker) checkReset(s *Step) error {
 	if s.Rewards != nil || s.Terminated != nil || s.Truncated != nil || s.FinalObservations != nil ||
 		s.FinalStates != nil || s.FinalUnknown != nil || s.Invalid != nil || s.AMPObservations != nil ||
 		s.Episodes != nil {
-		return errors.New("only Observations and States may be set")
+		return errors.New("only Observations, States and ActionMasks may be set")
 	}
 	return c.checkNext(s)
 }
@@ -156,12 +159,24 @@ func (c *Checker) checkStep(s *Step) error {
 	return c.checkEpisodes(s)
 }
 
-// checkNext verifies the observations and states to act on next.
+// checkNext verifies the observations, states and action masks to act on next.
 func (c *Checker) checkNext(s *Step) error {
 	if err := checkRows("Observations", c.set.Observation, s.Observations, c.n); err != nil {
 		return err
 	}
-	return checkRows("States", c.set.State, s.States, c.n)
+	if err := checkRows("States", c.set.State, s.States, c.n); err != nil {
+		return err
+	}
+	if err := c.set.CheckMasks(s.ActionMasks, c.n); err != nil {
+		return fmt.Errorf("ActionMasks: %w", err)
+	}
+	c.masks = s.ActionMasks
+	return nil
+}
+
+// sample fills actions (N, A) with random ones that the present masks allow.
+func (c *Checker) sample(rng *rand.Rand, actions []float32) {
+	c.set.SampleActions(rng, actions, c.masks)
 }
 
 // checkMarks verifies FinalUnknown and Invalid: only an ended episode may have an unknown end, and a row that only

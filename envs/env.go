@@ -33,12 +33,15 @@ type Env interface {
 	Close() error
 }
 
-// Step is what N environments returned. After Reset only Observations and States are set.
+// Step is what N environments returned. After Reset only Observations, States and ActionMasks are set.
 type Step struct {
 	// Observations is (N, O): what to act on next (after an auto-reset, the new episode's first).
 	Observations []float32
 	// States is (N, S): the privileged states that go with Observations, nil if the state space is None.
 	States []float32
+	// ActionMasks is (N, K): which choices are allowed as the next action (1) and which are not (0), see
+	// [spaces.NewActionMask]. It is nil if the action mask space is None.
+	ActionMasks []float32
 	// Rewards is (N): what agents learn from.
 	Rewards []float32
 	// RawRewards is (N): the environment's own rewards, if a wrapper has changed Rewards; otherwise nil.
@@ -146,8 +149,9 @@ type Single interface {
 
 // Row is where a Single writes: slices into the batch. A slice is nil if its space is None.
 type Row struct {
-	// The widths are those of the spaces: O, S and M.
-	Observation, State, AMPObservation []float32
+	// The widths are those of the spaces: O, S, M and K. Reset and Step write every value of Observation, State and
+	// ActionMask; Step also writes AMPObservation.
+	Observation, State, AMPObservation, ActionMask []float32
 }
 
 // Metered is implemented by a Single that reports figures of its own when an episode ends. The map is

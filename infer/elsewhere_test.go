@@ -112,12 +112,12 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
 		played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 8)), observations/actors.Rows, nil)
 		one.rows, one.want = played.Observations, played.Actions
-		seen := make([]byte, 0, 4*len(one.rows))
-		if seen, err = binary.Append(seen, binary.LittleEndian, one.rows); err != nil {
-			t.Fatal(err)
-		}
+		seen, err := binary.Append(nil, binary.LittleEndian, one.rows)
+		must(t, err)
+		masks, err := binary.Append(nil, binary.LittleEndian, played.Masks)
+		must(t, err)
 		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen,
-			".ended": played.Ended} {
+			".masks": masks, ".ended": played.Ended} {
 			must(t, os.WriteFile(one.path+suffix, content, 0o600))
 		}
 		all = append(all, one)

@@ -112,7 +112,7 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
-	p := &program{d: d, size: d.Network.HiddenSize(), float32s: map[string][]float32{},
+	p := &program{d: d, set: d.Spaces(), size: d.Network.HiddenSize(), float32s: map[string][]float32{},
 		float64s: map[string][]float64{},
 		shapes:   map[string][]int64{}}
 	if err := p.compile(snap); err != nil {

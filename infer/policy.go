@@ -42,10 +42,8 @@ func newPolicy(p *program) *Policy {
 // Clone returns a policy that shares the weights and has states of its own, which are zeros.
 func (p *Policy) Clone() *Policy { return newPolicy(p.program) }
 
-// Spaces are the observation space and the action space.
-func (p *Policy) Spaces() spaces.Set {
-	return spaces.Set{Observation: p.d.Observation, Action: p.d.Action}
-}
+// Spaces are the observation space, the action space, and the action mask space if the policy was trained with masks.
+func (p *Policy) Spaces() spaces.Set { return p.set }
 
 // Describe says what the policy computes.
 func (p *Policy) Describe() description.Policy { return p.d }
@@ -125,36 +123,35 @@ func (p *program) limitLogStd(x float32) float32 {
 // limits that its settings keep, the most probable choices (indices) of a categorical policy. observation has the
 // width of the observation space, action that of the action space. Act allocates nothing but scratch memory, which
 // the next calls use again. An action that would not be finite is [ErrNotFinite]. After an error the policy's states
-// are as they were.
+// are as they were. A policy that was trained with action masks acts by [Policy.ActMasked].
 func (p *Policy) Act(observation, action []float32) error {
-	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
-		return err
-	}
-	w, err := p.enter(&callAct)
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	return w.act(observation, p.states(1), action)
+	return p.actOwn(&callAct, 1, observation, action, nil)
 }
 
 // ActBatch is Act for several environments at once, one observation after another in observations, as are the actions.
 // The numbers are Act's. Environments of earlier, larger batches that are not among these keep their states.
 func (p *Policy) ActBatch(observations, actions []float32) error {
-	n := len(observations) / p.widths[0]
+	return p.actOwn(&callActBatch, len(observations)/p.widths[0], observations, actions, nil)
+}
+
+// actOwn acts for n environments, with the policy's own states.
+func (p *Policy) actOwn(m *exclusive.Method, n int, observations, actions, masks []float32) error {
 	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {
 		return err
 	}
-	w, err := p.enter(&callActBatch)
+	if err := p.checkMasks(masks, n); err != nil {
+		return err
+	}
+	w, err := p.enter(m)
 	if err != nil {
 		return err
 	}
 	defer p.leave(w)
-	return w.act(observations, p.states(n), actions)
+	return w.act(observations, p.states(n), actions, masks)
 }
 
 // act computes actions and takes the states a step further, unless there is an error.
-func (p *workspace) act(observations, hidden, actions []float32) error {
+func (p *workspace) act(observations, hidden, actions, masks []float32) error {
 	w, a, h := p.widths[0], p.d.Action.Width(), p.size
 	n := len(observations) / w
 	if more := n*h - len(p.after); more > 0 {
@@ -163,6 +160,10 @@ func (p *workspace) act(observations, hidden, actions []float32) error {
 	for at := 0; at < n; at += p.block {
 		rows := min(p.block, n-at)
 		out := p.forward(observations[at*w:(at+rows)*w], rows, hidden[at*h:(at+rows)*h], p.after[at*h:])
+		if len(masks) > 0 {
+			k := len(masks) / n
+			mask(out, masks[at*k:(at+rows)*k])
+		}
 		if err := p.mode(out, actions[at*a:(at+rows)*a]); err != nil {
 			return err
 		}
@@ -186,7 +187,15 @@ func (p *workspace) peek(observation, state []float32) []float32 {
 
 // Sample draws an action for one observation from the policy's distribution, as the agent does in training.
 func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
+	return p.SampleMasked(observation, nil, action, rng)
+}
+
+// SampleMasked is [Policy.Sample] for a policy that was trained with action masks. mask is that of [Policy.ActMasked].
+func (p *Policy) SampleMasked(observation, mask, action []float32, rng *rand.Rand) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
+		return err
+	}
+	if err := p.checkMasks(mask, 1); err != nil {
 		return err
 	}
 	w, err := p.enter(&callSample)
@@ -198,7 +207,7 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 	out := w.peek(observation, state)
 	switch d.Kind {
 	case description.Categorical:
-		if err := p.probabilities(out, w.choice); err != nil {
+		if err := p.probabilities(out, w.choice, mask); err != nil {
 			return err
 		}
 		for i, rest := 0, w.choice; i < len(action); i++ {
@@ -226,20 +235,6 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 		}
 	}
 	return w.remember(state)
-}
-
-// draw returns the index at which the cumulated probabilities pass u.
-func draw(probabilities []float32, u float64) int {
-	last := 0
-	for i, q := range probabilities {
-		if q > 0 {
-			last = i
-		}
-		if u -= float64(q); u < 0 {
-			return i
-		}
-	}
-	return last // the sum was a little less than one
 }
 
 // Outputs computes what the network gives the distribution for one observation: the mean of a Gaussian before any
@@ -284,23 +279,6 @@ func (p *program) logStdOf(out, logStd []float32) {
 	for i, x := range out[len(logStd):] {
 		logStd[i] = p.limitLogStd(x)
 	}
-}
-
-// Probabilities computes those of every choice for one observation, index after index, for categorical policies.
-func (p *Policy) Probabilities(observation, probabilities []float32) error {
-	if p.d.Distribution.Kind != description.Categorical {
-		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs",
-			p.d.Distribution.Kind)
-	}
-	if err := p.check(observation, probabilities, 1, p.d.Action.Outputs(), "the probabilities"); err != nil {
-		return err
-	}
-	w, err := p.enter(&callProbabilities)
-	if err != nil {
-		return err
-	}
-	defer p.leave(w)
-	return p.probabilities(w.peek(observation, p.states(1)), probabilities)
 }
 
 func (p *program) check(observations, results []float32, n, width int, what string) error {
@@ -357,30 +335,6 @@ func (p *program) finite(row []float32) error {
 			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far "+
 				"from those of training", i, x, ErrNotFinite)
 		}
-	}
-	return nil
-}
-
-// argmax returns the index of the greatest value, the first of equals.
-func argmax(x []float32) int {
-	best := 0
-	for i, v := range x {
-		if v > x[best] {
-			best = i
-		}
-	}
-	return best
-}
-
-// probabilities turns one row of logits into probabilities.
-func (p *program) probabilities(logits, probabilities []float32) error {
-	if err := p.finite(logits); err != nil {
-		return err
-	}
-	at := 0
-	for _, n := range p.d.Action.NVec {
-		softmax(logits[at:at+n], probabilities[at:at+n])
-		at += n
 	}
 	return nil
 }

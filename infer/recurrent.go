@@ -40,8 +40,16 @@ func (p *Policy) Reset(environments ...int) error {
 // own states stay as they are, and any number of goroutines may call ActHidden at once. After an error hidden is as
 // it was.
 func (p *Policy) ActHidden(observations, hidden, actions []float32) error {
+	return p.actHidden(observations, nil, hidden, actions)
+}
+
+// actHidden is ActHidden with action masks, which are empty if the policy was trained without.
+func (p *Policy) actHidden(observations, masks, hidden, actions []float32) error {
 	n := len(observations) / p.widths[0]
 	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {
+		return err
+	}
+	if err := p.checkMasks(masks, n); err != nil {
 		return err
 	}
 	if len(hidden) != n*p.size {
@@ -54,7 +62,7 @@ func (p *Policy) ActHidden(observations, hidden, actions []float32) error {
 	}
 	w := p.borrow()
 	defer p.idle.Put(w)
-	return w.act(observations, hidden, actions)
+	return w.act(observations, hidden, actions, masks)
 }
 
 // states are the policy's own, of n environments.

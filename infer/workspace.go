@@ -5,6 +5,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // At most maxBlock rows are computed together, or fewer if their results would have more than maxResults values.
@@ -16,6 +17,7 @@ const (
 // program is the part of a policy that clones share. It does not change once New has returned.
 type program struct {
 	d          description.Policy
+	set        spaces.Set
 	float32s   map[string][]float32 // what the description names
 	float64s   map[string][]float64
 	shapes     map[string][]int64 // of the former
@@ -83,6 +85,7 @@ func grow(x *[]float32, n int) {
 var (
 	callAct           exclusive.Method = "Act"
 	callActBatch      exclusive.Method = "ActBatch"
+	callActMasked     exclusive.Method = "ActMasked"
 	callSample        exclusive.Method = "Sample"
 	callOutputs       exclusive.Method = "Outputs"
 	callLogStdAt      exclusive.Method = "LogStdAt"

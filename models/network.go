@@ -19,6 +19,9 @@ type Inputs struct {
 	States tensor.Tensor
 	// Hidden is for networks with memory, see [Recurrent].
 	Hidden Hidden
+	// ActionMask is (n, K): which choices a policy may draw (1) and which not (0), see spaces.NewActionMask. It is
+	// a zero Tensor if the spaces have no masks. Networks do not read it; [Stochastic] applies it to their outputs.
+	ActionMask tensor.Tensor
 }
 
 // rows returns the input that a network reads: States (n, S) if states is true, otherwise Observations (n, O).

@@ -50,7 +50,8 @@ type Distribution interface {
 	Close()
 }
 
-// Policy draws actions and evaluates earlier ones. [NewPolicy] makes one from a network and a distribution.
+// Policy draws actions and evaluates earlier ones. [NewPolicy] makes one from a network and a distribution. A custom
+// policy for an environment with action masks must apply Inputs.ActionMask; agents refuse actions that it forbids.
 type Policy interface {
 	// Sample draws one action a row.
 	Sample(s *tensor.Scope, in Inputs, gen *tensor.Generator) Action
@@ -105,12 +106,12 @@ func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
 
 // Sample implements [Policy].
 func (p *Stochastic) Sample(s *tensor.Scope, in Inputs, gen *tensor.Generator) Action {
-	return p.Dist.Sample(s, p.Net.Forward(s, in), gen)
+	return p.Dist.Sample(s, maskLogits(s, p.Net.Forward(s, in), in.ActionMask), gen)
 }
 
 // Mode implements [Policy].
 func (p *Stochastic) Mode(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return p.Dist.Mode(s, p.Net.Forward(s, in))
+	return p.Dist.Mode(s, maskLogits(s, p.Net.Forward(s, in), in.ActionMask))
 }
 
 // HiddenSize implements [RecurrentPolicy].
@@ -119,18 +120,18 @@ func (p *Stochastic) HiddenSize() int { return HiddenSize(p.Net) }
 // SampleHidden implements [RecurrentPolicy].
 func (p *Stochastic) SampleHidden(s *tensor.Scope, in Inputs, gen *tensor.Generator) (Action, tensor.Tensor) {
 	out, hidden := ForwardHidden(s, p.Net, in)
-	return p.Dist.Sample(s, out, gen), hidden
+	return p.Dist.Sample(s, maskLogits(s, out, in.ActionMask), gen), hidden
 }
 
 // ModeHidden implements [RecurrentPolicy].
 func (p *Stochastic) ModeHidden(s *tensor.Scope, in Inputs) (actions, hidden tensor.Tensor) {
 	out, hidden := ForwardHidden(s, p.Net, in)
-	return p.Dist.Mode(s, out), hidden
+	return p.Dist.Mode(s, maskLogits(s, out, in.ActionMask)), hidden
 }
 
 // Evaluate implements [Policy].
 func (p *Stochastic) Evaluate(s *tensor.Scope, in Inputs, actions tensor.Tensor) Evaluation {
-	return p.Dist.Evaluate(s, p.Net.Forward(s, in), actions)
+	return p.Dist.Evaluate(s, maskLogits(s, p.Net.Forward(s, in), in.ActionMask), actions)
 }
 
 // ActionWidth implements [Policy].

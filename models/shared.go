@@ -108,7 +108,8 @@ func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, acti
 	tensor.Tensor) {
 	if m, policy, value := trunkOf(p, v); m != nil {
 		features := Inputs{Observations: m.trunk.Forward(s, in)}
-		return m.dist.Evaluate(s, policy.Forward(s, features), actions), value.Forward(s, features)
+		out := maskLogits(s, policy.Forward(s, features), in.ActionMask)
+		return m.dist.Evaluate(s, out, actions), value.Forward(s, features)
 	}
 	return p.Evaluate(s, in, actions), v.Forward(s, ofValue)
 }

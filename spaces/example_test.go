@@ -74,3 +74,14 @@ func ExampleNewPicture() {
 	fmt.Println(s.Width(), s.Bytes(), s.DType)
 	// Output: 21168 21168 uint8
 }
+
+// Of three choices the second is not allowed at the moment.
+func ExampleNewActionMask() {
+	s := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewDiscrete(3)}
+	s.ActionMask = spaces.NewActionMask(s.Action)
+	fmt.Println(s.CheckMasks([]float32{1, 0, 1}, 1))
+	fmt.Println(s.CheckAllowed([]float32{1}, []float32{1, 0, 1}))
+	// Output:
+	// <nil>
+	// spaces: the action mask of environment 0 forbids choice 1 of index 0
+}

@@ -293,6 +293,9 @@ type Set struct {
 	Action Space
 	// AMPObservation is what the discriminator sees; zero for environments without reference motion.
 	AMPObservation Space
+	// ActionMask is which actions the environment allows at the moment ([NewActionMask]); zero if it always allows
+	// all of them.
+	ActionMask Space
 }
 
 // Validate checks every space and names the one that is wrong.
@@ -309,16 +312,18 @@ func (s Set) Validate() error {
 		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v",
 			s.Observation, s.Action)
 	}
-	return nil
+	return s.validateMask()
 }
 
 // setNames are what errors call the spaces of a Set, in the order of all.
-var setNames = [4]string{"observation", "state", "action", "AMP observation"}
+var setNames = [5]string{"observation", "state", "action", "AMP observation", "action mask"}
 
-func (s Set) all() [4]Space { return [4]Space{s.Observation, s.State, s.Action, s.AMPObservation} }
+func (s Set) all() [5]Space {
+	return [5]Space{s.Observation, s.State, s.Action, s.AMPObservation, s.ActionMask}
+}
 
 // Difference returns the first spaces in which two sets are not [Space.Equal], and what they are of: "observation",
-// "state", "action" or "AMP observation", and "" if there is no difference.
+// "state", "action", "AMP observation" or "action mask", and "" if there is no difference.
 func (s Set) Difference(o Set) (name string, of, other Space) {
 	spaces, others := s.all(), o.all()
 	for i := range spaces {

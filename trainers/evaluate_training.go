@@ -132,6 +132,7 @@ func copyOf(s *envs.Step) *envs.Step {
 	c := *s
 	for _, rows := range []*[]float32{
 		&c.Observations, &c.States, &c.Rewards, &c.FinalObservations, &c.FinalStates, &c.AMPObservations,
+		&c.ActionMasks,
 	} {
 		*rows = slices.Clone(*rows)
 	}

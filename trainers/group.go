@@ -89,10 +89,10 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 		return nil
 	}
 	if !sp.Observation.Equal(g.spaces.Observation) || !sp.State.Equal(g.spaces.State) ||
-		!sp.Action.Equal(g.spaces.Action) {
-		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v and actions %v; "+
-			"the agents before it for %v, %v and %v",
-			i, sp.Observation, sp.State, sp.Action, g.spaces.Observation, g.spaces.State, g.spaces.Action)
+		!sp.Action.Equal(g.spaces.Action) || !sp.ActionMask.Equal(g.spaces.ActionMask) {
+		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v, actions %v and "+
+			"action masks %v; the agents before it for %v, %v, %v and %v", i, sp.Observation, sp.State, sp.Action,
+			sp.ActionMask, g.spaces.Observation, g.spaces.State, g.spaces.Action, g.spaces.ActionMask)
 	}
 	switch {
 	case sp.AMPObservation.Kind == spaces.None:

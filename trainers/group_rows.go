@@ -54,6 +54,7 @@ func (g *Group) rows(what string, got, width int, optional bool) error {
 // environments. The result (N, A) is the group's and overwritten by the next Act.
 func (g *Group) Act(in agents.Observation) ([]float32, error) {
 	o, s, w := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.Action.Width()
+	k := g.spaces.ActionMask.Width()
 	// The number of environments follows from the first batch, for programs that do not call Bind.
 	if g.scopes == nil {
 		if err := g.Bind(len(in.Observations) / o); err != nil {
@@ -61,12 +62,13 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 		}
 	}
 	if err := errors.Join(g.rows("observations", len(in.Observations), o, false),
-		g.rows("states", len(in.States), s, false)); err != nil {
+		g.rows("states", len(in.States), s, false),
+		g.rows("action masks", len(in.ActionMasks), k, false)); err != nil {
 		return nil, err
 	}
 	return g.action, each(g.agents, func(i int, a agents.Agent) error {
 		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o),
-			States: slice(g, i, in.States, s)})
+			States: slice(g, i, in.States, s), ActionMasks: slice(g, i, in.ActionMasks, k)})
 		if err != nil {
 			return err
 		}

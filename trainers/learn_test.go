@@ -19,14 +19,15 @@ import (
 
 // learn trains PPO with seeds from 1 and returns the deterministic evaluation of each.
 func learn(t *testing.T, seeds int64, make func(seed int64) (envs.Env, error), networks func(spaces.Set) ppo.Models,
-	config map[string]any, timesteps int) []trainers.Evaluation {
+	config map[string]any, timesteps int, callbacks ...trainers.Callback) []trainers.Evaluation {
 	t.Helper()
 	var results []trainers.Evaluation
 	for seed := int64(1); seed <= seeds; seed++ {
 		env := value(make(seed))(t)
 		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config,
 			Seed: seed}))(t)
-		trainer := sequential(t, env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+		trainer := sequential(t, env, agent, trainers.Config{Timesteps: timesteps, Seed: seed,
+			Callbacks: callbacks})
 		must(t, trainer.Train(context.Background()))
 		result := value(trainer.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 + seed}))(t)
 		t.Logf("seed %d: return %.1f over %d episodes (training: %.1f) %v", seed, result.Return, result.Episodes,

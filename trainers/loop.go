@@ -153,7 +153,7 @@ func (l *loop) settle(ctx context.Context) error {
 // Observation returns what an agent acts on after a step or reset of the environment. The result shares the step's
 // slices.
 func Observation(s *envs.Step) agents.Observation {
-	return agents.Observation{Observations: s.Observations, States: s.States}
+	return agents.Observation{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks}
 }
 
 // Transition returns what an agent records after a step of the environment. The result shares the step's slices, which

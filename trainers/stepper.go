@@ -27,10 +27,10 @@ const defaultStopTimeout = 10 * time.Second
 // because nothing else lets the caller go on without it. That costs about half a microsecond a step.
 type stepper struct {
 	// n is the number of environments. timeout is how long a call may take after its context was cancelled.
-	env                     envs.Env
-	n                       int
-	observation, state, amp int // widths of a row
-	timeout                 time.Duration
+	env                           envs.Env
+	n                             int
+	observation, state, amp, mask int // widths of a row
+	timeout                       time.Duration
 
 	// The call in progress, Reset(seed) if resets is true and Step(actions) otherwise, and its result. done receives
 	// one value when the call ends.
@@ -55,6 +55,7 @@ func newStepper(env envs.Env, timeout time.Duration) *stepper {
 	// done has room for one value, so that a call that ends after the timeout does not block for ever.
 	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)}
 	s.observation, s.state, s.amp = sp.Observation.Width(), sp.State.Width(), sp.AMPObservation.Width()
+	s.mask = sp.ActionMask.Width()
 	s.begin = s.call
 	return s
 }
@@ -155,13 +156,14 @@ func (s *stepper) check(next *envs.Step) error {
 	}{
 		{"Observations", len(next.Observations), s.observation, false},
 		{"States", len(next.States), s.state, false},
+		{"ActionMasks", len(next.ActionMasks), s.mask, false},
 		{"Rewards", len(next.Rewards), 1, false}, {"Terminated", len(next.Terminated), 1, false},
 		{"Truncated", len(next.Truncated), 1, false}, {"AMPObservations", len(next.AMPObservations), s.amp, false},
 		{"FinalObservations", len(next.FinalObservations), s.observation, true},
 		{"FinalStates", len(next.FinalStates), s.state, true},
 		{"FinalUnknown", len(next.FinalUnknown), 1, true}, {"Invalid", len(next.Invalid), 1, true},
 	} {
-		if s.resets && i == 2 { // a reset gives observations and states
+		if s.resets && i == 3 { // a reset gives observations, states and action masks
 			return nil
 		}
 		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {

@@ -189,6 +189,10 @@ func fit(env envs.Env, agent agents.Agent) error {
 			"%v, %v and %v",
 			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
 	}
+	if !es.ActionMask.Equal(as.ActionMask) {
+		return fmt.Errorf("the environment has the action mask %v, the agent was made for %v; make the agent with "+
+			"all the environment's spaces (Env.Spaces)", es.ActionMask, as.ActionMask)
+	}
 	// An agent without a discriminator accepts any AMP observations.
 	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
 		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation,

@@ -84,17 +84,20 @@ class Policy:
             return None if place is None else np.ndarray(place["shape"], np.dtype(place["dtype"]), self._map, place["offset"])
 
         self._observations, self._states = array("observations"), array("states")
+        self._masks = array("action_masks")  # of a policy that was trained with masks: 1 where a choice is allowed
         self._actions, self._message = array("actions"), array("message")
         self._begins = array("begins")  # of a policy with memory: 1 where an episode begins
         self.name, self.action_kind = self._policy["name"], self._policy["action"]["kind"]
         self.rows, self.observation_width = self._observations.shape
 
-    def act(self, observation, state=None):
+    def act(self, observation, state=None, action_mask=None):
         """The actions for a batch of observations, or the action for one.
 
         Observations of Dict and Tuple spaces are flattened as gorl does: sorted by key, in order. Of a batch (a first
         dimension more than one observation has, in every part of a Dict or Tuple) there may be up to `rows`. Box actions
         come as float32 arrays in the shape of the space, Discrete ones as integers, MultiDiscrete ones as int64 arrays.
+        A policy that was trained with action masks needs action_mask: for each observation True or 1 for every choice that is
+        allowed, index after index.
         Discrete values begin at 0 here: of a space Discrete(n, start=s) subtract s from observations, and add it to actions.
         """
         if self._file is None:
@@ -110,6 +113,13 @@ class Policy:
             if len(states) != n:
                 raise ValueError(f"{len(states)} states for {n} observations")
             self._states[:n] = states
+        if (self._masks is None) != (action_mask is None):
+            raise ValueError("the policy was trained " + ("without action masks; leave out action_mask" if self._masks is None else "with action masks; pass them as action_mask"))
+        if self._masks is not None:
+            masks = np.asarray(action_mask, dtype=np.float32)
+            if masks.size != self._masks[:n].size:
+                raise ValueError(f"the action masks have the shape {masks.shape}; the policy takes {self._masks[:n].shape}")
+            self._masks[:n] = masks.reshape(n, -1)
         self._observations[:n] = rows
         words = self._words
         words[_COMMAND], words[_PID], words[_ROWS] = 1, os.getpid(), n

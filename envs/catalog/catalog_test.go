@@ -57,7 +57,7 @@ func rollout(t testing.TB, env envs.Env, steps int) []float32 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := env.Spaces().Action.Rows(env.NumEnvs())
 	for range steps {
-		env.Spaces().Action.Sample(rng, actions)
+		env.Spaces().SampleActions(rng, actions, s.ActionMasks)
 		s = envtest.Step(t, env, actions)
 		all = append(append(all, s.Observations...), s.Rewards...)
 	}
@@ -87,7 +87,10 @@ func TestSameAsConstructors(t *testing.T) {
 		"{id: CartPole, num_envs: 2, velocities: false}": ok(classic.NewMaskedCartPole(two)),
 		"{id: CartPolePixels, num_envs: 2, width: 32, height: 20, frames: 2, interval: 3}": ok(
 			classic.NewCartPolePixels(pixels)),
-		"{id: TMaze, num_envs: 2, length: 4}":    ok(classic.NewTMaze(classic.TMazeConfig{Config: two, Length: 4})),
+		"{id: TMaze, num_envs: 2, length: 4}": ok(classic.NewTMaze(classic.TMazeConfig{Config: two, Length: 4})),
+		"{id: ConnectFour, num_envs: 2}":      ok(classic.NewConnectFour(classic.ConnectFourConfig{Config: two})),
+		"{id: ConnectFour, num_envs: 2, masks: false}": ok(
+			classic.NewConnectFour(classic.ConnectFourConfig{Config: two, Unmasked: true})),
 		"{id: Acrobot, num_envs: 2, workers: 2}": ok(classic.NewAcrobot(two)),
 		"{id: MountainCar}":                      ok(classic.NewMountainCar(classic.Config{})),
 		"{id: Walker, num_envs: 2, velocities: false}": ok(mujoco.NewWalker(

@@ -17,6 +17,8 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "catalog cartpole settings", Defaults: cartPoleDefaults(), Common: []any{classicDefaults()}},
 		docgen.Listed{Name: "catalog pixels settings", Defaults: pixelsDefaults(), Common: []any{classicDefaults()}},
 		docgen.Listed{Name: "catalog t-maze settings", Defaults: mazeDefaults(), Common: []any{classicDefaults()}},
+		docgen.Listed{Name: "catalog connect-four settings", Defaults: connectFourDefaults(),
+			Common: []any{classicDefaults()}},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog character settings", Defaults: characterDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog python settings", Defaults: pythonDefaults(gymnasiumStart, gymnasiumStep),

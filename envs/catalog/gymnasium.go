@@ -84,6 +84,9 @@ type pythonSettings struct {
 	// does not say it.
 	States    string `yaml:"states"`
 	StateSize int    `yaml:"state_size" config:"min=0"`
+	// ActionMasks is the key of action masks in infos (of reset, too), for example action_mask. Without it the
+	// environment's method action_masks gives them, if there is one; "ignore" uses no masks.
+	ActionMasks string `yaml:"action_masks"`
 	// StartTimeout is the time that a child may take to make its environments, Timeout that for a step or reset.
 	StartTimeout time.Duration `yaml:"start_timeout"`
 	Timeout      time.Duration `yaml:"timeout"`
@@ -137,6 +140,7 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 	o.Python, o.Path, o.Environ, o.RenderMode = s.Python, s.Path, s.Environ, s.RenderMode
 	o.EpisodeMetrics, o.StepMetrics = s.EpisodeMetrics, s.StepMetrics
 	o.AMPObservations, o.AMPSize, o.States, o.StateSize = s.AMPObservations, s.AMPSize, s.States, s.StateSize
+	o.ActionMasks = s.ActionMasks
 	o.StartTimeout, o.Timeout, o.Replace, o.Spin = s.StartTimeout, s.Timeout, s.Replace, s.Spin
 	env, err := gymnasium.New(o)
 	if err != nil {

@@ -30,6 +30,9 @@ func init() {
 	Register("TMaze", mazeDefaults(), func(s mazeSettings) (envs.Env, error) {
 		return classic.NewTMaze(classic.TMazeConfig{Config: s.config(), Length: s.Length})
 	})
+	Register("ConnectFour", connectFourDefaults(), func(s connectFourSettings) (envs.Env, error) {
+		return classic.NewConnectFour(classic.ConnectFourConfig{Config: s.config(), Unmasked: !s.Masks})
+	})
 	Register("Walker", walkerDefaults(), newWalker)
 }
 
@@ -88,6 +91,17 @@ type mazeSettings struct {
 }
 
 func mazeDefaults() mazeSettings { return mazeSettings{classicSettings: classicDefaults(), Length: 10} }
+
+// connectFourSettings are those of classic.NewConnectFour.
+type connectFourSettings struct {
+	classicSettings `yaml:",inline"`
+	// Masks gives policies action masks. Without them a disc into a full column loses the game.
+	Masks bool `yaml:"masks"`
+}
+
+func connectFourDefaults() connectFourSettings {
+	return connectFourSettings{classicSettings: classicDefaults(), Masks: true}
+}
 
 // walkerSettings are those of mujoco.NewWalker.
 type walkerSettings struct {

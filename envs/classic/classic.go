@@ -1,6 +1,6 @@
 // Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
 // [Acrobot] and [MountainCar]. It also has CartPole without velocities ([MaskedCartPole]) and from pictures
-// ([CartPolePixels]), and the corridor [TMaze].
+// ([CartPolePixels]), the corridor [TMaze], and the board game [ConnectFour], which has action masks.
 //
 // Each is an [envs.Single] that never truncates an episode. The constructors, such as [NewCartPole], return batches
 // of them with time limits, which are Gymnasium's for its environments. All can be drawn ([envs.Renderer]) and saved

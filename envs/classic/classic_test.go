@@ -39,7 +39,8 @@ func TestConform(t *testing.T) {
 			c.Config, c.Width, c.Height = cfg, 24, 16
 			return NewCartPolePixels(c)
 		},
-		"TMaze": func(cfg Config) (envs.Env, error) { return NewTMaze(TMazeConfig{Config: cfg, Length: 2}) },
+		"ConnectFour": func(cfg Config) (envs.Env, error) { return NewConnectFour(ConnectFourConfig{Config: cfg}) },
+		"TMaze":       func(cfg Config) (envs.Env, error) { return NewTMaze(TMazeConfig{Config: cfg, Length: 2}) },
 	}
 	for _, e := range environments {
 		creates[e.name] = e.create

@@ -131,3 +131,18 @@ func ExampleNewPendulum() {
 	fmt.Println(len(step.Observations), len(step.Rewards), env.Spaces().Action)
 	// Output: 9 3 Box(1)
 }
+
+// Every column is open when a game begins.
+func ExampleNewConnectFour() {
+	env, err := classic.NewConnectFour(classic.ConnectFourConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(env.Spaces().Action, step.ActionMasks)
+	// Output: Discrete(7) [1 1 1 1 1 1 1]
+}

@@ -229,7 +229,7 @@ func (o *NormalizeObservation) Observe() (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.normalized(&envs.Step{Observations: s.Observations, States: s.States}), nil
+	return o.normalized(&envs.Step{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks}), nil
 }
 
 // StatisticsName is "normalize_observation".

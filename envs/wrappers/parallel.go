@@ -57,9 +57,9 @@ type Parallel struct {
 	// shaping are the reward parameters last set for all environments, nil while none were set.
 	shaping map[string]any
 
-	// step is what Reset and Step return. Its slices are those that follow: (N, O), (N, S), (N, M) and (N).
+	// step is what Reset and Step return. Its slices are those that follow: (N, O), (N, S), (N, K), (N, M) and (N).
 	step                           envs.Step
-	observations, states           []float32
+	observations, states, masks    []float32
 	finalObservations, finalStates []float32
 	amp                            []float32
 	rewards                        []float32
@@ -73,7 +73,7 @@ type Parallel struct {
 	ready  bool
 	closed bool
 	// width has the number of values in a row of each kind, 0 for a space that is None.
-	width struct{ observation, state, amp, action int }
+	width struct{ observation, state, amp, action, mask int }
 }
 
 // The guarded methods, as errors name them.
@@ -184,7 +184,7 @@ func (p *Parallel) room(n int) error {
 	// A rough bound in bytes for the generator, the counts and the slots in slices of one environment.
 	const bookkeeping = 256
 	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() +
-		p.set.Action.Width())
+		p.set.Action.Width() + p.set.ActionMask.Width())
 	return capacity.Check(fmt.Sprintf("wrappers: %d environments", n), float64(n)*float64(row+bookkeeping))
 }
 
@@ -192,6 +192,7 @@ func (p *Parallel) room(n int) error {
 func (p *Parallel) allocate(n int) {
 	p.width.observation, p.width.state = p.set.Observation.Width(), p.set.State.Width()
 	p.width.amp, p.width.action = p.set.AMPObservation.Width(), p.set.Action.Width()
+	p.width.mask, p.masks = p.set.ActionMask.Width(), p.set.ActionMask.Rows(n)
 	p.observations, p.finalObservations = p.set.Observation.Rows(n), p.set.Observation.Rows(n)
 	p.states, p.finalStates = p.set.State.Rows(n), p.set.State.Rows(n)
 	p.amp = p.set.AMPObservation.Rows(n)
@@ -243,17 +244,17 @@ func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
 	}
 	// An error would leave rows of several episodes mixed. ready remains false then, and Step refuses to run.
 	p.ready = false
-	if err := p.each(nil); err != nil {
+	if err := p.advance(nil); err != nil {
 		return nil, err
 	}
 	p.ready = true
 	// A new Step: rewards, ends and final observations of the step before must not show after a reset.
-	p.step = envs.Step{Observations: p.observations, States: p.states}
+	p.step = envs.Step{Observations: p.observations, States: p.states, ActionMasks: p.masks}
 	return &p.step, nil
 }
 
-// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and
-// indices out of range are refused before any environment moves.
+// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions, indices
+// out of range and choices that the masks forbid are refused before any environment moves.
 func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	if err := p.guard.Enter(&callStep); err != nil {
 		return nil, err
@@ -263,21 +264,36 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an " +
 			"error stopped them")
 	}
-	if err := p.set.Action.Check(actions, len(p.singles)); err != nil {
+	err := p.set.Action.Check(actions, len(p.singles))
+	if err == nil {
+		err = p.set.CheckAllowed(actions, p.masks)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("wrappers: actions: %w", err)
 	}
 	// As in Reset: after an error only a Reset can help.
 	p.ready = false
-	if err := p.each(actions); err != nil {
+	if err := p.advance(actions); err != nil {
 		return nil, err
 	}
 	p.ready = true
 	p.step = envs.Step{
 		Observations: p.observations, States: p.states, Rewards: p.rewards,
-		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp,
+		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp, ActionMasks: p.masks,
 	}
 	p.collectEnds()
 	return &p.step, nil
+}
+
+// advance steps every environment, or resets it if actions is nil, and checks the masks that they wrote.
+func (p *Parallel) advance(actions []float32) error {
+	if err := p.each(actions); err != nil {
+		return err
+	}
+	if err := p.set.CheckMasks(p.masks, len(p.singles)); err != nil {
+		return fmt.Errorf("wrappers: %T: %w", p.singles[0], err)
+	}
+	return nil
 }
 
 // collectEnds adds to p.step the episodes that ended in this step, and the final observations if any did. It then
@@ -299,12 +315,12 @@ func (p *Parallel) collectEnds() {
 	}
 }
 
-// Observe returns the current observations and states. After a failed Reset or Step there are none.
+// Observe returns the current observations, states and action masks. After a failed Reset or Step there are none.
 func (p *Parallel) Observe() (*envs.Step, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: nothing to observe: call Reset or RestoreState first")
 	}
-	return &envs.Step{Observations: p.observations, States: p.states}, nil
+	return &envs.Step{Observations: p.observations, States: p.states, ActionMasks: p.masks}, nil
 }
 
 // Close stops the workers and closes every environment. A second call does nothing. While Step or Reset is running,

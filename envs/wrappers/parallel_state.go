@@ -21,6 +21,9 @@ func (p *Parallel) MarshalState() ([]byte, error) {
 	e.Int(len(p.singles))
 	e.Floats(p.observations)
 	e.Floats(p.states)
+	if p.width.mask > 0 {
+		e.Floats(p.masks)
+	}
 	for i := range p.singles {
 		pcg, err := p.pcgs[i].MarshalBinary()
 		if err != nil {
@@ -64,6 +67,7 @@ func (p *Parallel) RestoreState(b []byte) error {
 	}
 	copy(p.observations, saved.observations)
 	copy(p.states, saved.states)
+	copy(p.masks, saved.masks)
 	copy(p.returns, saved.returns)
 	copy(p.lengths, saved.lengths)
 	clear(p.metrics)
@@ -74,8 +78,8 @@ func (p *Parallel) RestoreState(b []byte) error {
 // parallelState is a saved state, decoded and checked but not yet in force. RestoreState changes nothing before all
 // of it is valid.
 type parallelState struct {
-	// observations (N, O) and states (N, S) are what was shown last.
-	observations, states []float32
+	// observations (N, O), states (N, S) and masks (N, K) are what was shown last.
+	observations, states, masks []float32
 	// pcgs, returns and lengths (N) belong to the environments' generators and episodes in progress.
 	pcgs    []rand.PCG
 	returns []float64
@@ -95,6 +99,9 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	s := &parallelState{
 		observations: d.Floats(n * p.width.observation), states: d.Floats(n * p.width.state),
 		pcgs: make([]rand.PCG, n), returns: make([]float64, n), lengths: make([]int, n), singles: make([][]byte, n),
+	}
+	if p.width.mask > 0 {
+		s.masks = d.Floats(n * p.width.mask)
 	}
 	for i := range n {
 		if err := s.pcgs[i].UnmarshalBinary(d.Bytes()); err != nil {

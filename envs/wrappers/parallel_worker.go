@@ -89,6 +89,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 		Observation:    row(p.observations, i, p.width.observation),
 		State:          row(p.states, i, p.width.state),
 		AMPObservation: row(p.amp, i, p.width.amp),
+		ActionMask:     row(p.masks, i, p.width.mask),
 	}
 	reward, terminated, truncated, err := p.singles[i].Step(action, out)
 	if err != nil {
@@ -123,6 +124,7 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 		Observation:    row(p.observations, i, p.width.observation),
 		State:          row(p.states, i, p.width.state),
 		AMPObservation: scratch,
+		ActionMask:     row(p.masks, i, p.width.mask),
 	}
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
 		return fmt.Errorf("reset: %w", err)

@@ -266,7 +266,7 @@ func (k *Skills) Observe() (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.shows(&envs.Step{Observations: s.Observations, States: s.States}), nil
+	return k.shows(&envs.Step{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks}), nil
 }
 
 // skillsHeader begins a saved state. Its number changes with the format.

@@ -42,6 +42,9 @@ func (g *graph) encode(name string) message {
 	if n := g.p.HiddenSize(); n > 0 {
 		m.bytes(graphInput, value("hidden_in", elementFloat, n))
 	}
+	if g.d.ActionMask {
+		m.bytes(graphInput, value("action_mask", elementFloat, g.d.Action.Outputs()))
+	}
 	for _, v := range g.outputs {
 		m.bytes(graphOutput, v)
 	}
@@ -214,6 +217,10 @@ func (g *graph) choose(out string) {
 	nvec := g.d.Action.NVec
 	axis := attributeOfInt("axis", 1)
 	g.node("Identity", "logits", []string{out})
+	if g.d.ActionMask {
+		allowed := g.node("Greater", "", []string{"action_mask", g.scalar(0.5)})
+		out = g.node("Where", "", []string{allowed, out, g.scalar(description.MaskedLogit)})
+	}
 	var choices, probabilities []string
 	at := 0
 	for _, n := range nvec {

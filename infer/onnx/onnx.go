@@ -13,6 +13,9 @@
 //   - of a policy with recurrent layers, "hidden_out": (batch, H) float32, see below
 //   - of a categorical policy, "logits" and "probabilities", (batch, ΣN) float32, index after index
 //
+// A policy that was trained with action masks has the input "action_mask", (batch, ΣN) float32: 1 for every choice that
+// is allowed, otherwise 0. "actions" and "probabilities" obey it, "logits" are those of the network.
+//
 // A policy with recurrent layers (infer.Policy.HiddenSize) has the second input "hidden_in", (batch, H) float32: the
 // state of every row before the step, zeros where an episode begins. "hidden_out" is the state after it, for the next
 // call. The columns are those of infer.Policy.ActHidden: step by step of the network, for each the h of all layers,

@@ -102,9 +102,11 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 	}
 	must(t, onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}))
 	x.played = c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 9)), batches, behind)
-	var file bytes.Buffer
-	must(t, binary.Write(&file, binary.LittleEndian, x.played.Observations))
-	for suffix, data := range map[string][]byte{".in": file.Bytes(), ".ended": x.played.Ended} {
+	observations, err := binary.Append(nil, binary.LittleEndian, x.played.Observations)
+	must(t, err)
+	masks, err := binary.Append(nil, binary.LittleEndian, x.played.Masks)
+	must(t, err)
+	for suffix, data := range map[string][]byte{".in": observations, ".masks": masks, ".ended": x.played.Ended} {
 		must(t, os.WriteFile(x.base+suffix, data, 0o644))
 	}
 	return x
@@ -148,13 +150,13 @@ func (c compared) check(t *testing.T) {
 			worst = max(worst, math.Abs(float64(x-want[i%a.Width()])))
 		}
 	} else {
-		n := a.Outputs()
+		n, m := a.Outputs(), c.Spaces.ActionMask.Width()
 		logits, probabilities := c.output(t, "logits", n), c.output(t, "probabilities", n)
 		want, q := make([]float32, n), make([]float32, n)
 		for r := range len(c.played.Observations) / w {
 			x := c.played.Observations[r*w : (r+1)*w]
 			must(t, c.policy.Outputs(x, want))
-			must(t, c.policy.Probabilities(x, q))
+			must(t, c.policy.ProbabilitiesMasked(x, c.played.Masks[r*m:(r+1)*m], q))
 			for k := range n {
 				worst = max(worst, math.Abs(float64(logits[r*n+k]-want[k])),
 					math.Abs(float64(probabilities[r*n+k]-q[k])))

@@ -275,7 +275,7 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "multi_gpu", "False", "", "the launcher says how many processes train the agent"},
 	{"rl_games", "ppo", "True", "class", "PPO"},
 	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
-	{"rl_games", "use_action_masks", "False", "", "all actions of the space can be chosen"},
+	{"rl_games", "use_action_masks", "False", "", "an environment's action masks are used whenever there are any"},
 	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
 	{"rl_games", "zero_rnn_on_done", "True", "", "memories always begin anew where an episode ends"},
 	{"rl_games", "self_play_config", "None", "", "trainers.Group trains several agents side by side"},

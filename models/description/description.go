@@ -29,6 +29,8 @@ var ErrUndescribed = errors.New("the policy is not described")
 type Policy struct {
 	// Observation is the space of the rows that the policy reads. Action is the space of the rows that it returns.
 	Observation, Action spaces.Space
+	// ActionMask reports whether the policy needs an action mask with every observation, see [MaskedLogit].
+	ActionMask bool
 	// Transforms change observations first, one after the other, as the wrappers of the training environment did.
 	Transforms []Transform
 	// Normalizer standardises observations after the transforms. It is nil if nothing does.
@@ -82,6 +84,10 @@ type Normalizer struct {
 	Clip float64 `json:"clip"`
 }
 
+// MaskedLogit replaces the logits of choices that an action mask forbids (spaces.NewActionMask), as in sb3-contrib's
+// MaskablePPO. Their probability underflows to exactly 0 in float32. An infinity would make entropies NaN.
+const MaskedLogit = -1e8
+
 // The kinds of distributions.
 const (
 	// Gaussian is a normal distribution for each dimension. The network gives the means, and LogStd the deviations.
@@ -114,7 +120,7 @@ type Distribution struct {
 
 // Validate returns an error that names what in the description makes no sense. It does not look at arrays.
 func (p Policy) Validate() error {
-	if err := (spaces.Set{Observation: p.Observation, Action: p.Action}).Validate(); err != nil {
+	if err := p.Spaces().Validate(); err != nil {
 		return fmt.Errorf("description: %w", err)
 	}
 	widths, err := p.Network.Widths()
@@ -145,6 +151,15 @@ func (p Policy) Validate() error {
 		}
 	}
 	return p.Distribution.validate(p.Action)
+}
+
+// Spaces returns the spaces that an environment must have for the policy to act in it.
+func (p Policy) Spaces() spaces.Set {
+	set := spaces.Set{Observation: p.Observation, Action: p.Action}
+	if p.ActionMask {
+		set.ActionMask = spaces.NewActionMask(p.Action)
+	}
+	return set
 }
 
 // validate checks the distribution against the action space.
@@ -201,6 +216,7 @@ type policyJSON struct {
 	// Observation and Action are nil with Undescribed. The fields below are those of [Policy].
 	Observation *spaceJSON  `json:"observation_space,omitempty"`
 	Action      *spaceJSON  `json:"action_space,omitempty"`
+	ActionMask  bool        `json:"action_mask,omitempty"`
 	Transforms  []Transform `json:"transforms,omitempty"`
 	Normalizer  *Normalizer `json:"normalizer,omitempty"`
 	// Inputs and Network are the fields of [Network]. States is missing: a described policy reads no states.
@@ -213,6 +229,7 @@ type policyJSON struct {
 func (p Policy) Values() map[string]any {
 	return tree(policyJSON{
 		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action),
+		ActionMask: p.ActionMask,
 		Transforms: p.Transforms, Normalizer: p.Normalizer,
 		Inputs: p.Network.Inputs, Network: p.Network.Steps, Distribution: p.Distribution,
 	})
@@ -250,7 +267,7 @@ func Of(v any) (Policy, error) {
 	if j.Undescribed != "" {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
-	p := Policy{Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs,
+	p := Policy{ActionMask: j.ActionMask, Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs,
 		Steps: j.Network},
 		Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {

@@ -311,7 +311,7 @@ var keys = slices.Concat([]key{
 	only("config.use_smooth_clamp", boolean, smooth, false),
 	honoured("config.use_experimental_cv", boolean, true,
 		"gorl's policy has no value head beside a central value: what True learns in it is left out"),
-	only("config.use_action_masks", boolean, noSelfPlay+" without masks of actions", false),
+	idle("config.use_action_masks", "gorl uses an environment's action masks whenever there are any"),
 	only("config.self_play_config", anything, noSelfPlay),
 	only("config.self_play", boolean, noSelfPlay, false),
 	honoured("config.weight_decay", number, 0.0, "`weight_decay`").but(atLeast0, wantAtLeast0),

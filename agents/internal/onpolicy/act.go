@@ -33,6 +33,7 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	if err := cmp.Or(
 		c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()),
 		c.checkRows("states", len(in.States), c.spaces.State.Width()),
+		c.checkMasks(in.ActionMasks),
 	); err != nil {
 		return nil, err
 	}
@@ -50,19 +51,23 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	}
 	if !c.training {
 		inputs := c.Inputs(s, obs, state)
-		return c.actions, c.explain(c.read(s, c.evaluate(s, inputs)), inputs)
+		inputs.ActionMask = c.sendMasks(s, in.ActionMasks)
+		return c.actions, c.explain(c.read(s, c.evaluate(s, inputs), in.ActionMasks), inputs)
 	}
 	s.Copy(c.Rollout.Row("observations"), obs)
 	if state.T != nil {
 		s.Copy(c.Rollout.Row("states"), state)
 	}
 	inputs := c.Inputs(s, obs, state)
+	if inputs.ActionMask = c.sendMasks(s, in.ActionMasks); inputs.ActionMask.T != nil {
+		s.Copy(c.Rollout.Row("action_masks"), inputs.ActionMask)
+	}
 	c.storeStates(s)
-	executed := c.drawActions(s, inputs)
+	executed := c.drawActions(s, inputs, in.ActionMasks)
 	c.values.recordStep(s, inputs)
 	c.repeatMistake(s)
 	c.acted = true
-	return c.actions, c.explain(c.read(s, executed), inputs)
+	return c.actions, c.explain(c.read(s, executed, in.ActionMasks), inputs)
 }
 
 // explain returns the error of an Act. If discrete actions could not be drawn because the policy's outputs for these
@@ -77,7 +82,7 @@ func (c *Collector) explain(err error, in models.Inputs) error {
 		in = h.addState(in, h.now)
 	}
 	var d *agents.DivergedError
-	if errors.As(c.read(s, c.Policy.Mode(s, in)), &d) {
+	if errors.As(c.read(s, c.Policy.Mode(s, in), nil), &d) {
 		return d
 	}
 	return err
@@ -108,9 +113,9 @@ func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state
 // drawActions samples actions, or draws them uniformly in the first random_timesteps. It stores them with their
 // log-probability under the policy. The actions that are executed differ from the stored ones if the policy clips
 // them.
-func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
+func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs, masks []float32) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
-		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
+		actions := tensor.From(s, c.randomActions(masks), int64(c.numEnvs), int64(c.spaces.Action.Width()))
 		s.Copy(c.Rollout.Row("actions"), actions)
 		if h := c.hiddenOf(layout.Policy); h != nil { // it remembers what it has not acted on, too
 			inputs = h.addState(inputs, h.now)
@@ -130,12 +135,12 @@ func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Te
 }
 
 // randomActions draws actions (N, A) from the action space: uniformly, or from a standard normal distribution in
-// dimensions without bounds.
-func (c *Core) randomActions() []float32 {
+// dimensions without bounds. With masks (N, K) it draws from the choices that these allow.
+func (c *Core) randomActions(masks []float32) []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
-	if len(a.Entries) > 0 {
-		a.Sample(c.Rng, out)
+	if len(a.Entries) > 0 || len(masks) > 0 {
+		c.spaces.SampleActions(c.Rng, out, masks)
 		return out
 	}
 	for i := range out {
@@ -183,8 +188,8 @@ func (r staged) holds(c *scalers, in agents.Observation) bool {
 }
 
 // read copies actions to the host. It returns a DivergedError if one is infinite or NaN, because no environment
-// should get it.
-func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor) error {
+// should get it. An action that masks (N, K) forbid is an error, too: a custom policy may not apply them.
+func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor, masks []float32) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
@@ -198,7 +203,30 @@ func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor) error {
 				i/w, a)}
 		}
 	}
+	if len(masks) == 0 {
+		return nil
+	}
+	if err := c.spaces.CheckAllowed(c.actions, masks); err != nil {
+		return c.errorf("the policy %T does not apply Inputs.ActionMask: %w", c.Policy, err)
+	}
 	return nil
+}
+
+// checkMasks returns an error unless there is a valid action mask for each environment, or none if the spaces have no
+// masks.
+func (c *Core) checkMasks(masks []float32) error {
+	if err := c.spaces.CheckMasks(masks, c.numEnvs); err != nil {
+		return c.errorf("%w", err)
+	}
+	return nil
+}
+
+// sendMasks returns action masks as a tensor (N, K) on the device. It is a zero Tensor if there are none.
+func (c *Core) sendMasks(s *tensor.Scope, masks []float32) tensor.Tensor {
+	if len(masks) == 0 {
+		return tensor.Tensor{}
+	}
+	return tensor.From(s, masks, int64(c.numEnvs), int64(c.spaces.ActionMask.Width()))
 }
 
 // checkRows returns an error if a batch does not have one row of width values an environment.

@@ -133,6 +133,9 @@ func (c *Core) allocate() error {
 		fields = append(fields, c.stateRows.Field("states"))
 		c.nextState = c.stateRows.Zeros(c.resident, n)
 	}
+	if w := sp.ActionMask.Width(); w > 0 {
+		fields = append(fields, memory.Field{Name: "action_masks", Width: w, DType: spaces.Uint8})
+	}
 	if len(c.hiddens) > 0 { // hidden states are cleared after a step that ends an episode
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -113,6 +114,7 @@ func (c *State) describe() (description.Policy, error) {
 	}
 	d = d.Named("policy/")
 	d.Observation, d.Action = c.spaces.Observation, c.spaces.Action
+	d.ActionMask = c.spaces.ActionMask.Kind != spaces.None
 	if s := c.ObservationScaler; s != nil {
 		cfg := s.Config()
 		d.Normalizer = &description.Normalizer{
@@ -146,10 +148,13 @@ func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot
 	if err := tensor.Read(mode, actions); err != nil {
 		return err
 	}
-	action := make([]float32, a)
+	action, mask := make([]float32, a), c.spaces.ActionMask.Rows(1)
+	for i := range mask {
+		mask[i] = 1
+	}
 	for i := range rows {
 		o := observations[i*w : (i+1)*w]
-		if err := errors.Join(p.Outputs(o, outputs), p.Act(o, action)); err != nil {
+		if err := errors.Join(p.Outputs(o, outputs), p.ActMasked(o, mask, nil, action)); err != nil {
 			return err
 		}
 		if !same(d, action, actions[i*a:(i+1)*a], outputs) {

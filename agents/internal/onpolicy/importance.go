@@ -43,7 +43,11 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 		if c.spaces.State.Width() > 0 {
 			state = cut("states")
 		}
-		e := c.Policy.Evaluate(s, c.Inputs(s, cut("observations"), state), cut("actions"))
+		in := c.Inputs(s, cut("observations"), state)
+		if c.spaces.ActionMask.Width() > 0 {
+			in.ActionMask = cut("action_masks")
+		}
+		e := c.Policy.Evaluate(s, in, cut("actions"))
 		c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.Copy(cut(field), x) })
 	})
 }

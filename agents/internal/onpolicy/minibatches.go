@@ -33,10 +33,13 @@ type Batch struct {
 	// order (n) says which rows of the rollout these are, and mean and stdDev (n, A) what the rollout has of the
 	// distributions of their actions, if the closed form of the divergence needs it (gaussianDivergence).
 	order, mean, stdDev tensor.Tensor
+	// masks (n, K) says which actions were allowed; a zero Tensor if the spaces have no action mask. Of adds it to
+	// what the policy reads.
+	masks tensor.Tensor
 
 	hidden map[string]models.Hidden // what networks with memory read in addition to Inputs, see Of
 	// learned are the rows to learn from, if networks with memory read others as well; otherwise a zero Tensor. All
-	// tensors but Inputs and Actions have only these.
+	// tensors but Inputs, Actions and masks have only these.
 	learned tensor.Tensor
 }
 
@@ -205,6 +208,9 @@ func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) 
 	if c.spaces.State.Width() > 0 {
 		all.Inputs.States = rows("states")
 	}
+	if c.spaces.ActionMask.Width() > 0 {
+		all.masks = rows("action_masks")
+	}
 	if c.raw {
 		all.Raw = rows("observations")
 	}
@@ -229,7 +235,7 @@ func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) 
 func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
 	b.Index, b.Rows = index, span.Len
 	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
-		append(b.outcomes(), &b.Actions, &b.Inputs.Observations, &b.Inputs.States)...)
+		append(b.outcomes(), &b.Actions, &b.masks, &b.Inputs.Observations, &b.Inputs.States)...)
 	return b
 }
 

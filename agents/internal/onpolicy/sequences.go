@@ -86,9 +86,10 @@ func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []
 	}
 }
 
-// Of returns the inputs of a network, with the states from which its sequences begin if it has memory.
+// Of returns the inputs of a network, with the states from which its sequences begin if it has memory, and with the
+// action masks, which policies apply.
 func (b Batch) Of(network string) models.Inputs {
 	in := b.Inputs
-	in.Hidden = b.hidden[network]
+	in.Hidden, in.ActionMask = b.hidden[network], b.masks
 	return in
 }

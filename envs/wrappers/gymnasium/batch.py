@@ -545,6 +545,7 @@ class Batch(child.Bridge):
         if setup["states"]:
             self.state = self.from_infos("states", ("state_space",), setup["state_size"], "states")
         child.taker(self.action, np.zeros((1, child.width(self.action) + child.width(self.action, True)), np.float32))
+        self.masks = child.mask_space(self.simulator.env, self.action, setup)
 
     @property
     def envs(self):
@@ -627,6 +628,7 @@ class Batch(child.Bridge):
         self.put_final = rows("final_observations", self.observation, "last observation")
         self.put_state, self.put_final_state = rows("states", self.state, "state"), rows("final_states", self.state, "last state")
         self.put_amp, self.amp_rows = rows("amp_observations", self.amp, "AMP observation"), memory.array("amp_observations")
+        self.put_masks, self.mask_rows = rows("action_masks", self.masks, "action mask"), memory.array("action_masks_bytes")
         self.rewards, self.flags = memory.array("rewards"), memory.array("flags")
         self.infos = Infos(self.setup, memory.array("infos"), n)
         self.places, self.whole, self.locked = places, np.frombuffer(memory.map, np.uint8), False
@@ -714,6 +716,8 @@ class Batch(child.Bridge):
             self.infos.log(infos)
         self.put_observations(observations, infos, "step")
         self.flush()
+        if self.put_masks and self.mode == NEXT_STEP:
+            self.mask_rows[over] = 1  # the next action of these rows is ignored
         if after:
             flags |= after()
         self.over = ended
@@ -763,11 +767,17 @@ class Batch(child.Bridge):
             self.put_state(self.group(observations, self.state_groups))
         elif self.put_state:
             self.put_state(self.info(infos, "states", None, method))
+        if self.put_masks and self.setup["masks"]:
+            self.put_masks(self.info(infos, "masks", None, method))
+        elif self.put_masks:
+            self.put_masks(attribute(self.simulator.env, "action_masks")())
+        elif method == "reset":
+            child.refuse_unused(infos, self.setup, self.masks)
 
     def info(self, infos, option, rows, method):
         """What infos hold under the key that an option names, which must be there for some rows, all where rows is None."""
         key = self.setup[option]
-        what = "AMP observation" if option == "amp" else "state"
+        what = {"amp": "AMP observation", "masks": "action mask"}.get(option, "state")
         if key not in infos:
             raise Refused(f"the infos of {method} have no {key!r}, where the {what} should be; they have {listed(infos)}")
         if "_" + key in infos:

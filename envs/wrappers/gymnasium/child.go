@@ -62,6 +62,8 @@ type setup struct {
 	AMPSize   int    `json:"amp_size"`
 	States    string `json:"states"`
 	StateSize int    `json:"state_size"`
+	// Masks is where action masks are, see ActionMasks of [Options].
+	Masks string `json:"masks"`
 
 	// RandomLengths, ObservationGroups and StateGroups concern simulators only, see [Options].
 	RandomLengths     bool     `json:"random_lengths"`
@@ -130,7 +132,8 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		ID: o.ID, Factory: o.Factory, Kwargs: o.Kwargs, Index: index, From: from, To: to, Parent: os.Getpid(),
 		RenderMode: o.RenderMode, Checker: o.Checker,
 		Columns: c.columns, Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Infos: o.Infos,
-		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Spin: o.Spin.Seconds(),
+		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Masks: o.ActionMasks,
+		Spin:      o.Spin.Seconds(),
 		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths,
 		ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
 	}

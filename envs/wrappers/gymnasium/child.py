@@ -23,6 +23,7 @@ import types
 STEP, RESET, CALL, CLOSE = 1, 2, 3, 4  # commands
 MESSAGE, FAILED = 1, 2  # bits of the status
 SEQUENCE, COMMAND, SEED, DONE, STATUS = 0, 1, 2, 16, 17  # words of a control block; the seed is the second of its int64s
+IGNORE_MASKS, INFO_MASK = "ignore", "action_mask"  # of the setting action_masks, and Gymnasium's own key of masks
 MAGIC, VERSION = b"GORLSHM\0", 1
 
 requests = globals()["requests"]
@@ -350,6 +351,40 @@ def from_info(env, key, attributes, size, what):
     return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
 
+def mask_space(env, action, setup):
+    """The space of action masks, None without: they are in the infos under a key, or what the method action_masks returns."""
+    if setup["masks"] == IGNORE_MASKS or not (setup["masks"] or callable(attribute(env, "action_masks"))):
+        return None
+    s = gymnasium.spaces
+    if not isinstance(action, (s.Discrete, s.MultiDiscrete, s.MultiBinary)):
+        raise Refused(f"action masks need Discrete, MultiDiscrete or MultiBinary actions; the action space is {action}: set action_masks to {IGNORE_MASKS}")
+    return s.Box(0, 1, (sum(describe(action, "action")["nvec"]),), np.uint8)
+
+
+def refuse_unused(infos, setup, masks):
+    """Refuses masks in the infos of a reset that would be ignored without a word."""
+    if masks is None and not setup["masks"] and INFO_MASK in infos:
+        raise Refused(f"the infos of reset have {INFO_MASK!r}: set action_masks to {INFO_MASK} so that policies obey the masks, or to {IGNORE_MASKS} to ignore them")
+
+
+def mask_putter(env, small, key):
+    """Returns the function that writes an environment's action mask, as it stands, into its bytes."""
+    method = None if key else attribute(env, "action_masks")
+
+    def put(info, of):
+        if key and key not in info:
+            raise Refused(f"the infos of {of} have no {key!r}, where the action mask should be")
+        value = info[key] if key else method()
+        if isinstance(value, (tuple, list)):  # Gymnasium's form for a MultiDiscrete: a mask for each index
+            value = np.concatenate([np.ravel(part) for part in value])
+        value = np.asarray(value).reshape(-1)
+        if value.shape != small.shape or not ((value == 0) | (value == 1)).all():
+            raise Refused(f"the action mask of {of} is {value}; it must be {small.size} values of 0 and 1, one for every choice")
+        small[:] = value
+
+    return put
+
+
 # Infos.
 
 
@@ -396,7 +431,7 @@ class Infos:
         self.rows = rows
         self.columns = {key: i for i, key in enumerate(setup["columns"] or [])}
         self.discover, self.keep = setup["discover"], setup["infos"]
-        self.skip = {key for key in (setup["amp"], setup["states"]) if key}
+        self.skip = {key for key in (setup["amp"], setup["states"], setup["masks"]) if key}
         self.first = setup["from"]
         self.news, self.rest = False, {}
 
@@ -534,6 +569,7 @@ class Bridge:
         self.state = from_info(first, setup["states"], ["state_space"], setup["state_size"], "states")
         self.amp = from_info(first, setup["amp"], ["amp_observation_space", "amp_observation_size"], setup["amp_size"], "AMP observations")
         taker(self.action, np.zeros((1, width(self.action) + width(self.action, True)), np.float32))  # refuses what cannot be
+        self.masks = mask_space(first, self.action, setup)
         self.current = 0  # the environment being worked on
 
     def description(self):
@@ -546,6 +582,7 @@ class Bridge:
             "action": describe(self.action, "action"),
             "state": describe(self.state, "state") if self.state is not None else None,
             "amp": describe(self.amp, "AMP observation") if self.amp is not None else None,
+            "masks": self.masks is not None,
             "reward_shaping": callable(attribute(first, "set_reward_shaping")),
             "curriculum": callable(attribute(first, "set_curriculum_state")),
             "motions": callable(attribute(first, "collect_reference_motions")),
@@ -578,6 +615,7 @@ class Bridge:
         self.put, self.put_final = putters("observations", self.observation), putters("final_observations", self.observation)
         self.put_state, self.put_final_state = info_putters("states", self.state, "states"), info_putters("final_states", self.state, "states")
         self.put_amp = info_putters("amp_observations", self.amp, "amp")
+        self.put_mask = [mask_putter(env, small, self.setup["masks"]) for env, (_, small) in zip(self.envs, each("action_masks"))]
         self.rewards, self.flags = memoryview(rows("rewards")), memoryview(rows("flags"))
         self.infos = Infos(self.setup, rows("infos"))
         self.steps, self.resets = [env.step for env in self.envs], [env.reset for env in self.envs]
@@ -589,12 +627,15 @@ class Bridge:
             self.put[k](obs)
             if self.put_state:
                 self.put_state[k](info, "reset")
+            if self.put_mask:
+                self.put_mask[k](info, "reset")
+            refuse_unused(info, self.setup, self.masks)
             if self.setup["infos"]:
                 self.infos.note(k, info)
 
     def step(self):
         steps, put, rewards, flags = self.steps, self.put, self.rewards, self.flags
-        amp, states, every = self.put_amp, self.put_state, self.setup["every"]
+        amp, states, masks, every = self.put_amp, self.put_state, self.put_mask, self.setup["every"]
         for k, action in enumerate(self.take()):
             self.current = k
             obs, reward, terminated, truncated, info = steps[k](action)
@@ -622,6 +663,8 @@ class Bridge:
             put[k](obs)
             if states:
                 states[k](info, "reset" if flags[k] else "step")
+            if masks:
+                masks[k](info, "reset" if flags[k] else "step")
 
     # What is rare.
 

@@ -171,7 +171,7 @@ func (e *Env) Observe() (*envs.Step, error) {
 	if e.closed || !e.ready {
 		return nil, errors.New("gymnasium: nothing to observe: call Reset first")
 	}
-	return &envs.Step{Observations: e.own.observations, States: e.own.states}, nil
+	return &envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks}, nil
 }
 
 // Close ends the children. Idle children close their environments first, and have two seconds for it. A second call

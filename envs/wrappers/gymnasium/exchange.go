@@ -26,22 +26,22 @@ type exchange struct {
 	// columns is how many numbers of an info have a place, K; 0 for none.
 	columns int
 
-	// The widths of a row of observations (O), states (S) and AMP observations (M).
-	wO, wS, wM int
+	// The widths of a row of observations (O), states (S), AMP observations (M) and action masks (K).
+	wO, wS, wM, wK int
 	// The numbers of choices of their columns, 0 for a real number; nil if all columns are real numbers.
 	kO, kS, kM []int
 	// kA is the same of the actions.
 	kA []int
 	// The runs of columns of one type, which say which columns travel as bytes.
-	rO, rS, rM []spaces.Run
+	rO, rS, rM, rK []spaces.Run
 }
 
 // arrays are those of the shared memory, nil for those that the layout lacks.
 type arrays struct {
 	// actions is (N, A), written by this process only.
 	actions []float32
-	// The rows that the children write: (N, O), (N, S) or (N, M).
-	observations, finals, states, finalStates, amp rows
+	// The rows that the children write: (N, O), (N, S), (N, M) or (N, K).
+	observations, finals, states, finalStates, amp, masks rows
 	// rewards is (N), in float64 as Python has them. infos is (N, K), NaN where an info has no such number.
 	rewards, infos []float64
 	// flags is (N), made of the flag bits.
@@ -55,11 +55,12 @@ type rows struct {
 	bytes  []uint8
 }
 
-// batch is what Step returns, copied from the shared memory. former and formerStates are what the call before
-// returned: they must not change until this call is known to be good, and they end the episodes of a child that is
+// batch is what Step returns, copied from the shared memory. former, formerStates and formerMasks are what the call
+// before returned: they must not change until this call is known to be good, and they end the episodes of a child that is
 // lost. formerAMP is the same of the last step.
 type batch struct {
 	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
+	masks, formerMasks                                                                       []float32
 	// exact are the rewards in float64, from which the returns of episodes are summed.
 	exact []float64
 	// unknown and invalid become FinalUnknown and Invalid of [envs.Step] if any is set.
@@ -71,6 +72,7 @@ func (x *exchange) describe(set spaces.Set) {
 	x.set, x.kA = set, choices(set.Action)
 	x.kO, x.kS, x.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
 	x.rO, x.rS, x.rM = set.Observation.Runs(), set.State.Runs(), set.AMPObservation.Runs()
+	x.rK, x.wK = set.ActionMask.Runs(), set.ActionMask.Width()
 	x.wO, x.wS, x.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
 }
 
@@ -83,7 +85,8 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 		name  string
 		space spaces.Space
 	}{{"observations", x.set.Observation}, {"final_observations", x.set.Observation}, {"states", x.set.State},
-		{"final_states", x.set.State}, {"amp_observations", x.set.AMPObservation}} {
+		{"final_states", x.set.State}, {"amp_observations", x.set.AMPObservation},
+		{"action_masks", x.set.ActionMask}} {
 		small := of.space.Bytes()
 		wanted = append(wanted, array{of.name, "f4", of.space.Width() - small},
 			array{of.name + bytesSuffix, "u1", small})
@@ -102,6 +105,7 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	x.own = batch{
 		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n),
 		states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
+		masks: x.set.ActionMask.Rows(n), formerMasks: x.set.ActionMask.Rows(n),
 		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
 		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
 	}
@@ -117,6 +121,7 @@ func sharedArrays(m []byte, l *layout) arrays {
 	return arrays{
 		actions: view[float32](m, l, "actions"), observations: of("observations"), finals: of("final_observations"),
 		states: of("states"), finalStates: of("final_states"), amp: of("amp_observations"),
+		masks:   of("action_masks"),
 		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
 	}
 }
@@ -146,7 +151,7 @@ const (
 )
 
 // copyRows copies what a child wrote for a step or a reset into own, and checks the copy: finite numbers, discrete
-// values in range, flags that go together. After a reset there are observations and states only. Last observations
+// values in range, flags that go together. After a reset there are observations, states and masks. Last observations
 // are copied for the episodes that ended with a known one.
 func (x *exchange) copyRows(c *child, what command) error {
 	if err := take(c, "observation", c.from, c.to, x.own.observations, x.shared.observations, x.wO, x.rO,
@@ -156,8 +161,8 @@ func (x *exchange) copyRows(c *child, what command) error {
 	if err := take(c, "state", c.from, c.to, x.own.states, x.shared.states, x.wS, x.rS, x.kS); err != nil {
 		return err
 	}
-	if what == commandReset {
-		return nil
+	if err := x.copyMasks(c); err != nil || what == commandReset {
+		return err
 	}
 	if err := take(c, "AMP observation", c.from, c.to, x.own.amp, x.shared.amp, x.wM, x.rM, x.kM); err != nil {
 		return err
@@ -183,6 +188,22 @@ func (x *exchange) copyRows(c *child, what command) error {
 		}
 		if err := take(c, "last state", i, i+1, x.own.finalStates, x.shared.finalStates, x.wS, x.rS, x.kS); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// copyMasks copies the action masks that a child wrote, and checks the copy.
+func (x *exchange) copyMasks(c *child) error {
+	if x.wK == 0 {
+		return nil
+	}
+	if err := take(c, "action mask", c.from, c.to, x.own.masks, x.shared.masks, x.wK, x.rK, nil); err != nil {
+		return err
+	}
+	for i := c.from; i < c.to; i++ {
+		if err := x.set.CheckMask(x.own.masks[i*x.wK : (i+1)*x.wK]); err != nil {
+			return c.fault(FaultData, err, "environment %d: %v", i, err)
 		}
 	}
 	return nil

@@ -15,6 +15,9 @@ import (
 // Every, in StepMetrics or EpisodeMetrics of [Options], stands for every number that the infos hold.
 const Every = "*"
 
+// IgnoreMasks, in ActionMasks of [Options], ignores the action masks of environments.
+const IgnoreMasks = "ignore"
+
 // maxColumns is how many numbers of the infos are kept in addition to those asked for by name, when all are wanted.
 // The memory is laid out before the first info is seen, so the number must be fixed.
 const maxColumns = 64
@@ -91,6 +94,11 @@ type Options struct {
 	// environment's state_space, or StateSize, or is read from the infos of a reset.
 	States    string
 	StateSize int
+	// ActionMasks is the key of the infos (of reset, too) that holds action masks, such as action_mask: 1 or True for
+	// every choice that is allowed, index after index. Without a key the masks are those of the environment's method
+	// action_masks (a batch's of all rows), if it has one. [IgnoreMasks] ignores masks. Masks in the infos under
+	// action_mask that are neither used nor ignored are an error of Reset.
+	ActionMasks string
 	// StartTimeout is how long a child may take to import and make its environments: by default 2 minutes, 10 for a
 	// Simulator. Timeout is how long a step or a reset of all of its environments may take: by default 1 minute, 5
 	// for a Simulator, because the first steps may wait for a compiler.

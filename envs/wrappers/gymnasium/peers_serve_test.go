@@ -25,7 +25,11 @@ func TestPeersServe(t *testing.T) {
 	rooms := spaces.NewDict(map[string]spaces.Space{"a": spaces.NewDiscrete(3), "b": spaces.Unbounded(2)})
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 2)
+	served := make(chan error, 3)
+	choices := spaces.NewMultiDiscrete(3, 2)
+	masked := &chooser{adder{set: spaces.Set{Observation: spaces.Unbounded(1), Action: choices,
+		ActionMask: spaces.NewActionMask(choices)}}}
+	go func() { served <- Serve(ctx, masked, filepath.Join(folder, "masks"), ServeOptions{Rows: 4}) }()
 	for name, observation := range map[string]spaces.Space{"box": spaces.Unbounded(3), "dict": rooms} {
 		p := &adder{set: spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, training: true}
 		go func() { served <- Serve(ctx, p, filepath.Join(folder, name), ServeOptions{Rows: 4}) }()
@@ -60,6 +64,9 @@ with Policy(folder + "/dict") as policy:
         {"a": 1, "c": [1, 2]}, {"a": 1, "b": [1, 2, 3]}, (1, [1, 2]),
     ):
         attempt(lambda: policy.act(observation))
+with Policy(folder + "/masks") as policy:
+    for mask in ([[0, 1, 1, 1, 0], [False, False, True, False, True]], None, [1, 1], [[1, 0, 0, 0, 0]] * 2):
+        attempt(lambda: policy.act([[7], [8]], action_mask=mask))
 for name, content in (("empty", b""), ("text", b"x" * 99)):
     with open(os.path.join(folder, name), "wb") as f:
         f.write(content)
@@ -80,7 +87,7 @@ attempt(lambda: Policy(folder + "/killed", wait=0))
 	script.Env = append(os.Environ(), "PYTHONPATH="+client)
 	out, err := script.CombinedOutput()
 	cancel()
-	if err := errors.Join(<-served, <-served); err != nil {
+	if err := errors.Join(<-served, <-served, <-served); err != nil {
 		t.Error(err)
 	}
 	want := `adder 4 Box
@@ -97,6 +104,11 @@ PolicyError /box: another program is asking this policy, or this one has not clo
 ValueError the observation has the keys ['a', 'c']; the policy takes ['a', 'b']
 ValueError the part b has the shape (3,); the policy takes (2,), or a batch of them in every part
 ValueError the observation is a tuple; the policy takes a dict with the keys ['a', 'b']
+[[1, 0], [2, 1]]
+ValueError the policy was trained with action masks; pass them as action_mask
+ValueError the action masks have the shape (2,); the policy takes (2, 5)
+PolicyError gymnasium: spaces: environment 0: the action mask allows no choice of index 1 of MultiDiscrete(3, 2); ` +
+		`it must allow at least one
 PolicyError /empty is no policy
 PolicyError /empty is no policy
 PolicyError /text begins with b'xxxxxxxx', version 2021161080; it must be b'GORLSHM\x00', version 1

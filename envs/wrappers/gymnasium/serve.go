@@ -11,10 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Observations is the form of agents.Observation: (N, O) and (N, S) values. This package does not import agents, so
+// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import agents, so
 // that programs which only step environments need no libtorch.
 type Observations interface {
-	~struct{ Observations, States []float32 }
+	~struct{ Observations, States, ActionMasks []float32 }
 }
 
 // Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.
@@ -78,8 +78,8 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 			return fmt.Errorf("gymnasium: %w", err)
 		}
 	}
-	act := func(observations, states []float32) ([]float32, error) {
-		return policy.Act(O{Observations: observations, States: states})
+	act := func(observations, states, masks []float32) ([]float32, error) {
+		return policy.Act(O{Observations: observations, States: states, ActionMasks: masks})
 	}
 	var reset func(environments ...int)
 	if r, ok := any(policy).(remembering); ok && len(r.HiddenSizes()) > 0 {
@@ -98,8 +98,8 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 // server is a policy and the memory through which it is asked. Everything in the memory is written by another
 // program, so server acts on copies that it has checked.
 type server struct {
-	// act returns actions (rows, A) for observations (rows, O) and states (rows, S).
-	act func(observations, states []float32) ([]float32, error)
+	// act returns actions (rows, A) for observations (rows, O), states (rows, S) and action masks (rows, K).
+	act func(observations, states, masks []float32) ([]float32, error)
 	// reset clears the memory of the policy for the given rows; nil if it has no memory.
 	reset func(environments ...int)
 	// begins is (rows), in the shared memory: the asker writes 1 where an episode begins.
@@ -112,25 +112,25 @@ type server struct {
 	file   *os.File
 	memory []byte
 	block  *control
-	// observations and states are the checked copies; asked is (rows, O) in the shared memory.
-	observations, states, asked []float32
-	// askedStates is (rows, S), actions (rows, A) and message the text of an error, all in the shared memory.
-	askedStates, actions []float32
-	message              []uint8
+	// observations, states and masks are the checked copies; asked is (rows, O) in the shared memory.
+	observations, states, masks, asked []float32
+	// askedStates is (rows, S), askedMasks (rows, K), actions (rows, A) and message the text of an error, all in the shared memory.
+	askedStates, askedMasks, actions []float32
+	message                          []uint8
 	// rows is the number of environments to which the policy is bound.
 	rows int
 }
 
 // newServer makes the file and maps it. It makes the file under another name and renames it when the header and the
 // control block are complete, so that no program opens half of it.
-func newServer(name string, set spaces.Set, n int, act func(observations, states []float32) ([]float32, error),
+func newServer(name string, set spaces.Set, n int, act func(observations, states, masks []float32) ([]float32, error),
 	reset func(environments ...int), path string) (s *server, err error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
 	arrays := []array{
 		{"observations", "f4", set.Observation.Width()}, {"states", "f4", set.State.Width()},
-		{"actions", "f4", set.Action.Width()},
+		{"actions", "f4", set.Action.Width()}, {"action_masks", "f4", set.ActionMask.Width()},
 	}
 	if reset != nil {
 		arrays = append(arrays, array{"begins", "u1", -1})
@@ -166,6 +166,7 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	s.block.server = uint32(os.Getpid())
 	s.asked, s.askedStates = view[float32](s.memory, l, "observations"), view[float32](s.memory, l, "states")
 	s.actions, s.message = view[float32](s.memory, l, "actions"), view[uint8](s.memory, l, "message")
+	s.askedMasks, s.masks = view[float32](s.memory, l, "action_masks"), set.ActionMask.Rows(n)
 	s.begins = view[uint8](s.memory, l, "begins")
 	s.observations, s.states = set.Observation.Rows(n), set.State.Rows(n)
 	if err = os.Rename(s.file.Name(), path); err != nil {
@@ -264,6 +265,13 @@ func (s *server) answer(n int) error {
 			return fmt.Errorf("gymnasium: %s: %w", in.name, err)
 		}
 	}
+	for i := range s.masks {
+		s.masks[i] = 1 // rows that are not asked about allow everything
+	}
+	copy(s.masks, s.askedMasks[:n*s.set.ActionMask.Width()])
+	if err := s.set.CheckMasks(s.masks, s.rows); err != nil {
+		return fmt.Errorf("gymnasium: %w", err)
+	}
 	if s.reset != nil {
 		var anew []int
 		for i := range s.rows {
@@ -279,7 +287,7 @@ func (s *server) answer(n int) error {
 			s.reset(anew...)
 		}
 	}
-	actions, err := s.act(s.observations, s.states)
+	actions, err := s.act(s.observations, s.states, s.masks)
 	if err != nil {
 		return err
 	}

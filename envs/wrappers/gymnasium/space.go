@@ -46,6 +46,8 @@ type description struct {
 	Action      *spaceJSON `json:"action"`
 	State       *spaceJSON `json:"state"`
 	AMP         *spaceJSON `json:"amp"`
+	// Masks reports whether there are action masks.
+	Masks bool `json:"masks"`
 	// RewardShaping, Curriculum and Motions say which optional methods the environments have.
 	RewardShaping bool `json:"reward_shaping"`
 	Curriculum    bool `json:"curriculum"`
@@ -96,6 +98,9 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 			d.Action.Kind)
 	}
 	set.Action.DType = spaces.Float32 // the child makes the space's type of them
+	if d.Masks {
+		set.ActionMask = spaces.NewActionMask(set.Action)
+	}
 	return d, set, set.Validate()
 }
 

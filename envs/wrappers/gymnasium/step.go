@@ -36,7 +36,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		e.returns[i], e.lengths[i], e.partial[i] = 0, 0, e.options.RandomEpisodeLengths
 	}
 	e.seeded, e.ready = true, true
-	e.step = envs.Step{Observations: e.own.observations, States: e.own.states}
+	e.step = envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks}
 	return &e.step, nil
 }
 
@@ -69,7 +69,7 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	e.ready, e.stepped = true, true
 	e.step = envs.Step{
 		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
-		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp,
+		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp, ActionMasks: e.own.masks,
 	}
 	if slices.Contains(e.own.unknown, true) {
 		e.step.FinalUnknown = e.own.unknown
@@ -97,6 +97,7 @@ func (e *Env) command(what command, seed int64) error {
 	// What the last call returned must not change before all results are known to be good.
 	e.own.observations, e.own.former = e.own.former, e.own.observations
 	e.own.states, e.own.formerStates = e.own.formerStates, e.own.states
+	e.own.masks, e.own.formerMasks = e.own.formerMasks, e.own.masks
 	failed := false
 	for i, c := range e.children {
 		e.faults[i] = e.gather(c, what, deadline)

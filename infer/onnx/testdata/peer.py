@@ -1,7 +1,7 @@
 """Checks every model of a folder, runs it on <name>.in, and writes each output to <name>.<output>.out.
 
 A model with memory goes through its rows in steps of so many environments as the second argument says, from states of
-zeros; where <name>.ended has a 1 the state behind the row is zero.
+zeros; a model with action masks reads those of <name>.masks; where <name>.ended has a 1 the state behind the row is zero.
 """
 
 import glob
@@ -19,6 +19,8 @@ for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.onnx"))):
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     given, *memory = session.get_inputs()
+    masked = {m.name: np.fromfile(base + ".masks", dtype=np.float32).reshape(-1, m.shape[1]) for m in memory if m.name == "action_mask"}
+    memory = [m for m in memory if m.name not in masked]
     assert given.name == "observations" and given.shape[0] == "batch", (given.name, given.shape)
     assert [m.name for m in memory] in ([], ["hidden_in"]), memory
     rows = np.fromfile(base + ".in", dtype=np.float32).reshape(-1, given.shape[1])
@@ -35,8 +37,8 @@ for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.onnx"))):
         outputs = [np.concatenate(values) for values in zip(*steps)]
         one = session.run(names, {"observations": rows[:1], "hidden_in": np.zeros((1, size), np.float32)})
     else:
-        outputs = session.run(names, {"observations": rows})
-        one = session.run(names, {"observations": rows[:1]})
+        outputs = session.run(names, {"observations": rows, **masked})
+        one = session.run(names, {"observations": rows[:1], **{k: v[:1] for k, v in masked.items()}})
     for name, first, values in zip(names, one, outputs):
         assert values.shape[0] == len(rows) and first.shape == (1,) + values.shape[1:], (name, values.shape)
         assert values.dtype == (np.int64 if name == "actions" and "logits" in names else np.float32), (name, values.dtype)

@@ -1,6 +1,6 @@
 // Command act FOLDER N has every policy of a folder act in N environments, as a program for a machine without libtorch
 // does: NAME.safetensors upon the rows of NAME.observations, N a step, gives NAME.actions, both float32 in
-// little-endian order. Where a byte of NAME.ended is 1 the episode ends after the row. TestAgreesElsewhere builds and
+// little-endian order, and with the action masks of NAME.masks, which may be empty. Where a byte of NAME.ended is 1 the episode ends after the row. TestAgreesElsewhere builds and
 // runs it.
 package main
 
@@ -41,22 +41,24 @@ func act(name string, n int) error {
 	if err != nil {
 		return err
 	}
-	rows, err := os.ReadFile(name + ".observations")
+	observations, err := read(name + ".observations")
 	if err != nil {
 		return err
 	}
-	observations := make([]float32, len(rows)/4)
-	for i := range observations {
-		observations[i] = math.Float32frombits(binary.LittleEndian.Uint32(rows[4*i:]))
+	masks, err := read(name + ".masks")
+	if err != nil {
+		return err
 	}
 	ended, err := os.ReadFile(name + ".ended")
 	if err != nil {
 		return err
 	}
-	w, a := policy.Spaces().Observation.Width(), policy.Spaces().Action.Width()
+	sp := policy.Spaces()
+	w, a, k := sp.Observation.Width(), sp.Action.Width(), sp.ActionMask.Width()
 	actions := make([]float32, len(observations)/w*a)
 	for at := 0; at < len(ended); at += n {
-		if err := policy.ActBatch(observations[at*w:(at+n)*w], actions[at*a:(at+n)*a]); err != nil {
+		err := policy.ActMasked(observations[at*w:(at+n)*w], masks[at*k:(at+n)*k], nil, actions[at*a:(at+n)*a])
+		if err != nil {
 			return err
 		}
 		for i, end := range ended[at : at+n] {
@@ -72,4 +74,14 @@ func act(name string, n int) error {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
 	}
 	return os.WriteFile(name+".actions", out, 0o600)
+}
+
+// read returns the numbers of a file.
+func read(path string) ([]float32, error) {
+	data, err := os.ReadFile(path)
+	values := make([]float32, len(data)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return values, err
 }

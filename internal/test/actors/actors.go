@@ -81,6 +81,8 @@ func distributions() []Case {
 	bounded := spaces.Set{Observation: vector, Action: box}
 	one := spaces.Set{Observation: vector, Action: spaces.NewDiscrete(5)}
 	many := spaces.Set{Observation: vector, Action: spaces.NewMultiDiscrete(3, 2, 4)}
+	masked, maskedMany := one, many
+	masked.ActionMask, maskedMany.ActionMask = spaces.NewActionMask(one.Action), spaces.NewActionMask(many.Action)
 	indices := spaces.Set{Observation: spaces.NewMultiDiscrete(4, 3), Action: spaces.NewMultiDiscrete(3, 6, 4, 5)}
 	list := []Case{
 		{Name: "clip_actions", Spaces: bounded, Models: perceptrons(bounded, "elu", clipped), Scaled: true},
@@ -90,6 +92,9 @@ func distributions() []Case {
 		{Name: "categorical", Spaces: one, Models: perceptrons(one, "relu", mean), Scaled: true},
 		{Name: "multi_categorical", Spaces: many, Models: perceptrons(many, "elu", mean), Scaled: true},
 	}
+	list = append(list, Case{Name: "categorical/masks", Spaces: masked, Models: perceptrons(masked, "relu", mean)},
+		Case{Name: "multi_categorical/masks", Spaces: maskedMany, Models: perceptrons(maskedMany, "elu", mean),
+			Scaled: true})
 	for name, c := range map[string]struct {
 		sp    spaces.Set
 		class string

@@ -9,11 +9,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
-// Played is what an agent in evaluation did: Rows observations a step, its actions, and after which of them an episode
-// ended (1, not 0).
+// Played is what an agent in evaluation did: Rows observations a step with their action masks, its actions, and after
+// which of them an episode ended (1, not 0).
 type Played struct {
-	Observations, Actions []float32
-	Ended                 []byte
+	Observations, Masks, Actions []float32
+	Ended                        []byte
 }
 
 // Play lets an agent act for a number of steps. It is shown what behind makes of the observations, which may change
@@ -28,11 +28,13 @@ func (c Case) Play(t testing.TB, agent agenttest.Agent, rng *rand.Rand, steps in
 		if behind != nil {
 			seen = behind(rows)
 		}
-		actions, err := agent.Act(agents.Observation{Observations: seen})
+		masks := agenttest.Masks(c.Spaces, seen)
+		actions, err := agent.Act(agents.Observation{Observations: seen, ActionMasks: masks})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Observations, p.Actions = append(p.Observations, rows...), append(p.Actions, actions...)
+		p.Masks = append(p.Masks, masks...)
 		end := agents.Transition{Terminated: make([]bool, Rows), Truncated: make([]bool, Rows)}
 		for i := range Rows {
 			k := rng.IntN(20)
@@ -49,13 +51,14 @@ func (c Case) Play(t testing.TB, agent agenttest.Agent, rng *rand.Rand, steps in
 // Replay returns what a policy does on the same observations, row i of a step being environment i.
 func (p Played) Replay(policy *infer.Policy) (actions []float32, err error) {
 	sp := policy.Spaces()
-	w, a := sp.Observation.Width(), sp.Action.Width()
+	w, a, k := sp.Observation.Width(), sp.Action.Width(), sp.ActionMask.Width()
 	actions = make([]float32, len(p.Actions))
 	if err := policy.Reset(); err != nil {
 		return nil, err
 	}
 	for at := 0; at < len(p.Ended); at += Rows {
-		if err := policy.ActBatch(p.Observations[at*w:(at+Rows)*w], actions[at*a:(at+Rows)*a]); err != nil {
+		if err := policy.ActMasked(p.Observations[at*w:(at+Rows)*w], p.Masks[at*k:(at+Rows)*k], nil,
+			actions[at*a:(at+Rows)*a]); err != nil {
 			return nil, err
 		}
 		for i, end := range p.Ended[at : at+Rows] {

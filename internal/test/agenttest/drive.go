@@ -61,10 +61,13 @@ func Advance(a agents.Agent, w *World, steps int) error {
 	return nil
 }
 
-// Step makes one step of the world with the agent's actions.
+// Step makes one step of the world with the agent's actions. An action that the world's masks forbid is an error.
 func Step(a agents.Agent, w *World) error {
 	actions, err := a.Act(w.Now())
 	if err != nil {
+		return err
+	}
+	if err := w.sp.CheckAllowed(actions, w.now.ActionMasks); err != nil {
 		return err
 	}
 	return a.Record(w.Step(actions))

@@ -3,6 +3,7 @@
 package agenttest
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -36,7 +37,29 @@ func NewWorld(sp spaces.Set, seeds ...int64) *World {
 	for i := range seeds {
 		w.begin(i)
 	}
+	w.now.ActionMasks = Masks(sp, w.now.Observations)
 	return w
+}
+
+// Masks returns action masks (n, K) that depend on observations (n, O) alone, nil without an action mask space. About a
+// third of all choices is forbidden.
+func Masks(sp spaces.Set, observations []float32) []float32 {
+	o := sp.Observation.Width()
+	masks := sp.ActionMask.Rows(len(observations) / o)
+	row := masks
+	for i := 0; len(row) > 0; i++ {
+		x := int(math.Float32bits(observations[i*o]) >> 8)
+		for _, choices := range sp.Action.NVec {
+			for k := range choices {
+				if (x+k)%3 != 0 {
+					row[k] = 1
+				}
+			}
+			row[(x/3)%choices] = 1
+			row, x = row[choices:], x/5
+		}
+	}
+	return masks
 }
 
 // Seeds returns n seeds from first on.
@@ -56,7 +79,7 @@ func (w *World) Clone() *World {
 		out.pcgs = append(out.pcgs, &c)
 	}
 	out.now = agents.Observation{Observations: append([]float32(nil), w.now.Observations...),
-		States: append([]float32(nil), w.now.States...)}
+		States: append([]float32(nil), w.now.States...), ActionMasks: append([]float32(nil), w.now.ActionMasks...)}
 	return out
 }
 
@@ -102,6 +125,7 @@ func (w *World) Reset() {
 	for i := range w.pcgs {
 		w.begin(i)
 	}
+	w.now.ActionMasks = Masks(w.sp, w.now.Observations)
 }
 
 // Step applies actions (N, A). An episode ends in about one step of six: by termination, truncation, or both at once.
@@ -153,6 +177,7 @@ func (w *World) Step(actions []float32) agents.Transition {
 		w.Ended++
 		w.begin(i)
 	}
+	w.now.ActionMasks = Masks(w.sp, w.now.Observations)
 	t.NextObservations = append([]float32(nil), w.now.Observations...)
 	t.NextStates = append([]float32(nil), w.now.States...)
 	if ended {

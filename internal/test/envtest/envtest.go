@@ -74,12 +74,21 @@ func (s suite) play(env envs.Env, steps int, seed uint64) [][]float32 {
 	s.Helper()
 	var out [][]float32
 	rng := rand.New(rand.NewPCG(seed, 1))
-	space := env.Spaces().Action
-	actions := space.Rows(env.NumEnvs())
+	set := env.Spaces()
+	actions := set.Action.Rows(env.NumEnvs())
+	var masks []float32
+	if o, ok := envs.As[envs.Observer](env); ok && set.ActionMask.Kind != spaces.None {
+		now, err := o.Observe()
+		if err != nil {
+			s.Fatal(err)
+		}
+		masks = now.ActionMasks
+	}
 	for range steps {
-		space.Sample(rng, actions)
+		set.SampleActions(rng, actions, masks)
 		step := Step(s.T, env, actions)
-		out = append(out, slices.Concat(step.Observations, step.States, step.Rewards, step.AMPObservations))
+		masks = step.ActionMasks
+		out = append(out, slices.Concat(step.Observations, step.States, step.Rewards, step.AMPObservations, masks))
 		for _, name := range slices.Sorted(maps.Keys(step.Metrics)) {
 			out = append(out, []float32{float32(step.Metrics[name])})
 		}
@@ -204,9 +213,14 @@ func (s suite) workers() {
 func (s suite) allocations() {
 	env := s.open(1, 2)
 	s.reset(env, 1)
-	actions, ended := env.Spaces().Action.Rows(env.NumEnvs()), 0
+	set, rng, masks := env.Spaces(), rand.New(rand.NewPCG(1, 1)), []float32(nil)
+	actions, ended := set.Action.Rows(env.NumEnvs()), 0
 	perStep := testing.AllocsPerRun(4, func() {
-		ended += len(Step(s.T, env, actions).Episodes)
+		if masks != nil {
+			set.SampleActions(rng, actions, masks)
+		}
+		step := Step(s.T, env, actions)
+		masks, ended = step.ActionMasks, ended+len(step.Episodes)
 	})
 	if ended == 0 && perStep != 0 {
 		s.Errorf("%g allocations a step", perStep)

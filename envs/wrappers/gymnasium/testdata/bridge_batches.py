@@ -315,3 +315,38 @@ class Timed:
 
     def close(self):
         pass
+
+
+class Allowed:
+    """A batch of bridge_environments.Allowed whose masks are in the infos or in action_masks. An ended row allows nothing."""
+
+    def __init__(self, num_envs, mode, method=False):
+        self.num_envs, self.mode, self.k = num_envs, mode, 0
+        self.metadata = {"autoreset_mode": mode.upper()}
+        self.single_observation_space, self.single_action_space = spaces.Box(-9, 9, (1,), np.float32), spaces.MultiDiscrete([3, 2])
+        if method:
+            self.action_masks = self.masks
+
+    def masks(self):
+        row = np.concatenate([np.arange(3) == self.k % 3, np.arange(2) == self.k % 2]) & (self.k < 4)
+        return np.repeat(row[None], self.num_envs, 0)
+
+    def show(self):
+        return np.full((self.num_envs, 1), self.k, np.float32), {} if hasattr(self, "action_masks") else {"action_mask": self.masks()}
+
+    def reset(self, **_):
+        self.k = 0
+        return self.show()
+
+    def step(self, actions):
+        nothing, again = np.zeros(self.num_envs, bool), self.k == 4
+        assert again or (actions == [self.k % 3, self.k % 2]).all(), (actions, self.k)
+        self.k = 0 if again else self.k + 1
+        over = np.full(self.num_envs, self.k == 4)
+        if self.k == 4 and self.mode == "same_step":
+            self.k = 0
+        observations, infos = self.show()
+        return observations, np.ones(self.num_envs), over, nothing, infos
+
+    def close(self):
+        pass

@@ -187,3 +187,36 @@ class Camera(gymnasium.Env):
     def step(self, action):
         assert action.dtype == np.uint8 and action.shape == (2,), action
         return self.observe(), float(action[0]), False, False, {}
+
+
+class Allowed(gymnasium.Env):
+    """Step k of an episode of four allows the choice k % 3 of one index, and k % 2 of another. form says how it shows masks."""
+
+    def __init__(self, form="info", actions=None):
+        self.form, self.k = form, 0
+        self.observation_space, self.action_space = spaces.Box(-9, 9, (1,), np.float32), actions or spaces.MultiDiscrete([3, 2])
+        if form == "method":
+            self.action_masks = self.mask
+
+    def mask(self):
+        parts = [np.arange(3) == self.k % 3, np.arange(2) == self.k % 2]
+        if self.form == "empty" and self.k == 2:
+            parts[1][:] = False
+        return {"parts": tuple(part.astype(np.int8) for part in parts), "short": parts[0]}.get(self.form, np.concatenate(parts))
+
+    def show(self):
+        return np.array([self.k], np.float32), {} if self.form == "method" else {"action_mask": self.mask()}
+
+    def reset(self, *, seed=None, options=None):
+        self.k = 0
+        return self.show()
+
+    def step(self, action):
+        assert self.form == "empty" or tuple(action) == (self.k % 3, self.k % 2), (action, self.k)
+        self.k += 1
+        observation, info = self.show()
+        return observation, 1.0, self.k == 4, False, info
+
+
+def boxed():
+    return Allowed(actions=spaces.Box(-1, 1, (5,)))

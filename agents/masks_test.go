@@ -1,0 +1,190 @@
+package agents_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// maskableCase is a rollout and an update of MaskablePPO, see testdata/maskable/maskable.py. Everything but Initial
+// and Updated is ordered by time, then by environment.
+type maskableCase struct {
+	NVec             []int         `json:"nvec"`
+	Initial, Updated [][]float32   // the parameters, layer by layer, first of the policy
+	Observations     [][][]float32 // one more than there are steps
+	Masks            [][][]float32
+	Actions          [][][]float32
+	LogProb          [][]float32 `json:"log_prob"`
+	Rewards          [][]float32
+	Dones            [][]bool
+	Deterministic    [][]float32
+	Losses           map[string]float64
+}
+
+// TestMaskablePPO compares masked log-probabilities, deterministic actions, losses and updated parameters with
+// sb3-contrib's MaskablePPO.
+func TestMaskablePPO(t *testing.T) {
+	data, err := os.ReadFile("testdata/maskable/maskable.json")
+	must(t, err)
+	var all struct{ Cases []maskableCase }
+	must(t, json.Unmarshal(data, &all))
+	for _, c := range all.Cases {
+		t.Run(fmt.Sprint(c.NVec), c.compare)
+	}
+}
+
+func (c *maskableCase) compare(t *testing.T) {
+	steps, n, width := len(c.Actions), len(c.Actions[0]), len(c.Observations[0][0])
+	sp := spaces.Set{Observation: spaces.Unbounded(width), Action: spaces.NewMultiDiscrete(c.NVec...)}
+	if len(c.NVec) == 1 {
+		sp.Action = spaces.NewDiscrete(c.NVec[0])
+	}
+	sp.ActionMask = spaces.NewActionMask(sp.Action)
+	policy, value, err := models.ActorCritic(sp, []int{8}, "tanh", models.DefaultGaussianConfig(), 1)
+	must(t, err)
+	actor := &told{Policy: policy}
+	a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: n, Models: ppo.Models{Policy: actor, Value: value},
+		Dict: map[string]any{"rollouts": steps, "mini_batches": 1, "learning_epochs": 3, "discount_factor": 0.97,
+			"gae_lambda": 0.9, "ratio_clip": 0.2, "value_clip": 0, "entropy_loss_scale": 0.03, "value_loss_scale": 0.5,
+			"grad_norm_clip": 0.5, "learning_rate": 0.02, "adam_epsilon": 1e-5,
+			"advantage_normalization": "minibatch"}})
+	must(t, err)
+	agenttest.Close(t, a)
+	names := c.setParameters(t, a)
+	a.SetTraining(false)
+	mode, err := a.Act(c.at(0))
+	must(t, err)
+	if want := slices.Concat(c.Deterministic...); !slices.Equal(mode, want) {
+		t.Errorf("deterministic actions %v, want %v", mode, want)
+	}
+	a.SetTraining(true)
+	for step := range steps {
+		actor.next = slices.Concat(c.Actions[step]...)
+		_, err := a.Act(c.at(step))
+		must(t, err)
+		must(t, a.Record(agents.Transition{Rewards: c.Rewards[step], Terminated: c.Dones[step],
+			Truncated: make([]bool, n), NextObservations: slices.Concat(c.Observations[step+1]...)}))
+	}
+	near := func(what string, got, want []float32, tolerance float64) {
+		t.Helper()
+		for i := range want {
+			if d := math.Abs(float64(got[i] - want[i])); len(got) != len(want) || !(d <= tolerance) {
+				t.Fatalf("%s: value %d is %g, want %g", what, i, got[i], want[i])
+			}
+		}
+	}
+	snap := agenttest.Snapshot(t, a)
+	recorded, err := snap.Float32s(layout.Rollout("log_prob"), int64(steps), int64(n), 1)
+	must(t, err)
+	near("log-probabilities", recorded, slices.Concat(c.LogProb...), 1e-5)
+	must(t, a.Update(context.Background()))
+	figures := map[string]float64{}
+	a.Tracked(func(tag string, x float64) { figures[tag] = x })
+	for tag, want := range map[string]float64{"Loss / Policy loss": c.Losses["policy"],
+		"Loss / Value loss": 0.5 * c.Losses["value"], "Policy / Entropy": -c.Losses["entropy"]} {
+		near(tag, []float32{float32(figures[tag])}, []float32{float32(want)}, 1e-5)
+	}
+	after := agenttest.Parameters(t, a)
+	for i, name := range names {
+		near(name, after[name], c.Updated[i], 1e-4)
+	}
+}
+
+// at returns what the environments show before a step.
+func (c *maskableCase) at(step int) agents.Observation {
+	return agents.Observation{Observations: slices.Concat(c.Observations[step]...),
+		ActionMasks: slices.Concat(c.Masks[step]...)}
+}
+
+// setParameters puts the case's initial parameters into an agent, and returns their names in the case's order.
+func (c *maskableCase) setParameters(t *testing.T, a agenttest.Agent) (names []string) {
+	t.Helper()
+	snap := agenttest.Snapshot(t, a)
+	for i, name := range snap.Values[layout.Parameters].([]any) {
+		names = append(names, name.(string))
+		shape := snap.Arrays[names[i]].Shape
+		snap.Arrays[names[i]] = checkpoint.ArrayFloat32(shape, c.Initial[i])
+	}
+	must(t, a.Restore(snap))
+	return names
+}
+
+// unmasked is a custom policy that does not apply masks.
+type unmasked struct{ *models.Stochastic }
+
+// Sample implements [models.Policy] without the masks.
+func (p unmasked) Sample(s *tensor.Scope, in models.Inputs, gen *tensor.Generator) models.Action {
+	in.ActionMask = tensor.Tensor{}
+	return p.Stochastic.Sample(s, in, gen)
+}
+
+// Masks that are missing, malformed, not asked for, or not applied by a custom policy are errors of Act. Random first
+// actions obey the masks, and an agent without masks keeps none.
+func TestMaskErrors(t *testing.T) {
+	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewMultiDiscrete(2, 3)}
+	masked := sp
+	masked.ActionMask = spaces.NewActionMask(sp.Action)
+	newAgent := func(sp spaces.Set, settings map[string]any, wrap func(*models.Stochastic) models.Policy) *ppo.Agent {
+		policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
+		must(t, err)
+		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Dict: settings,
+			Models: ppo.Models{Policy: wrap(policy.(*models.Stochastic)), Value: value}})
+		must(t, err)
+		agenttest.Close(t, a)
+		return a
+	}
+	same := func(p *models.Stochastic) models.Policy { return p }
+	good := []float32{1, 0, 0, 0, 1, 0, 1, 1, 0, 0}
+	for _, c := range []struct {
+		sp    spaces.Set
+		masks []float32
+		want  string
+	}{
+		{masked, nil, "action masks have 0 values, want 10 (2 environments × 5)"},
+		{masked, []float32{1, 0, 0, 0, 1, 1, 1, 0, 0, 0},
+			"environment 1: the action mask allows no choice of index 1 of MultiDiscrete(2, 3)"},
+		{masked, []float32{1, 0, 0, 0, 1, 0, 0.5, 1, 0, 0}, "environment 1: the action mask has 0.5 for choice 1 of"},
+		{sp, good, "action masks have 10 values, want 0"},
+	} {
+		a := newAgent(c.sp, nil, same)
+		_, err := a.Act(agents.Observation{Observations: make([]float32, 4), ActionMasks: c.masks})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: error %v, want %q", c.masks, err, c.want)
+		}
+	}
+	in := agents.Observation{Observations: make([]float32, 4), ActionMasks: good}
+	own := newAgent(masked, nil, func(p *models.Stochastic) models.Policy { return unmasked{p} })
+	var ignored error
+	for k := 0; k < 100 && ignored == nil; k++ { // until it draws a forbidden choice
+		_, ignored = own.Act(in)
+	}
+	if want := "does not apply Inputs.ActionMask"; ignored == nil || !strings.Contains(ignored.Error(), want) {
+		t.Errorf("a policy that ignores masks: %v, want %q", ignored, want)
+	}
+	random := newAgent(masked, map[string]any{"random_timesteps": 1}, same)
+	actions, err := random.Act(in)
+	must(t, err)
+	if !slices.Equal(actions, []float32{0, 2, 1, 0}) {
+		t.Errorf("random actions %v; the masks allow nothing but 0, 2, 1, 0", actions)
+	}
+	sp.Action = spaces.NewBox(-1, 1, 2)
+	masked.Action = sp.Action
+	if _, err := ppo.New(ppo.Options{Spaces: masked, Models: ppoMLPs(sp)}); err == nil ||
+		!strings.Contains(err.Error(), "masks need a Discrete or MultiDiscrete action space, got Box(2)") {
+		t.Errorf("masks of continuous actions: %v", err)
+	}
+}

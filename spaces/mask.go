@@ -1,0 +1,107 @@
+package spaces
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// NewActionMask returns the space of masks for a Discrete or MultiDiscrete action space. A mask has one value for each
+// choice, index after index: 1 if the choice is allowed, 0 if not. At least one choice of each index must be allowed.
+// [Set.Validate] refuses masks of other action spaces.
+func NewActionMask(action Space) Space {
+	s := NewBox(0, 1, action.Outputs())
+	s.DType = Uint8
+	return s
+}
+
+// validateMask returns an error unless the action mask is None or fits the action space.
+func (s Set) validateMask() error {
+	switch {
+	case s.ActionMask.Kind == None:
+		return nil
+	case s.Action.Kind != Discrete && s.Action.Kind != MultiDiscrete:
+		return fmt.Errorf("action mask space: spaces: masks need a Discrete or MultiDiscrete action space, got %v",
+			s.Action)
+	case !s.ActionMask.Equal(NewActionMask(s.Action)):
+		return fmt.Errorf("action mask space: spaces: %v does not fit the action space %v; use NewActionMask",
+			s.ActionMask, s.Action)
+	}
+	return nil
+}
+
+// CheckMasks returns an error unless masks holds n action masks of 0 and 1, (n, Outputs), that allow at least one
+// choice of each index. Without an action mask space, masks must be empty. It allocates nothing unless it fails.
+func (s Set) CheckMasks(masks []float32, n int) error {
+	w := s.ActionMask.Width()
+	if len(masks) != n*w {
+		return fmt.Errorf("spaces: action masks have %d values, want %d (%d environments × %d)", len(masks), n*w, n, w)
+	}
+	for i := 0; i < n && w > 0; i++ {
+		if err := s.CheckMask(masks[i*w : (i+1)*w]); err != nil {
+			return fmt.Errorf("spaces: environment %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// CheckMask is [Set.CheckMasks] for the mask of one environment, whose length must be Outputs.
+func (s Set) CheckMask(row []float32) error {
+	for index, choices := range s.Action.NVec {
+		some := false
+		for k, x := range row[:choices] {
+			if x != 0 && x != 1 {
+				return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0", x, k,
+					index)
+			}
+			some = some || x == 1
+		}
+		if !some {
+			return fmt.Errorf("the action mask allows no choice of index %d of %v; it must allow at least one", index,
+				s.Action)
+		}
+		row = row[choices:]
+	}
+	return nil
+}
+
+// CheckAllowed returns an error unless every action of rows (n, Width) is allowed by its mask. Both must be valid (see
+// [Space.Check] and [Set.CheckMasks]). Without an action mask space every action is allowed.
+func (s Set) CheckAllowed(rows, masks []float32) error {
+	if s.ActionMask.Kind == None {
+		return nil
+	}
+	at, w := 0, s.Action.Width()
+	for i, x := range rows {
+		if masks[at+int(x)] == 0 {
+			return fmt.Errorf("spaces: the action mask of environment %d forbids choice %g of index %d", i/w, x, i%w)
+		}
+		at += s.Action.NVec[i%w]
+	}
+	return nil
+}
+
+// SampleActions fills rows (n, Width) with random actions like [Space.Sample]. With an action mask space, choices are
+// uniform among those that masks (n, Outputs) allow.
+func (s Set) SampleActions(rng *rand.Rand, rows, masks []float32) {
+	if s.ActionMask.Kind == None {
+		s.Action.Sample(rng, rows)
+		return
+	}
+	for i := range rows {
+		choices := s.Action.NVec[i%s.Action.Width()]
+		allowed := 0
+		for _, x := range masks[:choices] {
+			allowed += int(x)
+		}
+		nth := rng.IntN(allowed)
+		for k, x := range masks[:choices] {
+			if x == 1 {
+				if nth == 0 {
+					rows[i] = float32(k)
+				}
+				nth--
+			}
+		}
+		masks = masks[choices:]
+	}
+}
