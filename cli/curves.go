@@ -206,7 +206,7 @@ type axis struct {
 	of func(r record, tag string) []float64
 }
 
-// axisOf returns the axis of a name. Files of other programs have one count of steps, which is both steps and timesteps.
+// axisOf returns the axis of a name. Files of other programs have one count, which is both steps and timesteps.
 func axisOf(name string, records []record) (axis, error) {
 	switch name {
 	case "time":

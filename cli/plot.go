@@ -36,8 +36,8 @@ gorl plot runs                                 # all runs in a folder`,
 	patterns := c.Flags().StringArrayP("tag", "t", nil,
 		"draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
-	over := commandline.Choice(c, "x", "steps", "what curves are drawn over: steps (of all environments), timesteps (of "+
-		"the trainer), time (since a run's first value) or updates (of the agent); an `axis`", "steps", "timesteps",
+	over := commandline.Choice(c, "x", "steps", "what curves are drawn over: steps (of all environments), timesteps "+
+		"(of the trainer), time (since a run's first value) or updates (of the agent); an `axis`", "steps", "timesteps",
 		"time", "updates", "step")
 	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
 	logarithmic := c.Flags().StringArray("log", nil,

@@ -114,8 +114,8 @@ func TestTrainTracksMembers(t *testing.T) {
 	}
 }
 
-// A tracker of a single agent gets all of run.yaml, numbers as numbers, and environment steps. TensorBoard and plots count
-// the same steps.
+// A tracker of a single agent gets all of run.yaml, numbers as numbers, and environment steps. TensorBoard and plots
+// count the same steps.
 func TestTrainTracksOne(t *testing.T) {
 	here(t, "a.yaml", `
 environment: {id: CartPole, num_envs: 4}
