@@ -149,7 +149,7 @@ func TestTrainFlags(t *testing.T) {
 	c, err := readConfiguration("all/of them/one/run.yaml", nil)
 	must(t, err)
 	for path, want := range map[string]any{
-		"seed": 9, "agent.learning_rate": []any{1e-3}, "models.mlp": []any{8, 4}, "trainer.timesteps": 16,
+		"seed": 9, "agent.learning_rate": 1e-3, "models.mlp": []any{8, 4}, "trainer.timesteps": 16,
 		"trainer.name": "one", "trainer.directory": "all/of them", "agent.gae_lambda": 0.95,
 		"environment.wrappers":          []any{map[string]any{"reward_scale": map[string]any{"scale": 0.5}}},
 		"environment.max_episode_steps": 0,
