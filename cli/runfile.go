@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tensor"
 )
 
 // runFile is the name of a run's complete configuration in its folder.
@@ -76,10 +77,15 @@ func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 	return catalog.New(settings)
 }
 
-// writeRunFile writes the complete configuration into a run's folder, which it creates.
-func writeRunFile(dir string, text []byte) error {
+// writeRunFile writes the complete configuration into a run's folder, which it creates. Before it replaces an earlier
+// configuration, it records this start of the run and the differences.
+func writeRunFile(dir string, text []byte, start runfile.Start) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
+	}
+	start.Libtorch = tensor.TorchVersion()
+	if err := runfile.Record(dir, filepath.Join(dir, runFile), text, start); err != nil {
+		return fmt.Errorf("recording the start of the run: %w", err)
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s",
