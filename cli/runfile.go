@@ -98,7 +98,7 @@ func writeRunFile(dir string, text []byte, start runfile.Start) error {
 func holdsRun(dir string) bool {
 	holds := runfile.In(dir)
 	_, err := os.Lstat(filepath.Join(dir, runFile))
-	return err == nil || holds.Run || holds.Population
+	return err == nil || holds.Run || holds.Population || isBatch(dir)
 }
 
 // freeName returns the name, or the first of name-2, name-3, ... that no run in the folder has.

@@ -45,7 +45,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, env.Close())
 		}
 	}()
-	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
+	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with}
 	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
