@@ -20,6 +20,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -34,6 +35,9 @@ const batchFile = "runs.yaml"
 // linesEvery is a variable of the environment: the part of a run between two lines of progress. A batch sets it for its
 // processes.
 const linesEvery = "GORL_PROGRESS_EVERY"
+
+// mostBars is the largest number of runs that are shown as bars. More do not fit on a terminal, and get lines.
+const mostBars = 20
 
 // batch is several runs of one configuration, in folders below one folder. Each is a process of this command.
 type batch struct {
@@ -122,8 +126,12 @@ func (b *batch) of(r batchRun) (runfile.Sections, error) {
 	return c, nil
 }
 
-// begin makes the folder of a new batch. It checks every configuration, and the first of them with its environment.
-func (b *batch) begin(ctx context.Context, f *trainFlags) error {
+// begin makes the folder of a new batch. It checks every configuration, and the first of them with its environment. With
+// --check it prints the first one of a batch of seeds.
+func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
+	if !f.check || b.Metric != "" {
+		stdout = io.Discard
+	}
 	for i, r := range b.Runs {
 		c, err := b.of(r)
 		if err == nil {
@@ -131,7 +139,7 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 		}
 		if err == nil && i == 0 {
 			first := trainFlags{check: true, out: b.dir, name: "check", given: func(string) bool { return false }}
-			err = first.trainSingle(ctx, c, together{}, io.Discard, io.Discard)
+			err = first.trainSingle(ctx, c, together{}, stdout, io.Discard)
 		}
 		if err != nil {
 			return wrong(fmt.Errorf("%s: %w", r.Name, err))
@@ -179,6 +187,18 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 		jobs = b.jobsFor()
 	}
 	jobs = min(jobs, len(b.Runs))
+	if f.given("timesteps") { // to train all for longer
+		b.Configuration.Section("trainer")["timesteps"] = f.timesteps
+		for i := range b.Runs {
+			b.Runs[i].Finished = false
+		}
+		if err := b.write(); err != nil {
+			return err
+		}
+	}
+	if len(b.Runs) > mostBars {
+		stderr = struct{ io.Writer }{stderr} // which is not known as a terminal
+	}
 	display := progress.New(stderr, progress.Options{Silent: f.quiet, LineEvery: 0.25})
 	defer display.Wait()
 	display.Printf("%s: %d runs, %d side by side", b.dir, len(b.Runs), jobs)
@@ -189,7 +209,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 	told := map[string]bool{}
 	for i := range b.Runs {
 		r := &b.Runs[i]
-		if r.Finished && !f.given("timesteps") {
+		if r.Finished {
 			continue
 		}
 		select {
@@ -209,7 +229,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 					display.Printf("%s: %s", r.Name, line)
 				}
 			}}
-			err := child.train(ctx, b, *r, f, jobs)
+			err := child.train(ctx, b, *r, jobs)
 			mu.Lock()
 			defer mu.Unlock()
 			if r.Finished = err == nil; r.Finished {
@@ -255,25 +275,22 @@ type batchProcess struct {
 }
 
 // train starts the process and waits for it. The error of a stopped process is context.Canceled.
-func (p *batchProcess) train(ctx context.Context, b *batch, r batchRun, f *trainFlags, jobs int) error {
+func (p *batchProcess) train(ctx context.Context, b *batch, r batchRun, jobs int) error {
 	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c, err := b.of(r)
 	if err != nil {
 		return err
 	}
 	dir, argv, o := filepath.Join(b.dir, r.Name), []string{self, "train"}, process.Options{Grace: 30 * time.Second}
 	if holdsRun(dir) {
 		argv = append(argv, "--resume", dir)
-		if f.given("timesteps") {
-			argv = append(argv, "--timesteps", strconv.FormatInt(f.timesteps, 10))
+		if n, ok := config.Whole(c.Section("trainer")["timesteps"]); ok {
+			argv = append(argv, "--timesteps", strconv.Itoa(n))
 		}
 	} else {
-		c, err := b.of(r)
-		if err != nil {
-			return err
-		}
-		if f.given("timesteps") {
-			c.Section("trainer")["timesteps"] = f.timesteps
-		}
 		if o.Stdin, err = yaml.Marshal(map[string]any(c)); err != nil {
 			return err
 		}

@@ -30,6 +30,8 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader
 	switch {
 	case f.given("jobs") && f.jobs < 1:
 		return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
+	case f.given("timesteps") && f.timesteps < 1:
+		return commandline.Usagef("--timesteps is %d; want the length of each run", f.timesteps)
 	case f.seeds == "" && f.resume == "":
 		return commandline.Usagef("--jobs %d is for several runs: give --seeds, for instance --seeds 1..5", f.jobs)
 	case f.seeds != "" && f.given("seed"):
@@ -92,7 +94,7 @@ func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Section
 	if f.given("timesteps") {
 		trainer["timesteps"] = f.timesteps
 	}
-	if err := b.begin(ctx, f); err != nil || f.check {
+	if err := b.begin(ctx, f, stdout); err != nil || f.check {
 		return err
 	}
 	tell(stderr, f.notes)

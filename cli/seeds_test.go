@@ -24,6 +24,7 @@ func TestTrainSeeds(t *testing.T) {
 	here(t, "pole.yaml", short)
 	gorl(t, 0, "train", "-c", "pole.yaml", "--seed", "4", "--name", "alone", "-q")
 	asChild(t)
+	matches(t, says(t, "train", "-c", "pole.yaml", "--seeds", "4,5", "--check"), `(?m)^seed: 4$`, `(?m)^  learning_epochs: 2`)
 	stdout, stderr := gorl(t, 0, "train", "-c", "pole.yaml", "--seeds", "1,4,5..6", "--jobs", "2", "--name", "seeds")
 	matches(t, stderr, `(?m)^runs/seeds: 4 runs, 2 side by side$`, `(?m)^seed-4 +100 %  384/384 .*return`)
 	matches(t, stdout, `(?m)^run +timestep +episode.return`, `(?m)^seed-6 +96 +\d`, `(?m)^mean +96 +\d`,
@@ -37,6 +38,9 @@ func TestTrainSeeds(t *testing.T) {
 	}
 	// A longer run of all.
 	stdout, _ = gorl(t, 0, "train", "--resume", "runs/seeds", "--timesteps", "128", "-q")
+	if starts, err := runfile.Starts("runs/seeds/seed-6"); err != nil || len(starts) != 2 || starts[1].Timestep != 96 {
+		t.Errorf("the starts of seed 6 are %+v, %v", starts, err)
+	}
 	if stdout != "runs/seeds\n" || len(loaded(t, "runs/seeds/seed-6/checkpoints/agent_128.safetensors")) == 0 {
 		t.Errorf("going on says %q", stdout)
 	}
@@ -118,6 +122,7 @@ func TestTrainSeedsStops(t *testing.T) {
 		"runs/pole. Go on with: gorl train --resume runs/pole") {
 		t.Fatalf("it ends with %d and says\n%s", status, stderr)
 	}
+	must(t, os.MkdirAll("runs/pole/seed-1", 0o777))
 	write(t, "runs/pole/seed-1/run.yaml", "agent: 3")
 	status, _, stderr = use(t.Context(), "train", "--resume", "runs/pole", "--timesteps", "100")
 	if status != commandline.Failed || !strings.Contains(stderr, "1 of 3 runs have not finished") ||
@@ -125,6 +130,6 @@ func TestTrainSeedsStops(t *testing.T) {
 		t.Errorf("with a damaged run it ends with %d and says\n%s", status, stderr)
 	}
 	must(t, os.RemoveAll("runs/pole/seed-1"))
-	stdout, _ := gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "100")
+	stdout, _ := gorl(t, 0, "train", "--resume", "runs/pole")
 	matches(t, stdout, `(?m)^seed-1 +100 `, `(?m)^mean`)
 }
