@@ -126,8 +126,8 @@ func (b *batch) of(r batchRun) (runfile.Sections, error) {
 	return c, nil
 }
 
-// begin makes the folder of a new batch. It checks every configuration, and the first of them with its environment. With
-// --check it prints the first one of a batch of seeds.
+// begin makes the folder of a new batch. It checks every configuration, and the first of them with its environment.
+// With --check it prints the first one of a batch of seeds.
 func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
 	if !f.check || b.Metric != "" {
 		stdout = io.Discard

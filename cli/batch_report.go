@@ -21,7 +21,8 @@ func (b *batch) report(out io.Writer) (err error) {
 	if b.Metric != "" {
 		err = b.reportTrials(out)
 	} else {
-		a := across{name: filepath.Base(b.dir), figures: []string{"timestep", "episode.return", "episode.length", "best"}}
+		a := across{name: filepath.Base(b.dir)}
+		a.figures = []string{"timestep", "episode.return", "episode.length", "best"}
 		for _, r := range b.Runs {
 			figures, err := outcome(filepath.Join(b.dir, r.Name))
 			if err != nil {
@@ -118,7 +119,9 @@ func (b *batch) reportTrials(out io.Writer) error {
 		objects = append(objects, object)
 	}
 	for name, write := range map[string]func(w io.Writer) error{
-		"results.csv": func(w io.Writer) error { return csv.NewWriter(w).WriteAll(append([][]string{header}, rows...)) },
+		"results.csv": func(w io.Writer) error {
+			return csv.NewWriter(w).WriteAll(append([][]string{header}, rows...))
+		},
 		"results.json": func(w io.Writer) error {
 			encoder := json.NewEncoder(w)
 			encoder.SetIndent("", "  ")

@@ -79,7 +79,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
-	flags.StringVar(&f.table, "table", "", "print a table of several runs for a paper, in this `form`: markdown or latex")
+	flags.StringVar(&f.table, "table", "", "print a table of several runs for a paper, in this `form`: "+
+		"markdown or latex")
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions([]string{"markdown", "latex"},
 		cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
@@ -121,8 +122,8 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return f.runSeveral(ctx, target, runs, stdin, stdout, stderr)
 	}
 	if f.table != "" {
-		return commandline.Usagef("--table %s compares several runs, and %s is one; give the folder of several", f.table,
-			target)
+		return commandline.Usagef("--table %s compares several runs, and %s is one; give the folder of several",
+			f.table, target)
 	}
 	saved, c, result, err := f.play(ctx, target, stdin, stderr)
 	switch {

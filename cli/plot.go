@@ -49,7 +49,8 @@ gorl plot runs                                 # all runs in a folder`,
 	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
 	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write, which is replaced where it exists", "png")
 	each := c.Flags().Bool("each", false, "draw a curve for every run, also of runs that differ by the seed alone")
-	iqm := c.Flags().Bool("iqm", false, "draw the interquartile mean of runs that differ by the seed alone, not the mean")
+	iqm := c.Flags().Bool("iqm", false, "draw the interquartile mean of runs that differ by the seed alone, "+
+		"not the mean")
 	list := c.Flags().Bool("list", false,
 		"print the tags with their values' number, first, last, least and greatest, and draw nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -65,10 +65,11 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader
 
 // resumed returns the batch in the folder of --resume.
 func (f *trainFlags) resumed() (*batch, error) {
-	for _, flag := range []string{"seeds", "seed", "config", "set", "out", "name", "env", "num-envs", "device", "check"} {
+	for _, flag := range []string{"seeds", "seed", "config", "set", "out", "name", "env", "num-envs", "device",
+		"check"} {
 		if f.given(flag) {
-			return nil, commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and settings; "+
-				"start them under another --name", flag, f.resume)
+			return nil, commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and "+
+				"settings; start them under another --name", flag, f.resume)
 		}
 	}
 	if !isBatch(f.resume) {

@@ -24,7 +24,8 @@ func TestTrainSeeds(t *testing.T) {
 	here(t, "pole.yaml", short)
 	gorl(t, 0, "train", "-c", "pole.yaml", "--seed", "4", "--name", "alone", "-q")
 	asChild(t)
-	matches(t, says(t, "train", "-c", "pole.yaml", "--seeds", "4,5", "--check"), `(?m)^seed: 4$`, `(?m)^  learning_epochs: 2`)
+	matches(t, says(t, "train", "-c", "pole.yaml", "--seeds", "4,5", "--check"), `(?m)^seed: 4$`,
+		`(?m)^  learning_epochs: 2`)
 	stdout, stderr := gorl(t, 0, "train", "-c", "pole.yaml", "--seeds", "1,4,5..6", "--jobs", "2", "--name", "seeds")
 	matches(t, stderr, `(?m)^runs/seeds: 4 runs, 2 side by side$`, `(?m)^seed-4 +100 %  384/384 .*return`)
 	matches(t, stdout, `(?m)^run +timestep +episode.return`, `(?m)^seed-6 +96 +\d`, `(?m)^mean +96 +\d`,
@@ -77,7 +78,8 @@ func TestTrainSeeds(t *testing.T) {
 	matches(t, stdout, `(?m)^seeds: 4 runs, checkpoint best, means of 8 episodes each`, `(?m)^other: 1 run,`)
 	pictures := map[string]string{}
 	for _, args := range []string{"", "--iqm", "--each"} {
-		gorl(t, 0, append([]string{"plot", "runs", "-t", "Episode / return", "--out", "p.png"}, strings.Fields(args)...)...)
+		plot := []string{"plot", "runs", "-t", "Episode / return", "--out", "p.png"}
+		gorl(t, 0, append(plot, strings.Fields(args)...)...)
 		pictures[text("p.png")] = args
 	}
 	if len(pictures) != 3 {
@@ -85,12 +87,14 @@ func TestTrainSeeds(t *testing.T) {
 	}
 
 	refuses(t, "runs", []refusal{
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "5..1"}, commandline.WrongUse, `"5..1" is not a seed or a range`},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "5..1"}, commandline.WrongUse,
+			`"5..1" is not a seed or a range`},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,1"}, commandline.WrongUse, "seed 1 is given twice"},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--seed", "3"}, commandline.WrongUse, "one of the two"},
 		{[]string{"train", "-c", "pole.yaml", "--jobs", "2"}, commandline.WrongUse, "give --seeds"},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--jobs", "0"}, commandline.WrongUse, "--jobs is 0"},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--nproc", "2"}, commandline.WrongUse, "ranks of a run"},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--nproc", "2"}, commandline.WrongUse,
+			"ranks of a run"},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "-s", "agent.mini_batchs=2"}, commandline.WrongUse,
 			`"mini_batchs"`},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--name", "seeds"}, commandline.WrongUse,
@@ -117,9 +121,10 @@ func TestTrainSeedsStops(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	status, _, stderr := use(ctx, "train", "-c", "pole.yaml", "--seeds", "1..3", "--jobs", "2", "--timesteps", "1000000")
-	if status != commandline.Stopped || !strings.Contains(stderr, "stopped with 0 of 3 runs finished; all are saved in "+
-		"runs/pole. Go on with: gorl train --resume runs/pole") {
+	status, _, stderr := use(ctx, "train", "-c", "pole.yaml", "--seeds", "1..3", "--jobs", "2", "--timesteps",
+		"1000000")
+	if status != commandline.Stopped || !strings.Contains(stderr, "stopped with 0 of 3 runs finished; all are saved "+
+		"in runs/pole. Go on with: gorl train --resume runs/pole") {
 		t.Fatalf("it ends with %d and says\n%s", status, stderr)
 	}
 	must(t, os.MkdirAll("runs/pole/seed-1", 0o777))

@@ -35,7 +35,8 @@ parameters:
 	}
 	gorl(t, 0, "sweep", "sweep.yaml", "-q")
 	stdout, _ = gorl(t, 0, "train", "--resume", "runs/pole-sweep") // nothing is left to train
-	matches(t, stdout, `^trial +agent.learning_epochs +agent.learning_rate +models.mlp +episode.length +95 % from +to\n`)
+	matches(t, stdout,
+		`^trial +agent.learning_epochs +agent.learning_rate +models.mlp +episode.length +95 % from +to\n`)
 	c, err := runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml")
 	must(t, err)
 	if got := fmt.Sprint(c["seed"], lookup(c, "models.mlp"), lookup(c, "agent.learning_epochs")); got != "3 [8 8] 1" {
@@ -61,7 +62,8 @@ parameters:
 	figures, err := outcome("runs/pole-sweep/trial-002/seed-2")
 	must(t, err)
 	for _, r := range results {
-		if r.Name == "trial-002" && (r.Figures["episode.length"].Runs["trial-002/seed-2"] != figures["episode.length"] ||
+		length := r.Figures["episode.length"].Runs["trial-002/seed-2"]
+		if r.Name == "trial-002" && (length != figures["episode.length"] ||
 			r.Settings["agent.learning_rate"] != 1e-3) {
 			t.Errorf("%+v, want the figures %v", r, figures)
 		}
@@ -121,7 +123,8 @@ func TestSweepWrongUse(t *testing.T) {
 		{"{config: pole.yaml, program: train.py, parameters: {seed: [1]}}", "leave it out, and give config: FILE"},
 		{"{parameters: {agent.learning_rate: [1]}}", "has no config"},
 		{"{config: pole.yaml, parameters: {agent.learning_rate: {min: 1, max: 2}}}", "a grid needs values"},
-		{"{config: pole.yaml, method: random, parameters: {agent.learning_rate: [1]}}", `"trials" is 0: want 1 or more`},
+		{"{config: pole.yaml, method: random, parameters: {agent.learning_rate: [1]}}",
+			`"trials" is 0: want 1 or more`},
 		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
 			"log_uniform_values}}}", "above 0 for log_uniform_values"},
 		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
@@ -129,7 +132,8 @@ func TestSweepWrongUse(t *testing.T) {
 		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `"learning_rat"`},
 		{"{config: pole.yaml, parameters: {agnet.a: [1]}}", `did you mean "agent"?`},
 		{"{config: pole.yaml, seeds: 3..1, parameters: {agent.learning_rate: [1]}}", `"seeds" is "3..1"`},
-		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}", `"metric.goal" is "high"`},
+		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}",
+			`"metric.goal" is "high"`},
 	} {
 		name := fmt.Sprintf("%d.yaml", i)
 		write(t, name, x.file)
