@@ -21,6 +21,7 @@ import (
 type record struct {
 	name    string
 	scalars []tracking.Scalar
+	dir     string // the folder of the run
 }
 
 // usual are the tags that are drawn by default: returns, lengths of episodes, losses and learning rates, by the names
@@ -84,9 +85,9 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		if count[s.name] > 1 {
 			s.name = s.path
 		}
-		read := tracking.ReadRun
+		read, dir := tracking.ReadRun, s.path
 		if info, err := os.Stat(s.path); err == nil && !info.IsDir() {
-			read = tracking.ReadFile
+			read, dir = tracking.ReadFile, filepath.Dir(s.path)
 		}
 		scalars, err := read(s.path)
 		switch {
@@ -96,7 +97,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		case err != nil && !errors.Is(err, tracking.ErrTruncated): // a run in progress is truncated, too
 			fmt.Fprintf(warn, "note: %v; what stands before that is used\n", err)
 		}
-		list = append(list, record{s.name, scalars})
+		list = append(list, record{s.name, scalars, dir})
 	}
 	if len(list) == 0 {
 		return nil, errors.Join(failures...)

@@ -25,6 +25,7 @@ import (
 // evalFlags are the flags of gorl eval. gorl view has most of them, too.
 type evalFlags struct {
 	config, checkpoint, record, device string
+	table                              string
 	episodes, numEnvs                  int
 	seed                               int64
 	fps                                float64
@@ -42,7 +43,9 @@ Loads a checkpoint and plays whole episodes without learning, by the mean or the
 most probable action. RUN is the folder of an agent or a population that gorl train
 or gorl-pbt has written; --checkpoint chooses another checkpoint than the best.
 CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, for
-processes of gorl-pbt the file that they read, or --config.
+processes of gorl-pbt the file that they read, or --config. Of a folder of several runs
+all are played. Runs that differ by the seed alone get a table with mean,
+interquartile mean and 95 % bootstrap confidence intervals.
 
 Every environment of the batch plays the same number of episodes, at least one;
 otherwise short episodes would weigh more. The environment is as the configuration
@@ -51,6 +54,7 @@ the environment do not count.`,
 		Example: `
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
+gorl eval runs/cartpole-seeds --table latex
 gorl eval runs/walker --record walk.gif --fps 50
 gorl eval runs/humanoid --set episode_length=600
 gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
@@ -75,6 +79,10 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
+	flags.StringVar(&f.table, "table", "", "print a table of several runs for a paper, in this `form`: "+
+		"markdown or latex")
+	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions([]string{"markdown", "latex"},
+		cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
@@ -94,6 +102,10 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return commandline.Usagef("--fps is %g; want above 0, and at most 50, as MP4 at most 60", f.fps)
 	case f.record != "" && !isKind(f.record, ".gif", ".mp4", ".png"):
 		return commandline.Usagef("--record %s: pictures are written as .gif, .mp4 or .png", f.record)
+	case f.table != "" && f.table != "markdown" && f.table != "latex":
+		return commandline.Usagef("--table is %q; want markdown or latex", f.table)
+	case f.table != "" && f.json:
+		return commandline.Usagef("--table %s and --json: give one of the two", f.table)
 	}
 	if isKind(f.record, ".mp4") {
 		if _, err := findFFmpeg(); err != nil {
@@ -104,44 +116,60 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
-	saved, c, err := f.load(target, stdin, stderr)
-	if err != nil {
+	if runs, err := runsOf(target); err != nil {
 		return err
+	} else if len(runs) > 0 {
+		return f.runSeveral(ctx, target, runs, stdin, stdout, stderr)
+	}
+	if f.table != "" {
+		return commandline.Usagef("--table %s compares several runs, and %s is one; give the folder of several",
+			f.table, target)
+	}
+	saved, c, result, err := f.play(ctx, target, stdin, stderr)
+	switch {
+	case err != nil:
+		return err
+	case f.json:
+		return writeEvaluationJSON(stdout, f, saved, c, result)
+	}
+	return writeEvaluation(stdout, f, saved, c, result)
+}
+
+// play evaluates a checkpoint, and films it if the command line says so.
+func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, stderr io.Writer) (saved *savedRun,
+	c runfile.Sections, result trainers.Evaluation, err error) {
+	if saved, c, err = f.load(target, stdin, stderr); err != nil {
+		return nil, nil, result, err
 	}
 	env, err := f.makeEnvironment(c, saved.config)
 	if err != nil {
-		return err
+		return nil, nil, result, err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	recorded := &recording{}
 	if f.record != "" {
 		if recorded, err = newRecording(env); err != nil {
-			return commandline.Usagef("--record: %w", err)
+			return nil, nil, result, commandline.Usagef("--record: %w", err)
 		}
 		env = recorded
 	}
 	trainer, err := f.player(c, env, saved)
 	if err != nil {
-		return err
+		return nil, nil, result, err
 	}
 	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
-	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
+	result, err = trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
 	if err != nil {
 		if ctx.Err() != nil {
-			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is " +
+			err = &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is " +
 				"written")}
 		}
-		return err
+		return nil, nil, result, err
 	}
 	if f.record != "" {
-		if err := recorded.write(ctx, f.record, f.fps); err != nil {
-			return err
-		}
+		err = recorded.write(ctx, f.record, f.fps)
 	}
-	if f.json {
-		return writeEvaluationJSON(stdout, f, saved, c, result)
-	}
-	return writeEvaluation(stdout, f, saved, c, result)
+	return saved, c, result, err
 }
 
 // load opens a checkpoint and reads its configuration, with the device of the command line.

@@ -265,7 +265,8 @@ func TestEvalWrongUse(t *testing.T) {
 	}{
 		{"", commandline.WrongUse, "want the folder of a run, or a checkpoint"},
 		{"nowhere", commandline.WrongUse, "nowhere"},
-		{"runs", commandline.WrongUse, "runs is the folder of other runs; give one of them, for instance runs/pole"},
+		{"runs --record a.gif", commandline.WrongUse, "--record films one run, and runs has 1; give one of them, for " +
+			"instance runs/pole"},
 		{"runs/pole --record films/a.gif", commandline.WrongUse, "there is no folder films"},
 		{"runs/pole --episodes 0", commandline.WrongUse, "--episodes is 0"},
 		{"runs/pole --fps 100 --record a.gif", commandline.WrongUse, "--fps is 100"},

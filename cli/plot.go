@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
@@ -21,6 +22,10 @@ func plotCommand() *cobra.Command {
 Draws what runs have tracked as a PNG, with a panel for each tag and a curve for each
 run. PATH is the folder of a run, a folder of such folders, or a file: JSON lines
 (scalars.jsonl) or an event file of TensorBoard. Runs are named after their folders.
+
+Runs whose run.yaml differ by the seed alone are one curve: the mean of the seeds, as far
+as all of them go, with a 95 % bootstrap confidence interval. --iqm draws the
+interquartile mean, --each a curve for every run.
 
 Without --tag it draws returns, lengths of episodes, losses and the learning rate.
 --smooth draws TensorBoard's exponential moving average over the pale raw values.`,
@@ -44,6 +49,9 @@ gorl plot runs                                 # all runs in a folder`,
 		"draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
 	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
 	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write, which is replaced where it exists", "png")
+	each := c.Flags().Bool("each", false, "draw a curve for every run, also of runs that differ by the seed alone")
+	iqm := c.Flags().Bool("iqm", false, "draw the interquartile mean of runs that differ by the seed alone, "+
+		"not the mean")
 	list := c.Flags().Bool("list", false,
 		"print the tags with their values' number, first, last, least and greatest, and draw nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -82,6 +90,17 @@ gorl plot runs                                 # all runs in a folder`,
 		drawn, err := panels(records, chosen, x, *smooth, commandline.Globs(*logarithmic))
 		if err != nil {
 			return err
+		}
+		if !*each {
+			statistic, what := aggregate.Statistic(aggregate.Mean), "mean"
+			if *iqm {
+				statistic, what = aggregate.IQM, "interquartile mean"
+			}
+			var names, dirs []string
+			for _, r := range records {
+				names, dirs = append(names, r.name), append(dirs, r.dir)
+			}
+			tell(cmd.ErrOrStderr(), joinCurves(drawn, groupRuns(names, dirs), statistic, what))
 		}
 		if *title == "" && len(records) == 1 {
 			*title = records[0].name

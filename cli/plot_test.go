@@ -39,7 +39,8 @@ func TestPlotsRawReturns(t *testing.T) {
 		return list
 	}
 	const raw, shaped, loss = "Episode / return", "Reward / Total reward (mean)", "Loss / Value loss"
-	own, skrls := record{"own", scalars(loss, raw, shaped)}, record{"skrl's", scalars(loss, shaped)}
+	own := record{name: "own", scalars: scalars(loss, raw, shaped)}
+	skrls := record{name: "skrl's", scalars: scalars(loss, shaped)}
 	for want, records := range map[string][]record{
 		raw + "|" + loss:                {own},
 		shaped + "|" + loss:             {skrls},

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tensor"
 )
 
 // runFile is the name of a run's complete configuration in its folder.
@@ -76,10 +77,15 @@ func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 	return catalog.New(settings)
 }
 
-// writeRunFile writes the complete configuration into a run's folder, which it creates.
-func writeRunFile(dir string, text []byte) error {
+// writeRunFile writes the complete configuration into a run's folder, which it creates. Before it replaces an earlier
+// configuration, it records this start of the run and the differences.
+func writeRunFile(dir string, text []byte, start runfile.Start) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
+	}
+	start.Libtorch = tensor.TorchVersion()
+	if err := runfile.Record(dir, filepath.Join(dir, runFile), text, start); err != nil {
+		return fmt.Errorf("recording the start of the run: %w", err)
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s",
@@ -92,7 +98,7 @@ func writeRunFile(dir string, text []byte) error {
 func holdsRun(dir string) bool {
 	holds := runfile.In(dir)
 	_, err := os.Lstat(filepath.Join(dir, runFile))
-	return err == nil || holds.Run || holds.Population
+	return err == nil || holds.Run || holds.Population || isBatch(dir)
 }
 
 // freeName returns the name, or the first of name-2, name-3, ... that no run in the folder has.

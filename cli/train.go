@@ -34,6 +34,8 @@ type trainFlags struct {
 	timesteps                                       int64
 	numEnvs                                         int
 	quiet, check                                    bool
+	seeds                                           string
+	jobs                                            int
 	isaac                                           isaacFlags
 	ranks                                           rankFlags
 	given                                           func(flag string) bool
@@ -60,7 +62,8 @@ the best one. If the name is taken, a number is added.
 
 Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
 With --nproc several processes train the agent; torchrun, Slurm's srun, mpirun and
-Kubernetes can start them, too (docs/distributed.md). Paths in a configuration are
+Kubernetes can start them, too (docs/distributed.md). --seeds trains a run for each seed,
+--jobs of them side by side, and ends with a table (docs/command-line.md). Paths in a configuration are
 relative to the current folder.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
@@ -69,6 +72,7 @@ gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set mod
 gorl train --config cartpole.yaml --check
 gorl train --config skrl_ppo_cfg.yaml --env gymnasium:Pendulum-v1 --num-envs 16
 gorl train --config cartpole.yaml --nproc 2
+gorl train --config cartpole.yaml --seeds 1..5 --jobs 2
 gorl train --resume runs/cartpole --timesteps 10000`,
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -105,6 +109,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		"`number` of processes on this machine that train the agent together, each with environments of its own")
 	flags.IntVar(&f.ranks.restarts, "max-restarts", defaultRestarts,
 		"`number` of times that the processes of --nproc are started again after one has failed")
+	flags.StringVar(&f.seeds, "seeds", "", "train a run for each of these `seeds`, such as 1..5 or 1,4,7")
+	f.registerJobs(flags)
 	f.isaac.register(flags)
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagDirname("resume")
@@ -133,6 +139,9 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	launches, err := f.launches(place)
 	if err != nil {
 		return err
+	}
+	if f.jobs != 0 || f.seeds != "" || isBatch(f.resume) {
+		return f.trainSeeds(ctx, launches || place.Size > 1, stdin, stdout, stderr)
 	}
 	var text []byte
 	if launches && f.config == "-" { // every process needs it

@@ -256,7 +256,8 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		return blame(err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := writeRunFile(crowd.dir, text); err != nil {
+	interval, _ := p.Iterations()
+	if err := writeRunFile(crowd.dir, text, runfile.Start{Interval: int64(interval)}); err != nil {
 		return err
 	}
 	for _, note := range crowd.notes {

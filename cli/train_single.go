@@ -48,7 +48,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, env.Close())
 		}
 	}()
-	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
+	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with}
 	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
@@ -88,7 +88,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
 	if !run.resume {
-		if err := run.write(); err != nil {
+		if err := run.write(0); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (f *trainFlags) trainer(
 		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
-			return run.write()
+			return run.write(t.Timestep() - 1)
 		})}
 	})
 	switch {
@@ -218,8 +218,8 @@ func (f *trainFlags) decide(t together, cfg trainers.Config, class string) (a ag
 	return a, err
 }
 
-// write writes run.yaml, once.
-func (r *singleRun) write() error {
+// write writes run.yaml, once, for a start of the run at a timestep.
+func (r *singleRun) write(timestep int64) error {
 	if r.written {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (r *singleRun) write() error {
 	if r.with.group.Rank() > 0 {
 		return nil
 	}
-	if err := writeRunFile(r.dir, r.text); err != nil {
+	if err := writeRunFile(r.dir, r.text, runfile.Start{Timestep: timestep}); err != nil {
 		return err
 	}
 	return r.with.mark(r.dir)

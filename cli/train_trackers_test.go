@@ -157,7 +157,7 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 		}
 	}
 	for axis, last := range map[string]float64{"steps": 160, "timesteps": 40, "updates": 5} {
-		for _, r := range []record{{"lines", lines}, {"board", board}} {
+		for _, r := range []record{{name: "lines", scalars: lines}, {name: "board", scalars: board}} {
 			x, err := axisOf(axis, []record{r})
 			must(t, err)
 			if got := x.of(r, tracking.TagUpdates); got[len(got)-1] != last {

@@ -21,11 +21,19 @@ func (s Sections) Set(assignment string) error {
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
 		return fmt.Errorf("%s: the value is not YAML: %w", assignment, err)
 	}
+	if err := s.SetValue(path, value); err != nil {
+		return fmt.Errorf("%s: %w", assignment, err)
+	}
+	return nil
+}
+
+// SetValue changes one setting by its dotted key. Sections on the way are made.
+func (s Sections) SetValue(path string, value any) error {
 	keys := strings.Split(path, ".")
 	at := map[string]any(s)
 	for i, key := range keys {
 		if key == "" {
-			return fmt.Errorf("%s: the key %q has an empty part", assignment, path)
+			return fmt.Errorf("the key %q has an empty part", path)
 		}
 		if i == len(keys)-1 {
 			at[key] = value
@@ -38,8 +46,7 @@ func (s Sections) Set(assignment string) error {
 			made := map[string]any{}
 			at[key], at = made, made
 		default:
-			return fmt.Errorf("%s: %s is %v, which has no keys; set it whole", assignment,
-				strings.Join(keys[:i+1], "."), next)
+			return fmt.Errorf("%s is %v, which has no keys; set it whole", strings.Join(keys[:i+1], "."), next)
 		}
 	}
 	return nil

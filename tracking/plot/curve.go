@@ -3,6 +3,7 @@ package plot
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -51,6 +52,7 @@ type curve struct {
 func (d *curve) Plot(c draw.Canvas, p *plot.Plot) {
 	Tip(c, d.series.Tip)
 	defer Tip(c, "")
+	d.shade(c, p)
 	dot := draw.GlyphStyle{Color: d.style.Color, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}
 	for _, run := range d.runs(c, p) {
 		if len(run) > 1 {
@@ -67,6 +69,33 @@ func (d *curve) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 		}
 	}
+}
+
+// shade fills the areas between the bounds of the curve.
+func (d *curve) shade(c draw.Canvas, p *plot.Plot) {
+	trX, trY := p.Transforms(&c)
+	s, fill := d.series, pale(d.style.Color)
+	if ink, ok := d.style.Color.(Ink); ok {
+		fill = ink.Fade(0.2)
+	}
+	var area []vg.Point // along the lower bound
+	var above []vg.Point
+	flush := func() {
+		slices.Reverse(above)
+		if len(area) > 1 {
+			c.FillPolygon(fill, append(area, above...))
+		}
+		area, above = nil, nil
+	}
+	for i := range s.Low {
+		if x := s.X[i]; d.panel.visible(x, s.Low[i]) && d.panel.visible(x, s.High[i]) {
+			area = append(area, vg.Point{X: trX(x), Y: trY(s.Low[i])})
+			above = append(above, vg.Point{X: trX(x), Y: trY(s.High[i])})
+		} else {
+			flush()
+		}
+	}
+	flush()
 }
 
 // runs returns the curve's lines between gaps, on the canvas.

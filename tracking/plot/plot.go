@@ -23,6 +23,9 @@ type Series struct {
 	// Name is shown in the legend, unless it is empty. Curves of one name have one colour in all panels.
 	Name string
 	X, Y []float64
+	// Low and High are the bounds of a shaded area around the curve, for example of a confidence interval. They are
+	// empty, or as long as Y. The area has a gap at a bound that is NaN or that the scale cannot show.
+	Low, High []float64
 	// Color replaces the palette's colour.
 	Color color.Color
 	// Dashed draws a dashed line, for example for a reference.
@@ -130,6 +133,10 @@ func checkPanels(panels []Panel) error {
 	}
 	for i, p := range panels {
 		for j, s := range p.Series {
+			if n := len(s.Low); n != len(s.High) || n > 0 && n != len(s.Y) {
+				return fmt.Errorf("panel %d (%q), series %d (%q): %d lower and %d upper bounds of %d values",
+					i, p.Title, j, s.Name, len(s.Low), len(s.High), len(s.Y))
+			}
 			if len(s.X) != len(s.Y) {
 				return fmt.Errorf("panel %d (%q), series %d (%q): %d x values and %d y values",
 					i, p.Title, j, s.Name, len(s.X), len(s.Y))
@@ -192,6 +199,10 @@ func (p *Panel) extent() (x, y [2]float64, ok bool) {
 			if p.visible(s.X[i], s.Y[i]) {
 				include(&x, s.X[i])
 				include(&y, s.Y[i])
+				if len(s.Low) > 0 && p.visible(s.X[i], s.Low[i]) && p.visible(s.X[i], s.High[i]) {
+					include(&y, s.Low[i])
+					include(&y, s.High[i])
+				}
 			}
 		}
 	}

@@ -374,3 +374,26 @@ func ExampleSeries_Smoothed() {
 	fmt.Printf("%.2f\n", s.Y)
 	// Output: [0.00 6.67 2.86 6.67]
 }
+
+// The area between the bounds of a curve is filled, with a gap where a bound is missing, and the axis shows all of it.
+func TestBounds(t *testing.T) {
+	s := Series{X: []float64{0, 1, 2, 3, 4}, Y: []float64{1, 1, 1, 1, 1}, Low: []float64{0, 0, math.NaN(), 0, 0},
+		High: []float64{1, 9, 9, 9, 1}}
+	p := Panel{Series: []Series{s}}
+	if _, y, ok := p.extent(); !ok || y != [2]float64{0, 9} {
+		t.Errorf("the axis shows %v", y)
+	}
+	areas := func() int {
+		return strings.Count(string(Figure{Panels: []Panel{p}}.Picture().SVG()), ` opacity=`)
+	}
+	with := areas()
+	p.Series[0].Low, p.Series[0].High = nil, nil
+	if n := with - areas(); n != 2 {
+		t.Errorf("%d areas are filled, want 2", n)
+	}
+	p.Series[0].Low = []float64{1}
+	if err := WritePNG(filepath.Join(t.TempDir(), "p.png"), "", []Panel{p}, 0); err == nil ||
+		!strings.Contains(err.Error(), "1 lower and 0 upper bounds of 5 values") {
+		t.Error(err)
+	}
+}

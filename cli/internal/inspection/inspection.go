@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -28,6 +29,8 @@ type Report struct {
 	Path string `json:"path"`
 	// Kind is for people, for example "run" or "population".
 	Kind string `json:"kind"`
+	// Starts are the starts of a run, with the settings that they changed.
+	Starts []runfile.Start `json:"starts,omitempty"`
 	// Checkpoints are all checkpoints of a folder.
 	Checkpoints []Stored `json:"checkpoints,omitempty"`
 	// Checkpoint is the file, or the best checkpoint of the folder, or without a best one the latest.
@@ -84,6 +87,9 @@ func folder(dir string, o Options) (r *Report, err error) {
 		}
 	} else if _, err := os.Stat(filepath.Join(dir, checkpoints)); err == nil {
 		r.Kind = "run"
+	}
+	if r.Starts, err = runfile.Starts(dir); err != nil {
+		return nil, fmt.Errorf("inspection: %w", err)
 	}
 	if r.Checkpoints, err = list(dir, check); err != nil {
 		return nil, err

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -42,6 +44,7 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 	if r.Clip != nil {
 		b.err = r.Clip.Write(&b)
 	}
+	writeStarts(&b, r.Starts)
 	writeStored(&b, r.Checkpoints)
 	if r.Checkpoint != nil {
 		if r.Checkpoints != nil {
@@ -54,6 +57,25 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeStarts lists the starts of a run, and below them the settings that they changed.
+func writeStarts(b *page, starts []runfile.Start) {
+	var rows, changed [][]string
+	for i, s := range starts {
+		at := fmt.Sprintf("timestep %d", s.Timestep)
+		if s.Interval > 0 {
+			at = fmt.Sprintf("interval %d", s.Interval)
+		}
+		version := strings.TrimSpace(s.Gorl + " " + s.Commit[:min(len(s.Commit), 12)])
+		rows = append(rows, []string{fmt.Sprint(i + 1), s.Time.Format(time.RFC3339), at, version, s.Libtorch, s.Host,
+			strings.Join(s.Command, " ")})
+		for _, c := range s.Changes {
+			changed = append(changed, []string{fmt.Sprint(i + 1), c.Key, fmt.Sprint(c.Old), fmt.Sprint(c.New)})
+		}
+	}
+	b.table([]string{"start", "time", "from", "gorl", "libtorch", "host", "command"}, rows)
+	b.table([]string{"start", "changed setting", "before", "after"}, changed)
 }
 
 // writeStored lists a folder's checkpoints. Step and time are "-" without a manifest.

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
+)
+
+// across is figures of runs that differ by their seeds alone.
+type across struct {
+	name    string
+	runs    []string
+	figures []string
+	values  map[string][]float64 // of a figure, for each run; NaN if the run lacks it
+}
+
+// add adds a run and its figures.
+func (a *across) add(run string, figures map[string]float64) {
+	if a.values == nil {
+		a.values = map[string][]float64{}
+	}
+	a.runs = append(a.runs, run)
+	for _, name := range a.figures {
+		x, ok := figures[name]
+		if !ok {
+			x = math.NaN()
+		}
+		a.values[name] = append(a.values[name], x)
+	}
+}
+
+// statistics are the rows below the runs.
+var statistics = []struct {
+	name, key string
+	of        aggregate.Statistic
+}{{"mean", "mean", aggregate.Mean}, {"interquartile mean", "iqm", aggregate.IQM}}
+
+// write prints a row for each run, and the statistics with their intervals.
+func (a *across) write(out io.Writer) error {
+	var rows [][]string
+	row := func(name string, of func(values []float64) float64) {
+		cells := []string{name}
+		for _, figure := range a.figures {
+			cells = append(cells, cell(of(a.values[figure])))
+		}
+		rows = append(rows, cells)
+	}
+	for i, run := range a.runs {
+		row(run, func(values []float64) float64 { return values[i] })
+	}
+	if len(a.runs) > 1 {
+		for _, s := range statistics {
+			row(s.name, func(v []float64) float64 { return aggregate.Of(v, s.of).Value })
+			row("  95 % from", func(v []float64) float64 { return aggregate.Of(v, s.of).Low })
+			row("  to", func(v []float64) float64 { return aggregate.Of(v, s.of).High })
+		}
+	}
+	return tracking.Table(out, append([]string{"run"}, a.figures...), rows)
+}
+
+// cell writes a figure of a table.
+func cell(x float64) string {
+	if math.IsNaN(x) {
+		return "-"
+	}
+	return fmt.Sprintf("%.5g", x)
+}
+
+// dict returns the figures for JSON.
+func (a *across) dict() map[string]any {
+	figures := map[string]any{}
+	for _, name := range a.figures {
+		values := map[string]*number.JSON{}
+		for i, run := range a.runs {
+			values[run] = number.Optional(a.values[name][i], !math.IsNaN(a.values[name][i]))
+		}
+		figure := map[string]any{"runs": values}
+		for _, s := range statistics {
+			e := aggregate.Of(a.values[name], s.of)
+			estimate := map[string]*number.JSON{}
+			for key, x := range map[string]float64{"value": e.Value, "low": e.Low, "high": e.High} {
+				estimate[key] = number.Optional(x, !math.IsNaN(x))
+			}
+			figure[s.key] = estimate
+		}
+		figures[name] = figure
+	}
+	return map[string]any{"name": a.name, "seeds": len(a.runs), "figures": figures}
+}
+
+// paper writes a row for each group, for a paper: "markdown" or "latex".
+func paper(out io.Writer, form string, groups []*across) error {
+	begin, between, end := "| ", " | ", " |\n"
+	escape := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	if form == "latex" {
+		begin, between, end = "", " & ", " \\\\\n"
+		escape = func(s string) string {
+			return strings.NewReplacer("_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`).Replace(s)
+		}
+	}
+	var b strings.Builder
+	line := func(cells []string) {
+		for i := range cells {
+			cells[i] = escape(cells[i])
+		}
+		b.WriteString(begin + strings.Join(cells, between) + end)
+	}
+	figures := groups[0].figures
+	header := []string{"runs", "seeds"}
+	for _, figure := range figures {
+		header = append(header, figure+", mean (95 % interval)", figure+", IQM (95 % interval)")
+	}
+	if form == "latex" {
+		fmt.Fprintf(&b, "\\begin{tabular}{lr%s}\n\\hline\n", strings.Repeat("l", 2*len(figures)))
+	}
+	line(header)
+	if form == "latex" {
+		b.WriteString("\\hline\n")
+	} else {
+		b.WriteString("|---|--:" + strings.Repeat("|---", 2*len(figures)) + "|\n")
+	}
+	for _, a := range groups {
+		cells := []string{a.name, fmt.Sprint(len(a.runs))}
+		for _, figure := range figures {
+			for _, s := range statistics {
+				e := aggregate.Of(a.values[figure], s.of)
+				cells = append(cells, fmt.Sprintf("%s (%s to %s)", cell(e.Value), cell(e.Low), cell(e.High)))
+			}
+		}
+		line(cells)
+	}
+	if form == "latex" {
+		b.WriteString("\\hline\n\\end{tabular}\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// outcome returns the figures of a run's newest checkpoint: the trainer's metrics, its timestep, and its best figure.
+func outcome(dir string) (map[string]float64, error) {
+	figures := map[string]float64{}
+	saved, err := newest(filepath.Join(dir, "checkpoints"))
+	if errors.Is(err, checkpoint.ErrNone) {
+		return figures, nil
+	} else if err != nil {
+		return nil, err
+	}
+	r, err := inspection.Of(saved.Path, inspection.Options{Tensor: func(string) bool { return false }})
+	if err != nil || r.Checkpoint.Trainer == nil {
+		return figures, err
+	}
+	t := r.Checkpoint.Trainer
+	for name, x := range t.Metrics {
+		figures[name] = float64(x)
+	}
+	figures["timestep"] = float64(t.Timestep)
+	if t.Best != nil {
+		figures["best"] = float64(*t.Best)
+	}
+	return figures, nil
+}

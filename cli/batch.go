@@ -1,0 +1,367 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/capacity"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
+)
+
+// batchFile is the name of the file that describes a batch, in its folder.
+const batchFile = "runs.yaml"
+
+// linesEvery is a variable of the environment: the part of a run between two lines of progress. A batch sets it for its
+// processes.
+const linesEvery = "GORL_PROGRESS_EVERY"
+
+// mostBars is the largest number of runs that are shown as bars. More do not fit on a terminal, and get lines.
+const mostBars = 20
+
+// batch is several runs of one configuration, in folders below one folder. Each is a process of this command.
+type batch struct {
+	dir string
+	// Metric is the figure of the points' order, and Lowest reports whether the lowest is the best. A batch of seeds
+	// has no metric.
+	Metric string     `yaml:"metric,omitempty"`
+	Lowest bool       `yaml:"lowest,omitempty"`
+	Runs   []batchRun `yaml:"runs"`
+	// Configuration is what all runs share.
+	Configuration runfile.Sections `yaml:"-"`
+}
+
+// batchRun is a run of a batch.
+type batchRun struct {
+	// Name is the folder of the run, below that of the batch. Runs of one Point differ by the seed alone.
+	Name  string `yaml:"name"`
+	Point string `yaml:"point,omitempty"`
+	Seed  int64  `yaml:"seed"`
+	// Settings are the values of this run, by dotted keys.
+	Settings map[string]any `yaml:"settings,omitempty,flow"`
+	Finished bool           `yaml:"finished,omitempty"`
+}
+
+// write writes the file of the batch.
+func (b *batch) write() error {
+	plan, err := yaml.Marshal(b)
+	if err != nil {
+		return err
+	}
+	c, err := b.Configuration.YAML()
+	if err != nil {
+		return err
+	}
+	shared := "configuration:\n  " + strings.ReplaceAll(strings.TrimSpace(string(c)), "\n", "\n  ") + "\n"
+	return durable.WriteFile(filepath.Join(b.dir, batchFile), func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "# Written by %s. To go on: %[1]s train --resume %s\n\n%s\n%s", program,
+			process.QuoteWord(b.dir), plan, shared)
+		return err
+	})
+}
+
+// readBatch reads the file of the batch in a folder.
+func readBatch(dir string) (*batch, error) {
+	path := filepath.Join(dir, batchFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{dir: dir}
+	var shared struct{ Configuration map[string]any }
+	if err := errors.Join(yaml.Unmarshal(text, b), yaml.Unmarshal(text, &shared)); err != nil {
+		return nil, commandline.Usagef("%s: %w", path, err)
+	}
+	for _, r := range b.Runs {
+		if !filepath.IsLocal(r.Name) {
+			return nil, commandline.Usagef("%s: the run %q is not below the folder; repair its name", path, r.Name)
+		}
+	}
+	b.Configuration = shared.Configuration
+	return b, nil
+}
+
+// isBatch reports whether a folder is that of a batch.
+func isBatch(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, batchFile))
+	return err == nil
+}
+
+// of returns the configuration of a run.
+func (b *batch) of(r batchRun) (runfile.Sections, error) {
+	text, err := yaml.Marshal(map[string]any(b.Configuration))
+	if err != nil {
+		return nil, err
+	}
+	c, err := runfile.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	c["seed"] = r.Seed
+	for key, value := range r.Settings {
+		if err := c.SetValue(key, value); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// begin makes the folder of a new batch. It checks every configuration, and the first of them with its environment.
+// With --check it prints the first one of a batch of seeds.
+func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
+	if !f.check || b.Metric != "" {
+		stdout = io.Discard
+	}
+	for i, r := range b.Runs {
+		c, err := b.of(r)
+		if err == nil {
+			err = check(c)
+		}
+		if err == nil && i == 0 {
+			first := trainFlags{check: true, out: b.dir, name: "check", given: func(string) bool { return false }}
+			err = first.trainSingle(ctx, c, together{}, stdout, io.Discard)
+		}
+		if err != nil {
+			return wrong(fmt.Errorf("%s: %w", r.Name, err))
+		}
+	}
+	if f.check {
+		return nil
+	}
+	if err := durable.MkdirAll(b.dir, 0o777); err != nil {
+		return err
+	}
+	start := runfile.Start{Libtorch: tensor.TorchVersion()}
+	if err := runfile.Record(b.dir, filepath.Join(b.dir, runFile), nil, start); err != nil {
+		return err
+	}
+	return b.write()
+}
+
+// jobsFor returns the number of processes side by side by default: one for each core and GiB of memory, but one alone
+// if the runs share a GPU.
+func (b *batch) jobsFor() int {
+	for _, section := range []string{"agent", "environment"} {
+		if device, _ := b.Configuration.Section(section)["device"].(string); device != "" && device != "cpu" {
+			return 1
+		}
+	}
+	jobs := runtime.GOMAXPROCS(0)
+	for jobs > 1 && capacity.Check("processes", float64(jobs)*(1<<30)) != nil {
+		jobs--
+	}
+	return jobs
+}
+
+// train trains the runs that are not finished, f.jobs of them side by side, and prints the table.
+func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writer) (err error) {
+	release, err := durable.Lock(b.dir, "lock")
+	if errors.Is(err, durable.ErrInUse) {
+		return commandline.Usagef("%s is being trained by another process; wait for its end", b.dir)
+	} else if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	jobs := f.jobs
+	if jobs == 0 {
+		jobs = b.jobsFor()
+	}
+	jobs = min(jobs, len(b.Runs))
+	if f.given("timesteps") { // to train all for longer
+		b.Configuration.Section("trainer")["timesteps"] = f.timesteps
+		for i := range b.Runs {
+			b.Runs[i].Finished = false
+		}
+		if err := b.write(); err != nil {
+			return err
+		}
+	}
+	if len(b.Runs) > mostBars {
+		stderr = struct{ io.Writer }{stderr} // which is not known as a terminal
+	}
+	display := progress.New(stderr, progress.Options{Silent: f.quiet, LineEvery: 0.25})
+	defer display.Wait()
+	display.Printf("%s: %d runs, %d side by side", b.dir, len(b.Runs), jobs)
+	slots := make(chan struct{}, jobs)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var failures []error
+	told := map[string]bool{}
+	for i := range b.Runs {
+		r := &b.Runs[i]
+		if r.Finished {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case slots <- struct{}{}:
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			child := &batchProcess{name: r.Name, display: display, say: func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !told[line] { // runs of one configuration have the same notes
+					told[line] = true
+					display.Printf("%s: %s", r.Name, line)
+				}
+			}}
+			err := child.train(ctx, b, *r, jobs)
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Finished = err == nil; r.Finished {
+				err = b.write()
+			}
+			if err != nil && !errors.Is(err, context.Canceled) {
+				failures = append(failures, fmt.Errorf("%s: %w", r.Name, err))
+			}
+		})
+	}
+	all.Wait()
+	display.Wait()
+	finished := 0
+	for _, r := range b.Runs {
+		if r.Finished {
+			finished++
+		}
+	}
+	switch goOn := fmt.Sprintf("%s train --resume %s", program, process.QuoteWord(b.dir)); {
+	case len(failures) > 0:
+		return fmt.Errorf("%d of %d runs have not finished; %s continues these:\n%w", len(b.Runs)-finished,
+			len(b.Runs), goOn, errors.Join(failures...))
+	case finished < len(b.Runs):
+		return &commandline.StoppedError{Err: fmt.Errorf("stopped with %d of %d runs finished; all are saved in %s. "+
+			"Go on with: %s", finished, len(b.Runs), b.dir, goOn)}
+	case f.quiet:
+		if err := b.report(io.Discard); err != nil { // which writes files, too
+			return err
+		}
+		_, err = fmt.Fprintln(stdout, b.dir)
+		return err
+	}
+	return b.report(stdout)
+}
+
+// batchProcess is the process of a run, and what it shows.
+type batchProcess struct {
+	name    string
+	display tracking.Progress
+	say     func(line string)
+	bar     tracking.Bar
+	last    string
+}
+
+// train starts the process and waits for it. The error of a stopped process is context.Canceled.
+func (p *batchProcess) train(ctx context.Context, b *batch, r batchRun, jobs int) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c, err := b.of(r)
+	if err != nil {
+		return err
+	}
+	dir, argv, o := filepath.Join(b.dir, r.Name), []string{self, "train"}, process.Options{Grace: 30 * time.Second}
+	if holdsRun(dir) {
+		argv = append(argv, "--resume", dir)
+		if n, ok := config.Whole(c.Section("trainer")["timesteps"]); ok {
+			argv = append(argv, "--timesteps", strconv.Itoa(n))
+		}
+	} else {
+		if o.Stdin, err = yaml.Marshal(map[string]any(c)); err != nil {
+			return err
+		}
+		argv = append(argv, "--config", "-", "--out", filepath.Dir(dir), "--name", filepath.Base(dir))
+	}
+	o.Argv, o.Env = argv, append(os.Environ(), linesEvery+"=0.01")
+	if os.Getenv("GOMAXPROCS") == "" {
+		o.Env = append(o.Env, fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.GOMAXPROCS(0)/jobs)))
+	}
+	read, write := io.Pipe()
+	var tail process.Tail
+	o.Stdout, o.Stderr = io.Discard, io.MultiWriter(&tail, write)
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		lines := bufio.NewScanner(read)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			p.show(lines.Text(), dir)
+		}
+		_, _ = io.Copy(io.Discard, read) // after a line that is too long
+	}()
+	child, err := process.Start(o)
+	if err != nil {
+		write.Close()
+		return err
+	}
+	var exit process.Exit
+	select {
+	case exit = <-child.Done():
+	case <-ctx.Done():
+		child.Terminate()
+		exit = <-child.Done()
+	}
+	write.Close()
+	<-shown
+	if p.bar != nil {
+		p.bar.Finish(p.last)
+	}
+	switch {
+	case exit.Status == 0:
+		return nil
+	case exit.Status == commandline.Stopped || ctx.Err() != nil:
+		return context.Canceled
+	}
+	lines := tail.Lines()
+	return fmt.Errorf("%s; its last lines:\n\t%s", exit, strings.Join(lines[max(0, len(lines)-4):], "\n\t"))
+}
+
+// progressLine matches a line of package progress.
+var progressLine = regexp.MustCompile(
+	`^\S.*? +\d+ %  (\d+)/(\d+)(?:  \S+ environment steps/s)?(?:  (?:ETA|in) \S+)?(?:  (.*))?$`)
+
+// show shows a line of the process: its progress as a bar, other lines as they are. The process's own headings and
+// errors are left out, because the batch has its own.
+func (p *batchProcess) show(line, dir string) {
+	if m := progressLine.FindStringSubmatch(line); m != nil {
+		done, _ := strconv.ParseInt(m[1], 10, 64)
+		total, _ := strconv.ParseInt(m[2], 10, 64)
+		if p.bar == nil {
+			p.bar = p.display.Bar(p.name, total)
+		}
+		p.last = m[3]
+		p.bar.Set(done, p.last)
+	} else if line != "" && !strings.HasPrefix(line, dir+": ") && !strings.HasPrefix(line, filepath.Base(os.Args[0])) {
+		p.say(line)
+	}
+}
+
+// displayEvery returns the part of a run between two lines of progress that a batch asks for, or 0.
+func displayEvery() float64 {
+	part, _ := strconv.ParseFloat(cmp.Or(os.Getenv(linesEvery), "0"), 64)
+	return part
+}

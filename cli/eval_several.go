@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+// runsOf returns the runs in the folder target if target is not a run itself.
+func runsOf(target string) ([]string, error) {
+	if info, err := os.Stat(target); err != nil || !info.IsDir() || isPopulation(target) {
+		return nil, nil // open reports errors
+	}
+	for _, own := range []string{"checkpoints", runFile} {
+		if _, err := os.Stat(filepath.Join(target, own)); err == nil {
+			return nil, nil
+		}
+	}
+	return runsBelow(target)
+}
+
+// runSeveral evaluates several runs and prints a table for each group of runs that differ by their seeds alone.
+func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string, stdin io.Reader, stdout,
+	stderr io.Writer) error {
+	switch {
+	case f.record != "":
+		return commandline.Usagef("--record films one run, and %s has %d; give one of them, for instance %s", target,
+			len(dirs), dirs[0])
+	case f.config == "-":
+		return commandline.Usagef("--config - is read once, and %s has %d runs; give a file", target, len(dirs))
+	}
+	names := make([]string, len(dirs))
+	for i, dir := range dirs {
+		rel, err := filepath.Rel(target, dir)
+		if err != nil {
+			return err
+		}
+		names[i] = filepath.ToSlash(rel)
+	}
+	groups := groupRuns(names, dirs)
+	tables := make([]*across, len(groups))
+	var figures []string
+	played := map[string]map[string]float64{}
+	for i, dir := range dirs {
+		_, _, result, err := f.play(ctx, dir, stdin, stderr)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		played[names[i]] = map[string]float64{}
+		for _, s := range summaries(result) {
+			played[names[i]][s.name] = s.Mean
+			if !slices.Contains(figures, s.name) {
+				figures = append(figures, s.name)
+			}
+		}
+	}
+	for i, g := range groups {
+		tables[i] = &across{name: g.name, figures: figures}
+		for _, run := range g.runs {
+			tables[i].add(run, played[run])
+		}
+	}
+	switch {
+	case f.table != "":
+		return paper(stdout, f.table, tables)
+	case f.json:
+		return f.writeSeveralJSON(stdout, tables)
+	}
+	for i, a := range tables {
+		if i > 0 {
+			fmt.Fprintln(stdout)
+		}
+		if _, err := fmt.Fprintf(stdout, "%s: %s, checkpoint %s, means of %s each, seed %d\n\n", a.name,
+			plural(len(a.runs), "run"), f.checkpoint, plural(f.episodes, "episode"), f.seed); err != nil {
+			return err
+		}
+		if err := a.write(stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSeveralJSON writes the tables for programs.
+func (f *evalFlags) writeSeveralJSON(out io.Writer, tables []*across) error {
+	groups := []map[string]any{}
+	for _, a := range tables {
+		groups = append(groups, a.dict())
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
+		"stochastic": f.stochastic, "groups": groups})
+}

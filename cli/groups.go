@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
+	"github.com/gorl-dev/gorl/tracking/plot"
+)
+
+// group is several runs that differ by their seeds alone.
+type group struct {
+	name string
+	runs []string // names of the runs, in their order
+}
+
+// seedless are the keys of run.yaml in which runs of one group may differ, besides the section seed.
+var seedless = map[string][]string{
+	"environment": {"seed"},
+	"trainer":     {"seed", "directory", "name"},
+	"pbt":         {"seed", "directory", "workspace"},
+	"training":    {"directory"},
+}
+
+// recipeOf returns the configuration in the folder of a run without its seed and names. It is "" without run.yaml.
+func recipeOf(dir string) string {
+	c, err := runfile.Read(filepath.Join(dir, runFile))
+	if err != nil {
+		return ""
+	}
+	delete(c, "seed")
+	for section, keys := range seedless {
+		if values, ok := c[section].(map[string]any); ok {
+			for _, key := range keys {
+				delete(values, key)
+			}
+		}
+	}
+	if experiment, ok := c.Section("agent")["experiment"].(map[string]any); ok {
+		delete(experiment, "directory")
+		delete(experiment, "experiment_name")
+	}
+	text, err := c.YAML()
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// groupRuns groups runs that differ by their seeds alone. names and dirs are those of the runs. A run without run.yaml
+// is a group of its own.
+func groupRuns(names, dirs []string) []group {
+	var groups []group
+	at := map[string]int{}
+	for i, dir := range dirs {
+		recipe := recipeOf(dir)
+		k, ok := at[recipe]
+		if !ok || recipe == "" {
+			k, at[recipe] = len(groups), len(groups)
+			groups = append(groups, group{name: names[i]})
+		}
+		groups[k].runs = append(groups[k].runs, names[i])
+	}
+	used := map[string]int{}
+	for i := range groups {
+		g := &groups[i]
+		if len(g.runs) > 1 {
+			full, _ := filepath.Abs(dirs[slices.Index(names, g.runs[0])])
+			if g.name = commonName(g.runs); g.name == "" {
+				g.name = filepath.Base(filepath.Dir(full))
+			}
+		}
+		if used[g.name]++; used[g.name] > 1 {
+			g.name = fmt.Sprintf("%s (%d)", g.name, used[g.name])
+		}
+	}
+	return groups
+}
+
+// commonName returns what the names of runs begin with, without a trailing "seed" and separators.
+func commonName(names []string) string {
+	common := names[0]
+	for _, name := range names {
+		for !strings.HasPrefix(name, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	const separators = "-_./ "
+	common = strings.TrimRight(common, separators+"0123456789")
+	return strings.TrimRight(strings.TrimSuffix(common, "seed"), separators)
+}
+
+// joinCurves replaces the curves of each group of several runs by one with its confidence interval. what names the
+// statistic in the legend. notes tell which runs end before others of their group.
+func joinCurves(panels []plot.Panel, groups []group, statistic aggregate.Statistic, what string) (notes []string) {
+	told := map[string]bool{}
+	for i := range panels {
+		var joined []plot.Series
+		for _, g := range groups {
+			var x, y [][]float64
+			longest, shortest, first := 0.0, 0.0, ""
+			for _, s := range panels[i].Series {
+				if !slices.Contains(g.runs, s.Name) && len(groups) > 1 || len(g.runs) > 1 && s.Faint {
+					continue
+				}
+				if len(g.runs) == 1 {
+					joined = append(joined, s)
+					continue
+				}
+				x, y = append(x, s.X), append(y, s.Y)
+				end := s.X[len(s.X)-1]
+				if longest = max(longest, end); first == "" || end < shortest {
+					shortest, first = end, s.Name
+				}
+			}
+			if len(x) == 0 {
+				continue
+			}
+			c := aggregate.Curves(x, y, statistic)
+			joined = append(joined, plot.Series{Name: fmt.Sprintf("%s: %s of %d seeds, 95 %% interval", g.name, what,
+				len(g.runs)), X: c.X, Y: c.Y, Low: c.Low, High: c.High})
+			if shortest < 0.9*longest && !told[first] {
+				told[first] = true
+				notes = append(notes, fmt.Sprintf("%s ends at %.6g of %.6g; the curve of its group ends there, too "+
+					"(--each draws every run)", first, shortest, longest))
+			}
+		}
+		panels[i].Series = joined
+	}
+	return notes
+}
+
+// runsBelow returns the folders of the runs in a folder and up to two levels of folders in it, by their run.yaml.
+func runsBelow(root string) (dirs []string, err error) {
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !e.IsDir():
+			return nil
+		}
+		if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
+			dirs = append(dirs, path)
+			return filepath.SkipDir // members and checkpoints
+		}
+		rel, err := filepath.Rel(root, path)
+		if err == nil && (strings.Count(rel, string(filepath.Separator)) > 1 ||
+			rel != "." && strings.HasPrefix(e.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	slices.SortFunc(dirs, compareNumbered)
+	return dirs, err
+}
+
+// compareNumbered orders names with numbers by the numbers: seed-2 before seed-10.
+func compareNumbered(a, b string) int {
+	if n := len(a) - len(b); n != 0 && strings.Trim(a, "0123456789") == strings.Trim(b, "0123456789") {
+		return n
+	}
+	return strings.Compare(a, b)
+}

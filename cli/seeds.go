@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
+)
+
+// maxRuns limits the runs of a batch.
+const maxRuns = 10_000
+
+// registerJobs adds the flag of batches.
+func (f *trainFlags) registerJobs(flags *pflag.FlagSet) {
+	flags.IntVar(&f.jobs, "jobs", 0, "`number` of runs side by side, each a process (default: one for each core and "+
+		"GiB of memory; one alone if a GPU is used)")
+}
+
+// trainSeeds trains a run for each seed of --seeds, or continues a batch.
+func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader, stdout, stderr io.Writer) error {
+	switch {
+	case f.given("jobs") && f.jobs < 1:
+		return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
+	case f.given("timesteps") && f.timesteps < 1:
+		return commandline.Usagef("--timesteps is %d; want the length of each run", f.timesteps)
+	case f.seeds == "" && f.resume == "":
+		return commandline.Usagef("--jobs %d is for several runs: give --seeds, for instance --seeds 1..5", f.jobs)
+	case f.seeds != "" && f.given("seed"):
+		return commandline.Usagef("--seed %d and --seeds %s: give one of the two", f.seed, f.seeds)
+	case ranks:
+		return commandline.Usagef("several seeds are processes of this machine, and cannot be ranks of a run, too; " +
+			"start a run for each seed with --nproc and --seed")
+	}
+	if f.resume != "" {
+		b, err := f.resumed()
+		if err != nil {
+			return err
+		}
+		commandline.OutliveReaders()
+		return b.train(ctx, f, stdout, stderr)
+	}
+	seeds, err := parseSeeds(f.seeds)
+	if err != nil {
+		return commandline.Usagef("--seeds: %w", err)
+	}
+	c, err := f.configuration(stdin)
+	if err != nil {
+		return err
+	}
+	b := &batch{}
+	for _, seed := range seeds {
+		b.Runs = append(b.Runs, batchRun{Name: fmt.Sprintf("seed-%d", seed), Seed: seed})
+	}
+	return f.startBatch(ctx, b, c, stdout, stderr)
+}
+
+// resumed returns the batch in the folder of --resume.
+func (f *trainFlags) resumed() (*batch, error) {
+	for _, flag := range []string{"seeds", "seed", "config", "set", "out", "name", "env", "num-envs", "device",
+		"check"} {
+		if f.given(flag) {
+			return nil, commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and "+
+				"settings; start them under another --name", flag, f.resume)
+		}
+	}
+	if !isBatch(f.resume) {
+		return nil, commandline.Usagef("--jobs %d: %s is no folder of several runs", f.jobs, f.resume)
+	}
+	return readBatch(f.resume)
+}
+
+// startBatch begins a batch of a configuration in a new folder and trains it.
+func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Sections, stdout, stderr io.Writer) error {
+	if kind := c.Kind(); kind != runfile.Single {
+		return commandline.Usagef("several runs at once are for single agents: a population trains its members side " +
+			"by side itself; start a population for each seed with --seed")
+	}
+	trainer, class := c.Section("trainer"), fmt.Sprint(c.Section("agent")["class"])
+	directory, _ := trainer["directory"].(string)
+	name, _ := trainer["name"].(string)
+	directory, name, err := f.place(directory, name, strings.ToUpper(class), false)
+	if err != nil {
+		return err
+	}
+	b.dir, b.Configuration = filepath.Join(directory, name), c
+	if f.given("timesteps") {
+		trainer["timesteps"] = f.timesteps
+	}
+	if err := b.begin(ctx, f, stdout); err != nil || f.check {
+		return err
+	}
+	tell(stderr, f.notes)
+	commandline.OutliveReaders()
+	once := *f // the length is in the configuration
+	once.given = func(string) bool { return false }
+	return b.train(ctx, &once, stdout, stderr)
+}
+
+// parseSeeds reads seeds such as "1..5", "1,4,7" or "1..3,10".
+func parseSeeds(text string) (seeds []int64, err error) {
+	for _, part := range strings.Split(text, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "..")
+		from, wrong := strconv.ParseInt(first, 10, 64)
+		to := from
+		if isRange && wrong == nil {
+			to, wrong = strconv.ParseInt(last, 10, 64)
+		}
+		if wrong != nil || from < 0 || to < from || to-from >= maxRuns {
+			return nil, fmt.Errorf("%q is not a seed or a range of at most %d; want for instance 1..5 or 1,4,7", part,
+				maxRuns)
+		}
+		for seed := from; seed <= to; seed++ {
+			if slices.Contains(seeds, seed) {
+				return nil, fmt.Errorf("seed %d is given twice; leave one out", seed)
+			}
+			seeds = append(seeds, seed)
+		}
+	}
+	return seeds, nil
+}
+
+// seedsOf reads seeds from YAML: a number, a list of numbers, or a text as --seeds has.
+func seedsOf(value any) ([]int64, error) {
+	text := fmt.Sprint(value)
+	if list, ok := value.([]any); ok {
+		text = strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
+	}
+	seeds, err := parseSeeds(text)
+	if err != nil {
+		return nil, &config.Error{Path: "seeds", Given: value, Reason: err.Error()}
+	}
+	return seeds, nil
+}

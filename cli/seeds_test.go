@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
+)
+
+// asChild makes processes that the command starts the command again.
+func asChild(t *testing.T) { t.Setenv(beGorl, "1") }
+
+// Several seeds train side by side below one folder. Each run is the run that --seed trains, and the table has all with
+// their mean.
+func TestTrainSeeds(t *testing.T) {
+	here(t, "pole.yaml", short)
+	gorl(t, 0, "train", "-c", "pole.yaml", "--seed", "4", "--name", "alone", "-q")
+	asChild(t)
+	matches(t, says(t, "train", "-c", "pole.yaml", "--seeds", "4,5", "--check"), `(?m)^seed: 4$`,
+		`(?m)^  learning_epochs: 2`)
+	stdout, stderr := gorl(t, 0, "train", "-c", "pole.yaml", "--seeds", "1,4,5..6", "--jobs", "2", "--name", "seeds")
+	matches(t, stderr, `(?m)^runs/seeds: 4 runs, 2 side by side$`, `(?m)^seed-4 +100 %  384/384 .*return`)
+	matches(t, stdout, `(?m)^run +timestep +episode.return`, `(?m)^seed-6 +96 +\d`, `(?m)^mean +96 +\d`,
+		`(?m)^interquartile mean`, `gorl eval runs/seeds, gorl plot runs/seeds`)
+	if alone, one := loaded(t, "runs/alone/checkpoints/agent_96.safetensors"),
+		loaded(t, "runs/seeds/seed-4/checkpoints/agent_96.safetensors"); fmt.Sprint(alone) != fmt.Sprint(one) {
+		t.Error("seed 4 is another run than with --seed 4")
+	}
+	if starts, err := runfile.Starts("runs/seeds"); err != nil || len(starts) != 1 {
+		t.Errorf("%d starts are recorded: %v", len(starts), err)
+	}
+	// A longer run of all.
+	stdout, _ = gorl(t, 0, "train", "--resume", "runs/seeds", "--timesteps", "128", "-q")
+	if starts, err := runfile.Starts("runs/seeds/seed-6"); err != nil || len(starts) != 2 || starts[1].Timestep != 96 {
+		t.Errorf("the starts of seed 6 are %+v, %v", starts, err)
+	}
+	if stdout != "runs/seeds\n" || len(loaded(t, "runs/seeds/seed-6/checkpoints/agent_128.safetensors")) == 0 {
+		t.Errorf("going on says %q", stdout)
+	}
+
+	// Evaluation and curves join the seeds, and only these.
+	gorl(t, 0, "train", "-c", "pole.yaml", "--seed", "1", "--name", "other", "-s", "agent.learning_rate=1e-2", "-q")
+	var e struct {
+		Groups []struct {
+			Name    string
+			Seeds   int
+			Figures map[string]struct {
+				Runs map[string]float64
+				Mean struct{ Value, Low, High float64 }
+			}
+		}
+	}
+	stdout, _ = gorl(t, 0, "eval", "--json", "--episodes", "8", "runs/seeds")
+	must(t, json.Unmarshal([]byte(stdout), &e))
+	if len(e.Groups) != 1 || e.Groups[0].Name != "seeds" || e.Groups[0].Seeds != 4 {
+		t.Fatalf("groups are %+v", e.Groups)
+	}
+	f := e.Groups[0].Figures["return"]
+	if one := evaluated(t, "runs/seeds/seed-4", "--episodes", "8").Figures["return"].Mean; f.Runs["seed-4"] != one ||
+		!(f.Mean.Low <= f.Mean.Value && f.Mean.Value <= f.Mean.High) || math.Abs(f.Mean.Value-
+		(f.Runs["seed-1"]+f.Runs["seed-4"]+f.Runs["seed-5"]+f.Runs["seed-6"])/4) > 1e-9 {
+		t.Errorf("%+v, and seed 4 alone %v", f, one)
+	}
+	stdout, _ = gorl(t, 0, "eval", "-e", "8", "--table", "markdown", "runs")
+	matches(t, stdout, `^\| runs \| seeds \| return, mean \(95 % interval\) \|`, `(?m)^\| seeds \| 4 \| [\d.]+ \(`+
+		`[\d.]+ to [\d.]+\) \|`, `(?m)^\| other \| 1 \| [\d.]+ \(- to -\) \|`)
+	stdout, _ = gorl(t, 0, "eval", "-e", "8", "--table", "latex", "runs/seeds")
+	matches(t, stdout, `^\\begin\{tabular\}\{lrllll\}`, `mean \(95 \\% interval\) &`, `\\\\\n\\hline\n\\end`)
+	stdout, _ = gorl(t, 0, "eval", "-e", "8", "runs")
+	matches(t, stdout, `(?m)^seeds: 4 runs, checkpoint best, means of 8 episodes each`, `(?m)^other: 1 run,`)
+	pictures := map[string]string{}
+	for _, args := range []string{"", "--iqm", "--each"} {
+		plot := []string{"plot", "runs", "-t", "Episode / return", "--out", "p.png"}
+		gorl(t, 0, append(plot, strings.Fields(args)...)...)
+		pictures[text("p.png")] = args
+	}
+	if len(pictures) != 3 {
+		t.Errorf("--iqm and --each change nothing: %d pictures differ", len(pictures))
+	}
+
+	refuses(t, "runs", []refusal{
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "5..1"}, commandline.WrongUse,
+			`"5..1" is not a seed or a range`},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,1"}, commandline.WrongUse, "seed 1 is given twice"},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--seed", "3"}, commandline.WrongUse, "one of the two"},
+		{[]string{"train", "-c", "pole.yaml", "--jobs", "2"}, commandline.WrongUse, "give --seeds"},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--jobs", "0"}, commandline.WrongUse, "--jobs is 0"},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--nproc", "2"}, commandline.WrongUse,
+			"ranks of a run"},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "-s", "agent.mini_batchs=2"}, commandline.WrongUse,
+			`"mini_batchs"`},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--name", "seeds"}, commandline.WrongUse,
+			"there is a run in runs/seeds already"},
+		{[]string{"train", "--resume", "runs/seeds", "-s", "agent.learning_rate=1"}, commandline.WrongUse,
+			"--set does not go with --resume runs/seeds"},
+		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "-s", "pbt={total_steps: 64}"}, commandline.WrongUse,
+			"a population trains its members side by side itself"},
+		{[]string{"eval", "runs/seeds/seed-1", "--table", "latex"}, commandline.WrongUse, "compares several runs"},
+	})
+}
+
+// Ctrl-C saves all runs; --resume continues those that are unfinished, also if one of them has failed.
+func TestTrainSeedsStops(t *testing.T) {
+	here(t, "pole.yaml", short)
+	asChild(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if found, _ := filepath.Glob("runs/pole/seed-*/checkpoints/*.json"); len(found) > 0 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	status, _, stderr := use(ctx, "train", "-c", "pole.yaml", "--seeds", "1..3", "--jobs", "2", "--timesteps",
+		"1000000")
+	if status != commandline.Stopped || !strings.Contains(stderr, "stopped with 0 of 3 runs finished; all are saved "+
+		"in runs/pole. Go on with: gorl train --resume runs/pole") {
+		t.Fatalf("it ends with %d and says\n%s", status, stderr)
+	}
+	must(t, os.MkdirAll("runs/pole/seed-1", 0o777))
+	write(t, "runs/pole/seed-1/run.yaml", "agent: 3")
+	status, _, stderr = use(t.Context(), "train", "--resume", "runs/pole", "--timesteps", "100")
+	if status != commandline.Failed || !strings.Contains(stderr, "1 of 3 runs have not finished") ||
+		!strings.Contains(stderr, "seed-1: exit status 2; its last lines:") {
+		t.Errorf("with a damaged run it ends with %d and says\n%s", status, stderr)
+	}
+	must(t, os.RemoveAll("runs/pole/seed-1"))
+	stdout, _ := gorl(t, 0, "train", "--resume", "runs/pole")
+	matches(t, stdout, `(?m)^seed-1 +100 `, `(?m)^mean`)
+}

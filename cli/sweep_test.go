@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
+)
+
+// A grid trains every combination for every seed in run folders, and its table has the best first.
+func TestSweepGrid(t *testing.T) {
+	here(t, "pole.yaml", short)
+	write(t, "sweep.yaml", `
+config: pole.yaml
+seeds: [2, 3]
+metric: {name: episode.length, goal: minimize}
+parameters:
+  models.mlp: [[16], [8, 8]]
+  agent.learning_rate: {values: [1.0e-3, 1.0e-2]}
+  agent.learning_epochs: {value: 1}
+`)
+	asChild(t)
+	stdout, _ := gorl(t, 0, "sweep", "sweep.yaml", "--check")
+	matches(t, stdout, `(?m)^trial-001/seed-2: seed 2, map\[agent.learning_epochs:1 agent.learning_rate:0.001 `+
+		`models.mlp:\[16\]\]$`, `(?m)^trial-004/seed-3`)
+	if entries, _ := os.ReadDir("runs"); len(entries) > 0 {
+		t.Error("--check has written")
+	}
+	gorl(t, 0, "sweep", "sweep.yaml", "-q")
+	stdout, _ = gorl(t, 0, "train", "--resume", "runs/pole-sweep") // nothing is left to train
+	matches(t, stdout,
+		`^trial +agent.learning_epochs +agent.learning_rate +models.mlp +episode.length +95 % from +to\n`)
+	c, err := runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml")
+	must(t, err)
+	if got := fmt.Sprint(c["seed"], lookup(c, "models.mlp"), lookup(c, "agent.learning_epochs")); got != "3 [8 8] 1" {
+		t.Errorf("trial 4 has seed, networks and epochs %s", got)
+	}
+	rows, err := csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll()
+	must(t, err)
+	var lengths []float64
+	for _, row := range rows[1:] {
+		x, err := strconv.ParseFloat(row[4], 64)
+		must(t, err)
+		lengths = append(lengths, x)
+	}
+	if len(lengths) != 4 || !slices.IsSorted(lengths) {
+		t.Errorf("lengths are %v, want four, the shortest first", lengths)
+	}
+	var results []struct {
+		Name     string
+		Settings map[string]any
+		Figures  map[string]struct{ Runs map[string]float64 }
+	}
+	must(t, json.Unmarshal([]byte(text("runs/pole-sweep/results.json")), &results))
+	figures, err := outcome("runs/pole-sweep/trial-002/seed-2")
+	must(t, err)
+	for _, r := range results {
+		length := r.Figures["episode.length"].Runs["trial-002/seed-2"]
+		if r.Name == "trial-002" && (length != figures["episode.length"] ||
+			r.Settings["agent.learning_rate"] != 1e-3) {
+			t.Errorf("%+v, want the figures %v", r, figures)
+		}
+	}
+}
+
+// Random trials lie in their ranges, and equal seeds draw equal ones.
+func TestSweepDraws(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "sweep.yaml", `
+method: random
+trials: 200
+parameters:
+  a.log: {min: 1e-5, max: 1e-1, distribution: log_uniform_values}
+  a.uniform: {min: 0.5, max: 2}
+  a.whole: {min: 2, max: 4}
+  a.text: {values: [x, y]}
+`)
+	s, err := readSweep("sweep.yaml")
+	must(t, err)
+	b, err := s.batch()
+	must(t, err)
+	again, err := s.batch()
+	must(t, err)
+	if fmt.Sprint(b.Runs) != fmt.Sprint(again.Runs) {
+		t.Error("the same seed draws other trials")
+	}
+	counts := map[any]int{}
+	low := 0
+	for _, r := range b.Runs {
+		log, uniform := r.Settings["a.log"].(float64), r.Settings["a.uniform"].(float64)
+		if log < 1e-5 || log > 1e-1 || uniform < 0.5 || uniform > 2 {
+			t.Errorf("outside the ranges: %v", r.Settings)
+		}
+		if log < 1e-3 {
+			low++
+		}
+		counts[r.Settings["a.whole"]]++
+		counts[r.Settings["a.text"]]++
+	}
+	if low < 75 || low > 125 {
+		t.Errorf("%d of 200 are below the middle of the logarithmic range", low)
+	}
+	for _, v := range []any{2, 3, 4, "x", "y"} {
+		if counts[v] < 40 {
+			t.Errorf("%v is drawn %d times of 200", v, counts[v])
+		}
+	}
+}
+
+func TestSweepWrongUse(t *testing.T) {
+	here(t, "pole.yaml", short)
+	var cases []refusal
+	for i, x := range []struct{ file, want string }{
+		{"config: pole.yaml", `"parameters" is null: want settings with their values`},
+		{"{config: pole.yaml, method: bayes, parameters: {seed: [1]}}", `"method" is "bayes": want grid`},
+		{"{config: pole.yaml, program: train.py, parameters: {seed: [1]}}", "leave it out, and give config: FILE"},
+		{"{parameters: {agent.learning_rate: [1]}}", "has no config"},
+		{"{config: pole.yaml, parameters: {agent.learning_rate: {min: 1, max: 2}}}", "a grid needs values"},
+		{"{config: pole.yaml, method: random, parameters: {agent.learning_rate: [1]}}",
+			`"trials" is 0: want 1 or more`},
+		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
+			"log_uniform_values}}}", "above 0 for log_uniform_values"},
+		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
+			"normal}}}", "distribution: "},
+		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `"learning_rat"`},
+		{"{config: pole.yaml, parameters: {agnet.a: [1]}}", `did you mean "agent"?`},
+		{"{config: pole.yaml, seeds: 3..1, parameters: {agent.learning_rate: [1]}}", `"seeds" is "3..1"`},
+		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}",
+			`"metric.goal" is "high"`},
+	} {
+		name := fmt.Sprintf("%d.yaml", i)
+		write(t, name, x.file)
+		cases = append(cases, refusal{[]string{"sweep", name}, commandline.WrongUse, x.want})
+	}
+	refuses(t, ".", cases)
+}

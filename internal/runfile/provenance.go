@@ -1,0 +1,163 @@
+package runfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+)
+
+// ProvenanceFile is the name of the file in a run's folder that records every start of the run.
+const ProvenanceFile = "provenance.yaml"
+
+// Start is one start of a run: what ran where, and which settings it changed.
+type Start struct {
+	Time time.Time `yaml:"time" json:"time"`
+	// Command is the command line, and Folder the folder in which it was given.
+	Command []string `yaml:"command,flow" json:"command"`
+	Folder  string   `yaml:"folder" json:"folder"`
+	// Gorl is the version of the module, and Commit the commit of the program's repository, if the build recorded it.
+	// It ends in "+dirty" if the files differed from the commit.
+	Gorl     string `yaml:"gorl" json:"gorl"`
+	Commit   string `yaml:"commit,omitempty" json:"commit,omitempty"`
+	Libtorch string `yaml:"libtorch" json:"libtorch"`
+	Go       string `yaml:"go" json:"go"`
+	Platform string `yaml:"platform" json:"platform"`
+	Host     string `yaml:"host" json:"host"`
+	// Timestep is the timestep at which the run continued, 0 for a new run. A population has Interval instead.
+	Timestep int64 `yaml:"timestep" json:"timestep"`
+	Interval int64 `yaml:"interval,omitempty" json:"interval,omitempty"`
+	// Changes are the settings that differ from those of the start before.
+	Changes []Change `yaml:"changes,omitempty" json:"changes,omitempty"`
+}
+
+// Change is a setting that a later start of a run has changed. The key is dotted. Old or New is nil if the setting was
+// missing.
+type Change struct {
+	Key string `yaml:"key" json:"key"`
+	Old any    `yaml:"old,flow" json:"old"`
+	New any    `yaml:"new,flow" json:"new"`
+}
+
+// module is the path of this module in the build information of a program.
+const module = "github.com/gorl-dev/gorl"
+
+// Record appends a start to the file [ProvenanceFile] in dir. text is the configuration that replaces the file old, if
+// that exists. The caller sets Libtorch and the place at which the run continues; Record fills in the rest. Earlier
+// entries stay as they are. Passwords in addresses are left out.
+func Record(dir, old string, text []byte, start Start) error {
+	start.Time, start.Command = time.Now().UTC().Truncate(time.Second), os.Args
+	start.Go, start.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
+	start.Host, _ = os.Hostname()
+	start.Folder, _ = os.Getwd()
+	start.Gorl, start.Commit = build()
+	before, err := os.ReadFile(old)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if start.Changes, err = changes(before, text); err != nil {
+			return err
+		}
+	}
+	entry, err := yaml.Marshal([]Start{start})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, ProvenanceFile)
+	earlier, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.WriteFile(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, string(earlier)+config.Redact(string(entry)))
+		return err
+	})
+}
+
+// Starts reads the file [ProvenanceFile] in dir. It returns nil if there is no such file.
+func Starts(dir string) (list []Start, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, ProvenanceFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = yaml.NewDecoder(bytes.NewReader(text)).Decode(&list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ProvenanceFile), err)
+	}
+	return list, nil
+}
+
+// build returns the version of this module and the commit of the program.
+func build() (version, commit string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", ""
+	}
+	version = info.Main.Version
+	for _, m := range info.Deps { // in a program of a user
+		if m.Path == module {
+			version = m.Version
+		}
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value + commit
+		case s.Key == "vcs.modified" && s.Value == "true":
+			commit += "+dirty"
+		}
+	}
+	return version, commit
+}
+
+// changes compares two configurations.
+func changes(before, after []byte) (list []Change, err error) {
+	a, err := Parse(before)
+	if err != nil { // the old values are still recorded, as text
+		return []Change{{Key: "", Old: string(before)}}, nil
+	}
+	b, err := Parse(after)
+	if err != nil {
+		return nil, err
+	}
+	x, y := map[string]any{}, map[string]any{}
+	flatten(x, "", a)
+	flatten(y, "", b)
+	both := maps.Clone(x)
+	maps.Copy(both, y)
+	for _, key := range slices.Sorted(maps.Keys(both)) {
+		if !reflect.DeepEqual(x[key], y[key]) {
+			list = append(list, Change{key, x[key], y[key]})
+		}
+	}
+	return list, nil
+}
+
+// flatten writes the values of nested mappings into flat, by their dotted keys.
+func flatten(flat map[string]any, prefix string, section map[string]any) {
+	for key, value := range section {
+		if inner, ok := value.(map[string]any); ok && len(inner) > 0 {
+			flatten(flat, prefix+key+".", inner)
+			continue
+		}
+		flat[prefix+key] = value
+	}
+}
