@@ -43,8 +43,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	// The short form. It takes its defaults here, so that Dict has them.
 	if _, short := r.Models["mlp"]; short {
 		m := &mlps{Activation: "elu"}
-		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
-			return nil, err
+		if err := config.Merge(m, r.Models, config.Options{}); err != nil {
+			return nil, config.Under("trainers", "models", err)
 		}
 		r.Models = config.Dict(m)
 		return &modelSpecs{sp: r.sp, mlps: m}, nil
@@ -74,7 +74,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {
-			return nil, fmt.Errorf("trainers: models.%s: %w", key, err)
+			return nil, config.Under("trainers", "models."+key, err)
 		}
 		// As in skrl 1.4, STATES means observations if there is no state space.
 		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
