@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -108,10 +109,14 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
 		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
-		if err != nil {
-			return nil, nil, fmt.Errorf("models: %w", err)
+		if err == nil {
+			return policy, value, nil
 		}
-		return policy, value, nil
+		// The policy has the trunk.
+		if reason, ok := strings.CutPrefix(err.Error(), "models: value: "); ok {
+			return nil, nil, fmt.Errorf("models.value: %s", reason)
+		}
+		return nil, nil, fmt.Errorf("models.policy: %w", err)
 	}
 	policy, err := m.roles["policy"].BuildPolicy(m.sp, seed)
 	if err != nil {

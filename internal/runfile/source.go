@@ -43,12 +43,23 @@ func ReadWithSource(path string, stdin io.Reader) (Sections, *Source, error) {
 	return dict, s, s.Explain(err)
 }
 
+// Set records an argument, of which assignment is the part KEY=VALUE.
+func (s *Source) Set(assignment, argument string) {
+	key, _, _ := strings.Cut(assignment, "=")
+	s.Give(key, argument)
+}
+
 // Give records that an argument has set the key at a path, for example "--set agent.learning_rate=-1".
 func (s *Source) Give(path, argument string) { s.given[path] = argument }
 
 // where returns the place at which a path or the nearest section above it was given. exact is true if the path itself
 // was given.
 func (s *Source) where(path string) (place string, exact bool) {
+	for below, argument := range s.given { // which has made the section
+		if _, own := s.lines[path]; !own && strings.HasPrefix(below, path+".") {
+			return argument, false
+		}
+	}
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		if argument, ok := s.given[at]; ok {
 			return argument, at == path
@@ -60,29 +71,37 @@ func (s *Source) where(path string) (place string, exact bool) {
 	return s.name, false
 }
 
+// olderNames are skrl's other names of settings, by the path that errors name.
+var olderNames = map[string]string{"agent.gae_lambda": "agent.lambda",
+	"agent.observation_preprocessor":        "agent.state_preprocessor",
+	"agent.observation_preprocessor_kwargs": "agent.state_preprocessor_kwargs"}
+
 // find returns the full path of a key that an error names, and whether the key was given. section is the section that
-// the error is about, or "". A key without a section is found if only one section has it.
+// the error is about, or "". If there is no such key in the section, a key deeper in the section is found, if only one
+// has the name.
 func (s *Source) find(section, key string) (path string, given bool) {
+	path = key
 	if section != "" {
 		path = section + "." + key
-		_, given = s.where(path)
-		return path, given
 	}
-	if _, given = s.where(key); given || Has(head(key)) {
-		return key, given
-	}
-	for known := range s.lines {
-		if strings.HasSuffix(known, "."+key) {
-			if given {
-				return key, false
-			}
-			path, given = known, true
+	for _, name := range []string{path, olderNames[path]} {
+		if _, given = s.where(name); given {
+			return name, true
 		}
 	}
-	if given {
-		return path, true
+	if section == "" && Has(head(key)) {
+		return path, false
 	}
-	return key, false
+	var deeper []string
+	for known := range s.lines {
+		if strings.HasPrefix(known, section) && strings.HasSuffix(known, "."+key) {
+			deeper = append(deeper, known)
+		}
+	}
+	if len(deeper) == 1 {
+		return deeper[0], true
+	}
+	return path, false
 }
 
 // head returns the first part of a path.
@@ -116,6 +135,11 @@ func (s *Source) Explain(err error) error {
 		}
 		return errors.Join(errs...)
 	}
+	if inner := errors.Unwrap(err); inner != nil {
+		if text := inner.Error(); err.Error() == text || err.Error() == s.name+": "+text {
+			return s.Explain(inner)
+		}
+	}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		return &explained{fmt.Sprintf("%s:%s: %s", s.name, m[1], m[2]), err}
 	}
@@ -130,7 +154,7 @@ var (
 	word = regexp.MustCompile(`"?\b[A-Za-z_][\w]*(?:\.\w+|\[\d+\])*\b\]?"?`)
 	// packages are those whose names errors begin with.
 	packages = []string{"amp", "catalog", "config", "distributed", "evolution", "launch", "mlflow", "models", "pbt",
-		"ppo", "preprocessors", "preset", "schedulers", "tensor", "trackers", "trainers", "wandb"}
+		"ppo", "preprocessors", "preset", "rlgames", "schedulers", "tensor", "trackers", "trainers", "wandb"}
 )
 
 // explainText explains an error that has no path of its own: the first word of its text that is a key of the run.
@@ -140,7 +164,7 @@ func (s *Source) explainText(err error) error {
 		m := firstWord.FindStringSubmatch(text)
 		switch {
 		case m == nil:
-		case section == "" && own && Has(head(m[1])):
+		case own && Has(head(m[1])) && (section == "" || strings.HasPrefix(m[1], "models.")):
 			section, text = m[1], text[len(m[0]):]
 			continue
 		case slices.Contains(packages, m[1]):
@@ -152,24 +176,30 @@ func (s *Source) explainText(err error) error {
 	if !own {
 		return err
 	}
+	path, end := section, 0 // end is that of the key with which the text begins
 	for _, at := range word.FindAllStringIndex(text, -1) {
-		key := strings.Trim(text[at[0]:at[1]], `"`)
-		path, given := s.find(section, key)
-		begins := at[0] == 0 && (text[0] == '"' || strings.HasPrefix(text[at[1]:], ": "))
-		if !given && !begins {
-			continue
+		found, given := s.find(section, strings.Trim(text[at[0]:at[1]], `"`))
+		if text[at[0]] != '"' && at[0] > 0 && !strings.HasSuffix(section+"."+text[at[0]:at[1]], found) {
+			given = false // a common word, which is also a key deeper in the section
 		}
-		place, _ := s.where(path)
-		if at[0] == 0 {
-			text = path + text[at[1]:]
+		if at[0] == 0 && (given || text[0] == '"' || strings.HasPrefix(text[at[1]:], ": ")) {
+			path, end = found, at[1]
 		}
+		if given {
+			if at[0] > 0 {
+				path, end = found, 0
+			}
+			break
+		}
+	}
+	place, _ := s.where(path)
+	if end == 0 && path != "" {
+		text = ": " + text
+	}
+	if path == "" {
 		return &explained{place + ": " + text, err}
 	}
-	place, _ := s.where(section)
-	if section != "" {
-		text = section + ": " + text
-	}
-	return &explained{place + ": " + text, err}
+	return &explained{place + ": " + path + text[end:], err}
 }
 
 // explained is an error with the text of [Source.Explain].
