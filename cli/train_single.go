@@ -36,7 +36,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := with.equal(settings); err != nil {
 		return wrong(err)
 	}
-	env, err := f.newEnvironment(runfile.Sections{"environment": settings, "agent": c["agent"]})
+	env, err := f.newEnvironment(c)
 	if err != nil {
 		return blame(err)
 	}
