@@ -212,7 +212,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 		if err := c.Set(assignment); err != nil {
 			return nil, commandline.Usagef("--set %w", err)
 		}
-		f.source.Set(assignment, "--set "+assignment)
+		f.source.Set("--set ", assignment)
 	}
 	if err := check(c); err != nil {
 		return nil, wrong(f.source.Explain(err))

@@ -187,7 +187,7 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 		if err := c.Set(a); err != nil {
 			return commandline.Usagef("%w", err)
 		}
-		f.source.Set(a, a)
+		f.source.Set("", a)
 	}
 	if f.given("sigma") {
 		return commandline.Usagef("--sigma is for a file of rl_games; give --set models.policy.initial_log_std=%g",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -43,10 +44,14 @@ func ReadWithSource(path string, stdin io.Reader) (Sections, *Source, error) {
 	return dict, s, s.Explain(err)
 }
 
-// Set records an argument, of which assignment is the part KEY=VALUE.
-func (s *Source) Set(assignment, argument string) {
-	key, _, _ := strings.Cut(assignment, "=")
-	s.Give(key, argument)
+// Set records the assignment KEY=VALUE, which flag precedes. Long values and addresses, which may have passwords, are
+// not repeated in errors.
+func (s *Source) Set(flag, assignment string) {
+	key, value, _ := strings.Cut(assignment, "=")
+	if len(value) > 60 || strings.Contains(value, "://") {
+		value = "..."
+	}
+	s.Give(key, flag+key+"="+value)
 }
 
 // Give records that an argument has set the key at a path, for example "--set agent.learning_rate=-1".
@@ -93,7 +98,7 @@ func (s *Source) find(section, key string) (path string, given bool) {
 		return path, false
 	}
 	var deeper []string
-	for known := range s.lines {
+	for _, known := range slices.Concat(slices.Collect(maps.Keys(s.lines)), slices.Collect(maps.Keys(s.given))) {
 		if strings.HasPrefix(known, section) && strings.HasSuffix(known, "."+key) {
 			deeper = append(deeper, known)
 		}
