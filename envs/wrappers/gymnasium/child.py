@@ -682,7 +682,7 @@ def main():
         reply({"error": str(e), "missing": isinstance(e, Missing)})
         return
     except ModuleNotFoundError as e:
-        if e.name not in SIMULATORS:
+        if (e.name or "").split(".")[0] not in SIMULATORS:
             reply({"error": traceback.format_exc().strip()})
             return
         problem = f"{sys.executable} has no {e.name}; set environment.python to the Python of the simulator"
