@@ -63,7 +63,7 @@ func TestRegisteredModel(t *testing.T) {
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q")
 	gorl(t, 0, "eval", "runs/pole", "-e", "2")
 	for set, words := range map[string]string{
-		"models.policy.width=0": `"width" is 0`, "models.policy.with=3": `did you mean "width"`,
+		"models.policy.width=0": `models.policy.width is 0`, "models.policy.with=3": `mean "models.policy.width"`,
 		"models.policy.class=Bilinaer": `did you mean "Bilinear"`, "models.separate=false": "has no trunk to share",
 	} {
 		if _, said := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--check", "--set",

@@ -75,7 +75,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 	}}
 	return multirank.Train(ctx, p, program, ranked,
 		func(g *distributed.Group, m pbt.Member) (multirank.Trainee, error) {
-			trainee, own, err := member(g, c, m.Seed)
+			trainee, own, err := member(g, c, m.Seed, makeEnvironment)
 			if err != nil {
 				return nil, err
 			}

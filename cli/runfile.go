@@ -58,10 +58,11 @@ func check(c runfile.Sections) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	environment, _ := c["environment"].(map[string]any)
 	switch {
-	case c["environment"] == nil:
-		return errors.New("the section environment is missing; want for instance environment: {id: CartPole, " +
-			"num_envs: 16}")
+	case environment["id"] == nil:
+		return errors.New("environment.id is missing: give --env ID, Isaac Lab's --task TASK, or the section " +
+			"environment: {id: CartPole, num_envs: 16}")
 	case c["agent"] == nil:
 		return errors.New("the section agent is missing; want for instance agent: {class: PPO}, and its settings")
 	}

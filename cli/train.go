@@ -40,6 +40,8 @@ type trainFlags struct {
 	ranks                                           rankFlags
 	given                                           func(flag string) bool
 	notes                                           []string // about a file of rl_games
+	checks                                          checkFlags
+	source                                          *runfile.Source
 }
 
 func trainCommand() *cobra.Command {
@@ -84,7 +86,7 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given, f.isaac.assignments = cmd.Flags().Changed, args
-			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.explain(f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
 	flags := c.Flags()
@@ -102,7 +104,7 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
-	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
+	f.checks.register(flags)
 	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+
 		strings.Join(exampleNames(), ", "))
 	flags.IntVar(&f.ranks.nproc, "nproc", 0,
@@ -155,6 +157,9 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	commandline.OutliveReaders()
+	if err := f.validate(c); err != nil {
+		return wrong(err)
+	}
 	kind := c.Kind()
 	if kind != runfile.Single && (launches || place.Size > 1) && !f.check {
 		return noRanks(kind)
@@ -201,7 +206,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case f.given("num-envs") && f.numEnvs < 1:
 		return nil, commandline.Usagef("--num-envs is %d; want a number of environments", f.numEnvs)
 	}
-	if err := f.isaac.check(f.given); err != nil {
+	if err := errors.Join(f.isaac.check(f.given), f.checkMode()); err != nil {
 		return nil, err
 	}
 	c, notes, err := f.readAny(path, stdin)
@@ -210,12 +215,16 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	}
 	f.notes = notes
 	for _, assignment := range f.set {
+		if err := knownSection(assignment); err != nil {
+			return nil, err
+		}
 		if err := c.Set(assignment); err != nil {
 			return nil, commandline.Usagef("--set %w", err)
 		}
+		f.source.Set("--set ", assignment)
 	}
 	if err := check(c); err != nil {
-		return nil, commandline.Usagef("%s: %w", path, err)
+		return nil, wrong(f.source.Explain(err))
 	}
 	member, err := f.isaac.memberOf()
 	switch {

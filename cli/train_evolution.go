@@ -48,17 +48,19 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	if o.ProgressSteps == 0 {
 		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
-	o.New = func(m pbt.Member) (pbt.Trainee, error) { return evolved(c, settings.Network, m.Seed, m.Restoring) }
+	o.New = func(m pbt.Member) (pbt.Trainee, error) {
+		return evolved(f.buildable(c), settings.Network, m.Seed, m.Restoring, f.newEnvironment)
+	}
 	objective := o.Objective
 	if objective == "" {
 		objective = "episode.return"
 	}
-	full, warnings, err := evolutionInEffect(c, settings)
+	full, warnings, err := f.evolutionInEffect(c, settings)
 	if err != nil {
 		return blame(err)
 	}
 	return f.crowd(ctx, stdout, stderr, crowd{
-		dir: training["directory"].(string), objective: objective, members: o.Members, total: o.TotalSteps,
+		dir: training["directory"].(string), objective: objective, key: "training.objective", members: o.Members, total: o.TotalSteps,
 		notes: settings.Notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
@@ -84,7 +86,8 @@ func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
 
 // evolutionInEffect returns an evolution's configuration with all defaults, and notes on settings that conflict with
 // the length of the run. It builds a member, so that errors show before anything is written.
-func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, []string, error) {
+func (f *trainFlags) evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, []string,
+	error) {
 	full := maps.Clone(c)
 	delete(full, "tournament_selection") // the older name of selection_strategy
 	maps.Copy(full, settings.Dict())
@@ -94,7 +97,7 @@ func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfil
 		return nil, nil, err
 	}
 	full["environment"] = environment
-	trainee, err := evolved(c, settings.Network, settings.Options.Seed, nil)
+	trainee, err := evolved(f.buildable(c), settings.Network, settings.Options.Seed, nil, f.newEnvironment)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,8 +118,8 @@ func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfil
 // evolved builds a member: with the initial networks of the configuration or, from a snapshot, with the networks that
 // have evolved.
 func evolved(c runfile.Sections, network *evolution.Network, seed int64,
-	restoring *checkpoint.Snapshot) (*trainers.Trainee, error) {
-	env, err := makeEnvironment(c)
+	restoring *checkpoint.Snapshot, newEnv func(runfile.Sections) (envs.Env, error)) (*trainers.Trainee, error) {
+	env, err := newEnv(c)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -27,6 +28,7 @@ import (
 // crowd is a population that a configuration describes: of package pbt, or an evolution.
 type crowd struct {
 	dir, objective string
+	key            string // of the objective
 	members        int
 	total          int64 // environment steps of each member
 	notes          []string
@@ -100,10 +102,10 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
-		trainee, _, err := member(nil, c, m.Seed)
+		trainee, _, err := member(nil, f.buildable(c), m.Seed, f.newEnvironment)
 		return trainee, err
 	}
-	full, warnings, err := populationInEffect(c, settings)
+	full, warnings, err := f.populationInEffect(c, settings)
 	if err != nil {
 		return blame(err)
 	}
@@ -112,7 +114,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		return trainAlone(ctx, full, id)
 	}
 	return f.crowd(ctx, stdout, stderr, crowd{
-		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps,
+		dir: settings.Folder(), objective: o.Objective, key: "pbt.objective", members: o.Members, total: o.TotalSteps,
 		notes: notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
@@ -127,7 +129,8 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 
 // populationInEffect returns a population's configuration with all defaults, and notes on settings that conflict with
 // the length of the run. It builds a member, so that errors show before anything is written.
-func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string, error) {
+func (f *trainFlags) populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string,
+	error) {
 	full := maps.Clone(c)
 	maps.Copy(full, settings.Dict())
 	for _, key := range pace { // otherwise run.yaml would have them as the user's choice
@@ -140,7 +143,7 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 		return nil, nil, err
 	}
 	full["environment"] = environment
-	trainee, own, err := member(nil, c, settings.Options.Seed)
+	trainee, own, err := member(nil, f.buildable(c), settings.Options.Seed, f.newEnvironment)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,15 +168,16 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 
 // member builds the trainer of a population's member, or of one of its ranks, and returns its sections with all
 // defaults. The population saves checkpoints and metrics; of the trainer's settings only those about the member itself
-// count.
-func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
+// count. newEnv makes the environment of the sections.
+func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(runfile.Sections) (envs.Env, error)) (
+	*trainers.Trainee, runfile.Sections, error) {
 	given := c
 	local, err := launch.Localised(given)
 	if err != nil {
 		return nil, nil, err
 	}
 	c = local
-	env, err := makeEnvironment(c)
+	env, err := newEnv(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,7 +217,7 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 
 // crowd trains a population.
 func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd crowd) (err error) {
-	text, err := crowd.full.YAML()
+	text, err := f.asGiven(crowd.full).YAML()
 	if err != nil {
 		return err
 	}
@@ -228,7 +232,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		tell(stderr, append(crowd.notes, crowd.warnings...))
 		p, _, err := crowd.open("", nil)
 		if err == nil {
-			err = p.Close()
+			err = errors.Join(p.Close(), f.checkFigure(stderr, crowd.full, crowd.key, crowd.objective))
 		}
 		if err == nil {
 			_, err = stdout.Write(text)

@@ -91,8 +91,8 @@ func (f *isaacFlags) memberOf() (int, error) {
 // readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
 // file of rl_games that have no meaning here.
 func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
-	if c, err = readConfiguration(path, stdin); err != nil {
-		return nil, nil, err
+	if c, f.source, err = runfile.ReadWithSource(path, stdin); err != nil {
+		return nil, nil, wrong(err)
 	}
 	agent, env := f.isaac.split()
 	if rlgames.Is(c) {
@@ -105,11 +105,13 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 	}
 	if id := f.environment(); id != "" {
 		c.Section("environment")["id"] = id
+		f.source.Give("environment.id", "--env "+id)
 	}
 	if f.given("num-envs") {
 		c.Section("environment")["num_envs"] = f.numEnvs
 	}
-	if kwargs, _ := c.Section("environment")["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" &&
+	section, _ := c["environment"].(map[string]any)
+	if kwargs, _ := section["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" &&
 		kwargs["device"] == nil {
 		kwargs = maps.Clone(kwargs)
 		if kwargs == nil {
@@ -185,6 +187,7 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 		if err := c.Set(a); err != nil {
 			return commandline.Usagef("%w", err)
 		}
+		f.source.Set("", a)
 	}
 	if f.given("sigma") {
 		return commandline.Usagef("--sigma is for a file of rl_games; give --set models.policy.initial_log_std=%g",

@@ -39,7 +39,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := with.equal(settings); err != nil {
 		return wrong(err)
 	}
-	env, err := catalog.New(settings)
+	env, err := f.newEnvironment(c)
 	if err != nil {
 		return blame(err)
 	}
@@ -66,6 +66,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		return err
 	}
 	tell(stderr, append(f.notes, trainer.Notes()...))
+	if c["trainer"] == nil || c.Section("trainer")["timesteps"] == nil {
+		tell(stderr, []string{fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
+			run.cfg.Timesteps)})
+	}
 	if run.cfg.Timesteps == 0 {
 		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, " +
 			"or --timesteps N")
@@ -73,6 +77,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if f.check {
 		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
 			return wrong(err)
+		}
+		if err := f.checkFigure(stderr, c, "trainer.best", run.cfg.Best); err != nil {
+			return err
 		}
 		_, err := stdout.Write(run.text)
 		return err
@@ -159,7 +166,7 @@ func (f *trainFlags) trainer(
 ) (*trainers.Trainer, error) {
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
-	trainer, err := trainers.FromDictIn(run.with.group, c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
+	trainer, err := trainers.FromDictIn(run.with.group, f.buildable(c).Of(runfile.Trainers), env, func(cfg *trainers.Config) {
 		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
 			_, cfg.Name = split(f.resume) // place says so, too
 		}
@@ -201,7 +208,7 @@ func (f *trainFlags) trainer(
 	section["resume"] = false // which would not be the same run again
 	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit
 	run.seed, run.cfg.Best = full["seed"], section["best"].(string)
-	run.text, err = full.YAML()
+	run.text, err = f.asGiven(full).YAML()
 	return trainer, err
 }
 

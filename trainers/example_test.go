@@ -75,6 +75,6 @@ func ExampleFromFile() {
 		t.Agent().Close()
 	}
 	// Output:
-	// cartpole.yaml: trainers: agent: ppo: unknown key "roluots" (given 16): did you mean "rollouts"?
+	// cartpole.yaml:3: unknown key agent.roluots (given 16); did you mean "agent.rollouts"?
 	// <nil> 32
 }

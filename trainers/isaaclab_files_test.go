@@ -81,7 +81,7 @@ func TestIsaacLabFiles(t *testing.T) {
 			*c = trainers.Config{Timesteps: 1}
 		})
 		if slices.Contains([]string{"IPPO", "MAPPO"}, class) {
-			if err == nil || !strings.Contains(err.Error(), `agent.class is "`+class+`"`) {
+			if err == nil || !strings.Contains(err.Error(), `"agent.class" is "`+class+`"`) {
 				t.Errorf("%s: the error is %v, want that there is no %s", path, err, class)
 			}
 			refused++

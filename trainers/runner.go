@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -19,17 +21,15 @@ import (
 // sequentialTrainer is the only class of trainers, by its name in skrl.
 const sequentialTrainer = "SequentialTrainer"
 
-// FromFile is [FromYAML] of the file at path, which has at most 16 MiB.
+// FromFile is [FromYAML] of the file at path, which has at most 16 MiB. Errors about a setting begin with the file and
+// the line.
 func FromFile(path string, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
-	sections, err := runfile.Read(path)
+	sections, source, err := runfile.ReadWithSource(path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
 	t, err := FromDict(sections, env, adjust...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return t, nil
+	return t, source.Explain(err)
 }
 
 // FromYAML is [FromDict] of a YAML document. Errors of YAML carry line numbers.
@@ -68,11 +68,17 @@ func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trai
 // same dictionary, each with environments of its own. If the seed is drawn at random, rank 0 draws it for all.
 func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer,
 	error) {
-	r, err := newRunner(dict, env)
+	if env == nil {
+		return nil, fmt.Errorf("trainers: there is no environment")
+	}
+	r, err := newRunner(dict)
 	if err != nil {
 		return nil, err
 	}
-	r.group = group
+	r.env, r.sp, r.group = env, env.Spaces(), group
+	if err := r.sp.Validate(); err != nil {
+		return nil, fmt.Errorf("trainers: the environment's %w", err)
+	}
 	if r.seed, err = share(rank{Group: group}, func() (int64, error) { return r.seed, nil }); err != nil {
 		return nil, err
 	}
@@ -142,40 +148,79 @@ type runner struct {
 	common   *agents.OnPolicy
 }
 
-// newRunner splits a dictionary into its sections and reads the classes. It makes neither models nor an agent. A file
-// of rl_games is an error that names the package for such files.
-func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
-	if env == nil {
-		return nil, fmt.Errorf("trainers: there is no environment")
-	}
+// Check returns all errors of a dictionary for [FromDict] that are known without its environment: unknown sections,
+// keys, classes and layers, and values that are not allowed. FromDict calls it. Sizes that depend on the spaces, and
+// minibatches, which depend on the number of environments, are errors of FromDict alone.
+func Check(dict map[string]any) error {
+	_, err := newRunner(dict)
+	return err
+}
+
+// newRunner splits a dictionary into its sections and checks them. It makes neither models nor an agent. A file of
+// rl_games is an error that names the package for such files.
+func newRunner(dict map[string]any) (*runner, error) {
 	// Without this check all keys of such a file would be reported as unknown.
 	if params, ok := dict["params"]; ok {
 		return nil, &config.Error{Prefix: "trainers", Path: "params", Given: params,
 			Reason: "it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it"}
 	}
-	r := &runner{env: env, sp: env.Spaces()}
+	r := &runner{}
 	if err := config.Merge(r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
 		"replay_buffer": {Key: "reply_buffer"},
 	}}); err != nil {
 		return nil, err
 	}
-	if err := r.sp.Validate(); err != nil {
-		return nil, fmt.Errorf("trainers: the environment's %w", err)
-	}
-	var err error
-	if r.seed, err = r.readSeed(); err != nil {
-		return nil, err
-	}
-	if r.class, r.Agent, err = section("agent", r.Agent, "PPO", "AMP"); err != nil {
-		return nil, err
+	errs := make([]error, 4)
+	r.seed, errs[0] = r.readSeed()
+	var agent map[string]any
+	if r.class, agent, errs[1] = section("agent", r.Agent, "PPO", "AMP"); errs[1] == nil {
+		r.Agent = agent
+		errs[1] = r.checkAgent()
 	}
 	// The class of the trainer may be left out, because there is only one.
-	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] == nil {
-		delete(r.trainer, "class")
-		return r, nil
+	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] != nil {
+		_, r.trainer, errs[2] = section("trainer", r.Trainer, sequentialTrainer)
 	}
-	_, r.trainer, err = section("trainer", r.Trainer, sequentialTrainer)
-	return r, err
+	delete(r.trainer, "class")
+	if errs[2] == nil {
+		_, errs[2] = r.readTrainer(DefaultConfig())
+	}
+	if r.class != "" {
+		errs[3] = r.checkModels()
+	}
+	for _, b := range append(r.buffers(), buffer{name: "memory", dict: r.Memory}) {
+		if b.dict != nil {
+			_, err := memorySize(b.name, b.dict)
+			errs = append(errs, err)
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+// checkAgent returns the errors of the agent's settings.
+func (r *runner) checkAgent() error {
+	var err error
+	if settings := withoutNullScale(r.Agent); r.class == "AMP" {
+		_, err = amp.FromDict(settings, spaces.Set{})
+	} else {
+		_, err = ppo.FromDict(settings, spaces.Set{})
+	}
+	return config.Under("trainers", "agent", err)
+}
+
+// checkModels returns the errors of the models' descriptions.
+func (r *runner) checkModels() error {
+	given := r.Models
+	defer func() { r.Models = given }() // without defaults, which may depend on the spaces
+	roles := []string{"policy", "value"}
+	if r.class == "AMP" {
+		var err error
+		if roles, err = r.ampRoles(); err != nil {
+			return nil // checkAgent has found it, too
+		}
+	}
+	_, err := r.models(roles...)
+	return err
 }
 
 // readSeed returns the given seed, or draws one below 2³¹ if there is none. A negative seed is an error.
@@ -190,22 +235,33 @@ func (r *runner) readSeed() (int64, error) {
 	return k.Seed, err
 }
 
+// skrlAgents are skrl's agents that gorl does not have.
+var skrlAgents = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "IPPO", "MAPPO", "RPO", "SAC", "TD3", "TRPO"}
+
 // section returns the class of a section, spelt as in classes, and a copy of the section without it. name names the
 // section in errors. The class may be given in upper or lower case.
 func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
-	given, ok := dict["class"].(string)
-	if !ok {
-		return "", nil, fmt.Errorf("trainers: %s.class is missing or no text; want %s", name,
-			strings.Join(classes, " or "))
-	}
+	given, _ := dict["class"].(string)
 	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
 	if i < 0 {
-		return "", nil, fmt.Errorf("trainers: %s.class is %q%s; want %s", name, given, config.Hint(given, classes),
-			strings.Join(classes, " or "))
+		e := &config.Error{Prefix: "trainers", Path: name + ".class", Given: dict["class"],
+			Reason: "want " + strings.Join(classes, " or "), Nearest: config.Nearest(given, classes)}
+		if name == "agent" && slices.Contains(skrlAgents, strings.ToUpper(given)) {
+			e.Reason, e.Nearest = "gorl does not have this agent of skrl; "+e.Reason, ""
+		}
+		return "", nil, e
 	}
 	rest = maps.Clone(dict)
 	delete(rest, "class")
 	return classes[i], rest, nil
+}
+
+// readTrainer reads the trainer's section over cfg.
+func (r *runner) readTrainer(cfg Config) (Config, error) {
+	err := config.Merge(&cfg, r.trainer, config.Options{Aliases: map[string]config.Alias{
+		"evaluate_every": {Key: "evaluation_interval"},
+	}})
+	return cfg, config.Under("trainers", "trainer", err)
 }
 
 // sequential makes the trainer. The settings of the agent's experiment come first, those of the trainer's section
@@ -219,10 +275,8 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	if e.Directory != "" {
 		cfg.Directory = e.Directory
 	}
-	if err := config.Merge(&cfg, r.trainer, config.Options{Prefix: "trainers: trainer",
-		Aliases: map[string]config.Alias{
-			"evaluate_every": {Key: "evaluation_interval"},
-		}}); err != nil {
+	cfg, err := r.readTrainer(cfg)
+	if err != nil {
 		return nil, err
 	}
 	if err := trackExperiment(&cfg, e); err != nil {

@@ -2,6 +2,7 @@ package trainers
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
@@ -18,10 +19,7 @@ import (
 
 // agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
-	// skrl's runner reads a scale of null as no scale.
-	if v, ok := r.Agent["rewards_shaper_scale"]; ok && v == nil {
-		delete(r.Agent, "rewards_shaper_scale")
-	}
+	r.Agent = withoutNullScale(r.Agent)
 	build := r.ppo
 	if r.class == "AMP" {
 		build = r.amp
@@ -38,6 +36,15 @@ func (r *runner) agent() (agents.Agent, error) {
 	return agent, nil
 }
 
+// withoutNullScale returns a copy of the agent's settings. Like skrl's runner it reads a reward scale of null as none.
+func withoutNullScale(agent map[string]any) map[string]any {
+	agent = maps.Clone(agent)
+	if agent["rewards_shaper_scale"] == nil {
+		delete(agent, "rewards_shaper_scale")
+	}
+	return agent
+}
+
 // ppo makes a PPO agent. A section of AMP's memories is an error, because such a file is probably meant for AMP.
 func (r *runner) ppo() (agents.Agent, error) {
 	for _, b := range r.buffers() {
@@ -52,7 +59,7 @@ func (r *runner) ppo() (agents.Agent, error) {
 	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.ppo(), Dict: r.Agent, Seed: r.seed,
 		Group: r.group})
 	if err != nil {
-		return nil, fmt.Errorf("trainers: agent: %w", err)
+		return nil, config.Under("trainers", "agent", err)
 	}
 	// The settings with all defaults, for Dict.
 	settings := a.Settings()
@@ -90,7 +97,7 @@ func (r *runner) amp() (agents.Agent, error) {
 		Dict: r.Agent,
 		Seed: r.seed, Group: r.group})
 	if err != nil {
-		return nil, fmt.Errorf("trainers: agent: %w", err)
+		return nil, config.Under("trainers", "agent", err)
 	}
 	settings := a.Settings()
 	r.settings, r.common = &settings, &settings.OnPolicy
@@ -109,8 +116,8 @@ func (r *runner) ampRoles() ([]string, error) {
 		Separate bool `yaml:"separate_critics"`
 	}
 	if err := config.Merge(&k, map[string]any{"separate_critics": given},
-		config.Options{Prefix: "trainers: agent: amp"}); err != nil {
-		return nil, err
+		config.Options{}); err != nil {
+		return nil, config.Under("trainers", "agent", err)
 	}
 	if k.Separate {
 		roles = append(roles, "style_value")
@@ -179,6 +186,6 @@ func memorySize(name string, dict map[string]any) (int, error) {
 	k := struct {
 		Size int `yaml:"memory_size"`
 	}{}
-	err = config.Merge(&k, rest, config.Options{Prefix: "trainers: " + name})
-	return k.Size, err
+	err = config.Merge(&k, rest, config.Options{})
+	return k.Size, config.Under("trainers", name, err)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -43,8 +44,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	// The short form. It takes its defaults here, so that Dict has them.
 	if _, short := r.Models["mlp"]; short {
 		m := &mlps{Activation: "elu"}
-		if err := config.Merge(m, r.Models, config.Options{Prefix: "trainers: models"}); err != nil {
-			return nil, err
+		if err := config.Merge(m, r.Models, config.Options{}); err != nil {
+			return nil, config.Under("trainers", "models", err)
 		}
 		r.Models = config.Dict(m)
 		return &modelSpecs{sp: r.sp, mlps: m}, nil
@@ -74,7 +75,7 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {
-			return nil, fmt.Errorf("trainers: models.%s: %w", key, err)
+			return nil, config.Under("trainers", "models."+key, err)
 		}
 		// As in skrl 1.4, STATES means observations if there is no state space.
 		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
@@ -108,10 +109,14 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
 		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
-		if err != nil {
-			return nil, nil, fmt.Errorf("models: %w", err)
+		if err == nil {
+			return policy, value, nil
 		}
-		return policy, value, nil
+		// The policy has the trunk.
+		if reason, ok := strings.CutPrefix(err.Error(), "models: value: "); ok {
+			return nil, nil, fmt.Errorf("models.value: %s", reason)
+		}
+		return nil, nil, fmt.Errorf("models.policy: %w", err)
 	}
 	policy, err := m.roles["policy"].BuildPolicy(m.sp, seed)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestTrackersOfSkrl(t *testing.T) {
 // What is wrong in trackers is an error before anything is made.
 func TestTrackersRefused(t *testing.T) {
 	for list, want := range map[string]string{
-		"[wandbb]":                       `"trackers[0]" is "wandbb"`,
+		"[wandbb]":                       `"trainer.trackers[0]" is "wandbb"`,
 		"[{wandb: {projct: x}}]":         `unknown key "projct"`,
 		"[wandb, {wandb: {project: x}}]": `"wandb" twice`,
 		"[wandb], write_interval: 0":     `"trackers" needs "write_interval"`,

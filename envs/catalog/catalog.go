@@ -146,6 +146,15 @@ func Settings(dict map[string]any) (map[string]any, error) {
 	return full, nil
 }
 
+// InProcess reports whether the environment of an id runs in this process. Those of Gymnasium and of simulators are
+// processes of their own.
+func InProcess(id string) bool {
+	name, _, _ := strings.Cut(id, ":")
+	mu.RLock()
+	defer mu.RUnlock()
+	return !entries[name].with
+}
+
 // described is a dictionary that has been read and checked.
 type described struct {
 	// name is the registered name, id the part after its colon.

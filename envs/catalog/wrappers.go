@@ -210,9 +210,9 @@ func parseWrappers(value any) ([]wrapper, error) {
 			return nil, &config.Error{Prefix: "catalog", Path: path, Given: e,
 				Reason: fmt.Sprintf("it needs a setting: {%s: {%s: value}}", k.name, k.needs)}
 		}
-		w, err := k.read("catalog: "+path+": "+k.name, dict)
+		w, err := k.read("catalog", dict)
 		if err != nil {
-			return nil, err
+			return nil, config.Under("catalog", path+"."+k.name, err)
 		}
 		out = append(out, w)
 	}

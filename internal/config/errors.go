@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -35,17 +36,28 @@ type Error struct {
 
 // Error is, for example: amp: "mini_batches" is "two" (string): want an integer ≥ 1
 func (e *Error) Error() string {
-	var b strings.Builder
+	text := e.message(quote(e.Path), ": ")
 	if e.Prefix != "" {
-		b.WriteString(e.Prefix + ": ")
+		return e.Prefix + ": " + text
 	}
+	return text
+}
+
+// Plain returns the message as it follows the name of a file and a line: without Prefix, the path without quotes. For
+// example: agent.mini_batches is "two" (string); want an integer ≥ 1
+func (e *Error) Plain() string { return e.message(shorten(e.Path), "; ") }
+
+// message writes the error. path is Path as the message shows it, and sep stands between what was given and what is
+// wrong with it.
+func (e *Error) message(path, sep string) string {
+	var b strings.Builder
 	if e.Unknown {
-		fmt.Fprintf(&b, "unknown key %s (given %s)", quote(e.Path), show(e.Given))
+		fmt.Fprintf(&b, "unknown key %s (given %s)", path, show(e.Given))
 		if e.Reason != "" {
-			b.WriteString(": " + e.Reason)
+			b.WriteString(sep + e.Reason)
 		}
 	} else {
-		fmt.Fprintf(&b, "%s is %s", quote(e.Path), show(e.Given))
+		fmt.Fprintf(&b, "%s is %s", path, show(e.Given))
 		if e.mismatch {
 			if name := kindName(e.Given); name != "" {
 				b.WriteString(" (" + name + ")")
@@ -53,17 +65,16 @@ func (e *Error) Error() string {
 		}
 		switch {
 		case e.Reason != "":
-			b.WriteString(": " + e.Reason)
+			b.WriteString(sep + e.Reason)
 		case e.Err != nil:
-			b.WriteString(": " + e.Err.Error())
+			b.WriteString(sep + e.Err.Error())
 		default:
-			b.WriteString(": want " + e.Allowed)
+			b.WriteString(sep + "want " + e.Allowed)
 		}
 	}
 	if e.Nearest != "" {
-		sep := "; "
-		if e.Unknown {
-			sep = ": "
+		if !e.Unknown {
+			sep = "; "
 		}
 		fmt.Fprintf(&b, "%sdid you mean %s?", sep, quote(e.Nearest))
 	}
@@ -72,6 +83,29 @@ func (e *Error) Error() string {
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Under returns err as the error of a section of a larger dictionary. The paths of all its Errors begin with the
+// section, and their Prefix is prefix. Every other error gets prefix and section in front of its text.
+func Under(prefix, section string, err error) error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *Error:
+		lifted := *e
+		lifted.Prefix, lifted.Path = prefix, section+"."+e.Path
+		if e.Unknown && e.Nearest != "" {
+			lifted.Nearest = section + "." + e.Nearest
+		}
+		return &lifted
+	case interface{ Unwrap() []error }:
+		errs := make([]error, 0, len(e.Unwrap()))
+		for _, one := range e.Unwrap() {
+			errs = append(errs, Under(prefix, section, one))
+		}
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("%s: %s: %w", prefix, section, err)
+}
 
 const maxShown = 80
 

@@ -111,14 +111,20 @@ func Read(path string) (Sections, error) {
 
 // ReadFrom reads a document to its end; see Parse.
 func ReadFrom(r io.Reader) (Sections, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	data, err := readAll(r)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("there are more than %d bytes, which no configuration needs", maxBytes)
-	}
 	return Parse(data)
+}
+
+// readAll reads at most maxBytes.
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err == nil && len(data) > maxBytes {
+		err = fmt.Errorf("there are more than %d bytes, which no configuration needs", maxBytes)
+	}
+	return data, err
 }
 
 // Parse splits a YAML document into its sections. Errors of YAML carry line numbers; see [config.FromYAML]. Which

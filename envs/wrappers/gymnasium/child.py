@@ -116,6 +116,10 @@ except ImportError:
     gymnasium = None
 
 
+# SIMULATORS are the packages that batches of simulators import.
+SIMULATORS = {"isaaclab", "isaaclab_tasks", "mjlab", "envpool", "mani_skill", "mujoco_playground", "brax"}
+
+
 def version(text):
     """The first two numbers of a version."""
     numbers = [int("".join(c for c in part if c.isdigit()) or 0) for part in text.split(".")[:2]]
@@ -129,7 +133,7 @@ def check_versions():
     for name, module, oldest in (("numpy", np, (1, 21)), ("gymnasium", gymnasium, (1, 0))):
         wanted = ".".join(map(str, oldest))
         if module is None:
-            raise Missing(f"{python} has no {name}; install it with: {python} -m pip install '{name}>={wanted}'")
+            raise Missing(f"{python} has no {name}; install it with: {python} -m pip install '{name}>={wanted}', or set environment.python to a Python that has it")
         if version(module.__version__) < oldest:
             raise Missing(f"{python} has {name} {module.__version__}; the bridge needs {wanted} or later: {python} -m pip install '{name}>={wanted}'")
 
@@ -752,6 +756,13 @@ def main():
         reply({})
     except Refused as e:
         reply({"error": str(e), "missing": isinstance(e, Missing)})
+        return
+    except ModuleNotFoundError as e:
+        if (e.name or "").split(".")[0] not in SIMULATORS:
+            reply({"error": explain(e)})
+            return
+        problem = f"{sys.executable} has no {e.name}; set environment.python to the Python of the simulator"
+        reply({"error": problem, "missing": True})
         return
     except Exception as e:
         reply({"error": explain(e)})

@@ -1,0 +1,317 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// checkFlags are the flags of gorl train --check.
+type checkFlags struct {
+	mode                       string // "", checkSettings or checkEnv
+	observation, action, state string
+	given                      runfile.Sections // what buildable has changed
+}
+
+// Values of --check.
+const (
+	checkSettings = "settings"
+	checkEnv      = "env"
+)
+
+func (f *checkFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.mode, "check", "", "check the configuration, print it with all defaults, and do not train; "+
+		"=env also starts an environment of Python (`what`: settings or env)")
+	flags.Lookup("check").NoOptDefVal = checkSettings
+	flags.StringVar(&f.observation, "observation-space", "", "for --check, the `space` that the policy sees: 48, "+
+		"Box(64, 64, 3), Discrete(5), MultiDiscrete(3, 2), Dict(joints=12, camera=Box(64, 64, 3))")
+	flags.StringVar(&f.action, "action-space", "", "for --check, the `space` of actions, in the same form")
+	flags.StringVar(&f.state, "state-space", "", "for --check, the `space` of privileged states, in the same form")
+}
+
+// checkMode reads the flags of --check.
+func (f *trainFlags) checkMode() error {
+	x := &f.checks
+	switch x.mode {
+	case "", "false":
+		x.mode = ""
+	case "true":
+		x.mode = checkSettings
+	case checkSettings, checkEnv:
+	default:
+		return commandline.Usagef("--check is %q; want settings or env", x.mode)
+	}
+	f.check = x.mode != ""
+	switch {
+	case x.observation+x.action+x.state != "" && x.mode != checkSettings:
+		return commandline.Usagef("--observation-space, --action-space and --state-space are for --check, which does " +
+			"not start the environment")
+	case (x.observation == "") != (x.action == "") || x.state != "" && x.action == "":
+		return commandline.Usagef("give --observation-space and --action-space together: networks depend on both")
+	}
+	_, err := x.spaces()
+	return err
+}
+
+// validate returns all errors of a configuration that are known without its environment.
+func (f *trainFlags) validate(c runfile.Sections) error {
+	_, err := catalog.Settings(c.Section("environment"))
+	errs := []error{config.Under("catalog", "environment", err)}
+	own := runfile.Sections(maps.Clone(c))
+	switch c.Kind() {
+	case runfile.Population:
+		if own["seed"] == nil && own.Section("pbt")["seed"] == nil {
+			own["seed"] = 0
+		}
+		settings, err := preset.FromDict(own)
+		errs = append(errs, err, trainers.Check(own.Member(0)))
+		if member, _ := f.isaac.memberOf(); err == nil && settings.Options.Members == 1 && member < 0 {
+			errs = append(errs, &config.Error{Path: "pbt.num_policies", Given: 1, Reason: "want at least 2: a " +
+				"population of one has nobody to copy; leave out the section pbt to train one agent"})
+		}
+		if own["launcher"] != nil {
+			text, err := own.YAML()
+			if err == nil {
+				_, err = launch.Parse(text)
+			}
+			errs = append(errs, err)
+		}
+	case runfile.Evolution:
+		_, err := evolutionOf(own)
+		errs = append(errs, err)
+		// An evolution makes its networks itself.
+		errs = append(errs, trainers.Check(map[string]any{"agent": c["agent"], "trainer": c["trainer"],
+			"models": map[string]any{"mlp": []any{1}}}))
+	default:
+		_, err := distributed.FromDict(c.Section("distributed"))
+		errs = append(errs, err, trainers.Check(c.Of(runfile.Trainers)))
+	}
+	return errors.Join(errs...)
+}
+
+// explain puts the file and the line in front of the errors of a configuration.
+func (f *trainFlags) explain(err error) error {
+	var usage *commandline.UsageError
+	if f.source == nil || !errors.As(err, &usage) {
+		return err
+	}
+	return wrong(f.source.Explain(err))
+}
+
+// knownSection returns an error that names the section, if an assignment lacks it.
+func knownSection(assignment string) error {
+	key, _, _ := strings.Cut(assignment, "=")
+	first, _, _ := strings.Cut(key, ".")
+	if runfile.Has(first) || first == "params" {
+		return nil
+	}
+	for section, settings := range map[string]any{"agent": amp.DefaultConfig(), "trainer": trainers.DefaultConfig(),
+		"environment": catalog.Defaults()} {
+		if slices.ContainsFunc(config.Keys(settings), func(x config.Field) bool { return x.Key == key }) {
+			return commandline.Usagef("--set %s: there is no section %q; did you mean %s.%s?", assignment, first,
+				section, key)
+		}
+	}
+	return nil
+}
+
+// needsSpaces reports whether --check has to know the spaces of the environment from its flags.
+func (f *trainFlags) needsSpaces(c runfile.Sections) bool {
+	id, _ := c.Section("environment")["id"].(string)
+	return f.checks.mode == checkSettings && !catalog.InProcess(id)
+}
+
+// newEnvironment makes the environment of a configuration. For --check, environments of other processes are replaced by
+// an outline, which has spaces and cannot step.
+func (f *trainFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
+	if !f.needsSpaces(c) {
+		return makeEnvironment(c)
+	}
+	full, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return nil, wrong(err)
+	}
+	n, _ := config.Whole(full["num_envs"])
+	set, err := f.checks.spaces()
+	if err != nil {
+		return nil, err
+	}
+	if f.checks.action == "" {
+		set = assumedSpaces(c)
+	}
+	if agent := c.Section("agent"); agent["class"] == "AMP" {
+		size, _ := config.Whole(full["amp_size"])
+		frames, _ := config.Whole(agent["amp_observation_frames"])
+		set.AMPObservation = spaces.Unbounded(cmp.Or(size, max(frames, 1)*64))
+	}
+	return &outline{set: set, n: n}, nil
+}
+
+// assumedSpaces returns spaces to build agents for, if those of the environment are unknown: a vector of observations,
+// and actions that the class of the policy has.
+func assumedSpaces(c runfile.Sections) spaces.Set {
+	set := spaces.Set{Observation: spaces.Unbounded(1024), Action: spaces.NewBox(-1, 1, 1)}
+	agent := c.Section("agent")
+	for _, key := range []string{"observation_preprocessor_kwargs", "state_preprocessor_kwargs"} {
+		kwargs, _ := agent[key].(map[string]any)
+		if size, ok := config.Whole(kwargs["size"]); ok && size > 0 {
+			set.Observation = spaces.Unbounded(size)
+		}
+	}
+	policy, _ := c.Section("models")["policy"].(map[string]any)
+	switch class, _ := policy["class"].(string); {
+	case strings.HasPrefix(class, "Categorical"):
+		set.Action = spaces.NewDiscrete(2)
+	case strings.HasPrefix(class, "MultiCategorical"):
+		set.Action = spaces.NewMultiDiscrete(2, 2)
+	}
+	return set
+}
+
+// ofSpaces matches what of models can be built only for the spaces that the models were written for.
+var ofSpaces = regexp.MustCompile(`conv2d|permute|flatten|in_features|in_channels|(OBSERVATIONS|STATES)\[|_SPACE`)
+
+// replacesModels reports whether --check builds small perceptrons instead of the models, because the spaces are unknown
+// and the models depend on them. [trainers.Check] has read the models in any case.
+func (f *trainFlags) replacesModels(c runfile.Sections) bool {
+	if !f.needsSpaces(c) || f.checks.action != "" || c["models"] == nil {
+		return false
+	}
+	for _, role := range c.Section("models") {
+		model, _ := role.(map[string]any)
+		if output, ok := model["output"].(string); ok && !strings.Contains(output, "ACTIONS") && output != "ONE" {
+			return true
+		}
+	}
+	return ofSpaces.MatchString(fmt.Sprint(c["models"]))
+}
+
+// buildable returns the configuration that --check builds in this process: on the CPU, and, if the spaces are unknown,
+// with small perceptrons instead of its models. asGiven undoes the changes.
+func (f *trainFlags) buildable(c runfile.Sections) runfile.Sections {
+	if f.checks.mode != checkSettings {
+		return c
+	}
+	own := runfile.Sections(maps.Clone(c))
+	agent := maps.Clone(c.Section("agent"))
+	for key, needsGPU := range onGPU {
+		if needsGPU.MatchString(fmt.Sprint(agent[key])) {
+			delete(agent, key)
+		}
+	}
+	own["agent"] = agent
+	if f.replacesModels(c) {
+		own["models"] = map[string]any{"mlp": []any{8}}
+	}
+	f.checks.given = c
+	return own
+}
+
+// onGPU are settings of an agent that --check leaves out, so that it needs no GPU, with the values that it leaves out.
+var onGPU = map[string]*regexp.Regexp{"device": regexp.MustCompile(`^(auto|cuda(:\w+)?)$`),
+	"mixed_precision": regexp.MustCompile(`^true$`)}
+
+// asGiven returns a complete configuration with the settings that buildable has replaced as the file has them.
+func (f *trainFlags) asGiven(full runfile.Sections) runfile.Sections {
+	c := f.checks.given
+	if c == nil {
+		return full
+	}
+	agent := c.Section("agent")
+	for key := range onGPU {
+		if value, given := agent[key]; given {
+			full.Section("agent")[key] = value
+		}
+	}
+	if f.replacesModels(c) {
+		full["models"] = c["models"]
+	}
+	return full
+}
+
+// checkFigure returns an error if no figure of the run has the name that a key gives, and prints a note if only the
+// environment knows. An environment of this process is asked: it plays an episode with random actions.
+func (f *trainFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
+	if f.needsSpaces(c) && f.checks.action == "" {
+		tell(stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
+			"was not checked; give --observation-space and --action-space, or --check=env to start it"})
+	}
+	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
+	class, _ := c.Section("agent")["class"].(string)
+	if class != "AMP" {
+		known = known[:4]
+	}
+	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") || slices.Contains(known, figure) ||
+		slices.Contains(known, "episode."+figure) {
+		return nil
+	}
+	own, certain := ownFigures(c)
+	for _, name := range own {
+		known = append(known, "episode."+name, "evaluation."+name)
+	}
+	switch {
+	case slices.Contains(known, figure) || slices.Contains(known, "episode."+figure) || slices.Contains(own, figure):
+		return nil
+	case certain || figure == "style_reward" || config.Slip(figure, known) || config.Slip("episode."+figure, known):
+		return wrong(&config.Error{Path: key, Given: figure, Reason: "the run has no such figure: " +
+			config.Among(figure, known)})
+	}
+	tell(stderr, []string{fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether "+
+		"it does", key, figure)})
+	return nil
+}
+
+// ownFigures returns the names of the figures that the environment itself reports. certain is false if there may be
+// others: it runs in another process, or no episode has ended in episodeSteps.
+func ownFigures(c runfile.Sections) (names []string, certain bool) {
+	environment := maps.Clone(c.Section("environment"))
+	if id, _ := environment["id"].(string); !catalog.InProcess(id) {
+		return nil, false
+	}
+	environment["num_envs"] = 1
+	env, err := catalog.New(environment)
+	if err != nil {
+		return nil, false
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		return nil, false
+	}
+	rng, action := rand.New(rand.NewPCG(1, 2)), env.Spaces().Action
+	row := action.Rows(1)
+	for range episodeSteps {
+		action.Sample(rng, row)
+		step, err := env.Step(row)
+		if err != nil {
+			return nil, false
+		}
+		names = slices.AppendSeq(names, maps.Keys(step.Metrics))
+		for _, e := range step.Episodes {
+			return slices.AppendSeq(names, maps.Keys(e.Metrics)), true
+		}
+	}
+	return names, false
+}
+
+// episodeSteps is the length up to which ownFigures waits for the end of an episode.
+const episodeSteps = 1000
