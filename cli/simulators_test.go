@@ -15,8 +15,13 @@ import (
 func TestSimulatorsTrainExamples(t *testing.T) {
 	python := peers.Simulators(t, "envpool", "mjlab")
 	t.Chdir(t.TempDir())
-	for name, environment := range map[string]string{"envpool": "envpool:HalfCheetah-v4",
-		"mjlab": "mjlab:Mjlab-Cartpole-Balance"} {
+	for name, want := range map[string]struct {
+		environment string
+		eval        []string // how the example evaluates
+	}{
+		"envpool": {"envpool:HalfCheetah-v4", nil},
+		"mjlab":   {"mjlab:Mjlab-Cartpole-Balance", []string{"--set", "kwargs={episode_length_s: 50}"}},
+	} {
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
 		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
@@ -25,8 +30,8 @@ func TestSimulatorsTrainExamples(t *testing.T) {
 		if stdout != "runs/"+name+"\n" {
 			t.Errorf("%s: the run is in %q", name, stdout)
 		}
-		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "1")
-		matches(t, stdout, `1 episodes of `+environment, `\nlength +1000 `)
+		stdout, _ = gorl(t, 0, append([]string{"eval", "runs/" + name, "--episodes", "1"}, want.eval...)...)
+		matches(t, stdout, `1 episodes of `+want.environment, `\nlength +1000 `)
 	}
 }
 

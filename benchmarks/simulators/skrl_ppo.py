@@ -25,7 +25,7 @@ from skrl.utils import set_seed
 simulator, seed = sys.argv[1], int(sys.argv[2])
 settings = {
     "envpool": dict(id="HalfCheetah-v4", envs=64, timesteps=31_250, activation=torch.nn.Tanh, rollouts=64, mini_batches=8, learning_rate=3e-4, grad_norm_clip=0.5),
-    "mjlab": dict(id="Mjlab-Cartpole-Balance", envs=256, timesteps=4200, activation=torch.nn.ELU, rollouts=32, mini_batches=4, learning_rate=1e-3, grad_norm_clip=1.0),
+    "mjlab": dict(id="Mjlab-Cartpole-Balance", envs=256, timesteps=2100, activation=torch.nn.ELU, rollouts=32, mini_batches=4, learning_rate=1e-3, grad_norm_clip=1.0),
 }[simulator]
 if len(sys.argv) > 3:
     settings["timesteps"] = int(sys.argv[3])
@@ -113,7 +113,7 @@ def make():
     from mjlab.tasks.registry import load_env_cfg
 
     cfg = load_env_cfg(settings["id"])
-    cfg.scene.num_envs, cfg.seed = settings["envs"], seed
+    cfg.scene.num_envs, cfg.seed, cfg.episode_length_s = settings["envs"], seed, 5
     return Mjlab(ManagerBasedRlEnv(cfg=cfg, device="cpu"))
 
 
