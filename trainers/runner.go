@@ -208,6 +208,11 @@ func section(name string, dict map[string]any, classes ...string) (class string,
 	return classes[i], rest, nil
 }
 
+func init() {
+	config.Declare("trainer", "trainer", DefaultConfig(), "class", "evaluate_every")
+	config.Declare("mlp", "mlp", mlps{Activation: "elu"})
+}
+
 // sequential makes the trainer. The settings of the agent's experiment come first, those of the trainer's section
 // override them, and adjust changes the result. The trainer's seed is the dictionary's unless its section has one.
 func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Trainer, error) {

@@ -25,9 +25,11 @@ type modelSpecs struct {
 	mlps     *mlps // instead of roles
 }
 
-// mlps is the short form of models. Hidden has the widths of the hidden layers, Activation the function between them.
+// mlps is the short form of models.
 type mlps struct {
-	Hidden     []int  `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
+	// Hidden are the widths of the hidden layers of all networks.
+	Hidden []int `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
+	// Activation is the function between layers.
 	Activation string `yaml:"activation"`
 
 	models.Initialization `yaml:",inline"`
