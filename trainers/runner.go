@@ -243,3 +243,12 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	t.made = r
 	return t, nil
 }
+
+// notes returns what Trainer.Notes says about the sections.
+func (r *runner) notes() []string {
+	if r == nil || r.Models["mlp"] == nil || r.sp.Observation.Bytes() == 0 || r.common.ObservationPreprocessor != "" {
+		return nil
+	}
+	return []string{"models.mlp reads pictures as numbers from 0 to 255, which nothing scales; set " +
+		"agent.observation_preprocessor to RunningStandardScaler, or describe networks with convolutions in models"}
+}

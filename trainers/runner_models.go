@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -74,6 +75,11 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
 				config.Hint(key, allowed), roles)
 		}
+		if key == "policy" {
+			if err := fits(dict["class"], r.sp.Action); err != nil {
+				return nil, err
+			}
+		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {
 			return nil, fmt.Errorf("trainers: models.%s: %w", key, err)
@@ -103,6 +109,24 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	full["separate"] = m.separate
 	r.Models = full
 	return m, nil
+}
+
+// fits refuses a policy's class whose distribution is for another kind of action space. It runs before the keys are
+// read, because each class has its own.
+func fits(class any, action spaces.Space) error {
+	name, _ := class.(string)
+	wanted := map[spaces.Kind]string{spaces.Box: "GaussianMixin", spaces.Discrete: "CategoricalMixin",
+		spaces.MultiDiscrete: "MultiCategoricalMixin"}[action.Kind]
+	is := func(of string) bool {
+		return strings.EqualFold(strings.TrimSuffix(strings.ToLower(name), "mixin"), of)
+	}
+	discrete := is("Categorical") || is("MultiCategorical")
+	if continuous := is("Gaussian") || is("MultivariateGaussian"); wanted == "" ||
+		!(discrete && action.Kind == spaces.Box || continuous && action.Kind != spaces.Box) {
+		return nil
+	}
+	return fmt.Errorf("trainers: models.policy.class is %s, but the environment's actions are %v: use %s", name, action,
+		wanted)
 }
 
 // actorCritic builds policy and value. Shared networks draw their weights from one random sequence. Separate networks

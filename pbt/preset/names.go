@@ -149,9 +149,12 @@ func rename[V any](f *file, n names, where string, values map[string]V, p *probl
 		}
 		switch {
 		case !ok:
-			allowed := strings.Join(append(sorted(n.gorl), "env.<name>, or one of gorl's own"), ", ")
-			if len(n.gorl) > 0 {
-				allowed = "one of " + allowed
+			allowed := "one of " + strings.Join(append(sorted(n.gorl), "env.<name>, or one of gorl's own"), ", ")
+			if !slices.ContainsFunc(n.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) {
+				allowed = "one of " + strings.Join(append(explore.AgentSettings(), f.known...), ", ") + ", env.<name>"
+				if len(n.gorl) > 0 {
+					allowed += ", or a name of the preset's system, for example " + strings.Join(n.prefixes, "") + sorted(n.gorl)[0]
+				}
 			}
 			p.add(&config.Error{Prefix: "preset", Path: "pbt." + path, Given: given, Nearest: n.nearest(f, key),
 				Reason: "there is no such hyperparameter: want " + allowed})
