@@ -75,6 +75,7 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
+	commandline.Once(c, "config")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},

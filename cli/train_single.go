@@ -36,6 +36,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := with.equal(settings); err != nil {
 		return wrong(err)
 	}
+	plan, err := f.readSchedule(c, settings)
+	if err != nil {
+		return err
+	}
 	env, err := catalog.New(settings)
 	if err != nil {
 		return blame(err)
@@ -47,7 +51,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}()
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
 	defer bars.Wait()
-	run := singleRun{environment: settings, with: with}
+	run := singleRun{environment: settings, with: with, plan: plan}
 	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
 		if f.quiet { // the display is silent then
 			fmt.Fprintln(stderr, "note:", err)
@@ -59,6 +63,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		return wrong(err)
 	}
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
+	if err := plan.check(trainer); err != nil {
+		return err
+	}
 	tell(stderr, append(f.notes, trainer.Notes()...))
 	if run.cfg.Timesteps == 0 {
 		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, " +
@@ -75,6 +82,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	case errors.Is(err, fs.ErrExist) && !run.resume:
 		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
 	case err != nil:
+		return err
+	}
+	if err := plan.apply(trainer); err != nil {
 		return err
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
@@ -134,6 +144,7 @@ func tell(stderr io.Writer, notes []string) {
 type singleRun struct {
 	environment map[string]any // the section with all defaults
 	with        together
+	plan        schedule
 	dir         string
 	resume      bool            // a run that is in dir already
 	cfg         trainers.Config // the trainer's
@@ -167,6 +178,9 @@ func (f *trainFlags) trainer(
 		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(run.environment) }
 		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
+			if err := run.plan.apply(t); err != nil {
+				return err
+			}
 			return run.write()
 		})}
 	})

@@ -263,7 +263,7 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"ppo", "class: PPO", "class: AMP", "has no reference motion"},
 		{"ppo", "learning_epochs: 2", "learning_epoch: 2", `did you mean "learning_epochs"?`},
 		{"ppo", "learning_rate_scheduler: KLAdaptiveLR", "learning_rate_scheduler: KLAdaptivLR", "KLAdaptiveLR"},
-		{"ppo", "class: GaussianMixin", "class: CategoricalMixin", `unknown key "clip_actions"`},
+		{"ppo", "class: GaussianMixin", "class: CategoricalMixin", `use GaussianMixin`},
 		{"ppo", "class: GaussianMixin", "class: Gausian", "models.policy"},
 		{"ppo", "input: STATES", "input: STATS", `models.policy: models: network[0].input: "STATS", character 1`},
 		{"ppo", "output: ONE", "output: ONE + net[:, 0:2]", "shape [1 2], want (N, 1)"},

@@ -153,7 +153,8 @@ func rename[V any](f *file, n names, where string, values map[string]V, p *probl
 			if !slices.ContainsFunc(n.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) {
 				allowed = "one of " + strings.Join(append(explore.AgentSettings(), f.known...), ", ") + ", env.<name>"
 				if len(n.gorl) > 0 {
-					allowed += ", or a name of the preset's system, for example " + strings.Join(n.prefixes, "") + sorted(n.gorl)[0]
+					allowed += ", or a name of the preset's system, for example " + strings.Join(n.prefixes[:min(1, len(n.prefixes))], "") +
+						sorted(n.gorl)[0]
 				}
 			}
 			p.add(&config.Error{Prefix: "preset", Path: "pbt." + path, Given: given, Nearest: n.nearest(f, key),
