@@ -113,7 +113,8 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	}
 	for _, flag := range []string{"env", "num-envs"} {
 		if cmd.Flags().Changed(flag) && !isYAML(*k.like) {
-			return commandline.Usagef("--%s is for a FROM that is a YAML file of rl_games, or a --like that is one", flag)
+			return commandline.Usagef("--%s is for a FROM that is a YAML file of rl_games, or a --like "+
+				"that is one", flag)
 		}
 	}
 	for _, flag := range []string{"plain-names", "learning-rate", "without-rest"} {
@@ -127,8 +128,8 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	case *k.member >= 0 && *k.from == "skrl":
 		return commandline.Usagef("--member is of a group's checkpoint, and FROM is one of skrl's")
 	case *k.from == "skrl" && *k.like == "":
-		return commandline.Usagef("--like is missing: give the configuration (.yaml) or a checkpoint of the gorl agent " +
-			"that is to go on with FROM")
+		return commandline.Usagef("--like is missing: give the configuration (.yaml) or a checkpoint of the gorl " +
+			"agent that is to go on with FROM")
 	case *k.from == "skrl" && filepath.Ext(to) != ".safetensors":
 		return commandline.Usagef("TO is %s: a checkpoint of gorl's is named *.safetensors", to)
 	case *k.from == "" && *k.to == "" && *k.like != "":
@@ -201,8 +202,8 @@ func (k conversion) run(from, to string) (said string, err error) {
 		return "", err
 	}
 	if _, err := os.Stat(manifest(to)); err != nil && filepath.Ext(to) == ".safetensors" {
-		note += called("\nnote: the file holds tensors and is no checkpoint of an agent. From a file of skrl's, gorl convert " +
-			"--from skrl --like CONFIG.yaml makes one.")
+		note += called("\nnote: the file holds tensors and is no checkpoint of an agent. From a file of skrl's, gorl " +
+			"convert --from skrl --like CONFIG.yaml makes one.")
 	}
 	return fmt.Sprintf("%s → %s: %s%s", from, to, amount(snap, to), note), nil
 }

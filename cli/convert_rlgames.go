@@ -45,8 +45,8 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 		return "", commandline.Usagef("%s exists; --force replaces it", to)
 	}
 	if c, err := runfile.Read(from); err == nil && !rlgames.Is(c) && c["agent"] != nil {
-		return "", commandline.Usagef("%s is a file of gorl or skrl and needs no conversion: %s train --config %s%s", from,
-			program, process.QuoteWord(from), map[bool]string{true: " --env ID"}[c["environment"] == nil])
+		return "", commandline.Usagef("%s is a file of gorl or skrl and needs no conversion: %s train --config %s%s",
+			from, program, process.QuoteWord(from), map[bool]string{true: " --env ID"}[c["environment"] == nil])
 	}
 	made, err := rlgames.Read(from, rlgames.Options{NumEnvs: *k.numEnvs})
 	if err != nil {

@@ -102,7 +102,8 @@ func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place stri
 			return nil, "", err
 		}
 	}
-	return snap, fmt.Sprintf("a new agent; play it with: %s eval --config %s TO", program, process.QuoteWord(*k.like)), nil
+	return snap, fmt.Sprintf("a new agent; play it with: %s eval --config %s TO", program,
+		process.QuoteWord(*k.like)), nil
 }
 
 func modules(c *skrl.Checkpoint) []string {

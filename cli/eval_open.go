@@ -48,9 +48,9 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 		}
 		saved, err := checkpoint.Load(target)
 		if errors.Is(err, checkpoint.ErrUncommitted) {
-			return nil, commandline.Usagef("%s has no manifest (%s): it holds tensors, or its save was interrupted. %s "+
-				"convert --from skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)", target,
-				manifest(target), program)
+			return nil, commandline.Usagef("%s has no manifest (%s): it holds tensors, or its save was interrupted. "+
+				"%s convert --from skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)",
+				target, manifest(target), program)
 		}
 		if err != nil {
 			return nil, commandline.Usagef("%w", err)

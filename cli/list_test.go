@@ -77,7 +77,7 @@ func TestRegisteredModel(t *testing.T) {
 		t.Errorf("the policy's first layer has the shape %v", shape)
 	}
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q")
-	gorl(t, 0, "eval", "runs/pole", "-e", "2")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "2")
 	for set, words := range map[string]string{
 		"models.policy.width=0": `"width" is 0`, "models.policy.with=3": `did you mean "width"`,
 		"models.policy.class=Bilinaer": `did you mean "Bilinear"`, "models.separate=false": "has no trunk to share",

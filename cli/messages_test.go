@@ -25,7 +25,8 @@ func TestMessages(t *testing.T) {
 		"train -c short.yaml --schedule nowhere.json": `--schedule: .* nowhere.json`,
 		"view --env CartPole":                         `the environment is no character of package mujoco`,
 		"eval -e 3 runs/pole":                         `unknown shorthand flag: 'e'`,
-		"plot nowhere":                                `nowhere`, "inspect nowhere": `nowhere`, "convert nowhere a.npz": `nowhere`,
+		"plot nowhere":                                `nowhere`,
+		"inspect nowhere":                             `nowhere`, "convert nowhere a.npz": `nowhere`,
 	} {
 		args := strings.Fields(call)
 		for i := range args { // YAML wants a space behind a colon

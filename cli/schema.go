@@ -57,7 +57,8 @@ func fileSchema() object {
 	keysOf(trainer)["trackers"] = object{"anyOf": []any{list(nameOrMapping("trackers")), object{"type": "null"}},
 		"description": keysOf(trainer)["trackers"].(object)["description"]}
 	sections := object{
-		"seed":        object{"type": []any{"integer", "null"}, "minimum": 0, "description": "Without a seed one is drawn."},
+		"seed": object{"type": []any{"integer", "null"}, "minimum": 0,
+			"description": "Without a seed one is drawn."},
 		"environment": environmentSchema(), "models": modelsSchema(), "agent": agentSchema(), "trainer": trainer,
 		"memory": memory, "motion_dataset": memory, "reply_buffer": memory, "replay_buffer": memory,
 		"preset": object{"enum": anyOf(preset.Names())}, "strict": object{"type": "boolean"},

@@ -172,7 +172,8 @@ type (
 		InitialBias string `yaml:"initial_bias" config:"oneof=|zero"`
 		// HiddenGain multiplies the weights of hidden layers; 0 is the initialization's own.
 		HiddenGain float64 `yaml:"hidden_gain" config:"min=0"`
-		// OutputGain multiplies the weights of the output layer; 0 is 1, or 0.01 for the orthogonal weights of a policy.
+		// OutputGain multiplies the weights of the output layer; 0 is 1, or 0.01 for the orthogonal weights of a
+		// policy.
 		OutputGain float64 `yaml:"output_gain" config:"min=0"`
 	}
 	// gaussianKeys are the keys of Gaussian and MultivariateGaussian.

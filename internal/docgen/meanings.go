@@ -28,7 +28,8 @@ func meanings(root string, packages ...string) (map[string]string, error) {
 	for _, c := range comments {
 		text := word.ReplaceAllStringFunc(c.text, func(w string) string {
 			key := c.siblings[w]
-			if inner := strings.IndexFunc(w[1:], unicode.IsUpper); key == "" && inner > 0 && !strings.HasPrefix(w, "\"") {
+			inner := strings.IndexFunc(w[1:], unicode.IsUpper)
+			if key == "" && inner > 0 && !strings.HasPrefix(w, "\"") {
 				key = keys[w] // a word with a capital inside is a Go name
 			}
 			if key == "" {

@@ -147,7 +147,8 @@ func inWords(strategy string) string {
 	if parts == nil {
 		return strategy
 	}
-	return parts[1] + " " + fieldName.ReplaceAllStringFunc(strings.ReplaceAll(parts[2], " ", ", "), func(name string) string {
+	fields := strings.ReplaceAll(parts[2], " ", ", ")
+	return parts[1] + " " + fieldName.ReplaceAllStringFunc(fields, func(name string) string {
 		return strings.ToLower(capital.ReplaceAllString(name, "${1}_$2")) + " "
 	})
 }
