@@ -252,8 +252,9 @@ func locate(fsys durable.FS, path string) (data string, m Manifest, err error) {
 func hintPickle(path string) string {
 	switch filepath.Ext(path) {
 	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
-		return "; PyTorch's own files are pickles: gorl convert (in Go: checkpoint/skrl for those of skrl, " +
-			"checkpoint/convert for any with tensors) reads them without executing them"
+		return "; PyTorch's own files are pickles. `gorl convert --from skrl --like CONFIG.yaml " +
+			filepath.Base(path) + " agent_0.safetensors` makes a checkpoint of one of skrl's (in Go: checkpoint/skrl), and gorl convert " +
+			"(checkpoint/convert) reads the tensors of any other, without executing them"
 	}
 	return ""
 }

@@ -54,7 +54,8 @@ own, gorl-pbt.`,
 }
 
 // call matches gorl before one of its subcommands.
-var call = regexp.MustCompile(`\bgorl (train|sweep|eval|inspect|convert|export|plot|list|init|view|member|version)\b`)
+var call = regexp.MustCompile(
+	`\bgorl (train|sweep|eval|inspect|convert|export|plot|list|schema|init|view|member|version)\b`)
 
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
@@ -63,7 +64,7 @@ func called(text string) string { return call.ReplaceAllString(text, program+" $
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
 		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
-		sweepCommand(), listCommand(),
+		sweepCommand(), listCommand(), schemaCommand(),
 		initCommand(), viewCommand(), memberCommand(),
 		commandline.VersionCommand(program, computesWith),
 	}

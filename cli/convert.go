@@ -19,6 +19,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
+// converted is the writer in the manifests of checkpoints that gorl convert has written.
+const converted = "gorl convert"
+
 // conversion holds the flags.
 type conversion struct {
 	from, to        *string
@@ -41,9 +44,9 @@ or the folder of a run, which stands for its best checkpoint, or without one the
 newest. A checkpoint of gorl keeps its manifest, so trainers and policies read it.
 
 --to skrl writes what skrl's agent.load reads. --from skrl writes a checkpoint
-from which gorl's trainers resume; --like gives a checkpoint of the gorl agent to
-continue, for names, shapes, counters and random states. Both carry networks, the
-optimizer's state and scalers.
+from which gorl's trainers resume; --like gives the gorl agent to continue, for names,
+shapes, counters and random states: a checkpoint, or a configuration for a new agent.
+Both carry networks, the optimizer's state and scalers.
 
 A YAML file of rl_games as FROM becomes a configuration of gorl that trains the
 same (docs/reference/rl-games.md).
@@ -56,7 +59,8 @@ gorl convert runs/cartpole weights.npz
 gorl convert rl_games_ppo_cfg.yaml gorl.yaml
 gorl convert --to skrl runs/cartpole agent.pt
 gorl convert --to skrl --like theirs.pt runs/cartpole agent.pt      # named as in that file
-gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors`,
+gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors
+gorl convert --from skrl --like cartpole.yaml agent_2000.pt agent_2000.safetensors`,
 		Args: commandline.Arguments(2, 2, "two files, the one to read and the one to write"),
 	}
 	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz", "yaml", "yml")
@@ -65,8 +69,8 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 			"`program` that wrote FROM, if not gorl: skrl", "skrl"),
 		to: commandline.Choice(c, "to", "", "`program` that shall read TO, if not gorl: skrl",
 			"skrl"),
-		like: commandline.FileFlag(c, "like", "", "a `checkpoint` of the agent that shall read TO", "safetensors",
-			"pt"),
+		like: commandline.FileFlag(c, "like", "", "a `checkpoint` of the agent that shall read TO, or with --from "+
+			"skrl its configuration (.yaml)", "safetensors", "pt", "yaml", "yml"),
 		force: c.Flags().BoolP("force", "f", false, "replace TO if it exists"),
 		partial: c.Flags().Bool("partial", false,
 			"with --from skrl: take what both agents have, and the rest from --like"),
@@ -108,8 +112,9 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 			"to convert")
 	}
 	for _, flag := range []string{"env", "num-envs"} {
-		if cmd.Flags().Changed(flag) {
-			return commandline.Usagef("--%s is for a FROM that is a YAML file of rl_games", flag)
+		if cmd.Flags().Changed(flag) && !isYAML(*k.like) {
+			return commandline.Usagef("--%s is for a FROM that is a YAML file of rl_games, or a --like "+
+				"that is one", flag)
 		}
 	}
 	for _, flag := range []string{"plain-names", "learning-rate", "without-rest"} {
@@ -123,7 +128,8 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	case *k.member >= 0 && *k.from == "skrl":
 		return commandline.Usagef("--member is of a group's checkpoint, and FROM is one of skrl's")
 	case *k.from == "skrl" && *k.like == "":
-		return commandline.Usagef("--like is missing: give a checkpoint of the gorl agent that is to go on with FROM")
+		return commandline.Usagef("--like is missing: give the configuration (.yaml) or a checkpoint of the gorl " +
+			"agent that is to go on with FROM")
 	case *k.from == "skrl" && filepath.Ext(to) != ".safetensors":
 		return commandline.Usagef("TO is %s: a checkpoint of gorl's is named *.safetensors", to)
 	case *k.from == "" && *k.to == "" && *k.like != "":
@@ -195,6 +201,10 @@ func (k conversion) run(from, to string) (said string, err error) {
 	if err := k.write(to, snap); err != nil {
 		return "", err
 	}
+	if _, err := os.Stat(manifest(to)); err != nil && filepath.Ext(to) == ".safetensors" {
+		note += called("\nnote: the file holds tensors and is no checkpoint of an agent. From a file of skrl's, gorl " +
+			"convert --from skrl --like CONFIG.yaml makes one.")
+	}
 	return fmt.Sprintf("%s → %s: %s%s", from, to, amount(snap, to), note), nil
 }
 
@@ -228,7 +238,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(aside) }() // empty by then, or not needed
-	store, err := checkpoint.NewStore(aside, checkpoint.Options{WrittenBy: "gorl convert"})
+	store, err := checkpoint.NewStore(aside, checkpoint.Options{WrittenBy: converted})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
@@ -42,6 +43,10 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 	}
 	if _, err := os.Lstat(to); err == nil && !*k.force {
 		return "", commandline.Usagef("%s exists; --force replaces it", to)
+	}
+	if c, err := runfile.Read(from); err == nil && !rlgames.Is(c) && c["agent"] != nil {
+		return "", commandline.Usagef("%s is a file of gorl or skrl and needs no conversion: %s train --config %s%s",
+			from, program, process.QuoteWord(from), map[bool]string{true: " --env ID"}[c["environment"] == nil])
 	}
 	made, err := rlgames.Read(from, rlgames.Options{NumEnvs: *k.numEnvs})
 	if err != nil {

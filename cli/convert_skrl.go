@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -12,7 +15,11 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/process"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/trainers"
 )
 
 // fromSkrl fits a checkpoint of skrl into a checkpoint of the agent that shall continue.
@@ -21,22 +28,18 @@ func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note strin
 	if err != nil {
 		return nil, "", err
 	}
-	place, err := inspection.Find(*k.like)
-	if err != nil {
-		return nil, "", err
-	}
-	saved, err := checkpoint.Load(place)
+	like, place, err := k.likeness(path)
 	if err != nil {
 		return nil, "", err
 	}
 	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(modules(c), ", "), place)
 	if !*k.partial {
-		if snap, err = c.Snapshot(saved.Snapshot); err != nil {
+		if snap, err = c.Snapshot(like); err != nil {
 			return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
 		}
 		return snap, note, nil
 	}
-	snap, left, err := c.Merge(saved.Snapshot)
+	snap, left, err := c.Merge(like)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
 	}
@@ -49,6 +52,58 @@ func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note strin
 		note += fmt.Sprintf("\nNot used: %s.", strings.Join(left.Unused, ", "))
 	}
 	return snap, note, nil
+}
+
+// numbered matches the number of timesteps in a name such as agent_2000.pt.
+var numbered = regexp.MustCompile(`_(\d+)\.[a-z]+$`)
+
+// likeness returns the checkpoint that --like gives, and its path. For a configuration it is that of a new agent, which
+// makes an environment for its spaces. Such an agent has the timestep in the name of skrl's file.
+func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place string, err error) {
+	if !isYAML(*k.like) {
+		if place, err = inspection.Find(*k.like); err != nil {
+			return nil, "", err
+		}
+		saved, err := checkpoint.Load(place)
+		if err != nil {
+			return nil, "", err
+		}
+		return saved.Snapshot, place, nil
+	}
+	c, err := readConfiguration(*k.like, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if *k.env != "" {
+		c.Section("environment")["id"] = *k.env
+	}
+	if *k.numEnvs > 0 {
+		c.Section("environment")["num_envs"] = *k.numEnvs
+	}
+	if err := check(c); err != nil || c.Kind() != runfile.Single {
+		return nil, "", commandline.Usagef("--like %s: want the configuration of one agent: %w", *k.like, err)
+	}
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", *k.like, err)
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env)
+	if err != nil {
+		return nil, "", commandline.Usagef("%s: %w", *k.like, err)
+	}
+	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
+	if snap, err = trainer.Snapshot(); err != nil {
+		return nil, "", err
+	}
+	own, _ := snap.Values[layout.Trainer].(map[string]any)
+	if found := numbered.FindStringSubmatch(file); found != nil && own != nil {
+		if own["timestep"], err = strconv.ParseInt(found[1], 10, 64); err != nil {
+			return nil, "", err
+		}
+	}
+	return snap, fmt.Sprintf("a new agent; play it with: %s eval --config %s TO", program,
+		process.QuoteWord(*k.like)), nil
 }
 
 func modules(c *skrl.Checkpoint) []string {

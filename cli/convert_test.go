@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -169,4 +170,44 @@ func TestConvertRefuses(t *testing.T) {
 			"--member is of a group's"},
 		{[]string{"convert", "--member", "0", run, out}, commandline.Failed, "no member 0"},
 	})
+}
+
+// TestConvertSkrlByConfiguration makes a checkpoint of skrl's file without a training before, and plays it. What is no
+// such checkpoint is refused with the call that makes one.
+func TestConvertSkrlByConfiguration(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q")
+	gorl(t, 0, "convert", "--to", "skrl", "runs/pole", "agent_2000.pt")
+	said, _ := gorl(t, 0, "convert", "--from", "skrl", "--like", "short.yaml", "agent_2000.pt", "a.safetensors")
+	matches(t, said, `The rest is that of a new agent; play it with: gorl eval --config short.yaml TO`)
+	was, err := checkpoint.Load(newestBest(t))
+	must(t, err)
+	if diff := cmp.Diff(was.Snapshot.Arrays["policy/net.0.weight"],
+		load(t, "a.safetensors").Snapshot.Arrays["policy/net.0.weight"]); diff != "" {
+		t.Error(diff)
+	}
+	played, _ := gorl(t, 0, "eval", "--config", "short.yaml", "a.safetensors", "--episodes", "1")
+	matches(t, played, `^a.safetensors, timestep 2000: `)
+	said, _ = gorl(t, 0, "convert", "agent_2000.pt", "tensors.safetensors")
+	matches(t, said, `note: the file holds tensors and is no checkpoint of an agent`)
+	for call, want := range map[string]string{
+		"eval --config short.yaml tensors.safetensors": `has no manifest \(tensors.json\): .* gorl convert --from skrl --like`,
+		"eval --config short.yaml agent_2000.pt":       `gorl convert --from skrl --like CONFIG.yaml agent_2000.pt`,
+		"convert short.yaml other.yaml": `is a file of gorl or skrl and needs no conversion: gorl train --config ` +
+			`short.yaml$`,
+		"train -c agent_2000.pt": `agent_2000.pt is no configuration but a file of tensors`,
+	} {
+		_, stderr := gorl(t, commandline.WrongUse, strings.Fields(call)...)
+		matches(t, stderr, `(?m)`+strings.TrimSuffix(want, "$"))
+	}
+}
+
+// newestBest returns the best checkpoint of the run runs/pole.
+func newestBest(t *testing.T) string {
+	t.Helper()
+	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
+	if err != nil || len(best) != 1 {
+		t.Fatal(best, err)
+	}
+	return best[0]
 }

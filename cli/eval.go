@@ -67,7 +67,7 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`, instead of the run's run.yaml")
 	flags.StringVar(&f.checkpoint, "checkpoint", "best",
 		"which of the run's `checkpoints`: best, latest, a timestep or a file")
-	flags.IntVarP(&f.episodes, "episodes", "e", 100, "least `number` of episodes")
+	flags.IntVar(&f.episodes, "episodes", 100, "least `number` of episodes")
 	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most "+
 		"--episodes)")
 	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
@@ -83,6 +83,7 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		"markdown or latex")
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions([]string{"markdown", "latex"},
 		cobra.ShellCompDirectiveNoFileComp))
+	commandline.Once(c, "config")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},

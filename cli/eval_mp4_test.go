@@ -15,15 +15,15 @@ func TestRecordMP4(t *testing.T) {
 	gorl(t, 0, "train", "-c", "pole.yaml", "-q")
 	t.Run("without ffmpeg", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		_, said := gorl(t, commandline.WrongUse, "eval", "runs/pole", "-e", "1", "--record", "pole.mp4")
+		_, said := gorl(t, commandline.WrongUse, "eval", "runs/pole", "--episodes", "1", "--record", "pole.mp4")
 		matches(t, said, "the program ffmpeg, which is not on the PATH; install it")
 		absent(t, "pole.mp4")
 	})
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("needs ffmpeg (on Debian the package ffmpeg)")
 	}
-	gorl(t, 0, "eval", "runs/pole", "-e", "1", "--record", "pole.gif")
-	gorl(t, 0, "eval", "runs/pole", "-e", "1", "--record", "pole.MP4", "--fps", "60")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.gif")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.MP4", "--fps", "60")
 	film := decodeGIF(t, "pole.gif")
 	raw, err := exec.Command("ffmpeg", "-loglevel", "error", "-i", "pole.MP4", "-f", "rawvideo", "-pix_fmt", "rgb24",
 		"pipe:1").Output()

@@ -47,6 +47,11 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 				"folder", target)
 		}
 		saved, err := checkpoint.Load(target)
+		if errors.Is(err, checkpoint.ErrUncommitted) {
+			return nil, commandline.Usagef("%s has no manifest (%s): it holds tensors, or its save was interrupted. "+
+				"%s convert --from skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)",
+				target, manifest(target), program)
+		}
 		if err != nil {
 			return nil, commandline.Usagef("%w", err)
 		}
@@ -117,7 +122,11 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		saved, err := checkpoint.Load(path)
 		run := &savedRun{Saved: saved}
 		if err == nil && filepath.Base(filepath.Dir(path)) == filepath.Base(latest) {
-			run.notes = []string{"there is no best checkpoint, as no episode had ended by then; this is the latest"}
+			why := ", as no episode had ended by then"
+			if saved.Manifest.WrittenBy == converted {
+				why = ""
+			}
+			run.notes = []string{"there is no best checkpoint" + why + "; this is the latest"}
 		}
 		return run, err
 	case f.checkpoint == "latest" && latest == "":

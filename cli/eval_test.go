@@ -175,7 +175,7 @@ func TestDamagedBest(t *testing.T) {
 	if _, err := os.Stat("out.onnx"); err == nil {
 		t.Error("another policy was exported")
 	}
-	if e := evaluated(t, "runs/pole", "--checkpoint", "latest", "-e", "2"); e.Step != 96 {
+	if e := evaluated(t, "runs/pole", "--checkpoint", "latest", "--episodes", "2"); e.Step != 96 {
 		t.Errorf("the latest is of step %d", e.Step)
 	}
 	if stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx"); !strings.Contains(stdout,
@@ -201,13 +201,13 @@ func TestEvalCheckpoints(t *testing.T) {
 		{[]string{"runs/pole/checkpoints/agent_64.safetensors"}, 64},
 		{[]string{"runs/pole/checkpoints/agent_64.json"}, 64},
 	} {
-		if e := evaluated(t, append(x.args, "-e", "2")...); e.Step != x.step || e.Episodes != 2 {
+		if e := evaluated(t, append(x.args, "--episodes", "2")...); e.Step != x.step || e.Episodes != 2 {
 			t.Errorf("gorl eval %v: step %d and %d episodes, want step %d and 2", x.args, e.Step, e.Episodes, x.step)
 		}
 	}
 	// The same episodes whatever folder gorl is started in, and with more environments as many as asked for.
 	t.Chdir("runs/pole/checkpoints")
-	if e := evaluated(t, "agent_64.safetensors", "-e", "6", "--num-envs", "3"); e.Step != 64 || e.Episodes != 6 ||
+	if e := evaluated(t, "agent_64.safetensors", "--episodes", "6", "--num-envs", "3"); e.Step != 64 || e.Episodes != 6 ||
 		e.Config != "../run.yaml" {
 		t.Errorf("%+v", e)
 	}
@@ -217,7 +217,7 @@ func TestEvalCheckpoints(t *testing.T) {
 func TestEvalTable(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2", "--set", "environment.max_episode_steps=9")
-	stdout, _ := gorl(t, 0, "eval", "runs/pole", "-e", "3", "--record", "pole.GIF", "--fps", "50")
+	stdout, _ := gorl(t, 0, "eval", "runs/pole", "--episodes", "3", "--record", "pole.GIF", "--fps", "50")
 	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, timestep \d+: 3 episodes of CartPole, by `+
 		`the `+
 		`mean or most probable action, seed 1`, `mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`,
@@ -226,7 +226,7 @@ func TestEvalTable(t *testing.T) {
 	if n := len(film.Image); n < 8 || n > 9 || film.Config.Width != 300 || film.Delay[0] != 2 {
 		t.Errorf("a film of %d pictures, %d wide, %d hundredths of a second each", n, film.Config.Width, film.Delay[0])
 	}
-	gorl(t, 0, "eval", "runs/pole", "-e", "1", "--record", "pole.png")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "1", "--record", "pole.png")
 	if picture, err := png.Decode(strings.NewReader(text("pole.png"))); err != nil ||
 		picture.Bounds().Dx() != 4*300+3*4 {
 		t.Errorf("a strip of %v: %v", picture.Bounds(), err)
@@ -292,7 +292,7 @@ func TestEvalWrongUse(t *testing.T) {
 	must(t, os.Rename("runs", "alone/runs"))
 	_, stderr := gorl(t, commandline.WrongUse, "eval", "alone/agent_32")
 	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
-	if e := evaluated(t, "alone/agent_32", "--config", "short.yaml", "-e", "1"); e.Step != 32 ||
+	if e := evaluated(t, "alone/agent_32", "--config", "short.yaml", "--episodes", "1"); e.Step != 32 ||
 		e.Config != "short.yaml" {
 		t.Errorf("%+v", e)
 	}

@@ -49,7 +49,7 @@ func TestInit(t *testing.T) {
 	matches(t, do("./hover", "list", "environments"), `(?m)^Push +episode_length +100$`, `(?m)^ +force +1$`)
 	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"),
 		`Evaluate it: hover eval runs/push`)
-	matches(t, do("./hover", "eval", "runs/push", "-e", "4", "--record", "push.gif"), `episodes of Push`)
+	matches(t, do("./hover", "eval", "runs/push", "--episodes", "4", "--record", "push.gif"), `episodes of Push`)
 	decodeGIF(t, "push.gif")
 	matches(t, do("./hover", "export", "runs/push", "push.onnx"), `push.onnx`)
 	matches(t, do("./hover", "plot", "runs/push"), `plot.png`)

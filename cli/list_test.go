@@ -26,24 +26,40 @@ func init() {
 	}
 }
 
-// TestList checks that registered environments, models and rules stand in the list beside gorl's own, with their
-// settings.
+// TestList checks the overview, and that registered environments, models and rules stand beside gorl's own with keys,
+// defaults, limits and meanings.
 func TestList(t *testing.T) {
 	all, _ := gorl(t, 0, "list")
-	for _, want := range []string{
-		`(?m)^Stopping +at +0$`, `(?m)^CartPole +max_episode_steps +0$`, `(?m)^ +render ` +
-			`+\{"height":320,"title":"","width":320\}$`, `(?m)^ +start_timeout +2m0s$`,
-		`(?m)^normalize_reward +discount +0$`, `(?m)^clip_action +high +null$`, `(?m)^rescale_action *$`,
-		`(?m)^Gaussian +clip_actions +false$`, `(?m)^Bilinear +width +8$`, `(?m)^to_one *$`, `(?m)^mutate_float *$`,
+	if lines := strings.Count(all, "\n"); lines > 40 {
+		t.Errorf("the overview has %d lines", lines)
+	}
+	for call, patterns := range map[string][]string{
+		"list": {`(?m)^environments +environment.id +Acrobot, CartPole`, `(?m)^agents +agent.class +AMP, PPO$`, `Bilinear`,
+			`(?m)^pbt +preset +isaacgymenvs, isaaclab,`, "gorl list KIND"},
+		"list environments": {`(?m)^Stopping `, `(?m) at +0 `, `(?m)^CartPole +num_envs +1 +integer in \[1, 1048576\] +the number of`,
+			`(?m)^ +render.height +320 `, `(?m)^ +start_timeout +2m0s +duration`, `(?m)^gymnasium:<id> +num_envs`},
+		"list wrappers": {`(?m)^normalize_reward +discount +0 +number in \[0, 1\] +the agent's discount_factor; required.$`,
+			`(?m)^clip_action +low +null`, `(?m)^rescale_action$`},
+		"list models": {`(?m)^Gaussian +class`, `(?m)^ +clip_actions +false`, `(?m)^Bilinear +width +8 +integer ≥ 1`},
+		"list rules":  {`(?m)^to_one$`, `(?m)^mutate_float$`},
+		"list agents ppo": {`(?m)^PPO +rollouts +16 +integer ≥ 1 +the number of timesteps between updates, T.$`,
+			`(?m)^ +optimizer +"adam" +"adam", "adamw", "sgd"`},
+		"list trainer":           {`(?m)^trainer +timesteps +100000 `, `(?m) checkpoint_interval +"auto" +"auto", integer ≥ 0`},
+		"list pbt isaaclab":      {`(?m)^ +threshold_std +0.1 +number ≥ 0 +the margin around the mean`},
+		"list evolution":         {`(?m)^training +pop_size +4 +integer ≥ 1 +the number of members.$`},
+		"list schedules":         {`(?m)^CosineLR +T_max`},
+		"list environments brax": {`(?m)^brax:<id> +num_envs`},
 	} {
-		matches(t, all, want)
+		stdout, _ := gorl(t, 0, strings.Fields(call)...)
+		matches(t, stdout, patterns...)
+		if strings.Count(call, " ") == 2 && strings.Contains(stdout, "Walker") {
+			t.Errorf("%s lists others:\n%s", call, stdout)
+		}
 	}
-	if models, _ := gorl(t, 0, "list", "models"); !strings.Contains(models, "Bilinear") ||
-		strings.Contains(models, "CartPole") || !strings.Contains(all, models) {
-		t.Errorf("the models are\n%s", models)
-	}
-	if _, stderr := gorl(t, commandline.WrongUse, "list", "model"); !strings.Contains(stderr, `did you mean "models"`) {
-		t.Error(stderr)
+	for call, want := range map[string]string{"list model": `did you mean "models"`, "list agents PP": `did you mean "PPO"`} {
+		if _, stderr := gorl(t, commandline.WrongUse, strings.Fields(call)...); !strings.Contains(stderr, want) {
+			t.Error(stderr)
+		}
 	}
 }
 
@@ -61,7 +77,7 @@ func TestRegisteredModel(t *testing.T) {
 		t.Errorf("the policy's first layer has the shape %v", shape)
 	}
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q")
-	gorl(t, 0, "eval", "runs/pole", "-e", "2")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "2")
 	for set, words := range map[string]string{
 		"models.policy.width=0": `models.policy.width is 0`, "models.policy.with=3": `mean "models.policy.width"`,
 		"models.policy.class=Bilinaer": `did you mean "Bilinear"`, "models.separate=false": "has no trunk to share",

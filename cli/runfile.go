@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
@@ -23,6 +24,10 @@ const runFile = "run.yaml"
 
 // readConfiguration reads a YAML file, or the standard input if the path is "-". Its errors are wrong uses.
 func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err error) {
+	if isKind(path, ".pt", ".pth", ".safetensors", ".npz", ".onnx") {
+		return nil, commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume RUN "+
+			"goes on with a run, and %s eval plays a checkpoint", path, program)
+	}
 	if path != "-" {
 		c, err = runfile.Read(path)
 	} else if c, err = runfile.ReadFrom(stdin); err != nil {

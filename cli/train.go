@@ -29,6 +29,7 @@ import (
 // trainFlags are the flags of gorl train.
 type trainFlags struct {
 	config, resume, out, name, device, example, env string
+	schedule                                        string
 	set                                             []string
 	seed                                            int64
 	timesteps                                       int64
@@ -98,7 +99,7 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.IntVar(&f.numEnvs, "num-envs", 0,
 		"`number` of parallel environments, instead of environment.num_envs")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
-	flags.Int64Var(&f.timesteps, "timesteps", 0,
+	commandline.CountVar(flags, &f.timesteps, "timesteps",
 		"timesteps, each a step of all environments, instead of trainer.timesteps")
 	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
 	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
@@ -113,8 +114,12 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		"`number` of times that the processes of --nproc are started again after one has failed")
 	flags.StringVar(&f.seeds, "seeds", "", "train a run for each of these `seeds`, such as 1..5 or 1,4,7")
 	f.registerJobs(flags)
+	flags.StringVar(&f.schedule, "schedule", "",
+		"`file` of hyperparameters over environment steps, which gorl-pbt replay writes")
 	f.isaac.register(flags)
+	commandline.Once(c, "config")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	_ = c.MarkFlagFilename("schedule", "json")
 	_ = c.MarkFlagDirname("resume")
 	_ = c.MarkFlagDirname("out")
 	_ = c.RegisterFlagCompletionFunc("example",
@@ -161,6 +166,9 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return wrong(err)
 	}
 	kind := c.Kind()
+	if f.schedule != "" && (kind != runfile.Single || launches || place.Size > 1) {
+		return commandline.Usagef("--schedule is for a run of one agent in one process")
+	}
 	if kind != runfile.Single && (launches || place.Size > 1) && !f.check {
 		return noRanks(kind)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
 
-// isaacFlags are the flags of Isaac Lab's train.py, so that its command lines work unchanged. They are hidden;
-// docs/reference/rl-games.md lists them.
+// isaacFlags are the flags of Isaac Lab's train.py, so that its command lines work unchanged. The rare ones are
+// hidden; docs/reference/rl-games.md lists all.
 type isaacFlags struct {
 	task, checkpoint               string
 	headless, distributed, track   bool
@@ -30,7 +30,7 @@ type isaacFlags struct {
 func (f *isaacFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.task, "task", "", "Isaac Lab's name of --env isaaclab:`TASK`")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "refused: gorl does not read `file`s of rl_games' weights")
-	flags.BoolVar(&f.headless, "headless", false, "nothing: simulators open no window in any case")
+	flags.BoolVar(&f.headless, "headless", false, "as in Isaac Lab; it changes nothing, as simulators open no window")
 	flags.BoolVar(&f.distributed, "distributed", false, "nothing: the launcher's variables say which rank a process is")
 	flags.BoolVar(&f.track, "track", false, "send figures to Weights & Biases: the tracker wandb")
 	flags.StringVar(&f.wandbName, "wandb-name", "", "its `name` of the run")
@@ -38,8 +38,8 @@ func (f *isaacFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.wandbP, "wandb-project-name", "", "its `project`")
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "`number` of updates, instead of the configuration's timesteps")
 	flags.Float64Var(&f.sigma, "sigma", 0, "`number` that log σ begins with, of a file of rl_games")
-	for _, name := range []string{"task", "checkpoint", "headless", "distributed", "track", "wandb-name",
-		"wandb-entity", "wandb-project-name", "max-iterations", "sigma"} {
+	for _, name := range []string{"checkpoint", "distributed", "wandb-name", "wandb-entity", "wandb-project-name",
+		"sigma"} {
 		_ = flags.MarkHidden(name)
 	}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

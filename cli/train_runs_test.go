@@ -125,13 +125,13 @@ func TestPeersTrainGymnasiumAMP(t *testing.T) {
 	matches(t, stderr, `has no reference motion`, `reference_motions`, `collect_reference_motions`)
 
 	gorl(t, 0, train...)
-	e := evaluated(t, "runs/fish", "--checkpoint", "latest", "-e", "32")
+	e := evaluated(t, "runs/fish", "--checkpoint", "latest", "--episodes", "32")
 	total, frequency, orbit := e.Figures["return"].Mean, e.Figures["frequency"].Mean, e.Figures["orbit_error"].Mean
 	t.Logf("return %.1f of 60, frequency %.2f Hz, orbit error %.2f", total, frequency, orbit)
 	if total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
 		t.Errorf("return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", total, frequency, orbit)
 	}
-	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--fps", "10", "-e", "2")
+	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--fps", "10", "--episodes", "2")
 	if n := len(decodeGIF(t, "fish.gif").Image); n != 60 {
 		t.Errorf("the film has %d pictures, want one a step", n)
 	}
@@ -195,13 +195,13 @@ func TestTrainPopulations(t *testing.T) {
 			if diff := cmp.Diff(whole, recorded("runs/cut")); diff != "" {
 				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
 			}
-			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")
+			stdout, _ = gorl(t, 0, "eval", dir, "--episodes", "4")
 			matches(t, stdout, dir+`/best/\d+/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
 			members, err := filepath.Glob(filepath.Join(dir, "001", "state", "*.safetensors"))
 			if err != nil || len(members) == 0 {
 				t.Fatalf("members: %v, %v", members, err)
 			}
-			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "-e", "4")
+			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "--episodes", "4")
 			matches(t, stdout, members[len(members)-1]+`, environment step 1536: 4 episodes`)
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
 			matches(t, stderr, "is a population")
@@ -246,7 +246,7 @@ func playsBest(t *testing.T, dir string) {
 	}
 	best := fmt.Sprintf(`%s/best/%03d/%06d\.safetensors`, dir, member, at.Iteration)
 	for _, flags := range [][]string{nil, {"--checkpoint", "best"}} {
-		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "-e", "4"}, flags...)...)
+		stdout, _ := gorl(t, 0, append([]string{"eval", dir, "--episodes", "4"}, flags...)...)
 		matches(t, stdout, best+`, environment step \d+: 4 episodes of `)
 		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
 		matches(t, stdout, best+` → best.onnx`)
@@ -255,7 +255,7 @@ func playsBest(t *testing.T, dir string) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files of member 1: %v, %v", files, err)
 	}
-	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "-e", "4")
+	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "--episodes", "4")
 	matches(t, stdout, files[len(files)-1]+`, environment step \d+: 4 episodes of `)
 }
 

@@ -39,6 +39,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := with.equal(settings); err != nil {
 		return wrong(err)
 	}
+	plan, err := f.readSchedule(c, settings)
+	if err != nil {
+		return err
+	}
 	env, err := f.newEnvironment(c)
 	if err != nil {
 		return blame(err)
@@ -50,7 +54,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}()
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
-	run := singleRun{environment: settings, with: with}
+	run := singleRun{environment: settings, with: with, plan: plan}
 	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
 		if f.quiet { // the display is silent then
 			fmt.Fprintln(stderr, "note:", err)
@@ -62,7 +66,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		return wrong(err)
 	}
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
-	if err := run.draws(env); err != nil {
+	if err := errors.Join(run.draws(env), plan.check(trainer)); err != nil {
 		return err
 	}
 	tell(stderr, append(f.notes, trainer.Notes()...))
@@ -91,6 +95,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	case errors.Is(err, fs.ErrExist) && !run.resume:
 		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
 	case err != nil:
+		return err
+	}
+	if err := plan.apply(trainer); err != nil {
 		return err
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
@@ -150,6 +157,7 @@ func tell(stderr io.Writer, notes []string) {
 type singleRun struct {
 	environment map[string]any // the section with all defaults
 	with        together
+	plan        schedule
 	dir         string
 	resume      bool            // a run that is in dir already
 	cfg         trainers.Config // the trainer's
@@ -191,6 +199,9 @@ func (f *trainFlags) trainer(
 		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
+			if err := run.plan.apply(t); err != nil {
+				return err
+			}
 			return run.write(t.Timestep() - 1)
 		})}
 	})

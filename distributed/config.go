@@ -34,6 +34,8 @@ func DefaultConfig() Config {
 	return Config{Backend: "auto", Timeout: 10 * time.Minute, JoinTimeout: 5 * time.Minute}
 }
 
+func init() { config.Declare("distributed", "distributed", DefaultConfig()) }
+
 // FromDict returns the defaults with the settings of a dictionary, which is the section distributed of a run's file.
 func FromDict(dict map[string]any) (Config, error) {
 	cfg := DefaultConfig()

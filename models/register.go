@@ -64,6 +64,7 @@ func Register[S any](name string, defaults S, build func(settings S, role Role) 
 	if name == "" || unknown == nil || registered[name] != nil {
 		panic(fmt.Sprintf("models: %q cannot name a network: it is empty, or a class there is already", name))
 	}
+	config.Declare("models", name, defaults)
 	registered[name] = func(prefix string, dict map[string]any) (*own, error) {
 		// Each file merges into its own copy of the defaults.
 		s := defaults

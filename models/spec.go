@@ -159,14 +159,22 @@ type (
 	// commonKeys are the keys of every class. Network and Output are parsed by parseContainer and expressionText, so
 	// they accept anything here.
 	commonKeys struct {
-		Class   string `yaml:"class"`
-		Network any    `yaml:"network"`
-		Output  any    `yaml:"output"`
+		// Class is the model's class.
+		Class string `yaml:"class"`
+		// Network is a list of containers {name, input, layers, activations}.
+		Network any `yaml:"network"`
+		// Output is an expression: ACTIONS and ONE add an output layer.
+		Output any `yaml:"output"`
 
-		Initialization string  `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
-		InitialBias    string  `yaml:"initial_bias" config:"oneof=|zero"`
-		HiddenGain     float64 `yaml:"hidden_gain" config:"min=0"`
-		OutputGain     float64 `yaml:"output_gain" config:"min=0"`
+		// Initialization says how weights begin; empty is uniform.
+		Initialization string `yaml:"initialization" config:"oneof=|uniform|orthogonal"`
+		// InitialBias says how biases begin; empty is uniform, too.
+		InitialBias string `yaml:"initial_bias" config:"oneof=|zero"`
+		// HiddenGain multiplies the weights of hidden layers; 0 is the initialization's own.
+		HiddenGain float64 `yaml:"hidden_gain" config:"min=0"`
+		// OutputGain multiplies the weights of the output layer; 0 is 1, or 0.01 for the orthogonal weights of a
+		// policy.
+		OutputGain float64 `yaml:"output_gain" config:"min=0"`
 	}
 	// gaussianKeys are the keys of Gaussian and MultivariateGaussian.
 	gaussianKeys struct {
@@ -175,17 +183,20 @@ type (
 	}
 	// categoricalKeys are the keys of Categorical. skrl's UnnormalizedLogProb is accepted if it is true.
 	categoricalKeys struct {
-		commonKeys          `yaml:",inline"`
+		commonKeys `yaml:",inline"`
+		// UnnormalizedLogProb is skrl's; only true is accepted.
 		UnnormalizedLogProb bool `yaml:"unnormalized_log_prob"`
 	}
 	// multiCategoricalKeys are the keys of MultiCategorical.
 	multiCategoricalKeys struct {
 		categoricalKeys `yaml:",inline"`
-		Reduction       string `yaml:"reduction" config:"oneof=sum|mean|prod"`
+		// Reduction joins the probabilities of several actions.
+		Reduction string `yaml:"reduction" config:"oneof=sum|mean|prod"`
 	}
 	// deterministicKeys are the keys of Deterministic.
 	deterministicKeys struct {
-		commonKeys  `yaml:",inline"`
+		commonKeys `yaml:",inline"`
+		// ClipActions limits outputs to a bounded action space.
 		ClipActions bool `yaml:"clip_actions"`
 	}
 )
@@ -293,6 +304,16 @@ func (s Spec) Settings() map[string]any {
 		return map[string]any{"clip_actions": s.ClipActions}
 	}
 	return map[string]any{}
+}
+
+func init() {
+	gaussian := gaussianKeys{GaussianConfig: DefaultGaussianConfig()}
+	categorical := categoricalKeys{UnnormalizedLogProb: true}
+	for class, keys := range map[string]any{classGaussian: gaussian, classMultivariateGaussian: gaussian,
+		classCategorical: categorical, classDeterministic: deterministicKeys{},
+		classMultiCategorical: multiCategoricalKeys{categoricalKeys: categorical, Reduction: "sum"}} {
+		config.Declare("models", class, keys)
+	}
 }
 
 // identifier matches the names that expressions can refer to.

@@ -62,7 +62,8 @@ func (n Iterations) MarshalYAML() (any, error) {
 // check says if a number given in Go is none.
 func (n Iterations) check(name, key string) error {
 	if n < 1 && n != Auto {
-		return fmt.Errorf("schedulers: %s: %q is %d: want an integer ≥ 1, or Auto", name, key, n)
+		return fmt.Errorf("schedulers: %s: \"%s\" is %d: want an integer ≥ 1, or \"auto\" for the length of the "+
+			"run; learning_rate_scheduler_kwargs gives it: {%[2]s: auto}", name, key, n)
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ func reader[C any, S Scheduler](name string, defaults C, build func(float64, C) 
 	if name == "CosineLR" { // PyTorch's names
 		options.Aliases = map[string]config.Alias{"eta_min": {Key: "min_lr"}, "t_max": {Key: "T_max"}}
 	}
+	config.Declare("schedules", name, defaults, slices.Collect(maps.Keys(options.Aliases))...)
 	return func(kwargs map[string]any) (settled, error) {
 		cfg := defaults
 		err := config.Merge(&cfg, kwargs, options)

@@ -264,6 +264,11 @@ func (r *runner) readTrainer(cfg Config) (Config, error) {
 	return cfg, config.Under("trainers", "trainer", err)
 }
 
+func init() {
+	config.Declare("trainer", "trainer", DefaultConfig(), "class", "evaluate_every")
+	config.Declare("mlp", "mlp", mlps{Activation: "elu"})
+}
+
 // sequential makes the trainer. The settings of the agent's experiment come first, those of the trainer's section
 // override them, and adjust changes the result. The trainer's seed is the dictionary's unless its section has one.
 func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Trainer, error) {
@@ -291,4 +296,13 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	}
 	t.made = r
 	return t, nil
+}
+
+// notes returns what Trainer.Notes says about the sections.
+func (r *runner) notes() []string {
+	if r == nil || r.Models["mlp"] == nil || r.sp.Observation.Bytes() == 0 || r.common.ObservationPreprocessor != "" {
+		return nil
+	}
+	return []string{"models.mlp reads pictures as numbers from 0 to 255, which nothing scales; set " +
+		"agent.observation_preprocessor to RunningStandardScaler, or describe networks with convolutions in models"}
 }

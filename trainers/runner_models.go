@@ -26,9 +26,11 @@ type modelSpecs struct {
 	mlps     *mlps // instead of roles
 }
 
-// mlps is the short form of models. Hidden has the widths of the hidden layers, Activation the function between them.
+// mlps is the short form of models.
 type mlps struct {
-	Hidden     []int  `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
+	// Hidden are the widths of the hidden layers of all networks.
+	Hidden []int `yaml:"mlp" config:"min=1,max=1048576,minlen=1"`
+	// Activation is the function between layers.
 	Activation string `yaml:"activation"`
 
 	models.Initialization `yaml:",inline"`
@@ -73,6 +75,11 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
 				config.Hint(key, allowed), roles)
 		}
+		if key == "policy" {
+			if err := fits(dict["class"], r.sp.Action); err != nil {
+				return nil, err
+			}
+		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {
 			return nil, config.Under("trainers", "models."+key, err)
@@ -102,6 +109,24 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	full["separate"] = m.separate
 	r.Models = full
 	return m, nil
+}
+
+// fits refuses a policy's class whose distribution is for another kind of action space. It runs before the keys are
+// read, because each class has its own.
+func fits(class any, action spaces.Space) error {
+	name, _ := class.(string)
+	wanted := map[spaces.Kind]string{spaces.Box: "GaussianMixin", spaces.Discrete: "CategoricalMixin",
+		spaces.MultiDiscrete: "MultiCategoricalMixin"}[action.Kind]
+	is := func(of string) bool {
+		return strings.EqualFold(strings.TrimSuffix(strings.ToLower(name), "mixin"), of)
+	}
+	discrete := is("Categorical") || is("MultiCategorical")
+	if continuous := is("Gaussian") || is("MultivariateGaussian"); wanted == "" ||
+		!(discrete && action.Kind == spaces.Box || continuous && action.Kind != spaces.Box) {
+		return nil
+	}
+	return fmt.Errorf("trainers: models.policy.class is %s, but the environment's actions are %v: use %s", name, action,
+		wanted)
 }
 
 // actorCritic builds policy and value. Shared networks draw their weights from one random sequence. Separate networks

@@ -264,7 +264,7 @@ func TestFromYAMLErrors(t *testing.T) {
 		{"ppo", "class: PPO", "class: AMP", "models.discriminator is missing"},
 		{"ppo", "learning_epochs: 2", "learning_epoch: 2", `did you mean "agent.learning_epochs"?`},
 		{"ppo", "learning_rate_scheduler: KLAdaptiveLR", "learning_rate_scheduler: KLAdaptivLR", "KLAdaptiveLR"},
-		{"ppo", "class: GaussianMixin", "class: CategoricalMixin", `unknown key "models.policy.clip_actions"`},
+		{"ppo", "class: GaussianMixin", "class: CategoricalMixin", `use GaussianMixin`},
 		{"ppo", "class: GaussianMixin", "class: Gausian", "models.policy"},
 		{"ppo", "input: STATES", "input: STATS", `models.policy: models: network[0].input: "STATS", character 1`},
 		{"ppo", "output: ONE", "output: ONE + net[:, 0:2]", "shape [1 2], want (N, 1)"},

@@ -217,7 +217,7 @@ func (t *Trainer) Dir() string { return t.files.dir }
 // Notes lists settings that probably have an unwanted effect. Examples are a run too short for an update, a learning
 // rate that is 0 for the rest of the run, and SaveBuffers in an environment that cannot save its state. A run of
 // unknown length has no notes about its length. The agent's notes about its data (agents.Noter) follow.
-func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.agentNotes) }
+func (t *Trainer) Notes() []string { return slices.Concat(t.made.notes(), t.notes, t.agentNotes) }
 
 // Damaged returns the damaged checkpoints that resuming has skipped, newest first, and then a damaged best one. None is
 // deleted, so that they can be inspected.

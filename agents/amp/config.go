@@ -3,6 +3,8 @@ package amp
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -321,6 +323,11 @@ var aliases = map[string]config.Alias{
 		Excludes: []string{"style_reward_scale"}},
 	"reply_buffer":       {Key: "reply_buffer_size"},
 	"replay_buffer_size": {Key: "reply_buffer_size"},
+}
+
+func init() {
+	config.Declare("agents", "AMP", DefaultConfig(),
+		slices.AppendSeq(slices.Clone(onpolicy.OlderNames), maps.Keys(aliases))...)
 }
 
 // scaleBy returns a conversion for one factor of style_reward_scale: it replaces the factor's default, standard, by the

@@ -21,6 +21,8 @@ func DefaultConfig() Config {
 	return c
 }
 
+func init() { config.Declare("agents", "PPO", DefaultConfig(), onpolicy.OlderNames...) }
+
 // clone returns a copy that shares no slice with c.
 func (c *Config) clone() Config { return Config{OnPolicy: onpolicy.Clone(&c.OnPolicy)} }
 

@@ -115,7 +115,7 @@ func TestRun(t *testing.T) {
 		"1  not started") {
 		t.Errorf("status -watch ends with %d and says\n%s", status, stdout)
 	}
-	if status, _, stderr = use(t.Context(), "status", filepath.Join(dir, "nothing")); status != commandline.Failed ||
+	if status, _, stderr = use(t.Context(), "status", filepath.Join(dir, "nothing")); status != commandline.WrongUse ||
 		!strings.Contains(stderr, "nothing") {
 		t.Errorf("status of nothing ends with %d and says %q", status, stderr)
 	}

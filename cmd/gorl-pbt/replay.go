@@ -22,16 +22,9 @@ func replayCommand() *cobra.Command {
 Follows the weights of a member back through all that they were copied from, and
 writes the hyperparameters that they were trained with, step by step, as JSON.
 
-Training one agent with them takes the program that builds the agent:
-
-	s, err := timeline.Read("schedule.json")
-	// ...
-	trainee, err := trainers.NewTrainee(env, build, config)
-	// ...
-	trainee, err = timeline.Train(ctx, trainee, s, timeline.Options{})
-
-Where training is interrupted, restore the trainee's snapshot and call Train
-again: it goes on where the trainee's steps say.
+gorl train --config FILE --schedule schedule.json trains one agent with them, where
+FILE is the population's without the section pbt. A program of your own calls
+timeline.Read and timeline.Train (package pbt/timeline).
 
 Where the networks of the population evolved, the architectures that the weights
 had are written down too, but not replayed: the agent keeps the networks that

@@ -32,7 +32,7 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 		Args: commandline.Arguments(1, 1, "the population's folder"),
 	}
 	out := commandline.FileFlag(c, "out", "", "`folder` of the report (default: the folder report in DIR)")
-	title := c.Flags().String("title", "", "`text` at the top of the page")
+	title := c.Flags().String("title", "", "`text` at the top of the page (default: DIR and the number of members)")
 	events := c.Flags().Int("events", 0, "greatest `number` of events in the page's table (default 2000)")
 	show := c.Flags().Bool("open", false, "open the page in a browser")
 	c.ValidArgsFunction = commandline.Files("jsonl")
@@ -47,6 +47,9 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 				dir = filepath.Dir(dir)
 			}
 			*out = filepath.Join(dir, "report")
+		}
+		if *title == "" {
+			*title = fmt.Sprintf("%s, population of %d", args[0], history.Run.Members)
 		}
 		if err := report.Write(*out, history, report.Options{Title: *title, MaxEvents: *events}); err != nil {
 			return err

@@ -83,6 +83,11 @@ func add[S any](name string, defaults S, with bool, make func(settings S, id str
 	if _, taken := entries[name]; taken {
 		panic(fmt.Sprintf("catalog: an environment %q is there already", name))
 	}
+	called := name
+	if with {
+		called += ":<id>"
+	}
+	config.Declare("environments", called, defaults)
 	entries[name] = entry{
 		with: with,
 		settings: func(prefix string, dict map[string]any) (any, error) {

@@ -142,6 +142,7 @@ type normalizeReward struct {
 
 // of returns the kind of a wrapper whose settings are a struct S. wrap makes the wrapper from them.
 func of[S any](name, needs string, defaults S, wrap func(env envs.Env, s S) (envs.Env, error)) kind {
+	config.Declare("wrappers", name, defaults)
 	return kind{name: name, needs: needs, read: func(prefix string, dict map[string]any) (wrapper, error) {
 		s := defaults
 		if err := config.Merge(&s, dict, config.Options{Prefix: prefix}); err != nil {

@@ -102,8 +102,8 @@ func New(cfg Config) (*Viewer, error) {
 	}
 	c, ok := envs.As[Character](cfg.Env)
 	if !ok {
-		return nil, fmt.Errorf("view: the environment (%T) is no character of package mujoco, such as Walker or "+
-			"Humanoid: there is nothing to show in space", cfg.Env)
+		return nil, errors.New("view: the environment is no character of package mujoco, such as Walker or " +
+			"Humanoid: there is nothing to show in space")
 	}
 	v := &Viewer{cfg: cfg, character: c, requests: make(chan Request), joins: make(chan *client),
 		leaves: make(chan *client), ending: make(chan struct{}), ticker: realTime}

@@ -1,11 +1,16 @@
 package commandline
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // NoArguments refuses arguments, which a subcommand with flags only would otherwise ignore.
@@ -88,4 +93,42 @@ func FilesFlag(c *cobra.Command, name, usage string, extensions ...string) *[]st
 	v := c.Flags().StringArray(name, nil, usage)
 	complete(c, name, Files(extensions...))
 	return v
+}
+
+// count is the value of a flag that takes a whole number, also written as 1e6.
+type count struct{ value *int64 }
+
+func (c count) String() string { return strconv.FormatInt(*c.value, 10) }
+func (c count) Type() string   { return "int64" }
+
+func (c count) Set(s string) error {
+	n, ok := config.Whole(s)
+	if !ok {
+		return errors.New("want a whole number")
+	}
+	*c.value = int64(n)
+	return nil
+}
+
+// CountVar declares a flag for a whole number that may also be written as 1e6. The default is the value of v.
+func CountVar(flags *pflag.FlagSet, v *int64, name, usage string) { flags.Var(count{v}, name, usage) }
+
+// once is the value of a flag that may be given once.
+type once struct {
+	pflag.Value
+	given bool
+}
+
+func (o *once) Set(s string) error {
+	if o.given {
+		return fmt.Errorf("it is given twice, first as %q; give it once", o.String())
+	}
+	o.given = true
+	return o.Value.Set(s)
+}
+
+// Once makes a second occurrence of a flag an error. Without it the last one counts.
+func Once(c *cobra.Command, name string) {
+	f := c.Flags().Lookup(name)
+	f.Value = &once{Value: f.Value}
 }

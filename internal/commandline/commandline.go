@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,10 +90,19 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		return WrongUse
 	}
 	fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
-	if stopped(ctx, err) {
+	switch {
+	case stopped(ctx, err):
 		return Stopped
+	case missing(ran, err):
+		return WrongUse
 	}
 	return Failed
+}
+
+// missing reports whether an error says that an argument names no file.
+func missing(c *cobra.Command, err error) bool {
+	var file *fs.PathError
+	return errors.As(err, &file) && errors.Is(file, fs.ErrNotExist) && slices.Contains(c.Flags().Args(), file.Path)
 }
 
 // stopped reports whether a signal has ended the work.
@@ -119,7 +130,17 @@ func Prepare(root *cobra.Command) {
 	root.AddCommand(completionCommand(root.Name()))
 	if root.RunE == nil {
 		root.Args = known
-		root.RunE = func(*cobra.Command, []string) error { return errNothing }
+		root.RunE = func(c *cobra.Command, _ []string) error {
+			if asked, _ := c.Flags().GetBool("version"); asked {
+				return version(c)
+			}
+			return errNothing
+		}
+		for _, c := range root.Commands() {
+			if c.Name() == "version" {
+				root.Flags().Bool("version", false, c.Short)
+			}
+		}
 	}
 }
 

@@ -40,15 +40,22 @@ func tree() *cobra.Command {
 	draw.ValidArgsFunction = commandline.Files("png", "jpg")
 	draw.Flags().BoolP("quiet", "q", false, "say nothing")
 	draw.Flags().Int("columns", 3, "`number` of columns")
+	steps := int64(7)
+	commandline.CountVar(draw.Flags(), &steps, "steps", "`number` of steps")
 	commandline.Choice(draw, "format", "wide", "`form` of it", "wide", "tall")
 	commandline.Choice(draw, "x", "step", "what it is `over`", "step", "time")
 	commandline.FileFlag(draw, "config", "", "`file` of settings", "yaml")
+	commandline.Once(draw, "config")
 	commandline.FilesFlag(draw, "with", "`file` beside it", "csv")
 	add("nothing", "", commandline.NoArguments, fine)
 	add("misuse", "", commandline.NoArguments, func(*cobra.Command, []string) error {
 		return fmt.Errorf("after a look: %w", commandline.Usagef("--a and --b exclude each other: %w", os.ErrInvalid))
 	})
 	add("fail", "", commandline.NoArguments, func(*cobra.Command, []string) error { return errors.New("out of luck") })
+	add("open", "FILE", nil, func(_ *cobra.Command, args []string) error {
+		_, err := os.Open(args[0])
+		return fmt.Errorf("looking: %w", err)
+	})
 	add("stop", "", commandline.NoArguments, func(*cobra.Command, []string) error {
 		return &commandline.StoppedError{Err: fmt.Errorf("stopped: %w", os.ErrClosed)}
 	})
@@ -105,6 +112,11 @@ func TestStatuses(t *testing.T) {
 			"tool draw: flag needs an argument: --columns (see tool draw --help)\n"},
 		{"draw --format round a.png", commandline.WrongUse, "",
 			"tool draw: invalid argument \"round\" for \"--format\" flag: want wide or tall (see tool draw --help)\n"},
+		{"draw --steps 2e3 a.png", commandline.Done, "worked on [a.png]\n", ""},
+		{"draw --steps 2.5 a.png", commandline.WrongUse, "", "tool draw: --steps is \"2.5\": want a whole number (see"},
+		{"draw --config a.yaml --config b.yaml a.png", commandline.WrongUse, "", "tool draw: invalid argument " +
+			"\"b.yaml\" for \"--config\" flag: it is given twice, first as \"a.yaml\"; give it once (see"},
+		{"open nowhere", commandline.WrongUse, "", "tool: looking: open nowhere: no such file or directory\n"},
 		{"--colour draw a.png", commandline.WrongUse, "", "unknown flag: --colour"},
 		{"misuse", commandline.WrongUse, "",
 			"tool misuse: after a look: --a and --b exclude each other: invalid argument (see tool misuse --help)\n"},
@@ -137,6 +149,7 @@ flags:
       --format form      form of it (default "wide")
   -h, --help             help for draw
   -q, --quiet            say nothing
+      --steps number     number of steps (default 7)
       --with file        file beside it
   -x, --x over           what it is over (default "step")
 
@@ -169,7 +182,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"draw", "--col"}, []string{"--columns"}, ":4"},
 		{[]string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh"}, ":4"},
 		{[]string{"help", ""}, []string{"cancel", "completion", "draw", "fail", "fail-late", "help", "misuse",
-			"nothing", "stop", "wait"}, ":4"},
+			"nothing", "open", "stop", "wait"}, ":4"},
 	} {
 		offered, directive := commandtest.Complete(t, tree(), c.args...)
 		if !slices.Equal(offered, c.want) || directive != c.directive {
@@ -185,6 +198,11 @@ func TestVersion(t *testing.T) {
 	if status != commandline.Done || !strings.HasPrefix(stdout, "tool ") || !strings.Contains(stdout, "\ngo1") ||
 		stderr != "" {
 		t.Errorf("version ends with %d and says %q, %q", status, stdout, stderr)
+	}
+	root = tree()
+	root.AddCommand(commandline.VersionCommand("tool"))
+	if _, flag, _ := commandtest.Run(t.Context(), root, "--version"); flag != stdout {
+		t.Errorf("--version says %q", flag)
 	}
 }
 

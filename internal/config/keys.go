@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"regexp"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -17,6 +19,27 @@ type Field struct {
 	Default any
 	// Allowed says what the key takes, e.g. "a number in [0, 1]".
 	Allowed string
+	// Meaning is the field's comment in gorl's source, up to the first empty line.
+	Meaning string
+}
+
+// short says what a key of a type takes if that is not what Allowed says.
+var short = map[string]string{
+	"agents.Interval":       `"auto", integer ≥ 0`,
+	"schedulers.Iterations": `"auto", integer ≥ 1`,
+	"[]trackers.Tracker":    "list of names and {name: {setting: value}}",
+	"bool":                  "boolean",
+	"time.Duration":         `duration, as "90s"`,
+}
+
+var article = regexp.MustCompile(`^(one of|an?) `)
+
+// Short is Allowed in fewer words, for tables.
+func (f Field) Short() string {
+	if text, ok := short[f.Type]; ok {
+		return text
+	}
+	return article.ReplaceAllString(strings.TrimSuffix(f.Allowed, ", or null"), "")
 }
 
 // Keys lists the keys of a struct that holds its defaults (or of a pointer to one), in the order of its fields, those
@@ -37,7 +60,7 @@ func keys(prefix string, v reflect.Value) []Field {
 			if at.Kind() == reflect.Pointer {
 				if at.IsNil() {
 					all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(),
-						Allowed: allowed(f.typ, f.rules)})
+						Allowed: allowed(f.typ, f.rules), Meaning: meaning(v.Type(), f.index, f.key)})
 					continue
 				}
 				at = at.Elem()
@@ -46,7 +69,7 @@ func keys(prefix string, v reflect.Value) []Field {
 			continue
 		}
 		all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(), Default: at.Interface(),
-			Allowed: allowed(f.typ, f.rules)})
+			Allowed: allowed(f.typ, f.rules), Meaning: meaning(v.Type(), f.index, f.key)})
 	}
 	return all
 }

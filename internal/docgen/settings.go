@@ -53,7 +53,7 @@ func settings(root string, defaults any) ([]setting, error) {
 		if s.Meaning == "" && s.Same == "" {
 			return nil, fmt.Errorf("docgen: the key %q of %T has no comment", k.Key, defaults)
 		}
-		s.Key, s.Default, s.Allowed = k.Key, show(k.Default), allowed(k)
+		s.Key, s.Default, s.Allowed = k.Key, show(k.Default), k.Short()
 		if strings.Contains(s.Meaning, "There is no default.") {
 			s.Default, s.Meaning = "none", strings.ReplaceAll(s.Meaning, " There is no default.", "")
 		}
@@ -216,25 +216,6 @@ func (d *describer) withKeys(text, of string) string {
 	})
 	return link.ReplaceAllString(text, "`$1`")
 }
-
-// words say what a key of a type takes that reads itself. Its tag cannot say it.
-var words = map[string]string{
-	"agents.Interval":       `"auto", integer ≥ 0`,
-	"schedulers.Iterations": `"auto", integer ≥ 1`,
-	"[]trackers.Tracker":    "list of names and {name: {setting: value}}",
-	"bool":                  "boolean",
-	"time.Duration":         `duration, as "90s"`,
-}
-
-// allowed says in short what a key takes.
-func allowed(k config.Field) string {
-	if text, ok := words[k.Type]; ok {
-		return text
-	}
-	return article.ReplaceAllString(strings.TrimSuffix(k.Allowed, ", or null"), "")
-}
-
-var article = regexp.MustCompile(`^(one of|an?) `)
 
 // show writes a default value as a user would.
 func show(v any) string {

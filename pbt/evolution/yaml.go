@@ -238,6 +238,23 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	return s, nil
 }
 
+func init() {
+	m := manifestDefaults()
+	for name, defaults := range map[string]any{"mutation": m.Mutation, "training": m.Training,
+		"network": networkDefaults(), "tournament": tournamentDefaults(), "multi_frequency": multiFrequencyDefaults()} {
+		others := []string{}
+		for alias := range aliases {
+			if key, ok := strings.CutPrefix(alias, name+"."); ok {
+				others = append(others, key)
+			}
+		}
+		if name == "multi_frequency" {
+			others = append(others, "n_open")
+		}
+		config.Declare("evolution", name, defaults, others...)
+	}
+}
+
 func manifestDefaults() manifest {
 	d := DefaultMutations()
 	p := probabilities{d.NoMutation, d.Architecture, d.NewLayerProb, d.Parameters, d.Activation, d.RLHP}

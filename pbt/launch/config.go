@@ -321,6 +321,8 @@ func (c Config) slice() int64 {
 	return 0
 }
 
+func init() { config.Declare("launcher", "launcher", DefaultConfig()) }
+
 // Vars are names and texts, as in an environment. In YAML whole numbers and booleans may stand without quotes.
 type Vars map[string]string
 

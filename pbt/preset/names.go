@@ -150,6 +150,11 @@ func rename[V any](f *file, n names, where string, values map[string]V, p *probl
 		switch {
 		case !ok:
 			allowed := strings.Join(append(sorted(n.gorl), "env.<name>, or one of gorl's own"), ", ")
+			begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
+			if len(n.prefixes) > 0 && !slices.ContainsFunc(n.prefixes, begins) { // the system's own names begin so
+				allowed = fmt.Sprintf("%s, env.<name>, or a name of the preset's system, such as %s%s",
+					strings.Join(append(explore.AgentSettings(), f.known...), ", "), n.prefixes[0], sorted(n.gorl)[0])
+			}
 			if len(n.gorl) > 0 {
 				allowed = "one of " + allowed
 			}

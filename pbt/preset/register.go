@@ -33,6 +33,10 @@ func init() { // no initial value: it would refer to itself through the readers
 	maps.Copy(readers, map[string]func(f *file) (*Settings, error){
 		IsaacLab: readIsaacLab, IsaacGymEnvs: readIsaacGymEnvs, SampleFactory: readSampleFactory, RayTune: readRayTune,
 	})
+	for name, defaults := range map[string]any{IsaacLab: defaultIsaacLab(), IsaacGymEnvs: defaultIsaacGymEnvs(),
+		SampleFactory: defaultSampleFactory(), RayTune: defaultRayTune()} {
+		config.Declare("pbt", name, defaults)
+	}
 }
 
 // Names returns the names of all presets, sorted.
@@ -67,6 +71,8 @@ func Register[S any](name string, defaults S, build func(settings S) (strategy.S
 	if name == "" || readers[name] != nil {
 		panic(fmt.Sprintf("preset: %q cannot name a preset: it is empty, or a preset there is already", name))
 	}
+	config.Declare("pbt", name, registered[S]{shared: sharedDefaults(), Enabled: true, Objective: "episode.return",
+		IntervalSteps: 100_000, Own: defaults})
 	readers[name] = func(f *file) (*Settings, error) { return readRegistered(f, name, defaults, build) }
 }
 

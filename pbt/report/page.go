@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -129,7 +130,25 @@ func (f *facts) summary() []pair {
 		{"Not applied", nonzero(f.happened[journal.ApplyFailed])},
 		{"Lineages left", alive},
 		{"Seed", fmt.Sprint(f.Run.Seed)},
-		{"Strategy", plot.Plain(f.Run.Strategy, 400)},
+		{"Strategy", plot.Plain(inWords(f.Run.Strategy), 400)},
 	}
 	return slices.DeleteFunc(all, func(p pair) bool { return p.Value == "" })
+}
+
+var (
+	dumped    = regexp.MustCompile(`^[a-z]+\.([A-Z]\w*)(\{.*\})$`)
+	fieldName = regexp.MustCompile(`\b([A-Z]\w*):`)
+	capital   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+)
+
+// inWords writes a strategy in the journal, pbt.IsaacLab{ThresholdStd:0.8}, as YAML: IsaacLab {threshold_std: 0.8}.
+func inWords(strategy string) string {
+	parts := dumped.FindStringSubmatch(strategy)
+	if parts == nil {
+		return strategy
+	}
+	fields := strings.ReplaceAll(parts[2], " ", ", ")
+	return parts[1] + " " + fieldName.ReplaceAllStringFunc(fields, func(name string) string {
+		return strings.ToLower(capital.ReplaceAllString(name, "${1}_$2")) + " "
+	})
 }

@@ -129,17 +129,17 @@ func (t table) shorten(n int) table {
 // greater or less than in the phase before, a dash that the phase has none. Why there is no schedule stands in its
 // place: without an objective no member is the best, and a damaged journal may lack the way to its beginning.
 func (f *facts) schedule(p *page) {
-	if f.best == nil {
+	if f.ever == nil {
 		p.NoSchedule = "No objective is known yet."
 		return
 	}
-	s, err := timeline.ExtractAt(f.History, f.best.member, f.best.point.Iteration)
+	s, err := timeline.ExtractAt(f.History, f.ever.member, f.ever.point.Iteration)
 	if err != nil {
 		p.NoSchedule = err.Error()
 		return
 	}
 	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were "+
-		"trained with", s.Member, f.best.point.Iteration, s.Steps)
+		"trained with", s.Member, f.ever.point.Iteration, s.Steps)
 	keys := s.Keys() // also those that are not shown elsewhere: the schedule is all that can be replayed
 	p.Schedule = table{Header: append([]string{"from environment step", "member"}, keys...)}
 	shapes := s.Architectures()

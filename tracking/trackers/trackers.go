@@ -92,6 +92,7 @@ func Register[S any](name string, defaults S,
 	if _, taken := registered[name]; taken {
 		panic(fmt.Sprintf("trackers: the tracker %q is registered twice", name))
 	}
+	config.Declare("trackers", name, defaults)
 	registered[name] = func(prefix string, dict map[string]any) (Tracker, error) {
 		s := defaults
 		if err := config.Merge(&s, dict, config.Options{Prefix: prefix}); err != nil {

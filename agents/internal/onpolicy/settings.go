@@ -61,6 +61,10 @@ func Clone(c *agents.OnPolicy) agents.OnPolicy {
 	return out
 }
 
+// OlderNames are the keys that [Rename] rewrites.
+var OlderNames = []string{"lambda", "clip_predicted_values", "shared_state_preprocessor",
+	"shared_state_preprocessor_kwargs"}
+
 // Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
 // "shared_state_preprocessor", and "state_preprocessor" if it means observations, which it does in 1.4 and wherever
 // the environment has no privileged states.

@@ -200,7 +200,10 @@ def make(setup):
     else:
 
         def create(**kwargs):
-            return gymnasium.make(setup["id"], disable_env_checker=not setup["checker"], **kwargs)
+            try:
+                return gymnasium.make(setup["id"], disable_env_checker=not setup["checker"], **kwargs)
+            except gymnasium.error.UnregisteredEnv as e:
+                raise Refused(f"gymnasium {gymnasium.__version__} has no environment {setup['id']!r}: {e}") from e
 
     made = []
     for _ in range(setup["from"], setup["to"]):
