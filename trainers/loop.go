@@ -254,6 +254,10 @@ func (l *loop) note(s *envs.Step) error {
 		l.figures.recorder.Track("Info / "+name, x)
 		l.figures.metrics.step(name, x)
 	}
+	for name, x := range s.Log {
+		l.figures.recorder.Track(name, x)
+		l.figures.metrics.step(name, x)
+	}
 	l.world.running.stepped(s)
 	return nil
 }

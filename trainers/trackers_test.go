@@ -1,6 +1,7 @@
 package trainers_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -159,4 +161,35 @@ func TestTrackersRefused(t *testing.T) {
 	}
 	cfg := trainers.Config{WriteInterval: agents.Interval{Auto: true}, Trackers: []trackers.Tracker{{Name: "mine"}}}
 	wantError(t, "no Open", cfg.Validate(), "trackers[0]")
+}
+
+// What a simulator logs is recorded once, under its own name; other figures of steps have a prefix. The last line of
+// progress is of the last timestep.
+func TestFiguresOfSimulators(t *testing.T) {
+	checkLiveTensors(t)
+	var mine sink
+	var shown bytes.Buffer
+	const timesteps = 1003 // not a multiple of the timesteps between two lines
+	env := &talker{Env: lessons(t, 2, true)}
+	tr := sequential(t, env, smallPPO(t, env.Spaces(), 7, nil), trainers.Config{
+		Timesteps: timesteps, Directory: t.TempDir(), Name: "walk", WriteInterval: every(timesteps),
+		Trackers: []trackers.Tracker{mine.tracker()}, Progress: progress.New(&shown, progress.Options{}),
+	})
+	must(t, errors.Join(tr.Train(context.Background()), tr.Close(), tr.Agent().Close()))
+	count := map[string]int{}
+	for _, s := range mine.Scalars() {
+		for _, name := range []string{"Episode_Reward/speed", "Curriculum/adr.level"} {
+			if strings.Contains(s.Tag, name) {
+				count[s.Tag]++
+			}
+		}
+	}
+	want := map[string]int{"Episode_Reward/speed": 1, "Info / Curriculum/adr.level": 1}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	lines := strings.Split(strings.TrimSpace(shown.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, "100 %  2006/2006") {
+		t.Errorf("the last line of progress is %q", last)
+	}
 }
