@@ -54,7 +54,7 @@ own, gorl-pbt.`,
 }
 
 // call matches gorl before one of its subcommands.
-var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|list|init|view|member|version)\b`)
+var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|list|init|view|member|sync|version)\b`)
 
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
@@ -64,7 +64,7 @@ func subcommands() []*cobra.Command {
 	return []*cobra.Command{
 		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
 		listCommand(),
-		initCommand(), viewCommand(), memberCommand(),
+		initCommand(), viewCommand(), memberCommand(), syncCommand(),
 		commandline.VersionCommand(program, computesWith),
 	}
 }

@@ -179,6 +179,19 @@ func (t Tracker) MarshalYAML() (any, error) {
 	return map[string]any{t.Name: t.Settings()}, nil
 }
 
+// Installed returns an error if a tracker needs something that this machine lacks, such as the package wandb. It uses
+// no network.
+func Installed(ctx context.Context, trackers []Tracker) error {
+	for _, t := range trackers {
+		if s, ok := t.settings.(interface{ installed(context.Context) error }); ok {
+			if err := s.installed(ctx); err != nil {
+				return fmt.Errorf("tracker %s: %w", t.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // Check returns an error if a tracker has no name or no Open, or if two have one name.
 func Check(trackers []Tracker) error {
 	for i, t := range trackers {
