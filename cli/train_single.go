@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -160,6 +161,10 @@ func (f *trainFlags) trainer(
 			return f.decide(run.with, *cfg, strings.ToUpper(class))
 		})
 		cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
+		cfg.OtherSections = map[string]any{"environment": run.environment}
+		if ranked := c.Section("distributed"); len(ranked) > 0 {
+			cfg.OtherSections["distributed"] = ranked
+		}
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
 		cfg.OnWarning = warn
@@ -179,10 +184,7 @@ func (f *trainFlags) trainer(
 		return nil, err
 	}
 	full := runfile.Sections(trainer.Dict())
-	full["environment"] = run.environment
-	if ranked := c.Section("distributed"); len(ranked) > 0 {
-		full["distributed"] = ranked
-	}
+	maps.Copy(full, run.cfg.OtherSections)
 	section := full.Section("trainer")
 	section["resume"] = false // which would not be the same run again
 	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit

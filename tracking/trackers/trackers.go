@@ -37,6 +37,9 @@ type Run struct {
 	Group string
 	// Config is the run's configuration as plain values: mappings, lists, texts, numbers.
 	Config map[string]any
+	// StepsPerTimestep is the number of environment steps in a timestep: the number of environments of all ranks.
+	// Trackers get environment steps: what Scalar gets, times StepsPerTimestep. 0 means 1.
+	StepsPerTimestep int64
 	// Resumed is true if the run in the folder continues. The tracker then continues its own run, if there is one.
 	Resumed bool
 }

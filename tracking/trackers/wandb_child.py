@@ -54,7 +54,8 @@ def main():
             reply()
             return
         for row in message["rows"]:
-            run.log({tag: float(value) for tag, value in row["values"].items()} | {"global_step": row["step"]})
+            values = {tag: float(value) for tag, value in row["values"].items()}
+            run.log(values | {"global_step": row["step"]}, step=row["step"])
         reply()
     run.finish(exit_code=1)
 

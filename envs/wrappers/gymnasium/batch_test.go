@@ -153,8 +153,7 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 	if len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil) {
 		t.Fatalf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
 	}
-	if mode == Disabled && episodes > 0 && (s.Metrics["log.resets"] != float64(episodes) ||
-		s.Metrics["episode.resets"] != float64(episodes)) {
+	if mode == Disabled && episodes > 0 && s.Metrics["resets"] != float64(episodes) {
 		t.Fatalf("step %d: metrics %v of %d episodes", step, s.Metrics, episodes)
 	}
 }

@@ -17,7 +17,7 @@ func (e *Env) Info(i int) (json.RawMessage, error) {
 }
 
 // collectMetrics sets the Metrics of the step. A number of Options.StepMetrics is averaged over the environments
-// whose info has it. A simulator's log concerns the whole batch and is added twice, as "log.NAME" and "episode.NAME".
+// whose info has it. A simulator's log concerns the whole batch and keeps its names, such as "Episode_Reward/speed".
 // Environments of a replaced child, and rows without a transition, have no infos of this step.
 func (e *Env) collectMetrics() {
 	if len(e.options.StepMetrics) == 0 && len(e.log) == 0 {
@@ -43,7 +43,7 @@ func (e *Env) collectMetrics() {
 		e.metrics[name] /= float64(n)
 	}
 	for name, x := range e.log {
-		e.metrics["log."+name], e.metrics["episode."+name] = x, x
+		e.metrics[name] = x
 	}
 	e.step.Metrics = e.metrics
 }

@@ -328,7 +328,7 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 							s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
 					}
 				}
-				if _, logged := s.Metrics["episode.Episode_Reward/speed"]; c.amp == 0 &&
+				if _, logged := s.Metrics["Episode_Reward/speed"]; c.amp == 0 &&
 					logged != (len(s.Episodes) > 0) {
 					t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
 				}
