@@ -258,11 +258,13 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 		return nil
 	}
 	// Tracked values are means since the last write. Episode figures are written only if episodes have ended since.
-	f.written = timestep
-	run.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
-	if f.updates >= 0 {
-		run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
+	if timestep > f.written { // the end of a run may write twice
+		run.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
+		if f.updates >= 0 {
+			run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
+		}
 	}
+	f.written = timestep
 	f.recorder.Emit(run, timestep)
 	f.episodes.Emit(run, timestep)
 	if r := f.metrics.tracked[resetsFigure]; r != nil {

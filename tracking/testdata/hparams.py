@@ -6,13 +6,13 @@ It prints JSON: for every run its table, hyperparameters, status, and the last r
 import json
 import sys
 
-from tensorboard.backend.event_processing import data_provider, event_multiplexer
+from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard import context
 from tensorboard.plugins import base_plugin
 from tensorboard.plugins.hparams import api_pb2, backend_context, list_session_groups
 
-multiplexer = event_multiplexer.EventMultiplexer()
+multiplexer = plugin_event_multiplexer.EventMultiplexer()
 multiplexer.AddRunsFromDirectory(sys.argv[1])
 multiplexer.Reload()
 provider = data_provider.MultiplexerDataProvider(multiplexer, sys.argv[1])
