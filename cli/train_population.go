@@ -211,10 +211,14 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return err
 	}
-	if _, err := trackersOf(crowd.full); err != nil {
+	list, err := trackersOf(crowd.full)
+	if err != nil {
 		return err
 	}
 	if f.check {
+		if err := trackers.CheckInstalled(ctx, list); err != nil {
+			return wrong(err)
+		}
 		tell(stderr, append(crowd.notes, crowd.warnings...))
 		p, _, err := crowd.open("", nil)
 		if err == nil {

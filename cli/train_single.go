@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
+	"github.com/gorl-dev/gorl/tracking/trackers"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -66,6 +67,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			"or --timesteps N")
 	}
 	if f.check {
+		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
+			return wrong(err)
+		}
 		_, err := stdout.Write(run.text)
 		return err
 	}

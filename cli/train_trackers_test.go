@@ -124,6 +124,11 @@ agent: {class: PPO, rollouts: 8, learning_rate: 3e-4, grad_norm_clip: 1}
 trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 `)
 	heard.runs = map[string]*heardRun{}
+	for _, python := range []string{"/no/python", "/bin/false"} {
+		_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "a.yaml", "--check", "-s",
+			"trainer.trackers=[wandb: {python: "+python+"}]")
+		matches(t, stderr, `trackers\[0\]: wandb: `+python+` has no package wandb`)
+	}
 	_, stderr := gorl(t, 0, "train", "-c", "a.yaml", "-n", "one")
 	matches(t, stderr, `100 %  160/160`)
 	run := heard.runs["one"]

@@ -51,6 +51,19 @@ type WandBSettings struct {
 // DefaultWandB returns settings that use the account's defaults and wandb's environment variables.
 func DefaultWandB() WandBSettings { return WandBSettings{Python: "python3"} }
 
+// installed looks for the package without importing it.
+func (s WandBSettings) installed(ctx context.Context) error {
+	python := cmp.Or(s.Python, "python3")
+	const find = `import importlib.util,sys
+sys.path=[p for p in sys.path if p]
+sys.exit(importlib.util.find_spec("wandb") is None)`
+	if err := exec.CommandContext(ctx, python, "-c", find).Run(); err != nil {
+		return fmt.Errorf("%s has no package wandb (%w): pip install wandb, or name another Python with the setting "+
+			"python", python, err)
+	}
+	return nil
+}
+
 // WandB returns a tracker that writes a run of Weights & Biases. It passes values through a pipe to a Python process
 // with the package wandb, and restarts the process if it dies. The run's configuration becomes wandb's. The axis of all
 // charts is global_step, which counts environment steps, as in CleanRL, and so does wandb's own _step. The file
