@@ -163,3 +163,23 @@ func TestTrackersRefused(t *testing.T) {
 	cfg := trainers.Config{WriteInterval: agents.Interval{Auto: true}, Trackers: []trackers.Tracker{{Name: "mine"}}}
 	wantError(t, "no Open", cfg.Validate(), "trackers[0]")
 }
+
+// A simulator's figure with a group is a tag itself, once. Other figures of the batch get a prefix.
+func TestNamesOfSimulators(t *testing.T) {
+	checkLiveTensors(t)
+	var mine sink
+	dir := t.TempDir()
+	tr := value(trainers.FromYAML(tracked("{}", "[]"), &talker{Env: pendulum(t)}, func(c *trainers.Config) {
+		c.Directory, c.Name, c.Trackers = dir, "walk", []trackers.Tracker{mine.tracker()}
+	}))(t)
+	must(t, errors.Join(tr.Train(context.Background()), tr.Close(), tr.Agent().Close()))
+	var got []string
+	for _, s := range mine.Scalars() {
+		if s.Step == 20 && (strings.Contains(s.Tag, "level") || strings.Contains(s.Tag, "resets")) {
+			got = append(got, s.Tag)
+		}
+	}
+	if diff := cmp.Diff([]string{"Curriculum/adr.level", "Info / resets"}, got); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+}
