@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gorl.h"
+
 extern char** environ;
 
 static int entries(const char* folder) {
@@ -74,7 +76,7 @@ int main(int argc, char** argv) {
 	void* const gorl = load(argv[2]);
 	show("gorl");
 
-	// 64 × 64 ones, times themselves
+	// a matrix of 64 × 64 ones, times itself
 	char* (*full)(const int64_t*, int32_t, double, int32_t, int32_t, void**) = dlsym(gorl, "gorl_full");
 	char* (*binary)(int32_t, void*, void*, int, void**) = dlsym(gorl, "gorl_binary");
 	char* (*reduce)(int32_t, void*, const int64_t*, int32_t, int, int, void**) = dlsym(gorl, "gorl_reduce");
@@ -84,8 +86,8 @@ int main(int argc, char** argv) {
 	const int64_t sizes[] = {64, 64};
 	void *ones, *product, *sum;
 	double value;
-	if (full(sizes, 2, 1, 6, -1, &ones) != NULL || binary(7, ones, ones, 0, &product) != NULL ||
-	    reduce(0, product, NULL, 0, 0, 0, &sum) != NULL || item(sum, &value) != NULL)
+	if (full(sizes, 2, 1, 6, -1, &ones) != NULL || binary(GORL_MATMUL, ones, ones, 0, &product) != NULL ||
+	    reduce(GORL_SUM, product, NULL, 0, 0, 0, &sum) != NULL || item(sum, &value) != NULL)
 		return 3;
 	show("use");
 	printf("sum %.0f\n", value);
