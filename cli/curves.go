@@ -206,9 +206,67 @@ type axis struct {
 	of func(r record, tag string) []float64
 }
 
-// steps is the axis of timesteps.
-func steps() axis {
-	return axis{"step", func(r record, tag string) []float64 { return plot.SeriesOf(r.scalars, tag).X }}
+// axisOf returns the axis of a name. Files of other programs have one count of steps, which is both steps and timesteps.
+func axisOf(name string, records []record) (axis, error) {
+	switch name {
+	case "time":
+		return elapsed(records), nil
+	case "timesteps":
+		return axis{"timesteps", func(r record, tag string) []float64 {
+			if x, ok := counted(r, tag, tracking.TagTimesteps); ok {
+				return x
+			}
+			return plot.SeriesOf(r.scalars, tag).X
+		}}, nil
+	case "updates":
+		for _, r := range records {
+			if !slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tracking.TagUpdates }) {
+				return axis{}, commandline.Usagef("--x is updates, but %s has no %q; want steps, timesteps or time",
+					r.name, tracking.TagUpdates)
+			}
+		}
+		return axis{"updates", func(r record, tag string) []float64 {
+			x, _ := counted(r, tag, tracking.TagUpdates)
+			return x
+		}}, nil
+	}
+	label := "environment steps"
+	if slices.ContainsFunc(records, func(r record) bool { return !countsSteps(r) }) {
+		label = "steps"
+	}
+	return axis{label, func(r record, tag string) (x []float64) {
+		for _, s := range r.scalars {
+			if s.Tag == tag {
+				x = append(x, float64(cmp.Or(s.EnvSteps, s.Step)))
+			}
+		}
+		return x
+	}}, nil
+}
+
+// countsSteps reports whether gorl has counted a run's environment steps.
+func countsSteps(r record) bool {
+	return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool {
+		return s.EnvSteps > 0 || s.Tag == tracking.TagTimesteps
+	})
+}
+
+// counted returns the places of a tag's values by a count that the run has as the tag counter. A value between two
+// counts has the earlier one. ok is false if the run does not have the counter.
+func counted(r record, tag, counter string) (x []float64, ok bool) {
+	count := plot.SeriesOf(r.scalars, counter)
+	for _, step := range plot.SeriesOf(r.scalars, tag).X {
+		i, found := slices.BinarySearch(count.X, step)
+		if !found {
+			i--
+		}
+		if i < 0 {
+			x = append(x, 0)
+		} else {
+			x = append(x, count.Y[i])
+		}
+	}
+	return x, len(count.X) > 0
 }
 
 // elapsed is the axis of the time since a run's first value, in a unit that fits the longest run.

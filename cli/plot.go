@@ -28,7 +28,7 @@ Without --tag it draws returns, lengths of episodes, losses and the learning rat
 gorl plot runs/cartpole
 gorl plot --list runs/cartpole
 gorl plot --smooth 0.9 --tag '*reward (mean)' --tag 'Loss / *' --out losses.png runs/cartpole
-gorl plot --x time --title "Two learning rates" runs/slow runs/fast
+gorl plot -x time --title "Two learning rates" runs/slow runs/fast
 gorl plot runs                                 # all runs in a folder`,
 		Args: commandline.Arguments(1, 0, "the folder of a run, or a file of scalars"),
 	}
@@ -36,8 +36,9 @@ gorl plot runs                                 # all runs in a folder`,
 	patterns := c.Flags().StringArrayP("tag", "t", nil,
 		"draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
-	over := commandline.Choice(c, "x", "step", "what curves are drawn over: step (a trainer's timestep) or time, the "+
-		"`axis` of time since a run's first value", "step", "time")
+	over := commandline.Choice(c, "x", "steps", "what curves are drawn over: steps (of all environments), timesteps (of "+
+		"the trainer), time (since a run's first value) or updates (of the agent); an `axis`", "steps", "timesteps",
+		"time", "updates", "step")
 	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
 	logarithmic := c.Flags().StringArray("log", nil,
 		"draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
@@ -71,9 +72,9 @@ gorl plot runs                                 # all runs in a folder`,
 		if len(*patterns) == 0 && len(chosen) > mostPanels {
 			return commandline.Usagef("there are %d tags: choose some with --tag; --list prints them", len(chosen))
 		}
-		x := steps()
-		if *over == "time" {
-			x = elapsed(records)
+		x, err := axisOf(*over, records)
+		if err != nil {
+			return err
 		}
 		if err := cmd.Context().Err(); err != nil {
 			return err

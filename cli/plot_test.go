@@ -81,7 +81,7 @@ func TestPlot(t *testing.T) {
 		{"runs/slow", "3 panels of 1 run\n"}, {"runs", "3 panels of 2 runs\n"}, {"--smooth 0.9 runs/slow",
 			"3 panels of 1 run\n"},
 		{"--columns 1 --tag reward* --tag *total* --tag 'Loss / *' runs", "4 panels of 2 runs\n"},
-		{"--x time runs/slow", ""}, {"--title other runs/slow", ""},
+		{"-x time runs/slow", ""}, {"--title other runs/slow", ""},
 		{"--tag '*value loss' runs/slow", ""}, {"--tag '*value loss' --log loss* runs/slow", ""},
 	} {
 		words := commandtest.Words(x.args)

@@ -216,8 +216,8 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		return err
 	}
 	if f.check {
-		if err := trackers.Installed(ctx, list); err != nil {
-			return commandline.Usagef("trainer.trackers: %w", err)
+		if err := trackers.CheckInstalled(ctx, list); err != nil {
+			return wrong(err)
 		}
 		tell(stderr, append(crowd.notes, crowd.warnings...))
 		p, _, err := crowd.open("", nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -66,8 +67,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			"or --timesteps N")
 	}
 	if f.check {
-		if err := trackers.Installed(ctx, run.cfg.Trackers); err != nil {
-			return commandline.Usagef("trainer.trackers: %w", err)
+		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
+			return wrong(err)
 		}
 		_, err := stdout.Write(run.text)
 		return err
@@ -164,6 +165,10 @@ func (f *trainFlags) trainer(
 			return f.decide(run.with, *cfg, strings.ToUpper(class))
 		})
 		cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
+		cfg.OtherSections = map[string]any{"environment": run.environment}
+		if ranked := c.Section("distributed"); len(ranked) > 0 {
+			cfg.OtherSections["distributed"] = ranked
+		}
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
 		cfg.OnWarning = warn
@@ -183,10 +188,7 @@ func (f *trainFlags) trainer(
 		return nil, err
 	}
 	full := runfile.Sections(trainer.Dict())
-	full["environment"] = run.environment
-	if ranked := c.Section("distributed"); len(ranked) > 0 {
-		full["distributed"] = ranked
-	}
+	maps.Copy(full, run.cfg.OtherSections)
 	section := full.Section("trainer")
 	section["resume"] = false // which would not be the same run again
 	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit

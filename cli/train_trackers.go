@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -89,11 +88,6 @@ func (m memberTrackers) update(u pbt.Update) {
 		return
 	}
 	for name, value := range u.Metrics {
-		// Figures of steps have two names, with and without "episode." (trainers.Trainer.Metrics).
-		step, named := strings.CutPrefix(name, "episode.")
-		if twin, ok := u.Metrics[step]; named && ok && twin == value {
-			continue
-		}
 		sinks.Scalar(name, u.Status.Steps, value)
 	}
 	for name, value := range u.Status.Hyperparameters {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
@@ -109,6 +111,59 @@ func TestTrainTracksMembers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A tracker of a single agent gets all of run.yaml, numbers as numbers, and environment steps. TensorBoard and plots count
+// the same steps.
+func TestTrainTracksOne(t *testing.T) {
+	here(t, "a.yaml", `
+environment: {id: CartPole, num_envs: 4}
+models: {mlp: [16]}
+agent: {class: PPO, rollouts: 8, learning_rate: 3e-4, grad_norm_clip: 1}
+trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
+`)
+	heard.runs = map[string]*heardRun{}
+	for _, python := range []string{"/no/python", "/bin/false"} {
+		_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "a.yaml", "--check", "-s",
+			"trainer.trackers=[wandb: {python: "+python+"}]")
+		matches(t, stderr, `trackers\[0\]: wandb: `+python+` has no package wandb`)
+	}
+	_, stderr := gorl(t, 0, "train", "-c", "a.yaml", "-n", "one")
+	matches(t, stderr, `100 %  160/160`)
+	run := heard.runs["one"]
+	var inFile map[string]any
+	must(t, yaml.Unmarshal([]byte(text("runs/one/run.yaml")), &inFile))
+	for key, want := range map[string]any{"environment.id": "CartPole", "environment.num_envs": 4,
+		"agent.learning_rate": 3e-4, "agent.grad_norm_clip": 1.0} {
+		if got := lookup(run.Config, key); fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(lookup(inFile, key)) !=
+			fmt.Sprint(want) {
+			t.Errorf("%s is %v for trackers, want %v", key, got, want)
+		}
+	}
+	want := []int64{80, 160}
+	if got := run.steps[tracking.TagTimesteps]; !slices.Equal(got, want) {
+		t.Errorf("trackers have values at %v, want environment steps %v", got, want)
+	}
+	files, err := filepath.Glob("runs/one/*tfevents*")
+	must(t, err)
+	board, err := tracking.ReadFile(files[0])
+	must(t, err)
+	lines, err := tracking.ReadRun("runs/one")
+	must(t, err)
+	for i, s := range lines {
+		if s.EnvSteps != 4*s.Step || board[i].Step != s.EnvSteps || board[i].Tag != s.Tag {
+			t.Fatalf("JSON lines have %+v, the event file %+v", s, board[i])
+		}
+	}
+	for axis, last := range map[string]float64{"steps": 160, "timesteps": 40, "updates": 5} {
+		for _, r := range []record{{"lines", lines}, {"board", board}} {
+			x, err := axisOf(axis, []record{r})
+			must(t, err)
+			if got := x.of(r, tracking.TagUpdates); got[len(got)-1] != last {
+				t.Errorf("over %s the %s end at %v, want %v", axis, r.name, got, last)
+			}
+		}
 	}
 }
 

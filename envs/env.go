@@ -68,9 +68,6 @@ type Step struct {
 	Episodes []Episode
 	// Metrics are numbers about the whole batch at this step, by name ("walker/speed"). May be nil.
 	Metrics map[string]float64
-	// Log are figures of the whole batch that a simulator logs under its own names ("Episode_Reward/speed"). They are
-	// recorded under these names. May be nil.
-	Log map[string]float64
 }
 
 // Raw returns the environment's own rewards, (N), whatever wrappers have made of them.

@@ -20,6 +20,12 @@ const (
 	TagUpdateTime      = "Stats / Algorithm update time (ms)"
 )
 
+// Tags of counts. Axes of plots are made of them.
+const (
+	TagTimesteps = "Stats / Timesteps"
+	TagUpdates   = "Stats / Updates"
+)
+
 // episodeWindow is the number of finished episodes in episode statistics.
 const episodeWindow = 100
 

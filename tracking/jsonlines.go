@@ -13,6 +13,10 @@ func appendJSON(b []byte, s Scalar) []byte {
 	b = strconv.AppendFloat(b, seconds(s.Time), 'f', 6, 64)
 	b = append(b, `,"step":`...)
 	b = strconv.AppendInt(b, s.Step, 10)
+	if s.EnvSteps != 0 {
+		b = append(b, `,"env_steps":`...)
+		b = strconv.AppendInt(b, s.EnvSteps, 10)
+	}
 	b = append(b, `,"tag":`...)
 	b = appendJSONString(b, s.Tag)
 	b = append(b, `,"value":`...)
@@ -63,6 +67,7 @@ func parseJSON(line []byte) (Scalar, error) {
 	var r struct {
 		Time  float64     `json:"time"`
 		Step  *int64      `json:"step"`
+		Env   int64       `json:"env_steps"`
 		Tag   *string     `json:"tag"`
 		Value *jsonNumber `json:"value"`
 	}
@@ -77,5 +82,5 @@ func parseJSON(line []byte) (Scalar, error) {
 	case r.Value == nil:
 		return Scalar{}, fmt.Errorf(`"value" is missing`)
 	}
-	return Scalar{Time: instant(r.Time), Step: *r.Step, Tag: *r.Tag, Value: float64(*r.Value)}, nil
+	return Scalar{Time: instant(r.Time), Step: *r.Step, EnvSteps: r.Env, Tag: *r.Tag, Value: float64(*r.Value)}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"unique"
 
 	"github.com/gorl-dev/gorl/internal/durable"
@@ -16,9 +17,9 @@ import (
 // openJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
 // necessary.
 //
-//	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
+//	{"time":1700000000.250000,"step":1600,"env_steps":12800,"tag":"Loss / Policy loss","value":-0.0125}
 //
-// The time is in seconds since 1970. Values keep double precision. Those that JSON has no number for are the strings
+// The time is in seconds since 1970. env_steps is missing if opt has no StepsPerTimestep. Values keep double precision. Those that JSON has no number for are the strings
 // "NaN", "Infinity" and "-Infinity". An incomplete last line is removed, and so are the lines beyond opt.ResumeStep if
 // that is set. If a line is not of this form, openJSONLines returns an error and does not change the file.
 func openJSONLines(path string, opt Options) (Sink, error) {
@@ -90,7 +91,21 @@ func readLines(r io.Reader) ([]Scalar, error) {
 		scalars = append(scalars, s)
 		return nil
 	})
+	completeSteps(scalars)
 	return scalars, err
+}
+
+// completeSteps sets the environment steps of lines without them, which an earlier gorl wrote before the run was
+// resumed. The first line with both counts gives the number of environments.
+func completeSteps(scalars []Scalar) {
+	both := slices.IndexFunc(scalars, func(s Scalar) bool { return s.Step > 0 && s.EnvSteps > 0 })
+	if both < 0 {
+		return
+	}
+	ratio := scalars[both].EnvSteps / scalars[both].Step
+	for i := range scalars[:both] {
+		scalars[i].EnvSteps = scalars[i].Step * ratio
+	}
 }
 
 // eachLine calls f for every line including its line break, with its number from 1. whole is false for a last line

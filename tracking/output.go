@@ -15,6 +15,7 @@ type output struct {
 	name   string // of the file, for errors
 	buf    *bufio.Writer
 	file   *os.File // nil if the caller owns the output
+	opt    Options
 	now    func() time.Time
 	encode func(dst []byte, s Scalar) []byte
 	record []byte // reused, so that a scalar does not allocate
@@ -25,7 +26,7 @@ type output struct {
 
 // newOutput returns an output for w. file is w if Close has to sync and close it, otherwise nil.
 func newOutput(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) *output {
-	return &output{name: name, buf: bufio.NewWriterSize(w, 1<<16), file: file, now: opt.now(), encode: encode}
+	return &output{name: name, buf: bufio.NewWriterSize(w, 1<<16), file: file, opt: opt, now: opt.now(), encode: encode}
 }
 
 // Scalar implements [Sink].
@@ -38,7 +39,8 @@ func (s *output) Scalar(tag string, step int64, value float64) {
 	if s.err != nil {
 		return
 	}
-	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step, Tag: tag, Value: value})
+	s.record = s.encode(s.record[:0], Scalar{Time: s.now(), Step: step,
+		EnvSteps: s.opt.envSteps(step), Tag: tag, Value: value})
 	s.put(s.record)
 }
 

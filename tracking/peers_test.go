@@ -99,6 +99,34 @@ func TestPeersEventAccumulator(t *testing.T) {
 	}
 }
 
+// TensorBoard's plugins show the configuration: the tab TEXT a table, and the tab HPARAMS numbers as numbers, and how the
+// run ended. Its steps are environment steps.
+func TestPeersHyperparameters(t *testing.T) {
+	python := peers.Python(t, "tensorboard")
+	dir := t.TempDir()
+	for name, ended := range map[string]error{"good": nil, "bad": errors.New("it failed")} {
+		r, err := tracking.OpenRun(filepath.Join(dir, name), tracking.Options{StepsPerTimestep: 8, Config: map[string]any{
+			"seed": 3, "agent": map[string]any{"learning_rate": 3e-4, "class": "PPO", "a|b": true, "layers": []any{4, 2}}}})
+		must(t, err)
+		r.Scalar(tracking.TagReturn, 10_240, 7)
+		r.Finish(ended)
+		must(t, r.Close())
+	}
+	var got map[string]any
+	must(t, json.Unmarshal([]byte(peers.Run(t, python, "testdata/hparams.py", dir)), &got))
+	const table = "|param|value|\n|-|-|\n|agent.a\\|b|true|\n|agent.class|PPO|\n|agent.layers|[4,2]|\n" +
+		"|agent.learning_rate|0.0003|\n|seed|3|\n"
+	params := map[string]any{"seed": 3.0, "agent.learning_rate": 3e-4, "agent.class": "PPO", "agent.a|b": true,
+		"agent.layers": "[4,2]"}
+	want := map[string]any{}
+	for name, status := range map[string]string{"good": "STATUS_SUCCESS", "bad": "STATUS_FAILURE"} {
+		want[name] = map[string]any{"text": table, "hparams": params, "status": status, "return": 7.0, "step": 81_920.0}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // number reads a number of JSON, or a string with one.
 func number(t *testing.T, x any) float64 {
 	t.Helper()

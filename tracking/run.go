@@ -16,7 +16,8 @@ const ScalarsFile = "scalars.jsonl"
 // Run is the experiment folder of a training run: a [Sink] of a TensorBoard event file and of JSON lines.
 type Run struct {
 	Sink
-	dir string
+	dir   string
+	board *tensorBoard
 }
 
 // OpenRun opens a TensorBoard event file and [ScalarsFile] in the folder dir, which it creates if necessary. To
@@ -40,12 +41,16 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 		return nil, errors.Join(fmt.Errorf("tracking: syncing the experiment folder: %w", err), board.Close(),
 			lines.Close())
 	}
-	return &Run{Sink: Multi(board, lines), dir: dir}, nil
+	return &Run{Sink: Multi(board, lines), dir: dir, board: board}, nil
 }
 
 // Sync writes all buffered values to stable storage, so that they survive a power cut. It takes milliseconds. Call it
 // before storing something that relies on these scalars, such as a checkpoint.
 func (r *Run) Sync() error { return syncSink(r.Sink) }
+
+// Finish sets how the run ended for TensorBoard's tab HPARAMS: nil is a success, anything else a failure. Close writes
+// it. Without Finish the run is a success.
+func (r *Run) Finish(err error) { r.board.Finish(err) }
 
 // Dir returns the experiment folder.
 func (r *Run) Dir() string { return r.dir }

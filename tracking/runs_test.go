@@ -92,3 +92,37 @@ func TestFindRuns(t *testing.T) {
 		t.Errorf("a missing folder gives %v", err)
 	}
 }
+
+// A run that an earlier gorl began has no environment steps in its first lines. Reading completes them, and TensorBoard's
+// event file discards later steps in its own count.
+func TestEnvironmentSteps(t *testing.T) {
+	dir := t.TempDir()
+	for _, opt := range []Options{{}, {ResumeStep: 2, StepsPerTimestep: 4}, {ResumeStep: 3, StepsPerTimestep: 4}} {
+		run, err := OpenRun(dir, opt)
+		must(t, err)
+		for step := opt.ResumeStep + 1; step <= opt.ResumeStep+3; step++ {
+			run.Scalar("x", step, float64(step))
+		}
+		must(t, run.Close())
+	}
+	lines, err := ReadRun(dir)
+	must(t, err)
+	for i, s := range lines {
+		if want := int64(i + 1); s.Step != want || s.EnvSteps != 4*want {
+			t.Errorf("line %d is of the timestep %d and of %d environment steps, want %d", i, s.Step, s.EnvSteps, 4*want)
+		}
+	}
+	if len(lines) != 6 {
+		t.Errorf("%d lines, want 6", len(lines))
+	}
+	must(t, os.Remove(filepath.Join(dir, ScalarsFile)))
+	events, err := ReadRun(dir)
+	must(t, err)
+	var steps []int64
+	for _, s := range events {
+		steps = append(steps, s.Step)
+	}
+	if want := []int64{1, 2, 3, 12, 16, 20, 24}; !slices.Equal(steps, want) {
+		t.Errorf("the event files have the steps %v, want %v", steps, want)
+	}
+}

@@ -29,11 +29,16 @@ type Scalar struct {
 	// Time is the wall-clock time of writing.
 	Time time.Time
 	// Step is the timestep of the trainer at which the value was written.
+	//
+	// In an event file it is the number of environment steps if gorl has counted them.
 	Step int64
 	// Tag names the quantity, e.g. "Loss / Policy loss".
 	Tag string
 	// Value is the quantity.
 	Value float64
+	// EnvSteps is the number of environment steps at which the value was written, of all environments and ranks. It is 0
+	// if the file has none, such as an event file or JSON lines of an earlier gorl.
+	EnvSteps int64
 }
 
 // Options are common to the sinks that write files.
@@ -46,10 +51,23 @@ type Options struct {
 	// Restart removes values beyond ResumeStep even if ResumeStep is 0. Set it if a run starts again in the folder of a
 	// run that failed before its first checkpoint. Default false.
 	Restart bool
+	// StepsPerTimestep is the number of environment steps in a timestep: the number of environments of all ranks. JSON
+	// lines then have both counts, and the steps of TensorBoard are environment steps. 0 leaves them unknown, and
+	// TensorBoard gets timesteps.
+	StepsPerTimestep int64
+	// Config is the configuration that TensorBoard shows as a table and in its tab HPARAMS: mappings, lists, texts,
+	// numbers. Nil shows none.
+	Config map[string]any
 }
 
 // cuts reports whether values stored beyond ResumeStep are removed.
 func (o Options) cuts() bool { return o.ResumeStep > 0 || o.Restart }
+
+// envSteps returns the environment steps at a timestep, or 0 if they are unknown.
+func (o Options) envSteps(step int64) int64 { return step * o.StepsPerTimestep }
+
+// boardStep returns the step of TensorBoard's event at a timestep.
+func (o Options) boardStep(step int64) int64 { return step * max(o.StepsPerTimestep, 1) }
 
 func (o Options) now() func() time.Time {
 	if o.Now == nil {

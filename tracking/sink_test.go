@@ -31,14 +31,14 @@ func must(t testing.TB, err error) {
 }
 
 var awkward = []Scalar{
-	{testTime, 1, `quotes " and \ , commas`, math.Pi},
-	{testTime, math.MaxInt64, " leading", math.MaxFloat64},
-	{testTime, math.MinInt64, "", math.SmallestNonzeroFloat64},
-	{testTime, 3, "日本\u2028", math.Inf(-1)},
+	{testTime, 1, `quotes " and \ , commas`, math.Pi, 0},
+	{testTime, math.MaxInt64, " leading", math.MaxFloat64, 0},
+	{testTime, math.MinInt64, "", math.SmallestNonzeroFloat64, 0},
+	{testTime, 3, "日本\u2028", math.Inf(-1), 0},
 }
 
 func TestLinesRoundTrip(t *testing.T) {
-	want := append(slices.Concat(testScalars, awkward), Scalar{testTime, 4, "line\r\nbreak", 1})
+	want := append(slices.Concat(testScalars, awkward), Scalar{testTime, 4, "line\r\nbreak", 1, 0})
 	var b bytes.Buffer
 	put(t, beginLines(&b, Options{Now: testClock}), want)
 	if n := strings.Count(b.String(), "\n"); n != len(want) {
@@ -166,7 +166,7 @@ func TestMulti(t *testing.T) {
 		t.Errorf("Flush: %v", err)
 	}
 	for _, m := range []*Memory{a, b} {
-		if d := cmp.Diff([]Scalar{{testTime, 1, "Loss", 2}}, m.Scalars()); d != "" {
+		if d := cmp.Diff([]Scalar{{testTime, 1, "Loss", 2, 0}}, m.Scalars()); d != "" {
 			t.Error(d)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // stored in single precision.
 type tensorBoard struct {
 	*output
-	path string
+	path   string
+	status uint64 // of the session at its end; 0 without a configuration
 }
 
 // eventFiles counts the event files of this process, for the last part of their names.
@@ -84,6 +85,7 @@ func newTensorBoard(dir string, opt Options) (*tensorBoard, error) {
 		}
 	}
 	out := newOutput(file.Name(), file, file, opt, func(dst []byte, s Scalar) []byte {
+		s.Step = opt.boardStep(s.Step)
 		return endRecord(appendScalarEvent(beginRecord(dst), s), len(dst))
 	})
 	t := &tensorBoard{output: out, path: file.Name()}
@@ -91,12 +93,39 @@ func newTensorBoard(dir string, opt Options) (*tensorBoard, error) {
 	if opt.ResumeStep > 0 || opt.Restart && !first {
 		// TensorBoard takes the first such event for the run's beginning, and discards values only at later ones.
 		for range 2 {
-			t.put(endRecord(appendRestartEvent(beginRecord(nil), now, opt.ResumeStep+1), 0))
+			t.put(endRecord(appendRestartEvent(beginRecord(nil), now, opt.boardStep(opt.ResumeStep)+1), 0))
 		}
+	}
+	if opt.Config != nil {
+		t.status = sessionSuccess
+		t.put(endRecord(appendTableEvent(beginRecord(nil), now, opt.Config), 0))
+		t.put(endRecord(appendSessionEvent(beginRecord(nil), now, startTag, startInfo(now, opt.Config)), 0))
 	}
 	// The file is valid from now on.
 	if err := t.Flush(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
+}
+
+// Finish sets how the run ended: nil is a success, anything else a failure. Close writes it.
+func (t *tensorBoard) Finish(err error) {
+	if t.mu.Lock(); t.status != 0 {
+		t.status = sessionSuccess
+		if err != nil {
+			t.status = sessionFailure
+		}
+	}
+	t.mu.Unlock()
+}
+
+// Close writes the end of the session and closes the file.
+func (t *tensorBoard) Close() error {
+	t.mu.Lock()
+	if t.status != 0 && !t.closed {
+		now := t.now()
+		t.put(endRecord(appendSessionEvent(beginRecord(nil), now, endTag, endInfo(now, t.status)), 0))
+	}
+	t.mu.Unlock()
+	return t.output.Close()
 }

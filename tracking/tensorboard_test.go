@@ -23,11 +23,11 @@ var (
 
 // testScalars have values of single precision, which every format can hold.
 var testScalars = []Scalar{
-	{testTime, 1602, "Loss / Policy loss", float64(float32(-0.0125))},
-	{testTime, 1603, "Reward / Total reward (mean)", 243.5},
-	{testTime, -1, "Größe", math.Inf(1)},
-	{testTime, 5_000_000_000, "Loss / Policy loss", math.NaN()},
-	{testTime, 0, "x", 0},
+	{testTime, 1602, "Loss / Policy loss", float64(float32(-0.0125)), 0},
+	{testTime, 1603, "Reward / Total reward (mean)", 243.5, 0},
+	{testTime, -1, "Größe", math.Inf(1), 0},
+	{testTime, 5_000_000_000, "Loss / Policy loss", math.NaN(), 0},
+	{testTime, 0, "x", 0, 0},
 }
 
 func put(t *testing.T, w Sink, scalars []Scalar) {
@@ -94,8 +94,8 @@ func TestReadEventsOfPython(t *testing.T) {
 	got, err = ReadFile("testdata/tensor.tfevents")
 	must(t, err)
 	want := []Scalar{
-		{testTime, 1, "float_val", 0.5}, {testTime, 2, "content", -2.5},
-		{testTime, 3, "double_val", 1e300}, {testTime, 4, "double content", 0.1},
+		{testTime, 1, "float_val", 0.5, 0}, {testTime, 2, "content", -2.5, 0},
+		{testTime, 3, "double_val", 1e300, 0}, {testTime, 4, "double content", 0.1, 0},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -42,6 +42,9 @@ type Config struct {
 	//
 	// In Go, a [trackers.Tracker] takes any tracking.Sink of one's own.
 	Trackers []trackers.Tracker `yaml:"trackers"`
+	// OtherSections are sections of the run's configuration that the trainer does not know, such as the environment's
+	// settings. TensorBoard and trackers show them. YAML has no key for them.
+	OtherSections map[string]any `yaml:"-"`
 	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 saves the
 	// last only.
 	//

@@ -139,7 +139,6 @@ func copyOf(s *envs.Step) *envs.Step {
 		*flags = slices.Clone(*flags)
 	}
 	c.Episodes, c.Metrics = slices.Clone(s.Episodes), maps.Clone(s.Metrics)
-	c.Log = maps.Clone(s.Log)
 	return &c
 }
 

@@ -35,6 +35,7 @@ type figures struct {
 	episodes *tracking.Episodes
 	recorder tracking.Recorder
 	written  int64 // the timestep of the last write of tracked values
+	updates  int64 // of the run; below 0 if a checkpoint of an earlier gorl does not have the number
 }
 
 // ring holds the last measurements of a figure, overwriting the oldest.
@@ -257,6 +258,12 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 		return nil
 	}
 	// Tracked values are means since the last write. Episode figures are written only if episodes have ended since.
+	if timestep > f.written { // the end of a run may write twice
+		run.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
+		if f.updates >= 0 {
+			run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
+		}
+	}
 	f.written = timestep
 	f.recorder.Emit(run, timestep)
 	f.episodes.Emit(run, timestep)
@@ -292,6 +299,7 @@ func (f *figures) text() string {
 // A snapshot keeps returns and lengths of the episodes in progress in arrays, next to the environment's state. The
 // trainer's values keep those of the last finished episodes and the tracked values since the last write.
 const (
+	updatesKey  = "updates"
 	trackedKey  = "tracked_episodes"
 	recordedKey = "tracked_values"
 )
@@ -307,7 +315,7 @@ func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
 	s := f.episodes.State()
 	own := snap.Values[layout.Trainer].(map[string]any)
 	if writes {
-		own[writtenKey], own[recordedKey] = f.written, tallies(f.recorder.State())
+		own[writtenKey], own[recordedKey], own[updatesKey] = f.written, tallies(f.recorder.State()), f.updates
 	}
 	// finished counts the episodes, drained those written to files. returns and lengths are the last ones'.
 	if finite(s.Totals) {
@@ -347,6 +355,10 @@ func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
 		_ = f.episodes.SetState(s)
 	}
 	f.recorder.SetState(talliesOf(snap, recordedKey))
+	var err error
+	if f.updates, err = snap.Int(layout.Trainer, updatesKey); err != nil {
+		f.updates = -1
+	}
 }
 
 // tallies converts tallies to the form of a snapshot's values. It leaves out measured times and tallies that are not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,12 +134,18 @@ func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 }
 
 // openRun opens the files of tracked values and starts the trackers. written is the timestep of the last write.
-// configuration returns what trackers show as the run's configuration; it is called only if there are trackers.
-func (f *files) openRun(written int64, configuration func() (map[string]any, error)) error {
+// batch is the number of environment steps in a timestep. configuration returns what TensorBoard and trackers show as
+// the run's configuration.
+func (f *files) openRun(written, batch int64, configuration func() (map[string]any, error)) error {
 	// Values later than the restored snapshot are removed, because the run writes them again. A run that failed before
 	// its first checkpoint starts from the beginning. The run's files come before the trackers, so that a tracker that
 	// fails loses none of their values.
-	run, err := tracking.OpenRun(f.dir, tracking.Options{ResumeStep: written, Restart: f.cfg.Resume})
+	plain, err := configuration()
+	if err != nil {
+		return err
+	}
+	run, err := tracking.OpenRun(f.dir, tracking.Options{ResumeStep: written, Restart: f.cfg.Resume,
+		StepsPerTimestep: batch, Config: plain})
 	if err != nil || len(f.cfg.Trackers) == 0 {
 		f.run = run
 		return err
@@ -148,12 +155,9 @@ func (f *files) openRun(written int64, configuration func() (map[string]any, err
 	if err != nil {
 		return errors.Join(fmt.Errorf("trainers: %w", err), run.Close())
 	}
-	plain, err := configuration()
-	if err != nil {
-		return errors.Join(err, run.Close())
-	}
 	f.sinks = trackers.Start(f.cfg.Trackers,
-		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: plain, Resumed: f.cfg.Resume}, f.warn)
+		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: plain, Resumed: f.cfg.Resume,
+			StepsPerTimestep: batch}, f.warn)
 	run.Sink = tracking.Multi(run.Sink, f.sinks)
 	f.run = run
 	return nil
@@ -173,13 +177,16 @@ func (f *files) warn(err error) {
 
 // ended notifies the trackers how training ended, nil for success. Train may be called again: the last end counts.
 func (f *files) ended(err error) {
+	if f.run != nil {
+		f.run.Finish(err)
+	}
 	if f.sinks != nil {
 		f.sinks.Finish(err)
 	}
 }
 
 // plain returns the run's configuration for trackers, as plain YAML values: all of Dict, or the trainer's section if
-// FromDict did not make the trainer. Passwords in addresses are replaced, because trackers show the configuration.
+// FromDict did not make the trainer, and Config.OtherSections. Passwords in addresses are replaced, because trackers show the configuration.
 func (t *Trainer) plain() (map[string]any, error) {
 	dict := t.Dict()
 	if dict == nil {
@@ -187,6 +194,7 @@ func (t *Trainer) plain() (map[string]any, error) {
 		section["trackers"] = nameable(t.cfg.Trackers)
 		dict = map[string]any{"trainer": section}
 	}
+	maps.Copy(dict, t.cfg.OtherSections)
 	text, err := yaml.Marshal(dict)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the configuration for trackers: %w", err)

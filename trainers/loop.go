@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -183,6 +184,9 @@ func (l *loop) update(ctx context.Context) error {
 		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}
 	l.figures.recorder.Track("Stats / Algorithm update time (ms)", ms(time.Since(start)))
+	if l.figures.updates >= 0 {
+		l.figures.updates++
+	}
 	l.trackAgent()
 	if err := l.exchange(); err != nil {
 		return err
@@ -251,15 +255,20 @@ func (l *loop) note(s *envs.Step) error {
 	}
 	// Figures of the whole batch at this step.
 	for name, x := range s.Metrics {
-		l.figures.recorder.Track("Info / "+name, x)
-		l.figures.metrics.step(name, x)
-	}
-	for name, x := range s.Log {
-		l.figures.recorder.Track(name, x)
+		l.figures.recorder.Track(infoTag(name), x)
 		l.figures.metrics.step(name, x)
 	}
 	l.world.running.stepped(s)
 	return nil
+}
+
+// infoTag returns the tag of a figure of the batch. A name with a group, such as a simulator's "Episode_Reward/speed", is
+// a tag itself: dashboards look for it under this name.
+func infoTag(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return "Info / " + name
 }
 
 // startBar shows the progress bar, once, if Config.Progress is set. The bar counts environment steps of all ranks, and

@@ -352,8 +352,7 @@ func (k *talker) Step(actions []float32) (*envs.Step, error) {
 	}
 	k.steps++
 	k.out = *s
-	k.out.Metrics = map[string]float64{"Curriculum/adr.level": float64(k.steps)}
-	k.out.Log = map[string]float64{"Episode_Reward/speed": float64(k.steps)}
+	k.out.Metrics = map[string]float64{"Curriculum/adr.level": float64(k.steps), "resets": 1}
 	return &k.out, nil
 }
 

@@ -83,7 +83,7 @@ func (l *loop) open(ctx context.Context) (err error) {
 	}
 	// Tracked values come last: a resumed run first cuts off the values that are later than its checkpoint.
 	if l.files.dir != "" && tracks && l.files.run == nil {
-		if err := l.files.openRun(l.figures.written, l.calls.trainer.plain); err != nil {
+		if err := l.files.openRun(l.figures.written, l.batch(), l.calls.trainer.plain); err != nil {
 			l.world.now = nil
 			return err
 		}

@@ -271,7 +271,7 @@ func (t *Trainer) StopReason() error { return t.reason }
 func (l *loop) complete() error {
 	l.calls.stop, l.rank.stop = nil, nil
 	if l.bar != nil {
-		l.bar.Set(l.timestep*l.batch(), l.figures.text()) // the timesteps since OnStep has moved the bar
+		l.bar.Set(l.timestep*l.batch(), l.figures.text())
 		l.bar.Finish(l.figures.text())
 	}
 	if err := l.finish(); err != nil || l.files.store == nil {

@@ -85,6 +85,10 @@ func plainValue(v reflect.Value) (any, bool) {
 		}
 		return Dict(v.Interface()), true
 	case reflect.Slice, reflect.Array:
+		// A number for each network is a plain number if there is one. Programs that filter by it cannot read a list.
+		if one, ok := v.Interface().([]float64); ok && len(one) == 1 {
+			return one[0], true
+		}
 		list := make([]any, v.Len())
 		for i := range list {
 			e, ok := plainValue(v.Index(i))

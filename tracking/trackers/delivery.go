@@ -2,6 +2,7 @@ package trackers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -206,7 +207,7 @@ func Send(ctx context.Context, t Tracker, run Run) (values int64, files int, err
 	if err != nil && !errors.Is(err, tracking.ErrTruncated) {
 		return 0, 0, err
 	}
-	run.Resumed = true
+	run.Resumed, run.late = true, true
 	d, lines, err := openDelivery(t.Name, run)
 	if err != nil {
 		return 0, 0, err
@@ -229,6 +230,7 @@ func Send(ctx context.Context, t Tracker, run Run) (values int64, files int, err
 			for from := r[0]; from < r[1]; from += batch {
 				to := min(from+batch, r[1])
 				for _, s := range scalars[from:to] {
+					s.Step = cmp.Or(s.EnvSteps, s.Step)
 					deliver(sink, s)
 				}
 				if err := errors.Join(ctx.Err(), sink.Flush()); err != nil {

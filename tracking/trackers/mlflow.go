@@ -174,8 +174,8 @@ func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.S
 		return nil, err
 	}
 	var keys names
-	flatten("", run.Config, func(key, value string) {
-		m.parameters = append(m.parameters, keyValue{keys.of(key), cut(value, maxParameter)})
+	config.Flatten(run.Config, func(key string, value any) {
+		m.parameters = append(m.parameters, keyValue{keys.of(key), cut(fmt.Sprint(value), maxParameter)})
 	})
 	return m, nil
 }
@@ -272,27 +272,6 @@ func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
 	}
 	m.run = mlflowRun{TrackingURI: m.uri, ExperimentID: experiment, RunID: made.Run.Info.ID}
 	return nil
-}
-
-// flatten calls f for every value of nested mappings, in order. The key is the path of keys joined by dots. A list is
-// one value, in JSON.
-func flatten(prefix string, dict map[string]any, f func(key, value string)) {
-	for _, key := range slices.Sorted(maps.Keys(dict)) {
-		switch v := dict[key].(type) {
-		case map[string]any:
-			flatten(prefix+key+".", v, f)
-		case []any:
-			text, err := json.Marshal(v)
-			if err != nil { // a number that is not finite
-				text = fmt.Append(nil, v)
-			}
-			f(prefix+key, string(text))
-		case nil:
-			f(prefix+key, "null")
-		default:
-			f(prefix+key, fmt.Sprint(v))
-		}
-	}
 }
 
 // Scalar implements [tracking.Sink].

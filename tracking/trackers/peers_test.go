@@ -40,7 +40,7 @@ var tracked = []tracking.Scalar{
 // later are those of the resumed run.
 var later = []tracking.Scalar{{Step: 30, Tag: "Loss / Policy loss", Value: 2}}
 
-var configuration = map[string]any{"seed": 3, "agent": map[string]any{"class": "PPO", "grad_norm_clip": []any{0.5}}}
+var configuration = map[string]any{"seed": 3, "agent": map[string]any{"class": "PPO", "grad_norm_clip": 0.5}}
 
 // track writes a run with a tracker. Nothing may be warned of.
 func track(t *testing.T, tracker trackers.Tracker, run trackers.Run, scalars []tracking.Scalar, ended error) {
@@ -95,10 +95,10 @@ func TestPeersWandB(t *testing.T) {
 		exit int
 	}{
 		{[]map[string]any{
-			{"global_step": 10.0, "Loss / Policy loss": 0.1, "Reward / Total reward (mean)": -1e300},
-			{"global_step": 20.0, "Loss / Policy loss": 1.0 / 3, "Reward / Total reward (mean)": "NaN"},
+			{"_step": 10.0, "global_step": 10.0, "Loss / Policy loss": 0.1, "Reward / Total reward (mean)": -1e300},
+			{"_step": 20.0, "global_step": 20.0, "Loss / Policy loss": 1.0 / 3, "Reward / Total reward (mean)": "NaN"},
 		}, 0},
-		{[]map[string]any{{"global_step": 30.0, "Loss / Policy loss": 2.0}}, 255},
+		{[]map[string]any{{"_step": 30.0, "global_step": 30.0, "Loss / Policy loss": 2.0}}, 255},
 	} {
 		if name := filepath.Base(files[i]); name != "run-"+id.ID+".wandb" {
 			t.Errorf("the file %s is not of the run %s", name, id.ID)
@@ -121,7 +121,7 @@ func TestPeersWandB(t *testing.T) {
 				started = *record.Run
 			case record.History != nil:
 				maps.DeleteFunc(record.History.Item,
-					func(key string, _ any) bool { return strings.HasPrefix(key, "_") })
+					func(key string, _ any) bool { return strings.HasPrefix(key, "_") && key != "_step" })
 				rows = append(rows, record.History.Item)
 			case record.Exit != nil:
 				exit = record.Exit.Code
@@ -131,7 +131,7 @@ func TestPeersWandB(t *testing.T) {
 		wantStart := wandbStart{Name: "walk", Entity: "team", Project: "walker", Group: "seeds", ID: id.ID,
 			Tags: []string{"a", "b"}}
 		wantStart.Config.Update = map[string]any{"seed": 3.0, "agent": map[string]any{"class": "PPO",
-			"grad_norm_clip": []any{0.5}}}
+			"grad_norm_clip": 0.5}}
 		if diff := cmp.Diff(wantStart, started); diff != "" {
 			t.Errorf("the run (-want +got):\n%s", diff)
 		}
@@ -234,7 +234,7 @@ func TestPeersMLflow(t *testing.T) {
 		runs[1].Status != "KILLED" || runs[1].Name != "stopped" {
 		t.Fatalf("runs %+.500v", runs)
 	}
-	if diff := cmp.Diff(map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "[0.5]"},
+	if diff := cmp.Diff(map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "0.5"},
 		runs[0].Params); diff != "" {
 		t.Errorf("parameters (-want +got):\n%s", diff)
 	}

@@ -33,6 +33,7 @@ var defaultWaits = waits{first: time.Second, last: 5 * time.Minute, closing: 30 
 // trackers.
 type Sinks struct {
 	queues []*queue
+	ratio  int64 // environment steps in a step that Scalar gets
 	waits
 }
 
@@ -49,7 +50,7 @@ func start(trackers []Tracker, run Run, warn func(error), p waits) *Sinks {
 		defer one.Unlock()
 		warn(err)
 	}
-	s := &Sinks{waits: p}
+	s := &Sinks{waits: p, ratio: max(run.StepsPerTimestep, 1)}
 	for _, t := range trackers {
 		q := &queue{name: t.Name, warn: serial, waits: p,
 			wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
@@ -69,7 +70,7 @@ func start(trackers []Tracker, run Run, warn func(error), p waits) *Sinks {
 func (s *Sinks) Scalar(tag string, step int64, value float64) {
 	now := time.Now()
 	for _, q := range s.queues {
-		q.put(tracking.Scalar{Time: now, Step: step, Tag: tag, Value: value})
+		q.put(tracking.Scalar{Time: now, Step: step * s.ratio, Tag: tag, Value: value})
 	}
 }
 

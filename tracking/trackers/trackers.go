@@ -37,8 +37,13 @@ type Run struct {
 	Group string
 	// Config is the run's configuration as plain values: mappings, lists, texts, numbers.
 	Config map[string]any
+	// StepsPerTimestep is the number of environment steps in a timestep: the number of environments of all ranks.
+	// Trackers get environment steps: what Scalar gets, times StepsPerTimestep. 0 means 1.
+	StepsPerTimestep int64
 	// Resumed is true if the run in the folder continues. The tracker then continues its own run, if there is one.
 	Resumed bool
+
+	late bool // Send continues the run
 }
 
 // Tracker opens a sink for a run. [WandB], [MLflow] and YAML make trackers. Your own is Tracker{Name: "mine", Open:
@@ -179,13 +184,13 @@ func (t Tracker) MarshalYAML() (any, error) {
 	return map[string]any{t.Name: t.Settings()}, nil
 }
 
-// Installed returns an error if a tracker needs something that this machine lacks, such as the package wandb. It uses
-// no network.
-func Installed(ctx context.Context, trackers []Tracker) error {
-	for _, t := range trackers {
+// CheckInstalled returns an error if a tracker lacks what it needs on this machine, such as the Python package wandb. It
+// makes no connection and begins no run.
+func CheckInstalled(ctx context.Context, trackers []Tracker) error {
+	for i, t := range trackers {
 		if s, ok := t.settings.(interface{ installed(context.Context) error }); ok {
 			if err := s.installed(ctx); err != nil {
-				return fmt.Errorf("tracker %s: %w", t.Name, err)
+				return fmt.Errorf("trackers[%d]: %s: %w", i, t.Name, err)
 			}
 		}
 	}

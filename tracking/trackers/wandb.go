@@ -54,10 +54,24 @@ type WandBSettings struct {
 // DefaultWandB returns settings that use the account's defaults and wandb's environment variables.
 func DefaultWandB() WandBSettings { return WandBSettings{Python: "python3"} }
 
+// installed looks for the package without importing it.
+func (s WandBSettings) installed(ctx context.Context) error {
+	python := cmp.Or(s.Python, "python3")
+	const find = `import importlib.util,sys
+sys.path=[p for p in sys.path if p]
+sys.exit(importlib.util.find_spec("wandb") is None)`
+	if err := exec.CommandContext(ctx, python, "-c", find).Run(); err != nil {
+		return fmt.Errorf("%s has no package wandb (%w): pip install wandb, or name another Python with the setting "+
+			"python", python, err)
+	}
+	return nil
+}
+
 // WandB returns a tracker that writes a run of Weights & Biases. It passes values through a pipe to a Python process
 // with the package wandb, and restarts the process if it dies. The run's configuration becomes wandb's. The axis of all
-// charts is global_step, the trainer's timestep. The file wandb.json in the run's folder has the id of the run, so that
-// a resumed run continues it. Steps that are trained again after a resume appear twice.
+// charts is global_step, which counts environment steps, as in CleanRL, and so does wandb's own _step. The file
+// wandb.json in the run's folder has the id of the run, so that a resumed run continues it. wandb keeps the first values
+// of steps that are trained again after a resume.
 func WandB(s WandBSettings) (Tracker, error) { return newTracker("wandb", s, openWandB) }
 
 //go:embed wandb_child.py
@@ -94,7 +108,8 @@ type wandb struct {
 	child    *wandbChild // nil if there is none
 	rows     []wandbRow  // that no child has taken
 	exitCode int
-	keeps    bool
+	keeps    bool  // artefacts
+	late     bool  // the rows may be of steps that the run has passed
 	last     int64 // the step of the last row
 }
 
@@ -107,7 +122,7 @@ type wandbRow struct {
 
 func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, error) {
 	w := &wandb{ctx: ctx, python: cmp.Or(s.Python, "python3"), file: filepath.Join(run.Dir, wandbFile),
-		keeps: s.Artifacts}
+		keeps: s.Artifacts, late: run.late}
 	if run.Resumed {
 		text, err := os.ReadFile(w.file)
 		if err == nil {
@@ -131,20 +146,6 @@ func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, er
 		w.opening["tags"] = s.Tags
 	}
 	return w, w.start()
-}
-
-// installed returns an error unless the interpreter has the package.
-func (s WandBSettings) installed(ctx context.Context) error {
-	python := cmp.Or(s.Python, "python3")
-	// A folder "wandb" in the current folder, which the package makes, is no package.
-	const find = `import sys;sys.path=[p for p in sys.path if p];import importlib.util as u
-sys.exit(u.find_spec("wandb") is None and "no package wandb")`
-	said, err := exec.CommandContext(ctx, python, "-c", find).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("\"python\" is %q, which cannot import wandb (%w%s): %s -m pip install wandb, or name "+
-			"another Python", python, err, strings.TrimRight(": "+string(said), ": \n"), python)
-	}
-	return nil
 }
 
 // start starts a child, which opens or continues the run.
@@ -223,7 +224,7 @@ func (w *wandb) Flush() error {
 	if len(w.rows) == 0 {
 		return nil
 	}
-	if _, err := w.child.ask(map[string]any{"rows": w.rows}, wandbTake); err != nil {
+	if _, err := w.child.ask(map[string]any{"rows": w.rows, "late": w.late}, wandbTake); err != nil {
 		w.child.end()
 		w.child = nil
 		return err

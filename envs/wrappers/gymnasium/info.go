@@ -17,15 +17,16 @@ func (e *Env) Info(i int) (json.RawMessage, error) {
 }
 
 // collectMetrics sets the Metrics of the step. A number of Options.StepMetrics is averaged over the environments
-// whose info has it. Environments of a replaced child, and rows without a transition, have no infos of this step.
+// whose info has it. A simulator's log concerns the whole batch and keeps its names, such as "Episode_Reward/speed".
+// Environments of a replaced child, and rows without a transition, have no infos of this step.
 func (e *Env) collectMetrics() {
-	if len(e.options.StepMetrics) == 0 {
+	if len(e.options.StepMetrics) == 0 && len(e.log) == 0 {
 		return
 	}
 	clear(e.metrics)
 	clear(e.counts)
 	for _, c := range e.children {
-		if c.renewed {
+		if c.renewed || len(e.options.StepMetrics) == 0 {
 			continue
 		}
 		for i := c.from; i < c.to; i++ {
@@ -40,6 +41,9 @@ func (e *Env) collectMetrics() {
 	}
 	for name, n := range e.counts {
 		e.metrics[name] /= float64(n)
+	}
+	for name, x := range e.log {
+		e.metrics[name] = x
 	}
 	e.step.Metrics = e.metrics
 }

@@ -328,9 +328,9 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 							s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
 					}
 				}
-				if _, logged := s.Log["Episode_Reward/speed"]; c.amp == 0 &&
+				if _, logged := s.Metrics["Episode_Reward/speed"]; c.amp == 0 &&
 					logged != (len(s.Episodes) > 0) {
-					t.Errorf("log %v with %d episodes", s.Log, len(s.Episodes))
+					t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
 				}
 				before = slices.Clone(s.AMPObservations)
 			}

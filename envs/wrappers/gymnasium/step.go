@@ -70,7 +70,6 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	e.step = envs.Step{
 		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
 		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp,
-		Log: e.log,
 	}
 	if slices.Contains(e.own.unknown, true) {
 		e.step.FinalUnknown = e.own.unknown
