@@ -40,6 +40,9 @@ type MLflowSettings struct {
 	RunName string `yaml:"run_name"`
 	// Tags are the run's tags. Members of a population also have "group", the population's name.
 	Tags map[string]string `yaml:"tags"`
+	// Artifacts keeps the best checkpoint and the films in the run's folder "videos" at the end of the run. The server
+	// must pass artifacts on, as "mlflow server" does by default. Default false.
+	Artifacts bool `yaml:"artifacts"`
 }
 
 // DefaultMLflow returns settings that use MLflow's environment variables.
@@ -121,6 +124,7 @@ type mlflow struct {
 	mlflowServer
 	run    mlflowRun
 	status string
+	keeps  bool // artefacts
 	names  names
 	// parameters and metrics have not been sent.
 	parameters []keyValue
@@ -142,7 +146,8 @@ type keyValue struct {
 func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.Sink, err error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	client := http.Client{Timeout: 10 * time.Second, Transport: transport}
-	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED"}
+	m := &mlflow{mlflowServer: mlflowServer{ctx: ctx, client: client, uri: s.uri()}, status: "FINISHED",
+		keeps: s.Artifacts}
 	defer func() {
 		if err != nil {
 			m.client.CloseIdleConnections()
@@ -271,12 +276,16 @@ func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
 
 // Scalar implements [tracking.Sink].
 func (m *mlflow) Scalar(tag string, step int64, value float64) {
-	metric := mlflowMetric{Key: m.names.of(tag), Value: value, Timestamp: time.Now().UnixMilli(), Step: step}
+	m.scalar(tracking.Scalar{Time: time.Now(), Step: step, Tag: tag, Value: value})
+}
+
+func (m *mlflow) scalar(s tracking.Scalar) {
+	metric := mlflowMetric{Key: m.names.of(s.Tag), Value: s.Value, Timestamp: s.Time.UnixMilli(), Step: s.Step}
 	switch {
-	case math.IsNaN(value):
+	case math.IsNaN(s.Value):
 		metric.Value = "NaN"
-	case math.IsInf(value, 0):
-		metric.Value = math.Copysign(math.MaxFloat64, value)
+	case math.IsInf(s.Value, 0):
+		metric.Value = math.Copysign(math.MaxFloat64, s.Value)
 	}
 	m.metrics = append(m.metrics, metric)
 }
@@ -302,6 +311,33 @@ func (m *mlflow) Flush() error {
 
 func (m *mlflow) logBatch(kind string, values any) error {
 	return m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, kind: values}, nil)
+}
+
+func (m *mlflow) uploads() bool { return m.keeps }
+
+// upload sends files to the run's artifacts, through the server.
+func (m *mlflow) upload(dir string, files []string) error {
+	var got struct {
+		Run struct {
+			Info struct {
+				URI string `json:"artifact_uri"`
+			} `json:"info"`
+		} `json:"run"`
+	}
+	if err := m.get("runs/get", url.Values{"run_id": {m.run.RunID}}, &got); err != nil {
+		return err
+	}
+	place, err := url.Parse(got.Run.Info.URI)
+	if err != nil || place.Scheme != "mlflow-artifacts" {
+		return fmt.Errorf("the server keeps them in %q and does not pass them on; start it with --serve-artifacts and "+
+			"without --default-artifact-root (%w)", got.Run.Info.URI, ErrFinal)
+	}
+	for _, file := range files {
+		if err := m.put(place.JoinPath(file).EscapedPath(), filepath.Join(dir, filepath.FromSlash(file))); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
 }
 
 // Finish implements [Finisher].

@@ -30,6 +30,17 @@ func (m *mlflowServer) call(method string, request, answer any) error {
 	return m.send(http.MethodPost, method, bytes.NewReader(body), answer)
 }
 
+// put sends a file to the server's artifacts.
+func (m *mlflowServer) put(place, path string) error {
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	long := *m
+	long.client.Timeout = 0 // the context limits it
+	return long.send(http.MethodPut, "../mlflow-artifacts/artifacts"+place, bytes.NewReader(body), nil)
+}
+
 // get sends a request whose query is in the address.
 func (m *mlflowServer) get(method string, query url.Values, answer any) error {
 	return m.send(http.MethodGet, method+"?"+query.Encode(), nil, answer)
@@ -51,11 +62,19 @@ func (r *refusal) Error() string {
 
 // send sends a request. A refusal of the request itself is final.
 func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) error {
-	request, err := http.NewRequestWithContext(m.ctx, verb, string(m.uri)+"/api/2.0/mlflow/"+method, body)
+	target := string(m.uri) + "/api/2.0/mlflow/" + method
+	if artifact, ok := strings.CutPrefix(method, "../"); ok {
+		target = string(m.uri) + "/api/2.0/" + artifact
+	}
+	request, err := http.NewRequestWithContext(m.ctx, verb, target, body)
 	if err != nil {
 		return fmt.Errorf("%w (%w)", err, ErrFinal)
 	}
-	request.Header.Set("Content-Type", "application/json")
+	if verb == http.MethodPut {
+		request.Header.Set("Content-Type", "application/octet-stream")
+	} else {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	user, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")
 	switch {
 	case user != "":

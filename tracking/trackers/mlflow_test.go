@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -29,6 +30,7 @@ type server struct {
 	params   []keyValue
 	requests []string
 	statuses []string
+	files    []string // artefacts, with their contents
 	// fail is called before each request. It answers the request itself if it returns true.
 	fail func(n int, w http.ResponseWriter, r *http.Request) bool
 }
@@ -47,6 +49,13 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	n := len(s.requests)
 	s.mu.Unlock()
 	if s.fail != nil && s.fail(n, w, r) {
+		return
+	}
+	if r.Method == http.MethodPut {
+		body, err := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.files = append(s.files, fmt.Sprint(method, " ", string(body), err))
 		return
 	}
 	var sent struct {
@@ -72,6 +81,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	case "runs/log-batch":
 		s.metrics, s.params = append(s.metrics, sent.Metrics...), append(s.params, sent.Params...)
 		fmt.Fprint(w, `{}`)
+	case "runs/get":
+		fmt.Fprint(w, `{"run": {"info": {"artifact_uri": "mlflow-artifacts:/7/abc/artifacts"}}}`)
 	case "runs/update":
 		s.statuses = append(s.statuses, sent.Status)
 		fmt.Fprint(w, `{}`)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/panics"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -52,6 +55,11 @@ func start(trackers []Tracker, run Run, warn func(error), p waits) *Sinks {
 		q := &queue{name: t.Name, warn: serial, waits: p,
 			wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
 		q.ctx, q.cancel = context.WithCancel(context.Background())
+		var err error
+		if q.delivery, q.lines, err = openDelivery(t.Name, run); err != nil {
+			q.report(fmt.Errorf("reading what it has taken: %w", err))
+		}
+		q.head, q.synced = q.lines, t.settings != nil
 		s.queues = append(s.queues, q)
 		go q.work(t, run)
 	}
@@ -60,8 +68,9 @@ func start(trackers []Tracker, run Run, warn func(error), p waits) *Sinks {
 
 // Scalar implements [tracking.Sink].
 func (s *Sinks) Scalar(tag string, step int64, value float64) {
+	now := time.Now()
 	for _, q := range s.queues {
-		q.put(tracking.Scalar{Step: step * s.ratio, Tag: tag, Value: value})
+		q.put(tracking.Scalar{Time: now, Step: step * s.ratio, Tag: tag, Value: value})
 	}
 }
 
@@ -109,18 +118,25 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []tracking.Scalar
-	lost    int64 // scalars that were dropped
-	due     bool  // the waiting scalars are to be taken now
-	gone    bool  // the tracker takes no more scalars
-	warned  bool
-	stopped bool
-	ended   error // how the run ended
+	// delivery is the record of what the tracker has taken; nil if the run's folder has no values to send later. lines
+	// is the number of lines of that file. head is the line of waiting[0], from the first line of the last take.
+	delivery          *delivery
+	lines, head, from int64
+	synced            bool  // YAML names the tracker, so that gorl sync can send what it misses
+	uploads           bool  // the tracker keeps artefacts
+	lost              int64 // scalars that were dropped
+	due               bool  // the waiting scalars are to be taken now
+	gone              bool  // the tracker takes no more scalars
+	warned            bool
+	stopped           bool
+	ended             error // how the run ended
 }
 
 // put adds a scalar. If the queue is full it drops the oldest ones.
 func (q *queue) put(s tracking.Scalar) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.lines++
 	switch {
 	case q.gone || q.stopped:
 		q.lost++
@@ -129,6 +145,7 @@ func (q *queue) put(s tracking.Scalar) {
 		// Dropping an eighth at once avoids moving the queue for every scalar.
 		q.lost += capacity / 8
 		q.waiting = append(q.waiting[:0], q.waiting[capacity/8:]...)
+		q.head += capacity / 8
 	}
 	q.waiting = append(q.waiting, s)
 	if len(q.waiting) >= batch {
@@ -180,11 +197,45 @@ func (q *queue) wait(deadline <-chan struct{}) {
 	if q.gone {
 		lost = 0 // the first warning covers it
 	}
+	missing, err := q.settle()
 	q.mu.Unlock()
-	if lost > 0 {
+	if err != nil {
+		q.report(err)
+	}
+	if missing != nil {
+		q.warn(fmt.Errorf("tracker %s: %w", q.name, missing))
+	} else if lost > 0 {
 		q.warn(fmt.Errorf("tracker %s: it was away or too slow for %d values, which were dropped; the run's folder "+
 			"has them", q.name, lost))
 	}
+}
+
+// settle writes the record of what the tracker has taken. missing says what it has not taken, and what sends the rest.
+// The mutex is locked.
+func (q *queue) settle() (missing, err error) {
+	d := q.delivery
+	if d == nil {
+		return nil, nil
+	}
+	q.delivery = nil // the second call has nothing to say
+	d.ended(q.ended)
+	_, n := d.missing(q.lines)
+	files := 0
+	if q.uploads {
+		files = len(d.fresh())
+	}
+	err = d.save(true)
+	if n == 0 && files == 0 {
+		return nil, err
+	}
+	text := fmt.Sprintf("it has not received %d of the run's %d values", n, q.lines)
+	if files > 0 {
+		text += fmt.Sprintf(" and %d files", files)
+	}
+	if _, failed := os.Stat(filepath.Join(d.dir, "run.yaml")); failed == nil && q.synced {
+		return fmt.Errorf("%s. To send them: gorl sync %s", text, process.QuoteWord(d.dir)), err
+	}
+	return fmt.Errorf("%s, which are in %s", text, d.dir), err
 }
 
 // report warns of a failure, once.
@@ -206,23 +257,37 @@ func (q *queue) work(t Tracker, run Run) {
 		q.leave()
 		return
 	}
+	u, ok := sink.(uploader)
+	q.mu.Lock()
+	q.uploads = ok && u.uploads()
+	q.mu.Unlock()
+	kept := true
 	for {
 		taken, more := q.take()
 		err := attempt(func() error {
 			for _, s := range taken {
-				sink.Scalar(s.Tag, s.Step, s.Value)
+				deliver(sink, s)
 			}
 			return nil
 		})
 		if len(taken) > 0 && !q.try(func() error { return errors.Join(err, sink.Flush()) }) {
 			q.leave()
+			kept = false
 			break
+		}
+		if err := q.record(len(taken)); err != nil {
+			q.report(err)
 		}
 		if !more {
 			break
 		}
 	}
 	err := attempt(func() error {
+		if kept {
+			if err := q.upload(sink); err != nil {
+				q.report(err)
+			}
+		}
 		if f, ok := sink.(Finisher); ok {
 			q.mu.Lock()
 			ended := q.ended
@@ -234,6 +299,32 @@ func (q *queue) work(t Tracker, run Run) {
 	if err != nil {
 		q.report(err)
 	}
+}
+
+// record notes that the tracker has taken the last n values of take.
+func (q *queue) record(n int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n == 0 || q.delivery == nil {
+		return nil
+	}
+	q.delivery.add(q.from, q.from+int64(n))
+	return q.delivery.save(false)
+}
+
+// upload gives the sink the artefacts that it has not kept.
+func (q *queue) upload(sink tracking.Sink) error {
+	q.mu.Lock()
+	d := q.delivery
+	q.mu.Unlock()
+	if d == nil {
+		return nil
+	}
+	files, err := d.upload(sink)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	d.keep(files)
+	return err
 }
 
 // leave drops the waiting scalars and all later ones.
@@ -254,6 +345,7 @@ func (q *queue) take() (taken []tracking.Scalar, more bool) {
 		if n == batch || n > 0 && (q.due || q.stopped) {
 			taken = append([]tracking.Scalar(nil), q.waiting[:n]...)
 			q.waiting = append(q.waiting[:0], q.waiting[n:]...)
+			q.from, q.head = q.head, q.head+int64(n)
 			q.due = q.due && len(q.waiting) > 0
 		}
 		more = !q.stopped || len(q.waiting) > 0

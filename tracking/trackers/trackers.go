@@ -42,6 +42,8 @@ type Run struct {
 	StepsPerTimestep int64
 	// Resumed is true if the run in the folder continues. The tracker then continues its own run, if there is one.
 	Resumed bool
+
+	late bool // Send continues the run
 }
 
 // Tracker opens a sink for a run. [WandB], [MLflow] and YAML make trackers. Your own is Tracker{Name: "mine", Open:

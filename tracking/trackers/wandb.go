@@ -44,6 +44,9 @@ type WandBSettings struct {
 	Mode string `yaml:"mode" config:"oneof=|online|offline|disabled"`
 	// Dir is the folder of the package's files; empty is the run's.
 	Dir string `yaml:"dir"`
+	// Artifacts keeps the best checkpoint and the films in the run's folder "videos" at the end of the run. Default
+	// false.
+	Artifacts bool `yaml:"artifacts"`
 	// Python is an interpreter with the package wandb (tested with 0.31). Default "python3".
 	Python string `yaml:"python"`
 }
@@ -105,16 +108,21 @@ type wandb struct {
 	child    *wandbChild // nil if there is none
 	rows     []wandbRow  // that no child has taken
 	exitCode int
+	keeps    bool  // artefacts
+	late     bool  // the rows may be of steps that the run has passed
+	last     int64 // the step of the last row
 }
 
 // wandbRow are the values of one step. They are text because JSON has no NaN.
 type wandbRow struct {
 	Step   int64             `json:"step"`
+	Time   float64           `json:"time"` // seconds since 1970
 	Values map[string]string `json:"values"`
 }
 
 func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, error) {
-	w := &wandb{ctx: ctx, python: cmp.Or(s.Python, "python3"), file: filepath.Join(run.Dir, wandbFile)}
+	w := &wandb{ctx: ctx, python: cmp.Or(s.Python, "python3"), file: filepath.Join(run.Dir, wandbFile),
+		keeps: s.Artifacts, late: run.late}
 	if run.Resumed {
 		text, err := os.ReadFile(w.file)
 		if err == nil {
@@ -180,10 +188,30 @@ func finite(value any) any {
 
 // Scalar implements [tracking.Sink].
 func (w *wandb) Scalar(tag string, step int64, value float64) {
-	if n := len(w.rows); n == 0 || w.rows[n-1].Step != step {
-		w.rows = append(w.rows, wandbRow{Step: step, Values: map[string]string{}})
+	w.scalar(tracking.Scalar{Time: time.Now(), Step: step, Tag: tag, Value: value})
+}
+
+func (w *wandb) scalar(s tracking.Scalar) {
+	if n := len(w.rows); n == 0 || w.rows[n-1].Step != s.Step {
+		w.rows = append(w.rows, wandbRow{Step: s.Step, Time: float64(s.Time.UnixMicro()) / 1e6,
+			Values: map[string]string{}})
 	}
-	w.rows[len(w.rows)-1].Values[tag] = strconv.FormatFloat(value, 'g', -1, 64)
+	w.rows[len(w.rows)-1].Values[s.Tag] = strconv.FormatFloat(s.Value, 'g', -1, 64)
+	w.last = s.Step
+}
+
+func (w *wandb) uploads() bool { return w.keeps }
+
+func (w *wandb) upload(dir string, files []string) error {
+	if w.child == nil {
+		return errors.New("its Python process is gone")
+	}
+	paths := make([]string, len(files))
+	for i, file := range files {
+		paths[i] = filepath.Join(dir, filepath.FromSlash(file))
+	}
+	_, err := w.child.ask(map[string]any{"files": paths, "step": w.last}, 0)
+	return err
 }
 
 // Flush passes all values to the child, or to a new one if the last has died.
@@ -196,7 +224,7 @@ func (w *wandb) Flush() error {
 	if len(w.rows) == 0 {
 		return nil
 	}
-	if _, err := w.child.ask(map[string]any{"rows": w.rows}, wandbTake); err != nil {
+	if _, err := w.child.ask(map[string]any{"rows": w.rows, "late": w.late}, wandbTake); err != nil {
 		w.child.end()
 		w.child = nil
 		return err

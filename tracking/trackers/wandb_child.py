@@ -41,6 +41,22 @@ def open_run():
     return run
 
 
+def keep(run, files, step):
+    """Keeps films as media, and all other files in one artifact of the run's best checkpoint."""
+    import wandb
+
+    films = [path for path in files if path.lower().endswith((".mp4", ".gif", ".webm", ".ogg"))]
+    best = [path for path in files if path not in films]
+    if best:
+        artifact = wandb.Artifact(f"{run.id}-best", type="model")
+        for path in best:
+            artifact.add_file(path)
+        run.log_artifact(artifact, aliases=["best"])
+    for path in films:
+        name = os.path.splitext(os.path.basename(path))[0]
+        run.log({f"videos/{name}": wandb.Video(path)} | ({"global_step": step} if step else {}))
+
+
 def main():
     """Answers until the run ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for gorl, which then ends the run
@@ -49,13 +65,24 @@ def main():
     run = open_run()
     for line in requests:
         message = json.loads(line)
+        if "files" in message:
+            try:
+                keep(run, message["files"], message["step"])
+            except Exception as error:  # a full disk, a film that the package refuses
+                reply(error=f"{type(error).__name__}: {error}")
+            else:
+                reply()
+            continue
         if "rows" not in message:
             run.finish(exit_code=message["exit_code"])
             reply()
             return
         for row in message["rows"]:
             values = {tag: float(value) for tag, value in row["values"].items()}
-            run.log(values | {"global_step": row["step"]}, step=row["step"])
+            # wandb drops values of steps that it has passed, such as those that a run's folder sends later
+            late = message["late"] and row["step"] < run.step
+            values |= {"global_step": row["step"], "_timestamp": row["time"]}
+            run.log(values, step=None if late else row["step"])
         reply()
     run.finish(exit_code=1)
 

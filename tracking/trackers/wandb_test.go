@@ -49,6 +49,22 @@ func TestWandBMissing(t *testing.T) {
 	}
 }
 
+// CheckInstalled finds out whether there is a Python with the package.
+func TestWandBInstalled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("wandb", 0o700)) // which the package makes in the current folder
+	bare := filepath.Join(t.TempDir(), "bare")
+	must(t, os.WriteFile(bare, []byte("#!/bin/sh\nexec python3 -S \"$@\"\n"), 0o700)) // without installed packages
+	t.Setenv("PYTHONPATH", "")
+	for _, path := range []string{bare, filepath.Join(t.TempDir(), "python3")} {
+		err := CheckInstalled(t.Context(), []Tracker{{Name: "mine"}, wandbOf(t, path)})
+		if err == nil || !strings.Contains(err.Error(), path+" has no package wandb") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	must(t, CheckInstalled(t.Context(), []Tracker{wandbOf(t, python(t, ""))}))
+}
+
 // dying is a package that writes its calls to a file. Its process is killed at the second row.
 const dying = `
 import os, signal
@@ -63,6 +79,7 @@ class Run:
     def define_metric(self, *args, **kwargs): pass
     def log(self, row, step):
         assert step == row["global_step"]
+        if not 1.7e9 < row.pop("_timestamp") < 1e10: raise ValueError("no time")
         log.seek(0)
         if row["global_step"] == 2 and "killed" not in log.read():
             log.write("killed\n")

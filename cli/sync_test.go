@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"os"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+// Values that a tracker has not received are named at the end of a run, with the command that sends them, once.
+func TestSync(t *testing.T) {
+	here(t, "c.yaml", poles+"models: {mlp: [8]}\ntrainer: {timesteps: 32, write_interval: 8, directory: runs, "+
+		"name: pole, trackers: [heard: {deaf: true}]}\n")
+	_, stderr := gorl(t, 0, "train", "-c", "c.yaml", "-q")
+	matches(t, stderr, `tracker heard: it has not received (\d+) of the run's \d+ values. `+
+		`To send them: gorl sync \S+/runs/pole`)
+	_, stderr = gorl(t, 1, "sync", "runs/pole")
+	matches(t, stderr, `tracker heard: it is deaf.*0 values and 0 files were sent`)
+	for _, want := range []string{`^heard: [1-9]\d+ values and 0 files sent\n$`, `^heard: 0 values and 0 files sent\n$`} {
+		heard.runs = map[string]*heardRun{}
+		stdout, _ := gorl(t, 0, "sync", "runs/pole", "-s", "trainer.trackers=[heard]")
+		matches(t, stdout, want)
+		if run := heard.runs["pole"]; run != nil && (len(run.steps["Episode / return"]) == 0 ||
+			lookup(run.Config, "agent.class") != "PPO") {
+			t.Errorf("the tracker got %+v", run)
+		}
+	}
+	must(t, os.Mkdir("empty", 0o700))
+	for want, args := range map[string][]string{
+		"empty has no run.yaml":      {"empty"},
+		"runs/pole has no trackers":  {"runs/pole", "-s", "trainer.trackers=[]"},
+		`is "herd".*did you mean "h`: {"runs/pole", "-s", "trainer.trackers=[herd]"},
+	} {
+		_, stderr := gorl(t, commandline.WrongUse, append([]string{"sync"}, args...)...)
+		matches(t, stderr, want)
+	}
+}

@@ -1,0 +1,171 @@
+package trackers
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// record trains a run of steps from-to: its folder and the tracker get two values of each step. The result is all
+// warnings.
+func record(t *testing.T, tracker Tracker, run Run, from, to int64, step func(int64)) string {
+	t.Helper()
+	opt := tracking.Options{Restart: run.Resumed, ResumeStep: from - 1}
+	folder, err := tracking.OpenRun(run.Dir, opt)
+	must(t, err)
+	var w warnings
+	s := start([]Tracker{tracker}, run, w.warn, eager)
+	sinks := tracking.Multi(folder, s)
+	for i := from; i <= to; i++ {
+		sinks.Scalar("a", i, float64(i))
+		sinks.Scalar("b", i, -float64(i))
+		must(t, sinks.Flush())
+		step(i)
+	}
+	must(t, sinks.Close())
+	must(t, s.Close()) // says nothing again
+	return strings.Join(w.texts, "\n")
+}
+
+// sentSteps returns the steps of the metric a in the order in which the server got them.
+func (s *server) sentSteps() (steps []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.metrics {
+		if m.Key == "a" {
+			steps = append(steps, m.Step)
+		}
+	}
+	return steps
+}
+
+// A server that was away for all of a run, for its end, or for its beginning gets what it misses from the run's
+// folder, once, also after a resume that has cut the files. The run ends as it has ended.
+func TestSend(t *testing.T) {
+	for name, test := range map[string]struct {
+		away   func(step int64) bool
+		missed string // in the warning at the end; none if empty
+		after  string // steps that the server has after Send
+	}{
+		"always":        {func(int64) bool { return true }, "not received 6 of the run's 6 values", "[1 2 3]"},
+		"at the end":    {func(step int64) bool { return step >= 2 }, "not received 4 of the run's 6 values", "[1 2 3]"},
+		"not at all":    {func(int64) bool { return false }, "", "[1 2 3]"},
+		"for its start": {func(step int64) bool { return step < 2 }, "", "[1 2 3]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noGoroutines(t)
+			srv, away := newServer(t), make(chan bool, 1)
+			away <- test.away(0)
+			srv.fail = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+				now := <-away
+				away <- now
+				if now {
+					http.Error(w, "away", http.StatusServiceUnavailable)
+				}
+				return now
+			}
+			run := Run{Name: "r", Dir: t.TempDir()}
+			must(t, os.WriteFile(filepath.Join(run.Dir, "run.yaml"), nil, 0o600))
+			tracker := mlflowOf(t, srv.URL)
+			said := record(t, tracker, run, 1, 3, func(step int64) {
+				for !test.away(step-1) && !test.away(step) && len(srv.sentSteps()) < int(step) { // until it has them
+				}
+				<-away
+				away <- test.away(step + 1)
+			})
+			if missed := strings.Contains(said, "gorl sync "+run.Dir); missed != (test.missed != "") ||
+				!strings.Contains(said, test.missed) {
+				t.Errorf("warnings %q", said)
+			}
+			<-away
+			away <- false
+			send := func(want int64) {
+				t.Helper()
+				n, files, err := Send(t.Context(), tracker, run)
+				if err != nil || n != want || files != 0 {
+					t.Errorf("sent %d values and %d files (%v), want %d values", n, files, err, want)
+				}
+			}
+			var missing int64
+			_, _ = fmt.Sscanf(test.missed, "not received %d", &missing)
+			send(missing)
+			requests := len(srv.requests)
+			send(0)
+			if got := fmt.Sprint(srv.sentSteps()); got != test.after || len(srv.requests) != requests ||
+				srv.statuses[len(srv.statuses)-1] != "FINISHED" {
+				t.Errorf("steps %s, statuses %v, %d requests of the second call", got, srv.statuses,
+					len(srv.requests)-requests)
+			}
+			// A resume from step 2 makes steps 3 and 4 (again).
+			run.Resumed = true
+			if said := record(t, tracker, run, 3, 4, func(int64) {}); said != "" {
+				t.Errorf("warnings after the resume: %q", said)
+			}
+			send(0)
+			if got := fmt.Sprint(srv.sentSteps()); got != "[1 2 3 3 4]" {
+				t.Errorf("steps %s after the resume", got)
+			}
+		})
+	}
+}
+
+// A run that had no tracker, and one whose process was killed.
+func TestSendWholeRun(t *testing.T) {
+	srv := newServer(t)
+	run := Run{Name: "r", Dir: t.TempDir()}
+	record(t, tracker(&tracking.Memory{}, nil), run, 1, 3, func(int64) {})
+	must(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"), []byte(`{"lines": [[1, 3]], "end": ""}`), 0o600))
+	for name, want := range map[string]string{"mlflow": "[FINISHED]", "killed": "[FAILED]"} {
+		srv.statuses, srv.metrics = nil, nil
+		tracker := mlflowOf(t, srv.URL)
+		tracker.Name = name
+		n, _, err := Send(t.Context(), tracker, run)
+		if err != nil || int(n) != len(srv.metrics) || srv.statuses[len(srv.statuses)-1] != strings.Trim(want, "[]") {
+			t.Errorf("%s: %d values, the server has %d, %v, %v", name, n, len(srv.metrics), srv.statuses, err)
+		}
+		if name == "killed" && fmt.Sprint(srv.sentSteps()) != "[1 3]" {
+			t.Errorf("steps %v of values 0, 3, 4 and 5", srv.sentSteps())
+		}
+	}
+}
+
+// The best checkpoint and films are kept on request, at the end of the run, each version once.
+func TestArtifacts(t *testing.T) {
+	noGoroutines(t)
+	srv := newServer(t)
+	run := Run{Name: "r", Dir: t.TempDir()}
+	write := func(path, text string) {
+		must(t, os.MkdirAll(filepath.Join(run.Dir, filepath.Dir(path)), 0o700))
+		must(t, os.WriteFile(filepath.Join(run.Dir, path), []byte(text), 0o600))
+	}
+	write("checkpoints/agent_3.safetensors", "newest")
+	write("checkpoints/best/agent_2.safetensors", "best")
+	write("videos/walk.mp4", "film")
+	for _, on := range []bool{false, true} {
+		srv.files = nil
+		tracker, err := MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: on})
+		must(t, err)
+		if said := record(t, tracker, run, 1, 3, func(int64) {}); said != "" {
+			t.Error(said)
+		}
+		const place = "/api/2.0/mlflow-artifacts/artifacts/7/abc/artifacts/"
+		want := "[" + place + "checkpoints/best/agent_2.safetensors best<nil> " + place + "videos/walk.mp4 film<nil>]"
+		if got := fmt.Sprint(srv.files); got != want && on || len(srv.files) != 0 && !on {
+			t.Errorf("artifacts %t: the server has %s, want %s", on, got, want)
+		}
+		run = Run{Name: "r", Dir: run.Dir, Resumed: true}
+	}
+	write("videos/later.gif", "another film")
+	tracker, err := MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: true})
+	must(t, err)
+	for i, want := range []int{1, 0} {
+		if n, files, err := Send(t.Context(), tracker, run); n != 0 || files != want || err != nil {
+			t.Errorf("call %d sends %d values and %d files, %v", i, n, files, err)
+		}
+	}
+}
