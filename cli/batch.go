@@ -126,7 +126,7 @@ func (b *batch) of(r batchRun) (runfile.Sections, error) {
 	return c, nil
 }
 
-// begin makes the folder of a new batch. It checks every configuration, and the first of them with its environment.
+// begin makes the folder of a new batch. It checks every configuration, and the first of them as --check does.
 // With --check it prints the first one of a batch of seeds.
 func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
 	if !f.check || b.Metric != "" {
@@ -138,7 +138,8 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 			err = check(c)
 		}
 		if err == nil && i == 0 {
-			first := trainFlags{check: true, out: b.dir, name: "check", given: func(string) bool { return false }}
+			first := trainFlags{check: true, checks: checkFlags{mode: checkSettings}, out: b.dir, name: "check",
+				given: func(string) bool { return false }}
 			err = first.trainSingle(ctx, c, together{}, stdout, io.Discard)
 		}
 		if err != nil {

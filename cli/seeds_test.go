@@ -69,12 +69,12 @@ func TestTrainSeeds(t *testing.T) {
 		(f.Runs["seed-1"]+f.Runs["seed-4"]+f.Runs["seed-5"]+f.Runs["seed-6"])/4) > 1e-9 {
 		t.Errorf("%+v, and seed 4 alone %v", f, one)
 	}
-	stdout, _ = gorl(t, 0, "eval", "-e", "8", "--table", "markdown", "runs")
+	stdout, _ = gorl(t, 0, "eval", "--episodes", "8", "--table", "markdown", "runs")
 	matches(t, stdout, `^\| runs \| seeds \| return, mean \(95 % interval\) \|`, `(?m)^\| seeds \| 4 \| [\d.]+ \(`+
 		`[\d.]+ to [\d.]+\) \|`, `(?m)^\| other \| 1 \| [\d.]+ \(- to -\) \|`)
-	stdout, _ = gorl(t, 0, "eval", "-e", "8", "--table", "latex", "runs/seeds")
+	stdout, _ = gorl(t, 0, "eval", "--episodes", "8", "--table", "latex", "runs/seeds")
 	matches(t, stdout, `^\\begin\{tabular\}\{lrllll\}`, `mean \(95 \\% interval\) &`, `\\\\\n\\hline\n\\end`)
-	stdout, _ = gorl(t, 0, "eval", "-e", "8", "runs")
+	stdout, _ = gorl(t, 0, "eval", "--episodes", "8", "runs")
 	matches(t, stdout, `(?m)^seeds: 4 runs, checkpoint best, means of 8 episodes each`, `(?m)^other: 1 run,`)
 	pictures := map[string]string{}
 	for _, args := range []string{"", "--iqm", "--each"} {

@@ -129,7 +129,7 @@ func TestSweepWrongUse(t *testing.T) {
 			"log_uniform_values}}}", "above 0 for log_uniform_values"},
 		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
 			"normal}}}", "distribution: "},
-		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `"learning_rat"`},
+		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `did you mean "agent.learning_rate"?`},
 		{"{config: pole.yaml, parameters: {agnet.a: [1]}}", `did you mean "agent"?`},
 		{"{config: pole.yaml, seeds: 3..1, parameters: {agent.learning_rate: [1]}}", `"seeds" is "3..1"`},
 		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}",

@@ -61,7 +61,7 @@ func (f *trainFlags) checkMode() error {
 	default:
 		return commandline.Usagef("--check is %q; want settings or env", x.mode)
 	}
-	f.check = x.mode != ""
+	f.check = f.check || x.mode != "" // gorl sweep has a flag of its own
 	switch {
 	case x.observation+x.action+x.state != "" && x.mode != checkSettings:
 		return commandline.Usagef("--observation-space, --action-space and --state-space are for --check, which does " +

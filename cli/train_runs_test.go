@@ -279,7 +279,7 @@ func TestTrainPace(t *testing.T) {
 	here(t, "p.yaml", crew)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--set", "pbt.asynchronous=true", "--set",
 		"pbt.synchronous=true")
-	matches(t, stderr, `pbt\.asynchronous.* is true: synchronous is true`)
+	matches(t, stderr, `pbt\.asynchronous is true; synchronous is true`)
 	const note = "note: pbt.synchronous: false has no effect: members of one process wait for each other"
 	for set, noted := range map[string]bool{"pbt.mutation_rate=1": false, "pbt.synchronous=false": true} {
 		printed, stderr := gorl(t, 0, "train", "-c", "p.yaml", "--check", "--set", set)

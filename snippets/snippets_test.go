@@ -124,8 +124,8 @@ func TestOwnCommand(t *testing.T) {
 		}
 	}
 	want(t, run(t, dir, "own_command", "help"), `usage: own_command SUBCOMMAND`)
-	want(t, run(t, dir, "own_command", "list"), `(?m)^Push +friction +0.5$`, `(?m)^Skip +hidden +\[32,32\]$`,
-		`(?m)^halve_or_double`)
+	want(t, run(t, dir, "own_command", "list"), `Pendulum, Push`, `MultivariateGaussian, Skip`, `halve_or_double`)
+	want(t, run(t, dir, "own_command", "list", "models", "Skip"), `(?m)^Skip +hidden +\[32,32\] +integer ≥ 1`)
 	want(t, run(t, dir, "own_command", "train", "--config", "push.yaml", "--timesteps", "600"),
 		`Evaluate it: own_command eval runs/push`)
 	want(t, run(t, dir, "own_command", "eval", "runs/push", "--episodes", "16"), `16 episodes of Push`)

@@ -71,14 +71,15 @@ func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adj
 	if env == nil {
 		return nil, fmt.Errorf("trainers: there is no environment")
 	}
-	r, err := newRunner(dict)
+	sp := env.Spaces()
+	if err := sp.Validate(); err != nil {
+		return nil, fmt.Errorf("trainers: the environment's %w", err)
+	}
+	r, err := newRunner(dict, sp)
 	if err != nil {
 		return nil, err
 	}
-	r.env, r.sp, r.group = env, env.Spaces(), group
-	if err := r.sp.Validate(); err != nil {
-		return nil, fmt.Errorf("trainers: the environment's %w", err)
-	}
+	r.env, r.group = env, group
 	if r.seed, err = share(rank{Group: group}, func() (int64, error) { return r.seed, nil }); err != nil {
 		return nil, err
 	}
@@ -152,19 +153,19 @@ type runner struct {
 // keys, classes and layers, and values that are not allowed. FromDict calls it. Sizes that depend on the spaces, and
 // minibatches, which depend on the number of environments, are errors of FromDict alone.
 func Check(dict map[string]any) error {
-	_, err := newRunner(dict)
+	_, err := newRunner(dict, spaces.Set{})
 	return err
 }
 
-// newRunner splits a dictionary into its sections and checks them. It makes neither models nor an agent. A file of
-// rl_games is an error that names the package for such files.
-func newRunner(dict map[string]any) (*runner, error) {
+// newRunner splits a dictionary into its sections and checks them, with the empty set for spaces that are not known.
+// It makes neither models nor an agent. A file of rl_games is an error that names the package for such files.
+func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	// Without this check all keys of such a file would be reported as unknown.
 	if params, ok := dict["params"]; ok {
 		return nil, &config.Error{Prefix: "trainers", Path: "params", Given: params,
 			Reason: "it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it"}
 	}
-	r := &runner{}
+	r := &runner{sp: sp}
 	if err := config.Merge(r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
 		"replay_buffer": {Key: "reply_buffer"},
 	}}); err != nil {
