@@ -100,7 +100,7 @@ func TestRanksAmongStrangers(t *testing.T) {
 func TestRanksDiffer(t *testing.T) {
 	here(t, "pair.yaml", pair)
 	for args, want := range map[string]string{
-		"-s agent.learning_rate=0.1": `"agent.learning_rate" is [0.001] on rank 0 and [0.1] on rank 1`,
+		"-s agent.learning_rate=0.1": `"agent.learning_rate" is 0.001 on rank 0 and 0.1 on rank 1`,
 		"-s models.mlp=[9]":          `"models.mlp" is [16] on rank 0 and [9] on rank 1`,
 		"-s environment.id=Pendulum": `"environment.id" is CartPole on rank 0 and Pendulum on rank 1`,
 		"--num-envs 8":               `"environments of each rank" is 4 on rank 0 and 8 on rank 1`,

@@ -315,7 +315,7 @@ func TestRanksRefuse(t *testing.T) {
 	}{
 		{"", "-c pair.yaml --nproc 0", "--nproc is 0"},
 		{"", "-c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
-		{"", "-c pair.yaml -s distributed.timeout=-1s", `distributed: "timeout" is "-1s"`},
+		{"", "-c pair.yaml -s distributed.timeout=-1s", `distributed.timeout is "-1s"`},
 		{"", "-c population.yaml -s distributed.timeout=1s", "it belongs to a run of one agent"},
 		{"", "-c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
 		{"RANK=1", "-c pair.yaml", "WORLD_SIZE is not set"},

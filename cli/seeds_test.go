@@ -96,7 +96,7 @@ func TestTrainSeeds(t *testing.T) {
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--nproc", "2"}, commandline.WrongUse,
 			"ranks of a run"},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "-s", "agent.mini_batchs=2"}, commandline.WrongUse,
-			`"mini_batchs"`},
+			`did you mean "agent.mini_batches"?`},
 		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--name", "seeds"}, commandline.WrongUse,
 			"there is a run in runs/seeds already"},
 		{[]string{"train", "--resume", "runs/seeds", "-s", "agent.learning_rate=1"}, commandline.WrongUse,

@@ -158,7 +158,7 @@ var (
 	// word matches what may be a key in a text.
 	word = regexp.MustCompile(`"?\b[A-Za-z_][\w]*(?:\.\w+|\[\d+\])*\b\]?"?`)
 	// packages are those whose names errors begin with.
-	packages = []string{"amp", "catalog", "config", "distributed", "evolution", "launch", "mlflow", "models", "pbt",
+	packages = []string{"amp", "catalog", "config", "evolution", "launch", "mlflow", "models", "pbt",
 		"ppo", "preprocessors", "preset", "rlgames", "schedulers", "tensor", "trackers", "trainers", "wandb"}
 )
 
