@@ -26,9 +26,9 @@ func TestAbsurdSettings(t *testing.T) {
 			`a replay of 1000000000000 rows × \d+ values would need \d+ bytes`},
 		{"walker", "environment.num_envs=1048576", `a batch of 1048576 simulations would need \d+ bytes`},
 		{"short", "agent.mini_batches=65",
-			`"mini_batches" is 65, but a rollout has only 64 rows \("rollouts" 16 × 4 environments\)`},
+			`agent.mini_batches is 65, but a rollout has only 64 rows \("rollouts" 16 × 4 environments\)`},
 		{"short", "agent.entropy_loss_scale=1e39",
-			`entropy_loss_scale" is 1e\+39: gorl computes in float32, whose greatest number is 3.4e38`},
+			`agent.entropy_loss_scale is 1e\+39; gorl computes in float32, whose greatest number is 3.4e38`},
 		{"short", "trainer.name=" + long, `n{20}"\.\.\. has 300 bytes; a file or folder may have 255`},
 		{"evolution", "training.directory=" + long, `has 300 bytes`},
 	} {

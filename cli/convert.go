@@ -59,8 +59,7 @@ gorl convert runs/cartpole weights.npz
 gorl convert rl_games_ppo_cfg.yaml gorl.yaml
 gorl convert --to skrl runs/cartpole agent.pt
 gorl convert --to skrl --like theirs.pt runs/cartpole agent.pt      # named as in that file
-gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors
-gorl convert --from skrl --like cartpole.yaml agent_2000.pt agent_2000.safetensors`,
+gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors`,
 		Args: commandline.Arguments(2, 2, "two files, the one to read and the one to write"),
 	}
 	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz", "yaml", "yml")

@@ -34,7 +34,7 @@ func TestList(t *testing.T) {
 		t.Errorf("the overview has %d lines", lines)
 	}
 	for call, patterns := range map[string][]string{
-		"list": {`(?m)^environments +environment.id +Acrobot, CartPole`, `(?m)^agents +agent.class +AMP, PPO$`, `Bilinear`,
+		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole`, `(?m)^agents +agent.class +AMP, PPO$`, `Bilinear`,
 			`(?m)^pbt +preset +isaacgymenvs, isaaclab,`, "gorl list KIND"},
 		"list environments": {`(?m)^Stopping `, `(?m) at +0 `, `(?m)^CartPole +num_envs +1 +integer in \[1, 1048576\] +the number of`,
 			`(?m)^ +render.height +320 `, `(?m)^ +start_timeout +2m0s +duration`, `(?m)^gymnasium:<id> +num_envs`},

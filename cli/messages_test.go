@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 func TestPeersWrongGymnasium(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
 	here(t, "short.yaml", short)
-	_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "--check", "-s",
+	_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "--check=env", "-s",
 		"environment={id: 'gymnasium:CartPol-v1', python: "+python+"}")
 	matches(t, stderr, `has no environment 'CartPol-v1': .* Did you mean: .CartPole.`)
 	if strings.Count(stderr, "\n") != 1 {

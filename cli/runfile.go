@@ -24,9 +24,8 @@ const runFile = "run.yaml"
 
 // readConfiguration reads a YAML file, or the standard input if the path is "-". Its errors are wrong uses.
 func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err error) {
-	if isKind(path, ".pt", ".pth", ".safetensors", ".npz", ".onnx") {
-		return nil, commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume RUN "+
-			"goes on with a run, and %s eval plays a checkpoint", path, program)
+	if err := notTensors(path); err != nil {
+		return nil, err
 	}
 	if path != "-" {
 		c, err = runfile.Read(path)
@@ -34,6 +33,15 @@ func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err er
 		err = fmt.Errorf("standard input: %w", err)
 	}
 	return c, wrong(err)
+}
+
+// notTensors refuses a file of tensors as a configuration, by its name.
+func notTensors(path string) error {
+	if !isKind(path, ".pt", ".pth", ".safetensors", ".npz", ".onnx") {
+		return nil
+	}
+	return commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume RUN goes on "+
+		"with a run, and %s eval plays a checkpoint", path, program)
 }
 
 // values are the sections that are not mappings.

@@ -84,7 +84,7 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 			own["seed"] = 0
 		}
 		settings, err := preset.FromDict(own)
-		errs = append(errs, err, trainers.Check(own.Member(0)))
+		errs = append(errs, err, trainers.Check(own.Member(0), known(c)))
 		if member, _ := f.isaac.memberOf(); err == nil && settings.Options.Members == 1 && member < 0 {
 			errs = append(errs, &config.Error{Path: "pbt.num_policies", Given: 1, Reason: "want at least 2: a " +
 				"population of one has nobody to copy; leave out the section pbt to train one agent"})
@@ -101,12 +101,28 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 		errs = append(errs, err)
 		// An evolution makes its networks itself.
 		errs = append(errs, trainers.Check(map[string]any{"agent": c["agent"], "trainer": c["trainer"],
-			"models": map[string]any{"mlp": []any{1}}}))
+			"models": map[string]any{"mlp": []any{1}}}, spaces.Set{}))
 	default:
 		_, err := distributed.FromDict(c.Section("distributed"))
-		errs = append(errs, err, trainers.Check(c.Of(runfile.Trainers)))
+		errs = append(errs, err, trainers.Check(c.Of(runfile.Trainers), known(c)))
 	}
 	return errors.Join(errs...)
+}
+
+// known returns the spaces of the environment of a configuration if the environment is of this process. The set is
+// empty for other environments, and if the policy names no class, which is what the spaces are compared with.
+func known(c runfile.Sections) spaces.Set {
+	id, _ := c.Section("environment")["id"].(string)
+	policy, _ := c.Section("models")["policy"].(map[string]any)
+	if policy["class"] == nil || !catalog.InProcess(id) {
+		return spaces.Set{}
+	}
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return spaces.Set{}
+	}
+	defer env.Close()
+	return env.Spaces()
 }
 
 // explain puts the file and the line in front of the errors of a configuration.
@@ -136,14 +152,14 @@ func knownSection(assignment string) error {
 }
 
 // needsSpaces reports whether --check has to know the spaces of the environment from its flags.
-func (f *trainFlags) needsSpaces(c runfile.Sections) bool {
+func (f *checkFlags) needsSpaces(c runfile.Sections) bool {
 	id, _ := c.Section("environment")["id"].(string)
-	return f.checks.mode == checkSettings && !catalog.InProcess(id)
+	return f.mode == checkSettings && !catalog.InProcess(id)
 }
 
 // newEnvironment makes the environment of a configuration. For --check, environments of other processes are replaced by
 // an outline, which has spaces and cannot step.
-func (f *trainFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
+func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 	if !f.needsSpaces(c) {
 		return makeEnvironment(c)
 	}
@@ -152,11 +168,11 @@ func (f *trainFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 		return nil, wrong(err)
 	}
 	n, _ := config.Whole(full["num_envs"])
-	set, err := f.checks.spaces()
+	set, err := f.spaces()
 	if err != nil {
 		return nil, err
 	}
-	if f.checks.action == "" {
+	if f.action == "" {
 		set = assumedSpaces(c)
 	}
 	if agent := c.Section("agent"); agent["class"] == "AMP" {
@@ -193,8 +209,8 @@ var ofSpaces = regexp.MustCompile(`conv2d|permute|flatten|in_features|in_channel
 
 // replacesModels reports whether --check builds small perceptrons instead of the models, because the spaces are unknown
 // and the models depend on them. [trainers.Check] has read the models in any case.
-func (f *trainFlags) replacesModels(c runfile.Sections) bool {
-	if !f.needsSpaces(c) || f.checks.action != "" || c["models"] == nil {
+func (f *checkFlags) replacesModels(c runfile.Sections) bool {
+	if !f.needsSpaces(c) || f.action != "" || c["models"] == nil {
 		return false
 	}
 	for _, role := range c.Section("models") {
@@ -208,8 +224,8 @@ func (f *trainFlags) replacesModels(c runfile.Sections) bool {
 
 // buildable returns the configuration that --check builds in this process: on the CPU, and, if the spaces are unknown,
 // with small perceptrons instead of its models. asGiven undoes the changes.
-func (f *trainFlags) buildable(c runfile.Sections) runfile.Sections {
-	if f.checks.mode != checkSettings {
+func (f *checkFlags) buildable(c runfile.Sections) runfile.Sections {
+	if f.mode != checkSettings {
 		return c
 	}
 	own := runfile.Sections(maps.Clone(c))
@@ -223,7 +239,7 @@ func (f *trainFlags) buildable(c runfile.Sections) runfile.Sections {
 	if f.replacesModels(c) {
 		own["models"] = map[string]any{"mlp": []any{8}}
 	}
-	f.checks.given = c
+	f.given = c
 	return own
 }
 
@@ -232,8 +248,8 @@ var onGPU = map[string]*regexp.Regexp{"device": regexp.MustCompile(`^(auto|cuda(
 	"mixed_precision": regexp.MustCompile(`^true$`)}
 
 // asGiven returns a complete configuration with the settings that buildable has replaced as the file has them.
-func (f *trainFlags) asGiven(full runfile.Sections) runfile.Sections {
-	c := f.checks.given
+func (f *checkFlags) asGiven(full runfile.Sections) runfile.Sections {
+	c := f.given
 	if c == nil {
 		return full
 	}
@@ -251,8 +267,8 @@ func (f *trainFlags) asGiven(full runfile.Sections) runfile.Sections {
 
 // checkFigure returns an error if no figure of the run has the name that a key gives, and prints a note if only the
 // environment knows. An environment of this process is asked: it plays an episode with random actions.
-func (f *trainFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
-	if f.needsSpaces(c) && f.checks.action == "" {
+func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
+	if f.needsSpaces(c) && f.action == "" {
 		tell(stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
 			"was not checked; give --observation-space and --action-space, or --check=env to start it"})
 	}

@@ -49,7 +49,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
-		return evolved(f.buildable(c), settings.Network, m.Seed, m.Restoring, f.newEnvironment)
+		return evolved(f.checks.buildable(c), settings.Network, m.Seed, m.Restoring, f.checks.newEnvironment)
 	}
 	objective := o.Objective
 	if objective == "" {
@@ -97,7 +97,7 @@ func (f *trainFlags) evolutionInEffect(c runfile.Sections, settings *evolution.S
 		return nil, nil, err
 	}
 	full["environment"] = environment
-	trainee, err := evolved(f.buildable(c), settings.Network, settings.Options.Seed, nil, f.newEnvironment)
+	trainee, err := evolved(f.checks.buildable(c), settings.Network, settings.Options.Seed, nil, f.checks.newEnvironment)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -102,7 +102,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
-		trainee, _, err := member(nil, f.buildable(c), m.Seed, f.newEnvironment)
+		trainee, _, err := member(nil, f.checks.buildable(c), m.Seed, f.checks.newEnvironment)
 		return trainee, err
 	}
 	full, warnings, err := f.populationInEffect(c, settings)
@@ -143,7 +143,7 @@ func (f *trainFlags) populationInEffect(c runfile.Sections, settings *preset.Set
 		return nil, nil, err
 	}
 	full["environment"] = environment
-	trainee, own, err := member(nil, f.buildable(c), settings.Options.Seed, f.newEnvironment)
+	trainee, own, err := member(nil, f.checks.buildable(c), settings.Options.Seed, f.checks.newEnvironment)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +217,7 @@ func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(ru
 
 // crowd trains a population.
 func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd crowd) (err error) {
-	text, err := f.asGiven(crowd.full).YAML()
+	text, err := f.checks.asGiven(crowd.full).YAML()
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		tell(stderr, append(crowd.notes, crowd.warnings...))
 		p, _, err := crowd.open("", nil)
 		if err == nil {
-			err = errors.Join(p.Close(), f.checkFigure(stderr, crowd.full, crowd.key, crowd.objective))
+			err = errors.Join(p.Close(), f.checks.checkFigure(stderr, crowd.full, crowd.key, crowd.objective))
 		}
 		if err == nil {
 			_, err = stdout.Write(text)

@@ -91,6 +91,9 @@ func (f *isaacFlags) memberOf() (int, error) {
 // readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
 // file of rl_games that have no meaning here.
 func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
+	if err := notTensors(path); err != nil {
+		return nil, nil, err
+	}
 	if c, f.source, err = runfile.ReadWithSource(path, stdin); err != nil {
 		return nil, nil, wrong(err)
 	}

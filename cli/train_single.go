@@ -43,7 +43,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err != nil {
 		return err
 	}
-	env, err := f.newEnvironment(c)
+	env, err := f.checks.newEnvironment(c)
 	if err != nil {
 		return blame(err)
 	}
@@ -82,7 +82,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
 			return wrong(err)
 		}
-		if err := f.checkFigure(stderr, c, "trainer.best", run.cfg.Best); err != nil {
+		if err := f.checks.checkFigure(stderr, c, "trainer.best", run.cfg.Best); err != nil {
 			return err
 		}
 		_, err := stdout.Write(run.text)
@@ -174,7 +174,7 @@ func (f *trainFlags) trainer(
 ) (*trainers.Trainer, error) {
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
-	trainer, err := trainers.FromDictIn(run.with.group, f.buildable(c).Of(runfile.Trainers), env, func(cfg *trainers.Config) {
+	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env, func(cfg *trainers.Config) {
 		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
 			_, cfg.Name = split(f.resume) // place says so, too
 		}
@@ -219,7 +219,7 @@ func (f *trainFlags) trainer(
 	section["resume"] = false // which would not be the same run again
 	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit
 	run.seed, run.cfg.Best = full["seed"], section["best"].(string)
-	run.text, err = f.asGiven(full).YAML()
+	run.text, err = f.checks.asGiven(full).YAML()
 	return trainer, err
 }
 
