@@ -253,7 +253,8 @@ func hintPickle(path string) string {
 	switch filepath.Ext(path) {
 	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
 		return "; PyTorch's own files are pickles. `gorl convert --from skrl --like CONFIG.yaml " +
-			filepath.Base(path) + " agent_0.safetensors` makes a checkpoint of one of skrl's (in Go: checkpoint/skrl), and gorl convert " +
+			filepath.Base(path) +
+			" agent_0.safetensors` makes a checkpoint of one of skrl's (in Go: checkpoint/skrl), and gorl convert " +
 			"(checkpoint/convert) reads the tensors of any other, without executing them"
 	}
 	return ""

@@ -207,7 +207,8 @@ func TestEvalCheckpoints(t *testing.T) {
 	}
 	// The same episodes whatever folder gorl is started in, and with more environments as many as asked for.
 	t.Chdir("runs/pole/checkpoints")
-	if e := evaluated(t, "agent_64.safetensors", "--episodes", "6", "--num-envs", "3"); e.Step != 64 || e.Episodes != 6 ||
+	if e := evaluated(t, "agent_64.safetensors", "--episodes", "6", "--num-envs", "3"); e.Step != 64 ||
+		e.Episodes != 6 ||
 		e.Config != "../run.yaml" {
 		t.Errorf("%+v", e)
 	}

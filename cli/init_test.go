@@ -46,7 +46,8 @@ func TestInit(t *testing.T) {
 	do("go", "vet", "./...")
 	matches(t, do("go", "test", "-count=1", "-v", "./..."), `PASS: TestContract`, `PASS: TestLearns`)
 	do("go", "build")
-	matches(t, do("./hover", "list", "environments"), `(?m)^Push +num_envs +1 `, `(?m)^ +episode_length +100 +`, `(?m)^ +force +1 `)
+	matches(t, do("./hover", "list", "environments"), `(?m)^Push +num_envs +1 `, `(?m)^ +episode_length +100 +`,
+		`(?m)^ +force +1 `)
 	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"),
 		`Evaluate it: hover eval runs/push`)
 	matches(t, do("./hover", "eval", "runs/push", "--episodes", "4", "--record", "push.gif"), `episodes of Push`)

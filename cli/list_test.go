@@ -34,9 +34,11 @@ func TestList(t *testing.T) {
 		t.Errorf("the overview has %d lines", lines)
 	}
 	for call, patterns := range map[string][]string{
-		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole`, `(?m)^agents +agent.class +AMP, PPO$`, `Bilinear`,
+		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole`, `(?m)^agents +agent.class +AMP, PPO$`,
+			`Bilinear`,
 			`(?m)^pbt +preset +isaacgymenvs, isaaclab,`, "gorl list KIND"},
-		"list environments": {`(?m)^Stopping `, `(?m) at +0 `, `(?m)^CartPole +num_envs +1 +integer in \[1, 1048576\] +the number of`,
+		"list environments": {`(?m)^Stopping `, `(?m) at +0 `,
+			`(?m)^CartPole +num_envs +1 +integer in \[1, 1048576\] +the number of`,
 			`(?m)^ +render.height +320 `, `(?m)^ +start_timeout +2m0s +duration`, `(?m)^gymnasium:<id> +num_envs`},
 		"list wrappers": {`(?m)^normalize_reward +discount +0 +number in \[0, 1\] +the agent's discount_factor; required.$`,
 			`(?m)^clip_action +low +null`, `(?m)^rescale_action$`},
@@ -44,7 +46,8 @@ func TestList(t *testing.T) {
 		"list rules":  {`(?m)^to_one$`, `(?m)^mutate_float$`},
 		"list agents ppo": {`(?m)^PPO +rollouts +16 +integer ≥ 1 +the number of timesteps between updates, T.$`,
 			`(?m)^ +optimizer +"adam" +"adam", "adamw", "sgd"`},
-		"list trainer":           {`(?m)^trainer +timesteps +100000 `, `(?m) checkpoint_interval +"auto" +"auto", integer ≥ 0`},
+		"list trainer": {`(?m)^trainer +timesteps +100000 `,
+			`(?m) checkpoint_interval +"auto" +"auto", integer ≥ 0`},
 		"list pbt isaaclab":      {`(?m)^ +threshold_std +0.1 +number ≥ 0 +the margin around the mean`},
 		"list evolution":         {`(?m)^training +pop_size +4 +integer ≥ 1 +the number of members.$`},
 		"list schedules":         {`(?m)^CosineLR +T_max`},
@@ -56,7 +59,8 @@ func TestList(t *testing.T) {
 			t.Errorf("%s lists others:\n%s", call, stdout)
 		}
 	}
-	for call, want := range map[string]string{"list model": `did you mean "models"`, "list agents PP": `did you mean "PPO"`} {
+	for call, want := range map[string]string{"list model": `did you mean "models"`,
+		"list agents PP": `did you mean "PPO"`} {
 		if _, stderr := gorl(t, commandline.WrongUse, strings.Fields(call)...); !strings.Contains(stderr, want) {
 			t.Error(stderr)
 		}

@@ -38,7 +38,8 @@ func TestMessages(t *testing.T) {
 			t.Error(stderr)
 		}
 	}
-	_, stderr := gorl(t, 0, "train", "-c", "short.yaml", "--check", "-s", "environment={id: CartPolePixels, num_envs: 4}")
+	_, stderr := gorl(t, 0, "train", "-c", "short.yaml", "--check", "-s",
+		"environment={id: CartPolePixels, num_envs: 4}")
 	matches(t, stderr, `note: models.mlp reads pictures as numbers from 0 to 255`)
 	help, _ := gorl(t, 0, "train", "--help")
 	matches(t, help, `--task TASK`, `--headless`, `--track`, `--max-iterations number`)

@@ -52,7 +52,8 @@ func TestPeersSchema(t *testing.T) {
 		{"cartpole", "agent.lambda", "0.9"}, {"cartpole", "agent.class", "ppo"}, {"cartpole", "agent.overlap", `"yes"`},
 		{"cartpole", "agent.learning_rate", `"3e-4"`}, {"cartpole", "trainer.timesteps", "1e6"},
 		{"cartpole", "trainer.checkpoint_interval", "auto"}, {"cartpole", "environment.id", "gymnasium:CartPole-v1"},
-		{"cartpole", "trainer.trackers", "[mlflow, {wandb: {project: x}}]"}, {"cartpole", "agent.learning_rate", "[1e-3, 2e-3]"},
+		{"cartpole", "trainer.trackers", "[mlflow, {wandb: {project: x}}]"},
+		{"cartpole", "agent.learning_rate", "[1e-3, 2e-3]"},
 		{"evolution", "training.population_size", "4"}, {"cartpole", "models", "{policy: {class: Bilinear, width: 4}}"},
 	} {
 		good = append(good, set(x[0], x[1], x[2]))
@@ -62,7 +63,8 @@ func TestPeersSchema(t *testing.T) {
 		t.Errorf("%d files: what is refused in good ones:\n%s", len(good), wrong)
 	}
 	for _, x := range [][3]string{
-		{"cartpole", "agent.learning_rate", "-1"}, {"cartpole", "agent.learning_rat", "1"}, {"cartpole", "agent.class", "MAPPO"},
+		{"cartpole", "agent.learning_rate", "-1"}, {"cartpole", "agent.learning_rat", "1"},
+		{"cartpole", "agent.class", "MAPPO"},
 		{"cartpole", "agent.mini_batches", "null"}, {"cartpole", "agent.adam_betas", "[0.9]"},
 		{"cartpole", "agent.optimizer", "adamm"}, {"cartpole", "environment.id", "CartPol"},
 		{"cartpole", "environment.num_envs", "0"}, {"cartpole", "environment.wrappers", "[clip_rewards]"},

@@ -16,7 +16,8 @@ func TestSync(t *testing.T) {
 		`To send them: gorl sync \S+/runs/pole`)
 	_, stderr = gorl(t, 1, "sync", "runs/pole")
 	matches(t, stderr, `tracker heard: it is deaf.*0 values and 0 files were sent`)
-	for _, want := range []string{`^heard: [1-9]\d+ values and 0 files sent\n$`, `^heard: 0 values and 0 files sent\n$`} {
+	for _, want := range []string{`^heard: [1-9]\d+ values and 0 files sent\n$`,
+		`^heard: 0 values and 0 files sent\n$`} {
 		heard.runs = map[string]*heardRun{}
 		stdout, _ := gorl(t, 0, "sync", "runs/pole", "-s", "trainer.trackers=[heard]")
 		matches(t, stdout, want)

@@ -269,15 +269,17 @@ func (f *checkFlags) asGiven(full runfile.Sections) runfile.Sections {
 // environment knows. An environment of this process is asked: it plays an episode with random actions.
 func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
 	if f.needsSpaces(c) && f.action == "" {
-		tell(stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
-			"was not checked; give --observation-space and --action-space, or --check=env to start it"})
+		tell(
+			stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
+				"was not checked; give --observation-space and --action-space, or --check=env to start it"})
 	}
 	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
 	class, _ := c.Section("agent")["class"].(string)
 	if class != "AMP" {
 		known = known[:4]
 	}
-	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") || slices.Contains(known, figure) ||
+	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") ||
+		slices.Contains(known, figure) ||
 		slices.Contains(known, "episode."+figure) {
 		return nil
 	}

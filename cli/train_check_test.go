@@ -165,7 +165,8 @@ func TestCheckNamesLines(t *testing.T) {
 		// agent
 		{fileOfSkrl, "class: PPO", "class: MAPPO",
 			`26: agent.class is "MAPPO"; gorl does not have this agent of skrl; want PPO or AMP`, nil},
-		{fileOfSkrl, "learning_rate: 3.0e-04", "learning_rate: -1", `31: agent.learning_rate is -1; want a number`, nil},
+		{fileOfSkrl, "learning_rate: 3.0e-04", "learning_rate: -1", `31: agent.learning_rate is -1; want a number`,
+			nil},
 		{fileOfSkrl, "learning_epochs: 4", "learning_epoch: 4", `28: unknown key agent.learning_epoch`, nil},
 		{fileOfSkrl, "rollouts: 16", "rollouts: many", `27: agent.rollouts is "many" (string); want an integer`, nil},
 		{fileOfSkrl, "KLAdaptiveLR", "KLAdaptive", `32: agent.learning_rate_scheduler`, nil},

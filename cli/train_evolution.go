@@ -60,7 +60,8 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 		return blame(err)
 	}
 	return f.crowd(ctx, stdout, stderr, crowd{
-		dir: training["directory"].(string), objective: objective, key: "training.objective", members: o.Members, total: o.TotalSteps,
+		dir: training["directory"].(string), objective: objective, key: "training.objective", members: o.Members,
+		total: o.TotalSteps,
 		notes: settings.Notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
@@ -97,7 +98,8 @@ func (f *trainFlags) evolutionInEffect(c runfile.Sections, settings *evolution.S
 		return nil, nil, err
 	}
 	full["environment"] = environment
-	trainee, err := evolved(f.checks.buildable(c), settings.Network, settings.Options.Seed, nil, f.checks.newEnvironment)
+	trainee, err := evolved(f.checks.buildable(c), settings.Network, settings.Options.Seed, nil,
+		f.checks.newEnvironment)
 	if err != nil {
 		return nil, nil, err
 	}

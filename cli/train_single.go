@@ -174,37 +174,38 @@ func (f *trainFlags) trainer(
 ) (*trainers.Trainer, error) {
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
-	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env, func(cfg *trainers.Config) {
-		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
-			_, cfg.Name = split(f.resume) // place says so, too
-		}
-		var where agreed
-		where, errPlace = run.with.agree(func() (agreed,
-			error) {
-			return f.decide(run.with, *cfg, strings.ToUpper(class))
-		})
-		cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
-		cfg.OtherSections = map[string]any{"environment": run.environment}
-		if ranked := c.Section("distributed"); len(ranked) > 0 {
-			cfg.OtherSections["distributed"] = ranked
-		}
-		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
-		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
-		cfg.OnWarning = warn
-		// as many as env has
-		played := run.environment
-		if cfg.VideoInterval != (agents.Interval{}) {
-			played = drawing(played)
-		}
-		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
-		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
-			run.watch.step(t)
-			if err := run.plan.apply(t); err != nil {
-				return err
+	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env,
+		func(cfg *trainers.Config) {
+			if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
+				_, cfg.Name = split(f.resume) // place says so, too
 			}
-			return run.write(t.Timestep() - 1)
-		})}
-	})
+			var where agreed
+			where, errPlace = run.with.agree(func() (agreed,
+				error) {
+				return f.decide(run.with, *cfg, strings.ToUpper(class))
+			})
+			cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
+			cfg.OtherSections = map[string]any{"environment": run.environment}
+			if ranked := c.Section("distributed"); len(ranked) > 0 {
+				cfg.OtherSections["distributed"] = ranked
+			}
+			run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
+			cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
+			cfg.OnWarning = warn
+			// as many as env has
+			played := run.environment
+			if cfg.VideoInterval != (agents.Interval{}) {
+				played = drawing(played)
+			}
+			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
+			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
+				run.watch.step(t)
+				if err := run.plan.apply(t); err != nil {
+					return err
+				}
+				return run.write(t.Timestep() - 1)
+			})}
+		})
 	switch {
 	case errPlace != nil && err == nil:
 		return nil, errors.Join(errPlace, trainer.Agent().Close())

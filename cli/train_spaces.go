@@ -30,7 +30,8 @@ func (f *checkFlags) spaces() (set spaces.Set, err error) {
 	return set, nil
 }
 
-// parseSpace reads a space in the form of the flags. A Box has no limits but for pictures, Box(height, width, channels).
+// parseSpace reads a space in the form of the flags. A Box has no limits but for pictures, Box(height, width,
+// channels).
 func parseSpace(text string) (spaces.Space, error) {
 	kind, inner, nested := strings.Cut(strings.TrimSpace(text), "(")
 	if !nested {

@@ -152,8 +152,8 @@ func (b *browser) shot() []byte {
 	return answer.Data
 }
 
-// A page in Chromium shows the humanoid that comes with gorl and one with two clips: the picture stays while it pauses and
-// changes with every step, a push moves the character, the clip that is chosen begins, and the page says when the
+// A page in Chromium shows the humanoid that comes with gorl and one with two clips: the picture stays while it pauses
+// and changes with every step, a push moves the character, the clip that is chosen begins, and the page says when the
 // server is gone.
 func TestViewInBrowser(t *testing.T) {
 	if testing.Short() {

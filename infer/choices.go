@@ -8,8 +8,8 @@ import (
 
 // ActMasked is [Policy.ActBatch] for a policy that was trained with action masks, that is, whose Spaces have an
 // ActionMask. masks has a value for every choice of each observation, index after index: 1 if the choice is allowed and
-// 0 if not (spaces.NewActionMask). hidden holds the states that [Policy.ActHidden] describes, or is nil for the policy's
-// own. A policy without masks takes nil masks.
+// 0 if not (spaces.NewActionMask). hidden holds the states that [Policy.ActHidden] describes, or is nil for the
+// policy's own. A policy without masks takes nil masks.
 func (p *Policy) ActMasked(observations, masks, hidden, actions []float32) error {
 	if hidden != nil {
 		return p.actHidden(observations, masks, hidden, actions)

@@ -53,8 +53,8 @@ func NewMultiCategorical(action spaces.Space, reduction string) (*Categorical, e
 }
 
 // maskLogits returns logits (n, K) with description.MaskedLogit for every choice that mask (n, K) forbids. No gradient
-// flows to these. NaN stays NaN. A mask that is a zero Tensor allows everything. The operations are those that a minibatch can
-// replay, which tensor.Where is not.
+// flows to these. NaN stays NaN. A mask that is a zero Tensor allows everything. The operations are those that a
+// minibatch can replay, which tensor.Where is not.
 func maskLogits(s *tensor.Scope, logits, mask tensor.Tensor) tensor.Tensor {
 	if mask.T == nil || s.Err() != nil {
 		return logits

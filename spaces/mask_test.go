@@ -25,7 +25,8 @@ func TestActionMask(t *testing.T) {
 		action, mask Space
 		want         string
 	}{
-		{NewBox(-1, 1, 3), NewActionMask(NewBox(-1, 1, 3)), "need a Discrete or MultiDiscrete action space, got Box(3)"},
+		{NewBox(-1, 1, 3), NewActionMask(NewBox(-1, 1, 3)),
+			"need a Discrete or MultiDiscrete action space, got Box(3)"},
 		{NewDiscrete(3), NewActionMask(NewDiscrete(4)), "does not fit the action space Discrete(3)"},
 		{NewDiscrete(3), NewMultiDiscrete(2, 2, 2), "does not fit the action space Discrete(3)"},
 	} {

@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// TensorBoard shows a configuration in two places: in its tab TEXT as the table "hyperparameters", as CleanRL writes it,
-// and in its tab HPARAMS, from records of the start and the end of a session. The field numbers are those of
+// TensorBoard shows a configuration in two places: in its tab TEXT as the table "hyperparameters", as CleanRL writes
+// it, and in its tab HPARAMS, from records of the start and the end of a session. The field numbers are those of
 // tensorflow/core/framework/summary.proto, tensor.proto, and tensorboard/plugins/hparams/plugin_data.proto.
 
 const (

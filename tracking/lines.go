@@ -19,9 +19,10 @@ import (
 //
 //	{"time":1700000000.250000,"step":1600,"env_steps":12800,"tag":"Loss / Policy loss","value":-0.0125}
 //
-// The time is in seconds since 1970. env_steps is missing if opt has no StepsPerTimestep. Values keep double precision. Those that JSON has no number for are the strings
-// "NaN", "Infinity" and "-Infinity". An incomplete last line is removed, and so are the lines beyond opt.ResumeStep if
-// that is set. If a line is not of this form, openJSONLines returns an error and does not change the file.
+// The time is in seconds since 1970. env_steps is missing if opt has no StepsPerTimestep. Values keep double precision.
+// Those that JSON has no number for are the strings "NaN", "Infinity" and "-Infinity". An incomplete last line is
+// removed, and so are the lines beyond opt.ResumeStep if that is set. If a line is not of this form, openJSONLines
+// returns an error and does not change the file.
 func openJSONLines(path string, opt Options) (Sink, error) {
 	if err := repairLines(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)

@@ -99,14 +99,16 @@ func TestPeersEventAccumulator(t *testing.T) {
 	}
 }
 
-// TensorBoard's plugins show the configuration: the tab TEXT a table, and the tab HPARAMS numbers as numbers, and how the
-// run ended. Its steps are environment steps.
+// TensorBoard's plugins show the configuration: the tab TEXT a table, and the tab HPARAMS numbers as numbers, and how
+// the run ended. Its steps are environment steps.
 func TestPeersHyperparameters(t *testing.T) {
 	python := peers.Python(t, "tensorboard")
 	dir := t.TempDir()
 	for name, ended := range map[string]error{"good": nil, "bad": errors.New("it failed")} {
-		r, err := tracking.OpenRun(filepath.Join(dir, name), tracking.Options{StepsPerTimestep: 8, Config: map[string]any{
-			"seed": 3, "agent": map[string]any{"learning_rate": 3e-4, "class": "PPO", "a|b": true, "layers": []any{4, 2}}}})
+		r, err := tracking.OpenRun(filepath.Join(dir, name),
+			tracking.Options{StepsPerTimestep: 8, Config: map[string]any{
+				"seed": 3, "agent": map[string]any{"learning_rate": 3e-4, "class": "PPO", "a|b": true,
+					"layers": []any{4, 2}}}})
 		must(t, err)
 		r.Scalar(tracking.TagReturn, 10_240, 7)
 		r.Finish(ended)

@@ -93,8 +93,8 @@ func TestFindRuns(t *testing.T) {
 	}
 }
 
-// A run that an earlier gorl began has no environment steps in its first lines. Reading completes them, and TensorBoard's
-// event file discards later steps in its own count.
+// A run that an earlier gorl began has no environment steps in its first lines. Reading completes them, and
+// TensorBoard's event file discards later steps in its own count.
 func TestEnvironmentSteps(t *testing.T) {
 	dir := t.TempDir()
 	for _, opt := range []Options{{}, {ResumeStep: 2, StepsPerTimestep: 4}, {ResumeStep: 3, StepsPerTimestep: 4}} {
@@ -109,7 +109,8 @@ func TestEnvironmentSteps(t *testing.T) {
 	must(t, err)
 	for i, s := range lines {
 		if want := int64(i + 1); s.Step != want || s.EnvSteps != 4*want {
-			t.Errorf("line %d is of the timestep %d and of %d environment steps, want %d", i, s.Step, s.EnvSteps, 4*want)
+			t.Errorf("line %d is of the timestep %d and of %d environment steps, want %d", i, s.Step, s.EnvSteps,
+				4*want)
 		}
 	}
 	if len(lines) != 6 {

@@ -36,8 +36,8 @@ type Scalar struct {
 	Tag string
 	// Value is the quantity.
 	Value float64
-	// EnvSteps is the number of environment steps at which the value was written, of all environments and ranks. It is 0
-	// if the file has none, such as an event file or JSON lines of an earlier gorl.
+	// EnvSteps is the number of environment steps at which the value was written, of all environments and ranks. It is
+	// 0 if the file has none, such as an event file or JSON lines of an earlier gorl.
 	EnvSteps int64
 }
 

@@ -29,8 +29,8 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 }
 
 // Evaluations and films change nothing of a run: weights, scalers, random numbers, environment, episodes, what
-// callbacks see and what is written come to the same, bit for bit, in place and in an environment of their own, also over a
-// resumption.
+// callbacks see and what is written come to the same, bit for bit, in place and in an environment of their own, also
+// over a resumption.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
 	for _, s := range slices.Concat(scenes, recurrent, []scene{terminating}) {

@@ -186,7 +186,8 @@ func (f *files) ended(err error) {
 }
 
 // plain returns the run's configuration for trackers, as plain YAML values: all of Dict, or the trainer's section if
-// FromDict did not make the trainer, and Config.OtherSections. Passwords in addresses are replaced, because trackers show the configuration.
+// FromDict did not make the trainer, and Config.OtherSections. Passwords in addresses are replaced, because trackers
+// show the configuration.
 func (t *Trainer) plain() (map[string]any, error) {
 	dict := t.Dict()
 	if dict == nil {

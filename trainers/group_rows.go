@@ -106,8 +106,8 @@ func (g *Group) Terminations() []bool {
 }
 
 // Record implements [agents.Agent]: every agent records its own rows. Record checks all widths before any agent
-// records, so that agents never hold different numbers of steps. In evaluation the agents only clear the hidden states of
-// environments whose episodes have ended.
+// records, so that agents never hold different numbers of steps. In evaluation the agents only clear the hidden states
+// of environments whose episodes have ended.
 func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")

@@ -23,8 +23,8 @@ func (b *broken) OnEpisode(_ *trainers.Trainer, e envs.Episode) error {
 	return nil
 }
 
-// TestLearnConnectFour plays against an opponent that moves at random. With action masks policies learn to win and never
-// break a rule. Without masks they lose games by discs into full columns until they have learned the rule.
+// TestLearnConnectFour plays against an opponent that moves at random. With action masks policies learn to win and
+// never break a rule. Without masks they lose games by discs into full columns until they have learned the rule.
 func TestLearnConnectFour(t *testing.T) {
 	for name, unmasked := range map[string]bool{"masks": false, "without masks": true} {
 		t.Run(name, func(t *testing.T) {

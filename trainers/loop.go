@@ -268,8 +268,8 @@ func (l *loop) note(s *envs.Step) error {
 	return nil
 }
 
-// infoTag returns the tag of a figure of the batch. A name with a group, such as a simulator's "Episode_Reward/speed", is
-// a tag itself: dashboards look for it under this name.
+// infoTag returns the tag of a figure of the batch. A name with a group, such as a simulator's "Episode_Reward/speed",
+// is a tag itself: dashboards look for it under this name.
 func infoTag(name string) string {
 	if strings.Contains(name, "/") {
 		return name

@@ -150,9 +150,9 @@ type runner struct {
 }
 
 // Check returns all errors of a dictionary for [FromDict] that are known without its environment: unknown sections,
-// keys, classes and layers, and values that are not allowed. FromDict does the same. Sizes that depend on the spaces, and
-// minibatches, which depend on the number of environments, are errors of FromDict alone. With the environment's spaces,
-// if they are known, the policy's class is compared with the actions; else sp is the zero value.
+// keys, classes and layers, and values that are not allowed. FromDict does the same. Sizes that depend on the spaces,
+// and minibatches, which depend on the number of environments, are errors of FromDict alone. With the environment's
+// spaces, if they are known, the policy's class is compared with the actions; else sp is the zero value.
 func Check(dict map[string]any, sp spaces.Set) error {
 	_, err := newRunner(dict, sp)
 	return err

@@ -267,8 +267,9 @@ func Of(v any) (Policy, error) {
 	if j.Undescribed != "" {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
-	p := Policy{ActionMask: j.ActionMask, Transforms: j.Transforms, Normalizer: j.Normalizer, Network: Network{Inputs: j.Inputs,
-		Steps: j.Network},
+	p := Policy{ActionMask: j.ActionMask, Transforms: j.Transforms, Normalizer: j.Normalizer,
+		Network: Network{Inputs: j.Inputs,
+			Steps: j.Network},
 		Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {
 		p.Action, err = j.Action.space()

@@ -185,8 +185,8 @@ func (t Tracker) MarshalYAML() (any, error) {
 	return map[string]any{t.Name: t.Settings()}, nil
 }
 
-// CheckInstalled returns an error if a tracker lacks what it needs on this machine, such as the Python package wandb. It
-// makes no connection and begins no run.
+// CheckInstalled returns an error if a tracker lacks what it needs on this machine, such as the Python package wandb.
+// It makes no connection and begins no run.
 func CheckInstalled(ctx context.Context, trackers []Tracker) error {
 	for i, t := range trackers {
 		if s, ok := t.settings.(interface{ installed(context.Context) error }); ok {

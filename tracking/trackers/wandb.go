@@ -70,8 +70,8 @@ sys.exit(importlib.util.find_spec("wandb") is None)`
 // WandB returns a tracker that writes a run of Weights & Biases. It passes values through a pipe to a Python process
 // with the package wandb, and restarts the process if it dies. The run's configuration becomes wandb's. The axis of all
 // charts is global_step, which counts environment steps, as in CleanRL, and so does wandb's own _step. The file
-// wandb.json in the run's folder has the id of the run, so that a resumed run continues it. wandb keeps the first values
-// of steps that are trained again after a resume.
+// wandb.json in the run's folder has the id of the run, so that a resumed run continues it. wandb keeps the first
+// values of steps that are trained again after a resume.
 func WandB(s WandBSettings) (Tracker, error) { return newTracker("wandb", s, openWandB) }
 
 //go:embed wandb_child.py

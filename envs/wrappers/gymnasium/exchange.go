@@ -56,8 +56,8 @@ type rows struct {
 }
 
 // batch is what Step returns, copied from the shared memory. former, formerStates and formerMasks are what the call
-// before returned: they must not change until this call is known to be good, and they end the episodes of a child that is
-// lost. formerAMP is the same of the last step.
+// before returned: they must not change until this call is known to be good, and they end the episodes of a child that
+// is lost. formerAMP is the same of the last step.
 type batch struct {
 	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
 	masks, formerMasks                                                                       []float32

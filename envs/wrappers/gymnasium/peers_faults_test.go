@@ -125,9 +125,12 @@ func TestPeersRefusals(t *testing.T) {
 		return func(o *Options) { o.Path = []string{folder} }
 	}
 	for want, o := range map[string]Options{
-		"; set environment.python to the Python of the simulator": batch(func(o *Options) { o.Simulator, o.Factory, o.ID = IsaacLab, "", "X" }),
-		"-m pip install 'gymnasium>=1.0'":                         single(module("raise ImportError")),
-		"has gymnasium 0.29.1; the bridge needs 1.0 or later":     single(module("__version__ = '0.29.1'")),
+		"; set environment.python to the Python of the simulator": batch(func(o *Options) {
+			o.Simulator, o.Factory,
+				o.ID = IsaacLab, "", "X"
+		}),
+		"-m pip install 'gymnasium>=1.0'":                     single(module("raise ImportError")),
+		"has gymnasium 0.29.1; the bridge needs 1.0 or later": single(module("__version__ = '0.29.1'")),
 		"returned a vector environment": single(
 			func(o *Options) { o.Factory = "bridge_environments:vector" }),
 		"it must be a gymnasium.Env": single(

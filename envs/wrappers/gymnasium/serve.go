@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import agents, so
-// that programs which only step environments need no libtorch.
+// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import
+// agents, so that programs which only step environments need no libtorch.
 type Observations interface {
 	~struct{ Observations, States, ActionMasks []float32 }
 }
@@ -114,7 +114,8 @@ type server struct {
 	block  *control
 	// observations, states and masks are the checked copies; asked is (rows, O) in the shared memory.
 	observations, states, masks, asked []float32
-	// askedStates is (rows, S), askedMasks (rows, K), actions (rows, A) and message the text of an error, all in the shared memory.
+	// askedStates is (rows, S), askedMasks (rows, K), actions (rows, A) and message the text of an error, all in the
+	// shared memory.
 	askedStates, askedMasks, actions []float32
 	message                          []uint8
 	// rows is the number of environments to which the policy is bound.

@@ -134,7 +134,8 @@ func (a *ask) act(observations []float32) (actions []float32, failure string) {
 }
 
 // serving runs Serve until the test ends, and returns when its file is there.
-func serving(t *testing.T, p Policy[struct{ Observations, States, ActionMasks []float32 }], path string) (cancel func() error) {
+func serving(t *testing.T, p Policy[struct{ Observations, States, ActionMasks []float32 }],
+	path string) (cancel func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)

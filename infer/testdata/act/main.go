@@ -1,7 +1,7 @@
 // Command act FOLDER N has every policy of a folder act in N environments, as a program for a machine without libtorch
 // does: NAME.safetensors upon the rows of NAME.observations, N a step, gives NAME.actions, both float32 in
-// little-endian order, and with the action masks of NAME.masks, which may be empty. Where a byte of NAME.ended is 1 the episode ends after the row. TestAgreesElsewhere builds and
-// runs it.
+// little-endian order, and with the action masks of NAME.masks, which may be empty. Where a byte of NAME.ended is 1 the
+// episode ends after the row. TestAgreesElsewhere builds and runs it.
 package main
 
 import (
