@@ -293,7 +293,14 @@ extern "C" int gorl_canary(int fault) {
   switch (fault) {
     case 0: return static_cast<int>(gorl::data(gorl::make({3}))[result + 3]);  // a read behind a result
     case 1: return INT32_MAX + result;                                         // an overflow
-    case 2: gorl::each(2, [&](int64_t) { for (int i = 0; i < 100000; i++) result = result + 1; });  // a race in the pool
+    case 2: {  // a race in the pool, between two threads that have waited for each other
+      std::atomic<int> begun{0};
+      gorl::each(2, [&](int64_t) {
+        begun.fetch_add(1, std::memory_order_relaxed);
+        for (int64_t i = 0; i < 1000000000 && begun.load(std::memory_order_relaxed) < 2; i++) {}
+        for (int i = 0; i < 100000; i++) result = result + 1;
+      });
+    }
   }
   return 0;
 }
