@@ -24,9 +24,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
+	"github.com/gorl-dev/gorl/trainers"
 )
 
 // batchFile is the name of the file that describes a batch, in its folder.
@@ -126,7 +128,8 @@ func (b *batch) of(r batchRun) (runfile.Sections, error) {
 	return c, nil
 }
 
-// begin makes the folder of a new batch. It checks every configuration, and the first of them as --check does.
+// begin makes the folder of a new batch. It checks every configuration without its environment, and the first as
+// --check does.
 // With --check it prints the first one of a batch of seeds.
 func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
 	if !f.check || b.Metric != "" {
@@ -136,6 +139,9 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 		c, err := b.of(r)
 		if err == nil {
 			err = check(c)
+		}
+		if err == nil && i > 0 && len(r.Settings) > 0 { // other runs differ from the first by the seed alone
+			err = trainers.Check(c.Of(runfile.Trainers), spaces.Set{})
 		}
 		if err == nil && i == 0 {
 			first := trainFlags{check: true, checks: checkFlags{mode: checkSettings}, out: b.dir, name: "check",

@@ -98,7 +98,7 @@ func TestCheckHoldsEveryDefault(t *testing.T) {
 			}
 			maps.Copy(want, x.has)
 			for key, value := range want {
-				if got := lookup(c, key); !cmp.Equal(got, value) {
+				if got := at(c, key); !cmp.Equal(got, value) {
 					t.Errorf("%s is %v, want %v", key, got, value)
 				}
 			}

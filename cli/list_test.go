@@ -73,7 +73,7 @@ func TestRegisteredModel(t *testing.T) {
 		"{policy: {class: Bilinear, width: 4}, value: {class: Bilinear}}", 1))
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
 	c, err := readConfiguration("runs/pole/run.yaml", nil)
-	if err != nil || lookup(c, "models.policy.width") != 4 || lookup(c, "models.value.width") != 8 {
+	if err != nil || at(c, "models.policy.width") != 4 || at(c, "models.value.width") != 8 {
 		t.Errorf("%v, the models are %v", err, c["models"])
 	}
 	if shape := loaded(t, "runs/pole/checkpoints/agent_96.safetensors")["policy/net.0.weight"].Shape; len(shape) != 2 ||

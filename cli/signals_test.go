@@ -49,7 +49,7 @@ func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File
 	}
 }
 
-// A run is saved at Ctrl-C even if nobody reads its messages any more: tee ends at Ctrl-C, too, and a terminal may be
+// Ctrl-C saves a run even if no program reads its messages any longer. tee ends at Ctrl-C, too, and a terminal may be
 // closed.
 func TestTrainOutlivesItsTerminal(t *testing.T) {
 	command, stderr := startProcess(t)

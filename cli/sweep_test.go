@@ -39,7 +39,7 @@ parameters:
 		`^trial +agent.learning_epochs +agent.learning_rate +models.mlp +episode.length +95 % from +to\n`)
 	c, err := runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml")
 	must(t, err)
-	if got := fmt.Sprint(c["seed"], lookup(c, "models.mlp"), lookup(c, "agent.learning_epochs")); got != "3 [8 8] 1" {
+	if got := fmt.Sprint(c["seed"], at(c, "models.mlp"), at(c, "agent.learning_epochs")); got != "3 [8 8] 1" {
 		t.Errorf("trial 4 has seed, networks and epochs %s", got)
 	}
 	rows, err := csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll()
@@ -130,6 +130,7 @@ func TestSweepWrongUse(t *testing.T) {
 		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
 			"normal}}}", "distribution: "},
 		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `did you mean "agent.learning_rate"?`},
+		{"{config: pole.yaml, parameters: {agent.learning_rate: [1.0e-3, -1]}}", "trial-002: "},
 		{"{config: pole.yaml, parameters: {agnet.a: [1]}}", `did you mean "agent"?`},
 		{"{config: pole.yaml, seeds: 3..1, parameters: {agent.learning_rate: [1]}}", `"seeds" is "3..1"`},
 		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}",

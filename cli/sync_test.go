@@ -22,7 +22,7 @@ func TestSync(t *testing.T) {
 		stdout, _ := gorl(t, 0, "sync", "runs/pole", "-s", "trainer.trackers=[heard]")
 		matches(t, stdout, want)
 		if run := heard.runs["pole"]; run != nil && (len(run.steps["Episode / return"]) == 0 ||
-			lookup(run.Config, "agent.class") != "PPO") {
+			at(run.Config, "agent.class") != "PPO") {
 			t.Errorf("the tracker got %+v", run)
 		}
 	}

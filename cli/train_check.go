@@ -84,10 +84,10 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 			own["seed"] = 0
 		}
 		settings, err := preset.FromDict(own)
-		errs = append(errs, err, trainers.Check(own.Member(0), known(c)))
+		errs = append(errs, err, checkTrainer(c, own.Member(0)))
 		if member, _ := f.isaac.memberOf(); err == nil && settings.Options.Members == 1 && member < 0 {
-			errs = append(errs, &config.Error{Path: "pbt.num_policies", Given: 1, Reason: "want at least 2: a " +
-				"population of one has nobody to copy; leave out the section pbt to train one agent"})
+			errs = append(errs, &config.Error{Path: "pbt.num_policies", Given: 1, Reason: "want at least 2: the " +
+				"member of a population of one has no other to copy; to train one agent, leave out the section pbt"})
 		}
 		if own["launcher"] != nil {
 			text, err := own.YAML()
@@ -104,9 +104,19 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 			"models": map[string]any{"mlp": []any{1}}}, spaces.Set{}))
 	default:
 		_, err := distributed.FromDict(c.Section("distributed"))
-		errs = append(errs, err, trainers.Check(c.Of(runfile.Trainers), known(c)))
+		errs = append(errs, err, checkTrainer(c, c.Of(runfile.Trainers)))
 	}
 	return errors.Join(errs...)
+}
+
+// checkTrainer is [trainers.Check] of the trainer's sections of a configuration. The environment is made only if there
+// are errors: with its spaces, a policy's class for other actions is named instead of the keys that follow from it.
+func checkTrainer(c runfile.Sections, sections map[string]any) error {
+	err := trainers.Check(sections, spaces.Set{})
+	if err != nil {
+		err = trainers.Check(sections, known(c))
+	}
+	return err
 }
 
 // known returns the spaces of the environment of a configuration if the environment is of this process. The set is
@@ -269,9 +279,8 @@ func (f *checkFlags) asGiven(full runfile.Sections) runfile.Sections {
 // environment knows. An environment of this process is asked: it plays an episode with random actions.
 func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
 	if f.needsSpaces(c) && f.action == "" {
-		tell(
-			stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
-				"was not checked; give --observation-space and --action-space, or --check=env to start it"})
+		tell(stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
+			"was not checked; give --observation-space and --action-space, or --check=env to start it"})
 	}
 	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
 	class, _ := c.Section("agent")["class"].(string)

@@ -17,7 +17,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -55,22 +54,12 @@ func built(t *testing.T) string {
 	return program
 }
 
-// lookup is the value at a dotted key.
-func lookup(c runfile.Sections, key string) any {
-	at := any(map[string]any(c))
-	for part := range strings.SplitSeq(key, ".") {
-		section, _ := at.(map[string]any)
-		at = section[part]
-	}
-	return at
-}
-
 // value is what the file of a run has at a dotted key.
 func value(t *testing.T, path, key string) any {
 	t.Helper()
 	c, err := readConfiguration(path, nil)
 	must(t, err)
-	return lookup(c, key)
+	return at(c, key)
 }
 
 // here makes a folder of the test's own the working directory, with a file in it.
@@ -154,7 +143,7 @@ func TestTrainFlags(t *testing.T) {
 		"environment.wrappers":          []any{map[string]any{"reward_scale": map[string]any{"scale": 0.5}}},
 		"environment.max_episode_steps": 0,
 	} {
-		if diff := cmp.Diff(want, lookup(c, path)); diff != "" {
+		if diff := cmp.Diff(want, at(c, path)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
 	}

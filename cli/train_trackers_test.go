@@ -96,7 +96,7 @@ func TestTrainTracksMembers(t *testing.T) {
 						t.Errorf("resumed %t: the run is of the group %q, resumed %t, in %s, and ended with %v",
 							resumed, run.Group, run.Resumed, run.Dir, run.ended)
 					}
-					if c := run.Config; lookup(c, "agent.class") != "PPO" || lookup(c, "agent.gae_lambda") != 0.95 {
+					if c := run.Config; at(c, "agent.class") != "PPO" || at(c, "agent.gae_lambda") != 0.95 {
 						t.Errorf("its configuration is %v", c)
 					}
 					returns[id] = append(returns[id], run.steps["episode.return"]...)
@@ -136,7 +136,7 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 	must(t, yaml.Unmarshal([]byte(text("runs/one/run.yaml")), &inFile))
 	for key, want := range map[string]any{"environment.id": "CartPole", "environment.num_envs": 4,
 		"agent.learning_rate": 3e-4, "agent.grad_norm_clip": 1.0} {
-		if got := lookup(run.Config, key); fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(lookup(inFile, key)) !=
+		if got := at(run.Config, key); fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(at(inFile, key)) !=
 			fmt.Sprint(want) {
 			t.Errorf("%s is %v for trackers, want %v", key, got, want)
 		}

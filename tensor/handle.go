@@ -65,9 +65,9 @@ var header []byte
 // might differ then, and a tensor would be multiplied instead of added.
 func checkHeader(library string) error {
 	if own := fmt.Sprintf("%x", sha256.Sum256(header)); library != own {
-		return fmt.Errorf("tensor: libgorltorch.so was built from another version of gorl (header %.8s, this program has "+
-			"%.8s); run 'make setup' in gorl's folder, or 'go run github.com/gorl-dev/gorl/cmd/gorl-setup' in your module",
-			library, own)
+		return fmt.Errorf("tensor: libgorltorch.so was built from another version of gorl (header %.8s, this program "+
+			"has %.8s); run 'make setup' in gorl's folder, or 'go run github.com/gorl-dev/gorl/cmd/gorl-setup' in your "+
+			"module", library, own)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func compile(t *testing.T, source string, flags ...string) string {
 		t.Skip("there is no C compiler:", err)
 	}
 	output := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
-	command := exec.Command(cc, slices.Concat([]string{"-O1", "-I../../tensor/csrc", "-o", output}, flags, []string{source, "-ldl"})...)
+	command := exec.Command(cc, slices.Concat([]string{"-O1", "-I../../tensor/csrc", "-o", output}, flags,
+		[]string{source, "-ldl"})...)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", command.Args, err, out)
 	}

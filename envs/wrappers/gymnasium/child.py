@@ -139,7 +139,7 @@ def check_versions():
 
 
 def choose_drawing(setup):
-    """Has MuJoCo draw by EGL, or else OSMesa, where there is no display and MUJOCO_GL does not say how."""
+    """Makes MuJoCo draw with EGL, or with OSMesa if EGL is missing. A display or a MUJOCO_GL that is set has precedence."""
     chosen = any(os.environ.get(name) for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"))
     if setup["render_mode"] != "rgb_array" or chosen or not sys.platform.startswith("linux"):
         return
