@@ -47,21 +47,25 @@ var statistics = []struct {
 // write prints a row for each run, and the statistics with their intervals.
 func (a *across) write(out io.Writer) error {
 	var rows [][]string
-	row := func(name string, of func(values []float64) float64) {
+	row := func(name string, of func(figure string) float64) {
 		cells := []string{name}
 		for _, figure := range a.figures {
-			cells = append(cells, cell(of(a.values[figure])))
+			cells = append(cells, cell(of(figure)))
 		}
 		rows = append(rows, cells)
 	}
 	for i, run := range a.runs {
-		row(run, func(values []float64) float64 { return values[i] })
+		row(run, func(figure string) float64 { return a.values[figure][i] })
 	}
 	if len(a.runs) > 1 {
 		for _, s := range statistics {
-			row(s.name, func(v []float64) float64 { return aggregate.Of(v, s.of).Value })
-			row("  95 % from", func(v []float64) float64 { return aggregate.Of(v, s.of).Low })
-			row("  to", func(v []float64) float64 { return aggregate.Of(v, s.of).High })
+			estimates := map[string]aggregate.Estimate{}
+			for _, figure := range a.figures {
+				estimates[figure] = aggregate.Of(a.values[figure], s.of)
+			}
+			row(s.name, func(figure string) float64 { return estimates[figure].Value })
+			row("  95 % from", func(figure string) float64 { return estimates[figure].Low })
+			row("  to", func(figure string) float64 { return estimates[figure].High })
 		}
 	}
 	return tracking.Table(out, append([]string{"run"}, a.figures...), rows)

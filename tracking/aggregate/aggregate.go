@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Resamples is the number of bootstrap resamples, and Level the confidence level of the intervals.
@@ -20,13 +22,7 @@ const (
 type Statistic func(values []float64) float64
 
 // Mean returns the arithmetic mean. It is NaN without values.
-func Mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
+func Mean(values []float64) float64 { return stat.Mean(values, nil) }
 
 // IQM returns the interquartile mean: the mean without the lowest and the highest quarter of the values, each rounded
 // down to a whole number of values (scipy.stats.trim_mean with 0.25). Fewer than four values are all used.
