@@ -48,6 +48,9 @@ type Observation struct {
 	// ActionMasks is (N, K): the choices that are allowed (1) and those that are not (0), see spaces.NewActionMask. It
 	// is nil if the agent's spaces have no action mask.
 	ActionMasks []float32
+	// Active is (N, K): which of the K seats of each environment act, see spaces.SeatStep. It is nil if the agent's
+	// spaces have no seats.
+	Active []bool
 }
 
 // Transition is what N environments returned for the last actions. Record reads the slices and does not keep them.
@@ -66,6 +69,8 @@ type Transition struct {
 	FinalUnknown, Invalid []bool
 	// AMPObservations is (N, M) for agents with a discriminator, else nil.
 	AMPObservations []float32
+	// Seats is what the step brought to each of K seats, (N, K), if the agent's spaces have seats.
+	Seats spaces.SeatStep
 }
 
 // DivergedError says that training has produced numbers that are not finite. The agent stands as it did before the

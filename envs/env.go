@@ -33,7 +33,7 @@ type Env interface {
 	Close() error
 }
 
-// Step is what N environments returned. After Reset only Observations, States and ActionMasks are set.
+// Step is what N environments returned. After Reset only Observations, States, ActionMasks and Seats.Active are set.
 type Step struct {
 	// Observations is (N, O): what to act on next (after an auto-reset, the new episode's first).
 	Observations []float32
@@ -71,6 +71,10 @@ type Step struct {
 	Episodes []Episode
 	// Metrics are numbers about the whole batch at this step, by name ("walker/speed"). May be nil.
 	Metrics map[string]float64
+	// Seats is what the step brought to each seat of an environment with several agents (spaces.Set.Seats). Rewards
+	// are then sums over the seats, and Terminated and Truncated are of the environment's episode, which ends when no
+	// seat can act any more. The last observation of a seat that ends earlier is in Observations.
+	Seats spaces.SeatStep
 }
 
 // Raw returns the environment's own rewards, (N), whatever wrappers have made of them.
@@ -152,6 +156,9 @@ type Row struct {
 	// The widths are those of the spaces: O, S, M and K. Reset and Step write every value of Observation, State and
 	// ActionMask; Step also writes AMPObservation.
 	Observation, State, AMPObservation, ActionMask []float32
+	// Seats is for environments with several agents. Reset writes its Active; Step writes all of it, and returns the
+	// sum of the seats' rewards.
+	Seats spaces.SeatStep
 }
 
 // Metered is implemented by a Single that reports figures of its own when an episode ends. The map is

@@ -17,7 +17,7 @@ func NewActionMask(action Space) Space {
 // validateMask returns an error unless the action mask is None or fits the action space.
 func (s Set) validateMask() error {
 	switch {
-	case s.ActionMask.Kind == None:
+	case s.ActionMask.Kind == None || len(s.Seats) > 0: // validateSeats compares it
 		return nil
 	case s.Action.Kind != Discrete && s.Action.Kind != MultiDiscrete:
 		return fmt.Errorf("action mask space: spaces: masks need a Discrete or MultiDiscrete action space, got %v",
@@ -46,6 +46,12 @@ func (s Set) CheckMasks(masks []float32, n int) error {
 
 // CheckMask is [Set.CheckMasks] for the mask of one environment, whose length must be Outputs.
 func (s Set) CheckMask(row []float32) error {
+	if len(s.Seats) > 0 {
+		return s.eachSeat(nil, row, func(seat Set, _, mask []float32) error { return seat.CheckMask(mask) })
+	}
+	if len(row) == 0 {
+		return nil
+	}
 	for index, choices := range s.Action.NVec {
 		some := false
 		for k, x := range row[:choices] {
@@ -71,6 +77,17 @@ func (s Set) CheckAllowed(rows, masks []float32) error {
 		return nil
 	}
 	at, w := 0, s.Action.Width()
+	if len(s.Seats) > 0 {
+		k := s.ActionMask.Width()
+		for i := range len(rows) / w {
+			if err := s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, mask []float32) error {
+				return seat.CheckAllowed(actions, mask)
+			}); err != nil {
+				return fmt.Errorf("spaces: environment %d: %w", i, err)
+			}
+		}
+		return nil
+	}
 	for i, x := range rows {
 		if masks[at+int(x)] == 0 {
 			return fmt.Errorf("spaces: the action mask of environment %d forbids choice %g of index %d", i/w, x, i%w)
@@ -85,6 +102,10 @@ func (s Set) CheckAllowed(rows, masks []float32) error {
 func (s Set) SampleActions(rng *rand.Rand, rows, masks []float32) {
 	if s.ActionMask.Kind == None {
 		s.Action.Sample(rng, rows)
+		return
+	}
+	if len(s.Seats) > 0 {
+		s.sampleSeats(rng, rows, masks)
 		return
 	}
 	for i := range rows {

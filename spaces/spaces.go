@@ -296,6 +296,9 @@ type Set struct {
 	// ActionMask is which actions the environment allows at the moment ([NewActionMask]); zero if it always allows
 	// all of them.
 	ActionMask Space
+	// Seats are the places of the agents of an environment in which several act, in a fixed order; nil if one agent
+	// acts. The other spaces are then joined from those of the seats ([NewSeats]).
+	Seats []Seat
 }
 
 // Validate checks every space and names the one that is wrong.
@@ -311,6 +314,9 @@ func (s Set) Validate() error {
 	if s.Observation.Kind == None || s.Action.Kind == None {
 		return fmt.Errorf("spaces: an environment needs an observation space and an action space, got %v and %v",
 			s.Observation, s.Action)
+	}
+	if len(s.Seats) > 0 {
+		return s.validateSeats()
 	}
 	return s.validateMask()
 }

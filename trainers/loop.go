@@ -154,7 +154,8 @@ func (l *loop) settle(ctx context.Context) error {
 // Observation returns what an agent acts on after a step or reset of the environment. The result shares the step's
 // slices.
 func Observation(s *envs.Step) agents.Observation {
-	return agents.Observation{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks}
+	return agents.Observation{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks,
+		Active: s.Seats.Active}
 }
 
 // Transition returns what an agent records after a step of the environment. The result shares the step's slices, which
@@ -176,7 +177,7 @@ func Transition(s *envs.Step) agents.Transition {
 		NextObservations: s.Observations, NextStates: s.States,
 		FinalObservations: s.FinalObservations, FinalStates: s.FinalStates,
 		FinalUnknown: s.FinalUnknown, Invalid: s.Invalid,
-		AMPObservations: s.AMPObservations,
+		AMPObservations: s.AMPObservations, Seats: s.Seats,
 	}
 }
 

@@ -64,6 +64,7 @@ type Parallel struct {
 	amp                            []float32
 	rewards                        []float32
 	terminated, truncated          []bool
+	seats                          spaces.SeatStep
 	// episodes are those that ended in the last step. The slice is reused.
 	episodes []envs.Episode
 	// chunks split the environments between goroutines; wg waits for all chunks but the first.
@@ -198,6 +199,7 @@ func (p *Parallel) allocate(n int) {
 	p.amp = p.set.AMPObservation.Rows(n)
 	p.rewards = make([]float32, n)
 	p.terminated, p.truncated = make([]bool, n), make([]bool, n)
+	p.seats = p.set.MakeSeatStep(n)
 	p.returns, p.lengths = make([]float64, n), make([]int, n)
 	p.metrics = make([]map[string]float64, n)
 	p.episodes = make([]envs.Episode, 0, n)
@@ -249,7 +251,7 @@ func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
 	}
 	p.ready = true
 	// A new Step: rewards, ends and final observations of the step before must not show after a reset.
-	p.step = envs.Step{Observations: p.observations, States: p.states, ActionMasks: p.masks}
+	p.step = p.shown()
 	return &p.step, nil
 }
 
@@ -280,6 +282,7 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	p.step = envs.Step{
 		Observations: p.observations, States: p.states, Rewards: p.rewards,
 		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp, ActionMasks: p.masks,
+		Seats: p.seats,
 	}
 	p.collectEnds()
 	return &p.step, nil
@@ -320,7 +323,14 @@ func (p *Parallel) Observe() (*envs.Step, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: nothing to observe: call Reset or RestoreState first")
 	}
-	return &envs.Step{Observations: p.observations, States: p.states, ActionMasks: p.masks}, nil
+	now := p.shown()
+	return &now, nil
+}
+
+// shown is what the environments show to act on next.
+func (p *Parallel) shown() envs.Step {
+	return envs.Step{Observations: p.observations, States: p.states, ActionMasks: p.masks,
+		Seats: spaces.SeatStep{Active: p.seats.Active}}
 }
 
 // Close stops the workers and closes every environment. A second call does nothing. While Step or Reset is running,

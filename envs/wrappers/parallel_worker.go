@@ -1,6 +1,7 @@
 package wrappers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -90,6 +91,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 		State:          row(p.states, i, p.width.state),
 		AMPObservation: row(p.amp, i, p.width.amp),
 		ActionMask:     row(p.masks, i, p.width.mask),
+		Seats:          p.seats.Row(i, len(p.set.Seats)),
 	}
 	reward, terminated, truncated, err := p.singles[i].Step(action, out)
 	if err != nil {
@@ -103,7 +105,7 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 	if r := p.rewards[i]; r-r != 0 {
 		return fmt.Errorf("step %d of the episode: the reward is %g; it must be finite", p.lengths[i], reward)
 	}
-	if err := finite(out); err != nil {
+	if err := cmp.Or(finite(out), out.Seats.Check(1, len(p.set.Seats))); err != nil {
 		return fmt.Errorf("step %d of the episode: %w", p.lengths[i], err)
 	}
 	if !terminated && !truncated {
@@ -125,6 +127,7 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 		State:          row(p.states, i, p.width.state),
 		AMPObservation: scratch,
 		ActionMask:     row(p.masks, i, p.width.mask),
+		Seats:          p.seats.Row(i, len(p.set.Seats)),
 	}
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
 		return fmt.Errorf("reset: %w", err)

@@ -1,0 +1,136 @@
+package spaces
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// Seat is the place of one agent in an environment in which several agents act (PettingZoo: a possible agent).
+type Seat struct {
+	// Name tells the seat from the others of the environment, such as "adversary_0".
+	Name string
+	// Team names the seats that win and lose together. It is empty if the environment has no teams.
+	Team string
+	// Observation, Action and ActionMask are the seat's own, as in [Set].
+	Observation, Action, ActionMask Space
+}
+
+// NewSeats returns the spaces of an environment with several agents. A row of observations, actions or action masks is
+// the seats' rows one after another, in the order of the seats. Seats without action masks have no columns in the
+// masks. state is the state that all seats share, zero if there is none.
+func NewSeats(state Space, seats ...Seat) Set {
+	set := Set{State: state, Seats: seats}
+	observations, actions, masks := make([]Space, len(seats)), make([]Space, len(seats)), 0
+	for i, seat := range seats {
+		observations[i], actions[i] = seat.Observation, seat.Action
+		masks += seat.ActionMask.Width()
+	}
+	set.Observation, set.Action = NewTuple(observations...), NewTuple(actions...)
+	if masks > 0 {
+		set.ActionMask = NewBox(0, 1, masks)
+		set.ActionMask.DType = Uint8
+	}
+	return set
+}
+
+// Seat returns the spaces of seat i alone, with the state that all seats share.
+func (s Set) Seat(i int) Set {
+	seat := s.Seats[i]
+	return Set{Observation: seat.Observation, State: s.State, Action: seat.Action, ActionMask: seat.ActionMask}
+}
+
+// SeatStep is what one step brought to the K seats of N environments, (N, K) each, environment by environment. All
+// slices are nil in environments without seats. In an envs.Row they are those of one environment, (K).
+//
+// The episode of a seat runs from the environment's reset to the seat's own end. A seat that has ended is out until
+// the environment's episode ends. A seat that is neither active nor out waits for its turn.
+type SeatStep struct {
+	// Rewards are what the step brought to each seat, whether the seat has acted or waited.
+	Rewards []float32
+	// Terminated and Truncated are set in the step that ends the seat's episode, and in no later step of the
+	// environment's episode. When the environment's episode ends, every seat that is not out ends, too.
+	Terminated, Truncated []bool
+	// Active reports which seats act next. The actions of other seats must be valid, and have no effect: 0, for
+	// example. The action mask of a seat that is not active allows every choice.
+	Active []bool
+}
+
+// MakeSeatStep returns a SeatStep for n environments of the set, all zeros and false. Its slices are nil if the set has
+// no seats.
+func (s Set) MakeSeatStep(n int) SeatStep {
+	k := n * len(s.Seats)
+	if k == 0 {
+		return SeatStep{}
+	}
+	return SeatStep{make([]float32, k), make([]bool, k), make([]bool, k), make([]bool, k)}
+}
+
+// Row returns the part of environment i of a SeatStep of environments with k seats. It shares the slices.
+func (s SeatStep) Row(i, k int) SeatStep {
+	if k == 0 {
+		return SeatStep{}
+	}
+	from, to := i*k, (i+1)*k
+	return SeatStep{s.Rewards[from:to:to], s.Terminated[from:to:to], s.Truncated[from:to:to], s.Active[from:to:to]}
+}
+
+// Check returns an error unless the step has the lengths of n environments with k seats, and finite rewards.
+func (s SeatStep) Check(n, k int) error {
+	if len(s.Rewards) != n*k || len(s.Terminated) != n*k || len(s.Truncated) != n*k || len(s.Active) != n*k {
+		return fmt.Errorf("spaces: Rewards, Terminated, Truncated and Active of the seats have %d, %d, %d and %d "+
+			"values; each must have %d (%d environments × %d seats)",
+			len(s.Rewards), len(s.Terminated), len(s.Truncated), len(s.Active), n*k, n, k)
+	}
+	for i, r := range s.Rewards {
+		if r-r != 0 {
+			return fmt.Errorf("spaces: the reward of seat %d of environment %d is %g; it must be finite", i%k, i/k, r)
+		}
+	}
+	return nil
+}
+
+// validateSeats returns an error unless the seats have names of their own, valid spaces, and make up the set.
+func (s Set) validateSeats() error {
+	names := map[string]bool{}
+	for i, seat := range s.Seats {
+		if seat.Name == "" || names[seat.Name] {
+			return fmt.Errorf("seat %d: spaces: the name is %q; each seat needs a name of its own", i, seat.Name)
+		}
+		names[seat.Name] = true
+		if err := s.Seat(i).Validate(); err != nil {
+			return fmt.Errorf("seat %s: %w", seat.Name, err)
+		}
+	}
+	if name, got, want := s.Difference(NewSeats(s.State, s.Seats...)); name != "" {
+		return fmt.Errorf("%s space: spaces: %v is not that of the seats, %v; use NewSeats", name, got, want)
+	}
+	return nil
+}
+
+// eachSeat calls f for each seat with the part of rows of actions and masks of one environment that is the seat's.
+func (s Set) eachSeat(actions, masks []float32, f func(seat Set, actions, masks []float32) error) error {
+	for i := range s.Seats {
+		seat := s.Seat(i)
+		a, m := seat.Action.Width(), seat.ActionMask.Width()
+		var own []float32
+		if actions != nil {
+			own, actions = actions[:a], actions[a:]
+		}
+		if err := f(seat, own, masks[:m]); err != nil {
+			return fmt.Errorf("seat %s: %w", s.Seats[i].Name, err)
+		}
+		masks = masks[m:]
+	}
+	return nil
+}
+
+// sampleSeats is [Set.SampleActions] for sets with seats.
+func (s Set) sampleSeats(rng *rand.Rand, rows, masks []float32) {
+	w, k := s.Action.Width(), s.ActionMask.Width()
+	for i := range len(rows) / w {
+		_ = s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, masks []float32) error {
+			seat.SampleActions(rng, actions, masks)
+			return nil
+		})
+	}
+}
