@@ -19,6 +19,12 @@ type Terminator interface {
 	Terminate(ends []bool) error
 }
 
+// Timed is implemented by environments, and by a [Single], whose steps have a duration. Films then run in real time.
+type Timed interface {
+	// StepDuration is the duration of a step in seconds, above 0.
+	StepDuration() float64
+}
+
 // SingleRenderer is implemented by a [Single] that can draw itself. A Single may also implement [MotionSource] and
 // [Stateful]. Its state then leaves out the generator that Reset gave it, because the batch saves that.
 type SingleRenderer interface {

@@ -8,10 +8,23 @@ import (
 	"image/draw"
 	"image/gif"
 	"io"
+	"math"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
+
+// Pace returns how to film env in real time: a picture of every n-th step, and the number of pictures a second, at most
+// 30 if the step is no longer than that. If the duration of env's steps is not known ([envs.Timed]), it returns 1 and 25.
+func Pace(env envs.Env) (n int, rate float64) {
+	timed, ok := envs.As[envs.Timed](env)
+	if !ok {
+		return 1, 25
+	}
+	n = max(1, int(math.Ceil(1/(30*timed.StepDuration())-1e-6)))
+	return n, 1 / (float64(n) * timed.StepDuration())
+}
 
 // Panel is one of several pictures that a film shows side by side.
 type Panel struct {
@@ -21,7 +34,7 @@ type Panel struct {
 }
 
 // SaveGIF writes a film of the given number of frames to path, with the panels side by side. Most viewers show at most
-// 50 frames a second. 25 is a good rate. One palette serves the whole film, and each frame stores only what changes.
+// 50 frames a second; [Pace] suggests a rate. One palette serves the whole film, and each frame stores only what changes.
 // After an error the file at path is unchanged.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {

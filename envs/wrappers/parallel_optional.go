@@ -23,6 +23,8 @@ func (p *Parallel) Supports(iface any) bool {
 		ok = every[envs.Curriculum](p.singles)
 	case *envs.Renderer:
 		_, ok = envs.SingleAs[envs.SingleRenderer](p.singles[0])
+	case *envs.Timed:
+		_, ok = envs.SingleAs[envs.Timed](p.singles[0])
 	case *envs.MotionSource:
 		_, ok = envs.SingleAs[envs.MotionSource](p.singles[0])
 	}
@@ -40,6 +42,14 @@ func (p *Parallel) Render(i int) (picture image.Image, err error) {
 	}
 	err = p.singles.call(i, func() (err error) { picture, err = r.Render(); return err })
 	return picture, err
+}
+
+// StepDuration is the duration of a step of environment 0 in seconds, 0 if that is not known.
+func (p *Parallel) StepDuration() float64 {
+	if timed, ok := envs.SingleAs[envs.Timed](p.singles[0]); ok {
+		return timed.StepDuration()
+	}
+	return 0
 }
 
 // CollectReferenceMotions returns n rows, n × M values, from environment 0. All environments show the same motion.

@@ -12,12 +12,14 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Supports reports whether the environments can be drawn, shaped or asked for reference motion, and whether they have a
+// Supports reports whether the environments can be drawn, timed, shaped or asked for reference motion, and whether they have a
 // curriculum, see [envs.As].
 func (e *Env) Supports(iface any) bool {
 	switch iface.(type) {
 	case *envs.Renderer:
 		return e.options.RenderMode == "rgb_array"
+	case *envs.Timed:
+		return e.about.RenderFPS > 0
 	case *envs.RewardShaper:
 		return e.about.RewardShaping
 	case *envs.Curriculum:
@@ -47,6 +49,14 @@ func (e *Env) Render(i int) (image.Image, error) {
 		return nil, c.fault(FaultData, err, "environment %d: the picture: %v", i, err)
 	}
 	return picture, nil
+}
+
+// StepDuration is 1/render_fps of the environments' metadata in seconds, 0 if they do not name it.
+func (e *Env) StepDuration() float64 {
+	if e.about.RenderFPS <= 0 {
+		return 0
+	}
+	return 1 / e.about.RenderFPS
 }
 
 // parsePicture returns a picture from rows of 3 or 4 bytes a pixel, top row first. head holds its shape (height,
