@@ -84,8 +84,9 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	var errs []error
+	name, group := runfile.Named(dir)
 	for _, t := range list {
-		values, files, err := trackers.Send(cmd.Context(), t, trackers.Run{Name: filepath.Base(dir), Dir: dir,
+		values, files, err := trackers.Send(cmd.Context(), t, trackers.Run{Name: name, Group: group, Dir: dir,
 			Config: shown})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the "+
