@@ -38,7 +38,7 @@ func newRecording(env envs.Env, fps float64) (*recording, error) {
 	}
 	r := &recording{Env: env, renderer: renderer, every: 1, fps: fps}
 	if fps == 0 {
-		r.every, r.fps = film.Pace(env)
+		r.every, r.fps = film.Pace(envs.StepDuration(env))
 	}
 	return r, nil
 }

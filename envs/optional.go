@@ -21,8 +21,16 @@ type Terminator interface {
 
 // Timed is implemented by environments, and by a [Single], whose steps have a duration. Films then run in real time.
 type Timed interface {
-	// StepDuration is the duration of a step in seconds, above 0.
+	// StepDuration is the duration of a step in seconds, 0 if it is not known.
 	StepDuration() float64
+}
+
+// StepDuration returns the duration of env's steps in seconds, 0 if it is not known.
+func StepDuration(env Env) float64 {
+	if timed, ok := As[Timed](env); ok {
+		return timed.StepDuration()
+	}
+	return 0
 }
 
 // SingleRenderer is implemented by a [Single] that can draw itself. A Single may also implement [MotionSource] and

@@ -91,7 +91,7 @@ func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64
 		return nil, 0, fmt.Errorf("trainers: film: %w", err)
 	}
 	resetHidden(agent)
-	every, rate := film.Pace(s.env)
+	every, rate := film.Pace(envs.StepDuration(s.env))
 	for i := range length {
 		if i%every == 0 {
 			picture, err := draw(renderer)

@@ -12,30 +12,18 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/gorl-dev/gorl/envs"
 )
 
-// timed is an environment whose steps take that many seconds.
-type timed struct {
-	envs.Env
-	seconds float64
-}
-
-func (t timed) StepDuration() float64 { return t.seconds }
-
-// At most 30 pictures a second show real time. Without durations every step is a picture, 25 a second.
+// At most 30 pictures a second show real time. Without a duration every step is a picture, 25 a second.
 func TestPace(t *testing.T) {
 	for _, x := range []struct {
-		env   envs.Env
+		step  float64
 		every int
 		rate  float64
-	}{
-		{timed{nil, 0.02}, 2, 25}, {timed{nil, 1.0 / 30}, 1, 30}, {timed{nil, 0.2}, 1, 5},
-		{timed{nil, 1.0 / 240}, 8, 30}, {nil, 1, 25},
-	} {
-		if every, rate := Pace(x.env); every != x.every || math.Abs(rate-x.rate) > 1e-9 {
-			t.Errorf("%v: a picture every %d steps, %g a second; want %d and %g", x.env, every, rate, x.every, x.rate)
+	}{{0.02, 2, 25}, {1.0 / 30, 1, 30}, {0.2, 1, 5}, {1.0 / 240, 8, 30}, {0, 1, 25}} {
+		if every, rate := Pace(x.step); every != x.every || math.Abs(rate-x.rate) > 1e-9 {
+			t.Errorf("steps of %g s: a picture every %d steps, %g a second; want %d and %g", x.step, every, rate, x.every,
+				x.rate)
 		}
 	}
 }

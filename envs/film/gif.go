@@ -10,20 +10,18 @@ import (
 	"io"
 	"math"
 
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// Pace returns how to film env in real time: a picture of every n-th step, and the number of pictures a second, at most
-// 30 if the step is no longer than that. If the duration of env's steps is not known ([envs.Timed]), it returns 1 and 25.
-func Pace(env envs.Env) (n int, rate float64) {
-	timed, ok := envs.As[envs.Timed](env)
-	if !ok {
+// Pace returns how to film steps of the given duration, in seconds, in real time: a picture of every n-th step, and the
+// number of pictures a second, at most 30. If the duration is 0, unknown, it returns 1 and 25.
+func Pace(step float64) (n int, rate float64) {
+	if step <= 0 {
 		return 1, 25
 	}
-	n = max(1, int(math.Ceil(1/(30*timed.StepDuration())-1e-6)))
-	return n, 1 / (float64(n) * timed.StepDuration())
+	n = max(1, int(math.Ceil(1/(30*step)-1e-6)))
+	return n, 1 / (float64(n) * step)
 }
 
 // Panel is one of several pictures that a film shows side by side.

@@ -23,8 +23,6 @@ func (p *Parallel) Supports(iface any) bool {
 		ok = every[envs.Curriculum](p.singles)
 	case *envs.Renderer:
 		_, ok = envs.SingleAs[envs.SingleRenderer](p.singles[0])
-	case *envs.Timed:
-		_, ok = envs.SingleAs[envs.Timed](p.singles[0])
 	case *envs.MotionSource:
 		_, ok = envs.SingleAs[envs.MotionSource](p.singles[0])
 	}

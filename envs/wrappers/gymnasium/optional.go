@@ -12,14 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Supports reports whether the environments can be drawn, timed, shaped or asked for reference motion, and whether they have a
+// Supports reports whether the environments can be drawn, shaped or asked for reference motion, and whether they have a
 // curriculum, see [envs.As].
 func (e *Env) Supports(iface any) bool {
 	switch iface.(type) {
 	case *envs.Renderer:
 		return e.options.RenderMode == "rgb_array"
-	case *envs.Timed:
-		return e.about.RenderFPS > 0
 	case *envs.RewardShaper:
 		return e.about.RewardShaping
 	case *envs.Curriculum:
