@@ -63,7 +63,7 @@ func compareLearning(ctx context.Context) error {
 	if err := tracking.Table(os.Stdout, header, rows); err != nil {
 		return err
 	}
-	return plot.WritePNG(*out, "Return of the last 100 training episodes: each seed, and the mean", panels, 2)
+	return plot.WritePNG(*out, "Return of 100 training episodes: each seed, and the mean", panels, 2)
 }
 
 // curves returns a faint curve for each seed of a side, and their mean.
