@@ -146,3 +146,24 @@ func ExampleNewConnectFour() {
 	fmt.Println(env.Spaces().Action, step.ActionMasks)
 	// Output: Discrete(7) [1 1 1 1 1 1 1]
 }
+
+// The seats take turns: the first one's mark is the second one's turn.
+func ExampleNewTicTacToe() {
+	env, err := classic.NewTicTacToe(classic.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(env.Spaces().SeatNames(), step.Seats.Active)
+	if step, err = env.Step([]float32{4, 0}); err != nil { // the middle
+		log.Fatal(err)
+	}
+	fmt.Println(step.Seats.Active, step.ActionMasks[9:])
+	// Output:
+	// player_0 (action masks), player_1 (action masks) [true false]
+	// [false true] [1 1 1 1 0 1 1 1 1]
+}

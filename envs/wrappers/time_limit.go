@@ -12,7 +12,8 @@ import (
 
 // TimeLimit truncates the episodes of an [envs.Single] after a number of steps. An episode that terminates in the
 // step that reaches the limit is terminated, not truncated, so agents do not bootstrap from its end (Gymnasium
-// reports both). All seats whose own episodes go on are truncated with it. TimeLimit is [envs.Stateful] if the environment inside is.
+// reports both). All seats whose own episodes go on are truncated with it. TimeLimit is [envs.Stateful] if the
+// environment inside is.
 type TimeLimit struct {
 	// single is the environment inside.
 	single envs.Single
