@@ -42,11 +42,8 @@ func NewTicTacToe(cfg Config) (envs.Env, error) {
 // Spaces are two seats with Box(18) of observations, Discrete(9) of actions, and their masks.
 func (g *TicTacToe) Spaces() spaces.Set {
 	action := spaces.NewDiscrete(fields)
-	seat := spaces.Seat{Name: "player_0", Observation: spaces.NewBox(0, 1, 2*fields), Action: action,
-		ActionMask: spaces.NewActionMask(action)}
-	other := seat
-	other.Name = "player_1"
-	return spaces.NewSeats(spaces.Space{}, seat, other)
+	return twoPlayers(spaces.Seat{Observation: spaces.NewBox(0, 1, 2*fields), Action: action,
+		ActionMask: spaces.NewActionMask(action)})
 }
 
 // Reset empties the board.
@@ -84,12 +81,9 @@ func (g *TicTacToe) Step(action []float32, out envs.Row) (reward float64, termin
 	}
 	g.board[field] = int8(1 - 2*seat)
 	g.marks++
-	winner := float32(g.winner())
+	winner := g.winner()
 	ends := winner != 0 || g.marks == fields
-	for k := range 2 {
-		out.Seats.Terminated[k], out.Seats.Truncated[k] = ends, false
-	}
-	out.Seats.Rewards[0], out.Seats.Rewards[1] = winner, 0-winner
+	decide(out.Seats, winner, ends)
 	g.show(out)
 	if ends {
 		// The mask of a finished game forbids nothing: a full board would leave no choice.
@@ -113,16 +107,7 @@ func (g *TicTacToe) winner() int8 {
 
 // EpisodeMetrics returns who won.
 func (g *TicTacToe) EpisodeMetrics() map[string]float64 {
-	if g.figures == nil {
-		g.figures = map[string]float64{}
-	}
-	winner := g.winner()
-	for name, who := range map[string]int8{"draw": 0, "won/player_0": 1, "won/player_1": -1} {
-		g.figures[name] = 0
-		if winner == who {
-			g.figures[name] = 1
-		}
-	}
+	g.figures = results(g.figures, g.winner())
 	return g.figures
 }
 
