@@ -217,10 +217,11 @@ func (s *Spread) RestoreState(b []byte) error {
 	return nil
 }
 
-// Render draws the plane from (-1.5, -1.5) to (1.5, 1.5), 240 × 240 pixels: agents are blue, landmarks dark, and a
-// covered landmark is green.
+// Render draws the plane from (-1.5, -1.5) to (1.5, 1.5), 240 × 240 pixels: agents are blue, landmarks dark, a covered
+// landmark is green, and the square in which episodes begin is grey.
 func (s *Spread) Render() (image.Image, error) {
 	p := newPicture(240, 240, 80, -1.5, -1.5)
+	p.box(-1, -1, 1, 1, color.RGBA{238, 238, 240, 255})
 	for _, at := range s.at {
 		p.disc(at[0], at[1], spreadSize, color.RGBA{120, 140, 225, 255})
 	}
