@@ -85,7 +85,8 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 		delete(out, "clip_predicted_values")
 	}
 	renames := [][2]string{{"lambda", "gae_lambda"}}
-	if _, has := out["observation_preprocessor"]; !has && sp.State.Kind == spaces.None {
+	_, has := out["observation_preprocessor"]
+	if _, old := out["shared_state_preprocessor"]; !has && (old || sp.State.Kind == spaces.None) {
 		renames = append(renames, [2]string{"state_preprocessor", "observation_preprocessor"},
 			[2]string{"state_preprocessor_kwargs", "observation_preprocessor_kwargs"})
 	}
