@@ -142,8 +142,10 @@ const (
 	// snapshot that holds nothing else.
 	Description = Policy
 	Alone       = "policy_alone"
-	// GroupSize is the number of agents of a group (trainers.Group). Only a group's snapshot has it.
+	// GroupSize is the number of agents of a group (trainers.Group, IPPO, MAPPO). Only a group's snapshot has it.
 	GroupSize = "agents"
+	// GroupNames lists the names of the agents of IPPO and MAPPO, in order.
+	GroupNames = "agent_names"
 	// Trainer is the map of a trainer's values.
 	Trainer = "trainer"
 )
