@@ -11,10 +11,13 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import
+// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. Active is not used. This package does not import
 // agents, so that programs which only step environments need no libtorch.
 type Observations interface {
-	~struct{ Observations, States, ActionMasks []float32 }
+	~struct {
+		Observations, States, ActionMasks []float32
+		Active                            []bool
+	}
 }
 
 // Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.
