@@ -68,6 +68,9 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 	if err := l.stopAsked(); err != nil {
 		return l.world.now, err
 	}
+	if err := l.recordStart(); err != nil {
+		return nil, err
+	}
 	// Act and step the environments. Both are timed, for the tracked values.
 	start := time.Now()
 	actions, err := l.agent.Act(Observation(l.world.now))

@@ -11,10 +11,12 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -93,6 +95,15 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 	}
 	if a, b := recorded(whole), recorded(cut); !bytes.Equal(a, b) {
 		t.Errorf("the journals differ:\n%s\n%s", a, b)
+	}
+	starts := value(runfile.Starts(cut))(t)
+	if len(value(runfile.Starts(whole))(t)) != 1 || len(starts) < 3 {
+		t.Errorf("the starts of the population are recorded as %+v", starts)
+	}
+	for i, s := range starts {
+		if s.Interval != int64(i+1) || s.Libtorch != tensor.TorchVersion() || len(s.Command) == 0 {
+			t.Errorf("start %d is recorded as %+v", i, s)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
 // TestRefusals has one line for each mistake in the section launcher.
@@ -91,6 +94,11 @@ func TestInstall(t *testing.T) {
 	if err != nil || len(grown.Notes) != 1 || !strings.Contains(grown.Notes[0],
 		"total_steps has grown from 100 to 300") {
 		t.Errorf("%v, %q", err, grown.Notes)
+	}
+	starts, err := runfile.Starts(filepath.Dir(path))
+	if err != nil || len(starts) != 3 || fmt.Sprint(starts[2].Changes) !=
+		"[{launcher.slice 7 <nil>} {pbt.total_steps 100 300}]" {
+		t.Errorf("the starts are recorded as %+v, %v", starts, err)
 	}
 	data, _ := os.ReadFile(path)
 	if want, _ := grown.canonical(); string(data) != string(want) {
