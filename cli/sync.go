@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
@@ -22,9 +24,9 @@ func syncCommand() *cobra.Command {
 		Long: `
 Sends each tracker of a finished run (trainer.trackers) the values that it has not
 received, for example because its server was away: from scalars.jsonl and run.yaml in
-the run's folder. With the setting artifacts also the best checkpoint and films. A
-second call sends nothing twice. --set trainer.trackers=[...] names other trackers,
-also for a run that had none.`,
+the run's folder; of a population, from the folder of each member. With the setting
+artifacts also the best checkpoint and films. A second call sends nothing twice.
+--set trainer.trackers=[...] names other trackers, also for a run that had none.`,
 		Example: `
 gorl sync runs/cartpole
 gorl sync runs/cartpole --set 'trainer.trackers=[{wandb: {project: walker}}]'`,
@@ -43,20 +45,20 @@ gorl sync runs/cartpole --set 'trainer.trackers=[{wandb: {project: walker}}]'`,
 	return c
 }
 
-// syncRun sends the trackers of a run what they have not received.
+// syncRun sends the trackers of a run, or of all members of a population, what they have not received.
 func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
-	c, err := readConfiguration(filepath.Join(dir, runFile), nil)
+	path, population := filepath.Join(dir, runFile), runfile.In(dir).Population
+	if _, err := os.Stat(path); population && errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Join(dir, launch.ConfigFile) // members are processes
+	}
+	c, err := readConfiguration(path, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return commandline.Usagef("%s has no %s, which gorl train writes; give the folder of a run", dir, runFile)
 	}
 	if err != nil {
 		return err
 	}
-	if runfile.In(dir).Population {
-		return commandline.Usagef("%s holds a population, whose members' values are in no %s; give the folder of a "+
-			"single run", dir, tracking.ScalarsFile)
-	}
-	shown, err := runfile.Read(filepath.Join(dir, runFile)) // trackers get the configuration of the run
+	shown, err := runfile.Read(path) // trackers get the configuration of the run
 	if err != nil {
 		return err
 	}
@@ -72,24 +74,38 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 	if len(list) == 0 {
 		return commandline.Usagef("%s has no trackers; name one: --set trainer.trackers=[mlflow]", dir)
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	release, err := durable.Lock(dir, "lock")
-	if errors.Is(err, durable.ErrInUse) {
-		return commandline.Usagef("%s is being trained, and its trackers get its values; wait for its end", dir)
-	}
+	runs, err := unsent(dir, population, shown)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	for _, name := range []string{"lock", launch.LockFile} {
+		if name == launch.LockFile && !population {
+			break
+		}
+		release, err := durable.Lock(dir, name)
+		if errors.Is(err, durable.ErrInUse) {
+			return commandline.Usagef("%s is being trained, and its trackers get its values; wait for its end", dir)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+	}
 	var errs []error
 	for _, t := range list {
-		values, files, err := trackers.Send(cmd.Context(), t, trackers.Run{Name: filepath.Base(dir), Dir: dir,
-			Config: shown})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the "+
-				"rest)", t.Name, err, values, files))
+		var values int64
+		var files int
+		var failed error
+		for _, run := range runs {
+			n, k, err := trackers.Send(cmd.Context(), t, run)
+			if values, files = values+n, files+k; err != nil {
+				failed = fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the rest)",
+					t.Name, err, values, files)
+				break
+			}
+		}
+		if failed != nil {
+			errs = append(errs, failed)
 			continue
 		}
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d values and %d files sent\n", t.Name, values,
@@ -98,4 +114,28 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unsent returns the runs of trackers in a folder: one of a single run, or one of each member of a population.
+func unsent(dir string, population bool, shown runfile.Sections) (runs []trackers.Run, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if !population {
+		return []trackers.Run{{Name: filepath.Base(dir), Dir: dir, Config: shown}}, nil
+	}
+	for id := 0; ; id++ {
+		run := memberOf(dir, id, shown)
+		if _, err := os.Stat(run.Dir); err != nil {
+			break
+		}
+		if _, err := os.Stat(filepath.Join(run.Dir, tracking.ScalarsFile)); err == nil {
+			runs = append(runs, run)
+		}
+	}
+	if len(runs) == 0 {
+		return nil, commandline.Usagef("no member in %s has a file %s: its trainer.write_interval was 0, or an earlier "+
+			"gorl trained it", dir, tracking.ScalarsFile)
+	}
+	return runs, nil
 }

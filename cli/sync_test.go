@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -24,6 +25,32 @@ func TestSync(t *testing.T) {
 		if run := heard.runs["pole"]; run != nil && (len(run.steps["Episode / return"]) == 0 ||
 			at(run.Config, "agent.class") != "PPO") {
 			t.Errorf("the tracker got %+v", run)
+		}
+	}
+	must(t, os.WriteFile("p.yaml", []byte(crew), 0o600))
+	_, stderr = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-s", "trainer.trackers=[heard: {deaf: true}]")
+	matches(t, stderr, `tracker heard: it has not received (\d+) of the run's \d+ values. `+
+		`To send them: gorl sync \S+/runs/crew\n`)
+	for _, want := range []string{`^heard: [1-9]\d+ values and 0 files sent\n$`,
+		`^heard: 0 values and 0 files sent\n$`} {
+		heard.runs = map[string]*heardRun{}
+		stdout, _ := gorl(t, 0, "sync", "runs/crew", "-s", "trainer.trackers=[heard]")
+		matches(t, stdout, want)
+		if run := heard.runs["crew-002"]; run != nil && (run.Group != "crew" || at(run.Config, "agent.class") != "PPO" ||
+			!slices.Contains(run.steps["episode.return"], 1536)) {
+			t.Errorf("the tracker got %+v", run)
+		}
+	}
+	// Members have the counts of a single run, so that their curves have its axes.
+	list, err := gather([]string{"runs/crew"}, os.Stderr)
+	must(t, err)
+	for axis, last := range map[string]float64{"steps": 1536, "timesteps": 384, "updates": 24} {
+		x, err := axisOf(axis, list)
+		must(t, err)
+		for _, r := range list {
+			if got := x.of(r, "episode.return"); len(list) != 3 || got[len(got)-1] != last {
+				t.Errorf("over %s the curve of %s ends at %v, want %v", axis, r.name, got, last)
+			}
 		}
 	}
 	must(t, os.Mkdir("empty", 0o700))

@@ -245,7 +245,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
 	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
-	var tracked memberTrackers
+	var tracked *memberFigures
 	p, table, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		tracked.update(u)
 		if u.Event == nil {
@@ -271,12 +271,10 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
-	ids := make([]int, crowd.members)
 	for id := range bars {
-		ids[id] = id
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
-	if tracked, err = trackMembers(crowd.dir, ids, crowd.full, resumed, func(err error) {
+	if tracked, err = trackMembers(crowd.dir, crowd.full, crowd.total, 1, resumed, func(err error) {
 		if f.quiet { // the display is silent then
 			fmt.Fprintln(stderr, "note:", err)
 			return

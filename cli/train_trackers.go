@@ -3,42 +3,78 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
-// memberTrackers send the metrics of a population's members to trackers. Every member has a run of each tracker, all in
-// a group that is named after the population.
-type memberTrackers map[int]*trackers.Sinks
+// memberFigures write the metrics of a population's members into the members' folders, as a trainer writes those of a
+// single run, and send them to trackers. Every member has a run of each tracker, all in a group that is named after the
+// population.
+type memberFigures struct {
+	dir         string // of the population
+	list        []trackers.Tracker
+	config      map[string]any
+	batch       int64 // environment steps in a timestep
+	every       int64 // environment steps between two writes; 0 writes nothing
+	resumed     bool
+	warn        func(error)
+	members     map[int]*memberRun
+	unavailable bool // a file could not be opened
+}
 
-// trackMembers starts the trackers that the configuration names, or returns nil. A resumed population continues their
-// runs. warn receives each error of a tracker once for all members.
-func trackMembers(dir string, members []int, full runfile.Sections, resumed bool, warn func(error)) (memberTrackers,
-	error) {
+// memberRun are the files and trackers of a member.
+type memberRun struct {
+	*tracking.Run
+	sinks *trackers.Sinks
+	next  int64 // the environment steps at which metrics are written next
+}
+
+// trackMembers returns the writer of metrics for the population in dir, whose members train for total environment
+// steps, by ranks processes each. A resumed population continues the runs of trackers. warn receives each error once
+// for all members.
+func trackMembers(dir string, full runfile.Sections, total int64, ranks int, resumed bool, warn func(error)) (
+	*memberFigures, error) {
 	list, err := trackersOf(full)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	text, err := full.YAML()
 	if err != nil {
 		return nil, err
 	}
-	c, err := runfile.Parse(text)
+	m := &memberFigures{list: list, resumed: resumed, members: map[int]*memberRun{}}
+	if m.config, err = runfile.Parse(text); err != nil {
+		return nil, err
+	}
+	environment, err := catalog.Settings(full.Section("environment"))
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, err
+	n, _ := config.Whole(environment["num_envs"])
+	m.batch = int64(max(n, 1) * max(ranks, 1))
+	section := struct {
+		Interval agents.Interval `yaml:"write_interval"`
+	}{agents.Interval{Auto: true}}
+	if trainer, _ := full["trainer"].(map[string]any); trainer["write_interval"] != nil {
+		if err := config.Merge(&section, map[string]any{"write_interval": trainer["write_interval"]},
+			config.Options{Prefix: "trainer"}); err != nil {
+			return nil, wrong(err)
+		}
 	}
+	m.every = int64(section.Interval.Of(int(total/m.batch), 100)) * m.batch
 	var mu sync.Mutex
 	told := map[string]bool{}
-	once := func(err error) {
+	m.warn = func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !told[err.Error()] {
@@ -46,19 +82,92 @@ func trackMembers(dir string, members []int, full runfile.Sections, resumed bool
 			warn(err)
 		}
 	}
-	group, all := filepath.Base(dir), memberTrackers{}
-	for _, id := range members {
-		run := trackers.Run{
-			Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Dir: filepath.Join(dir, "trackers",
-				fmt.Sprintf("%03d", id)),
-			Config: c, Resumed: resumed,
-		}
-		if err := os.MkdirAll(run.Dir, 0o755); err != nil {
-			return nil, errors.Join(err, all.close(err))
-		}
-		all[id] = trackers.Start(list, run, once)
+	m.dir, err = filepath.Abs(dir)
+	return m, err
+}
+
+// memberOf describes a member's run to trackers.
+func memberOf(dir string, id int, config map[string]any) trackers.Run {
+	group := filepath.Base(dir)
+	return trackers.Run{Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Config: config,
+		Dir: filepath.Join(dir, fmt.Sprintf("%03d", id))}
+}
+
+// open opens the files and trackers of a member. Values later than a timestep are of a process that was interrupted,
+// and are removed.
+func (m *memberFigures) open(id int, timestep int64) (*memberRun, error) {
+	run := memberOf(m.dir, id, m.config)
+	run.StepsPerTimestep, run.Resumed = m.batch, m.resumed
+	files, err := tracking.OpenRun(run.Dir, tracking.Options{ResumeStep: timestep, Restart: true,
+		StepsPerTimestep: m.batch, Config: m.config})
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	r := &memberRun{Run: files}
+	if len(m.list) > 0 {
+		r.sinks = trackers.Start(m.list, run, m.warn)
+		files.Sink = tracking.Multi(files.Sink, r.sinks)
+	}
+	return r, nil
+}
+
+// update writes the metrics of a member, at the member's own environment steps.
+func (m *memberFigures) update(u pbt.Update) {
+	if m == nil || m.every == 0 || m.unavailable {
+		return
+	}
+	timestep := u.Status.Steps / m.batch
+	r := m.members[u.Status.Member]
+	if r == nil {
+		last, err := timestep, error(nil)
+		if u.Event == nil { // the metrics of this timestep are written now
+			last--
+		}
+		if r, err = m.open(u.Status.Member, last); err != nil {
+			m.unavailable = true
+			m.warn(fmt.Errorf("metrics of members are not written: %w", err))
+			return
+		}
+		m.members[u.Status.Member] = r
+	}
+	switch e := u.Event; {
+	case e != nil && e.Parent >= 0:
+		r.Scalar("Population / Copied member", timestep, float64(e.Parent))
+	case e != nil || u.Status.Steps < r.next && u.Status.Steps < u.TargetSteps:
+		return
+	default:
+		r.next = (u.Status.Steps/m.every + 1) * m.every
+		r.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
+		for _, name := range slices.Sorted(maps.Keys(u.Metrics)) {
+			r.Scalar(name, timestep, u.Metrics[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(u.Status.Hyperparameters)) {
+			r.Scalar("Hyperparameter / "+name, timestep, u.Status.Hyperparameters[name])
+		}
+	}
+	if err := r.Flush(); err != nil {
+		m.warn(fmt.Errorf("metrics of member %d: %w", u.Status.Member, err))
+	}
+}
+
+// close reports the end of training to the trackers and waits for all of them together, at most as long as for one.
+func (m *memberFigures) close(ended error) error {
+	if m == nil {
+		return nil
+	}
+	errs := make(chan error, len(m.members))
+	for _, r := range m.members {
+		r.Finish(ended)
+		if r.sinks != nil {
+			r.sinks.Finish(ended)
+		}
+		go func() { errs <- r.Close() }()
+	}
+	var all error
+	for range m.members {
+		all = errors.Join(all, <-errs)
+	}
+	return all
 }
 
 // trackersOf returns the trackers that a configuration names. Unknown names and wrong settings are usage errors.
@@ -73,39 +182,4 @@ func trackersOf(c runfile.Sections) (list []trackers.Tracker, err error) {
 		err = trackers.Check(section.Trackers)
 	}
 	return section.Trackers, wrong(err)
-}
-
-// update passes on the metrics of a member, at the member's own environment steps.
-func (m memberTrackers) update(u pbt.Update) {
-	sinks, ok := m[u.Status.Member]
-	if !ok {
-		return
-	}
-	if e := u.Event; e != nil {
-		if e.Parent >= 0 {
-			sinks.Scalar("Population / Copied member", u.Status.Steps, float64(e.Parent))
-		}
-		return
-	}
-	for name, value := range u.Metrics {
-		sinks.Scalar(name, u.Status.Steps, value)
-	}
-	for name, value := range u.Status.Hyperparameters {
-		sinks.Scalar("Hyperparameter / "+name, u.Status.Steps, value)
-	}
-	_ = sinks.Flush() // which only wakes the trackers
-}
-
-// close reports the end of training to the trackers and waits for all of them together, at most as long as for one.
-func (m memberTrackers) close(ended error) error {
-	errs := make(chan error, len(m))
-	for _, sinks := range m {
-		sinks.Finish(ended)
-		go func() { errs <- sinks.Close() }()
-	}
-	var all error
-	for range m {
-		all = errors.Join(all, <-errs)
-	}
-	return all
 }

@@ -213,8 +213,14 @@ func number(v any) float64 {
 // "episode.<name>" are means over the last 100 episodes. "evaluation.return" and so on are those of the last evaluation
 // by Config.EvaluationInterval. Values that updates tracked have their tag ("Loss / Policy loss"). AMP's style reward
 // is also "style_reward". Figures of single steps (see [envs.Step.Metrics]) have their name and "episode.<name>". A
-// figure that is not known yet is absent.
-func (t *Trainer) Metrics() map[string]float64 { return t.figures.metrics.latest() }
+// figure that is not known yet is absent. "Stats / Updates" counts the updates.
+func (t *Trainer) Metrics() map[string]float64 {
+	out := t.figures.metrics.latest()
+	if t.figures.updates >= 0 {
+		out[tracking.TagUpdates] = float64(t.figures.updates)
+	}
+	return out
+}
 
 // latest returns all figures by name.
 func (m *metrics) latest() map[string]float64 {

@@ -28,8 +28,9 @@ const measuredTimes = "Stats / "
 func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
 	s := f.episodes.State()
 	own := snap.Values[layout.Trainer].(map[string]any)
+	own[updatesKey] = f.updates
 	if writes {
-		own[writtenKey], own[recordedKey], own[updatesKey] = f.written, tallies(f.recorder.State()), f.updates
+		own[writtenKey], own[recordedKey] = f.written, tallies(f.recorder.State())
 	}
 	// finished counts the episodes, drained those written to files. returns and lengths are the last ones'.
 	if finite(s.Totals) {

@@ -28,6 +28,9 @@ import (
 // ConfigFile is the name of the canonical YAML file in a population's folder.
 const ConfigFile = "config.yaml"
 
+// LockFile is the name of the file in a population's folder that a launcher locks.
+const LockFile = "launcher.lock"
+
 // File is a population's YAML file as its launcher sees it. Of the section `pbt:`, which package preset reads, it knows
 // the folder and the number of members only.
 type File struct {
