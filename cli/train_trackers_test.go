@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -103,6 +104,19 @@ func TestTrainTracksMembers(t *testing.T) {
 					if len(run.steps["Hyperparameter / learning_rate"]) < len(run.steps["episode.return"]) {
 						t.Errorf("member %d has the figures %v", id, run.steps)
 					}
+				}
+			}
+			for id := range returns { // what an interrupted process wrote later than its state is not there twice
+				lines, err := tracking.ReadRun(fmt.Sprintf("runs/%s/%03d", name, id))
+				must(t, err)
+				var at []int64
+				for _, s := range lines {
+					if s.Tag == tracking.TagTimesteps {
+						at = append(at, s.EnvSteps)
+					}
+				}
+				if !slices.Equal(at, []int64{512, 1024, 1536}) {
+					t.Errorf("member %d has written at the steps %v", id, at)
 				}
 			}
 			for id, steps := range returns { // the first run or the second one has trained each member to its end
@@ -212,5 +226,10 @@ func TestTrainTracksProcesses(t *testing.T) {
 	}
 	if statuses["FINISHED"] != 3 {
 		t.Errorf("the runs ended so: %v", statuses)
+	}
+	stdout, _ := gorl(t, 0, "sync", "runs/crew", "-s", "trainer.trackers=[heard]")
+	matches(t, stdout, `^heard: [1-9]\d+ values and 0 files sent\n$`)
+	if starts, err := runfile.Starts("runs/crew"); err != nil || len(starts) != 1 {
+		t.Errorf("the starts are recorded as %+v, %v", starts, err)
 	}
 }
