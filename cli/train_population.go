@@ -190,6 +190,8 @@ func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(ru
 		case cfg.VideoInterval != none:
 			alone = "trainer.video_interval is for a single agent; gorl eval --record films the best member of a " +
 				"population"
+		case cfg.WriteInterval == none && len(cfg.Trackers) > 0:
+			alone = "trainer.trackers needs trainer.write_interval, which is 0; give \"auto\""
 		}
 		list = append(list, cfg.Trackers...) // the population starts them
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers,
