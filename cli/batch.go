@@ -157,7 +157,7 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 	if err := durable.MkdirAll(b.dir, 0o777); err != nil {
 		return err
 	}
-	if err := runfile.Record(b.dir, "", nil, runfile.Start{}); err != nil {
+	if err := runfile.Record(b.dir, nil, runfile.Start{}); err != nil {
 		return err
 	}
 	return b.write()

@@ -96,7 +96,7 @@ func writeRunFile(dir string, text []byte, start runfile.Start) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if err := runfile.Record(dir, filepath.Join(dir, runFile), text, start); err != nil {
+	if err := runfile.Record(dir, text, start); err != nil {
 		return fmt.Errorf("recording the start of the run: %w", err)
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {

@@ -47,9 +47,9 @@ gorl sync runs/cartpole --set 'trainer.trackers=[{wandb: {project: walker}}]'`,
 
 // syncRun sends the trackers of a run, or of all members of a population, what they have not received.
 func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
-	path, population := filepath.Join(dir, runFile), runfile.In(dir).Population
-	if _, err := os.Stat(path); population && errors.Is(err, fs.ErrNotExist) {
-		path = filepath.Join(dir, launch.ConfigFile) // members are processes
+	path, lock, population := filepath.Join(dir, runFile), "lock", runfile.In(dir).Population
+	if _, err := os.Stat(path); population && errors.Is(err, fs.ErrNotExist) { // members are processes
+		path, lock = filepath.Join(dir, launch.ConfigFile), launch.LockFile
 	}
 	c, err := readConfiguration(path, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,32 +67,27 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 			return commandline.Usagef("--set %w", err)
 		}
 	}
-	list, err := trackersOf(c)
+	section, err := written(c)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	if len(section.Trackers) == 0 {
 		return commandline.Usagef("%s has no trackers; name one: --set trainer.trackers=[mlflow]", dir)
 	}
 	runs, err := unsent(dir, population, shown)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"lock", launch.LockFile} {
-		if name == launch.LockFile && !population {
-			break
-		}
-		release, err := durable.Lock(dir, name)
-		if errors.Is(err, durable.ErrInUse) {
-			return commandline.Usagef("%s is being trained, and its trackers get its values; wait for its end", dir)
-		}
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, release()) }()
+	release, err := durable.Lock(dir, lock)
+	if errors.Is(err, durable.ErrInUse) {
+		return commandline.Usagef("%s is being trained, and its trackers get its values; wait for its end", dir)
 	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	var errs []error
-	for _, t := range list {
+	for _, t := range section.Trackers {
 		var values int64
 		var files int
 		var failed error

@@ -223,12 +223,12 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return err
 	}
-	list, err := trackersOf(crowd.full)
+	section, err := written(crowd.full)
 	if err != nil {
 		return err
 	}
 	if f.check {
-		if err := trackers.CheckInstalled(ctx, list); err != nil {
+		if err := trackers.CheckInstalled(ctx, section.Trackers); err != nil {
 			return wrong(err)
 		}
 		tell(stderr, append(crowd.notes, crowd.warnings...))

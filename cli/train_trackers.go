@@ -21,15 +21,14 @@ import (
 // single run, and send them to trackers. Every member has a run of each tracker, all in a group that is named after the
 // population.
 type memberFigures struct {
-	dir         string // of the population
-	list        []trackers.Tracker
-	config      map[string]any
-	batch       int64 // environment steps in a timestep
-	every       int64 // environment steps between two writes; 0 writes nothing
-	resumed     bool
-	warn        func(error)
-	members     map[int]*memberRun
-	unavailable bool // a file could not be opened
+	dir     string // of the population
+	list    []trackers.Tracker
+	config  map[string]any
+	batch   int64 // environment steps in a timestep
+	every   int64 // environment steps between two writes; 0 writes nothing
+	resumed bool
+	warn    func(error)
+	members map[int]*memberRun
 }
 
 // memberRun are the files and trackers of a member.
@@ -44,7 +43,7 @@ type memberRun struct {
 // for all members.
 func trackMembers(dir string, full runfile.Sections, total int64, ranks int, resumed bool, warn func(error)) (
 	*memberFigures, error) {
-	list, err := trackersOf(full)
+	section, err := written(full)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	if err != nil {
 		return nil, err
 	}
-	m := &memberFigures{list: list, resumed: resumed, members: map[int]*memberRun{}}
+	m := &memberFigures{list: section.Trackers, resumed: resumed, members: map[int]*memberRun{}}
 	if m.config, err = runfile.Parse(text); err != nil {
 		return nil, err
 	}
@@ -62,16 +61,7 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	}
 	n, _ := config.Whole(environment["num_envs"])
 	m.batch = int64(max(n, 1) * max(ranks, 1))
-	section := struct {
-		Interval agents.Interval `yaml:"write_interval"`
-	}{agents.Interval{Auto: true}}
-	if trainer, _ := full["trainer"].(map[string]any); trainer["write_interval"] != nil {
-		if err := config.Merge(&section, map[string]any{"write_interval": trainer["write_interval"]},
-			config.Options{Prefix: "trainer"}); err != nil {
-			return nil, wrong(err)
-		}
-	}
-	m.every = int64(section.Interval.Of(int(total/m.batch), 100)) * m.batch
+	m.every = int64(section.WriteInterval.Of(int(total/m.batch), 100)) * m.batch
 	var mu sync.Mutex
 	told := map[string]bool{}
 	m.warn = func(err error) {
@@ -103,17 +93,14 @@ func (m *memberFigures) open(id int, timestep int64) (*memberRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &memberRun{Run: files}
-	if len(m.list) > 0 {
-		r.sinks = trackers.Start(m.list, run, m.warn)
-		files.Sink = tracking.Multi(files.Sink, r.sinks)
-	}
-	return r, nil
+	sinks := trackers.Start(m.list, run, m.warn)
+	files.Sink = tracking.Multi(files.Sink, sinks)
+	return &memberRun{Run: files, sinks: sinks}, nil
 }
 
 // update writes the metrics of a member, at the member's own environment steps.
 func (m *memberFigures) update(u pbt.Update) {
-	if m == nil || m.every == 0 || m.unavailable {
+	if m == nil || m.every == 0 {
 		return
 	}
 	timestep := u.Status.Steps / m.batch
@@ -124,7 +111,7 @@ func (m *memberFigures) update(u pbt.Update) {
 			last--
 		}
 		if r, err = m.open(u.Status.Member, last); err != nil {
-			m.unavailable = true
+			m.every = 0
 			m.warn(fmt.Errorf("metrics of members are not written: %w", err))
 			return
 		}
@@ -158,9 +145,7 @@ func (m *memberFigures) close(ended error) error {
 	errs := make(chan error, len(m.members))
 	for _, r := range m.members {
 		r.Finish(ended)
-		if r.sinks != nil {
-			r.sinks.Finish(ended)
-		}
+		r.sinks.Finish(ended)
 		go func() { errs <- r.Close() }()
 	}
 	var all error
@@ -170,16 +155,20 @@ func (m *memberFigures) close(ended error) error {
 	return all
 }
 
-// trackersOf returns the trackers that a configuration names. Unknown names and wrong settings are usage errors.
-func trackersOf(c runfile.Sections) (list []trackers.Tracker, err error) {
-	var section struct {
-		Trackers []trackers.Tracker `yaml:"trackers"`
+// written returns the settings of a configuration that say what is written, and where. Wrong ones are usage errors.
+func written(c runfile.Sections) (section struct {
+	WriteInterval agents.Interval    `yaml:"write_interval"`
+	Trackers      []trackers.Tracker `yaml:"trackers"`
+}, err error) {
+	section.WriteInterval.Auto = true
+	given := map[string]any{}
+	for _, key := range []string{"write_interval", "trackers"} {
+		if trainer, _ := c["trainer"].(map[string]any); trainer[key] != nil {
+			given[key] = trainer[key]
+		}
 	}
-	if trainer, _ := c["trainer"].(map[string]any); trainer["trackers"] != nil {
-		err = config.Merge(&section, map[string]any{"trackers": trainer["trackers"]}, config.Options{Prefix: "trainer"})
-	}
-	if err == nil {
+	if err = config.Merge(&section, given, config.Options{Prefix: "trainer"}); err == nil {
 		err = trackers.Check(section.Trackers)
 	}
-	return section.Trackers, wrong(err)
+	return section, wrong(err)
 }

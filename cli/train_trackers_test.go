@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,54 +181,25 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 	}
 }
 
-// Members that are processes do the same: here with MLflow's tracker, whose server is this test.
+// Members that are processes do the same. Their tracker's server is away, and gets the values later.
 func TestTrainTracksProcesses(t *testing.T) {
-	var mu sync.Mutex
-	groups, statuses := map[string]string{}, map[string]int{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var sent struct {
-			Name   string `json:"run_name"`
-			Status string `json:"status"`
-			Tags   []struct{ Key, Value string }
-		}
-		_ = json.NewDecoder(r.Body).Decode(&sent) // a GET has nothing to decode
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case strings.HasSuffix(r.URL.Path, "experiments/get-by-name"):
-			fmt.Fprint(w, `{"experiment": {"experiment_id": "7"}}`)
-		case strings.HasSuffix(r.URL.Path, "runs/create"):
-			for _, tag := range sent.Tags {
-				if tag.Key == "group" {
-					groups[sent.Name] = tag.Value
-				}
-			}
-			fmt.Fprintf(w, `{"run": {"info": {"run_id": %q}}}`, sent.Name)
-		case strings.HasSuffix(r.URL.Path, "runs/update"):
-			statuses[sent.Status]++
-			fmt.Fprint(w, `{}`)
-		default:
-			fmt.Fprint(w, `{}`)
-		}
-	}))
-	defer server.Close()
 	program := built(t)
 	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
-		"save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
+		"save_buffers: true, trackers: [mlflow: {tracking_uri: 'http://127.0.0.1:1'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
 	must(t, err)
 	must(t, launch.Run(t.Context(), file, launch.Options{}))
-	for id := range 3 {
-		if name := fmt.Sprintf("crew-%03d", id); groups[name] != "crew" {
-			t.Errorf("%s is in the group %q of %v", name, groups[name], groups)
-		}
-	}
-	if statuses["FINISHED"] != 3 {
-		t.Errorf("the runs ended so: %v", statuses)
-	}
+	matches(t, text("runs/crew/logs/002.log"), `note: tracker mlflow: .* To send them: gorl sync \S+/runs/crew\n`)
+	heard.runs = map[string]*heardRun{}
 	stdout, _ := gorl(t, 0, "sync", "runs/crew", "-s", "trainer.trackers=[heard]")
 	matches(t, stdout, `^heard: [1-9]\d+ values and 0 files sent\n$`)
+	for id := range 3 {
+		run := heard.runs[fmt.Sprintf("crew-%03d", id)]
+		if run == nil || run.Group != "crew" || run.ended != nil {
+			t.Errorf("the tracker got %+v of member %d", run, id)
+		}
+	}
 	if starts, err := runfile.Starts("runs/crew"); err != nil || len(starts) != 1 {
 		t.Errorf("the starts are recorded as %+v, %v", starts, err)
 	}

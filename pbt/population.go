@@ -136,7 +136,7 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 	}
 	if p.opt.Directory != "" && slices.ContainsFunc(p.groups, func(g *group) bool { return g.phase != phaseFinished }) {
 		interval, _ := p.Iterations()
-		if err := runfile.Record(p.opt.Directory, "", nil, runfile.Start{Interval: interval}); err != nil {
+		if err := runfile.Record(p.opt.Directory, nil, runfile.Start{Interval: interval}); err != nil {
 			return nil, fmt.Errorf("pbt: recording the start of the population: %w", err)
 		}
 	}

@@ -35,7 +35,7 @@ type figures struct {
 	episodes *tracking.Episodes
 	recorder tracking.Recorder
 	written  int64 // the timestep of the last write of tracked values
-	updates  int64 // of the run; below 0 if a checkpoint of an earlier gorl does not have the number
+	updates  int64 // of the run
 }
 
 // ring holds the last measurements of a figure, overwriting the oldest.
@@ -187,10 +187,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 				push(rings, name, number(x))
 			}
 			r := (*rings)[name]
-			written, err := snap.Int(layout.Trainer, kind, name, "written")
-			if err != nil { // of an older snapshot
-				written = count
-			}
+			written, _ := snap.Int(layout.Trainer, kind, name, "written")
 			r.n, r.written = int(count), int(written)
 		}
 	}
@@ -216,9 +213,7 @@ func number(v any) float64 {
 // figure that is not known yet is absent. "Stats / Updates" counts the updates.
 func (t *Trainer) Metrics() map[string]float64 {
 	out := t.figures.metrics.latest()
-	if t.figures.updates >= 0 {
-		out[tracking.TagUpdates] = float64(t.figures.updates)
-	}
+	out[tracking.TagUpdates] = float64(t.figures.updates)
 	return out
 }
 
@@ -266,9 +261,7 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 	// Tracked values are means since the last write. Episode figures are written only if episodes have ended since.
 	if timestep > f.written { // the end of a run may write twice
 		run.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
-		if f.updates >= 0 {
-			run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
-		}
+		run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
 	}
 	f.written = timestep
 	f.recorder.Emit(run, timestep)

@@ -70,10 +70,7 @@ func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
 		_ = f.episodes.SetState(s)
 	}
 	f.recorder.SetState(talliesOf(snap, recordedKey))
-	var err error
-	if f.updates, err = snap.Int(layout.Trainer, updatesKey); err != nil {
-		f.updates = -1
-	}
+	f.updates, _ = snap.Int(layout.Trainer, updatesKey)
 }
 
 // tallies converts tallies to the form of a snapshot's values. It leaves out measured times and tallies that are not

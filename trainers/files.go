@@ -129,10 +129,7 @@ func (f *files) latest() (*checkpoint.Saved, error) {
 func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 	best, err := snap.Float(layout.Trainer, "best")
 	name, missing := snap.Text(layout.Trainer, bestFigureKey)
-	if missing != nil { // a snapshot that is older than evaluations
-		return best, err == nil && !f.cfg.byEvaluation()
-	}
-	return best, err == nil && name == f.cfg.Best
+	return best, err == nil && missing == nil && name == f.cfg.Best
 }
 
 // openRun opens the files of tracked values and starts the trackers. written is the timestep of the last write.
@@ -182,7 +179,7 @@ func (l *loop) recordStart() error {
 	}
 	text, err := yaml.Marshal(settings)
 	if err == nil {
-		err = runfile.Record(l.files.dir, "", text, runfile.Start{Timestep: l.timestep})
+		err = runfile.Record(l.files.dir, text, runfile.Start{Timestep: l.timestep})
 	}
 	if err != nil {
 		return fmt.Errorf("trainers: recording the start of the run: %w", err)

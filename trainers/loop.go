@@ -194,9 +194,7 @@ func (l *loop) update(ctx context.Context) error {
 		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}
 	l.figures.recorder.Track("Stats / Algorithm update time (ms)", ms(time.Since(start)))
-	if l.figures.updates >= 0 {
-		l.figures.updates++
-	}
+	l.figures.updates++
 	l.trackAgent()
 	if err := l.exchange(); err != nil {
 		return err

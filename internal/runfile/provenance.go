@@ -44,7 +44,7 @@ type Start struct {
 	Interval int64 `yaml:"interval,omitempty" json:"interval,omitempty"`
 	// Changes are the settings that differ from those of the start before.
 	Changes []Change `yaml:"changes,omitempty" json:"changes,omitempty"`
-	// Settings is the configuration of the first start of a run that no other file has.
+	// Settings is the configuration of the first start.
 	Settings map[string]any `yaml:"settings,omitempty" json:"-"`
 }
 
@@ -66,10 +66,9 @@ var Libtorch func() string
 var begun = time.Now().Truncate(time.Second)
 
 // Record appends a start to the file [ProvenanceFile] in dir, unless this process has recorded it already. text is the
-// configuration, nil if it is not known. It replaces the file old or, if old is "", the configuration of the start
-// before, which is kept in the same file. The caller sets the place at which the run continues; Record fills in the
+// configuration, nil if it is not known. The caller sets the place at which the run continues; Record fills in the
 // rest. Earlier entries stay as they are. Passwords in addresses are left out.
-func Record(dir, old string, text []byte, start Start) error {
+func Record(dir string, text []byte, start Start) error {
 	start.Time, start.Command = time.Now().UTC().Truncate(time.Second), os.Args
 	start.Go, start.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	start.Host, _ = os.Hostname()
@@ -80,14 +79,11 @@ func Record(dir, old string, text []byte, start Start) error {
 		start.Libtorch = Libtorch()
 	}
 	list, err := Starts(dir)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(list, start.repeats) {
 		return err
 	}
-	if err := start.describe(list, old, text); err != nil {
+	if err := start.describe(list, []byte(config.Redact(string(text)))); err != nil {
 		return err
-	}
-	if len(start.Changes) == 0 && slices.ContainsFunc(list, start.repeats) {
-		return nil
 	}
 	entry, err := yaml.Marshal([]Start{start})
 	if err != nil {
@@ -110,44 +106,26 @@ func (s *Start) repeats(e Start) bool {
 		e.Interval == s.Interval
 }
 
-// describe sets Changes or, if the configuration before is not known, Settings.
-func (s *Start) describe(list []Start, old string, text []byte) error {
-	if text == nil {
-		return nil
-	}
+// describe sets Changes or, at the first start whose configuration is known, Settings.
+func (s *Start) describe(list []Start, text []byte) error {
 	settings, err := Parse(text)
-	if err != nil {
+	if err != nil || len(settings) == 0 {
 		return err
 	}
 	known, now := map[string]any{}, map[string]any{}
-	flatten(now, "", settings)
-	if old != "" {
-		before, err := os.ReadFile(old)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		parsed, err := Parse(before)
-		if err != nil { // the old values are still recorded, as text
-			s.Changes = []Change{{Key: "", Old: string(before)}}
-			return nil
-		}
-		flatten(known, "", parsed)
-	} else {
-		for _, e := range list {
-			flatten(known, "", e.Settings)
-			for _, c := range e.Changes {
-				if known[c.Key] = c.New; c.New == nil {
-					delete(known, c.Key)
-				}
+	for _, e := range list {
+		flatten(known, "", e.Settings)
+		for _, c := range e.Changes {
+			if known[c.Key] = c.New; c.New == nil {
+				delete(known, c.Key)
 			}
 		}
-		if len(known) == 0 {
-			s.Settings = settings
-			return nil
-		}
 	}
+	if len(known) == 0 {
+		s.Settings = settings
+		return nil
+	}
+	flatten(now, "", settings)
 	both := maps.Clone(known)
 	maps.Copy(both, now)
 	for _, key := range slices.Sorted(maps.Keys(both)) {

@@ -179,8 +179,8 @@ func toYAML(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// recordStart records a start of the population in its folder. canonical replaces the file at path.
-func recordStart(dir, path string, canonical []byte) error {
+// recordStart records a start of the population in its folder.
+func recordStart(dir string, canonical []byte) error {
 	var start runfile.Start
 	if rows, err := Status(dir, DefaultSilence); err == nil { // the population has trained before
 		for _, row := range rows {
@@ -189,7 +189,7 @@ func recordStart(dir, path string, canonical []byte) error {
 			}
 		}
 	}
-	if err := runfile.Record(dir, path, canonical, start); err != nil {
+	if err := runfile.Record(dir, canonical, start); err != nil {
 		return fmt.Errorf("launch: recording the start of the population: %w", err)
 	}
 	return nil
@@ -237,7 +237,7 @@ func (f *File) Install() (path string, err error) {
 			f.Notes = append(f.Notes, note)
 		}
 	}
-	if err := recordStart(dir, path, canonical); err != nil || same {
+	if err := recordStart(dir, canonical); err != nil || same {
 		return path, err
 	}
 	// The file is replaced as a whole: a member that starts now, or a crash, finds the old one or the new one.

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,10 +94,9 @@ func TestInstall(t *testing.T) {
 		"total_steps has grown from 100 to 300") {
 		t.Errorf("%v, %q", err, grown.Notes)
 	}
-	starts, err := runfile.Starts(filepath.Dir(path))
-	if err != nil || len(starts) != 3 || fmt.Sprint(starts[2].Changes) !=
-		"[{launcher.slice 7 <nil>} {pbt.total_steps 100 300}]" {
-		t.Errorf("the starts are recorded as %+v, %v", starts, err)
+	if starts, err := runfile.Starts(filepath.Dir(path)); err != nil || len(starts) != 1 ||
+		starts[0].Settings["pbt"] == nil {
+		t.Errorf("the starts of this process are recorded as %+v, %v", starts, err)
 	}
 	data, _ := os.ReadFile(path)
 	if want, _ := grown.canonical(); string(data) != string(want) {

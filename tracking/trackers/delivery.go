@@ -64,11 +64,6 @@ func openDelivery(name string, run Run) (*delivery, int64, error) {
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, 0, err
-	default:
-		// A run that the tracker had before there was such a file.
-		if _, err := os.Stat(filepath.Join(run.Dir, name+".json")); err == nil {
-			d.Lines, d.End = [][2]int64{{0, lines}}, endCompleted
-		}
 	}
 	// Lines after the checkpoint of a resumed run are gone; the run writes them again.
 	for n := len(d.Lines); n > 0 && d.Lines[n-1][1] > lines; n = len(d.Lines) {
