@@ -116,21 +116,19 @@ func unsent(dir string, population bool, shown runfile.Sections) (runs []tracker
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	if !population {
-		return []trackers.Run{{Name: filepath.Base(dir), Dir: dir, Config: shown}}, nil
-	}
-	for id := 0; ; id++ {
-		run := memberOf(dir, id, shown)
-		if _, err := os.Stat(run.Dir); err != nil {
-			break
+	found, err := tracking.FindRuns(dir)
+	for _, path := range found {
+		run := trackers.Run{Name: filepath.Base(path), Dir: path, Config: shown}
+		if path != dir && population {
+			run.Group = filepath.Base(dir)
+			run.Name = run.Group + "-" + run.Name
 		}
-		if _, err := os.Stat(filepath.Join(run.Dir, tracking.ScalarsFile)); err == nil {
+		if (path != dir) == population {
 			runs = append(runs, run)
 		}
 	}
-	if len(runs) == 0 {
-		return nil, commandline.Usagef("no member in %s has a file %s: its trainer.write_interval was 0, or an earlier "+
-			"gorl trained it", dir, tracking.ScalarsFile)
+	if err == nil && len(runs) == 0 {
+		err = commandline.Usagef("%s has no values to send: its trainer.write_interval was 0", dir)
 	}
-	return runs, nil
+	return runs, err
 }

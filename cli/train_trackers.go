@@ -76,18 +76,12 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	return m, err
 }
 
-// memberOf describes a member's run to trackers.
-func memberOf(dir string, id int, config map[string]any) trackers.Run {
-	group := filepath.Base(dir)
-	return trackers.Run{Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Config: config,
-		Dir: filepath.Join(dir, fmt.Sprintf("%03d", id))}
-}
-
 // open opens the files and trackers of a member. Values later than a timestep are of a process that was interrupted,
 // and are removed.
 func (m *memberFigures) open(id int, timestep int64) (*memberRun, error) {
-	run := memberOf(m.dir, id, m.config)
-	run.StepsPerTimestep, run.Resumed = m.batch, m.resumed
+	group, name := filepath.Base(m.dir), fmt.Sprintf("%03d", id)
+	run := trackers.Run{Name: group + "-" + name, Group: group, Dir: filepath.Join(m.dir, name), Config: m.config,
+		StepsPerTimestep: m.batch, Resumed: m.resumed}
 	files, err := tracking.OpenRun(run.Dir, tracking.Options{ResumeStep: timestep, Restart: true,
 		StepsPerTimestep: m.batch, Config: m.config})
 	if err != nil {

@@ -170,11 +170,18 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 			t.Fatalf("JSON lines have %+v, the event file %+v", s, board[i])
 		}
 	}
-	for axis, last := range map[string]float64{"steps": 160, "timesteps": 40, "updates": 5} {
-		for _, r := range []record{{name: "lines", scalars: lines}, {name: "board", scalars: board}} {
-			x, err := axisOf(axis, []record{r})
-			must(t, err)
-			if got := x.of(r, tracking.TagUpdates); got[len(got)-1] != last {
+	checkAxes(t, []record{{name: "lines", scalars: lines}, {name: "board", scalars: board}}, tracking.TagUpdates,
+		map[string]float64{"steps": 160, "timesteps": 40, "updates": 5})
+}
+
+// checkAxes compares where the curves of a tag end, by the name of the axis.
+func checkAxes(t *testing.T, list []record, tag string, ends map[string]float64) {
+	t.Helper()
+	for axis, last := range ends {
+		x, err := axisOf(axis, list)
+		must(t, err)
+		for _, r := range list {
+			if got := x.of(r, tag); got[len(got)-1] != last {
 				t.Errorf("over %s the %s end at %v, want %v", axis, r.name, got, last)
 			}
 		}
