@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. Active is not used. This package does not import
+// Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import
 // agents, so that programs which only step environments need no libtorch.
 type Observations interface {
 	~struct {
