@@ -81,17 +81,21 @@ class CudaRecording : public Recording {
       static_cast<void>(pool_.release());  // it may count as being recorded to, and its destructor would end the process
       throw;
     }
-    former_.reset();
   }
   void end(bool keep) override {
     const c10::cuda::CUDAGuard guard(device_);
     try {
       graph_->capture_end();
     } catch (...) {
-      graph_.reset();
+      former_ = std::move(graph_);
       if (keep) throw;
+      return;
     }
-    if (!keep) graph_.reset();
+    if (keep) {
+      former_.reset();  // not before: no graph may be destroyed while this thread records
+    } else {
+      former_ = std::move(graph_);
+    }
   }
   void replay() override {
     const c10::cuda::CUDAGuard guard(device_);
@@ -107,7 +111,7 @@ class CudaRecording : public Recording {
  private:
   at::Device device_;
   std::unique_ptr<at::cuda::MemPool> pool_;  // of all graphs, one after the other: libtorch gives the memory of a graph's own back late
-  std::unique_ptr<at::cuda::CUDAGraph> graph_, former_;  // former_ is dropped, and keeps pool_ in use until the next recording has begun
+  std::unique_ptr<at::cuda::CUDAGraph> graph_, former_;  // former_ is dropped, and keeps pool_ in use until the next recording has ended
 };
 #endif
 
