@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -374,5 +377,78 @@ func TestStates(t *testing.T) {
 	}
 	if bytes.Equal(policy.Data, agenttest.Snapshot(t, a).Arrays["agent_1/policy/net.0.weight"].Data) {
 		t.Error("two agents have equal parameters")
+	}
+}
+
+// A seat learns to win against a random opponent in a game with turns, in which rewards also come while it waits.
+func TestLearnsFromTurnToTurn(t *testing.T) {
+	const games = 32
+	env, err := classic.NewTicTacToe(classic.Config{NumEnvs: games})
+	must(t, err)
+	defer env.Close()
+	a := made(t, ippo.Options{Spaces: env.Spaces(), NumEnvs: games, Models: ippo.MLPs([]int{64}, "tanh"), Seed: 1},
+		"rollouts", 32, "learning_epochs", 4, "mini_batches", 4, "learning_rate", 2e-3)
+	rng := rand.New(rand.NewPCG(1, 2))
+	step, err := env.Reset(1)
+	must(t, err)
+	won, played, random := 0, 0, make([]float32, 2*games)
+	for i := range 2400 {
+		actions, err := a.Act(trainers.Observation(step))
+		must(t, err)
+		env.Spaces().SampleActions(rng, random, step.ActionMasks)
+		for game := range games {
+			random[2*game] = actions[2*game] // player_0 is the agent
+		}
+		step, err = env.Step(random)
+		must(t, err)
+		must(t, a.Record(trainers.Transition(step)))
+		if a.Ready() {
+			must(t, a.Update(t.Context()))
+		}
+		for game, over := range step.Terminated {
+			if over && i >= 1800 {
+				played++
+				if step.Seats.Rewards[2*game] > 0 {
+					won++
+				}
+			}
+		}
+	}
+	if share := float64(won) / float64(played); share < 0.85 { // 0.58 at random
+		t.Errorf("it wins %.2f of the games, want 0.85", share)
+	}
+}
+
+// Two ranks have equal parameters after an update, though they play different games; with overlap agents learn, too.
+func TestRanksAndOverlap(t *testing.T) {
+	groups, err := distributed.Local(2, distributed.DefaultConfig())
+	must(t, err)
+	var saved [2]*checkpoint.Snapshot
+	var all sync.WaitGroup
+	for rank, group := range groups {
+		all.Go(func() {
+			defer group.Close()
+			env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)})
+			must(t, err)
+			a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true, Group: group, Seed: 2}, "rollouts", 12)
+			train(t, env, a, 13)
+			if a.Ranks() != group {
+				t.Error("the agent does not tell its ranks")
+			}
+			saved[rank] = agenttest.Snapshot(t, a)
+		})
+	}
+	all.Wait()
+	for name, x := range saved[0].Arrays {
+		if strings.Contains(name, ".weight") && !bytes.Equal(x.Data, saved[1].Arrays[name].Data) {
+			t.Errorf("the ranks differ in %s", name)
+		}
+	}
+	env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 2})
+	must(t, err)
+	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: ippo.MLPs([]int{4}, "tanh")}, "overlap", true)
+	train(t, env, a, 20)
+	if err := a.Wait(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
