@@ -27,6 +27,12 @@ type Options struct {
 	// Simulator names a simulator that steps a batch by itself, one of [Simulators]. A single child then holds the
 	// whole batch. Empty stands for single environments of Gymnasium, which the bridge makes into a batch.
 	Simulator Simulator
+	// PettingZoo makes games in which several agents act (spaces.Set.Seats). ID is then a module, such as
+	// "mpe2.simple_spread_v3" or "classic.connect_four_v3", and Factory returns a ParallelEnv or an AECEnv. States is
+	// empty, so that the environment's method state gives the states if there is one, or [IgnoreMasks].
+	PettingZoo bool
+	// AEC plays a game of PettingZoo by turns, even if its agents can act at once.
+	AEC bool
 	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first. With a Simulator
 	// it is the simulator's name of a task.
 	ID string
@@ -127,6 +133,11 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: the number of environments is %d; it must be from 1 to 2²⁰", o.NumEnvs)
 	case o.Simulator != "" && !slices.Contains(Simulators, o.Simulator):
 		return fmt.Errorf("gymnasium: the simulator is %q; it must be one of %q", o.Simulator, Simulators)
+	case o.AEC && !o.PettingZoo || o.PettingZoo && (o.Simulator != "" || o.Checker):
+		return errors.New("gymnasium: AEC is for PettingZoo, and Simulator and Checker are not")
+	case o.PettingZoo && (o.AMPObservations != "" || o.States != "" && o.States != IgnoreMasks || o.StateSize != 0):
+		return fmt.Errorf("gymnasium: AMPObservations, States and StateSize are not for PettingZoo: States may only be "+
+			"%q", IgnoreMasks)
 	case o.Simulator == Batch && o.Factory == "":
 		return fmt.Errorf("gymnasium: the simulator %q needs a Factory", o.Simulator)
 	case o.Simulator != "" && o.Children > 1:
