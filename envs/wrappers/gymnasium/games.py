@@ -110,6 +110,16 @@ class Game:
                 raise Refused(f"the agents of {self.name()} have {agent!r}, which is none of possible_agents, {self.agents}")
         return [agent for agent in self.env.agents if agent not in self.out]
 
+    def told(self, rewards, terminated, truncated):
+        """Returns the agents that ended. What a step tells must be of all that lived before."""
+        for name, values in (("rewards", rewards), ("terminations", terminated), ("truncations", truncated)):
+            for agent in self.live:
+                if agent not in values:
+                    raise Refused(f"the {name} of {self.name()} lack {agent_text(agent)}, which lives")
+                if values is not rewards and values[agent] not in (0, 1):
+                    raise Refused(f"the {name} of {self.name()} have {values[agent]!r} for {agent_text(agent)}; it must be True or False")
+        return [agent for agent in self.live if terminated[agent] or truncated[agent]]
+
     def settle(self, ended):
         """Counts the agents that ended as out, and returns whether the game goes on."""
         self.out.update(ended)
@@ -124,9 +134,6 @@ def agent_text(agent):
     return f"the agent {agent!r}"
 
 
-def ends(terminated, truncated, live):
-    """The agents of those that live whose end is said."""
-    return [agent for agent in live if terminated[agent] or truncated[agent]]
 
 
 class Parallel(Game):
@@ -138,13 +145,8 @@ class Parallel(Game):
 
     def play(self, actions):
         """Plays one step; returns rewards and flags, by agent, and whether the game goes on."""
-        observations, rewards, terminated, truncated, self.infos = self.env.step(actions)
-        for name, said in (("observations", observations), ("rewards", rewards), ("terminations", terminated), ("truncations", truncated)):
-            for agent in self.live:
-                if agent not in said:
-                    raise Refused(f"the {name} of step of {self.name()} lack {agent_text(agent)}, which has acted")
-        self.observations = observations
-        on = self.settle(ends(terminated, truncated, self.live))
+        self.observations, rewards, terminated, truncated, self.infos = self.env.step(actions)
+        on = self.settle(self.told(rewards, terminated, truncated))
         self.acting = self.live
         if on and len(self.live) < len(self.env.agents):
             back = next(agent for agent in self.env.agents if agent in self.out)
@@ -181,21 +183,16 @@ class Turns(Game):
         env = self.env
         env.step(actions[self.acting[0]])
         rewards, terminated, truncated = dict(env.rewards), dict(env.terminations), dict(env.truncations)
-        self.infos = dict(env.infos)
-        for name, said in (("rewards", rewards), ("terminations", terminated), ("truncations", truncated)):
-            for agent in self.live:
-                if agent not in said:
-                    raise Refused(f"the {name} of {self.name()} lack {agent_text(agent)}, which lives")
-        ended = ends(terminated, truncated, self.live)
-        over = len(ended) == len(self.live)
+        ended = self.told(rewards, terminated, truncated)
         # Ended agents see their last, and the others what they see when the next of them acts.
-        self.observations = {agent: env.observe(agent) for agent in ended}
-        if over:
+        self.infos, self.observations = dict(env.infos), {agent: env.observe(agent) for agent in ended}
+        if len(ended) == len(self.live):
             self.live, self.acting = [], []
             return rewards, terminated, truncated, False
         self.out.update(ended)
         self.bury()
         on = self.settle(ended)
+        self.infos.update(env.infos)
         self.observations.update({agent: env.observe(agent) for agent in self.live})
         return rewards, terminated, truncated, on
 
@@ -317,7 +314,8 @@ class Games(child.Bridge):
             take = child.taker(seat.action, actions[:, at:to])
             self.take.append((lambda take=take: take().tolist()) if isinstance(seat.action, gymnasium.spaces.Discrete) else take)
             at = to
-        self.rewards, self.flags, self.seat_flags = rows("rewards"), rows("flags"), rows("seats")
+        self.reward_rows, self.flags, self.seat_flags = rows("rewards"), rows("flags"), rows("seats")
+        self.rewards = memoryview(self.reward_rows)  # which takes numbers only
         self.infos = child.Infos(self.setup, rows("infos"))
 
     def place(self, game, agent):
@@ -369,7 +367,7 @@ class Games(child.Bridge):
 
     def step(self):
         taken, every = [take() for take in self.take], self.setup["every"]
-        self.rewards[:] = 0
+        self.reward_rows[:] = 0
         self.seat_flags[:] = 0
         for k, game in enumerate(self.games):
             self.current = k
@@ -382,9 +380,6 @@ class Games(child.Bridge):
                     self.rewards[k, index] = rewards[agent]
                 except (TypeError, ValueError):
                     raise child.no_reward(rewards[agent], game.env) from None
-                for name, said in (("terminations", terminated), ("truncations", truncated)):
-                    if said[agent] not in (0, 1):
-                        raise Refused(f"the {name} of {agent_text(agent)} of {game.name()} are {said[agent]!r}; they must be True or False")
                 self.seat_flags[k, index] = TERMINATED * bool(terminated[agent]) | TRUNCATED * bool(truncated[agent])
             if every or not on:
                 self.infos.note(k, game.infos)

@@ -14,11 +14,11 @@ import numpy as np
 warnings.simplefilter("ignore")
 
 
-def masked(value, space, rng):
-    """A random action that is allowed, and what is seen beside the mask."""
-    if isinstance(value, dict) and "action_mask" in value:
-        return int(rng.choice(np.flatnonzero(value["action_mask"]))), value["observation"], value["action_mask"]
-    return int(rng.integers(space.n)), value, None
+def seen_and_allowed(value, space):
+    """What an agent sees, and its action mask."""
+    if isinstance(value, dict):
+        return value["observation"], value["action_mask"]
+    return value, np.ones(space.n)
 
 
 def state(env):
@@ -52,7 +52,7 @@ def parallel(env, steps, seed, rng):
     for _ in range(steps):
         before, active = seen(observations), [a in env.agents for a in agents]
         record.add(observations=before, states=state(env), active=active)
-        actions = {a: masked(None, env.action_space(a), rng)[0] for a in agents}
+        actions = {a: int(rng.integers(env.action_space(a).n)) for a in agents}
         observations, rewards, terminations, truncations, _ = env.step({a: actions[a] for a in env.agents})
         over = not env.agents
         record.add(
@@ -71,22 +71,28 @@ def parallel(env, steps, seed, rng):
 
 def turns(env, steps, seed, rng):
     """The turns of one copy: who acts, what it sees and may do, what it has got since its last turn, and what it does."""
-    record, made = Record(), 0
+    record, made, agents = Record(), 0, env.possible_agents
+    widest = max(env.action_space(a).n for a in agents), max(np.prod(space_of(env, a).shape, dtype=int) for a in agents)
     env.reset(seed=seed)
-    agents = env.possible_agents
     while made < steps:
         for agent in env.agent_iter():
             value, reward, terminated, truncated, _ = env.last()
+            value, mask = seen_and_allowed(value, env.action_space(agent))
             dead = terminated or truncated
-            action, value, mask = masked(value, env.action_space(agent), rng) if not dead else (0, value["observation"], None)
+            action = 0 if dead else int(rng.choice(np.flatnonzero(mask)))
+            value, mask = (np.pad(np.ravel(x).astype(float), (0, w - np.size(x)), constant_values=-7) for x, w in zip((value, mask), widest[::-1]))
             record.add(
-                agent=agents.index(agent), observation=value, mask=np.ones(env.action_space(agent).n) if mask is None else mask,
-                reward=reward, terminated=terminated, truncated=truncated, action=action, dead=dead,
+                agent=agents.index(agent), observation=value, mask=mask, reward=reward, terminated=terminated, truncated=truncated, action=action, dead=dead
             )
             env.step(None if dead else action)
             made += not dead
         env.reset()
     return record.arrays()
+
+
+def space_of(env, agent):
+    space = env.observation_space(agent)
+    return space["observation"] if hasattr(space, "spaces") else space
 
 
 def main(name, n, steps, seed, path):
