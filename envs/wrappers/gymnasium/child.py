@@ -24,7 +24,7 @@ import types
 STEP, RESET, CALL, CLOSE = 1, 2, 3, 4  # commands
 MESSAGE, FAILED = 1, 2  # bits of the status
 SEQUENCE, COMMAND, SEED, DONE, STATUS = 0, 1, 2, 16, 17  # words of a control block; the seed is the second of its int64s
-IGNORE_MASKS, INFO_MASK = "ignore", "action_mask"  # of the setting action_masks, and Gymnasium's own key of masks
+IGNORE, INFO_MASK = "ignore", "action_mask"  # of the setting action_masks, and Gymnasium's own key of masks
 MAGIC, VERSION = b"GORLSHM\0", 1
 
 requests = globals()["requests"]
@@ -367,18 +367,18 @@ def from_info(env, key, attributes, size, what):
 
 def mask_space(env, action, setup):
     """The space of action masks, None without: they are in the infos under a key, or what the method action_masks returns."""
-    if setup["masks"] == IGNORE_MASKS or not (setup["masks"] or callable(attribute(env, "action_masks"))):
+    if setup["masks"] == IGNORE or not (setup["masks"] or callable(attribute(env, "action_masks"))):
         return None
     s = gymnasium.spaces
     if not isinstance(action, (s.Discrete, s.MultiDiscrete, s.MultiBinary)):
-        raise Refused(f"action masks need Discrete, MultiDiscrete or MultiBinary actions; the action space is {action}: set action_masks to {IGNORE_MASKS}")
+        raise Refused(f"action masks need Discrete, MultiDiscrete or MultiBinary actions; the action space is {action}: set action_masks to {IGNORE}")
     return s.Box(0, 1, (sum(describe(action, "action")["nvec"]),), np.uint8)
 
 
 def refuse_unused(infos, setup, masks):
     """Refuses masks in the infos of a reset that would be ignored without a word."""
     if masks is None and not setup["masks"] and INFO_MASK in infos:
-        raise Refused(f"the infos of reset have {INFO_MASK!r}: set action_masks to {INFO_MASK} so that policies obey the masks, or to {IGNORE_MASKS} to ignore them")
+        raise Refused(f"the infos of reset have {INFO_MASK!r}: set action_masks to {INFO_MASK} so that policies obey the masks, or to {IGNORE} to ignore them")
 
 
 def mask_putter(env, small, key):

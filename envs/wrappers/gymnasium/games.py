@@ -206,7 +206,7 @@ class Seat:
     def __init__(self, game, agent, key):
         self.observation, self.action = game.env.observation_space(agent), game.env.action_space(agent)
         self.keys, self.key = None, None
-        spaces, ignored = gymnasium.spaces, key == child.IGNORE_MASKS
+        spaces, ignored = gymnasium.spaces, key == child.IGNORE
         if isinstance(self.observation, spaces.Dict) and MASK in self.observation.spaces:
             rest = {k: v for k, v in self.observation.spaces.items() if k != MASK}
             self.keys = list(rest)
@@ -215,7 +215,7 @@ class Seat:
             self.key = key or (MASK if MASK in (game.infos.get(agent) or {}) else None)
         self.masked = not ignored and (self.keys or self.key) is not None
         if self.masked and not isinstance(self.action, (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)):
-            raise Refused(f"{agent_text(agent)} has an action mask, and its action space is {self.action}: set action_masks to {child.IGNORE_MASKS}")
+            raise Refused(f"{agent_text(agent)} has an action mask, and its action space is {self.action}: set action_masks to {child.IGNORE}")
 
     def choices(self):
         """How many values its action mask has."""
@@ -262,7 +262,7 @@ class Games(child.Bridge):
 
     def find_state(self, game):
         """The space of what state returns, None where it returns nothing."""
-        if self.setup["states"] == child.IGNORE_MASKS:
+        if self.setup["states"] == child.IGNORE:
             return None
         try:
             value = np.asarray(game.env.state())
@@ -341,7 +341,7 @@ class Games(child.Bridge):
         try:
             put_state[k](game.env.state())
         except ValueError as e:
-            raise Refused(f"the state of {game.name()}: {e}; set states to {child.IGNORE_MASKS} to train without it") from None
+            raise Refused(f"the state of {game.name()}: {e}; set states to {child.IGNORE} to train without it") from None
 
     def show_next(self, k):
         """Writes what is to be acted on next in game k: also who acts, and what they may do."""

@@ -347,7 +347,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 		t.Errorf("picture %v, %v", picture, err)
 	}
 	o = zoo(t, "bridge_games:Lives", 1, 1)
-	o.States, o.ActionMasks = IgnoreMasks, IgnoreMasks
+	o.States, o.ActionMasks = Ignore, Ignore
 	if set := open(t, o).Spaces(); set.State.Width() != 0 || set.ActionMask.Width() != 0 {
 		t.Errorf("%v and %v are not ignored", set.State, set.ActionMask)
 	}

@@ -75,14 +75,15 @@ func (x *exchange) copySeats(c *child, i int, what command) error {
 
 // copyRewards copies the rewards of environment i: of its seats, if it has any, and their sum.
 func (x *exchange) copyRewards(c *child, i int) error {
-	k := max(1, len(x.set.Seats))
+	seats := x.own.seats.Row(i, len(x.set.Seats)).Rewards
+	k := max(1, len(seats))
 	x.own.exact[i] = 0
 	for j, r := range x.shared.rewards[i*k : (i+1)*k] {
 		x.own.exact[i] += r
-		if len(x.set.Seats) == 0 {
-			break
+		if seats == nil {
+			continue
 		}
-		if x.own.seats.Rewards[i*k+j] = float32(r); r-r != 0 {
+		if seats[j] = float32(r); seats[j]-seats[j] != 0 {
 			return c.fault(FaultData, nil, "environment %d: the reward of agent %s is %g; it must be finite", i,
 				x.set.Seats[j].Name, r)
 		}
