@@ -30,7 +30,7 @@ var (
 	python = flag.String("python", "python3", "the interpreter of make peers")
 	games  = flag.String("games", "mpe2.simple_speaker_listener_v4,mpe2.simple_spread_v3", "modules of PettingZoo")
 	seeds  = flag.Int("seeds", 3, "number of runs of each side, with seeds 1, 2, ...")
-	steps  = flag.Int("steps", 100_000, "environment steps of each run")
+	steps  = flag.Int("steps", 60_000, "environment steps of each run")
 )
 
 //go:embed skrl_mappo.py
@@ -56,12 +56,12 @@ type outcome struct {
 func main() { compare.Main(run) }
 
 func run(ctx context.Context) error {
-	const numEnvs = 8
+	const numEnvs = 32
 	var rows [][]string
 	for _, id := range strings.Split(*games, ",") {
 		for seed := 1; seed <= *seeds; seed++ {
 			s := settings{ID: id, Seed: seed, NumEnvs: numEnvs, Timesteps: *steps / numEnvs, Network: []int{64, 64},
-				Agent: map[string]any{"rollouts": 100, "learning_epochs": 5, "mini_batches": 4, "learning_rate": 7e-4,
+				Agent: map[string]any{"rollouts": 25, "learning_epochs": 5, "mini_batches": 4, "learning_rate": 7e-4,
 					"discount_factor": 0.99, "gae_lambda": 0.95, "ratio_clip": 0.2, "value_clip": 0.2, "value_loss_scale": 1.0,
 					"entropy_loss_scale": 0.01, "grad_norm_clip": 0.5, "time_limit_bootstrap": true}}
 			s.Every = s.Timesteps / 10
