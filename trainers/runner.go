@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
@@ -53,7 +55,9 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //     [models.Initialization], too.
 //   - memory: class RandomMemory, and memory_size: the agent's rollouts, or a negative number, which means the same.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
-//   - agent: class PPO or AMP, and its settings. The agent's experiment names the folder that the trainer writes to.
+//   - agent: class PPO, AMP, IPPO or MAPPO, and its settings. The agent's experiment names the folder that the trainer
+//     writes to. IPPO and MAPPO take settings and models for all agents, or a dictionary with those of each agent by
+//     name (see [ippo.Groups]). Their policies never read the shared state: there, STATES means observations.
 //   - trainer: class SequentialTrainer, which may be left out, and the settings of [Config]. They override the
 //     experiment's.
 //
@@ -110,7 +114,7 @@ func (t *Trainer) Dict() map[string]any {
 	if r.Memory != nil {
 		full["memory"] = maps.Clone(r.Memory)
 	}
-	agent := config.Dict(r.settings)
+	agent := r.settings()
 	agent["class"] = r.class
 	full["agent"] = agent
 	trainer := config.Dict(t.cfg)
@@ -143,9 +147,9 @@ type runner struct {
 	class   string         // the agent's
 	trainer map[string]any // the section without its class
 
-	// Settings of the agent, known after it was made: all of them, a *ppo.Config or *amp.Config, and the part that both
-	// have in common.
-	settings any // a *ppo.Config or *amp.Config
+	// Settings of the agent, known after it was made: settings returns all as a new dictionary, and common has those of
+	// the algorithm or, with several agents, of the first one.
+	settings func() map[string]any
 	common   *agents.OnPolicy
 }
 
@@ -175,9 +179,9 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	errs := make([]error, 4)
 	r.seed, errs[0] = r.readSeed()
 	var agent map[string]any
-	if r.class, agent, errs[1] = section("agent", r.Agent, "PPO", "AMP"); errs[1] == nil {
+	if r.class, agent, errs[1] = section("agent", r.Agent, agentClasses...); errs[1] == nil {
 		r.Agent = agent
-		errs[1] = r.checkAgent()
+		errs[1] = cmp.Or(r.checkSeats(), r.checkAgent())
 	}
 	// The class of the trainer may be left out, because there is only one.
 	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] != nil {
@@ -187,7 +191,7 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	if errs[2] == nil {
 		_, errs[2] = r.readTrainer(DefaultConfig())
 	}
-	if r.class != "" {
+	if errs[1] == nil {
 		errs[3] = r.checkModels()
 	}
 	for _, b := range append(r.buffers(), buffer{name: "memory", dict: r.Memory}) {
@@ -202,10 +206,13 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 // checkAgent returns the errors of the agent's settings.
 func (r *runner) checkAgent() error {
 	var err error
-	if settings := withoutNullScale(r.Agent); r.class == "AMP" {
+	switch settings := withoutNullScale(r.Agent); r.class {
+	case "AMP":
 		_, err = amp.FromDict(settings, spaces.Set{})
-	} else {
+	case "PPO":
 		_, err = ppo.FromDict(settings, spaces.Set{})
+	default:
+		err = ippo.Check(settings, r.sp)
 	}
 	return config.Under("trainers", "agent", err)
 }
@@ -215,11 +222,17 @@ func (r *runner) checkModels() error {
 	given := r.Models
 	defer func() { r.Models = given }() // without defaults, which may depend on the spaces
 	roles := []string{"policy", "value"}
-	if r.class == "AMP" {
+	switch {
+	case r.class == "AMP":
 		var err error
 		if roles, err = r.ampRoles(); err != nil {
 			return nil // checkAgent has found it, too
 		}
+	case r.class != "PPO" && len(r.sp.Seats) > 0:
+		_, err := r.groupModels()
+		return err
+	case r.class != "PPO":
+		return nil // which sections are of agents is not known without their names
 	}
 	_, err := r.models(roles...)
 	return err
@@ -237,8 +250,31 @@ func (r *runner) readSeed() (int64, error) {
 	return k.Seed, err
 }
 
-// skrlAgents are skrl's agents that gorl does not have.
-var skrlAgents = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "IPPO", "MAPPO", "RPO", "SAC", "TD3", "TRPO"}
+// agentClasses are the classes of agents, and skrlAgents those of skrl that gorl does not have.
+var (
+	agentClasses = []string{"PPO", "AMP", "IPPO", "MAPPO"}
+	skrlAgents   = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "RPO", "SAC", "TD3", "TRPO"}
+)
+
+// oneOf lists names: "PPO, AMP or IPPO".
+func oneOf(names []string) string {
+	last := len(names) - 1
+	return strings.TrimPrefix(strings.Join(names[:last], ", ")+" or "+names[last], " or ")
+}
+
+// checkSeats returns an error if the class of the agent is for several agents and the environment has one, or the other
+// way round. It returns nil if the spaces are not known.
+func (r *runner) checkSeats() error {
+	classes, number := agentClasses[:2], "one agent acts"
+	if len(r.sp.Seats) > 0 {
+		classes, number = agentClasses[2:], fmt.Sprintf("%d agents act", len(r.sp.Seats))
+	}
+	if r.sp.Observation.Kind == spaces.None || slices.Contains(classes, r.class) {
+		return nil
+	}
+	return &config.Error{Prefix: "trainers", Path: "agent.class", Given: r.class,
+		Reason: fmt.Sprintf("%s in the environment; want %s", number, oneOf(classes))}
+}
 
 // section returns the class of a section, spelt as in classes, and a copy of the section without it. name names the
 // section in errors. The class may be given in upper or lower case.
@@ -247,7 +283,7 @@ func section(name string, dict map[string]any, classes ...string) (class string,
 	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
 	if i < 0 {
 		e := &config.Error{Prefix: "trainers", Path: name + ".class", Given: dict["class"],
-			Reason: "want " + strings.Join(classes, " or "), Nearest: config.Nearest(given, classes)}
+			Reason: "want " + oneOf(classes), Nearest: config.Nearest(given, classes)}
 		if name == "agent" && slices.Contains(skrlAgents, strings.ToUpper(given)) {
 			e.Reason, e.Nearest = "gorl does not have this agent of skrl; "+e.Reason, ""
 		}

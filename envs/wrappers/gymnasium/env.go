@@ -129,8 +129,7 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	}
 	if name, got, want := set.Difference(e.set); name != "" {
 		return c.fault(FaultStart, nil,
-			"its environments have the %s space %v, those of the first child %v, or with other limits; "+
-				"they must be the same", name, got, want)
+			"its environments have the %s %s, those of the first child %s; they must be the same", name, got, want)
 	}
 	return nil
 }
@@ -171,7 +170,14 @@ func (e *Env) Observe() (*envs.Step, error) {
 	if e.closed || !e.ready {
 		return nil, errors.New("gymnasium: nothing to observe: call Reset first")
 	}
-	return &envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks}, nil
+	step := e.observed()
+	return &step, nil
+}
+
+// observed returns a step that has what is to be acted on next, and nothing of how it came about.
+func (e *Env) observed() envs.Step {
+	return envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks,
+		Seats: spaces.SeatStep{Active: e.own.seats.Active}}
 }
 
 // Close ends the children. Idle children close their environments first, and have two seconds for it. A second call
