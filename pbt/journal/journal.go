@@ -198,6 +198,13 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if e.Kind == Replace && e.Parent < 0 {
 		return fmt.Errorf("event %q has no parent", e.Kind)
 	}
+	if s := e.SelfPlay; s != nil {
+		for _, g := range s.Games {
+			if min(g.Games, g.Wins, g.Draws) < 0 || g.Wins+g.Draws > g.Games {
+				return fmt.Errorf("event %q has %d wins and %d draws in %d games", e.Kind, g.Wins, g.Draws, g.Games)
+			}
+		}
+	}
 	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
 		return fmt.Errorf("event %q has a negative iteration or number of environment steps", e.Kind)
 	}
