@@ -20,6 +20,9 @@ import (
 // agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
 	r.Agent = withoutNullScale(r.Agent)
+	if err := r.sp.RefuseSeats("trainers: agent.class " + r.class); err != nil {
+		return nil, fmt.Errorf("%w; use the class IPPO or MAPPO", err)
+	}
 	build := r.ppo
 	if r.class == "AMP" {
 		build = r.amp

@@ -201,7 +201,7 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 
 // check refuses spaces without an AMP observation, and missing reference motion.
 func (o Options) check(cfg *Config) error {
-	if err := o.Spaces.Validate(); err != nil {
+	if err := onpolicy.CheckSpaces("AMP", o.Spaces); err != nil {
 		return err
 	}
 	if err := cmp.Or(cfg.checkLatents(o.Spaces), o.checkCALM(cfg)); err != nil {

@@ -14,7 +14,10 @@ import (
 // Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import
 // agents, so that programs which only step environments need no libtorch.
 type Observations interface {
-	~struct{ Observations, States, ActionMasks []float32 }
+	~struct {
+		Observations, States, ActionMasks []float32
+		Active                            []bool
+	}
 }
 
 // Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.
@@ -69,6 +72,9 @@ const maxMessage = 4096
 func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o ServeOptions) (err error) {
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")
+	}
+	if err := policy.Spaces().RefuseSeats("gymnasium: Serve"); err != nil {
+		return err
 	}
 	if o.Rows < 0 {
 		return fmt.Errorf("gymnasium: rows is %d; it must not be negative", o.Rows)
