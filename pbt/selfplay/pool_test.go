@@ -211,3 +211,58 @@ func TestMeet(t *testing.T) {
 		t.Error("a snapshot without a pool was taken")
 	}
 }
+
+// Episodes that other weights have begun do not count when they end, unless the state of the games comes back, too.
+func TestForeignEpisodes(t *testing.T) {
+	env := newNim(t, 8, DefaultConfig(), 1)
+	defer env.Close()
+	play := func() int {
+		t.Helper()
+		rng, games := rand.New(rand.NewPCG(1, 2)), 0
+		for range 2 {
+			step, err := env.Observe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			actions := make([]float32, 8)
+			env.Spaces().SampleActions(rng, actions, step.ActionMasks)
+			if step, err = env.Step(actions); err != nil {
+				t.Fatal(err)
+			}
+			games += len(step.Episodes)
+		}
+		return games
+	}
+	counted := func() int { return env.Pool().past[0].all.Games }
+	if _, err := env.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	before, err := env.CurriculumState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := env.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	games := play()
+	if games == 0 || counted() != games {
+		t.Fatalf("%d of %d games were counted", counted(), games)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(env.SetCurriculumState(before))
+	must(env.RestoreState(state))
+	if again := play(); again != games || counted() != games {
+		t.Errorf("with the games' state %d of %d games were counted, want %d", counted(), again, games)
+	}
+	must(env.RestoreState(state))
+	must(env.SetCurriculumState(before))
+	if play(); counted() >= games {
+		t.Errorf("without the games' state %d games were counted of which other weights had begun some", counted())
+	}
+}
