@@ -24,11 +24,11 @@ func ExampleNewGames() {
 		log.Fatal(err)
 	}
 	defer env.Close()
-	fmt.Println(env.NumEnvs(), "games; the learner sees", env.Spaces().Observation, "and chooses from", env.Spaces().Action)
+	fmt.Println(env.NumEnvs(), "games:", env.Spaces().Observation, "and", env.Spaces().Action)
 	opponents, ratings := env.Pool().Opponents()
 	fmt.Println(opponents, ratings)
 	// Output:
-	// 4 games; the learner sees Box(18) and chooses from Discrete(9)
+	// 4 games: Box(18) and Discrete(9)
 	// [the random player] [1000]
 }
 

@@ -36,8 +36,8 @@ func Random(seat spaces.Set) Player {
 	})
 }
 
-// NewPlayer returns a player that acts by a policy. A deterministic one takes the most probable action, or the mean, and
-// so does every policy with memory. Others sample, as the agent does in training.
+// NewPlayer returns a player that acts by a policy. A deterministic one takes the most probable action, or the mean.
+// So does every policy with memory. Others sample, as the agent does in training.
 func NewPlayer(policy *infer.Policy, deterministic bool) Player {
 	return player{policy, deterministic || policy.HiddenSize() > 0}
 }

@@ -27,8 +27,8 @@ type Trainee struct {
 	env    *Env
 }
 
-// NewTrainee returns the trainee of a member (pbt.Member.ID) that trains in env, which is or wraps an [Env]. On an error
-// inner is closed.
+// NewTrainee returns the trainee of a member (pbt.Member.ID) that trains in env, which is or wraps an [Env]. On an
+// error inner is closed.
 func NewTrainee(inner Inner, member int, env envs.Env) (*Trainee, error) {
 	own, ok := envs.As[*Env](env)
 	if !ok {
