@@ -9,7 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -97,17 +96,6 @@ func New(o Options) (p Parts, err error) {
 		err = p.Bind(o.NumEnvs)
 	}
 	return p, err
-}
-
-// CheckSpaces returns an error unless the spaces of an agent of one algorithm ("PPO") are valid and for one agent.
-func CheckSpaces(algorithm string, sp spaces.Set) error {
-	if err := sp.Validate(); err != nil {
-		return err
-	}
-	if err := sp.RefuseSeats(strings.ToLower(algorithm) + ": " + algorithm); err != nil {
-		return fmt.Errorf("%w; use IPPO or MAPPO", err)
-	}
-	return nil
 }
 
 // newCore checks the options and makes the core, still without parameters, scalers and random sequences.
