@@ -30,9 +30,6 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// batchFile is the name of the file that describes a batch, in its folder.
-const batchFile = "runs.yaml"
-
 // linesEvery is a variable of the environment: the part of a run between two lines of progress. A batch sets it for its
 // processes.
 const linesEvery = "GORL_PROGRESS_EVERY"
@@ -74,7 +71,7 @@ func (b *batch) write() error {
 		return err
 	}
 	shared := "configuration:\n  " + strings.ReplaceAll(strings.TrimSpace(string(c)), "\n", "\n  ") + "\n"
-	return durable.WriteFile(filepath.Join(b.dir, batchFile), func(w io.Writer) error {
+	return durable.WriteFile(filepath.Join(b.dir, runfile.Batch), func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# Written by %s. To go on: %[1]s train --resume %s\n\n%s\n%s", program,
 			process.QuoteWord(b.dir), plan, shared)
 		return err
@@ -83,7 +80,7 @@ func (b *batch) write() error {
 
 // readBatch reads the file of the batch in a folder.
 func readBatch(dir string) (*batch, error) {
-	path := filepath.Join(dir, batchFile)
+	path := filepath.Join(dir, runfile.Batch)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -104,7 +101,7 @@ func readBatch(dir string) (*batch, error) {
 
 // isBatch reports whether a folder is that of a batch.
 func isBatch(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, batchFile))
+	_, err := os.Stat(filepath.Join(dir, runfile.Batch))
 	return err == nil
 }
 

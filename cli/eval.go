@@ -74,7 +74,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
 	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; "+
 		"MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
-	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
+	flags.Float64Var(&f.fps, "fps", 0,
+		"pictures that --record shows a second, one a step, at most 50, as MP4 60; 0 films in real time")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
@@ -99,8 +100,8 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return commandline.Usagef("--num-envs is %d; want at least 1", f.numEnvs)
 	case f.seed < 0:
 		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
-	case !(f.fps > 0 && f.fps <= 60) || f.fps > 50 && !isKind(f.record, ".mp4"):
-		return commandline.Usagef("--fps is %g; want above 0, and at most 50, as MP4 at most 60", f.fps)
+	case !(f.fps >= 0 && f.fps <= 60) || f.fps > 50 && !isKind(f.record, ".mp4"):
+		return commandline.Usagef("--fps is %g; want 0 or more, and at most 50, as MP4 at most 60", f.fps)
 	case f.record != "" && !isKind(f.record, ".gif", ".mp4", ".png"):
 		return commandline.Usagef("--record %s: pictures are written as .gif, .mp4 or .png", f.record)
 	case f.table != "" && f.table != "markdown" && f.table != "latex":
@@ -149,7 +150,7 @@ func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, st
 	defer func() { err = errors.Join(err, env.Close()) }()
 	recorded := &recording{}
 	if f.record != "" {
-		if recorded, err = newRecording(env); err != nil {
+		if recorded, err = newRecording(env, f.fps); err != nil {
 			return nil, nil, result, commandline.Usagef("--record: %w", err)
 		}
 		env = recorded
@@ -168,7 +169,7 @@ func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, st
 		return nil, nil, result, err
 	}
 	if f.record != "" {
-		err = recorded.write(ctx, f.record, f.fps)
+		err = recorded.write(ctx, f.record)
 	}
 	return saved, c, result, err
 }

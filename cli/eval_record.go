@@ -18,21 +18,29 @@ import (
 // maxPictures bounds a film, which is held in memory.
 const maxPictures = 500
 
-// recording takes a picture of the first environment after every step of its first episode. It omits the picture after
-// the last step: the environment has begun the next episode by then.
+// recording takes pictures of the first environment during its first episode. There is no picture after the last step:
+// the environment has begun the next episode by then.
 type recording struct {
 	envs.Env
 	renderer envs.Renderer
+	every    int     // steps from one picture to the next
+	fps      float64 // pictures a second
+	steps    int
 	pictures []image.Image
 	over     bool
 }
 
-func newRecording(env envs.Env) (*recording, error) {
+// newRecording returns env with a recording of fps pictures a second, one a step. 0 films in real time.
+func newRecording(env envs.Env, fps float64) (*recording, error) {
 	renderer, ok := envs.As[envs.Renderer](env)
 	if !ok {
 		return nil, fmt.Errorf("the environment cannot draw itself")
 	}
-	return &recording{Env: env, renderer: renderer}, nil
+	r := &recording{Env: env, renderer: renderer, every: 1, fps: fps}
+	if fps == 0 {
+		r.every, r.fps = film.Pace(envs.StepDuration(env))
+	}
+	return r, nil
 }
 
 // Unwrap returns the environment inside, see [envs.As].
@@ -44,7 +52,7 @@ func (r *recording) Reset(seed int64) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.pictures, r.over = nil, false
+	r.pictures, r.steps, r.over = nil, 0, false
 	return s, r.take()
 }
 
@@ -56,6 +64,9 @@ func (r *recording) Step(actions []float32) (*envs.Step, error) {
 	}
 	if s.Terminated[0] || s.Truncated[0] {
 		r.over = true
+		return s, nil
+	}
+	if r.steps++; r.steps%r.every != 0 {
 		return s, nil
 	}
 	return s, r.take()
@@ -78,15 +89,15 @@ func (r *recording) take() error {
 const strip, stripColumns = 12, 4
 
 // write writes the film as a GIF or an MP4, or some of its pictures as a PNG.
-func (r *recording) write(ctx context.Context, path string, fps float64) error {
+func (r *recording) write(ctx context.Context, path string) error {
 	switch {
 	case isKind(path, ".png"):
 		return film.SaveStrip(path, r.pictures, strip, stripColumns)
 	case isKind(path, ".mp4"):
-		return saveMP4(ctx, path, r.pictures, fps)
+		return saveMP4(ctx, path, r.pictures, r.fps)
 	}
 	frame := func(i int) (image.Image, error) { return r.pictures[i], nil }
-	return film.SaveGIF(path, len(r.pictures), fps, film.Panel{Frame: frame})
+	return film.SaveGIF(path, len(r.pictures), r.fps, film.Panel{Frame: frame})
 }
 
 // renderMode is the setting of environments that draw only if it is set.

@@ -214,7 +214,7 @@ func TestEvalCheckpoints(t *testing.T) {
 	}
 }
 
-// The table names the checkpoint, and a film shows the first episode, one picture a step.
+// The table names the checkpoint, and a film with --fps shows the first episode, one picture a step.
 func TestEvalTable(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2", "--set", "environment.max_episode_steps=9")
@@ -234,13 +234,26 @@ func TestEvalTable(t *testing.T) {
 	}
 }
 
-// trainer.video_interval films while training, before the first timestep and every interval.
+// trainer.video_interval films while training, before the first timestep and every interval. A run whose first film
+// fails leaves no folder, unless the folder was there before.
 func TestTrainVideos(t *testing.T) {
 	here(t, "short.yaml", short)
+	for _, there := range []bool{true, false} {
+		if there {
+			must(t, os.MkdirAll("runs/pole", 0o777))
+		}
+		_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-q", "-s", "environment={id: Unlit}", "-s",
+			"trainer.video_interval=48")
+		matches(t, stderr, `no light \(film at timestep 0\)`)
+		if _, err := os.Stat("runs/pole"); (err == nil) != there {
+			t.Errorf("runs/pole was there before: %t; now: %v", there, err)
+		}
+		must(t, os.RemoveAll("runs/pole"))
+	}
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.video_interval=48", "-s", "trainer.video_length=5")
 	for _, at := range []string{"000", "048", "096"} {
-		if n := len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image); n != 5 {
-			t.Errorf("the film of timestep %s has %d pictures", at, n)
+		if n := len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image); n != 3 {
+			t.Errorf("the film of timestep %s has %d pictures, want one of every other step", at, n)
 		}
 	}
 }

@@ -118,10 +118,10 @@ func unsent(dir string, population bool, shown runfile.Sections) (runs []tracker
 	}
 	found, err := tracking.FindRuns(dir)
 	for _, path := range found {
-		run := trackers.Run{Name: filepath.Base(path), Dir: path, Config: shown}
-		if path != dir && population {
+		run := trackers.Run{Dir: path, Config: shown}
+		if run.Name, run.Group = runfile.Named(path); path != dir && population {
 			run.Group = filepath.Base(dir)
-			run.Name = run.Group + "-" + run.Name
+			run.Name = run.Group + "-" + filepath.Base(path)
 		}
 		if (path != dir) == population {
 			runs = append(runs, run)

@@ -23,6 +23,8 @@ type isaacFlags struct {
 	headless, distributed, track   bool
 	wandbName, wandbEntity, wandbP string
 	maxIterations                  int
+	video                          bool
+	videoInterval, videoLength     int
 	sigma                          float64
 	assignments                    []string // agent.KEY=VALUE and env.KEY=VALUE
 }
@@ -38,8 +40,11 @@ func (f *isaacFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.wandbP, "wandb-project-name", "", "its `project`")
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "`number` of updates, instead of the configuration's timesteps")
 	flags.Float64Var(&f.sigma, "sigma", 0, "`number` that log σ begins with, of a file of rl_games")
+	flags.BoolVar(&f.video, "video", false, "film while training: trainer.video_interval and video_length")
+	flags.IntVar(&f.videoInterval, "video-interval", 2000, "`timesteps` between films of --video")
+	flags.IntVar(&f.videoLength, "video-length", 200, "the longest film of --video in `timesteps`")
 	for _, name := range []string{"checkpoint", "distributed", "wandb-name", "wandb-entity", "wandb-project-name",
-		"sigma"} {
+		"sigma", "video", "video-interval", "video-length"} {
 		_ = flags.MarkHidden(name)
 	}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -140,6 +145,10 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 		list, _ := trainer["trackers"].([]any)
 		trainer["trackers"] = append(list[:len(list):len(list)], map[string]any{"wandb": settings})
 	}
+	if f.isaac.video {
+		trainer := c.Section("trainer")
+		trainer["video_interval"], trainer["video_length"] = f.isaac.videoInterval, f.isaac.videoLength
+	}
 	return c, notes, nil
 }
 
@@ -221,6 +230,11 @@ func (f *isaacFlags) check(given func(string) bool) error {
 		return commandline.Usagef("--max-iterations and --timesteps say both how long the run is; give one of them")
 	case !f.track && cmp.Or(f.wandbName, f.wandbEntity, f.wandbP) != "":
 		return commandline.Usagef("--wandb-name, --wandb-entity and --wandb-project-name need --track")
+	case f.video && (f.videoInterval < 1 || f.videoLength < 1):
+		return commandline.Usagef("--video-interval is %d and --video-length %d; want at least 1 timestep",
+			f.videoInterval, f.videoLength)
+	case !f.video && (given("video-interval") || given("video-length")):
+		return commandline.Usagef("--video-interval and --video-length need --video")
 	}
 	return nil
 }

@@ -126,6 +126,8 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		{[]string{"--max_iterations", "2"}, "trainer.timesteps", 32},
 		{[]string{"agent.params.config.mini_epochs=1", "+agent.params.config.weight_decay=0.5"}, "agent.weight_decay",
 			0.5},
+		{[]string{"--max_iterations", "1", "--video", "--video_length", "3"}, "trainer.video_interval", 2000},
+		{[]string{"--max_iterations", "1", "--video", "--video_length", "3"}, "trainer.video_length", 3},
 		{[]string{"--track", "--wandb-name", "one", "--wandb-entity", "us", "--wandb-project-name", "p", "--set",
 			"trainer.trackers=[]"}, "trainer.trackers", []any{}},
 	} {
@@ -173,6 +175,7 @@ func TestIsaacLabCommandLines(t *testing.T) {
 	}
 	for _, x := range [][2]string{
 		{"--task Pendulum", "give one of them"},
+		{"--video_interval 9", "need --video"}, {"--video --video_length 0", "--video-length 0; want at least 1"},
 		{"--checkpoint model.pth", "does not read weights of rl_games"},
 		{"--max-iterations 3 --timesteps 5", "give one of them"},
 		{"agent.params.config.gamma=2", `params.config.gamma is 2; want a number from 0 to 1`},

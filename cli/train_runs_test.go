@@ -132,9 +132,9 @@ func TestPeersTrainGymnasiumAMP(t *testing.T) {
 	if total < 54 || frequency < 0.7 || frequency > 0.9 || orbit > 0.3 {
 		t.Errorf("return %g, frequency %g Hz, orbit error %g; want ≥ 54, 0.7 to 0.9 and ≤ 0.3", total, frequency, orbit)
 	}
-	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--fps", "10", "--episodes", "2")
-	if n := len(decodeGIF(t, "fish.gif").Image); n != 60 {
-		t.Errorf("the film has %d pictures, want one a step", n)
+	gorl(t, 0, "eval", "runs/fish", "--checkpoint", "latest", "--record", "fish.gif", "--episodes", "2")
+	if film := decodeGIF(t, "fish.gif"); len(film.Image) != 60 || film.Delay[0] != 10 { // render_fps
+		t.Errorf("the film has %d pictures of %d/100 s, want 60 of 10/100 s", len(film.Image), film.Delay[0])
 	}
 }
 

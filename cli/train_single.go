@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -65,7 +66,13 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err != nil {
 		return wrong(err)
 	}
-	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
+	discard := false // the folder, once it is closed
+	defer func() {
+		err = errors.Join(err, trainer.Close(), trainer.Agent().Close())
+		if discard {
+			err = errors.Join(err, os.RemoveAll(run.dir))
+		}
+	}()
 	if err := errors.Join(run.draws(env), plan.check(trainer)); err != nil {
 		return err
 	}
@@ -88,6 +95,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		_, err := stdout.Write(run.text)
 		return err
 	}
+	_, missing := os.Stat(run.dir)
 	switch err := trainer.Open(ctx); {
 	case errors.Is(err, durable.ErrInUse):
 		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run "+
@@ -138,6 +146,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	case err != nil && begun && trainer.Dir() != "":
 		return fmt.Errorf("%w; once that is repaired, %s goes on from the newest checkpoint", err, f.goOn(run.dir))
 	case err != nil:
+		// A run that failed before its first step, such as in its first film, does not keep the name.
+		discard = errors.Is(missing, fs.ErrNotExist) && run.with.group.Size() == 1
 		return err
 	case f.quiet:
 		_, err = fmt.Fprintln(stdout, run.dir)

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"image"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,7 +193,16 @@ func init() {
 		env, err := classic.NewCartPole(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed})
 		return struct{ envs.Env }{env}, err
 	})
+	catalog.Register("Unlit", catalog.Defaults(), func(s catalog.Batch) (envs.Env, error) {
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: s.NumEnvs})
+		return unlit{env}, err
+	})
 }
+
+// unlit fails to draw itself.
+type unlit struct{ envs.Env }
+
+func (unlit) Render(int) (image.Image, error) { return nil, errors.New("no light") }
 
 // A run that is stopped ends with status 78 and words how to go on; gone on with, it ends as one that was not stopped.
 func TestTrainStopped(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,6 +146,12 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 	}
 	_, stderr := gorl(t, 0, "train", "-c", "a.yaml", "-n", "one")
 	matches(t, stderr, `100 %  160/160`)
+	must(t, os.MkdirAll("runs/walk", 0o777))
+	write(t, "runs/walk/runs.yaml", "runs: []\n") // of --seeds
+	gorl(t, 0, "train", "-c", "a.yaml", "-q", "--out", "runs/walk", "-n", "seed-2")
+	if run := heard.runs["walk-seed-2"]; run == nil || run.Group != "walk" || heard.runs["one"].Group != "" {
+		t.Errorf("the run of a batch has no group: %+v", heard.runs)
+	}
 	run := heard.runs["one"]
 	var inFile map[string]any
 	must(t, yaml.Unmarshal([]byte(text("runs/one/run.yaml")), &inFile))

@@ -19,6 +19,20 @@ type Terminator interface {
 	Terminate(ends []bool) error
 }
 
+// Timed is implemented by environments, and by a [Single], whose steps have a duration. Films then run in real time.
+type Timed interface {
+	// StepDuration is the duration of a step in seconds, 0 if it is not known.
+	StepDuration() float64
+}
+
+// StepDuration returns the duration of env's steps in seconds, 0 if it is not known.
+func StepDuration(env Env) float64 {
+	if timed, ok := As[Timed](env); ok {
+		return timed.StepDuration()
+	}
+	return 0
+}
+
 // SingleRenderer is implemented by a [Single] that can draw itself. A Single may also implement [MotionSource] and
 // [Stateful]. Its state then leaves out the generator that Reset gave it, because the batch saves that.
 type SingleRenderer interface {

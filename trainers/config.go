@@ -108,12 +108,13 @@ type Config struct {
 	// VideoInterval is the number of timesteps between films, which are written to videos/step-000010000.gif in the
 	// run's folder. "auto" is a tenth of the run, 0 is never, the default.
 	//
-	// A film shows an episode of the first environment, 25 steps a second, by the mean or the most probable action. It
-	// is played as evaluations are (EvaluationInterval), with EvaluationSeed, by the weights of its timestep. The
-	// first film is made before training. A film costs VideoLength steps of all environments, a picture of each step,
-	// all of which are in memory, and, with EvaluationEnv, a new environment. Training comes to the same without films.
+	// A film shows an episode of the first environment by the mean or the most probable action, in real time if the
+	// duration of steps is known ([envs.Timed]), otherwise 25 steps a second. It is played as evaluations are
+	// (EvaluationInterval), with EvaluationSeed, by the weights of its timestep. The first film is made before
+	// training. A film costs VideoLength steps of all environments, its pictures, all of which are in memory, and, with
+	// EvaluationEnv, a new environment. Training comes to the same without films.
 	VideoInterval agents.Interval `yaml:"video_interval"`
-	// VideoLength is the largest number of pictures in a film, which also ends with its episode; 0 means 200.
+	// VideoLength is the largest number of steps in a film, which also ends with its episode; 0 means 200.
 	VideoLength int `yaml:"video_length" config:"min=0"`
 
 	// Headless renders nothing; otherwise OnRender gets a picture of environment 0 every RenderInterval timesteps.

@@ -149,14 +149,14 @@ func (f *files) openRun(written, batch int64, configuration func() (map[string]a
 		f.run = run
 		return err
 	}
-	// Trackers name the run after its folder. The folder "." has its name only in the absolute path.
+	// The folder "." has its name only in the absolute path.
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return errors.Join(fmt.Errorf("trainers: %w", err), run.Close())
 	}
-	f.sinks = trackers.Start(f.cfg.Trackers,
-		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: plain, Resumed: f.cfg.Resume,
-			StepsPerTimestep: batch}, f.warn)
+	name, group := runfile.Named(dir)
+	f.sinks = trackers.Start(f.cfg.Trackers, trackers.Run{Name: name, Group: group, Dir: dir, Config: plain,
+		Resumed: f.cfg.Resume, StepsPerTimestep: batch}, f.warn)
 	run.Sink = tracking.Multi(run.Sink, f.sinks)
 	f.run = run
 	return nil

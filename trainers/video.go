@@ -15,11 +15,8 @@ import (
 // This file makes films while training. Every VideoInterval timesteps, after the agent has learned, it plays one
 // episode beside training, as evaluations do.
 
-// defaultVideoLength is used if Config.VideoLength is 0. It is Isaac Lab's.
+// defaultVideoLength, in steps, is used if Config.VideoLength is 0. It is Isaac Lab's.
 const defaultVideoLength = 200
-
-// videoRate is the number of pictures a second.
-const videoRate = 25
 
 // films reports whether the configuration asks for films.
 func (c *Config) films() bool { return c.VideoInterval != (agents.Interval{}) }
@@ -54,8 +51,9 @@ func (l *loop) filmDue() bool {
 // film before the next step.
 func (l *loop) makeFilm(ctx context.Context) error {
 	var pictures []image.Image
+	var rate float64
 	err := l.aside(ctx, l.cfg.EvaluationSeed, func(s *stepper) (err error) {
-		pictures, err = filmEpisode(ctx, s, l.agent, l.cfg.EvaluationSeed, l.cfg.VideoLength)
+		pictures, rate, err = filmEpisode(ctx, s, l.agent, l.cfg.EvaluationSeed, l.cfg.VideoLength)
 		return err
 	})
 	if err != nil {
@@ -66,7 +64,7 @@ func (l *loop) makeFilm(ctx context.Context) error {
 		return fmt.Errorf("trainers: the folder of films: %w", err)
 	}
 	frame := func(i int) (image.Image, error) { return pictures[i], nil }
-	if err := film.SaveGIF(filepath.Join(folder, fmt.Sprintf("step-%09d.gif", l.timestep)), len(pictures), videoRate,
+	if err := film.SaveGIF(filepath.Join(folder, fmt.Sprintf("step-%09d.gif", l.timestep)), len(pictures), rate,
 		film.Panel{Frame: frame}); err != nil {
 		return fmt.Errorf("trainers: %w", err)
 	}
@@ -74,48 +72,50 @@ func (l *loop) makeFilm(ctx context.Context) error {
 	return nil
 }
 
-// filmEpisode plays one episode of environment 0 without learning. It returns pictures of the first state and of the
-// state after each step, at most length. There is no picture after the episode's last step, because the environment
-// has begun the next episode by then.
-func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64, length int) ([]image.Image, error) {
+// filmEpisode plays one episode of environment 0 without learning, at most length steps. It returns pictures of the
+// first state and of every n-th state after that, and their rate in pictures a second ([film.Pace]). There is no picture
+// after the episode's last step, because the environment has begun the next episode by then.
+func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64, length int) (pictures []image.Image,
+	rate float64, err error) {
 	renderer, err := rendererOf(s.env)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	learn, err := stopLearning(s, agent)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer learn()
 	step, err := s.reset(ctx, seed)
 	if err != nil {
-		return nil, fmt.Errorf("trainers: film: %w", err)
+		return nil, 0, fmt.Errorf("trainers: film: %w", err)
 	}
 	resetHidden(agent)
-	var pictures []image.Image
-	for {
-		picture, err := draw(renderer)
-		if err != nil {
-			return nil, fmt.Errorf("trainers: film: %w", err)
-		}
-		if pictures = append(pictures, picture); len(pictures) == length {
-			return pictures, nil
+	every, rate := film.Pace(envs.StepDuration(s.env))
+	for i := range length {
+		if i%every == 0 {
+			picture, err := draw(renderer)
+			if err != nil {
+				return nil, 0, fmt.Errorf("trainers: film: %w", err)
+			}
+			pictures = append(pictures, picture)
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, withCause(ctx, err)
+			return nil, 0, withCause(ctx, err)
 		}
 		actions, err := agent.Act(Observation(step))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if step, err = s.step(ctx, actions); err != nil {
-			return nil, fmt.Errorf("trainers: film: step %d: %w", len(pictures), err)
+			return nil, 0, fmt.Errorf("trainers: film: step %d: %w", i+1, err)
 		}
 		if err := agent.Record(Transition(step)); err != nil {
-			return nil, fmt.Errorf("trainers: film: step %d: %w", len(pictures), err)
+			return nil, 0, fmt.Errorf("trainers: film: step %d: %w", i+1, err)
 		}
 		if step.Ended(0) {
-			return pictures, nil
+			break
 		}
 	}
+	return pictures, rate, nil
 }

@@ -22,7 +22,8 @@ func movie(t *testing.T, path string) *gif.GIF {
 }
 
 // A film is made before training and every VideoInterval timesteps, also by a run that was cancelled during a film. It
-// ends with the episode or after VideoLength pictures.
+// ends with the episode or after VideoLength steps. CartPole makes 50 steps a second, so that a picture of every other step
+// for 0.04 s shows real time.
 func TestVideos(t *testing.T) {
 	checkLiveTensors(t)
 	cfg := run(t, 20)
@@ -44,10 +45,12 @@ func TestVideos(t *testing.T) {
 	must(t, tr.Train(t.Context()))
 	done()
 	files := value(filepath.Glob(filepath.Join(tr.Dir(), "videos", "*")))(t)
-	want := map[string]int{"step-000000000.gif": 3, "step-000000010.gif": 7, "step-000000020.gif": 7}
+	want := map[string]int{"step-000000000.gif": 2, "step-000000010.gif": 4, "step-000000020.gif": 4}
 	for _, path := range files {
-		if n := len(movie(t, path).Image); n != want[filepath.Base(path)] {
-			t.Errorf("%s has %d pictures, want %d", path, n, want[filepath.Base(path)])
+		film := movie(t, path)
+		if n := len(film.Image); n != want[filepath.Base(path)] || film.Delay[n-1] != 4 {
+			t.Errorf("%s has %d pictures, want %d; the last stays for %d/100 s, want 4", path, n,
+				want[filepath.Base(path)], film.Delay[n-1])
 		}
 	}
 	if len(files) != len(want) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
@@ -37,7 +38,8 @@ func compareLearning(ctx context.Context) error {
 	var panels []plot.Panel
 	var rows [][]string
 	for _, simulator := range strings.Split(*simulators, ",") {
-		panel := plot.Panel{Title: simulator, XLabel: "timesteps", YLabel: "return"}
+		panel := plot.Panel{Title: fmt.Sprintf("%s, %d seeds", simulator, *seeds), XLabel: "timesteps", YLabel: "return"}
+		var all [2][]outcome
 		for seed := 1; seed <= *seeds; seed++ {
 			mine, err := gorl(ctx, program, simulator, seed)
 			if err != nil {
@@ -47,29 +49,35 @@ func compareLearning(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			panel.Series = append(panel.Series, series("gorl", seed, mine), series("skrl", seed, theirs))
+			all[0], all[1] = append(all[0], mine), append(all[1], theirs)
 			rows = append(rows, []string{
-				simulator, strconv.Itoa(seed), fmt.Sprintf("%.1f", mine.last()), fmt.Sprintf("%.1f", theirs.last()),
+				simulator, strconv.Itoa(seed), fmt.Sprintf("%.4g", mine.last()), fmt.Sprintf("%.4g", theirs.last()),
 				fmt.Sprintf("%.0f (%.0f)", mine.Wall, mine.CPU), fmt.Sprintf("%.0f (%.0f)", theirs.Wall, theirs.CPU),
 				fmt.Sprintf("%.1f (%.1f)", theirs.Wall/mine.Wall, theirs.CPU/mine.CPU),
 			})
 		}
+		panel.Series = append(curves("gorl", all[0]), curves("skrl", all[1])...)
 		panels = append(panels, panel)
 	}
 	header := []string{"simulator", "seed", "gorl", "skrl", "gorl, s (of all processors)", "skrl, s", "skrl / gorl"}
 	if err := tracking.Table(os.Stdout, header, rows); err != nil {
 		return err
 	}
-	return plot.WritePNG(*out, "PPO of gorl and of skrl 2.1.1 (dashed): return of the last 100 training episodes",
-		panels, 2)
+	return plot.WritePNG(*out, "Return of 100 training episodes: each seed, and the mean", panels, 2)
 }
 
-func series(side string, seed int, o outcome) plot.Series {
-	s := plot.Series{Name: fmt.Sprintf("%s, seed %d", side, seed), Dashed: side == "skrl"}
-	for _, point := range o.Curve {
-		s.X, s.Y = append(s.X, point[0]), append(s.Y, point[1])
+// curves returns a faint curve for each seed of a side, and their mean.
+func curves(side string, seeds []outcome) (list []plot.Series) {
+	var x, y [][]float64
+	for _, o := range seeds {
+		s := plot.Series{Name: side, Faint: true}
+		for _, point := range o.Curve {
+			s.X, s.Y = append(s.X, point[0]), append(s.Y, point[1])
+		}
+		x, y, list = append(x, s.X), append(y, s.Y), append(list, s)
 	}
-	return s
+	mean := aggregate.Curves(x, y, aggregate.Mean)
+	return append(list, plot.Series{Name: side, X: mean.X, Y: mean.Y, Dashed: side == "skrl"})
 }
 
 // remembered returns what a run came to, which train finds out where it is not known. The file lies in the run's

@@ -89,6 +89,8 @@ class Mjlab(Batch):
     def reset(self):
         if self.last is None:
             self.last = self._env.reset(seed=seed)[0]["actor"]
+            # random_episode_lengths of the example
+            self._env.episode_length_buf[:] = torch.randint(self._env.max_episode_length, (self.num_envs,))
         return self.last, {}
 
     def step(self, actions):

@@ -54,6 +54,9 @@ func (a *Acrobot) Spaces() spaces.Set {
 	}
 }
 
+// StepDuration is 0.2 s.
+func (a *Acrobot) StepDuration() float64 { return acrobotTimestep }
+
 // Reset starts an episode with both links nearly at rest.
 func (a *Acrobot) Reset(rng *rand.Rand, out envs.Row) error {
 	for i := range a.state {

@@ -43,6 +43,9 @@ func NewCartPole(cfg Config) (envs.Env, error) {
 	return vectorize("CartPole", cfg, cartPoleLimit, func() envs.Single { return &CartPole{} })
 }
 
+// StepDuration is 0.02 s.
+func (c *CartPole) StepDuration() float64 { return cartPoleTimestep }
+
 // Spaces are Box(4) of observations and Discrete(2) of actions.
 func (c *CartPole) Spaces() spaces.Set {
 	inf := float32(math.Inf(1))

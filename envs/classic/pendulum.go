@@ -49,6 +49,9 @@ func (p *Pendulum) Spaces() spaces.Set {
 	}
 }
 
+// StepDuration is 0.05 s.
+func (p *Pendulum) StepDuration() float64 { return pendulumTimestep }
+
 // Reset starts an episode at any angle.
 func (p *Pendulum) Reset(rng *rand.Rand, out envs.Row) error {
 	p.theta = (2*rng.Float64() - 1) * math.Pi

@@ -7,11 +7,26 @@ import (
 	"image/draw"
 	"image/gif"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 )
+
+// At most 30 pictures a second show real time. Without a duration every step is a picture, 25 a second.
+func TestPace(t *testing.T) {
+	for _, x := range []struct {
+		step  float64
+		every int
+		rate  float64
+	}{{0.02, 2, 25}, {1.0 / 30, 1, 30}, {0.2, 1, 5}, {1.0 / 240, 8, 30}, {0, 1, 25}} {
+		if every, rate := Pace(x.step); every != x.every || math.Abs(rate-x.rate) > 1e-9 {
+			t.Errorf("steps of %g s: a picture every %d steps, %g a second; want %d and %g", x.step, every, rate, x.every,
+				x.rate)
+		}
+	}
+}
 
 func TestSaveGIF(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.gif")

@@ -8,10 +8,21 @@ import (
 	"image/draw"
 	"image/gif"
 	"io"
+	"math"
 
 	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
+
+// Pace returns how to film steps of the given duration, in seconds, in real time: a picture of every n-th step, and the
+// number of pictures a second, at most 30. If the duration is 0, unknown, it returns 1 and 25.
+func Pace(step float64) (n int, rate float64) {
+	if step <= 0 {
+		return 1, 25
+	}
+	n = max(1, int(math.Ceil(1/(30*step)-1e-6)))
+	return n, 1 / (float64(n) * step)
+}
 
 // Panel is one of several pictures that a film shows side by side.
 type Panel struct {
@@ -21,7 +32,7 @@ type Panel struct {
 }
 
 // SaveGIF writes a film of the given number of frames to path, with the panels side by side. Most viewers show at most
-// 50 frames a second. 25 is a good rate. One palette serves the whole film, and each frame stores only what changes.
+// 50 frames a second; [Pace] suggests a rate. One palette serves the whole film, and each frame stores only what changes.
 // After an error the file at path is unchanged.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {

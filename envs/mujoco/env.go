@@ -161,6 +161,9 @@ func (e *Env) Spaces() spaces.Set { return e.spec.Spaces }
 // Model returns the simulated model. It lives as long as the environment.
 func (e *Env) Model() *Model { return e.model }
 
+// StepDuration is the duration of a control step in seconds.
+func (e *Env) StepDuration() float64 { return e.states[0].TimeStep }
+
 // State returns environment i as its task sees it. It is valid until the next Step, Reset, RestoreState or Close, and
 // must not be written.
 func (e *Env) State(i int) *State { return &e.states[i] }

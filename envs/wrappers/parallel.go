@@ -35,9 +35,9 @@ type ParallelOptions struct {
 // Step. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close during another one returns an
 // error and changes nothing.
 //
-// Parallel is an [envs.Observer]. It is an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper]
-// and [envs.Curriculum] if its environments are (a Single draws itself as [envs.SingleRenderer] and is shaped as
-// [envs.SingleRewardShaper]). Ask [envs.As].
+// Parallel is an [envs.Observer]. It is an [envs.Stateful], [envs.Renderer], [envs.Timed], [envs.MotionSource],
+// [envs.RewardShaper] and [envs.Curriculum] if its environments are (a Single draws itself as [envs.SingleRenderer] and
+// is shaped as [envs.SingleRewardShaper]). Ask [envs.As].
 type Parallel struct {
 	// guard refuses calls that overlap.
 	guard exclusive.Guard

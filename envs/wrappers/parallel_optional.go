@@ -42,6 +42,14 @@ func (p *Parallel) Render(i int) (picture image.Image, err error) {
 	return picture, err
 }
 
+// StepDuration is the duration of a step of environment 0 in seconds, 0 if that is not known.
+func (p *Parallel) StepDuration() float64 {
+	if timed, ok := envs.SingleAs[envs.Timed](p.singles[0]); ok {
+		return timed.StepDuration()
+	}
+	return 0
+}
+
 // CollectReferenceMotions returns n rows, n × M values, from environment 0. All environments show the same motion.
 func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) (rows []float32, err error) {
 	m, ok := envs.SingleAs[envs.MotionSource](p.singles[0])

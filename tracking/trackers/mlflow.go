@@ -38,7 +38,7 @@ type MLflowSettings struct {
 	ExperimentName string `yaml:"experiment_name"`
 	// RunName is the run's name; empty is that of its folder.
 	RunName string `yaml:"run_name"`
-	// Tags are the run's tags. Members of a population also have "group", the population's name.
+	// Tags are the run's tags. Members of a population, and runs of --seeds or a sweep, also have "group".
 	Tags map[string]string `yaml:"tags"`
 	// Artifacts keeps the best checkpoint and the films in the run's folder "videos" at the end of the run. The server
 	// must pass artifacts on, as "mlflow server" does by default. Default false.

@@ -32,7 +32,7 @@ type WandBSettings struct {
 	Entity string `yaml:"entity"`
 	// Name is the run's name; empty is that of its folder.
 	Name string `yaml:"name"`
-	// Group joins runs, such as several seeds; empty is the population of a member.
+	// Group joins runs; empty is the population of a member, or the folder of a run of --seeds or a sweep.
 	Group string `yaml:"group"`
 	// JobType is the kind of run within a group.
 	JobType string `yaml:"job_type"`

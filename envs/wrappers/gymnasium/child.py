@@ -182,6 +182,13 @@ def attribute(env, name):
     return getattr(getattr(env, "unwrapped", None), name, None) if found is None else found
 
 
+def frame_rate(env):
+    """The pictures a second of real time that the environment's metadata names, one a step; 0 if they name none."""
+    metadata = attribute(env, "metadata")
+    rate = metadata.get("render_fps") if isinstance(metadata, dict) else None
+    return float(rate) if isinstance(rate, (int, float)) and 0 < rate < 1e9 else 0
+
+
 def function(name):
     """The Python function that a factory, module:function, names."""
     module, _, name = name.partition(":")
@@ -604,6 +611,7 @@ class Bridge:
             "reward_shaping": callable(attribute(first, "set_reward_shaping")),
             "curriculum": callable(attribute(first, "set_curriculum_state")),
             "motions": callable(attribute(first, "collect_reference_motions")),
+            "render_fps": frame_rate(first),
         }
 
     def attach(self, memory):

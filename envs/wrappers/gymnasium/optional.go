@@ -49,6 +49,14 @@ func (e *Env) Render(i int) (image.Image, error) {
 	return picture, nil
 }
 
+// StepDuration is 1/render_fps of the environments' metadata in seconds, 0 if they do not name it.
+func (e *Env) StepDuration() float64 {
+	if e.about.RenderFPS <= 0 {
+		return 0
+	}
+	return 1 / e.about.RenderFPS
+}
+
 // parsePicture returns a picture from rows of 3 or 4 bytes a pixel, top row first. head holds its shape (height,
 // width, depth). The bytes come from user code, so their number must fit the shape.
 func parsePicture(head, pixels []byte) (image.Image, error) {
