@@ -88,24 +88,22 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 // admit returns an error if the spaces of agent i differ from those of the agents before it. Only AMP agents have an
 // AMP observation space. The group has that of its first AMP agent, which later ones must equal.
 func (g *Group) admit(i int, sp spaces.Set) error {
+	if err := sp.RefuseSeats("trainers: a group of agents for separate environments"); err != nil {
+		return err
+	}
 	if i == 0 {
 		g.spaces = sp
 		return nil
 	}
-	if !sp.Observation.Equal(g.spaces.Observation) || !sp.State.Equal(g.spaces.State) ||
-		!sp.Action.Equal(g.spaces.Action) || !sp.ActionMask.Equal(g.spaces.ActionMask) {
-		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v, actions %v and "+
-			"action masks %v; the agents before it for %v, %v, %v and %v", i, sp.Observation, sp.State, sp.Action,
-			sp.ActionMask, g.spaces.Observation, g.spaces.State, g.spaces.Action, g.spaces.ActionMask)
-	}
 	switch {
 	case sp.AMPObservation.Kind == spaces.None:
+		sp.AMPObservation = g.spaces.AMPObservation
 	case g.spaces.AMPObservation.Kind == spaces.None:
 		g.spaces.AMPObservation = sp.AMPObservation
-	case !sp.AMPObservation.Equal(g.spaces.AMPObservation):
-		return fmt.Errorf("trainers: agent %d of the group was made for AMP observations %v; the agents before it "+
-			"for %v", i,
-			sp.AMPObservation, g.spaces.AMPObservation)
+	}
+	if name, got, want := sp.Difference(g.spaces); name != "" {
+		return fmt.Errorf("trainers: agent %d of the group was made for the %s %s; the agents before it for %s", i, name,
+			got, want)
 	}
 	return nil
 }

@@ -111,9 +111,8 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 
 // CheckSpaces returns an error unless the spaces are valid and of an environment with one agent.
 func CheckSpaces(prefix string, sp spaces.Set) error {
-	if n := len(sp.Seats); n > 0 {
-		return fmt.Errorf("%s: the environment has %d agents (%s, ...), and %s trains one; use IPPO or MAPPO, package "+
-			"agents/ippo", prefix, n, sp.Seats[0].Name, strings.ToUpper(prefix))
+	if err := sp.RefuseSeats(prefix + ": " + strings.ToUpper(prefix)); err != nil {
+		return fmt.Errorf("%w; use IPPO or MAPPO, package agents/ippo", err)
 	}
 	return sp.Validate()
 }
