@@ -3,7 +3,6 @@ package classic_test
 import (
 	"fmt"
 	"log"
-	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -180,8 +179,8 @@ func ExampleNewSumo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	player0, player1 := step.Observations[:8], step.Observations[8:16]
-	fmt.Println(env.Spaces().SeatNames(), slices.Equal(player0, player1))
+	player0, player1 := step.Observations[:9], step.Observations[9:18]
+	fmt.Println(env.Spaces().SeatNames(), player0[0] == -player1[4]) // where player_0 is
 	// Output: player_0, player_1 true
 }
 

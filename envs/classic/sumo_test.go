@@ -21,26 +21,25 @@ func TestSumoIsFair(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	touched, ended := 0, 0
 	for range 200 {
-		a, b, here, there := &Sumo{}, &Sumo{}, sumoRow(), sumoRow()
-		start := rng.Uint64()
-		for _, s := range []struct {
-			*Sumo
-			envs.Row
-		}{{a, here}, {b, there}} {
-			if err := s.Reset(rand.New(rand.NewPCG(start, 1)), s.Row); err != nil {
-				t.Fatal(err)
-			}
+		a, here, there := &Sumo{}, sumoRow(), sumoRow()
+		if err := a.Reset(rng, here); err != nil {
+			t.Fatal(err)
 		}
-		for k := 0; k < 100; k++ {
-			action := []float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()), -here.Observation[8],
-				-here.Observation[9]} // the second pushes to the middle
+		b := &Sumo{} // with the seats exchanged
+		for k := range 2 {
+			b.at[k] = [2]float64{-a.at[1-k][0], -a.at[1-k][1]}
+		}
+		b.show(there)
+		for k := range sumoSteps {
+			action := []float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()), -here.Observation[sumoObservation],
+				-here.Observation[sumoObservation+1]} // the second pushes to the middle
 			_, ends, _, err := a.Step(action, here)
 			_, ends2, _, err2 := b.Step(slices.Concat(action[2:], action[:2]), there)
 			if err != nil || err2 != nil || ends != ends2 {
 				t.Fatal(err, err2, ends, ends2)
 			}
-			if !slices.Equal(here.Observation[:8], there.Observation[8:]) ||
-				!slices.Equal(here.Observation[8:], there.Observation[:8]) ||
+			if !slices.Equal(here.Observation[:sumoObservation], there.Observation[sumoObservation:]) ||
+				!slices.Equal(here.Observation[sumoObservation:], there.Observation[:sumoObservation]) ||
 				here.Seats.Rewards[0] != there.Seats.Rewards[1] || here.Seats.Rewards[1] != there.Seats.Rewards[0] {
 				t.Fatalf("after %d steps the seats see %v, and with exchanged actions %v", k, here.Observation,
 					there.Observation)

@@ -72,18 +72,21 @@ func (g *turns) RestoreState(b []byte) error {
 
 func (g *turns) Close() error { return nil }
 
-func newTurns(seed int64, workers int) (envs.Env, error) {
-	return wrappers.NewParallel(4, func(i int) (envs.Single, error) {
-		return wrappers.NewTimeLimit(&turns{}, 5+i)
-	}, wrappers.ParallelOptions{Seed: seed, Workers: workers})
+// newTurns makes games whose episodes end after limit steps, and some more in each further game.
+func newTurns(limit int) envtest.Make {
+	return func(seed int64, workers int) (envs.Env, error) {
+		return wrappers.NewParallel(4, func(i int) (envs.Single, error) {
+			return wrappers.NewTimeLimit(&turns{}, limit+i)
+		}, wrappers.ParallelOptions{Seed: seed, Workers: workers})
+	}
 }
 
 // Batches, time limits and the wrappers that take environments with seats keep to their contract.
 func TestSeatsConform(t *testing.T) {
-	envtest.Conform(t, 60, newTurns)
+	envtest.Conform(t, 60, newTurns(2)) // the third seat ends before the limit, with it, or after it
 	dir := t.TempDir()
 	envtest.Conform(t, 60, func(seed int64, workers int) (envs.Env, error) {
-		env, err := newTurns(seed, workers)
+		env, err := newTurns(5)(seed, workers)
 		return wrapped(t, env, err, []wrap{scaleReward, clipReward, clipObservation, countEpisodes,
 			func(env envs.Env) (envs.Env, error) {
 				return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir, Transitions: true})
@@ -104,7 +107,7 @@ func TestSeatsConform(t *testing.T) {
 // A time limit truncates the seats that are not out. Rewards of seats are scaled and clipped as those of environments,
 // which stay their sums.
 func TestSeatsInWrappers(t *testing.T) {
-	env, err := newTurns(1, 1)
+	env, err := newTurns(5)(1, 1)
 	env = wrapped(t, env, err, []wrap{scaleReward, clipReward, clipObservation})
 	defer env.Close()
 	set := env.Spaces()
@@ -149,7 +152,7 @@ func TestSeatsInWrappers(t *testing.T) {
 
 // Wrappers of one agent's rows refuse environments with seats; so do batches of games whose seats have other names.
 func TestSeatsRefused(t *testing.T) {
-	env, err := newTurns(1, 1)
+	env, err := newTurns(5)(1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
