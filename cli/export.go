@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -52,7 +56,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 	c.ValidArgsFunction = commandline.Files("safetensors", "onnx")
 	which := c.Flags().String("checkpoint", "best",
 		"which of the run's `checkpoints`: best, latest, a timestep or a file")
-	member := c.Flags().Int("member", -1, "`number` of an agent in a group's checkpoint, from 0")
+	member := c.Flags().String("member", "", "`name` or number (from 0) of an agent in the checkpoint of several")
 	name := c.Flags().String("name", "", "`name` of the model's graph (default \"policy\")")
 	doc := c.Flags().String("doc", "", "`text` for people, in the model")
 	metadata := c.Flags().StringToString("metadata", nil,
@@ -84,10 +88,10 @@ gorl export runs/cartpole cartpole.safetensors`,
 			return err
 		}
 		var p *infer.Policy
-		if *member >= 0 {
-			p, err = infer.LoadMember(path, *member)
-		} else {
+		if *member == "" {
 			p, err = infer.Load(path)
+		} else {
+			p, err = loadMember(path, *member)
 		}
 		if err != nil {
 			return ofGroup(path, *member, err)
@@ -144,16 +148,37 @@ func spoils(out string) error {
 	return nil
 }
 
+// loadMember reads the policy of an agent of a checkpoint of several, by its name or number.
+func loadMember(path, member string) (*infer.Policy, error) {
+	if i, err := strconv.Atoi(member); err == nil {
+		return infer.LoadMember(path, i)
+	}
+	saved, err := checkpoint.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	names := layout.NamesIn(saved.Snapshot)
+	i := slices.Index(names, member)
+	if i < 0 {
+		return nil, commandline.Usagef("%s has no agent of the name %q%s; it has %s", path, member,
+			config.Hint(member, names), cmp.Or(strings.Join(names, ", "), "no names"))
+	}
+	return infer.Member(saved.Snapshot, i)
+}
+
 // ofGroup returns an error that names --member if a policy could not be loaded because the checkpoint is a group's, and
 // otherwise err.
-func ofGroup(path string, member int, err error) error {
-	if member >= 0 {
+func ofGroup(path, member string, err error) error {
+	if member != "" {
 		return err
 	}
 	if saved, e := checkpoint.Load(path); e == nil {
 		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
-			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n,
-				n-1)
+			choice := fmt.Sprintf("one of 0 to %d", n-1)
+			if names := layout.NamesIn(saved.Snapshot); len(names) > 0 {
+				choice = strings.Join(names, " or ")
+			}
+			return commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, choice)
 		}
 	}
 	return err

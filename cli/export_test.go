@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -58,6 +59,17 @@ func TestExport(t *testing.T) {
 	if want, err = onnx.Encode(second, onnx.Options{}); err != nil || text(in("second.onnx")) != string(want) {
 		t.Errorf("the second agent's model: %v", err)
 	}
+	// So are the agents of MAPPO, by name.
+	named := load(t, group+".safetensors").Snapshot
+	named.Values[layout.GroupNames] = []any{"left", "right"}
+	store, err := checkpoint.NewStore(in("named"), checkpoint.Options{})
+	must(t, err)
+	several, err := store.Save("named", 1, named)
+	must(t, err)
+	says(t, "export", "--member", "right", several, in("right.onnx"))
+	if text(in("right.onnx")) != text(in("second.onnx")) {
+		t.Error("the agent named right is not the second one")
+	}
 	// A policy that is not described, or acts on nothing, is not exported.
 	save := func(name string, change func(s *checkpoint.Snapshot)) string {
 		snap := load(t, filepath.Join(run, "checkpoints", "agent_64.safetensors")).Snapshot
@@ -80,6 +92,8 @@ func TestExport(t *testing.T) {
 		{[]string{"export", group, out}, commandline.WrongUse,
 			"of a group of 2 agents: choose one of 0 to 1 with --member"},
 		{[]string{"export", "--member", "2", group, out}, commandline.Failed, "no agent 2"},
+		{[]string{"export", several, out}, commandline.WrongUse, "choose left or right with --member"},
+		{[]string{"export", "--member", "rigth", several, out}, commandline.WrongUse, `did you mean "right"?`},
 		{[]string{"export", run, in("last.onnx")}, commandline.WrongUse, "exists; --force replaces it"},
 		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".onnx or .safetensors"},
 		{[]string{"export", "--doc", "x", run, in("out.safetensors")}, commandline.WrongUse, "are for .onnx"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/preset"
@@ -169,6 +170,9 @@ func byClass(kind string, pattern func(class string) string) object {
 			delete(scheduler, "type") // editors complete the names; others are registered, or short forms
 			scheduler["anyOf"] = []any{object{"enum": anyOf(slices.Sorted(maps.Keys(config.Declared("schedules"))))},
 				object{"type": []any{"string", "null"}}}
+			if class == "IPPO" || class == "MAPPO" {
+				perAgent(keysOf(s))
+			}
 		}
 		choices = append(choices, object{"if": having("class", pattern(class)), "then": s})
 	}
@@ -177,11 +181,27 @@ func byClass(kind string, pattern func(class string) string) object {
 			object{"type": "string", "pattern": strings.Join(patterns, "|")}}}}}
 }
 
+// perAgent lets settings be values, or dictionaries with a value for each agent.
+func perAgent(settings object) {
+	for key, setting := range settings {
+		s, ok := setting.(object)
+		if !ok || key == "class" || !ippo.PerAgent(key) {
+			continue
+		}
+		value := maps.Clone(s)
+		delete(value, "default")
+		delete(value, "description")
+		maps.DeleteFunc(s, func(key string, _ any) bool { return key != "default" && key != "description" })
+		s["anyOf"] = []any{value, object{"type": "object", "additionalProperties": value, "minProperties": 1}}
+	}
+}
+
 func agentSchema() object {
 	return byClass("agents", func(class string) string { return "^" + anyCase(class) + "$" })
 }
 
-// modelsSchema returns the schema of the section models: a model for each role, or the short form.
+// modelsSchema returns the schema of the section models: a model for each role, or the short form. With several agents
+// it may have a section for each by name.
 func modelsSchema() object {
 	model := byClass("models", func(class string) string {
 		return "^" + anyCase(class) + "(" + anyCase("Mixin") + ")?$"
@@ -192,5 +212,6 @@ func modelsSchema() object {
 	}
 	return object{"type": []any{"object", "null"}, "if": object{"required": []any{"mlp"}},
 		"then": config.Declared("mlp")["mlp"].Schema(),
-		"else": object{"properties": roles, "additionalProperties": false}}
+		"else": object{"properties": roles, "additionalProperties": object{"type": "object",
+			"anyOf": []any{object{"required": []any{"mlp"}}, object{"required": []any{"policy", "value"}}}}}}
 }

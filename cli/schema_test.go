@@ -64,7 +64,7 @@ func TestPeersSchema(t *testing.T) {
 	}
 	for _, x := range [][3]string{
 		{"cartpole", "agent.learning_rate", "-1"}, {"cartpole", "agent.learning_rat", "1"},
-		{"cartpole", "agent.class", "MAPPO"},
+		{"cartpole", "agent.class", "SAC"},
 		{"cartpole", "agent.mini_batches", "null"}, {"cartpole", "agent.adam_betas", "[0.9]"},
 		{"cartpole", "agent.optimizer", "adamm"}, {"cartpole", "environment.id", "CartPol"},
 		{"cartpole", "environment.num_envs", "0"}, {"cartpole", "environment.wrappers", "[clip_rewards]"},

@@ -163,8 +163,10 @@ func TestCheckNamesLines(t *testing.T) {
 		{fileOfSkrl, "separate: False", "separate: 3", `3: models.separate`, nil},
 		{fileOfSkrl, "output: ONE", "output: ACTIONS", `21: models.value`, sized},
 		// agent
+		{fileOfSkrl, "class: PPO", "class: SAC",
+			`26: agent.class is "SAC"; gorl does not have this agent of skrl; want PPO, AMP, IPPO or MAPPO`, nil},
 		{fileOfSkrl, "class: PPO", "class: MAPPO",
-			`26: agent.class is "MAPPO"; gorl does not have this agent of skrl; want PPO or AMP`, nil},
+			`26: agent.class is "MAPPO"; one agent acts in the environment; want PPO or AMP`, nil},
 		{fileOfSkrl, "learning_rate: 3.0e-04", "learning_rate: -1", `31: agent.learning_rate is -1; want a number`,
 			nil},
 		{fileOfSkrl, "learning_epochs: 4", "learning_epoch: 4", `28: unknown key agent.learning_epoch`, nil},

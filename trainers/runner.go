@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -180,7 +181,7 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	var agent map[string]any
 	if r.class, agent, errs[1] = section("agent", r.Agent, agentClasses...); errs[1] == nil {
 		r.Agent = agent
-		errs[1] = r.checkAgent()
+		errs[1] = cmp.Or(r.checkSeats(), r.checkAgent())
 	}
 	// The class of the trainer may be left out, because there is only one.
 	if r.trainer = maps.Clone(r.Trainer); r.trainer["class"] != nil {
@@ -190,7 +191,7 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	if errs[2] == nil {
 		_, errs[2] = r.readTrainer(DefaultConfig())
 	}
-	if r.class != "" {
+	if errs[1] == nil {
 		errs[3] = r.checkModels()
 	}
 	for _, b := range append(r.buffers(), buffer{name: "memory", dict: r.Memory}) {
@@ -255,6 +256,26 @@ var (
 	skrlAgents   = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "RPO", "SAC", "TD3", "TRPO"}
 )
 
+// oneOf lists names: "PPO, AMP or IPPO".
+func oneOf(names []string) string {
+	last := len(names) - 1
+	return strings.TrimPrefix(strings.Join(names[:last], ", ")+" or "+names[last], " or ")
+}
+
+// checkSeats returns an error if the class of the agent is for several agents and the environment has one, or the other
+// way round. It returns nil if the spaces are not known.
+func (r *runner) checkSeats() error {
+	classes, number := agentClasses[:2], "one agent acts"
+	if len(r.sp.Seats) > 0 {
+		classes, number = agentClasses[2:], fmt.Sprintf("%d agents act", len(r.sp.Seats))
+	}
+	if r.sp.Observation.Kind == spaces.None || slices.Contains(classes, r.class) {
+		return nil
+	}
+	return &config.Error{Prefix: "trainers", Path: "agent.class", Given: r.class,
+		Reason: fmt.Sprintf("%s in the environment; want %s", number, oneOf(classes))}
+}
+
 // section returns the class of a section, spelt as in classes, and a copy of the section without it. name names the
 // section in errors. The class may be given in upper or lower case.
 func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
@@ -262,7 +283,7 @@ func section(name string, dict map[string]any, classes ...string) (class string,
 	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
 	if i < 0 {
 		e := &config.Error{Prefix: "trainers", Path: name + ".class", Given: dict["class"],
-			Reason: "want " + strings.Join(classes, " or "), Nearest: config.Nearest(given, classes)}
+			Reason: "want " + oneOf(classes), Nearest: config.Nearest(given, classes)}
 		if name == "agent" && slices.Contains(skrlAgents, strings.ToUpper(given)) {
 			e.Reason, e.Nearest = "gorl does not have this agent of skrl; "+e.Reason, ""
 		}

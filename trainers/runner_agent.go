@@ -23,11 +23,6 @@ import (
 // agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
 	r.Agent = withoutNullScale(r.Agent)
-	if r.class == "PPO" || r.class == "AMP" {
-		if err := r.sp.RefuseSeats("trainers: agent.class " + r.class); err != nil {
-			return nil, fmt.Errorf("%w; use the class IPPO or MAPPO", err)
-		}
-	}
 	build := map[string]func() (agents.Agent, error){"PPO": r.ppo, "AMP": r.amp, "IPPO": r.ippo, "MAPPO": r.ippo}
 	agent, err := build[r.class]()
 	if err != nil {

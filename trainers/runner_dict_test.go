@@ -1,6 +1,7 @@
 package trainers_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -45,6 +47,8 @@ func TestDict(t *testing.T) {
 			pendulum(t)},
 		"without a trainer": {"{seed: 3, models: {mlp: [8]}, agent: {class: PPO}, trainer: null}",
 			pendulum(t)},
+		"ippo": {"{seed: 3, models: {mlp: [8]}, agent: {class: IPPO, parameter_sharing: prefix, rollouts: 4}}", games(t)},
+		"mappo with settings and models of each agent": {mappoYAML, games(t)},
 	} {
 		weights, full := fromDict(t, value(config.FromYAML([]byte(x.text)))(t), x.env)
 		written := value(yaml.Marshal(full))(t)
@@ -56,6 +60,73 @@ func TestDict(t *testing.T) {
 			if text := value(yaml.Marshal(second))(t); string(text) != string(written) {
 				t.Errorf("%s, %s: completed again it is\n%s\nafter\n%s", name, from, text, written)
 			}
+		}
+	}
+}
+
+// games are games of two seats that take turns.
+func games(t *testing.T) envs.Env {
+	env := value(classic.NewTicTacToe(classic.Config{NumEnvs: 2}))(t)
+	t.Cleanup(func() { must(t, env.Close()) })
+	return env
+}
+
+// mappoYAML is in the words of skrl 1.4, in which STATES are what a model reads.
+const mappoYAML = `
+seed: 3
+models:
+  player_0: {mlp: [8]}
+  player_1:
+    separate: true
+    policy: {class: CategoricalMixin, network: [{name: net, input: STATES, layers: [6]}], output: ACTIONS}
+    value: {class: DeterministicMixin, network: [{name: net, input: STATES, layers: [4]}], output: ONE}
+memory: {class: RandomMemory, memory_size: -1}
+agent:
+  class: MAPPO
+  rollouts: 4
+  mini_batches: {player_0: 1, player_1: 2}
+  learning_rate: {player_0: 1.0e-3, player_1: 3.0e-4}
+  state_preprocessor: RunningStandardScaler
+  state_preprocessor_kwargs: null
+  shared_state_preprocessor: RunningStandardScaler
+  shared_state_preprocessor_kwargs: null
+trainer: {timesteps: 12}
+`
+
+// Each agent of a dictionary has its own settings and models; value networks read the joint observation and who acts,
+// policies their own.
+func TestSeveralAgents(t *testing.T) {
+	tr := value(trainers.FromYAML([]byte(mappoYAML), games(t)))(t)
+	defer tr.Agent().Close()
+	must(t, tr.Train(t.Context()))
+	saved := agenttest.Snapshot(t, tr.Agent()).Arrays
+	for array, want := range map[string][]int64{
+		"agent_0/policy/net.0.weight": {8, 18}, "agent_0/value/net.0.weight": {8, 38},
+		"agent_1/policy/net.0.weight": {6, 18}, "agent_1/value/net.0.weight": {4, 38},
+		"agent_0/observation_preprocessor/running_mean": {18}, "agent_1/state_preprocessor/running_mean": {38},
+	} {
+		if got := saved[array].Shape; !slices.Equal(got, want) {
+			t.Errorf("%s is %v, want %v", array, got, want)
+		}
+	}
+	for change, want := range map[[2]string]string{
+		{"class: MAPPO", "class: PPO"}:             `"agent.class" is "PPO": 2 agents act`,
+		{"player_1: 2}", "player_2: 2}"}:           `"agent.mini_batches"`,
+		{", player_1: 3.0e-4}", "}"}:               `"learning_rate" has values of some agents only; player_1 missing`,
+		{"rollouts: 4", "parameter_sharing: all"}:  "share parameters",
+		{"  player_0: {mlp: [8]}\n", ""}:           `"models" has values of some agents only; player_0 missing`,
+		{"layers: [6]", "layers: [-6]"}:            "group player_1: models.policy",
+		{"memory_size: -1", "memory_size: 5"}:      "memory.memory_size is 5 and agent.rollouts is 4",
+		{"output: ACTIONS", "output: ACTIONZ"}:     "models.policy",
+		{"rollouts: 4", "rollouts: {player_0: 4}"}: `"rollouts"`,
+		{"agent:\n", "reply_buffer: {}\nagent:\n"}: "reply_buffer",
+	} {
+		text := strings.Replace(mappoYAML, change[0], change[1], 1)
+		if text == mappoYAML {
+			t.Fatalf("%q is not there", change[0])
+		}
+		if _, err := trainers.FromYAML([]byte(text), games(t)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want one with %q", change[1], err, want)
 		}
 	}
 }

@@ -53,9 +53,12 @@ type Group struct {
 	seats []int // indices in spaces.Set.Seats
 }
 
+// PerAgent reports whether a setting may have a value for each agent.
+func PerAgent(key string) bool { return !slices.Contains(ofAll, key) }
+
 // ofAll are the settings that have one value for all seats.
 var ofAll = []string{"rollouts", "learning_starts", "random_timesteps", "rewards_shaper", "mixed_precision",
-	"mixed_precision_dtype", "experiment", "overlap", "compatibility", "device"}
+	"mixed_precision_dtype", "experiment", "overlap", "compatibility", "device", "parameter_sharing"}
 
 // Groups divides the seats of an environment by the setting parameter_sharing, and gives each group its settings.
 //
@@ -112,7 +115,7 @@ func divide(sp spaces.Set, sharing string) ([]Group, error) {
 		}
 		g := &groups[at]
 		if which, a, b := g.Spaces.Difference(sp.Seat(i)); which != "" {
-			return nil, fmt.Errorf("ippo: \"parameter_sharing\" is %q, but the %s spaces of the seats %s and %s "+
+			return nil, fmt.Errorf("ippo: \"parameter_sharing\" is %q, but the %s of the seats %s and %s "+
 				"differ (%v and %v); seats that share need equal spaces: use \"off\"", sharing, which, g.Seats[0],
 				seat.Name, a, b)
 		}
@@ -134,7 +137,7 @@ func distribute(groups []Group, dict map[string]any, sp spaces.Set) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(dict)) {
 		values, err := perName(key, dict[key], seats, names)
-		if values != nil && slices.Contains(ofAll, key) {
+		if values != nil && !PerAgent(key) {
 			err = fmt.Errorf("ippo: %q is %v; it has one value for all agents", key, dict[key])
 		}
 		for i, g := range groups {

@@ -2,7 +2,7 @@
 // environments in which several agents act (spaces.Set.Seats).
 //
 // An [Agent] consists of PPO agents, one for each group of seats that share parameters ("parameter_sharing"). In IPPO
-// the value networks read what the group's seats observe. In MAPPO they read the shared state, and the policies do not.
+// the value networks read what the group's seats observe. In MAPPO they read the shared state, and policies do not.
 // Without a state, MAPPO's value networks read the observations of all seats and which of them act.
 //
 // A row of a group's agent is a seat of a game: a group of k seats has N·k rows in N games. Rows whose seats do not act

@@ -260,6 +260,17 @@ func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bo
 	return own, true
 }
 
+// NamesIn returns the names of the agents of a snapshot of IPPO or MAPPO, in order, or nil.
+func NamesIn(snap *checkpoint.Snapshot) []string {
+	list, _ := snap.Values[GroupNames].([]any)
+	var names []string
+	for _, x := range list {
+		name, _ := x.(string)
+		names = append(names, name)
+	}
+	return names
+}
+
 // Below returns the arrays whose names begin with prefix and "/", by the rest of their names: the parameters of a
 // network, or the arrays of an agent of a group.
 func Below(snap *checkpoint.Snapshot, prefix string) map[string]checkpoint.Array {

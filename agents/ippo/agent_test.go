@@ -1,0 +1,454 @@
+package ippo_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ippo"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+var must = tensortest.Must
+
+// seat has a number to see and a number to do.
+func seat(name string) spaces.Seat {
+	return spaces.Seat{Name: name, Observation: spaces.Unbounded(1), Action: spaces.Unbounded(1)}
+}
+
+// made makes an agent of small networks, and closes it with the test.
+func made(t *testing.T, o ippo.Options, settings ...any) *ippo.Agent {
+	t.Helper()
+	o.Dict = map[string]any{"rollouts": 4, "mini_batches": 1, "learning_epochs": 1}
+	for i := 0; i < len(settings); i += 2 {
+		o.Dict[settings[i].(string)] = settings[i+1]
+	}
+	if o.Models == nil {
+		o.Models = ippo.MLPs([]int{8}, "tanh")
+	}
+	a, err := ippo.New(o)
+	must(t, err)
+	agenttest.Close(t, a)
+	return a
+}
+
+// column returns a field of the rollout of a group.
+func column(t *testing.T, a *ippo.Agent, group int, field string) []float32 {
+	t.Helper()
+	x, err := agenttest.Snapshot(t, a).Arrays[fmt.Sprintf("agent_%d/rollout/%s", group, field)].Float32s()
+	must(t, err)
+	return x
+}
+
+// A group's rows pair what a seat of a game has seen, done and received, and only the rows that have ended end. (AgileRL's
+// IPPO orders rewards by agent and observations by time, and forgets ends.)
+func TestRowsPair(t *testing.T) {
+	const games, steps = 2, 3
+	names := []string{"a_0", "b_0", "a_1"}
+	set := spaces.NewSeats(spaces.Space{}, seat(names[0]), seat(names[1]), seat(names[2]))
+	for _, centralised := range []bool{false, true} {
+		a := made(t, ippo.Options{Spaces: set, NumEnvs: games, Centralised: centralised}, "parameter_sharing", "prefix",
+			"time_limit_bootstrap", false)
+		number := func(step, game, seat int) float32 { return float32(100*step + 10*game + seat) }
+		shown := func(step int) (x []float32) {
+			for i := range games * len(names) {
+				x = append(x, number(step, i/3, i%3))
+			}
+			return x
+		}
+		all := []bool{true, true, true, true, true, true}
+		var done []float32
+		for step := range steps {
+			actions, err := a.Act(agents.Observation{Observations: shown(step), Active: all})
+			must(t, err)
+			done = append(done, actions...)
+			tr := agents.Transition{Rewards: make([]float32, games), Terminated: make([]bool, games),
+				Truncated: make([]bool, games), NextObservations: shown(step + 1),
+				Seats: set.MakeSeatStep(games)}
+			for i, x := range shown(step) {
+				tr.Seats.Rewards[i] = -x
+			}
+			copy(tr.Seats.Active, all)
+			if step == 1 { // seat a_1 of game 1 ends, and acts on in an episode of its own
+				tr.Seats.Terminated[5] = true
+			}
+			must(t, a.Record(tr))
+		}
+		for group, seats := range [][]int{{0, 2}, {1}} {
+			observations, actions := column(t, a, group, "observations"), column(t, a, group, "actions")
+			rewards, terminated := column(t, a, group, "rewards"), column(t, a, group, "terminated")
+			for row := range steps * games * len(seats) {
+				step, game := row/(games*len(seats)), row/len(seats)%games
+				i := seats[row%len(seats)]
+				want := number(step, game, i)
+				if observations[row] != want || rewards[row] != -want || actions[row] != done[step*6+game*3+i] {
+					t.Errorf("row %d of group %d is of %g, did %g and received %g; want %g", row, group, observations[row],
+						actions[row], rewards[row], want)
+				}
+				if ends := step == 1 && game == 1 && i == 2; (terminated[row] == 1) != ends {
+					t.Errorf("row %d of group %d ends: %v, want %v", row, group, !ends, ends)
+				}
+			}
+		}
+		if centralised { // the observations of all and who acts
+			states := column(t, a, 0, "states")
+			if want := []float32{10, 11, 12, 1, 1, 1}; !slices.Equal(states[12:18], want) {
+				t.Errorf("the state of game 1 is %v, want %v", states[12:18], want)
+			}
+		}
+	}
+}
+
+// A dead member's rows are not learned from, and the others' are.
+func TestDeadMembers(t *testing.T) {
+	set := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
+	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "parameter_sharing", "all")
+	active := []bool{true, true}
+	for step := range 4 {
+		_, err := a.Act(agents.Observation{Observations: []float32{1, 2}, Active: active})
+		must(t, err)
+		tr := agents.Transition{Rewards: []float32{1}, Terminated: []bool{false}, Truncated: []bool{false},
+			NextObservations: []float32{1, 0}, Seats: spaces.SeatStep{Rewards: []float32{1, 5},
+				Terminated: []bool{false, step == 1}, Truncated: make([]bool, 2), Active: []bool{true, step < 1}}}
+		must(t, a.Record(tr))
+		active = tr.Seats.Active
+	}
+	invalid, err := agenttest.Snapshot(t, a).Bools("agent_0/rollout/invalid", 4, 2)
+	must(t, err)
+	if want := []bool{false, false, false, false, false, true, false, true}; !slices.Equal(invalid, want) {
+		t.Errorf("the rows that are not learned from are %v, want %v", invalid, want)
+	}
+	must(t, a.Update(t.Context()))
+}
+
+// An agent that is saved in the middle of a game with turns and restored goes on bit for bit, through a file.
+func TestResumes(t *testing.T) {
+	for _, sharing := range []string{"off", "all"} {
+		env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 3})
+		must(t, err)
+		defer env.Close()
+		step, err := env.Reset(1)
+		must(t, err)
+		o := ippo.Options{Spaces: env.Spaces(), NumEnvs: 3, Centralised: true, Seed: 3}
+		a, b := made(t, o, "parameter_sharing", sharing, "rollouts", 7), made(t, o, "parameter_sharing", sharing,
+			"rollouts", 7)
+		play := func(steps int, both ...*ippo.Agent) {
+			for range steps {
+				var actions []float32
+				for _, x := range both {
+					if x.Ready() {
+						must(t, x.Update(t.Context()))
+					}
+					got, err := x.Act(trainers.Observation(step))
+					must(t, err)
+					if actions != nil && !slices.Equal(got, actions) {
+						t.Fatalf("the restored agent acts %v, the other one %v", got, actions)
+					}
+					actions = slices.Clone(got)
+				}
+				step, err = env.Step(actions)
+				must(t, err)
+				for _, x := range both {
+					must(t, x.Record(trainers.Transition(step)))
+				}
+			}
+		}
+		for range 6 { // also with a complete rollout
+			play(4, a)
+			must(t, b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))))
+			play(3, a, b)
+			agenttest.Same(t, a, b)
+		}
+	}
+}
+
+// Agents of one group are one PPO agent over all rows.
+func TestEqualsPPO(t *testing.T) {
+	set := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
+	a := made(t, ippo.Options{Spaces: set, NumEnvs: 2, Seed: 5}, "parameter_sharing", "all")
+	g := a.Groups()[0]
+	b, err := ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
+		Models: ppo.MLPs(g.Spaces, []int{8}, "tanh")})
+	must(t, err)
+	agenttest.Close(t, b)
+	all, flags := []bool{true, true, true, true}, make([]bool, 4)
+	for i := range 12 {
+		now := []float32{float32(i), 1, 2, float32(-i)}
+		x, err := a.Act(agents.Observation{Observations: now, Active: all})
+		must(t, err)
+		y, err := b.Act(agents.Observation{Observations: now})
+		must(t, err)
+		if !slices.Equal(x, y) {
+			t.Fatalf("step %d: the actions are %v, of PPO alone %v", i, x, y)
+		}
+		rewards := []float32{1, x[0], 3, x[1]}
+		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: flags[:2], Truncated: flags[:2],
+			NextObservations: now, Seats: spaces.SeatStep{Rewards: rewards, Terminated: flags, Truncated: flags,
+				Active: all}}))
+		must(t, b.Record(agents.Transition{Rewards: rewards, Terminated: flags, Truncated: flags, NextObservations: now}))
+		if a.Ready() {
+			must(t, a.Update(t.Context()))
+			must(t, b.Update(t.Context()))
+		}
+	}
+	agenttest.Same(t, a.Agents()[0], b)
+}
+
+// Evaluation takes the mode of the policies, unlike skrl's, and random_timesteps acts at random, unlike in skrl.
+func TestEvaluationAndRandomTimesteps(t *testing.T) {
+	set := spaces.NewSeats(spaces.Space{}, seat("a"), spaces.Seat{Name: "b", Observation: spaces.Unbounded(1),
+		Action: spaces.NewBox(50, 60, 1)})
+	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "random_timesteps", 2)
+	in := agents.Observation{Observations: []float32{1, 2}, Active: []bool{true, true}}
+	act := func() []float32 {
+		x, err := a.Act(in)
+		must(t, err)
+		return slices.Clone(x)
+	}
+	if x := act(); x[1] < 50 || x[1] > 60 {
+		t.Errorf("a random action is %v", x)
+	}
+	a.SetTraining(false)
+	if x, y := act(), act(); !slices.Equal(x, y) {
+		t.Errorf("in evaluation the actions are %v and %v", x, y)
+	}
+	a.SetStochastic(true)
+	if x, y := act(), act(); slices.Equal(x, y) {
+		t.Errorf("samples are equal: %v", x)
+	}
+}
+
+// What agents track and can tune is told apart by their names; each has its own value of a setting, and the user's
+// dictionary stays as it is. skrl's default configuration, in which kwargs are empty, is an error there.
+func TestNames(t *testing.T) {
+	rates := map[string]any{"fox": 1e-3, "hen": 2e-3}
+	a := made(t, ippo.Options{Spaces: spaces.NewSeats(spaces.Space{}, seat("fox"), seat("hen")), NumEnvs: 2},
+		"learning_rate", rates, "learning_rate_scheduler_kwargs", map[string]any{}, "value_preprocessor_kwargs",
+		map[string]any{"fox": map[string]any{}, "hen": map[string]any{}})
+	if !maps.Equal(rates, map[string]any{"fox": 1e-3, "hen": 2e-3}) {
+		t.Errorf("the user's dictionary has become %v", rates)
+	}
+	h := a.Hyperparameters()
+	if h["fox.learning_rate"] != 1e-3 || h["hen.learning_rate"] != 2e-3 {
+		t.Errorf("the rates are %v", h)
+	}
+	must(t, a.SetHyperparameters(map[string]float64{"hen.ratio_clip": 0.1}))
+	full := a.Dict()
+	if fmt.Sprint(full["ratio_clip"]) != "map[fox:0.2 hen:0.1]" || full["rollouts"] != 4 ||
+		full["parameter_sharing"] != "off" {
+		t.Errorf("the settings are %v", full)
+	}
+	in := agents.Observation{Observations: make([]float32, 4), Active: []bool{true, true, true, true}}
+	for !a.Ready() {
+		_, err := a.Act(in)
+		must(t, err)
+		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: make([]bool, 2),
+			Truncated: make([]bool, 2), NextObservations: in.Observations, Seats: spaces.SeatStep{
+				Rewards: []float32{1, 2, 3, 4}, Terminated: make([]bool, 4), Truncated: make([]bool, 4), Active: in.Active}}))
+	}
+	must(t, a.Update(t.Context()))
+	var tags []string
+	a.Tracked(func(tag string, _ float64) { tags = append(tags, tag) })
+	for _, want := range []string{"Loss / Policy loss (fox)", "Loss / Value loss (hen)", "Learning / Learning rate (hen)",
+		"Policy / Standard deviation (fox)"} {
+		if !slices.Contains(tags, want) {
+			t.Errorf("the tags %q lack %q", tags, want)
+		}
+	}
+	if !slices.IsSorted(tags) {
+		t.Errorf("the tags %q are not sorted", tags)
+	}
+}
+
+// A wrong call, setting or snapshot is an error that says what to do.
+func TestRefuses(t *testing.T) {
+	two := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
+	other := seat("a_1")
+	other.Action = spaces.NewDiscrete(2)
+	mixed := spaces.NewSeats(spaces.Space{}, seat("a_0"), other)
+	each := func(a, b any) map[string]any { return map[string]any{"a_0": a, "a_1": b} }
+	for want, o := range map[string]ippo.Options{
+		"use PPO for one agent":               {Spaces: spaces.Set{Observation: seat("a").Observation, Action: seat("a").Action}},
+		`action space of the seats|use "off"`: {Spaces: mixed, Dict: map[string]any{"parameter_sharing": "prefix"}},
+		`want one of "off", "prefix", "all"`:  {Spaces: two, Dict: map[string]any{"parameter_sharing": "some"}},
+		"a_1 missing":                         {Spaces: two, Dict: map[string]any{"gae_lambda": map[string]any{"a_0": 0.5}}},
+		"and the agents are a_0, a_1": {Spaces: two, Dict: map[string]any{"gae_lambda": map[string]any{"a_0": 1, "a_1": 1,
+			"a_2": 1}}},
+		`"rollouts"|one value for all`: {Spaces: two, Dict: map[string]any{"rollouts": each(4, 5)}},
+		"share parameters|one value":   {Spaces: two, Dict: map[string]any{"gae_lambda": each(0.5, 1), "parameter_sharing": "all"}},
+		"group a_1|gae_lambda":         {Spaces: two, Dict: map[string]any{"gae_lambda": each(0.5, 7)}},
+		"ippo.MLPs":                    {Spaces: two, Models: nil},
+	} {
+		if o.Models = ippo.MLPs([]int{4}, "tanh"); want == "ippo.MLPs" {
+			o.Models = nil
+		}
+		a, err := ippo.New(o)
+		for _, part := range strings.Split(want, "|") {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("the error is %v, want one with %q", err, part)
+			}
+		}
+		if a != nil {
+			_ = a.Close()
+		}
+	}
+	a := made(t, ippo.Options{Spaces: two, NumEnvs: 1})
+	if _, err := a.Act(agents.Observation{Observations: make([]float32, 2)}); err == nil {
+		t.Error("Act without Active is no error")
+	}
+	if err := a.Record(agents.Transition{}); err == nil {
+		t.Error("Record without Act is no error")
+	}
+	if err := a.Bind(2); err == nil {
+		t.Error("a second number of environments is no error")
+	}
+	if err := a.SetHyperparameters(map[string]float64{"a_0.gae_lambda": 0.5, "gae_lambda": 1}); err == nil ||
+		a.Hyperparameters()["a_0.gae_lambda"] != 0.95 {
+		t.Errorf("a hyperparameter without its agent: %v", err)
+	}
+	shared := made(t, ippo.Options{Spaces: two, NumEnvs: 1}, "parameter_sharing", "all")
+	if err := a.Restore(agenttest.Snapshot(t, shared)); err == nil || !strings.Contains(err.Error(), "parameter_sharing") {
+		t.Errorf("the snapshot of other groups: %v", err)
+	}
+	// skrl has no turns.
+	skrl := made(t, ippo.Options{Spaces: two, NumEnvs: 1}, "compatibility", "skrl-2.0")
+	_, err := skrl.Act(agents.Observation{Observations: make([]float32, 2), Active: []bool{true, false}})
+	must(t, err)
+	err = skrl.Record(agents.Transition{Rewards: []float32{0}, Terminated: []bool{false}, Truncated: []bool{false},
+		NextObservations: make([]float32, 2), Seats: two.MakeSeatStep(1)})
+	if err == nil || !strings.Contains(err.Error(), "without a turn") {
+		t.Errorf("a turn with compatibility: %v", err)
+	}
+}
+
+// Networks with memory play games with turns; a second agent made and trained alike is equal bit for bit.
+func TestRecurrent(t *testing.T) {
+	var saved []*checkpoint.Snapshot
+	for range 2 {
+		env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 4})
+		must(t, err)
+		a := made(t, ippo.Options{Spaces: env.Spaces(), Models: func(g ippo.Group) ppo.Models {
+			return ppo.Recurrent(g.Spaces, models.GRU(4), []int{8}, "tanh")
+		}}, "parameter_sharing", "all", "rollouts", 8)
+		train(t, env, a, 40)
+		if sizes := a.HiddenSizes(); sizes["agent_0.policy"] != 4 {
+			t.Errorf("the widths of the states are %v", sizes)
+		}
+		saved = append(saved, agenttest.Snapshot(t, a))
+	}
+	if d := agenttest.Differences(saved[0], saved[1]); len(d) > 0 {
+		t.Errorf("two equal runs differ in %q", d)
+	}
+}
+
+func train(t *testing.T, env envs.Env, a *ippo.Agent, steps int) {
+	t.Helper()
+	defer env.Close()
+	trainer, err := trainers.New(env, a, trainers.Config{Timesteps: steps, Seed: 1})
+	must(t, err)
+	must(t, trainer.Train(t.Context()))
+}
+
+// MAPPO reads the state of the environment; its policies do not.
+func TestStates(t *testing.T) {
+	env, err := classic.NewSpread(classic.Config{NumEnvs: 2})
+	must(t, err)
+	a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true})
+	train(t, env, a, 9)
+	policy := agenttest.Snapshot(t, a).Arrays["agent_2/policy/net.0.weight"]
+	value := agenttest.Snapshot(t, a).Arrays["agent_2/value/net.0.weight"]
+	if policy.Shape[1] != 18 || value.Shape[1] != 54 {
+		t.Errorf("the policy reads %d values and the value network %d, want 18 and 54", policy.Shape[1], value.Shape[1])
+	}
+	if bytes.Equal(policy.Data, agenttest.Snapshot(t, a).Arrays["agent_1/policy/net.0.weight"].Data) {
+		t.Error("two agents have equal parameters")
+	}
+}
+
+// A seat learns to win against a random opponent in a game with turns, in which rewards also come while it waits.
+func TestLearnsFromTurnToTurn(t *testing.T) {
+	const games = 32
+	env, err := classic.NewTicTacToe(classic.Config{NumEnvs: games})
+	must(t, err)
+	defer env.Close()
+	a := made(t, ippo.Options{Spaces: env.Spaces(), NumEnvs: games, Models: ippo.MLPs([]int{64}, "tanh"), Seed: 1},
+		"rollouts", 32, "learning_epochs", 4, "mini_batches", 4, "learning_rate", 2e-3)
+	rng := rand.New(rand.NewPCG(1, 2))
+	step, err := env.Reset(1)
+	must(t, err)
+	won, played, random := 0, 0, make([]float32, 2*games)
+	for i := range 2400 {
+		actions, err := a.Act(trainers.Observation(step))
+		must(t, err)
+		env.Spaces().SampleActions(rng, random, step.ActionMasks)
+		for game := range games {
+			random[2*game] = actions[2*game] // player_0 is the agent
+		}
+		step, err = env.Step(random)
+		must(t, err)
+		must(t, a.Record(trainers.Transition(step)))
+		if a.Ready() {
+			must(t, a.Update(t.Context()))
+		}
+		for game, over := range step.Terminated {
+			if over && i >= 1800 {
+				played++
+				if step.Seats.Rewards[2*game] > 0 {
+					won++
+				}
+			}
+		}
+	}
+	if share := float64(won) / float64(played); share < 0.85 { // 0.58 at random
+		t.Errorf("it wins %.2f of the games, want 0.85", share)
+	}
+}
+
+// Two ranks have equal parameters after an update, though they play different games; with overlap agents learn, too.
+func TestRanksAndOverlap(t *testing.T) {
+	groups, err := distributed.Local(2, distributed.DefaultConfig())
+	must(t, err)
+	var saved [2]*checkpoint.Snapshot
+	var all sync.WaitGroup
+	for rank, group := range groups {
+		all.Go(func() {
+			defer group.Close()
+			env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)})
+			must(t, err)
+			a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true, Group: group, Seed: 2}, "rollouts", 12)
+			train(t, env, a, 13)
+			if a.Ranks() != group {
+				t.Error("the agent does not tell its ranks")
+			}
+			saved[rank] = agenttest.Snapshot(t, a)
+		})
+	}
+	all.Wait()
+	for name, x := range saved[0].Arrays {
+		if strings.Contains(name, ".weight") && !bytes.Equal(x.Data, saved[1].Arrays[name].Data) {
+			t.Errorf("the ranks differ in %s", name)
+		}
+	}
+	env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 2})
+	must(t, err)
+	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: ippo.MLPs([]int{4}, "tanh")}, "overlap", true)
+	train(t, env, a, 20)
+	if err := a.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
