@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -188,7 +189,7 @@ func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidat
 		in.Hyperparameters[name] = e.mutations.Hyperparameters[name].Mutate(value, grow, e.mutations.Strict)
 		for _, o := range e.registry.Optimizers {
 			if i, own := owner(parts, name); e.mutations.Strict && i >= 0 && o.LearningRate == own {
-				next[i] = resetOptimizers(parts[i].snap, o.Name)
+				next[i] = resetOptimizers(cmp.Or(next[i], parts[i].snap), o.Name)
 			}
 		}
 	}

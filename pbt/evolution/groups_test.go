@@ -321,6 +321,12 @@ func TestGroupMutations(t *testing.T) {
 	if keys != nil || agents != nil || !strings.HasPrefix(what, "none (AgileRL") {
 		t.Errorf("strict: %s: %v, the agents %v", what, keys, agents)
 	}
+	// The agents of a trainers.Group have numbers for names.
+	delete(out.Snapshot.Values, layout.GroupNames)
+	if text := one.Architecture(out.Snapshot); !strings.HasPrefix(text, "0.policy 3→") ||
+		!strings.Contains(text, ", 2.value ") {
+		t.Errorf("without names the networks are %s", text)
+	}
 	for want, set := range map[string]func(m *Mutations){
 		`"speaker.policy"`: func(m *Mutations) { m.RLHP, m.NetworkLimits = 1, map[string]Limits{"speker.policy": small} },
 		`no hyperparameter "x.learning_rate"`: func(m *Mutations) {
