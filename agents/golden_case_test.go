@@ -110,8 +110,8 @@ func (c *goldenCase) widths(network string) (out []int) {
 func (c *goldenCase) finish() error {
 	if !slices.Contains([]string{"ppo", "ppo_rnn", "amp", "ippo", "mappo"}, c.Algorithm) || len(c.Updates) == 0 ||
 		len(c.widths("policy")) == 0 {
-		return fmt.Errorf("algorithm %q, %d updates, policy %v: want a ppo, ppo_rnn, amp, ippo or mappo case", c.Algorithm,
-			len(c.Updates), c.widths("policy"))
+		return fmt.Errorf("algorithm %q, %d updates, policy %v: want a ppo, ppo_rnn, amp, ippo or mappo case",
+			c.Algorithm, len(c.Updates), c.widths("policy"))
 	}
 	names := []string{"observations", "next_observations", "actions", "terminated", "truncated", "rewards_env",
 		"log_prob", "values"}

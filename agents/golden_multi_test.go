@@ -156,7 +156,8 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 		for _, x := range replays {
 			x.policy.next = x.c.Init["rollout/actions"].Row(step).Float32s()
 		}
-		_, err := a.Act(agents.Observation{Observations: joint("observations"), States: shared("states"), Active: active})
+		_, err := a.Act(agents.Observation{Observations: joint("observations"), States: shared("states"),
+			Active: active})
 		must(t, err)
 		must(t, a.Record(agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n),
 			Truncated: make([]bool, n), NextObservations: joint("next_observations"), NextStates: shared("next_states"),

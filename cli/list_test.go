@@ -34,7 +34,8 @@ func TestList(t *testing.T) {
 		t.Errorf("the overview has %d lines", lines)
 	}
 	for call, patterns := range map[string][]string{
-		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole`, `(?m)^agents +agent.class +AMP, IPPO, MAPPO, PPO$`,
+		"list": {`(?m)^environments +environment.id +Acrobot, .*CartPole`,
+			`(?m)^agents +agent.class +AMP, IPPO, MAPPO, PPO$`,
 			`Bilinear`,
 			`(?m)^pbt +preset +isaacgymenvs, isaaclab,`, "gorl list KIND"},
 		"list environments": {`(?m)^Stopping `, `(?m) at +0 `,

@@ -185,6 +185,9 @@ func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 	if f.action == "" {
 		set = assumedSpaces(c)
 	}
+	if class, _ := c.Section("agent")["class"].(string); slices.Contains([]string{"IPPO", "MAPPO"}, strings.ToUpper(class)) {
+		set = seated(c, set)
+	}
 	if agent := c.Section("agent"); agent["class"] == "AMP" {
 		size, _ := config.Whole(full["amp_size"])
 		frames, _ := config.Whole(agent["amp_observation_frames"])
@@ -212,6 +215,30 @@ func assumedSpaces(c runfile.Sections) spaces.Set {
 		set.Action = spaces.NewMultiDiscrete(2, 2)
 	}
 	return set
+}
+
+// seated returns the spaces of an environment in which every agent has those of set, and all share a state. The agents
+// are those that models or settings of the agent are given for; otherwise two stand for all.
+func seated(c runfile.Sections, set spaces.Set) spaces.Set {
+	names := []string{"agent_0", "agent_1"}
+	models, agent := c.Section("models"), c.Section("agent")
+	if models["policy"] == nil && models["mlp"] == nil && len(models) > 0 {
+		names = slices.Sorted(maps.Keys(models))
+	}
+	for key, value := range agent {
+		of, ok := value.(map[string]any)
+		if ok && len(of) > 0 && key != "experiment" && !strings.HasSuffix(key, "_kwargs") {
+			names = slices.Sorted(maps.Keys(of))
+		}
+	}
+	seats := make([]spaces.Seat, len(names))
+	for i, name := range names {
+		seats[i] = spaces.Seat{Name: name, Observation: set.Observation, Action: set.Action}
+	}
+	if set.State.Kind == spaces.None {
+		set.State = spaces.Unbounded(1024)
+	}
+	return spaces.NewSeats(set.State, seats...)
 }
 
 // ofSpaces matches what of models can be built only for the spaces that the models were written for.

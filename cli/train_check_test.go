@@ -165,8 +165,7 @@ func TestCheckNamesLines(t *testing.T) {
 		// agent
 		{fileOfSkrl, "class: PPO", "class: SAC",
 			`26: agent.class is "SAC"; gorl does not have this agent of skrl; want PPO, AMP, IPPO or MAPPO`, nil},
-		{fileOfSkrl, "class: PPO", "class: MAPPO",
-			`26: agent.class is "MAPPO"; one agent acts in the environment; want PPO or AMP`, nil},
+		{fileOfSkrl, "class: PPO", "class: MAPPO\n  parameter_sharing: some", `27: agent.parameter_sharing`, nil},
 		{fileOfSkrl, "learning_rate: 3.0e-04", "learning_rate: -1", `31: agent.learning_rate is -1; want a number`,
 			nil},
 		{fileOfSkrl, "learning_epochs: 4", "learning_epoch: 4", `28: unknown key agent.learning_epoch`, nil},
@@ -225,7 +224,8 @@ func TestCheckNamesLines(t *testing.T) {
 
 // TestCheckStartsNothing checks right files of every kind for a simulator that is not installed.
 func TestCheckStartsNothing(t *testing.T) {
-	for _, text := range []string{fileOfSkrl, population, evolving, fileOfGames} {
+	several := strings.Replace(fileOfSkrl, "class: PPO", "class: MAPPO\n  discount_factor: {cart: 0.9, pendulum: 0.99}", 1)
+	for _, text := range []string{fileOfSkrl, several, population, evolving, fileOfGames} {
 		for _, flags := range [][]string{nil, {"--observation-space", "Dict(a=12, b=Box(8, 8, 3))", "--action-space",
 			"Box(4)"}} {
 			if strings.Contains(text, "network:") && flags != nil {

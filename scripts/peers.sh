@@ -71,6 +71,6 @@ say "installing ${wanted[*]} into $folder (a few minutes)"
 [ "$(versions "$folder/bin/python")" = "$debian" ] ||
 	die "the environment has another PyTorch or NumPy than Debian's: $(versions "$folder/bin/python" | tr '\n' ' ')"
 compile_stepper
-"$folder/bin/python" -W ignore -c 'import gymnasium, jsonschema, mlflow, mujoco, onnx, onnxruntime, skrl, tensorboard.main, wandb'
+"$folder/bin/python" -W ignore -c 'import gymnasium, jsonschema, mlflow, mpe2, mujoco, onnx, onnxruntime, pettingzoo, pygame, pymunk, skrl, tensorboard.main, wandb'
 key "$debian" >"$folder/.key"
 say "ready in $folder: ${debian//$'\n'/ } ${wanted[*]}"

@@ -76,7 +76,8 @@ func TestIsaacLabFiles(t *testing.T) {
 		}
 		set := isaacSpaces(path)
 		if class := sections.Section("agent")["class"]; class == "IPPO" || class == "MAPPO" {
-			set = spaces.NewSeats(set.State, spaces.Seat{Name: "cart", Observation: set.Observation, Action: set.Action},
+			set = spaces.NewSeats(set.State,
+				spaces.Seat{Name: "cart", Observation: set.Observation, Action: set.Action},
 				spaces.Seat{Name: "pendulum", Observation: spaces.Unbounded(3), Action: set.Action})
 		}
 		env := agenttest.NewRoom(set, 8)

@@ -47,7 +47,8 @@ func TestDict(t *testing.T) {
 			pendulum(t)},
 		"without a trainer": {"{seed: 3, models: {mlp: [8]}, agent: {class: PPO}, trainer: null}",
 			pendulum(t)},
-		"ippo": {"{seed: 3, models: {mlp: [8]}, agent: {class: IPPO, parameter_sharing: prefix, rollouts: 4}}", games(t)},
+		"ippo": {"{seed: 3, models: {mlp: [8]}, agent: {class: IPPO, parameter_sharing: prefix, rollouts: 4}}",
+			games(t)},
 		"mappo with settings and models of each agent": {mappoYAML, games(t)},
 	} {
 		weights, full := fromDict(t, value(config.FromYAML([]byte(x.text)))(t), x.env)

@@ -113,11 +113,12 @@ func readModels(section map[string]any, sp spaces.Set, roles ...string) (m *mode
 			m.roles[role] = m.roles["value"]
 			continue
 		}
-		return nil, nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role, roles)
+		return nil, nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role,
+			roles)
 	}
 	if m.roles["policy"].Class == "Deterministic" {
-		return nil, nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO " +
-			"and AMP to learn from; use GaussianMixin")
+		return nil, nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities to " +
+			"learn from; use GaussianMixin")
 	}
 	full["separate"] = m.separate
 	return m, full, nil

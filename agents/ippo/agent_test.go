@@ -3,7 +3,6 @@ package ippo_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -55,8 +54,8 @@ func column(t *testing.T, a *ippo.Agent, group int, field string) []float32 {
 	return x
 }
 
-// A group's rows pair what a seat of a game has seen, done and received, and only the rows that have ended end. (AgileRL's
-// IPPO orders rewards by agent and observations by time, and forgets ends.)
+// A group's rows pair what a seat of a game has seen, done and received, and only the rows that have ended end.
+// (AgileRL's IPPO orders rewards by agent and observations by time, and forgets ends.)
 func TestRowsPair(t *testing.T) {
 	const games, steps = 2, 3
 	names := []string{"a_0", "b_0", "a_1"}
@@ -97,8 +96,8 @@ func TestRowsPair(t *testing.T) {
 				i := seats[row%len(seats)]
 				want := number(step, game, i)
 				if observations[row] != want || rewards[row] != -want || actions[row] != done[step*6+game*3+i] {
-					t.Errorf("row %d of group %d is of %g, did %g and received %g; want %g", row, group, observations[row],
-						actions[row], rewards[row], want)
+					t.Errorf("row %d of group %d is of %g, did %g and received %g; want %g", row, group,
+						observations[row], actions[row], rewards[row], want)
 				}
 				if ends := step == 1 && game == 1 && i == 2; (terminated[row] == 1) != ends {
 					t.Errorf("row %d of group %d ends: %v, want %v", row, group, !ends, ends)
@@ -200,7 +199,8 @@ func TestEqualsPPO(t *testing.T) {
 		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: flags[:2], Truncated: flags[:2],
 			NextObservations: now, Seats: spaces.SeatStep{Rewards: rewards, Terminated: flags, Truncated: flags,
 				Active: all}}))
-		must(t, b.Record(agents.Transition{Rewards: rewards, Terminated: flags, Truncated: flags, NextObservations: now}))
+		must(t, b.Record(agents.Transition{Rewards: rewards, Terminated: flags, Truncated: flags,
+			NextObservations: now}))
 		if a.Ready() {
 			must(t, a.Update(t.Context()))
 			must(t, b.Update(t.Context()))
@@ -230,109 +230,6 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 	a.SetStochastic(true)
 	if x, y := act(), act(); slices.Equal(x, y) {
 		t.Errorf("samples are equal: %v", x)
-	}
-}
-
-// What agents track and can tune is told apart by their names; each has its own value of a setting, and the user's
-// dictionary stays as it is. skrl's default configuration, in which kwargs are empty, is an error there.
-func TestNames(t *testing.T) {
-	rates := map[string]any{"fox": 1e-3, "hen": 2e-3}
-	a := made(t, ippo.Options{Spaces: spaces.NewSeats(spaces.Space{}, seat("fox"), seat("hen")), NumEnvs: 2},
-		"learning_rate", rates, "learning_rate_scheduler_kwargs", map[string]any{}, "value_preprocessor_kwargs",
-		map[string]any{"fox": map[string]any{}, "hen": map[string]any{}})
-	if !maps.Equal(rates, map[string]any{"fox": 1e-3, "hen": 2e-3}) {
-		t.Errorf("the user's dictionary has become %v", rates)
-	}
-	h := a.Hyperparameters()
-	if h["fox.learning_rate"] != 1e-3 || h["hen.learning_rate"] != 2e-3 {
-		t.Errorf("the rates are %v", h)
-	}
-	must(t, a.SetHyperparameters(map[string]float64{"hen.ratio_clip": 0.1}))
-	full := a.Dict()
-	if fmt.Sprint(full["ratio_clip"]) != "map[fox:0.2 hen:0.1]" || full["rollouts"] != 4 ||
-		full["parameter_sharing"] != "off" {
-		t.Errorf("the settings are %v", full)
-	}
-	in := agents.Observation{Observations: make([]float32, 4), Active: []bool{true, true, true, true}}
-	for !a.Ready() {
-		_, err := a.Act(in)
-		must(t, err)
-		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: make([]bool, 2),
-			Truncated: make([]bool, 2), NextObservations: in.Observations, Seats: spaces.SeatStep{
-				Rewards: []float32{1, 2, 3, 4}, Terminated: make([]bool, 4), Truncated: make([]bool, 4), Active: in.Active}}))
-	}
-	must(t, a.Update(t.Context()))
-	var tags []string
-	a.Tracked(func(tag string, _ float64) { tags = append(tags, tag) })
-	for _, want := range []string{"Loss / Policy loss (fox)", "Loss / Value loss (hen)", "Learning / Learning rate (hen)",
-		"Policy / Standard deviation (fox)"} {
-		if !slices.Contains(tags, want) {
-			t.Errorf("the tags %q lack %q", tags, want)
-		}
-	}
-	if !slices.IsSorted(tags) {
-		t.Errorf("the tags %q are not sorted", tags)
-	}
-}
-
-// A wrong call, setting or snapshot is an error that says what to do.
-func TestRefuses(t *testing.T) {
-	two := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
-	other := seat("a_1")
-	other.Action = spaces.NewDiscrete(2)
-	mixed := spaces.NewSeats(spaces.Space{}, seat("a_0"), other)
-	each := func(a, b any) map[string]any { return map[string]any{"a_0": a, "a_1": b} }
-	for want, o := range map[string]ippo.Options{
-		"use PPO for one agent":               {Spaces: spaces.Set{Observation: seat("a").Observation, Action: seat("a").Action}},
-		`action space of the seats|use "off"`: {Spaces: mixed, Dict: map[string]any{"parameter_sharing": "prefix"}},
-		`want one of "off", "prefix", "all"`:  {Spaces: two, Dict: map[string]any{"parameter_sharing": "some"}},
-		"a_1 missing":                         {Spaces: two, Dict: map[string]any{"gae_lambda": map[string]any{"a_0": 0.5}}},
-		"and the agents are a_0, a_1": {Spaces: two, Dict: map[string]any{"gae_lambda": map[string]any{"a_0": 1, "a_1": 1,
-			"a_2": 1}}},
-		`"rollouts"|one value for all`: {Spaces: two, Dict: map[string]any{"rollouts": each(4, 5)}},
-		"share parameters|one value":   {Spaces: two, Dict: map[string]any{"gae_lambda": each(0.5, 1), "parameter_sharing": "all"}},
-		"group a_1|gae_lambda":         {Spaces: two, Dict: map[string]any{"gae_lambda": each(0.5, 7)}},
-		"ippo.MLPs":                    {Spaces: two, Models: nil},
-	} {
-		if o.Models = ippo.MLPs([]int{4}, "tanh"); want == "ippo.MLPs" {
-			o.Models = nil
-		}
-		a, err := ippo.New(o)
-		for _, part := range strings.Split(want, "|") {
-			if err == nil || !strings.Contains(err.Error(), part) {
-				t.Errorf("the error is %v, want one with %q", err, part)
-			}
-		}
-		if a != nil {
-			_ = a.Close()
-		}
-	}
-	a := made(t, ippo.Options{Spaces: two, NumEnvs: 1})
-	if _, err := a.Act(agents.Observation{Observations: make([]float32, 2)}); err == nil {
-		t.Error("Act without Active is no error")
-	}
-	if err := a.Record(agents.Transition{}); err == nil {
-		t.Error("Record without Act is no error")
-	}
-	if err := a.Bind(2); err == nil {
-		t.Error("a second number of environments is no error")
-	}
-	if err := a.SetHyperparameters(map[string]float64{"a_0.gae_lambda": 0.5, "gae_lambda": 1}); err == nil ||
-		a.Hyperparameters()["a_0.gae_lambda"] != 0.95 {
-		t.Errorf("a hyperparameter without its agent: %v", err)
-	}
-	shared := made(t, ippo.Options{Spaces: two, NumEnvs: 1}, "parameter_sharing", "all")
-	if err := a.Restore(agenttest.Snapshot(t, shared)); err == nil || !strings.Contains(err.Error(), "parameter_sharing") {
-		t.Errorf("the snapshot of other groups: %v", err)
-	}
-	// skrl has no turns.
-	skrl := made(t, ippo.Options{Spaces: two, NumEnvs: 1}, "compatibility", "skrl-2.0")
-	_, err := skrl.Act(agents.Observation{Observations: make([]float32, 2), Active: []bool{true, false}})
-	must(t, err)
-	err = skrl.Record(agents.Transition{Rewards: []float32{0}, Terminated: []bool{false}, Truncated: []bool{false},
-		NextObservations: make([]float32, 2), Seats: two.MakeSeatStep(1)})
-	if err == nil || !strings.Contains(err.Error(), "without a turn") {
-		t.Errorf("a turn with compatibility: %v", err)
 	}
 }
 

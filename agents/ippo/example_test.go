@@ -18,8 +18,9 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer env.Close()
-	agent, err := ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Models: ippo.MLPs([]int{64, 64}, "tanh"),
-		Dict: map[string]any{"parameter_sharing": "prefix", "rollouts": 25, "learning_rate": 7e-4}, Seed: 1})
+	agent, err := ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Seed: 1,
+		Models: ippo.MLPs([]int{64, 64}, "tanh"),
+		Dict:   map[string]any{"parameter_sharing": "prefix", "rollouts": 25, "learning_rate": 7e-4}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -78,7 +78,8 @@ func Groups(dict map[string]any, sp spaces.Set, centralised bool) ([]Group, erro
 	rest := maps.Clone(dict)
 	if given, ok := dict["parameter_sharing"]; ok {
 		delete(rest, "parameter_sharing")
-		if err := config.Merge(&own, map[string]any{"parameter_sharing": given}, config.Options{Prefix: "ippo"}); err != nil {
+		err := config.Merge(&own, map[string]any{"parameter_sharing": given}, config.Options{Prefix: "ippo"})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -175,7 +176,8 @@ func perName(key string, value any, seats, groups []string) (map[string]any, err
 	case known == 0, known < len(given) && len(missing) > 0:
 		return nil, nil
 	case len(missing) > 0:
-		return nil, fmt.Errorf("ippo: %q has values of some agents only; %s missing", key, strings.Join(missing, " and "))
+		return nil, fmt.Errorf("ippo: %q has values of some agents only; %s missing", key,
+			strings.Join(missing, " and "))
 	case known < len(given):
 		return nil, fmt.Errorf("ippo: %q has values of %s, and the agents are %s", key,
 			strings.Join(slices.Sorted(maps.Keys(given)), ", "), strings.Join(seats, ", "))

@@ -26,6 +26,8 @@ func TestTablesMatchTheCode(t *testing.T) {
 			Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(),
 			Common: []any{pythonDefaults(gymnasiumStart, gymnasiumStep)}},
+		docgen.Listed{Name: "catalog pettingzoo settings", Defaults: pettingZooDefaults(),
+			Common: []any{pythonDefaults(gymnasiumStart, gymnasiumStep)}},
 		docgen.Listed{Name: "catalog simulator settings", Defaults: simulatorDefaults(),
 			Common: []any{pythonDefaults(gymnasiumStart, gymnasiumStep)}},
 		docgen.Listed{Name: "wrapper clip_action settings", Defaults: actionLimits{}},

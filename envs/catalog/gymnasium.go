@@ -13,6 +13,10 @@ func init() {
 	add("gymnasium", gymnasiumDefaults(), true, func(s gymnasiumSettings, id string) (envs.Env, error) {
 		return newPython("gymnasium", id, s.pythonSettings, gymnasium.Options{Children: s.Children, Checker: s.Checker})
 	})
+	add("pettingzoo", pettingZooDefaults(), true, func(s pettingZooSettings, id string) (envs.Env, error) {
+		return newPython("pettingzoo", id, s.pythonSettings, gymnasium.Options{Children: s.Children, PettingZoo: true,
+			AEC: s.AEC})
+	})
 	for _, simulator := range gymnasium.Simulators {
 		add(string(simulator), simulatorDefaults(), true, func(s simulatorSettings, id string) (envs.Env, error) {
 			return newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
@@ -31,6 +35,15 @@ type gymnasiumSettings struct {
 	Children int `yaml:"children" config:"min=0"`
 	// Checker keeps Gymnasium's PassiveEnvChecker.
 	Checker bool `yaml:"checker"`
+}
+
+// pettingZooSettings are those of PettingZoo's games, in which several agents act.
+type pettingZooSettings struct {
+	pythonSettings `yaml:",inline"`
+	// Children is the number of processes that share the games; 0 is one per processor.
+	Children int `yaml:"children" config:"min=0"`
+	// AEC plays by turns, even if the agents can act at once.
+	AEC bool `yaml:"aec"`
 }
 
 // simulatorSettings are those of simulators that are a batch by themselves.
@@ -81,7 +94,7 @@ type pythonSettings struct {
 	// collect_reference_motions.
 	ReferenceMotions string `yaml:"reference_motions"`
 	// States is the key of privileged states in infos (of reset, too), StateSize their number if the environment
-	// does not say it.
+	// does not say it. For pettingzoo states are those of the method state, and "ignore" uses none.
 	States    string `yaml:"states"`
 	StateSize int    `yaml:"state_size" config:"min=0"`
 	// ActionMasks is the key of action masks in infos (of reset, too), for example action_mask. Without it the
@@ -99,6 +112,10 @@ type pythonSettings struct {
 // gymnasiumDefaults returns the defaults for single environments, simulatorDefaults those for simulators.
 func gymnasiumDefaults() gymnasiumSettings {
 	return gymnasiumSettings{pythonSettings: pythonDefaults(gymnasiumStart, gymnasiumStep)}
+}
+
+func pettingZooDefaults() pettingZooSettings {
+	return pettingZooSettings{pythonSettings: pythonDefaults(gymnasiumStart, gymnasiumStep)}
 }
 
 // gymnasiumStart and gymnasiumStep are how long single environments may take to start and to step, by default.

@@ -15,6 +15,7 @@ from gorl_child import Refused, attribute, gymnasium, keys_of
 
 SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"  # Gymnasium's autoreset modes
 TERMINATED, TRUNCATED, UNKNOWN, INVALID = 1, 2, 4, 8  # bits of a row's flags
+ACTIVE = 4  # the third bit of a seat's flags, after TERMINATED and TRUNCATED
 FINAL_OBSERVATIONS, FINAL_INFOS = ("final_obs", "final_observation"), ("final_info",)  # their keys in infos
 
 
@@ -232,6 +233,8 @@ class IsaacLab(Simulator):
         return gymnasium.make(name, cfg=config, render_mode=self.setup["render_mode"] or None)
 
     def step(self, actions):
+        if isinstance(actions, dict):  # by agent
+            return self.env.step({agent: one.reshape(self.n, -1) for agent, one in actions.items()})
         return self.env.step(actions.reshape(self.n, -1))  # a discrete action has a column, too
 
     def close(self):
@@ -531,14 +534,16 @@ def mask(infos, key, n):
 class Batch(child.Bridge):
     """A simulator and its places in the shared memory."""
 
-    def __init__(self, setup):
-        self.setup, self.n = setup, setup["to"]
+    def __init__(self, setup, simulator):
+        self.setup, self.n, self.simulator, self.mode = setup, setup["to"], simulator, simulator.mode
         self.current = -1  # an error is of no environment alone
-        self.simulator = SIMULATORS[setup["simulator"]](setup)
         if "torch" in sys.modules:
             sys.modules["torch"].set_grad_enabled(False)
-        self.mode = self.simulator.mode
         self.observation_groups = self.state_groups = None
+        self.find_spaces()
+
+    def find_spaces(self):
+        setup = self.setup
         whole, self.action = self.simulator.spaces()
         self.observation = self.find_groups(whole)
         self.amp = self.from_infos("amp", ("amp_observation_space", "amp_observation_size"), setup["amp_size"], "AMP observations")
@@ -623,7 +628,7 @@ class Batch(child.Bridge):
         def rows(name, space, what):
             return writer(what, space, place(name), place(name + "_bytes")) if space is not None else None
 
-        self.take = child.taker(self.action, memory.array("actions"))
+        self.take = self.taker(memory.array("actions"))
         self.put = rows("observations", self.observation, "observation")
         self.put_final = rows("final_observations", self.observation, "last observation")
         self.put_state, self.put_final_state = rows("states", self.state, "state"), rows("final_states", self.state, "last state")
@@ -635,6 +640,9 @@ class Batch(child.Bridge):
         self.device = None  # that of the actions, where they are tensors
         self.over = np.zeros(n, bool)  # rows whose episode ended in the last step
         self.shown = np.zeros(n, bool)  # rows whose AMP observation of this episode is in the memory
+
+    def taker(self, rows):
+        return child.taker(self.action, rows)
 
     def flush(self):
         """Brings over what waits on a card, and waits until it is there."""
@@ -659,7 +667,9 @@ class Batch(child.Bridge):
 
     def actions(self):
         """The actions as the simulator takes them: tensors where its observations are."""
-        actions = self.take()
+        return self.placed(self.take())
+
+    def placed(self, actions):
         if self.device is None:
             return actions
         return sys.modules["torch"].from_numpy(actions).to(self.device)
@@ -677,13 +687,16 @@ class Batch(child.Bridge):
         self.put_observations(observations, infos, "reset")
         self.flush()
 
-    def step(self):
+    def advance(self):
+        """Steps the simulator and returns what it returned, five values."""
         returned = self.simulator.step(self.actions())
         if not isinstance(returned, tuple) or len(returned) != 5:
             what = f"{len(returned)} values" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
             raise Refused(f"step of {self.simulator.name()} returned {what}; it must be observations, rewards, terminated, truncated, infos")
-        observations, rewards, terminated, truncated, infos = returned
-        infos = infos or {}
+        return (*returned[:4], returned[4] or {})
+
+    def step(self):
+        observations, rewards, terminated, truncated, infos = self.advance()
         rewards, terminated, truncated = self.numbers(rewards, terminated, truncated)
         if self.simulator.finite:
             terminated, truncated = terminated | truncated, truncated & False
@@ -822,6 +835,99 @@ class Batch(child.Bridge):
         return self.picture(array(self.simulator.render(index)))
 
 
+class Seats(Batch):
+    """A simulator in which several agents act, the seats: what it takes and returns is by agent (Isaac Lab's DirectMARLEnv).
+
+    A game is reset, within the step, when all agents have terminated or all have been truncated in that step, or where
+    the simulator's reset_buf says so. An agent that ends before is out until then.
+    """
+
+    def find_spaces(self):
+        env, setup = self.simulator.env, self.setup
+        if self.mode != SAME_STEP:
+            raise Refused(f"{self.simulator.name()} has several agents (possible_agents) and the autoreset {self.mode}; it must be same_step")
+        for option in ("amp", "states", "masks"):
+            if setup[option]:
+                raise Refused(f"{self.simulator.name()} has several agents (possible_agents): leave out amp_observations, states and action_masks")
+        self.agents = list(attribute(env, "possible_agents"))
+        spaces = [[adopt(self.by_agent(name, attribute(env, name), agent)) for agent in self.agents] for name in ("observation_spaces", "action_spaces")]
+        self.observation, self.action = map(gymnasium.spaces.Tuple, spaces)
+        state = attribute(env, "state_space")
+        self.state, self.amp, self.masks = None if state is None else adopt(state), None, None
+        self.taker(np.zeros((1, child.width(self.action) + child.width(self.action, True)), np.float32))  # refuses what cannot be
+
+    def by_agent(self, name, values, agent):
+        """What values by agent hold for one."""
+        if not has_keys(values) or agent not in values.keys():
+            found = listed(values.keys()) if has_keys(values) else f"a {type(values).__name__}"
+            raise Refused(f"the {name} of {self.simulator.name()} are {found}; they must hold one for each of {listed(self.agents)}")
+        return values[agent]
+
+    def description(self):
+        return {**super().description(), "seats": [{"name": str(agent), "masks": False} for agent in self.agents]}
+
+    def attach(self, memory):
+        super().attach(memory)
+        self.seat_flags = memory.array("seats")
+        self.out = np.zeros((self.n, len(self.agents)), bool)  # agents whose episode has ended before the game has
+
+    def taker(self, rows):
+        takers, at = [], 0
+        for space in self.action.spaces:
+            to = at + child.width(space) + child.width(space, True)
+            takers.append(child.taker(space, rows[:, at:to]))
+            at = to
+        return lambda: {agent: self.placed(take()) for agent, take in zip(self.agents, takers)}
+
+    def actions(self):
+        return self.take()
+
+    def put_observations(self, observations, infos, method):
+        self.put(tuple(self.by_agent(f"observations of {method}", observations, agent) for agent in self.agents))
+        if self.put_state:
+            self.put_state(attribute(self.simulator.env, "state")())
+
+    def reset(self, seed):
+        super().reset(seed)
+        self.out[:] = False
+        self.seat_flags[:] = ACTIVE
+
+    def step(self):
+        observations, *by_agent, infos = self.advance()
+        names = "rewards of step", "flags terminated of step", "flags truncated of step"
+        of_seats = [self.numbers(*(self.by_agent(name, values, agent) for name, values in zip(names, by_agent))) for agent in self.agents]
+        rewards, terminated, truncated = (np.stack(values, 1) for values in zip(*of_seats))
+        over = terminated.all(1) | truncated.all(1)
+        said = attribute(self.simulator.env, "reset_buf")
+        if said is not None:
+            over = truths("flags reset_buf", array(said).reshape(self.n))
+        if self.simulator.finite:
+            terminated, truncated = terminated | truncated, truncated & False
+        rewards[self.out] = 0
+        terminated &= ~self.out
+        truncated &= ~self.out
+        truncated |= over[:, None] & ~(self.out | terminated)  # whoever is left ends with the game
+        self.out |= terminated | truncated
+        for k in np.flatnonzero(self.out.all(1) & ~over)[:1]:
+            raise Refused(
+                f"every agent of environment {k} has ended, and {self.simulator.name()} has not reset it: it does when all have ended in one step, so an agent that has ended must say so in every step until then"
+            )
+        cut = (truncated & ~terminated).any(1)
+        self.out[over] = False
+        rows = np.flatnonzero(over)
+        if self.setup["every"]:
+            self.infos.note(infos, np.arange(self.n))
+        elif len(rows):
+            self.infos.note(infos, rows)
+        if len(rows):
+            self.infos.log(infos)
+        self.put_observations(observations, infos, "step")
+        self.flush()
+        self.rewards[:] = rewards
+        self.flags[:] = over * np.where(cut, TRUNCATED | UNKNOWN, TERMINATED | UNKNOWN)
+        self.seat_flags[:] = TERMINATED * terminated | TRUNCATED * truncated | ACTIVE * ~self.out
+
+
 class Infos(child.Infos):
     """The numbers of a batch's infos: an array has a number for each row, and with its name after _ a mask of rows that have one."""
 
@@ -866,3 +972,10 @@ class Infos(child.Infos):
             said = {**(said or {"columns": list(self.columns)}), "log": self.logged}
             self.logged = {}
         return said
+
+
+def bridge(setup):
+    """The bridge to a simulator, which has several agents where it has possible_agents."""
+    simulator = SIMULATORS[setup["simulator"]](setup)
+    kind = Seats if attribute(simulator.env, "possible_agents") else Batch
+    return kind(setup, simulator)

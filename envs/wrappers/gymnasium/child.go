@@ -1,7 +1,7 @@
 package gymnasium
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,18 +16,28 @@ import (
 	"time"
 )
 
+// source is the program of every child. extensions are those sent after it, by the name in setup.
+//
 //go:embed child.py
 var source []byte
+
+//go:embed batch.py games.py
+var extensions embed.FS
 
 // bootstrap is the program on Python's command line. It reads the real program (child.py) from the pipe of requests,
 // file descriptor 4. The command line, which `ps` prints, stays short that way.
 const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");n,=struct.unpack("<I",f.read(4));` +
 	`exec(compile(f.read(n),"gorl/child.py","exec"),{"__name__":"gorl_child","requests":f})`
 
-// setup is the first message to a child, as JSON: what to make and how. child.py and batch.py read the keys.
+// setup is the first message to a child, as JSON: what to make and how. child.py, batch.py and games.py read the keys.
 type setup struct {
-	// Simulator is empty for single environments. Otherwise batch.py follows as one more message.
+	// Simulator is empty for single environments.
 	Simulator Simulator `json:"simulator"`
+	// Program is the program that follows as one more message: batch.py for a simulator, games.py for PettingZoo, and
+	// empty for single environments of Gymnasium.
+	Program string `json:"program"`
+	// AEC is that of [Options].
+	AEC bool `json:"aec"`
 	// ID, Factory and Kwargs are those of [Options]; one of ID and Factory is empty.
 	ID      string         `json:"id"`
 	Factory string         `json:"factory"`
@@ -134,8 +144,21 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		Columns: c.columns, Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Infos: o.Infos,
 		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Masks: o.ActionMasks,
 		Spin:      o.Spin.Seconds(),
-		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths,
+		Simulator: o.Simulator, AEC: o.AEC, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths,
 		ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
+	}
+	var extension []byte
+	var err error
+	switch {
+	case o.Simulator != "":
+		opening.Program = "batch.py"
+	case o.PettingZoo:
+		opening.Program = "games.py"
+	}
+	if opening.Program != "" {
+		if extension, err = extensions.ReadFile(opening.Program); err != nil {
+			return nil, fmt.Errorf("gymnasium: %w", err)
+		}
 	}
 	message, err := json.Marshal(opening)
 	if err != nil {
@@ -148,8 +171,8 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		return nil, fmt.Errorf("gymnasium: starting %s: %w", o.Python, err)
 	}
 	messages := [][]byte{source, message}
-	if o.Simulator != "" {
-		messages = append(messages, batchSource)
+	if extension != nil {
+		messages = append(messages, extension)
 	}
 	for _, m := range messages {
 		if err := sendFrame(c.requests, m, deadline); err != nil {

@@ -2,7 +2,8 @@
 
 It reads actions from memory that it shares with the Go program that started it, and writes observations, rewards and
 flags there. Two pipes carry what is rare: how the environments are made, pictures, infos, errors. A simulator that is a
-batch by itself is stepped by batch.py, which takes what it shares with single environments from here.
+batch by itself is stepped by batch.py, games of PettingZoo by games.py. Both take from here what they share with single
+environments.
 """
 
 import atexit
@@ -23,7 +24,7 @@ import types
 STEP, RESET, CALL, CLOSE = 1, 2, 3, 4  # commands
 MESSAGE, FAILED = 1, 2  # bits of the status
 SEQUENCE, COMMAND, SEED, DONE, STATUS = 0, 1, 2, 16, 17  # words of a control block; the seed is the second of its int64s
-IGNORE_MASKS, INFO_MASK = "ignore", "action_mask"  # of the setting action_masks, and Gymnasium's own key of masks
+IGNORE, INFO_MASK = "ignore", "action_mask"  # of the setting action_masks, and Gymnasium's own key of masks
 MAGIC, VERSION = b"GORLSHM\0", 1
 
 requests = globals()["requests"]
@@ -278,12 +279,7 @@ def putter(space, row, small):
 
         return put
     if isinstance(space, (s.Dict, s.Tuple)):
-        parts, at, small_at = [], 0, 0
-        for key in keys_of(space) if isinstance(space, s.Dict) else range(len(space.spaces)):
-            part = space.spaces[key]
-            to, small_to = at + width(part), small_at + width(part, True)
-            parts.append((key, putter(part, row[at:to] if row is not None else None, small[small_at:small_to] if small is not None else None)))
-            at, small_at = to, small_to
+        parts = putters_of_parts(space, row, small)
 
         def put(value):
             if len(value) != len(parts):
@@ -326,6 +322,17 @@ def putter(space, row, small):
     return put
 
 
+def putters_of_parts(space, row, small):
+    """The keys of a Dict, or the indices of a Tuple, each with the function that writes a value of that part into its place in the row."""
+    parts, at, small_at = [], 0, 0
+    for key in keys_of(space) if isinstance(space, gymnasium.spaces.Dict) else range(len(space.spaces)):
+        part = space.spaces[key]
+        to, small_to = at + width(part), small_at + width(part, True)
+        parts.append((key, putter(part, row[at:to] if row is not None else None, small[small_at:small_to] if small is not None else None)))
+        at, small_at = to, small_to
+    return parts
+
+
 def taker(space, rows):
     """Returns the function that reads all rows as an array of the space's actions, which shares no memory with the rows."""
     s = gymnasium.spaces
@@ -360,18 +367,18 @@ def from_info(env, key, attributes, size, what):
 
 def mask_space(env, action, setup):
     """The space of action masks, None without: they are in the infos under a key, or what the method action_masks returns."""
-    if setup["masks"] == IGNORE_MASKS or not (setup["masks"] or callable(attribute(env, "action_masks"))):
+    if setup["masks"] == IGNORE or not (setup["masks"] or callable(attribute(env, "action_masks"))):
         return None
     s = gymnasium.spaces
     if not isinstance(action, (s.Discrete, s.MultiDiscrete, s.MultiBinary)):
-        raise Refused(f"action masks need Discrete, MultiDiscrete or MultiBinary actions; the action space is {action}: set action_masks to {IGNORE_MASKS}")
+        raise Refused(f"action masks need Discrete, MultiDiscrete or MultiBinary actions; the action space is {action}: set action_masks to {IGNORE}")
     return s.Box(0, 1, (sum(describe(action, "action")["nvec"]),), np.uint8)
 
 
 def refuse_unused(infos, setup, masks):
     """Refuses masks in the infos of a reset that would be ignored without a word."""
     if masks is None and not setup["masks"] and INFO_MASK in infos:
-        raise Refused(f"the infos of reset have {INFO_MASK!r}: set action_masks to {INFO_MASK} so that policies obey the masks, or to {IGNORE_MASKS} to ignore them")
+        raise Refused(f"the infos of reset have {INFO_MASK!r}: set action_masks to {INFO_MASK} so that policies obey the masks, or to {IGNORE} to ignore them")
 
 
 def mask_putter(env, small, key):
@@ -381,15 +388,19 @@ def mask_putter(env, small, key):
     def put(info, of):
         if key and key not in info:
             raise Refused(f"the infos of {of} have no {key!r}, where the action mask should be")
-        value = info[key] if key else method()
-        if isinstance(value, (tuple, list)):  # Gymnasium's form for a MultiDiscrete: a mask for each index
-            value = np.concatenate([np.ravel(part) for part in value])
-        value = np.asarray(value).reshape(-1)
-        if value.shape != small.shape or not ((value == 0) | (value == 1)).all():
-            raise Refused(f"the action mask of {of} is {value}; it must be {small.size} values of 0 and 1, one for every choice")
-        small[:] = value
+        put_mask(info[key] if key else method(), small, of)
 
     return put
+
+
+def put_mask(value, small, of):
+    """Writes an action mask into its bytes."""
+    if isinstance(value, (tuple, list)):  # Gymnasium's form for a MultiDiscrete: a mask for each index
+        value = np.concatenate([np.ravel(part) for part in value])
+    value = np.asarray(value).reshape(-1)
+    if value.shape != small.shape or not ((value == 0) | (value == 1)).all():
+        raise Refused(f"the action mask of {of} is {value}; it must be {small.size} values of 0 and 1, one for every choice")
+    small[:] = value
 
 
 # Infos.
@@ -732,13 +743,13 @@ def attempt(bridge, function, *arguments):
         return FAILED | MESSAGE, {"error": explain(e), "env": bridge.setup["from"] + bridge.current}
 
 
-def batched(source, setup):
-    """The bridge to a simulator that is a batch by itself, of the program batch.py."""
+def extended(source, setup):
+    """The bridge of another program: batch.py for a simulator that is a batch by itself, or games.py for PettingZoo."""
     sys.modules["gorl_child"] = child = types.ModuleType("gorl_child")
     child.__dict__.update(globals())
-    program = types.ModuleType("gorl_batch")
-    exec(compile(source, "gorl/batch.py", "exec"), program.__dict__)
-    return program.Batch(setup)
+    program = types.ModuleType("gorl_program")
+    exec(compile(source, f"gorl/{setup['program']}", "exec"), program.__dict__)
+    return program.bridge(setup)
 
 
 def main():
@@ -746,11 +757,11 @@ def main():
     for descriptor in (3, 4, 5):
         os.set_inheritable(descriptor, False)
     setup = receive()
-    batch = frame() if setup["simulator"] else None
+    program = frame() if setup["program"] else None
     try:
         check_versions()
         choose_drawing(setup)
-        bridge = Bridge(setup) if batch is None else batched(batch, setup)
+        bridge = Bridge(setup) if program is None else extended(program, setup)
         reply(bridge.description())
         receive()  # the memory has its size now
         memory = Memory(3)

@@ -13,6 +13,9 @@
 // one child. It copies what they return into the same memory, whole arrays at a time. FinalUnknown and Invalid of
 // [envs.Step] say what they do at an episode's end.
 //
+// Games of PettingZoo, in which several agents act, run in the same way (Options.PettingZoo). Each possible agent is a
+// seat of spaces.Set.Seats. So is each agent of a simulator that has several (Isaac Lab's DirectMARLEnv).
+//
 // [Serve] works in the other direction: a Python program asks an agent of this process for actions, through the same
 // kind of memory (clients/python/gorl_client.py).
 //

@@ -170,7 +170,14 @@ func (e *Env) Observe() (*envs.Step, error) {
 	if e.closed || !e.ready {
 		return nil, errors.New("gymnasium: nothing to observe: call Reset first")
 	}
-	return &envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks}, nil
+	step := e.observed()
+	return &step, nil
+}
+
+// observed returns a step that has what is to be acted on next, and nothing of how it came about.
+func (e *Env) observed() envs.Step {
+	return envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks,
+		Seats: spaces.SeatStep{Active: e.own.seats.Active}}
 }
 
 // Close ends the children. Idle children close their environments first, and have two seconds for it. A second call

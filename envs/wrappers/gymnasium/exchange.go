@@ -2,6 +2,7 @@ package gymnasium
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,8 @@ type exchange struct {
 	kA []int
 	// The runs of columns of one type, which say which columns travel as bytes.
 	rO, rS, rM, rK []spaces.Run
+	// out (N, K) marks the seats whose episode has ended before the game has. It is empty without seats.
+	out []bool
 }
 
 // arrays are those of the shared memory, nil for those that the layout lacks.
@@ -42,10 +45,11 @@ type arrays struct {
 	actions []float32
 	// The rows that the children write: (N, O), (N, S), (N, M) or (N, K).
 	observations, finals, states, finalStates, amp, masks rows
-	// rewards is (N), in float64 as Python has them. infos is (N, K), NaN where an info has no such number.
+	// rewards is (N), in float64 as Python has them, or (N, seats). infos is (N, K), NaN where an info has no such
+	// number.
 	rewards, infos []float64
-	// flags is (N), made of the flag bits.
-	flags []uint8
+	// flags is (N), made of the flag bits, and seats (N, seats), see flagActive.
+	flags, seats []uint8
 }
 
 // rows are the rows of one space in the shared memory. Columns of uint8 travel as bytes, which makes a picture a
@@ -65,6 +69,8 @@ type batch struct {
 	exact []float64
 	// unknown and invalid become FinalUnknown and Invalid of [envs.Step] if any is set.
 	terminated, truncated, unknown, invalid []bool
+	// seats is what the step brought to the seats of a game.
+	seats spaces.SeatStep
 }
 
 // describe sets the spaces and what follows from them: widths, choices and runs.
@@ -79,8 +85,9 @@ func (x *exchange) describe(set spaces.Set) {
 // allocate lays out and maps the memory of n environments in so many children, and makes the copies. It writes the
 // header, which the children read.
 func (x *exchange) allocate(file *os.File, children, n int) error {
-	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", -1}, {"flags", "u1", -1},
-		{"infos", "f8", x.columns}}
+	seats := len(x.set.Seats)
+	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", cmp.Or(seats, -1)}, {"flags", "u1", -1},
+		{"seats", "u1", seats}, {"infos", "f8", x.columns}}
 	for _, of := range []struct {
 		name  string
 		space spaces.Space
@@ -108,7 +115,9 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 		masks: x.set.ActionMask.Rows(n), formerMasks: x.set.ActionMask.Rows(n),
 		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
 		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
+		seats: x.set.MakeSeatStep(n),
 	}
+	x.out = make([]bool, n*seats)
 	return nil
 }
 
@@ -123,6 +132,7 @@ func sharedArrays(m []byte, l *layout) arrays {
 		states: of("states"), finalStates: of("final_states"), amp: of("amp_observations"),
 		masks:   of("action_masks"),
 		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
+		seats: view[uint8](m, l, "seats"),
 	}
 }
 
@@ -161,17 +171,23 @@ func (x *exchange) copyRows(c *child, what command) error {
 	if err := take(c, "state", c.from, c.to, x.own.states, x.shared.states, x.wS, x.rS, x.kS); err != nil {
 		return err
 	}
-	if err := x.copyMasks(c); err != nil || what == commandReset {
+	if err := x.copyMasks(c); err != nil {
 		return err
+	}
+	if what == commandReset {
+		for i := c.from; i < c.to && len(x.set.Seats) > 0; i++ {
+			if err := x.copySeats(c, i, what); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if err := take(c, "AMP observation", c.from, c.to, x.own.amp, x.shared.amp, x.wM, x.rM, x.kM); err != nil {
 		return err
 	}
 	for i := c.from; i < c.to; i++ {
-		x.own.exact[i] = x.shared.rewards[i]
-		x.own.rewards[i] = float32(x.own.exact[i])
-		if r := x.own.rewards[i]; r-r != 0 {
-			return c.fault(FaultData, nil, "environment %d: the reward is %g; it must be finite", i, x.own.exact[i])
+		if err := x.copyRewards(c, i); err != nil {
+			return err
 		}
 		flags := x.shared.flags[i]
 		ended := flags&(flagTerminated|flagTruncated) != 0
@@ -180,6 +196,11 @@ func (x *exchange) copyRows(c *child, what command) error {
 		}
 		x.own.terminated[i], x.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
 		x.own.unknown[i], x.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
+		if len(x.set.Seats) > 0 {
+			if err := x.copySeats(c, i, what); err != nil {
+				return err
+			}
+		}
 		if !ended || x.own.unknown[i] {
 			continue
 		}
@@ -224,6 +245,7 @@ func (x *exchange) truncate(c *child) {
 	for k := c.from; k < c.to; k++ {
 		x.own.rewards[k], x.own.exact[k], x.own.terminated[k], x.own.truncated[k] = 0, 0, false, true
 		x.own.unknown[k], x.own.invalid[k] = false, false
+		x.truncateSeats(k)
 	}
 }
 

@@ -76,7 +76,7 @@ func TestPeersMasks(t *testing.T) {
 		})
 	}
 	ignoring := single("info")
-	ignoring.ActionMasks = IgnoreMasks
+	ignoring.ActionMasks = Ignore
 	e := open(t, ignoring)
 	if s := envtest.Reset(t, e, 1); s.ActionMasks != nil || e.Spaces().ActionMask.Kind != spaces.None {
 		t.Errorf("masks %v that should be ignored", s.ActionMasks)

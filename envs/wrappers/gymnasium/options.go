@@ -15,8 +15,8 @@ import (
 // Every, in StepMetrics or EpisodeMetrics of [Options], stands for every number that the infos hold.
 const Every = "*"
 
-// IgnoreMasks, in ActionMasks of [Options], ignores the action masks of environments.
-const IgnoreMasks = "ignore"
+// Ignore, in ActionMasks of [Options], ignores the action masks of environments, and in States the states of games.
+const Ignore = "ignore"
 
 // maxColumns is how many numbers of the infos are kept in addition to those asked for by name, when all are wanted.
 // The memory is laid out before the first info is seen, so the number must be fixed.
@@ -27,6 +27,12 @@ type Options struct {
 	// Simulator names a simulator that steps a batch by itself, one of [Simulators]. A single child then holds the
 	// whole batch. Empty stands for single environments of Gymnasium, which the bridge makes into a batch.
 	Simulator Simulator
+	// PettingZoo makes games in which several agents act (spaces.Set.Seats). ID is then a module, such as
+	// "mpe2.simple_spread_v3" or "classic.connect_four_v3", and Factory returns a ParallelEnv or an AECEnv. States is
+	// empty, so that the environment's method state gives the states if there is one, or [Ignore].
+	PettingZoo bool
+	// AEC plays a game of PettingZoo by turns, even if its agents can act at once.
+	AEC bool
 	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first. With a Simulator
 	// it is the simulator's name of a task.
 	ID string
@@ -96,7 +102,7 @@ type Options struct {
 	StateSize int
 	// ActionMasks is the key of the infos (of reset, too) that holds action masks, such as action_mask: 1 or True for
 	// every choice that is allowed, index after index. Without a key the masks are those of the environment's method
-	// action_masks (a batch's of all rows), if it has one. [IgnoreMasks] ignores masks. Masks in the infos under
+	// action_masks (a batch's of all rows), if it has one. [Ignore] ignores masks. Masks in the infos under
 	// action_mask that are neither used nor ignored are an error of Reset.
 	ActionMasks string
 	// StartTimeout is how long a child may take to import and make its environments: by default 2 minutes, 10 for a
@@ -127,6 +133,11 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: the number of environments is %d; it must be from 1 to 2²⁰", o.NumEnvs)
 	case o.Simulator != "" && !slices.Contains(Simulators, o.Simulator):
 		return fmt.Errorf("gymnasium: the simulator is %q; it must be one of %q", o.Simulator, Simulators)
+	case o.AEC && !o.PettingZoo || o.PettingZoo && (o.Simulator != "" || o.Checker):
+		return errors.New("gymnasium: AEC is for PettingZoo, and Simulator and Checker are not")
+	case o.PettingZoo && (o.AMPObservations != "" || o.States != "" && o.States != Ignore || o.StateSize != 0):
+		return fmt.Errorf("gymnasium: AMPObservations, States and StateSize are not for PettingZoo: States may only be "+
+			"%q", Ignore)
 	case o.Simulator == Batch && o.Factory == "":
 		return fmt.Errorf("gymnasium: the simulator %q needs a Factory", o.Simulator)
 	case o.Simulator != "" && o.Children > 1:

@@ -255,12 +255,15 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	vast := &adder{set: p.set, n: 1 << 44} // no address space has room for so many rows
+	seats := &adder{set: spaces.NewSeats(spaces.Space{}, spaces.Seat{Name: "red", Observation: p.set.Observation,
+		Action: p.set.Action})}
 	for want, serve := range map[string]func() error{
-		"mapping":          func() error { return Serve(context.Background(), vast, path+"x", ServeOptions{}) },
-		"needs a policy":   func() error { return Serve(context.Background(), p, "", ServeOptions{}) },
-		"rows is -1":       func() error { return Serve(context.Background(), p, path+"x", ServeOptions{Rows: -1}) },
-		"is there already": func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
-		"not a directory":  func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
+		"seats for 1 (red)": func() error { return Serve(context.Background(), seats, path+"x", ServeOptions{}) },
+		"mapping":           func() error { return Serve(context.Background(), vast, path+"x", ServeOptions{}) },
+		"needs a policy":    func() error { return Serve(context.Background(), p, "", ServeOptions{}) },
+		"rows is -1":        func() error { return Serve(context.Background(), p, path+"x", ServeOptions{Rows: -1}) },
+		"is there already":  func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
+		"not a directory":   func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
 	} {
 		if err := serve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -1,9 +1,6 @@
 package gymnasium
 
-import (
-	_ "embed"
-	"time"
-)
+import "time"
 
 // Simulator names a simulator that steps a whole batch by itself. It decides how the batch is made and how its
 // results are read.
@@ -55,6 +52,3 @@ const (
 	// StepSimulator is the default of Options.Timeout for simulators, whose first steps may compile, too.
 	StepSimulator = 5 * time.Minute
 )
-
-//go:embed batch.py
-var batchSource []byte

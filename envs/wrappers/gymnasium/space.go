@@ -48,6 +48,8 @@ type description struct {
 	AMP         *spaceJSON `json:"amp"`
 	// Masks reports whether there are action masks.
 	Masks bool `json:"masks"`
+	// Seats are the agents of a game, nil of an environment with one agent.
+	Seats []seatJSON `json:"seats"`
 	// RewardShaping, Curriculum and Motions say which optional methods the environments have.
 	RewardShaping bool `json:"reward_shaping"`
 	Curriculum    bool `json:"curriculum"`
@@ -92,6 +94,13 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 		if w := s.to.Width(); w > maxWidth {
 			return d, spaces.Set{}, fmt.Errorf("the %s space has %d numbers; there may be %d", s.name, w, maxWidth)
 		}
+	}
+	if d.Seats != nil {
+		var err error
+		if set, err = seated(set, d.Seats); err != nil {
+			return d, spaces.Set{}, err
+		}
+		return d, set, set.Validate()
 	}
 	if len(set.Action.Entries) > 0 {
 		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete",

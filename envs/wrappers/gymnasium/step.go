@@ -35,8 +35,9 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	for i := range e.returns {
 		e.returns[i], e.lengths[i], e.partial[i] = 0, 0, e.options.RandomEpisodeLengths
 	}
+	clear(e.out)
 	e.seeded, e.ready = true, true
-	e.step = envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks}
+	e.step = e.observed()
 	return &e.step, nil
 }
 
@@ -70,7 +71,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	e.step = envs.Step{
 		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
 		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp, ActionMasks: e.own.masks,
+		Seats: e.own.seats,
 	}
+	e.settleSeats()
 	if slices.Contains(e.own.unknown, true) {
 		e.step.FinalUnknown = e.own.unknown
 	}

@@ -350,3 +350,53 @@ class Allowed:
 
     def close(self):
         pass
+
+
+class Team:
+    """Two agents in every environment, as in Isaac Lab's DirectMARLEnv: a cart with a pole of its own.
+
+    Environment i has 4 + i % 3 steps. In odd ones the pole falls in step 2, and the cart fails in step 3. With forget the pole
+    does not say again that it has fallen, so that Isaac Lab would never reset.
+    """
+
+    possible_agents = ["cart", "pole"]
+
+    def __init__(self, num_envs, forget=False, missing=False, mode=None):
+        self.num_envs, self.forget, self.missing, self.extras = num_envs, forget, missing, {"cart": {}, "pole": {}}
+        self.metadata = {"autoreset_mode": mode} if mode else {}
+        self.observation_spaces = {"cart": spaces.Box(-np.inf, np.inf, (2,)), "pole": spaces.Box(-np.inf, np.inf, (1,))}
+        self.action_spaces = {"cart": spaces.Box(-1, 1, (1,)), "pole": spaces.Discrete(3)}
+        self.state_space = spaces.Box(-np.inf, np.inf, (3,))
+
+    def observe(self):
+        k = self.k.astype(np.float32)
+        return {"cart": np.stack([k, np.arange(self.num_envs)], 1).astype(np.float32), "pole": (0 - k)[:, None]}
+
+    def state(self):
+        observations = self.observe()
+        return np.concatenate([observations["cart"], observations["pole"]], 1)
+
+    def reset(self, seed=None, options=None):
+        self.k = np.zeros(self.num_envs, int)
+        return self.observe(), self.extras
+
+    def step(self, actions):
+        cart, pole = actions["cart"], actions["pole"]
+        assert cart.shape == (self.num_envs, 1) and cart.dtype == np.float32 and pole.reshape(-1).dtype == np.int64
+        self.k = k = self.k + 1
+        i = np.arange(self.num_envs)
+        fallen = (i % 2 == 1) & ((k == 2) if self.forget else (k >= 2))
+        failed = (i % 2 == 1) & (k >= 3)
+        late = k >= 4 + i % 3
+        self.reset_buf = (fallen & failed) | late
+        rewards = {"cart": k + cart[:, 0], "pole": pole.reshape(self.num_envs, -1) * 10.0}
+        terminated, late = {"cart": failed, "pole": fallen}, {"cart": late, "pole": late}
+        self.extras["log"] = {"resets": float(self.reset_buf.sum())}
+        self.k[self.reset_buf] = 0
+        observations = self.observe()
+        if self.missing:
+            del observations["pole"]
+        return observations, rewards, terminated, late, self.extras
+
+    def close(self):
+        pass

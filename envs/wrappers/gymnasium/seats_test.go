@@ -1,0 +1,118 @@
+package gymnasium
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// seatedExchange is the memory of one game of three agents that nobody writes to.
+func seatedExchange() (*exchange, *child) {
+	x := &exchange{set: spaces.NewSeats(spaces.Space{}, seat("a"), seat("b"), seat("c"))}
+	x.shared = arrays{rewards: make([]float64, 3), seats: make([]uint8, 3)}
+	x.own = batch{seats: x.set.MakeSeatStep(1), rewards: make([]float32, 1), exact: make([]float64, 1),
+		terminated: make([]bool, 1), truncated: make([]bool, 1)}
+	x.out = make([]bool, 3)
+	return x, &child{process: &exec.Cmd{Process: &os.Process{}}}
+}
+
+func seat(name string) spaces.Seat {
+	return spaces.Seat{Name: name, Observation: spaces.Unbounded(1), Action: spaces.NewDiscrete(2)}
+}
+
+// What a child writes of seats is checked against what they were before. Children are user code.
+func TestSeatFlags(t *testing.T) {
+	const ends, cut, acts = flagTerminated, flagTruncated, flagActive
+	for i, c := range []struct {
+		out   []bool
+		flags []uint8
+		over  bool
+		want  string // of the error; "" where the flags are right
+	}{
+		{[]bool{false, false, false}, []uint8{acts, acts, acts}, false, ""},
+		{[]bool{false, false, false}, []uint8{ends, cut, acts}, false, ""},
+		{[]bool{true, false, false}, []uint8{0, ends | cut, acts}, false, ""},
+		{[]bool{true, false, false}, []uint8{acts, ends | acts, cut | acts}, true, ""},
+		{[]bool{true, false, false}, []uint8{ends, acts, acts}, false, "agent a ends twice in a game"},
+		{[]bool{true, false, false}, []uint8{acts, acts, acts}, false, "or acts after its end"},
+		{[]bool{true, false, false}, []uint8{ends | acts, ends, ends}, true, "agent a ends twice in a game"},
+		{[]bool{false, false, false}, []uint8{0, ends | acts, acts}, false, "agent b ends twice in a game, or acts"},
+		{[]bool{false, false, false}, []uint8{ends, ends | acts, 0}, true, "the game has ended, and agent c has not"},
+		{[]bool{false, false, false}, []uint8{0, ends, 0}, false, "the game goes on, and no agent acts"},
+		{[]bool{false, false, false}, []uint8{acts, 8, 0}, false, "the flags of agent b are 0x8"},
+	} {
+		x, child := seatedExchange()
+		copy(x.out, c.out)
+		copy(x.shared.seats, c.flags)
+		x.own.terminated[0] = c.over
+		err := x.copySeats(child, 0, commandStep)
+		var fault *ChildError
+		if c.want != "" {
+			if !errors.As(err, &fault) || fault.Fault != FaultProtocol || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d: %v, want %q", i, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		x.settleSeats()
+		for j, flags := range c.flags {
+			if out := !c.over && (c.out[j] || flags&(ends|cut) != 0); x.out[j] != out ||
+				x.own.seats.Terminated[j] != (flags&ends != 0) || x.own.seats.Truncated[j] != (flags&cut != 0) ||
+				x.own.seats.Active[j] != (flags&acts != 0) {
+				t.Errorf("%d: agent %d is out: %t, %+v", i, j, x.out[j], x.own.seats)
+			}
+		}
+	}
+	x, child := seatedExchange()
+	copy(x.shared.seats, []uint8{acts, ends, acts})
+	if err := x.copySeats(child, 0, commandReset); err == nil {
+		t.Error("a reset ends nobody")
+	}
+}
+
+// Rewards are summed in float64, as Python has them.
+func TestSeatRewards(t *testing.T) {
+	x, child := seatedExchange()
+	copy(x.shared.rewards, []float64{1e9, -1e9, 0.1})
+	if err := x.copyRewards(child, 0); err != nil || x.own.rewards[0] != 0.1 || fmt.Sprint(x.own.seats.Rewards) !=
+		"[1e+09 -1e+09 0.1]" {
+		t.Errorf("%v of %v, %v", x.own.rewards, x.own.seats.Rewards, err)
+	}
+	x.shared.rewards[1] = 1e300 // no float32
+	if err := x.copyRewards(child, 0); err == nil || !strings.Contains(err.Error(), "the reward of agent b is 1e+300") {
+		t.Error(err)
+	}
+}
+
+// A description that does not fit together is no set of spaces.
+func TestSeatsDescribed(t *testing.T) {
+	const box, choice = `{"kind": "Box", "shape": [2], "low": [null], "high": [null]}`, `{"kind": "Discrete", "nvec": [3]}`
+	text := func(observations, actions, seats string) []byte {
+		return fmt.Appendf(nil, `{"observation": {"kind": "Tuple", "spaces": [%s]}, "action": {"kind": "Tuple", "spaces": [%s]}, `+
+			`"seats": [%s]}`, observations, actions, seats)
+	}
+	const a, b = `{"name": "a", "masks": true}`, `{"name": "b"}`
+	_, set, err := parseDescription(text(box+","+box, choice+","+box, a+","+b))
+	if err != nil || len(set.Seats) != 2 || set.ActionMask.Width() != 3 || set.Action.Width() != 3 ||
+		set.Seats[1].ActionMask.Width() != 0 {
+		t.Errorf("%+v, %v", set, err)
+	}
+	for want, description := range map[string][]byte{
+		"2 agents have 1 observation spaces and 2 action spaces": text(box, choice+","+box, a+","+b),
+		"0 agents have 1 observation spaces and 1 action spaces": text(box, choice, ""),
+		`the name is "a"; each seat needs a name of its own`:     text(box+","+box, choice+","+choice, a+","+a),
+		"action space of agent a is a Tuple; it must be Box":     text(box, `{"kind": "Tuple", "spaces": [`+box+`]}`, a),
+		"action mask": text(box, box, a), // a Box has no choices
+	} {
+		if _, _, err := parseDescription(description); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
