@@ -190,6 +190,7 @@ func (l *loop) update(ctx context.Context) error {
 	start := time.Now()
 	l.files.saved = false // the newest checkpoint is of the weights before
 	if err := l.agent.Update(ctx); err != nil {
+		l.trackAgent() // of several agents, some may have learned
 		l.rank.diverged(err)
 		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}

@@ -159,7 +159,10 @@ func TestMutationKinds(t *testing.T) {
 		"": mutationAbsent, "none": mutationNone, "none (head.add_layer would go beyond the limits)": mutationNone,
 		"nonexistent": mutationOther,
 		"param":       mutationParameters, "param(1 of the policy's matrices)": mutationParameters,
-		"param_scale":      mutationHyperparameter,
+		"param_scale":               mutationHyperparameter,
+		"param_scale, env.add_node": mutationHyperparameter, "a: head.add_layer; b: head.add_layer": mutationArchitecture,
+		"param(a: 2, b: 1 of the policy's matrices)":          mutationParameters,
+		"none (a: head.add_layer would go beyond the limits)": mutationNone,
 		"activation(relu)": mutationActivation, "None, value: activation(elu)": mutationActivation,
 		"remove_latent_node(8)":               mutationArchitecture,
 		"None, discriminator: head.add_layer": mutationArchitecture,
@@ -181,7 +184,9 @@ func TestMutationKinds(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"policy 4→[8] tanh, value 4→[9] tanh": "4→[8] tanh",
-		"4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one"} {
+		"4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one",
+		"a.policy 3→[8] tanh, a.value 3→[9] tanh, b.c.policy 4→[7] relu": "a 3→[8] tanh, b.c 4→[7] relu",
+	} {
 		if got := leading(text); got != want {
 			t.Errorf("the leading network of %q is %q, want %q", text, got, want)
 		}
