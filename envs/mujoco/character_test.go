@@ -280,7 +280,7 @@ func TestConfigErrors(t *testing.T) {
 		{character(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},
 		{character(CharacterConfig{Body: lost}), `"right_hoof"`},
 		{character(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
-		{character(CharacterConfig{Render: RenderConfig{Camera: &Camera{FieldOfView: 190}}}), "FieldOfView"},
+		{character(CharacterConfig{Render: RenderConfig{Camera: Camera{FieldOfView: 190}}}), "FieldOfView"},
 		{walker(WalkerConfig{Workers: -1}), "Workers"},
 		{walker(WalkerConfig{Seed: -1}), "Seed"},
 		{walker(WalkerConfig{EpisodeLength: -3}), "EpisodeLength"},
