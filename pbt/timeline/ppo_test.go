@@ -66,9 +66,7 @@ func TestReplayOfPPO(t *testing.T) {
 		replayed := cartPole(t, s.Seed)
 		defer replayed.Close()
 		got := map[int64]map[string]float64{}
-		err = play(t.Context(), replayed, s, timeline.Options{ProgressSteps: 8, Progress: func(at timeline.Position) {
-			got[at.Steps] = at.Hyperparameters
-		}})
+		err = play(t.Context(), replayed, s, func() { got[replayed.Steps()] = replayed.Hyperparameters() })
 		if err != nil {
 			t.Fatal(err)
 		}
