@@ -10,7 +10,7 @@ import (
 )
 
 // configured are the packages whose structs a run's file fills.
-var configured = []string{"agents", "agents/amp", "agents/ppo", "distributed", "envs/catalog", "models",
+var configured = []string{"agents", "agents/amp", "agents/ppo", "distributed", "envs/catalog", "models", "pbt",
 	"pbt/evolution",
 	"pbt/explore", "pbt/launch", "pbt/preset", "preprocessors", "schedulers", "tracking/trackers", "trainers"}
 
