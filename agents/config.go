@@ -229,7 +229,7 @@ type Computation struct {
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
 	Device string `yaml:"device"`
 	// CUDAGraphs replays the minibatches of an update on a GPU as CUDA graphs, with equal results. It is off because
-	// it has only run on an emulated GPU. It has no effect with recurrent networks, KLThreshold, MixedPrecisionDtype
+	// it has not yet passed its tests on a GPU. It has no effect with recurrent networks, KLThreshold, MixedPrecisionDtype
 	// "float16", several ranks, Compatibility or on the CPU. Networks of your own must not copy to or from the
 	// device while they compute.
 	//

@@ -42,9 +42,9 @@ cp -r internal/test/golden/testdata "$folder/tests/internal/test/golden/" # skrl
 for binary in "$folder/benchmarks/benchmarks" "$folder"/tests/*/run.test; do
 	if readelf -d "$binary" | grep -E 'NEEDED.*lib(torch|c10)'; then die "$binary needs a particular libtorch"; fi
 done
-# MuJoCo is linked, too, but not asked for anything.
-mujoco=$(ldd "$folder/benchmarks/benchmarks" | awk '/libmujoco/ {print $3}')
-if [ -n "$mujoco" ]; then cp -L "$mujoco" "$folder/lib/"; fi
+# MuJoCo and what it needs are linked, too, but not asked for anything.
+ldd "$folder/benchmarks/benchmarks" | awk '/lib(mujoco|ccd|qhull|tinyxml2|tinyobjloader|lodepng)/ {print $3}' |
+	while read -r library; do cp -L "$library" "$folder/lib/"; done
 
 packages=(skrl==2.1.1 gymnasium==1.4.0 Farama-Notifications cloudpickle tensorboard absl-py packaging tqdm protobuf)
 if ! python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/python" "${packages[@]}" </dev/null; then

@@ -29,8 +29,8 @@ import (
 // in the capture; depend on numbers of the host, which stay what they were in the capture; release tensors of before
 // that it uses. An [Optimizer] steps by [Optimizer.Advance].
 //
-// Graphs of CUDA devices want a [Stream] of their own (Stream.Do around all of it). They have only run on emulated
-// devices so far, and been compiled against CUDA. A Graph is used by one goroutine at a time and must be closed.
+// Graphs of CUDA devices want a [Stream] of their own (Stream.Do around all of it). They have passed their tests on
+// emulated devices, not yet on a GPU. A Graph is used by one goroutine at a time and must be closed.
 type Graph struct {
 	native     unsafe.Pointer
 	generators []*Generator

@@ -121,7 +121,7 @@ func onDevices(t *testing.T, test func(t *testing.T, d tensor.Device)) {
 	if tensor.CUDADevices() > 0 {
 		devices = append(devices, tensor.CUDA(0))
 	}
-	if testdevice.Everywhere() {
+	if testdevice.Everywhere() && tensor.CUDADevices() == 0 {
 		devices = append(devices, testdevice.Device(t, 0))
 	}
 	for _, d := range devices {

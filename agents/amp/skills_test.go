@@ -208,6 +208,9 @@ func TestSkillGradients(t *testing.T) {
 			}
 			a := skillAgent(t, sp, m, dict, c.Parameters, statistics)
 			l := a.learner
+			if set.Scales.Diversity > 0 && strings.HasPrefix(l.Device.String(), "cuda") {
+				t.Skip("the golden numbers are of latents that the CPU has drawn")
+			}
 			s := withGrad(t, l.Device)
 			input := func(name string) tensor.Tensor {
 				x := c.Inputs[name]

@@ -55,32 +55,47 @@ void announce(Graph&, const at::Generator&, long) {}
 
 class CudaRecording : public Recording {
  public:
-  explicit CudaRecording(at::Device device) : device_(device) {
-    const c10::cuda::CUDAGuard guard(device_);
-    pool_ = std::make_unique<at::cuda::MemPool>();
-  }
+  explicit CudaRecording(at::Device device) : device_(device) {}
   ~CudaRecording() override {
     const c10::cuda::CUDAGuard guard(device_);
     drop();
+    former_.reset();
     pool_.reset();
   }
   // Other threads may do what they like meanwhile: agents learn side by side.
   void begin(const std::vector<at::Generator*>& generators) override {
     const c10::cuda::CUDAGuard guard(device_);
     drop();
+    // libtorch's pinned memory lets go of a pool with the pool's last graph, and refuses it afterwards.
+    if (former_ == nullptr) {
+      pool_.reset();
+      pool_ = std::make_unique<at::cuda::MemPool>();
+    }
     graph_ = std::make_unique<at::cuda::CUDAGraph>();
-    for (auto* g : generators) announce(*graph_, *g, 0);
-    graph_->capture_begin(pool_->id(), cudaStreamCaptureModeThreadLocal);
+    try {
+      for (auto* g : generators) announce(*graph_, *g, 0);
+      graph_->capture_begin(pool_->id(), cudaStreamCaptureModeThreadLocal);
+    } catch (...) {
+      graph_.reset();
+      former_.reset();
+      static_cast<void>(pool_.release());  // it may count as being recorded to, and its destructor would end the process
+      throw;
+    }
   }
   void end(bool keep) override {
     const c10::cuda::CUDAGuard guard(device_);
     try {
       graph_->capture_end();
     } catch (...) {
-      graph_.reset();
+      former_ = std::move(graph_);
       if (keep) throw;
+      return;
     }
-    if (!keep) graph_.reset();
+    if (keep) {
+      former_.reset();  // not before: no graph may be destroyed while this thread records
+    } else {
+      former_ = std::move(graph_);
+    }
   }
   void replay() override {
     const c10::cuda::CUDAGuard guard(device_);
@@ -90,13 +105,13 @@ class CudaRecording : public Recording {
     const c10::cuda::CUDAGuard guard(device_);
     if (graph_ == nullptr) return;
     c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();  // a replay may be in progress
-    graph_.reset();
+    former_ = std::move(graph_);
   }
 
  private:
   at::Device device_;
   std::unique_ptr<at::cuda::MemPool> pool_;  // of all graphs, one after the other: libtorch gives the memory of a graph's own back late
-  std::unique_ptr<at::cuda::CUDAGraph> graph_;
+  std::unique_ptr<at::cuda::CUDAGraph> graph_, former_;  // former_ is dropped, and keeps pool_ in use until the next recording has ended
 };
 #endif
 

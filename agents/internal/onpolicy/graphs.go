@@ -107,8 +107,11 @@ func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch
 // second, and replays the others.
 func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
-		moved, _, err = learn(r.learning, c.gatherBatch(r.rows, r.order, index), meter)
-		r.learning.Fail(r.rows.Err())
+		b := c.gatherBatch(r.rows, r.order, index)
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		moved, _, err = learn(r.learning, b, meter)
 		return err
 	}
 	if r.moved.T != nil {

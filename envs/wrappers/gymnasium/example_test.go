@@ -47,7 +47,10 @@ func (l *lefty) Spaces() spaces.Set {
 func (l *lefty) NumEnvs() int          { return l.rows }
 func (l *lefty) Bind(n int) error      { l.rows = n; return nil }
 func (l *lefty) SetTraining(bool) bool { return false }
-func (l *lefty) Act(struct{ Observations, States, ActionMasks []float32 }) ([]float32, error) {
+func (l *lefty) Act(struct {
+	Observations, States, ActionMasks []float32
+	Active                            []bool
+}) ([]float32, error) {
 	return make([]float32, l.rows), nil
 }
 

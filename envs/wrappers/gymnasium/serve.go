@@ -14,7 +14,10 @@ import (
 // Observations is the form of agents.Observation: (N, O), (N, S) and (N, K) values. This package does not import
 // agents, so that programs which only step environments need no libtorch.
 type Observations interface {
-	~struct{ Observations, States, ActionMasks []float32 }
+	~struct {
+		Observations, States, ActionMasks []float32
+		Active                            []bool
+	}
 }
 
 // Policy is what [Serve] asks; agents with agents.Binder, as gorl's are, satisfy it.

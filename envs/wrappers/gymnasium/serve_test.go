@@ -32,7 +32,10 @@ func (a *adder) SetTraining(on bool) (was bool) {
 	return was
 }
 
-func (a *adder) Act(in struct{ Observations, States, ActionMasks []float32 }) ([]float32, error) {
+func (a *adder) Act(in struct {
+	Observations, States, ActionMasks []float32
+	Active                            []bool
+}) ([]float32, error) {
 	w := a.set.Observation.Width()
 	var out []float32
 	for row := range slices.Chunk(in.Observations, w) {
@@ -51,7 +54,10 @@ func (a *adder) Act(in struct{ Observations, States, ActionMasks []float32 }) ([
 // chooser is an adder with two indices that takes the first choice of each that its mask allows.
 type chooser struct{ adder }
 
-func (p *chooser) Act(in struct{ Observations, States, ActionMasks []float32 }) (out []float32, err error) {
+func (p *chooser) Act(in struct {
+	Observations, States, ActionMasks []float32
+	Active                            []bool
+}) (out []float32, err error) {
 	for mask := in.ActionMasks; len(mask) > 0; {
 		for _, n := range p.set.Action.NVec {
 			out = append(out, float32(slices.Index(mask[:n], 1)))
@@ -75,7 +81,10 @@ func (p *tally) ResetHidden(environments ...int) {
 	}
 }
 
-func (p *tally) Act(in struct{ Observations, States, ActionMasks []float32 }) ([]float32, error) {
+func (p *tally) Act(in struct {
+	Observations, States, ActionMasks []float32
+	Active                            []bool
+}) ([]float32, error) {
 	out, err := p.adder.Act(in)
 	for i := range p.sums {
 		p.sums[i] += out[2*i] + 100
@@ -134,7 +143,10 @@ func (a *ask) act(observations []float32) (actions []float32, failure string) {
 }
 
 // serving runs Serve until the test ends, and returns when its file is there.
-func serving(t *testing.T, p Policy[struct{ Observations, States, ActionMasks []float32 }],
+func serving(t *testing.T, p Policy[struct {
+	Observations, States, ActionMasks []float32
+	Active                            []bool
+}],
 	path string) (cancel func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
