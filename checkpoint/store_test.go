@@ -16,9 +16,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func openStore(t *testing.T, dir string, keep int) *Store {

@@ -26,9 +26,7 @@ func use(ctx context.Context, args ...string) (status int, stdout, stderr string
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // says runs gorl, which must succeed without a warning, and returns its output.

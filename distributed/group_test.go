@@ -15,9 +15,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // inRanks runs f on every rank of a group of goroutines, and returns their errors.

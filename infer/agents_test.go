@@ -238,7 +238,5 @@ func TestGroup(t *testing.T) {
 // must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

@@ -167,9 +167,7 @@ func TestWriteFile(t *testing.T) {
 // must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // perceptron makes a policy with random weights, and its snapshot.

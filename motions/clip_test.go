@@ -9,9 +9,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func near(t *testing.T, what string, got []float64, want ...float64) {

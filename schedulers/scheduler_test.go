@@ -85,9 +85,7 @@ func TestRestore(t *testing.T) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestKLAdaptive(t *testing.T) {

@@ -20,9 +20,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // specials are values that single precision rounds, or rounds to 0 or to infinity, and values of every kind.

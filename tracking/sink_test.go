@@ -25,9 +25,7 @@ func beginLines(w io.Writer, opt Options) Sink {
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 var awkward = []Scalar{

@@ -8,9 +8,7 @@ import (
 // must ends the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // value returns the first of two results and ends the test on an error: value(f())(t).

@@ -39,9 +39,7 @@ func everything() *checkpoint.Snapshot {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func read(t *testing.T, path string) *checkpoint.Snapshot {

@@ -15,9 +15,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // The script of the required gorl runs with the settings that the flags stand for.

@@ -24,9 +24,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // TestMain runs the tests, or a rank if a test has started this program as one.

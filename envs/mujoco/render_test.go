@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -46,15 +47,11 @@ func TestShapes(t *testing.T) {
 	e, err := New(Config{XML: shapesXML, Render: RenderConfig{Width: 600, Height: height, Title: "shapes",
 		Camera: Camera{Azimuth: 90, Elevation: 1e-3, Distance: far, FieldOfView: 2 * math.Atan(1.5/far) * 180 / math.Pi}}},
 		still{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer e.Close()
 	envtest.Reset(t, e, 0)
 	img, err := e.Render(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	middle := e.drawing.scene.middle
 	at := func(x, z float64) color.RGBA {
 		return img.At(300+int(math.Round(100*x)), height/2-int(math.Round(100*(z-middle)))).(color.RGBA)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/docgen"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 const (
@@ -26,18 +27,14 @@ var update = flag.Bool("update", false, "draw the picture in docs again")
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
 // TestPicture draws the folders and compares with the picture on the page.
 func TestPicture(t *testing.T) {
 	imports, err := importsOfModule()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := docgen.Hold(filepath.Join(root, page), "picture", draw(visible(imports)), *update); err != nil {
 		t.Error(err)
 	}
@@ -101,9 +98,7 @@ func TestNamesAreWhereThePageSays(t *testing.T) {
 func declared(t *testing.T, path, text string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	names := map[string]bool{}
 	add := func(before, name string) { names[name], names[before+"."+name] = true, true }
 	for _, d := range file.Decls {
@@ -135,9 +130,7 @@ var described = regexp.MustCompile("(?m)^\\* \\*\\*\\[`([a-z0-9_/-]+)`\\]\\(\\.\
 // and for none that does not exist. A folder of internal packages needs only one.
 func TestEveryPackageIsDescribed(t *testing.T) {
 	all, err := importsOfModule()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	has := map[string]bool{}
 	for _, found := range described.FindAllStringSubmatch(read(t, page), -1) {
 		if found[1] != found[2] {

@@ -184,9 +184,7 @@ func FuzzArchitecture(f *testing.F) {
 		architecture(f, spaces.Unbounded(4), nil, 0, []int{64}, "SELU"),
 	} {
 		text, err := json.Marshal(a)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte("parts: [{name: ~, width: 1}]\nlatent: 3\nhead: {hidden: [2, 3], activations: [elu, " +

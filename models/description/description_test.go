@@ -151,7 +151,5 @@ func TestArrays(t *testing.T) {
 // must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

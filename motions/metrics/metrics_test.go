@@ -12,9 +12,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func close(t *testing.T, what string, got, want float64) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -117,18 +118,12 @@ func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journa
 			return w, nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { p.Close() })
 	best, err := p.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h, err := journal.NewHistory(p.Journal())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p, best, h
 }
 
@@ -152,29 +147,21 @@ func TestExtractAndTrain(t *testing.T) {
 		for id := range 6 {
 			w := p.Trainee(id).(*walker)
 			s, err := timeline.Extract(h, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
 				t.Fatalf("seed %d, member %d: %d steps, want %d; phases %s", seed, id, s.Steps, w.steps, d)
 			}
 			changes += len(s.Phases) - 1
 		}
 		s, err := timeline.ExtractAt(h, best.Member, best.Iteration)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		w := newWalker(0, 0)
-		if err := w.Restore(best.Snapshot); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Restore(best.Snapshot))
 		if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
 			t.Fatalf("seed %d, the best: %d steps, want %d; phases %s", seed, s.Steps, w.steps, d)
 		}
 		replayed := newWalker(s.Seed, 99)
-		if err := play(t.Context(), replayed, s, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, play(t.Context(), replayed, s, nil))
 		if d := cmp.Diff(w.diary, replayed.diary); d != "" || w.steps != replayed.steps {
 			t.Fatalf("seed %d: %d steps, want %d; %s", seed, replayed.steps, w.steps, d)
 		}
@@ -224,13 +211,9 @@ func TestArchitectures(t *testing.T) {
 			Architecture: "a, edited"},
 		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s, err := timeline.Extract(h, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" {
 		t.Error(d)
 	}

@@ -20,9 +20,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 var testTime = time.UnixMicro(1_700_000_000_250_000)

@@ -25,9 +25,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // tracked are the scalars of a run: tags as gorl's, values that float32 has not, and one that is no number.

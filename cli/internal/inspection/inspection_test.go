@@ -20,9 +20,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // snapshot is that of a trainer of a small policy.
