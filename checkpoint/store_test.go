@@ -16,7 +16,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func openStore(t *testing.T, dir string, keep int) *Store {

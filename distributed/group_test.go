@@ -15,7 +15,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // inRanks runs f on every rank of a group of goroutines, and returns their errors.

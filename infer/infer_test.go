@@ -167,7 +167,9 @@ func TestWriteFile(t *testing.T) {
 // must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // perceptron makes a policy with random weights, and its snapshot.

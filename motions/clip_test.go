@@ -9,7 +9,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func near(t *testing.T, what string, got []float64, want ...float64) {

@@ -85,7 +85,9 @@ func TestRestore(t *testing.T) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestKLAdaptive(t *testing.T) {

@@ -20,7 +20,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // specials are values that single precision rounds, or rounds to 0 or to infinity, and values of every kind.

@@ -8,7 +8,9 @@ import (
 // must ends the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // value returns the first of two results and ends the test on an error: value(f())(t).

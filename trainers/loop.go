@@ -280,12 +280,12 @@ func infoTag(name string) string {
 
 // startBar shows the progress bar, once, if Config.Progress is set. The bar counts environment steps of all ranks, and
 // begins with those before a resumed checkpoint.
-func (l *loop) startBar() {
-	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
+func (t *Trainer) startBar() {
+	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
 		return
 	}
-	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
-	l.bar.Set(l.timestep*l.batch(), "")
+	t.bar = t.cfg.Progress.Bar(t.agent.Name(), int64(t.cfg.Timesteps)*t.batch())
+	t.bar.Set(t.timestep*t.batch(), "")
 }
 
 // ms returns a duration in milliseconds.

@@ -39,7 +39,9 @@ func everything() *checkpoint.Snapshot {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func read(t *testing.T, path string) *checkpoint.Snapshot {

@@ -15,7 +15,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The script of the required gorl runs with the settings that the flags stand for.

@@ -24,7 +24,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestMain runs the tests, or a rank if a test has started this program as one.

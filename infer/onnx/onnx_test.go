@@ -333,7 +333,9 @@ func TestWriteFile(t *testing.T) {
 // must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,

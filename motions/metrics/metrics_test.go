@@ -12,7 +12,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func close(t *testing.T, what string, got, want float64) {

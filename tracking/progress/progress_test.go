@@ -20,7 +20,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 var testTime = time.UnixMicro(1_700_000_000_250_000)

@@ -17,7 +17,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // server answers as MLflow's server, and keeps what it gets.

@@ -25,7 +25,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tracked are the scalars of a run: tags as gorl's, values that float32 has not, and one that is no number.
