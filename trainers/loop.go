@@ -84,8 +84,8 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 	if err != nil {
 		return nil, l.stepFailed(err)
 	}
-	l.figures.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
-	l.figures.recorder.Track("Stats / Env stepping time (ms)", ms(time.Since(acted)))
+	l.figures.recorder.Track(tracking.TagInferenceTime, ms(acted.Sub(start)))
+	l.figures.recorder.Track(tracking.TagEnvSteppingTime, ms(time.Since(acted)))
 
 	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
 	if err := l.agent.Record(Transition(next)); err != nil {
@@ -190,7 +190,7 @@ func (l *loop) update(ctx context.Context) error {
 		l.rank.diverged(err)
 		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}
-	l.figures.recorder.Track("Stats / Algorithm update time (ms)", ms(time.Since(start)))
+	l.figures.recorder.Track(tracking.TagUpdateTime, ms(time.Since(start)))
 	if l.figures.updates >= 0 {
 		l.figures.updates++
 	}
