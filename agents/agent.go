@@ -67,6 +67,11 @@ type Transition struct {
 	// FinalUnknown and Invalid are (N), or nil if no row is set: episodes that ended without their last observation
 	// being known, and rows that show no transition to learn from, see envs.Step.
 	FinalUnknown, Invalid []bool
+	// Idle and NextIdle are (N), or nil if no row is set: rows in which the agent has no turn while the episode goes
+	// on, in this step and in the next one. An idle row's action is not learned from. Its reward and its end belong to
+	// the row's last action of the episode. PPO learns from steps with turns; AMP and compatibility with skrl refuse
+	// them.
+	Idle, NextIdle []bool
 	// AMPObservations is (N, M) for agents with a discriminator, else nil.
 	AMPObservations []float32
 	// Seats is what the step brought to each of K seats, (N, K), if the agent's spaces have seats.

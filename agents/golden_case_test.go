@@ -44,6 +44,8 @@ type goldenCase struct {
 	// Activation follows the hidden layers of every network. Discrete says that actions are indices of choices.
 	Activation string
 	Discrete   bool
+	// ValueReads is what the value network reads: "states", otherwise observations.
+	ValueReads string
 	// Config is the agent's configuration, with compatibility set.
 	Config map[string]any
 	// Init has the state before the first rollout: init/NAME by the names of a snapshot, and for networks with memory
@@ -106,9 +108,9 @@ func (c *goldenCase) widths(network string) (out []int) {
 
 // finish takes sizes from the arrays, and says what is missing or of the wrong size.
 func (c *goldenCase) finish() error {
-	if !slices.Contains([]string{"ppo", "ppo_rnn", "amp"}, c.Algorithm) || len(c.Updates) == 0 ||
+	if !slices.Contains([]string{"ppo", "ppo_rnn", "amp", "ippo", "mappo"}, c.Algorithm) || len(c.Updates) == 0 ||
 		len(c.widths("policy")) == 0 {
-		return fmt.Errorf("algorithm %q, %d updates, policy %v: want a ppo, ppo_rnn or amp case", c.Algorithm,
+		return fmt.Errorf("algorithm %q, %d updates, policy %v: want a ppo, ppo_rnn, amp, ippo or mappo case", c.Algorithm,
 			len(c.Updates), c.widths("policy"))
 	}
 	names := []string{"observations", "next_observations", "actions", "terminated", "truncated", "rewards_env",
@@ -134,6 +136,9 @@ func (c *goldenCase) finish() error {
 	c.spaces.Action = spaces.Unbounded(actions[len(actions)-1])
 	if c.Discrete {
 		c.spaces.Action = spaces.NewDiscrete(actions[len(actions)-1])
+	}
+	if state, ok := c.Updates[0].arrays["rollout/states"]; ok {
+		c.spaces.State = spaces.Unbounded(state.Shape[2])
 	}
 	c.Config["rollouts"] = c.steps
 	return nil

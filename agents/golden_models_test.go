@@ -18,8 +18,12 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 	if c.Recurrent != (models.RecurrentLayer{}) {
 		widths[0] = c.spaces.Observation.Width()
 	}
+	source := ""
+	if name == "value" {
+		source = c.ValueReads
+	}
 	net, err := models.NewMLP(models.MLPConfig{Inputs: widths[0], Outputs: widths[last], Recurrent: c.Recurrent,
-		Hidden: widths[1:last], Activation: c.Activation}, 1)
+		Hidden: widths[1:last], Activation: c.Activation, Source: source}, 1)
 	must(t, err)
 	return &watched{Net: net}
 }

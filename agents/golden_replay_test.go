@@ -40,7 +40,7 @@ func (x *replay) run(t *testing.T, before, after func(compare *golden.Comparison
 		x.compareLastValues(t, compare, u)
 		before(compare, i)
 		must(t, x.agent.Update(context.Background()))
-		x.updated(t, compare, u)
+		x.updated(t, compare, u, x.agent.Tracked)
 		after(compare, i)
 	}
 }
@@ -124,6 +124,12 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 		}
 		must(t, x.agent.Record(step))
 	}
+	x.compareRollout(t, c, u)
+}
+
+// compareRollout compares what acting and recording have computed.
+func (x *replay) compareRollout(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
+	t.Helper()
 	if !x.agent.Ready() {
 		t.Fatal("after a whole rollout the agent is not ready to update")
 	}
@@ -209,7 +215,12 @@ func (x *replay) compareLastValues(t *testing.T, compare *golden.Comparison, u *
 	defer s.Close()
 	last := next.Row(next.Shape[0] - 1)
 	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
-	got, err := tensor.Float32s(x.core.ValuesOf(s, x.core.Estimator, observations, tensor.Tensor{}))
+	var states tensor.Tensor
+	if all, ok := u.arrays["rollout/next_states"]; ok {
+		last := all.Row(all.Shape[0] - 1)
+		states = tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
+	}
+	got, err := tensor.Float32s(x.core.ValuesOf(s, x.core.Estimator, observations, states))
 	must(t, err)
 	golden.Compare(compare, "last values", got, want)
 }

@@ -13,8 +13,9 @@ import (
 )
 
 // updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked
-// and what single steps computed.
-func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
+// and what single steps computed. figures tells what was tracked.
+func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
+	figures func(f func(tag string, value float64))) {
 	t.Helper()
 	snap := agenttest.Snapshot(t, x.agent)
 	for name, want := range u.under("expect/") {
@@ -36,7 +37,7 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	x.moments(t, c, u, snap)
 	c.Scalar("learning rate", x.agent.LearningRate(), u.LearningRate)
 	tracked := map[string]float64{}
-	x.agent.Tracked(func(tag string, v float64) { tracked[tag] = v })
+	figures(func(tag string, v float64) { tracked[tag] = v })
 	for tag, want := range u.Tracked {
 		got, ok := tracked[tag]
 		if !ok {

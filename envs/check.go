@@ -13,7 +13,8 @@ import (
 //
 // Beyond that, too few actions must be refused. The same seed must give the same first observations and, with the
 // same actions, the same ones one step later. If env has a state ([Stateful]), neither MarshalState nor RestoreState
-// may change what follows: observations, rewards, ends and episodes must be equal bit for bit.
+// may change what follows: observations, rewards, ends and episodes must be equal bit for bit. Nor may the actions of
+// seats that are not active.
 //
 // Custom environments should have a test that calls Check with enough steps for episodes to end. The environment is
 // left in the middle of an episode, not closed. If env panics, Check returns a [*PanicError].

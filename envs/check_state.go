@@ -6,10 +6,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // A resumed run equals an uninterrupted one, bit for bit, only if a restored environment continues exactly as the
-// saved one did. Check therefore plays the same actions three times from one state.
+// saved one did. Check therefore plays the same actions three times from one state, and once more with other actions
+// of the seats that do not act.
 
 // tail is the number of steps that are compared after an episode has ended in every environment: the first steps of
 // new episodes.
@@ -33,13 +36,13 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 		return fmt.Errorf("envs: MarshalState: %w", err)
 	}
 	state = slices.Clone(state)
-	actions, original, err := c.record(steps, rng)
+	actions, varied, original, err := c.record(steps, rng)
 	if err != nil {
 		return err
 	}
-	// replay resets the environment, restores the state, and plays the same actions. If saves is true, it calls
+	// replay resets the environment, restores the state, and plays the actions. If saves is true, it calls
 	// MarshalState before the first action.
-	replay := func(saves bool) ([]fields, error) {
+	replay := func(actions [][]float32, saves bool) ([]fields, error) {
 		if _, err := c.Reset(-1); err != nil {
 			return nil, err
 		}
@@ -66,11 +69,11 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 		}
 		return c.play(actions)
 	}
-	restored, err := replay(false)
+	restored, err := replay(actions, false)
 	if err != nil {
 		return err
 	}
-	saved, err := replay(true)
+	saved, err := replay(actions, true)
 	if err != nil {
 		return err
 	}
@@ -85,6 +88,19 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after "+
 				"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps depend "+
 				"on, random generators included", k+1, what)
+		}
+	}
+	if c.seats.k == 0 {
+		return nil
+	}
+	others, err := replay(varied, false)
+	if err != nil {
+		return fmt.Errorf("%w (with other actions of the seats that do not act)", err)
+	}
+	for k := range actions {
+		if what := others[k].difference(original[k]); what != "" {
+			return fmt.Errorf("envs: other actions of seats that are not active change %s; their actions must have no "+
+				"effect", what)
 		}
 	}
 	return nil
@@ -102,19 +118,21 @@ func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
 			break
 		}
 	}
-	return &Step{Observations: now.Observations, States: now.States, ActionMasks: now.ActionMasks}, nil
+	return &Step{Observations: now.Observations, States: now.States, ActionMasks: now.ActionMasks,
+		Seats: spaces.SeatStep{Active: now.Seats.Active}}, nil
 }
 
 // record takes random actions until tail steps after an episode has ended in every environment, but at most steps. It
-// returns the actions and a digest of each Step.
-func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []fields, err error) {
+// returns the actions, the same with other ones of seats that do not act, and a digest of each Step.
+func (c *Checker) record(steps int, rng *rand.Rand) (actions, varied [][]float32, out []fields, err error) {
 	ended, left := make([]bool, c.n), tail
 	for range steps {
 		row := make([]float32, c.n*c.set.Action.Width())
 		c.sample(rng, row)
+		varied = append(varied, c.seats.vary(row, rng))
 		s, err := c.Step(row)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		actions, out = append(actions, row), append(out, digest(s, c.n))
 		for i := range ended {
@@ -126,7 +144,7 @@ func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []
 			}
 		}
 	}
-	return actions, out, nil
+	return actions, varied, out, nil
 }
 
 // play takes the given actions and returns a digest of each Step.
@@ -160,6 +178,7 @@ func digest(s *Step, n int) fields {
 	add("Observations", s.Observations, nil)
 	add("States", s.States, nil)
 	add("ActionMasks", s.ActionMasks, nil)
+	add("Seats.Active", numbers(s.Seats.Active), nil)
 	if s.Rewards == nil { // after a reset
 		return out
 	}
@@ -168,15 +187,11 @@ func digest(s *Step, n int) fields {
 	add("AMPObservations", s.AMPObservations, nil)
 	add("FinalObservations", s.FinalObservations, s.FinalKnown)
 	add("FinalStates", s.FinalStates, s.FinalKnown)
+	add("Seats.Rewards", s.Seats.Rewards, nil)
 	for name, flags := range map[string][]bool{"Terminated": s.Terminated, "Truncated": s.Truncated,
-		"FinalUnknown": s.FinalUnknown, "Invalid": s.Invalid} {
-		sums := make([]uint64, n)
-		for i := range flags {
-			if flags[i] {
-				sums[i] = 1
-			}
-		}
-		out[name] = sums
+		"FinalUnknown": s.FinalUnknown, "Invalid": s.Invalid, "Seats.Terminated": s.Seats.Terminated,
+		"Seats.Truncated": s.Seats.Truncated} {
+		add(name, numbers(flags), nil)
 	}
 	episodes := make([]uint64, n)
 	for _, e := range s.Episodes {
@@ -187,6 +202,17 @@ func digest(s *Step, n int) fields {
 		episodes[e.Env] = sum(values)
 	}
 	out["Episodes"] = episodes
+	return out
+}
+
+// numbers returns 1 for true and 0 for false.
+func numbers(flags []bool) []float32 {
+	out := make([]float32, len(flags))
+	for i, on := range flags {
+		if on {
+			out[i] = 1
+		}
+	}
 	return out
 }
 

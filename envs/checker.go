@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,10 +23,13 @@ type Checker struct {
 	steps int
 	// masks are the action masks of the last Step, whose memory they share.
 	masks []float32
+	// seats checks what the seats get.
+	seats seatChecker
 }
 
 // Checked returns env with every Reset and Step verified: the length of every slice, finite values, discrete values
 // within range, final observations for episodes that end and for no others, and reported episodes that fit the ends.
+// Seats must end once an episode, get nothing afterwards, and have rewards whose sums are Rewards.
 // The error of a breach names the field, the environment and the dimension. Checked itself returns an error if env's
 // spaces or size make no sense.
 func Checked(env Env) (*Checker, error) {
@@ -39,7 +43,7 @@ func Checked(env Env) (*Checker, error) {
 	if err := set.Validate(); err != nil {
 		return nil, fmt.Errorf("envs: %w", err)
 	}
-	return &Checker{env: env, n: n, set: set, lengths: make([]int, n)}, nil
+	return &Checker{env: env, n: n, set: set, lengths: make([]int, n), seats: newSeatChecker(n, set)}, nil
 }
 
 // NumEnvs is the number of environments in the batch.
@@ -61,6 +65,7 @@ func (c *Checker) Reset(seed int64) (*Step, error) {
 		return nil, err
 	}
 	clear(c.lengths)
+	clear(c.seats.out)
 	c.steps = 0
 	if err := c.checkReset(s); err != nil {
 		return nil, fmt.Errorf("envs: after Reset: %w", err)
@@ -124,10 +129,10 @@ func (c *Checker) checkReset(s *Step) error {
 	}
 	if s.Rewards != nil || s.Terminated != nil || s.Truncated != nil || s.FinalObservations != nil ||
 		s.FinalStates != nil || s.FinalUnknown != nil || s.Invalid != nil || s.AMPObservations != nil ||
-		s.Episodes != nil {
-		return errors.New("only Observations, States and ActionMasks may be set")
+		s.Episodes != nil || s.Seats.Rewards != nil || s.Seats.Terminated != nil || s.Seats.Truncated != nil {
+		return errors.New("only Observations, States, ActionMasks and Seats.Active may be set")
 	}
-	return c.checkNext(s)
+	return cmp.Or(c.checkNext(s), c.seats.checkNext(s, c.lengths))
 }
 
 // checkStep verifies what Step returned and updates the lengths of the episodes.
@@ -151,6 +156,9 @@ func (c *Checker) checkStep(s *Step) error {
 		return err
 	}
 	if err := c.checkMarks(s); err != nil {
+		return err
+	}
+	if err := c.seats.checkStep(s, c.lengths); err != nil {
 		return err
 	}
 	if err := c.checkFinals(s); err != nil {

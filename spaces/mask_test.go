@@ -36,3 +36,41 @@ func TestActionMask(t *testing.T) {
 		}
 	}
 }
+
+// Seats have names of their own, and make up the spaces; sets differ if their seats do.
+func TestSeats(t *testing.T) {
+	seat := func(name string) Seat { return Seat{Name: name, Observation: Unbounded(2), Action: NewDiscrete(3)} }
+	masked := seat("b")
+	masked.Team, masked.ActionMask = "blue", NewActionMask(masked.Action)
+	set := NewSeats(Unbounded(4), seat("a"), masked)
+	if err := set.Validate(); err != nil || set.Observation.Width() != 4 || set.ActionMask.Width() != 3 {
+		t.Fatalf("%v, %v", set, err)
+	}
+	narrow := set
+	narrow.Observation = Unbounded(4)
+	limited := seat("a")
+	limited.Observation = NewBox(-1, 1, 2)
+	for want, other := range map[string]Set{
+		"seats a, b (team blue, action masks): none": {State: set.State, Observation: set.Observation,
+			Action: set.Action, ActionMask: set.ActionMask},
+		"seats a, b (team blue, action masks): a, c":   NewSeats(set.State, seat("a"), seat("c")),
+		"observation space Tuple(Box(2), Box(2)): Box": narrow,
+		"observation space Tuple(Box(2), Box(2)) with limits -Inf to +Inf in dimension 0: Tuple(Box(2), Box(2)) with " +
+			"limits -1 to 1 in dimension 0": NewSeats(set.State, limited, masked),
+	} {
+		if len(other.Seats) > 1 && other.Seats[1].Name == "c" {
+			other.ActionMask = set.ActionMask
+		}
+		name, got, with := set.Difference(other)
+		if text := name + " " + got + ": " + with; !strings.HasPrefix(text, want) {
+			t.Errorf("difference %q, want %q", text, want)
+		}
+	}
+	twice := NewSeats(Space{}, seat("a"), seat("a"))
+	if err := twice.Validate(); err == nil || !strings.Contains(err.Error(), `seat 1: spaces: the name is "a"`) {
+		t.Errorf("error %v", err)
+	}
+	if err := narrow.Validate(); err == nil || !strings.Contains(err.Error(), "is not that of the seats") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,8 +1,11 @@
 package spaces
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
 // Seat is the place of one agent in an environment in which several agents act (PettingZoo: a possible agent).
@@ -37,6 +40,35 @@ func NewSeats(state Space, seats ...Seat) Set {
 func (s Set) Seat(i int) Set {
 	seat := s.Seats[i]
 	return Set{Observation: seat.Observation, State: s.State, Action: seat.Action, ActionMask: seat.ActionMask}
+}
+
+// SeatNames lists the seats in their order, with their teams, and says which have action masks: "red_0 (team red),
+// blue_0 (team blue, action masks)". It is empty without seats.
+func (s Set) SeatNames() string {
+	names := make([]string, len(s.Seats))
+	for i, seat := range s.Seats {
+		var more []string
+		if seat.Team != "" {
+			more = append(more, "team "+seat.Team)
+		}
+		if seat.ActionMask.Kind != None {
+			more = append(more, "action masks")
+		}
+		if names[i] = seat.Name; more != nil {
+			names[i] += " (" + strings.Join(more, ", ") + ")"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// RefuseSeats returns an error if the set has seats. who is what needs an environment with one agent, and begins the
+// error.
+func (s Set) RefuseSeats(who string) error {
+	if len(s.Seats) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is for one agent, and the environment has seats for %d (%s)", who, len(s.Seats),
+		s.SeatNames())
 }
 
 // SeatStep is what one step brought to the K seats of N environments, (N, K) each, environment by environment. All
@@ -74,6 +106,28 @@ func (s SeatStep) Row(i, k int) SeatStep {
 	return SeatStep{s.Rewards[from:to:to], s.Terminated[from:to:to], s.Truncated[from:to:to], s.Active[from:to:to]}
 }
 
+// CheckSeats returns an error unless the masks (n, K) of seats that are not active allow every choice. active is (n,
+// number of seats).
+func (s Set) CheckSeats(masks []float32, active []bool) error {
+	w, k := s.ActionMask.Width(), len(s.Seats)
+	if w == 0 {
+		return nil
+	}
+	for i := range len(active) / max(k, 1) {
+		seat := 0
+		if err := s.eachSeat(nil, masks[i*w:(i+1)*w], func(_ Set, _, mask []float32) error {
+			if slices.Contains(mask, 0) && !active[i*k+seat] {
+				return errors.New("its action mask forbids choices, though it is not active; all must be 1")
+			}
+			seat++
+			return nil
+		}); err != nil {
+			return fmt.Errorf("spaces: environment %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // Check returns an error unless the step has the lengths of n environments with k seats, and finite rewards.
 func (s SeatStep) Check(n, k int) error {
 	if len(s.Rewards) != n*k || len(s.Terminated) != n*k || len(s.Truncated) != n*k || len(s.Active) != n*k {
@@ -102,7 +156,7 @@ func (s Set) validateSeats() error {
 		}
 	}
 	if name, got, want := s.Difference(NewSeats(s.State, s.Seats...)); name != "" {
-		return fmt.Errorf("%s space: spaces: %v is not that of the seats, %v; use NewSeats", name, got, want)
+		return fmt.Errorf("%s: spaces: %s is not that of the seats, %s; use NewSeats", name, got, want)
 	}
 	return nil
 }

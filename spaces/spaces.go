@@ -7,6 +7,7 @@
 package spaces
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -328,16 +329,37 @@ func (s Set) all() [5]Space {
 	return [5]Space{s.Observation, s.State, s.Action, s.AMPObservation, s.ActionMask}
 }
 
-// Difference returns the first spaces in which two sets are not [Space.Equal], and what they are of: "observation",
-// "state", "action", "AMP observation" or "action mask", and "" if there is no difference.
-func (s Set) Difference(o Set) (name string, of, other Space) {
+// Difference returns what two sets first differ in, and how the two describe it: "observation space", "state space",
+// "action space", "AMP observation space", "action mask space" or "seats"; "" if there is no difference. Spaces that
+// differ only in their limits are described with the first ones that differ.
+func (s Set) Difference(o Set) (name, of, other string) {
 	spaces, others := s.all(), o.all()
-	for i := range spaces {
-		if !spaces[i].Equal(others[i]) {
-			return setNames[i], spaces[i], others[i]
+	for i, a := range spaces {
+		b := others[i]
+		if a.Equal(b) {
+			continue
 		}
+		name, of, other = setNames[i]+" space", a.String(), b.String()
+		if of == other {
+			d := 0
+			for d+1 < a.Width() && a.limited(d) == b.limited(d) {
+				d++
+			}
+			of, other = a.limited(d), b.limited(d)
+		}
+		return name, of, other
 	}
-	return "", Space{}, Space{}
+	if of, other = s.SeatNames(), o.SeatNames(); of != other {
+		return "seats", cmp.Or(of, "none"), cmp.Or(other, "none")
+	}
+	return "", "", ""
+}
+
+// limited is [Space.String] with the limits of column d of a row.
+func (s Space) limited(d int) string {
+	leaf, i := s.at(d)
+	low, high := leaf.limits(i)
+	return fmt.Sprintf("%v with limits %g to %g in dimension %d", s, low, high, d)
 }
 
 // Rows makes a batch of n rows of the space, all zeros; nil where the space is None.

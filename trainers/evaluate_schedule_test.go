@@ -33,7 +33,7 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 // over a resumption.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
-	for _, s := range slices.Concat(scenes, recurrent, []scene{terminating}) {
+	for _, s := range slices.Concat(scenes, seats, recurrent, []scene{terminating}) {
 		t.Run(s.name, func(t *testing.T) {
 			// train runs the scene in parts. It returns its state, what callbacks saw and what was written, and the
 			// evaluations.
@@ -52,7 +52,7 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 				}
 				cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
 					seen = append(seen, fmt.Sprint(s.Observations, s.States, s.Rewards, s.Terminated, s.Truncated,
-						s.AMPObservations, s.Episodes, s.Metrics))
+						s.AMPObservations, s.Episodes, s.Metrics, s.Seats))
 					return nil
 				}), onEvaluation{f: func(tr *trainers.Trainer, e trainers.Evaluation) error {
 					evaluated = append(evaluated, fmt.Sprint(tr.Timestep(), e))

@@ -132,11 +132,12 @@ func copyOf(s *envs.Step) *envs.Step {
 	c := *s
 	for _, rows := range []*[]float32{
 		&c.Observations, &c.States, &c.Rewards, &c.FinalObservations, &c.FinalStates, &c.AMPObservations,
-		&c.ActionMasks,
+		&c.ActionMasks, &c.Seats.Rewards,
 	} {
 		*rows = slices.Clone(*rows)
 	}
-	for _, flags := range []*[]bool{&c.Terminated, &c.Truncated, &c.FinalUnknown, &c.Invalid} {
+	for _, flags := range []*[]bool{&c.Terminated, &c.Truncated, &c.FinalUnknown, &c.Invalid,
+		&c.Seats.Terminated, &c.Seats.Truncated, &c.Seats.Active} {
 		*flags = slices.Clone(*flags)
 	}
 	c.Episodes, c.Metrics = slices.Clone(s.Episodes), maps.Clone(s.Metrics)

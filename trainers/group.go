@@ -1,14 +1,13 @@
 package trainers
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -25,13 +24,15 @@ import (
 // on, in addition to those of all. If an agent lacks an optional interface of package agents, the group's method skips
 // that agent. Snapshot and Restore return an error that names it.
 type Group struct {
-	agents []agents.Agent
+	joined
 	scopes []int // the number of environments of each agent; nil before Bind, unless they were given
 	starts []int // the first environment of each agent
 	spaces spaces.Set
-	on     bool      // training
 	action []float32 // (N, A), what Act returns
 }
+
+// joined has the methods of a Group that do not divide rows.
+type joined = joint.Agents
 
 // A group has every optional interface but agents.Evolvable: its networks are named within its agents' parts.
 var (
@@ -55,8 +56,11 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	if len(list) == 0 {
 		return nil, errors.New("trainers: a group needs at least one agent")
 	}
-	g := &Group{agents: slices.Clone(list), on: true}
+	g := &Group{joined: joined{List: slices.Clone(list), Package: "trainers", Kind: groupName,
+		Tag: func(i int, tag string) string { return fmt.Sprintf("Agent %d / %s", i, tag) }}}
 	for i, a := range list {
+		g.Names = append(g.Names, fmt.Sprintf("agent %d", i))
+		g.Keys = append(g.Keys, strconv.Itoa(i))
 		if a == nil {
 			return nil, fmt.Errorf("trainers: agent %d of the group is missing", i)
 		}
@@ -84,24 +88,22 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 // admit returns an error if the spaces of agent i differ from those of the agents before it. Only AMP agents have an
 // AMP observation space. The group has that of its first AMP agent, which later ones must equal.
 func (g *Group) admit(i int, sp spaces.Set) error {
+	if err := sp.RefuseSeats("trainers: a group of agents for separate environments"); err != nil {
+		return err
+	}
 	if i == 0 {
 		g.spaces = sp
 		return nil
 	}
-	if !sp.Observation.Equal(g.spaces.Observation) || !sp.State.Equal(g.spaces.State) ||
-		!sp.Action.Equal(g.spaces.Action) || !sp.ActionMask.Equal(g.spaces.ActionMask) {
-		return fmt.Errorf("trainers: agent %d of the group was made for observations %v, states %v, actions %v and "+
-			"action masks %v; the agents before it for %v, %v, %v and %v", i, sp.Observation, sp.State, sp.Action,
-			sp.ActionMask, g.spaces.Observation, g.spaces.State, g.spaces.Action, g.spaces.ActionMask)
-	}
 	switch {
 	case sp.AMPObservation.Kind == spaces.None:
+		sp.AMPObservation = g.spaces.AMPObservation
 	case g.spaces.AMPObservation.Kind == spaces.None:
 		g.spaces.AMPObservation = sp.AMPObservation
-	case !sp.AMPObservation.Equal(g.spaces.AMPObservation):
-		return fmt.Errorf("trainers: agent %d of the group was made for AMP observations %v; the agents before it "+
-			"for %v", i,
-			sp.AMPObservation, g.spaces.AMPObservation)
+	}
+	if name, got, want := sp.Difference(g.spaces); name != "" {
+		return fmt.Errorf("trainers: agent %d of the group was made for the %s %s; the agents before it for %s", i, name,
+			got, want)
 	}
 	return nil
 }
@@ -110,7 +112,7 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 // agent. If a scope is wrong, cut returns an error before it binds an agent, because binding cannot be undone.
 func (g *Group) cut(scopes []int) error {
 	// All scopes are checked before the first agent is bound.
-	for i, a := range g.agents {
+	for i, a := range g.List {
 		if scopes[i] <= 0 {
 			return fmt.Errorf("trainers: the scope of agent %d is %d environments; it must be positive", i, scopes[i])
 		}
@@ -124,7 +126,7 @@ func (g *Group) cut(scopes []int) error {
 	}
 	// Every agent's rows begin where those of the agent before it end.
 	starts, start := make([]int, len(scopes)), 0
-	for i, a := range g.agents {
+	for i, a := range g.List {
 		if err := bind(a, scopes[i]); err != nil {
 			return fmt.Errorf("trainers: agent %d: %w", i, err)
 		}
@@ -143,12 +145,12 @@ func (g *Group) AgentOf(env int) int {
 }
 
 // Agents returns the agents, in order.
-func (g *Group) Agents() []agents.Agent { return slices.Clone(g.agents) }
+func (g *Group) Agents() []agents.Agent { return slices.Clone(g.List) }
 
 // Scopes returns the number of environments of each agent, or nil before these are known.
 func (g *Group) Scopes() []int { return slices.Clone(g.scopes) }
 
-// groupName is the name of every group. Snapshots have it under layout.Agent, by which Restore recognises a group.
+// groupName is the name of every group. Snapshots have it, by which Restore recognises a group.
 const groupName = "Group"
 
 // Name implements [agents.Agent]: "Group".
@@ -177,7 +179,7 @@ func (g *Group) Bind(numEnvs int) error {
 		}
 		return nil
 	}
-	k := len(g.agents)
+	k := len(g.List)
 	if numEnvs < k {
 		return fmt.Errorf("trainers: %d environments cannot be divided among %d agents", numEnvs, k)
 	}
@@ -190,60 +192,10 @@ func (g *Group) Bind(numEnvs int) error {
 	return g.cut(scopes)
 }
 
-// Ready implements [agents.Agent]: it reports whether any agent is ready.
-func (g *Group) Ready() bool { return slices.ContainsFunc(g.agents, agents.Agent.Ready) }
-
-// Update implements [agents.Agent]: the agents that are ready learn. If some fail, or if the context is cancelled, the
-// others have learned nevertheless. Agents that have not learned are still ready.
-func (g *Group) Update(ctx context.Context) error {
-	if !g.Ready() {
-		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
-	}
-	// Agents with rollouts of different lengths are ready at different timesteps.
-	return each(g.agents, func(_ int, a agents.Agent) error {
-		if !a.Ready() {
-			return nil
-		}
-		return a.Update(ctx)
-	})
-}
-
-// Wait implements [agents.Overlapping]: it waits for the agents that implement it.
-func (g *Group) Wait(ctx context.Context) error {
-	return each(g.agents, func(_ int, a agents.Agent) error {
-		if o, ok := agents.As[agents.Overlapping](a); ok {
-			return o.Wait(ctx)
-		}
-		return nil
-	})
-}
-
-// SetTraining implements [agents.Agent]. It switches all agents and itself: see Record.
-func (g *Group) SetTraining(on bool) (was bool) {
-	was, g.on = g.on, on
-	for _, a := range g.agents {
-		a.SetTraining(on)
-	}
-	return was
-}
-
-// HiddenSizes implements [agents.Recurrent]. Names begin with the agent's key in snapshots ("agent_0.policy").
-func (g *Group) HiddenSizes() map[string]int {
-	sizes := map[string]int{}
-	for i, a := range g.agents {
-		if r, ok := agents.As[agents.Recurrent](a); ok {
-			for name, n := range r.HiddenSizes() {
-				sizes[layout.Member(i)+"."+name] = n
-			}
-		}
-	}
-	return sizes
-}
-
 // ResetHidden implements [agents.Recurrent]. Each agent gets its own environments, numbered from its first one. An
 // agent with none of them is not called: without arguments it would reset all its environments.
 func (g *Group) ResetHidden(environments ...int) {
-	for i, a := range g.agents {
+	for i, a := range g.List {
 		var own []int
 		for _, e := range environments {
 			if g.scopes != nil && e >= g.starts[i] && e < g.starts[i]+g.scopes[i] {
@@ -254,72 +206,4 @@ func (g *Group) ResetHidden(environments ...int) {
 			r.ResetHidden(own...)
 		}
 	}
-}
-
-// SetStochastic implements [agents.Stochastic]. Agents that cannot sample in evaluation are skipped.
-func (g *Group) SetStochastic(on bool) {
-	for _, a := range g.agents {
-		if s, ok := agents.As[agents.Stochastic](a); ok {
-			s.SetStochastic(on)
-		}
-	}
-}
-
-// Tracked implements [agents.Tracker]. Tags begin with the agent's number ("Agent 0 / Loss / Policy loss").
-func (g *Group) Tracked(f func(tag string, value float64)) {
-	// Tags are sorted over all agents, as a Tracker promises.
-	all := map[string]float64{}
-	for i, a := range g.agents {
-		if t, ok := agents.As[agents.Tracker](a); ok {
-			t.Tracked(func(tag string, value float64) { all[fmt.Sprintf("Agent %d / %s", i, tag)] = value })
-		}
-	}
-	for _, tag := range slices.Sorted(maps.Keys(all)) {
-		f(tag, all[tag])
-	}
-}
-
-// Noted implements [agents.Noter]. Notes begin with the agent's number.
-func (g *Group) Noted(f func(note string)) {
-	for i, a := range g.agents {
-		if n, ok := agents.As[agents.Noter](a); ok {
-			n.Noted(func(note string) { f(fmt.Sprintf("agent %d: %s", i, note)) })
-		}
-	}
-}
-
-// Plan implements [agents.Planner]. Notes begin with the agent's number.
-func (g *Group) Plan(timesteps int) (notes []string) {
-	for i, a := range g.agents {
-		if p, ok := agents.As[agents.Planner](a); ok {
-			for _, note := range p.Plan(timesteps) {
-				notes = append(notes, fmt.Sprintf("agent %d: %s", i, note))
-			}
-		}
-	}
-	return notes
-}
-
-// golden is 2⁶⁴ divided by the golden ratio. Its multiples modulo 2⁶⁴ are spread evenly, so the agents' seeds are far
-// apart.
-const golden = 0x9e3779b97f4a7c15
-
-// Reseed implements [agents.Reseeder]. Every agent gets a seed of its own, derived from seed and its index.
-func (g *Group) Reseed(seed int64) error {
-	var errs []error
-	for i, a := range g.agents {
-		if r, ok := agents.As[agents.Reseeder](a); ok {
-			errs = append(errs, r.Reseed(int64(uint64(seed)+uint64(i)*golden)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Close closes all agents. It may be called twice.
-func (g *Group) Close() error {
-	var errs []error
-	for _, a := range g.agents {
-		errs = append(errs, a.Close())
-	}
-	return errors.Join(errs...)
 }

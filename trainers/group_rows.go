@@ -4,31 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/gorl-dev/gorl/agents"
 )
 
 // The environments of a group are the N rows of one batch, a flat slice (N × width), row by row. Agent i has scopes[i]
 // consecutive rows from starts[i] on. Its inputs are therefore slices of the batch, and only actions are copied.
-
-// each calls f for every agent at the same time and joins the errors, each with the agent's number. The first agent
-// runs on the caller's goroutine. Agents share no state, so the results do not depend on the order.
-func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {
-	failed := make([]error, len(list))
-	var all sync.WaitGroup
-	for i, a := range list[1:] {
-		all.Go(func() { failed[i+1] = f(i+1, a) })
-	}
-	failed[0] = f(0, list[0]) // here: with one agent there is nothing to wait for
-	all.Wait()
-	for i, err := range failed {
-		if err != nil {
-			failed[i] = fmt.Errorf("agent %d: %w", i, err)
-		}
-	}
-	return errors.Join(failed...)
-}
 
 // slice returns agent i's rows of a batch (N × width). The result shares the batch's memory. An empty batch, which has
 // no rows at this step, gives nil.
@@ -66,7 +47,7 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 		g.rows("action masks", len(in.ActionMasks), k, false)); err != nil {
 		return nil, err
 	}
-	return g.action, each(g.agents, func(i int, a agents.Agent) error {
+	return g.action, g.Each(func(i int, a agents.Agent) error {
 		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o),
 			States: slice(g, i, in.States, s), ActionMasks: slice(g, i, in.ActionMasks, k)})
 		if err != nil {
@@ -79,7 +60,7 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 
 // Terminates implements [agents.Terminator]: it reports whether any agent ends episodes.
 func (g *Group) Terminates() bool {
-	return slices.ContainsFunc(g.agents, func(a agents.Agent) bool {
+	return slices.ContainsFunc(g.List, func(a agents.Agent) bool {
 		t, ok := agents.As[agents.Terminator](a)
 		return ok && t.Terminates()
 	})
@@ -89,7 +70,7 @@ func (g *Group) Terminates() bool {
 // no agent ends an episode.
 func (g *Group) Terminations() []bool {
 	var ends []bool
-	for i, a := range g.agents {
+	for i, a := range g.List {
 		t, ok := agents.As[agents.Terminator](a)
 		if !ok {
 			continue
@@ -124,17 +105,19 @@ func (g *Group) Record(t agents.Transition) error {
 		g.rows("AMP observations", len(t.AMPObservations), m, true),
 		g.rows("marks of unknown final observations", len(t.FinalUnknown), 1, true),
 		g.rows("marks of invalid transitions", len(t.Invalid), 1, true),
+		g.rows("marks of idle rows", len(t.Idle), 1, true), g.rows("marks of idle next rows", len(t.NextIdle), 1, true),
 	); err != nil {
 		return err
 	}
 	// Agents get slices of the batch, without copies. An agent without a discriminator gets no AMP observations.
-	return each(g.agents, func(i int, a agents.Agent) error {
+	return g.Each(func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{
 			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i,
 				t.Truncated, 1),
 			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),
 			FinalObservations: slice(g, i, t.FinalObservations, o), FinalStates: slice(g, i, t.FinalStates, s),
 			FinalUnknown: slice(g, i, t.FinalUnknown, 1), Invalid: slice(g, i, t.Invalid, 1),
+			Idle: slice(g, i, t.Idle, 1), NextIdle: slice(g, i, t.NextIdle, 1),
 			AMPObservations: slice(g, i, t.AMPObservations, a.Spaces().AMPObservation.Width()),
 		})
 	})

@@ -196,7 +196,8 @@ func TestNewGroupRefuses(t *testing.T) {
 		{[]agents.Agent{a, nil}, nil, "agent 1 of the group is missing"},
 		{[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
 		{[]agents.Agent{a, c}, nil, "agent 1 of the group was made for"},
-		{[]agents.Agent{a, d}, nil, "AMP observations"},
+		{[]agents.Agent{a, d}, nil, "AMP observation space"},
+		{[]agents.Agent{seated{a}}, nil, "is for one agent, and the environment has seats for 1 (left)"},
 		{[]agents.Agent{a, b}, []int{}, "2 agents and 0 scopes"},
 		{[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},
 		{[]agents.Agent{a, bound}, []int{2, 2}, "agent 1 acts in 3 environments, its scope is 2"},
@@ -268,4 +269,12 @@ func ExampleNewGroup() {
 	fmt.Println(trainer.Train(context.Background()), group.NumEnvs(), group.Scopes(),
 		group.Hyperparameters()["1.learning_rate"])
 	// Output: <nil> 8 [3 5] 0.003
+}
+
+// seated is an agent made for an environment with a seat.
+type seated struct{ agents.Agent }
+
+func (s seated) Spaces() spaces.Set {
+	sp := s.Agent.Spaces()
+	return spaces.NewSeats(sp.State, spaces.Seat{Name: "left", Observation: sp.Observation, Action: sp.Action})
 }

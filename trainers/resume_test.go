@@ -82,7 +82,7 @@ func episodes(tr *trainers.Trainer) map[string]float64 {
 
 // A run that ends and is resumed by a new trainer is the run that never ended, bit for bit.
 func TestResumeIsExact(t *testing.T) {
-	for _, s := range slices.Concat(scenes, recurrent, overlapping, []scene{terminating, directed}) {
+	for _, s := range slices.Concat(scenes, seats, recurrent, overlapping, []scene{terminating, directed}) {
 		t.Run(s.name, func(t *testing.T) {
 			checkLiveTensors(t)
 			want, figures := whole(t, s)

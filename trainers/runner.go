@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
@@ -53,7 +54,9 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 //     [models.Initialization], too.
 //   - memory: class RandomMemory, and memory_size: the agent's rollouts, or a negative number, which means the same.
 //   - motion_dataset and reply_buffer: class RandomMemory, and memory_size, for AMP.
-//   - agent: class PPO or AMP, and its settings. The agent's experiment names the folder that the trainer writes to.
+//   - agent: class PPO, AMP, IPPO or MAPPO, and its settings. The agent's experiment names the folder that the trainer
+//     writes to. IPPO and MAPPO take settings and models for all agents, or a dictionary with those of each agent by
+//     name (see [ippo.Groups]). Their policies never read the shared state: there, STATES means observations.
 //   - trainer: class SequentialTrainer, which may be left out, and the settings of [Config]. They override the
 //     experiment's.
 //
@@ -110,7 +113,7 @@ func (t *Trainer) Dict() map[string]any {
 	if r.Memory != nil {
 		full["memory"] = maps.Clone(r.Memory)
 	}
-	agent := config.Dict(r.settings)
+	agent := r.settings()
 	agent["class"] = r.class
 	full["agent"] = agent
 	trainer := config.Dict(t.cfg)
@@ -143,9 +146,9 @@ type runner struct {
 	class   string         // the agent's
 	trainer map[string]any // the section without its class
 
-	// Settings of the agent, known after it was made: all of them, a *ppo.Config or *amp.Config, and the part that both
-	// have in common.
-	settings any // a *ppo.Config or *amp.Config
+	// Settings of the agent, known after it was made: settings returns all as a new dictionary, and common has those of
+	// the algorithm or, with several agents, of the first one.
+	settings func() map[string]any
 	common   *agents.OnPolicy
 }
 
@@ -175,7 +178,7 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	errs := make([]error, 4)
 	r.seed, errs[0] = r.readSeed()
 	var agent map[string]any
-	if r.class, agent, errs[1] = section("agent", r.Agent, "PPO", "AMP"); errs[1] == nil {
+	if r.class, agent, errs[1] = section("agent", r.Agent, agentClasses...); errs[1] == nil {
 		r.Agent = agent
 		errs[1] = r.checkAgent()
 	}
@@ -202,10 +205,13 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 // checkAgent returns the errors of the agent's settings.
 func (r *runner) checkAgent() error {
 	var err error
-	if settings := withoutNullScale(r.Agent); r.class == "AMP" {
+	switch settings := withoutNullScale(r.Agent); r.class {
+	case "AMP":
 		_, err = amp.FromDict(settings, spaces.Set{})
-	} else {
+	case "PPO":
 		_, err = ppo.FromDict(settings, spaces.Set{})
+	default:
+		err = ippo.Check(settings, r.sp)
 	}
 	return config.Under("trainers", "agent", err)
 }
@@ -215,11 +221,17 @@ func (r *runner) checkModels() error {
 	given := r.Models
 	defer func() { r.Models = given }() // without defaults, which may depend on the spaces
 	roles := []string{"policy", "value"}
-	if r.class == "AMP" {
+	switch {
+	case r.class == "AMP":
 		var err error
 		if roles, err = r.ampRoles(); err != nil {
 			return nil // checkAgent has found it, too
 		}
+	case r.class != "PPO" && len(r.sp.Seats) > 0:
+		_, err := r.groupModels()
+		return err
+	case r.class != "PPO":
+		return nil // which sections are of agents is not known without their names
 	}
 	_, err := r.models(roles...)
 	return err
@@ -237,8 +249,11 @@ func (r *runner) readSeed() (int64, error) {
 	return k.Seed, err
 }
 
-// skrlAgents are skrl's agents that gorl does not have.
-var skrlAgents = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "IPPO", "MAPPO", "RPO", "SAC", "TD3", "TRPO"}
+// agentClasses are the classes of agents, and skrlAgents those of skrl that gorl does not have.
+var (
+	agentClasses = []string{"PPO", "AMP", "IPPO", "MAPPO"}
+	skrlAgents   = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "RPO", "SAC", "TD3", "TRPO"}
+)
 
 // section returns the class of a section, spelt as in classes, and a copy of the section without it. name names the
 // section in errors. The class may be given in upper or lower case.

@@ -3,9 +3,12 @@ package trainers
 import (
 	"fmt"
 	"maps"
+	"reflect"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -20,11 +23,13 @@ import (
 // agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
 	r.Agent = withoutNullScale(r.Agent)
-	build := r.ppo
-	if r.class == "AMP" {
-		build = r.amp
+	if r.class == "PPO" || r.class == "AMP" {
+		if err := r.sp.RefuseSeats("trainers: agent.class " + r.class); err != nil {
+			return nil, fmt.Errorf("%w; use the class IPPO or MAPPO", err)
+		}
 	}
-	agent, err := build()
+	build := map[string]func() (agents.Agent, error){"PPO": r.ppo, "AMP": r.amp, "IPPO": r.ippo, "MAPPO": r.ippo}
+	agent, err := build[r.class]()
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +50,21 @@ func withoutNullScale(agent map[string]any) map[string]any {
 	return agent
 }
 
-// ppo makes a PPO agent. A section of AMP's memories is an error, because such a file is probably meant for AMP.
-func (r *runner) ppo() (agents.Agent, error) {
+// withoutMemories returns an error if there is a section of AMP's memories, because such a file is probably meant for
+// AMP.
+func (r *runner) withoutMemories() error {
 	for _, b := range r.buffers() {
 		if b.dict != nil {
-			return nil, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is PPO; leave it out", b.name)
+			return fmt.Errorf("trainers: %s belongs to AMP, and agent.class is %s; leave it out", b.name, r.class)
 		}
+	}
+	return nil
+}
+
+// ppo makes a PPO agent.
+func (r *runner) ppo() (agents.Agent, error) {
+	if err := r.withoutMemories(); err != nil {
+		return nil, err
 	}
 	m, err := r.models("policy", "value")
 	if err != nil {
@@ -63,8 +77,74 @@ func (r *runner) ppo() (agents.Agent, error) {
 	}
 	// The settings with all defaults, for Dict.
 	settings := a.Settings()
-	r.settings, r.common = &settings, &settings.OnPolicy
+	r.settings, r.common = func() map[string]any { return config.Dict(settings) }, &settings.OnPolicy
 	return a, nil
+}
+
+// ippo makes an IPPO or MAPPO agent.
+func (r *runner) ippo() (agents.Agent, error) {
+	if err := r.withoutMemories(); err != nil {
+		return nil, err
+	}
+	specs, err := r.groupModels()
+	if err != nil {
+		return nil, err
+	}
+	a, err := ippo.New(ippo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Centralised: r.class == "MAPPO",
+		Models: func(g ippo.Group) ppo.Models { return specs[g.Name].ppo() }, Dict: r.Agent, Seed: r.seed,
+		Group: r.group})
+	if err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	first := a.Agents()[0].(*ppo.Agent).Settings()
+	r.settings, r.common = a.Dict, &first.OnPolicy
+	return a, nil
+}
+
+// groupModels reads the models of IPPO and MAPPO, by group, and completes r.Models by all defaults. The section is for
+// all groups, or has a section for each by name.
+func (r *runner) groupModels() (map[string]*modelSpecs, error) {
+	if len(r.Models) == 0 {
+		_, err := r.models("policy", "value")
+		return nil, err
+	}
+	dict := map[string]any{"models": r.Models}
+	if sharing, ok := r.Agent["parameter_sharing"]; ok {
+		dict["parameter_sharing"] = sharing
+	}
+	groups, err := ippo.Groups(dict, r.sp, r.class == "MAPPO")
+	if err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	specs, full := map[string]*modelSpecs{}, map[string]any{}
+	ofAll := reflect.DeepEqual(groups[0].Dict["models"], dict["models"])
+	for _, g := range groups {
+		section, ok := g.Dict["models"].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("trainers: models of the agent %s is %v; want a mapping", g.Name, g.Dict["models"])
+		}
+		if value, policy := fmt.Sprint(section["value"]), fmt.Sprint(section["policy"]); r.class == "IPPO" &&
+			r.sp.State.Kind != spaces.None && strings.Contains(value, "STATES") && !strings.Contains(policy, "STATES") {
+			return nil, fmt.Errorf("trainers: models.value of the agent %s reads STATES, and IPPO's value networks "+
+				"read observations; set agent.class to MAPPO, whose value networks read the shared state", g.Name)
+		}
+		m, complete, err := readModels(section, g.Spaces, "policy", "value")
+		if err != nil {
+			return nil, fmt.Errorf("%w (models of the agent %s)", err, g.Name)
+		}
+		m.policy.State = spaces.Space{}
+		if policy, ok := m.roles["policy"]; ok {
+			policy.StatesAreObservations = true
+			m.roles["policy"] = policy
+		}
+		if specs[g.Name] = m; ofAll {
+			full = complete
+		} else {
+			full[g.Name] = complete
+		}
+	}
+	r.Models = full
+	return specs, nil
 }
 
 // amp makes an AMP agent. The reference motion comes from the environment or from one that it wraps. A differential
@@ -100,7 +180,7 @@ func (r *runner) amp() (agents.Agent, error) {
 		return nil, config.Under("trainers", "agent", err)
 	}
 	settings := a.Settings()
-	r.settings, r.common = &settings, &settings.OnPolicy
+	r.settings, r.common = func() map[string]any { return config.Dict(settings) }, &settings.OnPolicy
 	return a, nil
 }
 

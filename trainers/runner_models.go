@@ -18,9 +18,11 @@ import (
 // its seed, so a seed gives the same weights as the constructors ppo.MLPs and amp.MLPs in Go.
 
 // modelSpecs are the models of a dictionary: one specification per role, or perceptrons for all roles. separate is
-// false if policy and value share a trunk.
+// false if policy and value share a trunk. policy are the spaces of the policy and of a shared trunk: with several
+// agents these never read the shared state.
 type modelSpecs struct {
 	sp       spaces.Set
+	policy   spaces.Set
 	separate bool
 	roles    map[string]models.Spec
 	mlps     *mlps // instead of roles
@@ -37,55 +39,66 @@ type mlps struct {
 }
 
 // models reads the section "models" for the roles that the agent has, and completes r.Models by all defaults, for Dict.
-// A missing style_value is like the value. It only reads: the agent builds the networks.
-func (r *runner) models(roles ...string) (*modelSpecs, error) {
-	if len(r.Models) == 0 {
-		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: "+
-			"[64, 64], activation: elu}", roles)
+func (r *runner) models(roles ...string) (m *modelSpecs, err error) {
+	m, r.Models, err = readModels(r.Models, r.sp, roles...)
+	return m, err
+}
+
+// readModels reads a section of models for the given roles, and returns it completed by all defaults. A missing
+// style_value is like the value. It only reads: the agent builds the networks.
+func readModels(section map[string]any, sp spaces.Set, roles ...string) (m *modelSpecs, full map[string]any,
+	err error) {
+	defer func() {
+		if err != nil {
+			m, full = nil, section
+		}
+	}()
+	if len(section) == 0 {
+		return nil, nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: "+
+			"{mlp: [64, 64], activation: elu}", roles)
 	}
 	// The short form. It takes its defaults here, so that Dict has them.
-	if _, short := r.Models["mlp"]; short {
+	if _, short := section["mlp"]; short {
 		m := &mlps{Activation: "elu"}
-		if err := config.Merge(m, r.Models, config.Options{}); err != nil {
-			return nil, config.Under("trainers", "models", err)
+		if err := config.Merge(m, section, config.Options{}); err != nil {
+			return nil, nil, config.Under("trainers", "models", err)
 		}
-		r.Models = config.Dict(m)
-		return &modelSpecs{sp: r.sp, mlps: m}, nil
+		return &modelSpecs{sp: sp, mlps: m}, config.Dict(m), nil
 	}
-	m := &modelSpecs{sp: r.sp, separate: true, roles: map[string]models.Spec{}}
-	// full becomes r.Models: each role as it was given, with the defaults that ParseSpec has added.
-	full := map[string]any{}
+	m = &modelSpecs{sp: sp, policy: sp, separate: true, roles: map[string]models.Spec{}}
+	// full has each role as it was given, with the defaults that ParseSpec has added.
+	full = map[string]any{}
 	allowed := append([]string{"separate"}, roles...)
-	for _, key := range slices.Sorted(maps.Keys(r.Models)) {
-		value := r.Models[key]
+	for _, key := range slices.Sorted(maps.Keys(section)) {
+		value := section[key]
 		if key == "separate" {
 			separate, ok := value.(bool)
 			if !ok {
-				return nil, fmt.Errorf("trainers: models.separate is %v; want true or false", value)
+				return nil, nil, fmt.Errorf("trainers: models.separate is %v; want true or false", value)
 			}
 			m.separate = separate
 			continue
 		}
 		dict, ok := value.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key,
+			return nil, nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key,
 				value)
 		}
 		if !slices.Contains(roles, key) {
-			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
+			return nil, nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
 				config.Hint(key, allowed), roles)
 		}
 		if key == "policy" {
-			if err := fits(dict["class"], r.sp.Action); err != nil {
-				return nil, err
+			if err := fits(dict["class"], sp.Action); err != nil {
+				return nil, nil, err
 			}
 		}
 		spec, err := models.ParseSpec(dict)
 		if err != nil {
-			return nil, config.Under("trainers", "models."+key, err)
+			return nil, nil, config.Under("trainers", "models."+key, err)
 		}
 		// As in skrl 1.4, STATES means observations if there is no state space.
-		spec.StatesAreObservations = r.sp.State.Kind == spaces.None
+		spec.StatesAreObservations = sp.State.Kind == spaces.None
 		m.roles[key] = spec
 		own := maps.Clone(dict)
 		maps.Copy(own, spec.Settings())
@@ -100,15 +113,14 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 			m.roles[role] = m.roles["value"]
 			continue
 		}
-		return nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role, roles)
+		return nil, nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role, roles)
 	}
 	if m.roles["policy"].Class == "Deterministic" {
-		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO " +
+		return nil, nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO " +
 			"and AMP to learn from; use GaussianMixin")
 	}
 	full["separate"] = m.separate
-	r.Models = full
-	return m, nil
+	return m, full, nil
 }
 
 // fits refuses a policy's class whose distribution is for another kind of action space. It runs before the keys are
@@ -133,7 +145,7 @@ func fits(class any, action spaces.Space) error {
 // use seed and seed+1.
 func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
-		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
+		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.policy, seed)
 		if err == nil {
 			return policy, value, nil
 		}
@@ -143,7 +155,7 @@ func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, err
 		}
 		return nil, nil, fmt.Errorf("models.policy: %w", err)
 	}
-	policy, err := m.roles["policy"].BuildPolicy(m.sp, seed)
+	policy, err := m.roles["policy"].BuildPolicy(m.policy, seed)
 	if err != nil {
 		return nil, nil, fmt.Errorf("models.policy: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -44,6 +45,19 @@ func newWalker(t testing.TB) *mujoco.Walker {
 }
 
 var scenes = []scene{cartPole("cartpole", nil), walker("walker", nil)}
+
+// seats are scenes in which several agents act: in turns with masks, and at the same time with a shared state.
+var seats = []scene{game("tic-tac-toe", classic.NewTicTacToe, false), game("spread", classic.NewSpread, true)}
+
+// game is a scene of IPPO or MAPPO.
+func game(name string, create func(classic.Config) (envs.Env, error), centralised bool) scene {
+	return scene{name, func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env := value(create(classic.Config{NumEnvs: 4}))(t)
+		return env, value(ippo.New(ippo.Options{Spaces: env.Spaces(), Models: ippo.MLPs([]int{8}, "elu"), Seed: 5,
+			Centralised: centralised, Dict: map[string]any{"rollouts": 8, "learning_epochs": 2,
+				"value_preprocessor": "RunningStandardScaler", "parameter_sharing": "prefix"}}))(t)
+	}}
+}
 
 // overlapping are scenes whose agents act while they learn.
 var overlapping = []scene{

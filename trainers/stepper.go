@@ -30,6 +30,7 @@ type stepper struct {
 	env                           envs.Env
 	n                             int
 	observation, state, amp, mask int // widths of a row
+	seats                         int // the number of seats, 0 if one agent acts
 	timeout                       time.Duration
 
 	// The call in progress, Reset(seed) if resets is true and Step(actions) otherwise, and its result. done receives
@@ -55,7 +56,7 @@ func newStepper(env envs.Env, timeout time.Duration) *stepper {
 	// done has room for one value, so that a call that ends after the timeout does not block for ever.
 	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)}
 	s.observation, s.state, s.amp = sp.Observation.Width(), sp.State.Width(), sp.AMPObservation.Width()
-	s.mask = sp.ActionMask.Width()
+	s.mask, s.seats = sp.ActionMask.Width(), len(sp.Seats)
 	s.begin = s.call
 	return s
 }
@@ -156,14 +157,17 @@ func (s *stepper) check(next *envs.Step) error {
 	}{
 		{"Observations", len(next.Observations), s.observation, false},
 		{"States", len(next.States), s.state, false},
-		{"ActionMasks", len(next.ActionMasks), s.mask, false},
+		{"ActionMasks", len(next.ActionMasks), s.mask, false}, {"Seats.Active", len(next.Seats.Active), s.seats, false},
 		{"Rewards", len(next.Rewards), 1, false}, {"Terminated", len(next.Terminated), 1, false},
 		{"Truncated", len(next.Truncated), 1, false}, {"AMPObservations", len(next.AMPObservations), s.amp, false},
 		{"FinalObservations", len(next.FinalObservations), s.observation, true},
 		{"FinalStates", len(next.FinalStates), s.state, true},
 		{"FinalUnknown", len(next.FinalUnknown), 1, true}, {"Invalid", len(next.Invalid), 1, true},
+		{"Seats.Rewards", len(next.Seats.Rewards), s.seats, false},
+		{"Seats.Terminated", len(next.Seats.Terminated), s.seats, false},
+		{"Seats.Truncated", len(next.Seats.Truncated), s.seats, false},
 	} {
-		if s.resets && i == 3 { // a reset gives observations, states and action masks
+		if s.resets && i == 4 { // a reset gives observations, states, action masks and who acts
 			return nil
 		}
 		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {

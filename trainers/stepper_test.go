@@ -63,6 +63,10 @@ var faults = map[string]struct {
 		"returned 4 values of AMPObservations"},
 	"final observations": {3, func(s *envs.Step) (*envs.Step, error) { s.FinalObservations = s.Rewards; return s, nil },
 		"returned 4 values of FinalObservations"},
+	"active seats": {1, func(s *envs.Step) (*envs.Step, error) { s.Seats.Active = make([]bool, 4); return s, nil },
+		"returned 4 values of Seats.Active from Reset, want 0"},
+	"rewards of seats": {3, func(s *envs.Step) (*envs.Step, error) { s.Seats.Rewards = s.Rewards; return s, nil },
+		"returned 4 values of Seats.Rewards from Step, want 0"},
 	"an episode": {3, func(s *envs.Step) (*envs.Step, error) {
 		s.Episodes = []envs.Episode{{Env: 4}}
 		return s,

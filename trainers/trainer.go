@@ -182,19 +182,13 @@ func fit(env envs.Env, agent agents.Agent) error {
 	if err := es.Validate(); err != nil {
 		return fmt.Errorf("the environment's %w", err)
 	}
-	if !es.Observation.Equal(as.Observation) || !es.Action.Equal(as.Action) || !es.State.Equal(as.State) {
-		return fmt.Errorf("the environment has observations %v, states %v and actions %v; the agent was made for "+
-			"%v, %v and %v",
-			es.Observation, es.State, es.Action, as.Observation, as.State, as.Action)
-	}
-	if !es.ActionMask.Equal(as.ActionMask) {
-		return fmt.Errorf("the environment has the action mask %v, the agent was made for %v; make the agent with "+
-			"all the environment's spaces (Env.Spaces)", es.ActionMask, as.ActionMask)
-	}
 	// An agent without a discriminator accepts any AMP observations.
-	if as.AMPObservation.Width() > 0 && !es.AMPObservation.Equal(as.AMPObservation) {
-		return fmt.Errorf("the environment's AMP observations are %v; the agent was made for %v", es.AMPObservation,
-			as.AMPObservation)
+	if as.AMPObservation.Width() == 0 {
+		es.AMPObservation = as.AMPObservation
+	}
+	if name, got, want := es.Difference(as); name != "" {
+		return fmt.Errorf("the environment has the %s %s, the agent was made for %s; make the agent with all the "+
+			"environment's spaces (Env.Spaces)", name, got, want)
 	}
 	return nil
 }

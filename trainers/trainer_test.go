@@ -281,10 +281,10 @@ func TestRefuses(t *testing.T) {
 		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}},
 			"StateName"},
 		{env, other(func(sp *spaces.Set) { sp.Observation = spaces.Unbounded(3) }), trainers.Config{},
-			"the environment has observations"},
+			"the environment has the observation space Box(4), the agent was made for Box(3)"},
 		{env, other(func(sp *spaces.Set) { sp.Action = spaces.NewDiscrete(3) }), trainers.Config{},
 			"the agent was made for"},
-		{env, other(func(sp *spaces.Set) { sp.State = spaces.Unbounded(2) }), trainers.Config{}, "states"},
+		{env, other(func(sp *spaces.Set) { sp.State = spaces.Unbounded(2) }), trainers.Config{}, "state space"},
 		{env, bound, trainers.Config{}, "7 environments, not 4"},
 	} {
 		_, err := trainers.New(test.env, test.agent, test.cfg)

@@ -201,7 +201,7 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 
 // check refuses spaces without an AMP observation, and missing reference motion.
 func (o Options) check(cfg *Config) error {
-	if err := o.Spaces.Validate(); err != nil {
+	if err := onpolicy.CheckSpaces("amp", o.Spaces); err != nil {
 		return err
 	}
 	if err := cmp.Or(cfg.checkLatents(o.Spaces), o.checkCALM(cfg)); err != nil {
@@ -276,6 +276,10 @@ func recording(c *onpolicy.Collector, style *onpolicy.Critic) (stage func(t agen
 	packing, width := memory.NewPacking(space), space.Width()
 	var shown tensor.Part
 	stage = func(t agents.Transition) (err error) {
+		if slices.Contains(t.Idle, true) {
+			return errors.New("amp: Transition.Idle marks rows without a turn, which AMP cannot learn from: every " +
+				"environment must act in every step")
+		}
 		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
 			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the "+
 				"environment must give them after every step", got, want, c.NumEnvs(), width)

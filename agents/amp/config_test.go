@@ -112,6 +112,9 @@ func TestRefuses(t *testing.T) {
 		`termination_style|skrl-2`: dict("termination_style_reward", 0.1, "compatibility", "skrl-2.0"),
 		`termination_style|NaN`:    dict("termination_style_reward", math.NaN()),
 
+		`amp: AMP is for one agent|seats for 1 (red)|IPPO or MAPPO`: {Spaces: spaces.NewSeats(spaces.Space{},
+			spaces.Seat{Name: "red", Observation: plain.Observation, Action: plain.Action})},
+
 		// differences
 		`RunningMeanAbsScaler|0 must stay 0`: dict("discriminator_mode", "differential", "amp_observation_preprocessor",
 			"RunningStandardScaler"),

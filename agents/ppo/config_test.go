@@ -95,7 +95,9 @@ func TestRefuses(t *testing.T) {
 		}}},
 		`observation`: {Spaces: spaces.Set{Action: plain.Action}},
 		`action`:      {Spaces: spaces.Set{Observation: plain.Observation}},
-		`Discrete`:    {Spaces: spaces.Set{Observation: plain.Observation, Action: spaces.NewDiscrete(0)}},
+		`ppo: PPO is for one agent|seats for 1 (red)|IPPO or MAPPO`: {Spaces: spaces.NewSeats(spaces.Space{},
+			spaces.Seat{Name: "red", Observation: plain.Observation, Action: plain.Action})},
+		`Discrete`: {Spaces: spaces.Set{Observation: plain.Observation, Action: spaces.NewDiscrete(0)}},
 
 		// rl_games' settings
 		`"bounds_loss_scale"|not Gaussian`: {Spaces: choices, Dict: settings{"bounds_loss_scale": 1e-4}},

@@ -42,7 +42,7 @@ type learner struct {
 func New(o Options) (*Agent, error) {
 	cfg, err := FromDict(o.Dict, o.Spaces)
 	if err == nil {
-		err = o.Spaces.Validate()
+		err = onpolicy.CheckSpaces("ppo", o.Spaces)
 	}
 	switch made := o.Models.Make != nil && o.Models.Policy == nil && o.Models.Value == nil; {
 	case err != nil:

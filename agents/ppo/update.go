@@ -55,13 +55,12 @@ func (a *learner) Update(ctx context.Context) error {
 // much of V' counts (nothing after a termination), Chain whether A' belongs to the same episode. The return R = A + V
 // is what the value network learns to predict. Advantages are normalised to a mean of 0 and a deviation of 1, over the
 // rollout or (advantage_normalization) each minibatch, so that the size of rewards does not change the size of the
-// policy's steps.
+// policy's steps. Advantages passes over rows without a turn.
 func (a *learner) estimate(s *tensor.Scope) {
 	r := a.Rollout
 	a.FillValues(s, a.Estimator)
 	m := a.NextValues(s, a.Estimator)
-	advantages := s.GAE(r.Tensor("rewards"), r.Tensor("values"), m.Next, m.Bootstrap, m.Chain, a.Config.DiscountFactor,
-		a.Config.GAELambda)
+	advantages := a.Advantages(s, a.Estimator, r.Tensor("rewards"), m)
 	returns := s.Add(advantages, r.Tensor("values"))
 	a.StoreTargets(s, returns, advantages)
 }

@@ -86,8 +86,11 @@ const (
 	RandomGenerator = "random/generator"
 	// ActingGenerator is the state of the actions' generator of an agent with overlap. Other agents have none.
 	ActingGenerator = "random/acting_generator"
-	// Invalid marks the steps of a rollout that are not transitions. It is absent if all are.
+	// Invalid marks the steps of a rollout that are not learned from. It is absent if all are.
 	Invalid = "invalid"
+	// Idle marks the steps of a rollout in which the agent had no turn, and after them what follows the last step. It is
+	// absent if the agent always has a turn.
+	Idle = "idle"
 	// NextObservations and NextStates follow a full rollout.
 	NextObservations = "next_observations"
 	NextStates       = "next_states"
@@ -139,8 +142,10 @@ const (
 	// snapshot that holds nothing else.
 	Description = Policy
 	Alone       = "policy_alone"
-	// GroupSize is the number of agents of a group (trainers.Group). Only a group's snapshot has it.
+	// GroupSize is the number of agents of a group (trainers.Group, IPPO, MAPPO). Only a group's snapshot has it.
 	GroupSize = "agents"
+	// GroupNames lists the names of the agents of IPPO and MAPPO, in order.
+	GroupNames = "agent_names"
 	// Trainer is the map of a trainer's values.
 	Trainer = "trainer"
 )

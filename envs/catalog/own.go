@@ -12,6 +12,7 @@ import (
 func init() {
 	for name, make := range map[string]func(classic.Config) (envs.Env, error){
 		"Acrobot": classic.NewAcrobot, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
+		"Spread": classic.NewSpread, "Sumo": classic.NewSumo, "TicTacToe": classic.NewTicTacToe,
 	} {
 		Register(name, classicDefaults(), func(s classicSettings) (envs.Env, error) {
 			return make(s.config())

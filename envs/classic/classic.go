@@ -1,6 +1,7 @@
 // Package classic has small environments in pure Go with the dynamics of Gymnasium 1.4: [CartPole], [Pendulum],
 // [Acrobot] and [MountainCar]. It also has CartPole without velocities ([MaskedCartPole]) and from pictures
-// ([CartPolePixels]), the corridor [TMaze], and the board game [ConnectFour], which has action masks.
+// ([CartPolePixels]), the corridor [TMaze], and the board game [ConnectFour], which has action masks. [Sumo],
+// [TicTacToe] and [Spread] are for several agents ([spaces.Seat]).
 //
 // Each is an [envs.Single] that never truncates an episode. The constructors, such as [NewCartPole], return batches
 // of them with time limits, which are Gymnasium's for its environments. All can be drawn ([envs.Renderer]) and saved

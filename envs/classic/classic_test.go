@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"image/color"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -170,6 +171,36 @@ func TestRender(t *testing.T) {
 		}
 		if area := img.Bounds().Dx() * img.Bounds().Dy(); inked < area/200 || inked > area/2 {
 			t.Errorf("%s: %d of %d pixels are drawn", e.name, inked, area)
+		}
+	}
+}
+
+// Games draw each thing in its colour where it is.
+func TestRenderGames(t *testing.T) {
+	type pixel struct {
+		x, y int
+		c    color.RGBA
+	}
+	blue, red := color.RGBA{40, 90, 180, 255}, color.RGBA{200, 60, 50, 255}
+	for _, c := range []struct {
+		game envs.SingleRenderer
+		want []pixel
+	}{
+		{&TicTacToe{board: [fields]int8{0, 0, 1, 0, -1}, marks: 2}, []pixel{{200, 40, blue}, {120, 97, red},
+			{40, 40, color.RGBA{255, 255, 255, 255}}}},
+		{&Sumo{at: [2][2]float64{{0.5, 0.5}, {-0.5, -0.5}}}, []pixel{{190, 80, blue}, {70, 180, red}}},
+		{&Spread{at: [spreadAgents][2]float64{{0.5, 0.5}, {-1, 0}, {1, -1}},
+			landmarks: [spreadAgents][2]float64{{0.5, 0.5}, {-1, 1}, {0, -1}}}, []pixel{{160, 80, color.RGBA{30, 150,
+			60, 255}}, {40, 40, color.RGBA{60, 60, 65, 255}}, {40, 120, color.RGBA{120, 140, 225, 255}}}},
+	} {
+		picture, err := c.game.Render()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.want {
+			if got := color.RGBAModel.Convert(picture.At(p.x, p.y)); got != p.c {
+				t.Errorf("%T: pixel (%d, %d) is %v, want %v", c.game, p.x, p.y, got, p.c)
+			}
 		}
 	}
 }

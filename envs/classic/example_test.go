@@ -146,3 +146,58 @@ func ExampleNewConnectFour() {
 	fmt.Println(env.Spaces().Action, step.ActionMasks)
 	// Output: Discrete(7) [1 1 1 1 1 1 1]
 }
+
+// The seats take turns: the first one's mark is the second one's turn.
+func ExampleNewTicTacToe() {
+	env, err := classic.NewTicTacToe(classic.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(env.Spaces().SeatNames(), step.Seats.Active)
+	if step, err = env.Step([]float32{4, 0}); err != nil { // the middle
+		log.Fatal(err)
+	}
+	fmt.Println(step.Seats.Active, step.ActionMasks[9:])
+	// Output:
+	// player_0 (action masks), player_1 (action masks) [true false]
+	// [false true] [1 1 1 1 0 1 1 1 1]
+}
+
+// Both seats see the ring from their own side.
+func ExampleNewSumo() {
+	env, err := classic.NewSumo(classic.Config{NumEnvs: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	step, err := env.Reset(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	player0, player1 := step.Observations[:9], step.Observations[9:18]
+	fmt.Println(env.Spaces().SeatNames(), player0[0] == -player1[4]) // where player_0 is
+	// Output: player_0, player_1 true
+}
+
+// Three agents share half of their reward.
+func ExampleNewSpread() {
+	env, err := classic.NewSpread(classic.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		log.Fatal(err)
+	}
+	step, err := env.Step([]float32{0, 1, 4}) // wait, left, up
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(env.Spaces().SeatNames(), len(step.States), len(step.Seats.Rewards))
+	// Output: agent_0, agent_1, agent_2 54 3
+}

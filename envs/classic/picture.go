@@ -59,12 +59,12 @@ func (p *picture) line(x0, y0, x1, y1, width float64, c color.Color) {
 	p.polygon(c, x0+nx, y0+ny, x1+nx, y1+ny, x1-nx, y1-ny, x0-nx, y0-ny)
 }
 
-// disc fills a circle, drawn as a polygon with 24 corners.
+// disc fills a circle, drawn as a polygon with 24 corners, or one for each pixel of a longer radius.
 func (p *picture) disc(x, y, radius float64, c color.Color) {
-	const corners = 24
+	corners := max(24, int(radius*p.scale))
 	points := make([]float64, 0, 2*corners)
 	for i := range corners {
-		sin, cos := math.Sincos(2 * math.Pi * float64(i) / corners)
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / float64(corners))
 		points = append(points, x+radius*cos, y+radius*sin)
 	}
 	p.polygon(c, points...)

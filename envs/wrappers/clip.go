@@ -84,7 +84,10 @@ func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, erro
 		return nil, fmt.Errorf("wrappers: NewClipObservation needs a Box of observations, the observation space is %v",
 			set.Observation)
 	}
-	set.Observation = clipped
+	set.Observation, set.Seats = clipped, slices.Clone(set.Seats)
+	for i := range set.Seats {
+		set.Seats[i].Observation, _ = l.box(set.Seats[i].Observation)
+	}
 	rows := env.NumEnvs() * clipped.Width()
 	return &ClipObservation{inner: inner{env}, limits: l, set: set,
 		observed: make([]float32, rows), finals: make([]float32, rows)}, nil
@@ -142,13 +145,14 @@ func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 	return &c.step, nil
 }
 
-// ClipReward clips every reward. The returns of finished episodes are sums of the rewards before clipping.
+// ClipReward clips every reward. With seats it clips the rewards of each, and the environment's are their sums. The
+// returns of finished episodes are sums of the rewards before clipping.
 type ClipReward struct {
 	inner
 	limits
-	// step is what Step returns, with the clipped rewards (N).
-	step    envs.Step
-	rewards []float32
+	// step is what Step returns, with the clipped rewards (N) and those of the seats (N, K).
+	step           envs.Step
+	rewards, seats []float32
 }
 
 // NewClipReward returns env with its rewards clipped to low and high. One of them may be infinite.
@@ -157,7 +161,8 @@ func NewClipReward(env envs.Env, low, high float64) (*ClipReward, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ClipReward{inner: inner{env}, limits: l, rewards: make([]float32, env.NumEnvs())}, nil
+	return &ClipReward{inner: inner{env}, limits: l, rewards: make([]float32, env.NumEnvs()),
+		seats: env.Spaces().MakeSeatStep(env.NumEnvs()).Rewards}, nil
 }
 
 // Step steps the environment inside and clips its rewards.
@@ -168,6 +173,14 @@ func (c *ClipReward) Step(actions []float32) (*envs.Step, error) {
 	}
 	c.clip(c.rewards, s.Rewards)
 	c.step = *s
+	if k := len(c.seats) / len(c.rewards); k > 0 {
+		c.clip(c.seats, s.Seats.Rewards)
+		clear(c.rewards)
+		for i, r := range c.seats {
+			c.rewards[i/k] += r
+		}
+		c.step.Seats.Rewards = c.seats
+	}
 	// RawRewards keeps the environment's own rewards, for the returns of episodes.
 	c.step.Rewards, c.step.RawRewards = c.rewards, s.Raw()
 	return &c.step, nil

@@ -45,6 +45,9 @@ func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeRewar
 	if err := normalizing("NewNormalizeReward", env, &o.Epsilon, &o.Variant, SB3); err != nil {
 		return nil, err
 	}
+	if err := env.Spaces().RefuseSeats("wrappers: NewNormalizeReward"); err != nil {
+		return nil, fmt.Errorf("%w; scale rewards by a constant (NewRewardScale)", err)
+	}
 	if !(o.Discount >= 0 && o.Discount <= 1) {
 		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", o.Discount)
 	}

@@ -1,6 +1,7 @@
 package wrappers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -148,9 +149,8 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 	}
 	// The limits are compared too: a batch has one space for all of its rows.
 	if name, got, want := set.Difference(p.set); name != "" {
-		return fmt.Errorf("wrappers: environment %d (%T) has the %s space %v with limits %v to %v, "+
-			"environment 0 has %v with limits %v to %v; they must be the same",
-			i, s, name, got, got.Low, got.High, want, want.Low, want.High)
+		return fmt.Errorf("wrappers: environment %d (%T) has the %s %s, environment 0 has %s; they must be the same",
+			i, s, name, got, want)
 	}
 	m, _ := envs.SingleAs[envs.Metered](s)
 	p.meters = append(p.meters, m)
@@ -293,7 +293,7 @@ func (p *Parallel) advance(actions []float32) error {
 	if err := p.each(actions); err != nil {
 		return err
 	}
-	if err := p.set.CheckMasks(p.masks, len(p.singles)); err != nil {
+	if err := cmp.Or(p.set.CheckMasks(p.masks, len(p.singles)), p.set.CheckSeats(p.masks, p.seats.Active)); err != nil {
 		return fmt.Errorf("wrappers: %T: %w", p.singles[0], err)
 	}
 	return nil

@@ -8,8 +8,14 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// parallelHeader begins a saved state. Its number changes with the format.
-const parallelHeader = "gorl parallel environments 1"
+// header begins a saved state. Its number changes with the format. States of environments with seats have a format of
+// their own.
+func (p *Parallel) header() string {
+	if len(p.set.Seats) > 0 {
+		return "gorl parallel environments 2"
+	}
+	return "gorl parallel environments 1"
+}
 
 // MarshalState returns the state of every environment, of its generator and of its running episode, and the current
 // observations. The observations are saved because a Single can only write them in Reset and Step.
@@ -17,12 +23,15 @@ func (p *Parallel) MarshalState() ([]byte, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: there is no state to save: call Reset first")
 	}
-	e := statecodec.NewEncoder(parallelHeader)
+	e := statecodec.NewEncoder(p.header())
 	e.Int(len(p.singles))
 	e.Floats(p.observations)
 	e.Floats(p.states)
 	if p.width.mask > 0 {
 		e.Floats(p.masks)
+	}
+	if len(p.set.Seats) > 0 {
+		e.Bools(p.seats.Active)
 	}
 	for i := range p.singles {
 		pcg, err := p.pcgs[i].MarshalBinary()
@@ -68,6 +77,7 @@ func (p *Parallel) RestoreState(b []byte) error {
 	copy(p.observations, saved.observations)
 	copy(p.states, saved.states)
 	copy(p.masks, saved.masks)
+	copy(p.seats.Active, saved.active)
 	copy(p.returns, saved.returns)
 	copy(p.lengths, saved.lengths)
 	clear(p.metrics)
@@ -80,6 +90,8 @@ func (p *Parallel) RestoreState(b []byte) error {
 type parallelState struct {
 	// observations (N, O), states (N, S) and masks (N, K) are what was shown last.
 	observations, states, masks []float32
+	// active is (N, number of seats), nil without seats.
+	active []bool
 	// pcgs, returns and lengths (N) belong to the environments' generators and episodes in progress.
 	pcgs    []rand.PCG
 	returns []float64
@@ -91,7 +103,7 @@ type parallelState struct {
 // decode reads a saved state of as many environments, and changes nothing.
 func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	n := len(p.singles)
-	d := statecodec.NewDecoder(parallelHeader, b)
+	d := statecodec.NewDecoder(p.header(), b)
 	if got := d.Int(); got != n {
 		d.Fail("it is of %d environments, here are %d", got, n)
 	}
@@ -102,6 +114,9 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 	}
 	if p.width.mask > 0 {
 		s.masks = d.Floats(n * p.width.mask)
+	}
+	if len(p.set.Seats) > 0 {
+		s.active = d.Bools(n * len(p.set.Seats))
 	}
 	for i := range n {
 		if err := s.pcgs[i].UnmarshalBinary(d.Bytes()); err != nil {

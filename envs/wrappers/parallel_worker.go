@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/panics"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // chunk is a run of neighbouring environments, from from to to (exclusive), that one goroutine steps.
@@ -127,7 +128,8 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 		State:          row(p.states, i, p.width.state),
 		AMPObservation: scratch,
 		ActionMask:     row(p.masks, i, p.width.mask),
-		Seats:          p.seats.Row(i, len(p.set.Seats)),
+		// The rest of the seats' rows is of the step that ended the episode.
+		Seats: spaces.SeatStep{Active: p.seats.Row(i, len(p.set.Seats)).Active},
 	}
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
 		return fmt.Errorf("reset: %w", err)

@@ -32,7 +32,8 @@ type RecordOptions struct {
 	GIF bool
 	// Transitions writes episode-N.jsonl, one JSON object per step: step (from 1), observation, action, reward,
 	// next_observation (null if the simulator did not keep an episode's last one), terminated, truncated. If the
-	// spaces exist, there are also state, next_state and amp_observation.
+	// spaces exist, there are also state, next_state, amp_observation, seat_rewards, seat_terminated, seat_truncated and
+	// seat_active.
 	Transitions bool
 	// FPS is the number of pictures a second of a GIF, 1 to 100, rounded to hundredths of a second. 0 means 25.
 	FPS int
@@ -79,6 +80,12 @@ type transition struct {
 	AMPObservation []float32 `json:"amp_observation,omitempty"`
 	Terminated     bool      `json:"terminated"`
 	Truncated      bool      `json:"truncated"`
+	// Those of the seats are (K), if there are seats. Active says which of them act next; after the end of an episode,
+	// in the next one.
+	SeatRewards    []float32 `json:"seat_rewards,omitempty"`
+	SeatTerminated []bool    `json:"seat_terminated,omitempty"`
+	SeatTruncated  []bool    `json:"seat_truncated,omitempty"`
+	SeatActive     []bool    `json:"seat_active,omitempty"`
 }
 
 // NewRecord returns env with the episodes of one environment recorded.
@@ -226,6 +233,9 @@ func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 			t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
 		}
 		t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
+		seats := s.Seats.Row(i, len(set.Seats))
+		t.SeatRewards, t.SeatTerminated, t.SeatTruncated = seats.Rewards, seats.Terminated, seats.Truncated
+		t.SeatActive = seats.Active
 		if err := json.NewEncoder(&r.lines).Encode(t); err != nil {
 			return fmt.Errorf("wrappers: recording step %d of environment %d: %w", r.steps, i, err)
 		}

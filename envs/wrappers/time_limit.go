@@ -12,12 +12,15 @@ import (
 
 // TimeLimit truncates the episodes of an [envs.Single] after a number of steps. An episode that terminates in the
 // step that reaches the limit is terminated, not truncated, so agents do not bootstrap from its end (Gymnasium
-// reports both). TimeLimit is [envs.Stateful] if the environment inside is.
+// reports both). All seats whose own episodes go on are truncated with it. TimeLimit is [envs.Stateful] if the
+// environment inside is.
 type TimeLimit struct {
 	// single is the environment inside.
 	single envs.Single
 	// steps counts the steps of the running episode; it is truncated when they reach limit.
 	limit, steps int
+	// out is true for seats whose own episodes have ended; nil without seats.
+	out []bool
 }
 
 // NewTimeLimit returns single with its episodes truncated after limit steps.
@@ -28,7 +31,7 @@ func NewTimeLimit(single envs.Single, limit int) (*TimeLimit, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("wrappers: time limit is %d steps; it must be positive", limit)
 	}
-	return &TimeLimit{single: single, limit: limit}, nil
+	return &TimeLimit{single: single, limit: limit, out: make([]bool, len(single.Spaces().Seats))}, nil
 }
 
 // Spaces are those of the environment inside.
@@ -40,6 +43,7 @@ func (t *TimeLimit) Unwrap() envs.Single { return t.single }
 // Reset starts a new episode of limit steps.
 func (t *TimeLimit) Reset(rng *rand.Rand, out envs.Row) error {
 	t.steps = 0
+	clear(t.out)
 	return t.single.Reset(rng, out)
 }
 
@@ -50,7 +54,13 @@ func (t *TimeLimit) Step(action []float32, out envs.Row) (reward float64, termin
 		return 0, false, false, err
 	}
 	t.steps++
+	for i := range t.out {
+		t.out[i] = t.out[i] || out.Seats.Terminated[i] || out.Seats.Truncated[i]
+	}
 	if t.steps >= t.limit && !terminated {
+		for i, gone := range t.out {
+			out.Seats.Truncated[i] = out.Seats.Truncated[i] || !gone
+		}
 		truncated = true
 	}
 	return reward, terminated, truncated, nil
@@ -68,8 +78,14 @@ func (t *TimeLimit) Supports(iface any) bool {
 	return true
 }
 
-// timeLimitHeader begins a saved state. Its number changes with the format.
-const timeLimitHeader = "gorl time limit 1"
+// header begins a saved state. Its number changes with the format. States of environments with seats have a format of
+// their own.
+func (t *TimeLimit) header() string {
+	if len(t.out) > 0 {
+		return "gorl time limit 2"
+	}
+	return "gorl time limit 1"
+}
 
 // MarshalState returns the steps taken and the state of the environment inside.
 func (t *TimeLimit) MarshalState() ([]byte, error) {
@@ -81,8 +97,11 @@ func (t *TimeLimit) MarshalState() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := statecodec.NewEncoder(timeLimitHeader)
+	e := statecodec.NewEncoder(t.header())
 	e.Int(t.steps)
+	if len(t.out) > 0 {
+		e.Bools(t.out)
+	}
 	e.Bytes(b)
 	return e.State(), nil
 }
@@ -93,8 +112,12 @@ func (t *TimeLimit) RestoreState(b []byte) error {
 	if !ok {
 		return fmt.Errorf("wrappers: the state of %T: %w", t.single, errors.ErrUnsupported)
 	}
-	d := statecodec.NewDecoder(timeLimitHeader, b)
-	steps, state := d.Int(), d.Bytes()
+	d := statecodec.NewDecoder(t.header(), b)
+	steps, gone := d.Int(), t.out
+	if len(t.out) > 0 {
+		gone = d.Bools(len(t.out))
+	}
+	state := d.Bytes()
 	// A running episode has at least one step left.
 	if steps < 0 || steps >= t.limit {
 		d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)
@@ -106,6 +129,6 @@ func (t *TimeLimit) RestoreState(b []byte) error {
 	if err := s.RestoreState(state); err != nil {
 		return err
 	}
-	t.steps = steps
+	t.steps, t.out = steps, gone
 	return nil
 }

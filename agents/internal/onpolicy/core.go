@@ -153,6 +153,7 @@ func (c *Core) allocate() error {
 	}
 	c.nextObs = c.obsRows.Zeros(c.resident, n)
 	c.invalid = make([]bool, c.Config.Rollouts*c.numEnvs)
+	c.idle = make([]bool, (c.Config.Rollouts+1)*c.numEnvs)
 	c.allocateHidden()
 	return c.resident.Err()
 }

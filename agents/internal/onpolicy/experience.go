@@ -13,12 +13,13 @@ import (
 // Some rows of a rollout show no transition (agents.Transition.Invalid), such as those in which a simulator with
 // next-step autoreset resets. They stay in the rollout, because steps are stored for all environments at once.
 // Nothing learns from them: neither losses, nor scalers, nor the statistics of advantages, nor AMP's memories. skrl's
-// modes learn from them, as skrl does.
+// modes learn from them, as skrl does. Idle rows are not learned from either, see turns.go.
 type Experience struct {
 	// Rollout holds T timesteps; it is nil before Bind.
 	Rollout *memory.Rollout
 
-	invalid   []bool        // (T·N), the rows that show no transition
+	invalid   []bool        // (T·N), the rows that are not learned from
+	idle      []bool        // ((T+1)·N), the rows without a turn, and after them those that follow the last step
 	nextObs   tensor.Tensor // (N, O), what follows the last step
 	nextState tensor.Tensor // (N, S)
 	computed  []string      // the fields that an update computes
@@ -27,12 +28,21 @@ type Experience struct {
 // lastStep reports whether the step being recorded completes the rollout.
 func (x *Experience) lastStep() bool { return x.Rollout.Len()+1 == x.Rollout.Steps() }
 
-// noteInvalid stores which rows of the present step show no transition.
-func (x *Experience) noteInvalid(t agents.Transition, skrl bool) {
-	row := x.invalid[x.Rollout.Len()*x.Rollout.Envs():][:x.Rollout.Envs()]
-	clear(row)
-	if !skrl {
-		copy(row, t.Invalid)
+// noteMarks stores which rows of the present step are not learned from, and which rows have no turn.
+func (x *Experience) noteMarks(t agents.Transition, skrl bool) {
+	step, n := x.Rollout.Len(), x.Rollout.Envs()
+	row, idle, next := x.invalid[step*n:][:n], x.idle[step*n:][:n], x.idle[(step+1)*n:][:n]
+	for _, marks := range [][]bool{row, idle, next} {
+		clear(marks)
+	}
+	if skrl {
+		return
+	}
+	copy(row, t.Invalid)
+	copy(idle, t.Idle)
+	copy(next, t.NextIdle)
+	for i, on := range idle {
+		row[i] = row[i] || on
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *checks) checkMarks(t agents.Transition) error {
 	for _, m := range []struct {
 		name  string
 		marks []bool
-	}{{"FinalUnknown", t.FinalUnknown}, {"Invalid", t.Invalid}} {
+	}{{"FinalUnknown", t.FinalUnknown}, {"Invalid", t.Invalid}, {"Idle", t.Idle}, {"NextIdle", t.NextIdle}} {
 		if m.marks != nil && len(m.marks) != c.numEnvs {
 			return c.errorf("Transition.%s has %d values, want %d (one an environment), or nil for none", m.name,
 				len(m.marks), c.numEnvs)
@@ -88,6 +88,10 @@ func (c *checks) checkTransition(t agents.Transition) error {
 		c.checkMarks(t),
 	); err != nil {
 		return err
+	}
+	if c.Config.Skrl() && (slices.Contains(t.Idle, true) || slices.Contains(t.NextIdle, true)) {
+		return c.errorf("Transition.Idle marks rows without a turn, which \"compatibility\" %q cannot learn from: "+
+			"leave \"compatibility\" out", c.Config.Compatibility)
 	}
 	return c.checkValues(t)
 }

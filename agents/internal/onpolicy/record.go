@@ -31,7 +31,7 @@ func (c *Collector) record(t agents.Transition) error {
 	}
 	c.Transfer.Send(s)
 	c.storeOutcome(s)
-	c.noteInvalid(t, c.Config.Skrl())
+	c.noteMarks(t, c.Config.Skrl())
 	c.bootstrapValues(s, t)
 	if c.AfterRecord != nil {
 		c.AfterRecord(s)
@@ -42,6 +42,7 @@ func (c *Collector) record(t agents.Transition) error {
 		if state.T != nil {
 			s.Copy(c.nextState, state)
 		}
+		c.markUnknown(s)
 	}
 	c.advanceMemories(s)
 	if err := s.Err(); err != nil {

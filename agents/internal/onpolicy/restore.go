@@ -66,7 +66,10 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 		}
 	}
 	r.hidden(c.Core, int(rollout))
-	r.invalidRows(c.Core, int(rollout))
+	if c.Rollout != nil && rollout > 0 {
+		r.marks(layout.Invalid, c.invalid, int(rollout), c.numEnvs)
+		r.marks(layout.Idle, c.idle, int(rollout)+1, c.numEnvs)
+	}
 	text, err := snap.Text(layout.Random)
 	r.fail(err)
 	pcg, err := base64.StdEncoding.DecodeString(text)
@@ -242,20 +245,17 @@ func (r *reader) schedule(c *State) map[string]float64 {
 	return state
 }
 
-// invalidRows reads which steps of the rollout in progress show no transition; snapshots have the array if some do.
-func (r *reader) invalidRows(c *Core, rollout int) {
-	if c.Rollout == nil || rollout <= 0 {
-		return
-	}
-	rows := make([]bool, rollout*c.numEnvs)
-	name := layout.Rollout(layout.Invalid)
+// marks reads marks (steps, n) of the rollout in progress into dst. Snapshots have the array if some rows are marked.
+func (r *reader) marks(array string, dst []bool, steps, n int) {
+	rows := make([]bool, steps*n)
+	name := layout.Rollout(array)
 	if _, has := r.snap.Arrays[name]; has {
-		data, err := r.snap.Bools(name, int64(rollout), int64(c.numEnvs))
+		data, err := r.snap.Bools(name, int64(steps), int64(n))
 		r.fail(err)
 		copy(rows, data)
 	}
 	r.writes = append(r.writes, func() error {
-		copy(c.invalid, rows)
+		copy(dst, rows)
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -85,7 +86,8 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 		delete(out, "clip_predicted_values")
 	}
 	renames := [][2]string{{"lambda", "gae_lambda"}}
-	if _, has := out["observation_preprocessor"]; !has && sp.State.Kind == spaces.None {
+	_, has := out["observation_preprocessor"]
+	if _, old := out["shared_state_preprocessor"]; !has && (old || sp.State.Kind == spaces.None) {
 		renames = append(renames, [2]string{"state_preprocessor", "observation_preprocessor"},
 			[2]string{"state_preprocessor_kwargs", "observation_preprocessor_kwargs"})
 	}
@@ -105,6 +107,14 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 		delete(out, from)
 	}
 	return out, nil
+}
+
+// CheckSpaces returns an error unless the spaces are valid and of an environment with one agent.
+func CheckSpaces(prefix string, sp spaces.Set) error {
+	if err := sp.RefuseSeats(prefix + ": " + strings.ToUpper(prefix)); err != nil {
+		return fmt.Errorf("%w; use IPPO or MAPPO, package agents/ippo", err)
+	}
+	return sp.Validate()
 }
 
 // CheckKwargs refuses kwargs if value, the setting that they belong to, is empty, because nothing would read them.

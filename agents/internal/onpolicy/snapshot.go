@@ -102,6 +102,10 @@ func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 			shape := []int64{int64(c.Rollout.Len()), int64(c.numEnvs)}
 			snap.Arrays[layout.Rollout(layout.Invalid)] = checkpoint.ArrayBool(shape, invalid)
 		}
+		if idle := c.recordedIdle(); slices.Contains(idle, true) {
+			shape := []int64{int64(c.Rollout.Len()) + 1, int64(c.numEnvs)}
+			snap.Arrays[layout.Rollout(layout.Idle)] = checkpoint.ArrayBool(shape, idle)
+		}
 		if c.Rollout.Full() {
 			w.rows(layout.Rollout(layout.NextObservations), c.nextObs)
 			if c.nextState.T != nil {

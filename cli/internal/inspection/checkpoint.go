@@ -32,6 +32,8 @@ type Checkpoint struct {
 
 // Agent is the state of one agent.
 type Agent struct {
+	// Name is the agent's name among those of IPPO and MAPPO, such as that of its seat.
+	Name string `json:"name,omitempty"`
 	// Class is "PPO" or "AMP", or the name of a user's own class.
 	Class string `json:"class,omitempty"`
 	// Timestep counts the timesteps acted, Updates the updates done.
@@ -110,10 +112,19 @@ func ofSnapshot(s Stored, kind string, snap *checkpoint.Snapshot, o Options) *Ch
 		delete(values, layout.Alone)
 	} else if n, err := snap.Int(layout.GroupSize); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
+		names, named := values[layout.GroupNames].([]any)
+		if named {
+			class, _ := snap.Text(layout.Agent)
+			c.Kind = fmt.Sprintf("checkpoint of %s with the agents %v", class, names)
+		}
 		for i := range min(n, int64(len(values))) { // n may be any number in a damaged file
 			key := layout.Member(int(i))
 			if own := layout.Map(values, key); own != nil {
-				c.Agents = append(c.Agents, ofAgent(own))
+				a := ofAgent(own)
+				if i < int64(len(names)) {
+					a.Name, _ = names[i].(string)
+				}
+				c.Agents = append(c.Agents, a)
 				delete(values, key)
 			}
 		}
@@ -122,13 +133,13 @@ func ofSnapshot(s Stored, kind string, snap *checkpoint.Snapshot, o Options) *Ch
 	}
 	if t := layout.Map(values, layout.Trainer); t != nil {
 		c.Trainer = ofTrainer(t)
-		if len(c.Agents) == 1 {
+		if len(c.Agents) == 1 && c.Agents[0].Name == "" {
 			c.Kind = "checkpoint of a trainer of " + c.Agents[0].Class
 		}
 	}
 	if len(c.Agents) > 0 {
 		for _, shown := range []string{layout.Agent, layout.Hyperparameters, layout.Description, layout.Timestep,
-			layout.Updates, layout.Trainer, layout.Parameters, layout.Random} {
+			layout.Updates, layout.Trainer, layout.Parameters, layout.Random, layout.GroupNames} {
 			delete(values, shown)
 		}
 	}

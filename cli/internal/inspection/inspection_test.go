@@ -309,6 +309,17 @@ func TestGroup(t *testing.T) {
 			t.Errorf("%s %+v", c.Kind, c.Agents)
 		}
 	}
+	// IPPO and MAPPO name their agents.
+	all.Values["agent"], all.Values["agents"], all.Values["agent_names"] = "IPPO", int64(2), []any{"chaser", "runner"}
+	path := filepath.Join(t.TempDir(), "agent.safetensors")
+	must(t, convert.Write(path, all))
+	r := of(t, path, inspection.Options{})
+	var text strings.Builder
+	must(t, inspection.Write(&text, r, false))
+	if c := r.Checkpoint; c.Kind != "checkpoint of IPPO with the agents [chaser runner]" || c.Agents[1].Name != "runner" ||
+		!strings.Contains(text.String(), "agent runner\n") {
+		t.Errorf("%s %+v\n%s", c.Kind, c.Agents, text.String())
+	}
 }
 
 const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}

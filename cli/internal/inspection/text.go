@@ -1,10 +1,12 @@
 package inspection
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,8 +112,8 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 		}
 	}
 	for i, a := range c.Agents {
-		if len(c.Agents) > 1 {
-			fmt.Fprintf(b, "agent %d\n", i)
+		if len(c.Agents) > 1 || a.Name != "" {
+			fmt.Fprintf(b, "agent %s\n", cmp.Or(a.Name, strconv.Itoa(i)))
 		}
 		if a.Class != "" {
 			b.line("agent", "%s", a.Class)

@@ -35,6 +35,18 @@ func (e *Encoder) Floats(v []float32) {
 	}
 }
 
+// Bools appends flags, a byte each, and their number.
+func (e *Encoder) Bools(v []bool) {
+	e.Int(len(v))
+	for _, on := range v {
+		b := byte(0)
+		if on {
+			b = 1
+		}
+		e.b = append(e.b, b)
+	}
+}
+
 // Bytes appends bytes and their number.
 func (e *Encoder) Bytes(v []byte) {
 	e.Int(len(v))
@@ -100,6 +112,25 @@ func (d *Decoder) Floats(n int) []float32 {
 			d.Fail("it holds %g where a finite number must stand", out[i])
 			return nil
 		}
+	}
+	return out
+}
+
+// Bools reads a list of n flags, or returns nil after an error.
+func (d *Decoder) Bools(n int) []bool {
+	b := d.Bytes()
+	if d.err == nil && len(b) != n {
+		d.Fail("it holds %d flags where there must be %d", len(b), n)
+	}
+	if d.err != nil {
+		return nil
+	}
+	out := make([]bool, n)
+	for i, x := range b {
+		if x > 1 {
+			d.Fail("it holds %d where a flag, 0 or 1, must stand", x)
+		}
+		out[i] = x == 1
 	}
 	return out
 }

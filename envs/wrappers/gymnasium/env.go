@@ -129,8 +129,7 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 	}
 	if name, got, want := set.Difference(e.set); name != "" {
 		return c.fault(FaultStart, nil,
-			"its environments have the %s space %v, those of the first child %v, or with other limits; "+
-				"they must be the same", name, got, want)
+			"its environments have the %s %s, those of the first child %s; they must be the same", name, got, want)
 	}
 	return nil
 }

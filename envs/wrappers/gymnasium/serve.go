@@ -73,6 +73,9 @@ func Serve[O Observations](ctx context.Context, policy Policy[O], path string, o
 	if policy == nil || path == "" {
 		return errors.New("gymnasium: Serve needs a policy and a path")
 	}
+	if err := policy.Spaces().RefuseSeats("gymnasium: Serve"); err != nil {
+		return err
+	}
 	if o.Rows < 0 {
 		return fmt.Errorf("gymnasium: rows is %d; it must not be negative", o.Rows)
 	}

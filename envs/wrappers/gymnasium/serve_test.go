@@ -23,6 +23,12 @@ type adder struct {
 	training bool
 }
 
+// question is what a policy is asked.
+type question = struct {
+	Observations, States, ActionMasks []float32
+	Active                            []bool
+}
+
 func (a *adder) Name() string           { return "adder" }
 func (a *adder) Spaces() spaces.Set     { return a.set }
 func (a *adder) NumEnvs() int           { return a.n }
@@ -32,10 +38,7 @@ func (a *adder) SetTraining(on bool) (was bool) {
 	return was
 }
 
-func (a *adder) Act(in struct {
-	Observations, States, ActionMasks []float32
-	Active                            []bool
-}) ([]float32, error) {
+func (a *adder) Act(in question) ([]float32, error) {
 	w := a.set.Observation.Width()
 	var out []float32
 	for row := range slices.Chunk(in.Observations, w) {
@@ -54,10 +57,7 @@ func (a *adder) Act(in struct {
 // chooser is an adder with two indices that takes the first choice of each that its mask allows.
 type chooser struct{ adder }
 
-func (p *chooser) Act(in struct {
-	Observations, States, ActionMasks []float32
-	Active                            []bool
-}) (out []float32, err error) {
+func (p *chooser) Act(in question) (out []float32, err error) {
 	for mask := in.ActionMasks; len(mask) > 0; {
 		for _, n := range p.set.Action.NVec {
 			out = append(out, float32(slices.Index(mask[:n], 1)))
@@ -81,10 +81,7 @@ func (p *tally) ResetHidden(environments ...int) {
 	}
 }
 
-func (p *tally) Act(in struct {
-	Observations, States, ActionMasks []float32
-	Active                            []bool
-}) ([]float32, error) {
+func (p *tally) Act(in question) ([]float32, error) {
 	out, err := p.adder.Act(in)
 	for i := range p.sums {
 		p.sums[i] += out[2*i] + 100
@@ -143,10 +140,7 @@ func (a *ask) act(observations []float32) (actions []float32, failure string) {
 }
 
 // serving runs Serve until the test ends, and returns when its file is there.
-func serving(t *testing.T, p Policy[struct {
-	Observations, States, ActionMasks []float32
-	Active                            []bool
-}],
+func serving(t *testing.T, p Policy[question],
 	path string) (cancel func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

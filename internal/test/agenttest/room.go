@@ -28,6 +28,10 @@ func NewRoom(set spaces.Set, n int) *Room {
 	if set.State.Kind != spaces.None {
 		r.step.States = rows(set.State, n)
 	}
+	r.step.Seats = set.MakeSeatStep(n)
+	for i := range r.step.Seats.Active {
+		r.step.Seats.Active[i], r.step.Seats.Rewards[i] = true, 1
+	}
 	if set.AMPObservation.Kind != spaces.None {
 		r.step.AMPObservations = rows(set.AMPObservation, n)
 	}
@@ -52,7 +56,8 @@ func (r *Room) Spaces() spaces.Set { return r.set }
 
 // Reset returns the observations.
 func (r *Room) Reset(int64) (*envs.Step, error) {
-	return &envs.Step{Observations: r.step.Observations, States: r.step.States}, nil
+	return &envs.Step{Observations: r.step.Observations, States: r.step.States,
+		Seats: spaces.SeatStep{Active: r.step.Seats.Active}}, nil
 }
 
 // Step returns the same whatever the actions.

@@ -88,7 +88,13 @@ func (s suite) play(env envs.Env, steps int, seed uint64) [][]float32 {
 		set.SampleActions(rng, actions, masks)
 		step := Step(s.T, env, actions)
 		masks = step.ActionMasks
-		out = append(out, slices.Concat(step.Observations, step.States, step.Rewards, step.AMPObservations, masks))
+		out = append(out, slices.Concat(step.Observations, step.States, step.Rewards, step.AMPObservations, masks,
+			step.Seats.Rewards))
+		for _, flags := range [][]bool{step.Seats.Terminated, step.Seats.Truncated, step.Seats.Active} {
+			for _, on := range flags {
+				out = append(out, []float32{map[bool]float32{true: 1}[on]})
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(step.Metrics)) {
 			out = append(out, []float32{float32(step.Metrics[name])})
 		}
@@ -145,7 +151,7 @@ func (s suite) actions() {
 	space := env.Spaces().Action
 	good := space.Rows(env.NumEnvs())
 	values := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}
-	if space.Kind != spaces.Box {
+	if leaves := space.Leaves(); leaves[len(leaves)-1].Space.Kind != spaces.Box {
 		values = append(values, -1, 0.5, 1e6)
 	}
 	bad := [][]float32{nil, good[1:], append(slices.Clone(good), 0)}

@@ -1,0 +1,190 @@
+package wrappers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// turns is a game of three seats without an end: the first two act in turn, the third until its third step. The reward
+// of a seat is its action; the seat that waits gets half of it as a loss.
+type turns struct{ steps int }
+
+func (g *turns) Spaces() spaces.Set {
+	action := spaces.NewDiscrete(3)
+	seat := func(name string, observations int) spaces.Seat {
+		return spaces.Seat{Name: name, Observation: spaces.NewBox(-9, 9, observations), Action: action}
+	}
+	masked := seat("a_0", 2)
+	masked.ActionMask = spaces.NewActionMask(action)
+	return spaces.NewSeats(spaces.Unbounded(1), masked, seat("a_1", 1), seat("b_0", 1))
+}
+
+func (g *turns) Reset(rng *rand.Rand, out envs.Row) error {
+	g.steps = rng.IntN(2)
+	g.show(out)
+	return nil
+}
+
+func (g *turns) show(out envs.Row) {
+	turn := g.steps % 2
+	for i := range out.Observation {
+		out.Observation[i] = float32(g.steps) - 1
+	}
+	out.State[0] = float32(g.steps)
+	copy(out.Seats.Active, []bool{turn == 0, turn == 1, g.steps < 3})
+	copy(out.ActionMask, [][]float32{{1, 0, 1}, {1, 1, 1}}[turn])
+}
+
+func (g *turns) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	turn, s := g.steps%2, out.Seats
+	s.Rewards[turn], s.Rewards[1-turn], s.Rewards[2] = action[turn], -action[turn]/2, 0
+	if g.steps < 3 {
+		s.Rewards[2] = action[2]
+	}
+	clear(s.Terminated)
+	clear(s.Truncated)
+	g.steps++
+	s.Terminated[2] = g.steps == 3
+	g.show(out)
+	return float64(s.Rewards[0] + s.Rewards[1] + s.Rewards[2]), false, false, nil
+}
+
+func (g *turns) MarshalState() ([]byte, error) { return []byte{byte(g.steps)}, nil }
+
+func (g *turns) RestoreState(b []byte) error {
+	if len(b) != 1 {
+		return errors.New("turns: not one byte")
+	}
+	g.steps = int(b[0])
+	return nil
+}
+
+func (g *turns) Close() error { return nil }
+
+// newTurns makes games whose episodes end after limit steps, and some more in each further game.
+func newTurns(limit int) envtest.Make {
+	return func(seed int64, workers int) (envs.Env, error) {
+		return wrappers.NewParallel(4, func(i int) (envs.Single, error) {
+			return wrappers.NewTimeLimit(&turns{}, limit+i)
+		}, wrappers.ParallelOptions{Seed: seed, Workers: workers})
+	}
+}
+
+// Batches, time limits and the wrappers that take environments with seats keep to their contract.
+func TestSeatsConform(t *testing.T) {
+	envtest.Conform(t, 60, newTurns(2)) // the third seat ends before the limit, with it, or after it
+	dir := t.TempDir()
+	envtest.Conform(t, 60, func(seed int64, workers int) (envs.Env, error) {
+		env, err := newTurns(5)(seed, workers)
+		return wrapped(t, env, err, []wrap{scaleReward, clipReward, clipObservation, countEpisodes,
+			func(env envs.Env) (envs.Env, error) {
+				return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir, Transitions: true})
+			}}), nil
+	})
+	b, err := os.ReadFile(filepath.Join(dir, "episode-000000.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line struct {
+		Rewards []float32 `json:"seat_rewards"`
+	}
+	if err := json.NewDecoder(strings.NewReader(string(b))).Decode(&line); err != nil || len(line.Rewards) != 3 {
+		t.Errorf("recorded rewards of seats %v, %v", line.Rewards, err)
+	}
+}
+
+// A time limit truncates the seats that are not out. Rewards of seats are scaled and clipped as those of environments,
+// which stay their sums.
+func TestSeatsInWrappers(t *testing.T) {
+	env, err := newTurns(5)(1, 1)
+	env = wrapped(t, env, err, []wrap{scaleReward, clipReward, clipObservation})
+	defer env.Close()
+	set := env.Spaces()
+	if err := set.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if b := set.Seats[0].Observation; b.Low[0] != -2 || b.High[1] != 2 {
+		t.Errorf("the seat's observations have the limits %v to %v, want those that clip", b.Low, b.High)
+	}
+	s := envtest.Reset(t, env, 2)
+	ends := 0
+	for range 12 {
+		actions := set.Action.Rows(4)
+		for i := range 4 { // the seat whose turn it is chooses 2, which is 4 when scaled
+			turn := slices.Index(s.Seats.Active[i*3:i*3+2], true)
+			actions[i*3+turn] = 2
+		}
+		want := slices.Clone(s.Seats.Active)
+		s = envtest.Step(t, env, actions)
+		for i := range 4 {
+			row := s.Seats.Row(i, 3)
+			for k := range 2 {
+				if r := map[bool]float32{true: 1, false: -1}[want[i*3+k]]; row.Rewards[k] != r {
+					t.Fatalf("seat %d has the reward %g, want %g", k, row.Rewards[k], r)
+				}
+			}
+			if s.Rewards[i] != 0 {
+				t.Fatalf("the environment has the reward %g, want the seats' sum 0", s.Rewards[i])
+			}
+			if s.Truncated[i] {
+				ends++
+				if !row.Truncated[0] || !row.Truncated[1] || row.Truncated[2] {
+					t.Errorf("truncated seats: %v; want the two that are not out", row.Truncated)
+				}
+			}
+		}
+	}
+	if ends == 0 {
+		t.Error("no episode ended")
+	}
+}
+
+// Wrappers of one agent's rows refuse environments with seats; so do batches of games whose seats have other names.
+func TestSeatsRefused(t *testing.T) {
+	env, err := newTurns(5)(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	for name, w := range map[string]wrap{
+		"is for one agent, and the environment has seats for 3 (a_0 (action masks), a_1, b_0)": normalizeReward,
+		"NewNormalizeObservation needs a Box of observations":                                  normalizeObservation,
+		"NewClipAction needs a Box of actions":                                                 clipAction,
+		"NewRescaleAction needs a Box of actions":                                              rescaleAction,
+		"NewSkills needs a Box of observations": func(env envs.Env) (envs.Env, error) {
+			return wrappers.NewSkills(env, wrappers.SkillsOptions{})
+		},
+	} {
+		if _, err := w(env); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want %q", err, name)
+		}
+	}
+	_, err = wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &renamed{index: i}, nil },
+		wrappers.ParallelOptions{})
+	if err == nil || !strings.Contains(err.Error(), "the seats a_0 (action masks), a_1, b_1, environment 0 has a_0") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// renamed is a game whose last seat is named after its index.
+type renamed struct {
+	turns
+	index int
+}
+
+func (r *renamed) Spaces() spaces.Set {
+	set := r.turns.Spaces()
+	set.Seats[2].Name = "b_" + string(rune('0'+r.index))
+	return set
+}

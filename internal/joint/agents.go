@@ -1,0 +1,245 @@
+// Package joint makes one agent of several: what agents/ippo and trainers.Group have in common.
+package joint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+)
+
+// Agents are the agents that a whole consists of, in order. A whole embeds it and adds what divides rows: Act, Record,
+// Bind and ResetHidden. The agents share no state, so results do not depend on the order in which they work. If an
+// agent lacks an optional interface, the method skips it; Snapshot and Restore return an error.
+type Agents struct {
+	// List has the agents and Names one name each, such as "agent 0", which begins notes and errors.
+	List  []agents.Agent
+	Names []string
+	// Keys begin the agents' hyperparameters: "0" in "0.learning_rate".
+	Keys []string
+	// Package begins errors, and Kind is the whole's name in snapshots and errors.
+	Package, Kind string
+	// Tag is the tag of agent i's figure among those of the whole.
+	Tag func(i int, tag string) string
+	// Ordered makes the agents work one after the other, which several ranks need. Otherwise they work at the same
+	// time.
+	Ordered bool
+}
+
+// Each calls f for every agent and joins the errors, each with the agent's name.
+func (g *Agents) Each(f func(i int, a agents.Agent) error) error {
+	failed := make([]error, len(g.List))
+	var all sync.WaitGroup
+	for i, a := range g.List {
+		if i == 0 || g.Ordered {
+			continue // on the caller's goroutine: with one agent there is nothing to wait for
+		}
+		all.Go(func() { failed[i] = f(i, a) })
+	}
+	for i, a := range g.List {
+		if i == 0 || g.Ordered {
+			failed[i] = f(i, a)
+		}
+	}
+	all.Wait()
+	for i, err := range failed {
+		if err != nil {
+			failed[i] = fmt.Errorf("%s: %w", g.Names[i], err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// Ready implements [agents.Agent]: it reports whether any agent is ready.
+func (g *Agents) Ready() bool { return slices.ContainsFunc(g.List, agents.Agent.Ready) }
+
+// Update implements [agents.Agent]: the agents that are ready learn. If some fail, or if the context is cancelled, the
+// others have learned nevertheless. Agents that have not learned are still ready.
+func (g *Agents) Update(ctx context.Context) error {
+	if !g.Ready() {
+		return fmt.Errorf("%s: Update of a %s in which no agent's rollout is complete; call it when Ready", g.Package,
+			g.Kind)
+	}
+	// Agents with rollouts of different lengths are ready at different timesteps.
+	return g.Each(func(_ int, a agents.Agent) error {
+		if !a.Ready() {
+			return nil
+		}
+		return a.Update(ctx)
+	})
+}
+
+// Wait implements [agents.Overlapping]: it waits for the agents that implement it.
+func (g *Agents) Wait(ctx context.Context) error {
+	return g.Each(func(_ int, a agents.Agent) error {
+		if o, ok := agents.As[agents.Overlapping](a); ok {
+			return o.Wait(ctx)
+		}
+		return nil
+	})
+}
+
+// SetTraining implements [agents.Agent]. All agents are in the mode of the first.
+func (g *Agents) SetTraining(on bool) (was bool) {
+	for i, a := range g.List {
+		if before := a.SetTraining(on); i == 0 {
+			was = before
+		}
+	}
+	return was
+}
+
+// HiddenSizes implements [agents.Recurrent]. Names begin with the agent's key in snapshots ("agent_0.policy").
+func (g *Agents) HiddenSizes() map[string]int {
+	sizes := map[string]int{}
+	for i, a := range g.List {
+		if r, ok := agents.As[agents.Recurrent](a); ok {
+			for name, n := range r.HiddenSizes() {
+				sizes[layout.Member(i)+"."+name] = n
+			}
+		}
+	}
+	return sizes
+}
+
+// SetStochastic implements [agents.Stochastic].
+func (g *Agents) SetStochastic(on bool) {
+	for _, a := range g.List {
+		if s, ok := agents.As[agents.Stochastic](a); ok {
+			s.SetStochastic(on)
+		}
+	}
+}
+
+// Tracked implements [agents.Tracker].
+func (g *Agents) Tracked(f func(tag string, value float64)) {
+	all := map[string]float64{} // because tags are sorted over all agents
+	for i, a := range g.List {
+		if t, ok := agents.As[agents.Tracker](a); ok {
+			t.Tracked(func(tag string, value float64) { all[g.Tag(i, tag)] = value })
+		}
+	}
+	for _, tag := range slices.Sorted(maps.Keys(all)) {
+		f(tag, all[tag])
+	}
+}
+
+// Noted implements [agents.Noter]. Notes begin with the agent's name.
+func (g *Agents) Noted(f func(note string)) {
+	for i, a := range g.List {
+		if n, ok := agents.As[agents.Noter](a); ok {
+			n.Noted(func(note string) { f(g.Names[i] + ": " + note) })
+		}
+	}
+}
+
+// Plan implements [agents.Planner]. Notes begin with the agent's name.
+func (g *Agents) Plan(timesteps int) (notes []string) {
+	for i, a := range g.List {
+		if p, ok := agents.As[agents.Planner](a); ok {
+			for _, note := range p.Plan(timesteps) {
+				notes = append(notes, g.Names[i]+": "+note)
+			}
+		}
+	}
+	return notes
+}
+
+// golden is 2⁶⁴ divided by the golden ratio. Its multiples modulo 2⁶⁴ are spread evenly, so the agents' seeds are far
+// apart.
+const golden = 0x9e3779b97f4a7c15
+
+// Seed is agent i's seed in a whole with the given seed.
+func Seed(seed int64, i int) int64 { return int64(uint64(seed) + uint64(i)*golden) }
+
+// Reseed implements [agents.Reseeder]. Every agent gets a seed of its own, derived from seed and its index.
+func (g *Agents) Reseed(seed int64) error {
+	var errs []error
+	for i, a := range g.List {
+		if r, ok := agents.As[agents.Reseeder](a); ok {
+			errs = append(errs, r.Reseed(Seed(seed, i)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close closes all agents. It may be called twice.
+func (g *Agents) Close() error {
+	var errs []error
+	for _, a := range g.List {
+		errs = append(errs, a.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// hyperparameters returns those of an agent, or nil if it has none.
+func hyperparameters(agent agents.Agent) map[string]float64 {
+	if t, ok := agents.As[agents.Tunable](agent); ok {
+		return t.Hyperparameters()
+	}
+	return nil
+}
+
+// Hyperparameters implements [agents.Tunable]. It returns the settings of all agents. A key begins with the agent's
+// ("0.learning_rate").
+func (g *Agents) Hyperparameters() map[string]float64 {
+	all := map[string]float64{}
+	for i, a := range g.List {
+		for k, v := range hyperparameters(a) {
+			all[g.Keys[i]+"."+k] = v
+		}
+	}
+	return all
+}
+
+// SetHyperparameters implements [agents.Tunable]. It changes the agents one after the other. If an agent refuses, the
+// agents before it get their own values back. Either all agents change or none.
+func (g *Agents) SetHyperparameters(values map[string]float64) error {
+	// Sort the values by agent. A key without an agent's is an error before anything changes.
+	parts := make([]map[string]float64, len(g.List))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		i := slices.IndexFunc(g.Keys, func(k string) bool { return strings.HasPrefix(key, k+".") })
+		if i < 0 {
+			return fmt.Errorf("%s: the %s has no hyperparameter %q; a key begins with the agent's, %s, as in %q",
+				g.Package, g.Kind, key, strings.Join(g.Keys, ", "), g.Keys[0]+".learning_rate")
+		}
+		if parts[i] == nil {
+			parts[i] = map[string]float64{}
+		}
+		parts[i][key[len(g.Keys[i])+1:]] = values[key]
+	}
+	return g.all(func(i int) (undo func() error, err error) {
+		if parts[i] == nil {
+			return func() error { return nil }, nil
+		}
+		t, ok := agents.As[agents.Tunable](g.List[i])
+		if !ok {
+			return nil, fmt.Errorf("the agent (%T) has no hyperparameters to set: it is no agents.Tunable", g.List[i])
+		}
+		before := t.Hyperparameters()
+		return func() error { return t.SetHyperparameters(before) }, t.SetHyperparameters(parts[i])
+	})
+}
+
+// all changes every agent in order, or none: if one refuses, those before it are put back.
+func (g *Agents) all(change func(i int) (undo func() error, err error)) error {
+	var undo []func() error
+	for i := range g.List {
+		back, err := change(i)
+		if err != nil {
+			err = fmt.Errorf("%s: %s: %w", g.Package, g.Names[i], err)
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return err
+		}
+		undo = append(undo, back)
+	}
+	return nil
+}
