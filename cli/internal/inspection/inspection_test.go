@@ -312,10 +312,10 @@ func TestGroup(t *testing.T) {
 	// IPPO and MAPPO name their agents.
 	all.Values["agent"], all.Values["agents"], all.Values["agent_names"] = "IPPO", int64(2), []any{"chaser", "runner"}
 	path := filepath.Join(t.TempDir(), "agent.safetensors")
-	must(t, convert.Write(path, all))
+	must.Do(t, convert.Write(path, all))
 	r := of(t, path, inspection.Options{})
 	var text strings.Builder
-	must(t, inspection.Write(&text, r, false))
+	must.Do(t, inspection.Write(&text, r, false))
 	if c := r.Checkpoint; c.Kind != "checkpoint of IPPO with the agents [chaser runner]" || c.Agents[1].Name != "runner" ||
 		!strings.Contains(text.String(), "agent runner\n") {
 		t.Errorf("%s %+v\n%s", c.Kind, c.Agents, text.String())
