@@ -91,7 +91,7 @@ type Reseeder interface {
 // Stochastic is implemented by agents that can sample actions in evaluation too.
 type Stochastic interface {
 	// SetStochastic makes Act sample in evaluation (true), or take the distribution's mean or mode (false, the
-	// default).
+	// default). Samples must not change the random numbers of training.
 	SetStochastic(on bool)
 }
 

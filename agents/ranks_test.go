@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -55,6 +56,7 @@ type partOf struct {
 	agent              onpolicy.Algorithm
 	core               onpolicy.Parts
 	policy             *told
+	spaces             spaces.Set
 	first, envs, parts int
 	update, epoch      int
 }
@@ -66,6 +68,11 @@ func newPart(algorithm string, g *distributed.Group, parts int, seed int64, dict
 	p.first = p.envs * g.Rank()
 	sp := spaces.Set{Observation: spaces.Unbounded(ranksObservation), Action: spaces.Unbounded(ranksAction),
 		AMPObservation: spaces.Unbounded(ranksAMP)}
+	if algorithm == "masked" {
+		sp.Action = spaces.NewMultiDiscrete(3, 2)
+		sp.ActionMask = spaces.NewActionMask(sp.Action)
+	}
+	p.spaces = sp
 	var m amp.Models
 	if m.Policy, m.Value, err = models.ActorCritic(sp, []int{16}, "elu", models.DefaultGaussianConfig(),
 		seed); err != nil {
@@ -160,8 +167,16 @@ func (p *partOf) advance(ctx context.Context) error {
 		return out
 	}
 	for t := range ranksSteps {
+		now := agents.Observation{Observations: rows(ranksObservation, t, 3)}
 		p.policy.next = rows(ranksAction, t, 4)
-		if _, err := p.agent.Act(agents.Observation{Observations: rows(ranksObservation, t, 3)}); err != nil {
+		if now.ActionMasks = agenttest.Masks(p.spaces, now.Observations); now.ActionMasks != nil {
+			for e := range p.envs {
+				k := p.spaces.ActionMask.Width()
+				p.spaces.SampleActions(rand.New(rand.NewPCG(uint64(p.update*ranksSteps+t), uint64(p.first+e))),
+					p.policy.next[e*ranksAction:][:ranksAction], now.ActionMasks[e*k:][:k])
+			}
+		}
+		if _, err := p.agent.Act(now); err != nil {
 			return err
 		}
 		step := agents.Transition{Rewards: rows(1, t, 5), Terminated: make([]bool, p.envs), Truncated: make([]bool,
@@ -217,7 +232,8 @@ func onRanks(t *testing.T, size int, f func(g *distributed.Group) error) []error
 // update parameters, moments and scalers are the same but for rounding, and after fifty, through which rounding grows,
 // the tracked losses. All ranks have the same of everything, bit for bit, although their networks began differently.
 func TestRanks(t *testing.T) {
-	for name, algorithm := range map[string]string{"ppo": "ppo", "amp": "amp", "amp/differential": "amp"} {
+	for name, algorithm := range map[string]string{"ppo": "ppo", "ppo/masks": "masked", "amp": "amp",
+		"amp/differential": "amp"} {
 		var dict map[string]any
 		if name == "amp/differential" {
 			dict = map[string]any{"discriminator_mode": "differential",

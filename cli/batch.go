@@ -25,7 +25,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
@@ -158,8 +157,7 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 	if err := durable.MkdirAll(b.dir, 0o777); err != nil {
 		return err
 	}
-	start := runfile.Start{Libtorch: tensor.TorchVersion()}
-	if err := runfile.Record(b.dir, filepath.Join(b.dir, runFile), nil, start); err != nil {
+	if err := runfile.Record(b.dir, nil, runfile.Start{}); err != nil {
 		return err
 	}
 	return b.write()

@@ -54,10 +54,6 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 			return nil, err
 		}
 		if len(dirs) == 0 {
-			if _, err := os.Stat(filepath.Join(path, "000", "journal.jsonl")); err == nil {
-				return nil, fmt.Errorf("%s is a population, which has no curves itself; gorl-pbt report %[1]s draws it",
-					path)
-			}
 			return nil, fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)
 		}
 		for _, dir := range dirs {

@@ -58,7 +58,8 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 	if err != nil {
 		return err
 	}
-	var tracked memberTrackers
+	var tracked *memberFigures
+	var total int64
 	defer func() {
 		ended := err
 		if ctx.Err() != nil || errors.Is(err, pbt.ErrYield) || errors.Is(err, pbt.ErrRestart) {
@@ -67,6 +68,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 		err = errors.Join(err, tracked.close(ended))
 	}()
 	program := launch.Program{Adjust: func(o *pbt.Options, _ *pbt.ProcessOptions) {
+		total = o.TotalSteps
 		tell := o.Progress
 		o.Progress = func(u pbt.Update) {
 			tell(u)
@@ -85,7 +87,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			full := maps.Clone(c)
 			maps.Copy(full, own)
 			note := func(err error) { fmt.Println("note:", err) }
-			if tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, full, true, note); err != nil {
+			if tracked, err = trackMembers(filepath.Dir(p.Config), full, total, g.Size(), true, note); err != nil {
 				return nil, errors.Join(err, trainee.Close())
 			}
 			return trainee, nil

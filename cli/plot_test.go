@@ -135,8 +135,7 @@ func TestPlotRefuses(t *testing.T) {
 		{[]string{"plot", "--out", out, in("many.jsonl")}, wrong, "there are 30 tags: choose some with --tag"},
 		{[]string{"plot", "--out", out, "--tag", "nonesuch", in("run")}, commandline.Failed, "no tag matches"},
 		{[]string{"plot", "--out", out, in("bad.jsonl")}, commandline.Failed, "bad.jsonl"},
-		{[]string{"plot", "--out", out, in("population")}, commandline.Failed,
-			"gorl-pbt report " + in("population") + " draws it"},
+		{[]string{"plot", "--out", out, in("population")}, commandline.Failed, "population has no runs"},
 	})
 	// Of a damaged run the part before the damage is drawn, with a note. A run that has just begun is left out.
 	good := `{"time":1,"step":1,"tag":"a","value":2}` + "\n"

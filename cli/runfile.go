@@ -16,7 +16,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // runFile is the name of a run's complete configuration in its folder.
@@ -97,8 +96,7 @@ func writeRunFile(dir string, text []byte, start runfile.Start) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	start.Libtorch = tensor.TorchVersion()
-	if err := runfile.Record(dir, filepath.Join(dir, runFile), text, start); err != nil {
+	if err := runfile.Record(dir, text, start); err != nil {
 		return fmt.Errorf("recording the start of the run: %w", err)
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {

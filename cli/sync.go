@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
@@ -22,9 +24,9 @@ func syncCommand() *cobra.Command {
 		Long: `
 Sends each tracker of a finished run (trainer.trackers) the values that it has not
 received, for example because its server was away: from scalars.jsonl and run.yaml in
-the run's folder. With the setting artifacts also the best checkpoint and films. A
-second call sends nothing twice. --set trainer.trackers=[...] names other trackers,
-also for a run that had none.`,
+the run's folder; of a population, from the folder of each member. With the setting
+artifacts also the best checkpoint and films. A second call sends nothing twice.
+--set trainer.trackers=[...] names other trackers, also for a run that had none.`,
 		Example: `
 gorl sync runs/cartpole
 gorl sync runs/cartpole --set 'trainer.trackers=[{wandb: {project: walker}}]'`,
@@ -43,20 +45,20 @@ gorl sync runs/cartpole --set 'trainer.trackers=[{wandb: {project: walker}}]'`,
 	return c
 }
 
-// syncRun sends the trackers of a run what they have not received.
+// syncRun sends the trackers of a run, or of all members of a population, what they have not received.
 func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
-	c, err := readConfiguration(filepath.Join(dir, runFile), nil)
+	path, lock, population := filepath.Join(dir, runFile), "lock", runfile.In(dir).Population
+	if _, err := os.Stat(path); population && errors.Is(err, fs.ErrNotExist) { // members are processes
+		path, lock = filepath.Join(dir, launch.ConfigFile), launch.LockFile
+	}
+	c, err := readConfiguration(path, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return commandline.Usagef("%s has no %s, which gorl train writes; give the folder of a run", dir, runFile)
 	}
 	if err != nil {
 		return err
 	}
-	if runfile.In(dir).Population {
-		return commandline.Usagef("%s holds a population, whose members' values are in no %s; give the folder of a "+
-			"single run", dir, tracking.ScalarsFile)
-	}
-	shown, err := runfile.Read(filepath.Join(dir, runFile)) // trackers get the configuration of the run
+	shown, err := runfile.Read(path) // trackers get the configuration of the run
 	if err != nil {
 		return err
 	}
@@ -65,17 +67,18 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 			return commandline.Usagef("--set %w", err)
 		}
 	}
-	list, err := trackersOf(c)
+	section, err := written(c)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	if len(section.Trackers) == 0 {
 		return commandline.Usagef("%s has no trackers; name one: --set trainer.trackers=[mlflow]", dir)
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	runs, err := unsent(dir, population, shown)
+	if err != nil {
 		return err
 	}
-	release, err := durable.Lock(dir, "lock")
+	release, err := durable.Lock(dir, lock)
 	if errors.Is(err, durable.ErrInUse) {
 		return commandline.Usagef("%s is being trained, and its trackers get its values; wait for its end", dir)
 	}
@@ -84,12 +87,20 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	var errs []error
-	for _, t := range list {
-		values, files, err := trackers.Send(cmd.Context(), t, trackers.Run{Name: filepath.Base(dir), Dir: dir,
-			Config: shown})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the "+
-				"rest)", t.Name, err, values, files))
+	for _, t := range section.Trackers {
+		var values int64
+		var files int
+		var failed error
+		for _, run := range runs {
+			n, k, err := trackers.Send(cmd.Context(), t, run)
+			if values, files = values+n, files+k; err != nil {
+				failed = fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the rest)",
+					t.Name, err, values, files)
+				break
+			}
+		}
+		if failed != nil {
+			errs = append(errs, failed)
 			continue
 		}
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d values and %d files sent\n", t.Name, values,
@@ -98,4 +109,26 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unsent returns the runs of trackers in a folder: one of a single run, or one of each member of a population.
+func unsent(dir string, population bool, shown runfile.Sections) (runs []trackers.Run, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	found, err := tracking.FindRuns(dir)
+	for _, path := range found {
+		run := trackers.Run{Name: filepath.Base(path), Dir: path, Config: shown}
+		if path != dir && population {
+			run.Group = filepath.Base(dir)
+			run.Name = run.Group + "-" + run.Name
+		}
+		if (path != dir) == population {
+			runs = append(runs, run)
+		}
+	}
+	if err == nil && len(runs) == 0 {
+		err = commandline.Usagef("%s has no values to send: its trainer.write_interval was 0", dir)
+	}
+	return runs, err
 }

@@ -196,6 +196,10 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 		}
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
+	case path == "" && f.isaac.task != "":
+		return nil, commandline.Usagef("--config is missing: Isaac Lab finds the agent's file by --task %s, and gorl "+
+			"cannot; give --config FILE with the task's rl_games_ppo_cfg.yaml or skrl_ppo_cfg.yaml, from the folder "+
+			"agents beside the task's code in isaaclab_tasks", f.isaac.task)
 	case path == "":
 		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example "+
 			"cartpole prints a file to begin with", program)

@@ -190,6 +190,8 @@ func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(ru
 		case cfg.VideoInterval != none:
 			alone = "trainer.video_interval is for a single agent; gorl eval --record films the best member of a " +
 				"population"
+		case cfg.WriteInterval == none && len(cfg.Trackers) > 0:
+			alone = "trainer.trackers needs trainer.write_interval, which is 0; give \"auto\""
 		}
 		list = append(list, cfg.Trackers...) // the population starts them
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers,
@@ -221,12 +223,12 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return err
 	}
-	list, err := trackersOf(crowd.full)
+	section, err := written(crowd.full)
 	if err != nil {
 		return err
 	}
 	if f.check {
-		if err := trackers.CheckInstalled(ctx, list); err != nil {
+		if err := trackers.CheckInstalled(ctx, section.Trackers); err != nil {
 			return wrong(err)
 		}
 		tell(stderr, append(crowd.notes, crowd.warnings...))
@@ -245,7 +247,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
 	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
-	var tracked memberTrackers
+	var tracked *memberFigures
 	p, table, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		tracked.update(u)
 		if u.Event == nil {
@@ -271,12 +273,10 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
-	ids := make([]int, crowd.members)
 	for id := range bars {
-		ids[id] = id
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
-	if tracked, err = trackMembers(crowd.dir, ids, crowd.full, resumed, func(err error) {
+	if tracked, err = trackMembers(crowd.dir, crowd.full, crowd.total, 1, resumed, func(err error) {
 		if f.quiet { // the display is silent then
 			fmt.Fprintln(stderr, "note:", err)
 			return

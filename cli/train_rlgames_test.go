@@ -163,6 +163,8 @@ func TestIsaacLabCommandLines(t *testing.T) {
 	}
 	wrong := commandline.WrongUse
 	cases := []refusal{
+		{[]string{"train", "--task", "Isaac-Ant-v0"}, wrong,
+			"finds the agent's file by --task Isaac-Ant-v0, and gorl cannot; give --config FILE"},
 		{[]string{"train", "-c", "skrl.yaml", "--sigma", "1"}, wrong, "--sigma is for a file of rl_games"},
 		{[]string{"convert", "rl_games_ppo_cfg.yaml", "x.pt"}, wrong, "want a name that ends in .yaml"},
 		{[]string{"convert", "rl_games_ppo_cfg.yaml", "skrl.yaml"}, wrong, "skrl.yaml exists; --force replaces it"},

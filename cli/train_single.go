@@ -105,8 +105,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		return err
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
-	if !run.resume {
-		if err := run.write(0); err != nil {
+	if trainer.Timestep() < int64(run.cfg.Timesteps) {
+		if err := run.write(trainer.Timestep()); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,6 @@ type singleRun struct {
 	cfg         trainers.Config // the trainer's
 	seed        any
 	text        []byte // of run.yaml
-	written     bool
 	watch       stopwatch
 }
 
@@ -204,10 +203,7 @@ func (f *trainFlags) trainer(
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 				run.watch.step(t)
-				if err := run.plan.Apply(t); err != nil {
-					return err
-				}
-				return run.write(t.Timestep() - 1)
+				return run.plan.Apply(t)
 			})}
 		})
 	switch {
@@ -241,12 +237,8 @@ func (f *trainFlags) decide(t together, cfg trainers.Config, class string) (a ag
 	return a, err
 }
 
-// write writes run.yaml, once, for a start of the run at a timestep.
+// write writes run.yaml for a start of the run at a timestep.
 func (r *singleRun) write(timestep int64) error {
-	if r.written {
-		return nil
-	}
-	r.written = true
 	if r.with.group.Rank() > 0 {
 		return nil
 	}

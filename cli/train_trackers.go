@@ -3,42 +3,68 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
-// memberTrackers send the metrics of a population's members to trackers. Every member has a run of each tracker, all in
-// a group that is named after the population.
-type memberTrackers map[int]*trackers.Sinks
+// memberFigures write the metrics of a population's members into the members' folders, as a trainer writes those of a
+// single run, and send them to trackers. Every member has a run of each tracker, all in a group that is named after the
+// population.
+type memberFigures struct {
+	dir     string // of the population
+	list    []trackers.Tracker
+	config  map[string]any
+	batch   int64 // environment steps in a timestep
+	every   int64 // environment steps between two writes; 0 writes nothing
+	resumed bool
+	warn    func(error)
+	members map[int]*memberRun
+}
 
-// trackMembers starts the trackers that the configuration names, or returns nil. A resumed population continues their
-// runs. warn receives each error of a tracker once for all members.
-func trackMembers(dir string, members []int, full runfile.Sections, resumed bool, warn func(error)) (memberTrackers,
-	error) {
-	list, err := trackersOf(full)
-	if err != nil || len(list) == 0 {
+// memberRun are the files and trackers of a member.
+type memberRun struct {
+	*tracking.Run
+	sinks *trackers.Sinks
+	next  int64 // the environment steps at which metrics are written next
+}
+
+// trackMembers returns the writer of metrics for the population in dir, whose members train for total environment
+// steps, by ranks processes each. A resumed population continues the runs of trackers. warn receives each error once
+// for all members.
+func trackMembers(dir string, full runfile.Sections, total int64, ranks int, resumed bool, warn func(error)) (
+	*memberFigures, error) {
+	section, err := written(full)
+	if err != nil {
 		return nil, err
 	}
 	text, err := full.YAML()
 	if err != nil {
 		return nil, err
 	}
-	c, err := runfile.Parse(text)
+	m := &memberFigures{list: section.Trackers, resumed: resumed, members: map[int]*memberRun{}}
+	if m.config, err = runfile.Parse(text); err != nil {
+		return nil, err
+	}
+	environment, err := catalog.Settings(full.Section("environment"))
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, err
-	}
+	n, _ := config.Whole(environment["num_envs"])
+	m.batch = int64(max(n, 1) * max(ranks, 1))
+	m.every = int64(section.WriteInterval.Of(int(total/m.batch), 100)) * m.batch
 	var mu sync.Mutex
 	told := map[string]bool{}
-	once := func(err error) {
+	m.warn = func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !told[err.Error()] {
@@ -46,66 +72,97 @@ func trackMembers(dir string, members []int, full runfile.Sections, resumed bool
 			warn(err)
 		}
 	}
-	group, all := filepath.Base(dir), memberTrackers{}
-	for _, id := range members {
-		run := trackers.Run{
-			Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Dir: filepath.Join(dir, "trackers",
-				fmt.Sprintf("%03d", id)),
-			Config: c, Resumed: resumed,
-		}
-		if err := os.MkdirAll(run.Dir, 0o755); err != nil {
-			return nil, errors.Join(err, all.close(err))
-		}
-		all[id] = trackers.Start(list, run, once)
-	}
-	return all, nil
+	m.dir, err = filepath.Abs(dir)
+	return m, err
 }
 
-// trackersOf returns the trackers that a configuration names. Unknown names and wrong settings are usage errors.
-func trackersOf(c runfile.Sections) (list []trackers.Tracker, err error) {
-	var section struct {
-		Trackers []trackers.Tracker `yaml:"trackers"`
+// open opens the files and trackers of a member. Values later than a timestep are of a process that was interrupted,
+// and are removed.
+func (m *memberFigures) open(id int, timestep int64) (*memberRun, error) {
+	group, name := filepath.Base(m.dir), fmt.Sprintf("%03d", id)
+	run := trackers.Run{Name: group + "-" + name, Group: group, Dir: filepath.Join(m.dir, name), Config: m.config,
+		StepsPerTimestep: m.batch, Resumed: m.resumed}
+	files, err := tracking.OpenRun(run.Dir, tracking.Options{ResumeStep: timestep, Restart: true,
+		StepsPerTimestep: m.batch, Config: m.config})
+	if err != nil {
+		return nil, err
 	}
-	if trainer, _ := c["trainer"].(map[string]any); trainer["trackers"] != nil {
-		err = config.Merge(&section, map[string]any{"trackers": trainer["trackers"]}, config.Options{Prefix: "trainer"})
-	}
-	if err == nil {
-		err = trackers.Check(section.Trackers)
-	}
-	return section.Trackers, wrong(err)
+	sinks := trackers.Start(m.list, run, m.warn)
+	files.Sink = tracking.Multi(files.Sink, sinks)
+	return &memberRun{Run: files, sinks: sinks}, nil
 }
 
-// update passes on the metrics of a member, at the member's own environment steps.
-func (m memberTrackers) update(u pbt.Update) {
-	sinks, ok := m[u.Status.Member]
-	if !ok {
+// update writes the metrics of a member, at the member's own environment steps.
+func (m *memberFigures) update(u pbt.Update) {
+	if m == nil || m.every == 0 {
 		return
 	}
-	if e := u.Event; e != nil {
-		if e.Parent >= 0 {
-			sinks.Scalar("Population / Copied member", u.Status.Steps, float64(e.Parent))
+	timestep := u.Status.Steps / m.batch
+	r := m.members[u.Status.Member]
+	if r == nil {
+		last, err := timestep, error(nil)
+		if u.Event == nil { // the metrics of this timestep are written now
+			last--
 		}
+		if r, err = m.open(u.Status.Member, last); err != nil {
+			m.every = 0
+			m.warn(fmt.Errorf("metrics of members are not written: %w", err))
+			return
+		}
+		m.members[u.Status.Member] = r
+	}
+	switch e := u.Event; {
+	case e != nil && e.Parent >= 0:
+		r.Scalar("Population / Copied member", timestep, float64(e.Parent))
+	case e != nil || u.Status.Steps < r.next && u.Status.Steps < u.TargetSteps:
 		return
+	default:
+		r.next = (u.Status.Steps/m.every + 1) * m.every
+		r.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
+		for _, name := range slices.Sorted(maps.Keys(u.Metrics)) {
+			r.Scalar(name, timestep, u.Metrics[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(u.Status.Hyperparameters)) {
+			r.Scalar("Hyperparameter / "+name, timestep, u.Status.Hyperparameters[name])
+		}
 	}
-	for name, value := range u.Metrics {
-		sinks.Scalar(name, u.Status.Steps, value)
+	if err := r.Flush(); err != nil {
+		m.warn(fmt.Errorf("metrics of member %d: %w", u.Status.Member, err))
 	}
-	for name, value := range u.Status.Hyperparameters {
-		sinks.Scalar("Hyperparameter / "+name, u.Status.Steps, value)
-	}
-	_ = sinks.Flush() // which only wakes the trackers
 }
 
 // close reports the end of training to the trackers and waits for all of them together, at most as long as for one.
-func (m memberTrackers) close(ended error) error {
-	errs := make(chan error, len(m))
-	for _, sinks := range m {
-		sinks.Finish(ended)
-		go func() { errs <- sinks.Close() }()
+func (m *memberFigures) close(ended error) error {
+	if m == nil {
+		return nil
+	}
+	errs := make(chan error, len(m.members))
+	for _, r := range m.members {
+		r.Finish(ended)
+		r.sinks.Finish(ended)
+		go func() { errs <- r.Close() }()
 	}
 	var all error
-	for range m {
+	for range m.members {
 		all = errors.Join(all, <-errs)
 	}
 	return all
+}
+
+// written returns the settings of a configuration that say what is written, and where. Wrong ones are usage errors.
+func written(c runfile.Sections) (section struct {
+	WriteInterval agents.Interval    `yaml:"write_interval"`
+	Trackers      []trackers.Tracker `yaml:"trackers"`
+}, err error) {
+	section.WriteInterval.Auto = true
+	given := map[string]any{}
+	for _, key := range []string{"write_interval", "trackers"} {
+		if trainer, _ := c["trainer"].(map[string]any); trainer[key] != nil {
+			given[key] = trainer[key]
+		}
+	}
+	if err = config.Merge(&section, given, config.Options{Prefix: "trainer"}); err == nil {
+		err = trackers.Check(section.Trackers)
+	}
+	return section, wrong(err)
 }

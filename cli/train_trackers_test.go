@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -66,6 +64,9 @@ func TestTrainTracksMembers(t *testing.T) {
 	here(t, "p.yaml", crew)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[herd]")
 	matches(t, stderr, `trainer\.trackers\[0\] is "herd".*did you mean "heard"`)
+	_, stderr = gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[heard]", "-s",
+		"trainer.write_interval=0")
+	matches(t, stderr, `trainer.trackers needs trainer.write_interval`)
 	_, stderr = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-n", "deaf", "-s", "trainer.trackers=[heard: {deaf: true}]")
 	if n := strings.Count(stderr, "note: tracker heard: it is deaf"); n != 1 {
 		t.Errorf("a tracker that fails is noted %d times:\n%s", n, stderr)
@@ -103,6 +104,19 @@ func TestTrainTracksMembers(t *testing.T) {
 					if len(run.steps["Hyperparameter / learning_rate"]) < len(run.steps["episode.return"]) {
 						t.Errorf("member %d has the figures %v", id, run.steps)
 					}
+				}
+			}
+			for id := range returns { // what an interrupted process wrote later than its state is not there twice
+				lines, err := tracking.ReadRun(fmt.Sprintf("runs/%s/%03d", name, id))
+				must(t, err)
+				var at []int64
+				for _, s := range lines {
+					if s.Tag == tracking.TagTimesteps {
+						at = append(at, s.EnvSteps)
+					}
+				}
+				if !slices.Equal(at, []int64{512, 1024, 1536}) {
+					t.Errorf("member %d has written at the steps %v", id, at)
 				}
 			}
 			for id, steps := range returns { // the first run or the second one has trained each member to its end
@@ -156,61 +170,44 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 			t.Fatalf("JSON lines have %+v, the event file %+v", s, board[i])
 		}
 	}
-	for axis, last := range map[string]float64{"steps": 160, "timesteps": 40, "updates": 5} {
-		for _, r := range []record{{name: "lines", scalars: lines}, {name: "board", scalars: board}} {
-			x, err := axisOf(axis, []record{r})
-			must(t, err)
-			if got := x.of(r, tracking.TagUpdates); got[len(got)-1] != last {
+	checkAxes(t, []record{{name: "lines", scalars: lines}, {name: "board", scalars: board}}, tracking.TagUpdates,
+		map[string]float64{"steps": 160, "timesteps": 40, "updates": 5})
+}
+
+// checkAxes compares where the curves of a tag end, by the name of the axis.
+func checkAxes(t *testing.T, list []record, tag string, ends map[string]float64) {
+	t.Helper()
+	for axis, last := range ends {
+		x, err := axisOf(axis, list)
+		must(t, err)
+		for _, r := range list {
+			if got := x.of(r, tag); got[len(got)-1] != last {
 				t.Errorf("over %s the %s end at %v, want %v", axis, r.name, got, last)
 			}
 		}
 	}
 }
 
-// Members that are processes do the same: here with MLflow's tracker, whose server is this test.
+// Members that are processes do the same. Their tracker's server is away, and gets the values later.
 func TestTrainTracksProcesses(t *testing.T) {
-	var mu sync.Mutex
-	groups, statuses := map[string]string{}, map[string]int{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var sent struct {
-			Name   string `json:"run_name"`
-			Status string `json:"status"`
-			Tags   []struct{ Key, Value string }
-		}
-		_ = json.NewDecoder(r.Body).Decode(&sent) // a GET has nothing to decode
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case strings.HasSuffix(r.URL.Path, "experiments/get-by-name"):
-			fmt.Fprint(w, `{"experiment": {"experiment_id": "7"}}`)
-		case strings.HasSuffix(r.URL.Path, "runs/create"):
-			for _, tag := range sent.Tags {
-				if tag.Key == "group" {
-					groups[sent.Name] = tag.Value
-				}
-			}
-			fmt.Fprintf(w, `{"run": {"info": {"run_id": %q}}}`, sent.Name)
-		case strings.HasSuffix(r.URL.Path, "runs/update"):
-			statuses[sent.Status]++
-			fmt.Fprint(w, `{}`)
-		default:
-			fmt.Fprint(w, `{}`)
-		}
-	}))
-	defer server.Close()
 	program := built(t)
 	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
-		"save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
+		"save_buffers: true, trackers: [mlflow: {tracking_uri: 'http://127.0.0.1:1'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
 	must(t, err)
 	must(t, launch.Run(t.Context(), file, launch.Options{}))
+	matches(t, text("runs/crew/logs/002.log"), `note: tracker mlflow: .* To send them: gorl sync \S+/runs/crew\n`)
+	heard.runs = map[string]*heardRun{}
+	stdout, _ := gorl(t, 0, "sync", "runs/crew", "-s", "trainer.trackers=[heard]")
+	matches(t, stdout, `^heard: [1-9]\d+ values and 0 files sent\n$`)
 	for id := range 3 {
-		if name := fmt.Sprintf("crew-%03d", id); groups[name] != "crew" {
-			t.Errorf("%s is in the group %q of %v", name, groups[name], groups)
+		run := heard.runs[fmt.Sprintf("crew-%03d", id)]
+		if run == nil || run.Group != "crew" || run.ended != nil {
+			t.Errorf("the tracker got %+v of member %d", run, id)
 		}
 	}
-	if statuses["FINISHED"] != 3 {
-		t.Errorf("the runs ended so: %v", statuses)
+	if starts, err := runfile.Starts("runs/crew"); err != nil || len(starts) != 1 {
+		t.Errorf("the starts are recorded as %+v, %v", starts, err)
 	}
 }

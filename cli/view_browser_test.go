@@ -225,4 +225,21 @@ func TestViewInBrowser(t *testing.T) {
 		}
 		b.do(`while (document.getElementById('gone').hidden) await new Promise(r => requestAnimationFrame(r));`, nil)
 	}
+	// An arrow shows where the quadruped is commanded to go, and none is there if it is to stand.
+	url, stop := viewed(t, "--example", "quadruped")
+	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	for speed, want := range map[int]string{1: "[0 1 0]", 0: "[]"} {
+		var arrow []float64
+		b.do(fmt.Sprintf(`while (!window.viewer?.frame) await new Promise(r => requestAnimationFrame(r));
+			document.getElementById('direction').value = 90;
+			document.getElementById('speed').value = %d;
+			document.getElementById('speed').dispatchEvent(new Event('input'));
+			while (viewer.frame.command.Speed !== %[1]d) await viewer.next();
+			await viewer.next();
+			return viewer.arrow?.map(Math.round) ?? []`, speed), &arrow)
+		if fmt.Sprint(arrow) != want {
+			t.Errorf("commanded to go at %d m/s along y: the arrow is %v, want %s", speed, arrow, want)
+		}
+	}
+	stop()
 }

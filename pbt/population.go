@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -132,6 +133,12 @@ func (p *Population) add(cfg ProcessOptions, slots chan struct{}, first, n int) 
 func (p *Population) Train(ctx context.Context) (*Result, error) {
 	if p.closed {
 		return nil, errors.New("pbt: the population is closed; make another with New or Join")
+	}
+	if p.opt.Directory != "" && slices.ContainsFunc(p.groups, func(g *group) bool { return g.phase != phaseFinished }) {
+		interval, _ := p.Iterations()
+		if err := runfile.Record(p.opt.Directory, nil, runfile.Start{Interval: interval}); err != nil {
+			return nil, fmt.Errorf("pbt: recording the start of the population: %w", err)
+		}
 	}
 	if len(p.groups) == 1 {
 		if err := p.groups[0].run(ctx); err != nil {

@@ -112,6 +112,7 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 		return nil, err
 	}
 	p := &Population{opt: opt.clone(), unlock: func() error { return nil }}
+	p.opt.Directory = "" // is ignored
 	g := p.add(process, make(chan struct{}, 1), process.Member, 1)
 	if err := g.open(ctx); err != nil {
 		g.fail(err)

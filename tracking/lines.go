@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"unique"
 
 	"github.com/gorl-dev/gorl/internal/durable"
@@ -92,21 +91,7 @@ func readLines(r io.Reader) ([]Scalar, error) {
 		scalars = append(scalars, s)
 		return nil
 	})
-	completeSteps(scalars)
 	return scalars, err
-}
-
-// completeSteps sets the environment steps of lines without them, which an earlier gorl wrote before the run was
-// resumed. The first line with both counts gives the number of environments.
-func completeSteps(scalars []Scalar) {
-	both := slices.IndexFunc(scalars, func(s Scalar) bool { return s.Step > 0 && s.EnvSteps > 0 })
-	if both < 0 {
-		return
-	}
-	ratio := scalars[both].EnvSteps / scalars[both].Step
-	for i := range scalars[:both] {
-		scalars[i].EnvSteps = scalars[i].Step * ratio
-	}
 }
 
 // eachLine calls f for every line including its line break, with its number from 1. whole is false for a last line

@@ -129,8 +129,8 @@ type Config struct {
 	CloseEnvironmentAtExit bool `yaml:"close_environment_at_exit"`
 	// EnvironmentInfo is skrl's and does nothing: all metrics are tracked.
 	EnvironmentInfo string `yaml:"environment_info"`
-	// StochasticEvaluation samples actions in Evaluate instead of taking the mean or mode. Evaluations by
-	// EvaluationInterval take the mean or mode in any case.
+	// StochasticEvaluation samples actions in evaluations instead of taking the mean or mode. Films show the mean or
+	// mode in any case.
 	//
 	// The mean is usually better and repeatable. Sample where the policy must stay random, for instance to mix its
 	// choices.

@@ -30,17 +30,18 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 
 // Evaluations and films change nothing of a run: weights, scalers, random numbers, environment, episodes, what
 // callbacks see and what is written come to the same, bit for bit, in place and in an environment of their own, also
-// over a resumption.
+// over a resumption and with sampled actions.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
 	for _, s := range slices.Concat(scenes, seats, recurrent, []scene{terminating}) {
 		t.Run(s.name, func(t *testing.T) {
 			// train runs the scene in parts. It returns its state, what callbacks saw and what was written, and the
 			// evaluations.
-			train := func(interval int, apart bool, parts ...int) (snap *checkpoint.Snapshot, seen,
+			train := func(interval int, apart, stochastic bool, parts ...int) (snap *checkpoint.Snapshot, seen,
 				evaluated []string) {
 				cfg := run(t, length)
 				cfg.WriteInterval, cfg.EvaluationInterval, cfg.EvaluationSeed = every(1), every(interval), 3
+				cfg.StochasticEvaluation = stochastic
 				if apart {
 					cfg.EvaluationEnv = func(int, int64) (envs.Env, error) {
 						env, agent := s.make(t)
@@ -73,24 +74,33 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 				}
 				return snap, seen, evaluated
 			}
-			want, saw, _ := train(0, false, length)
-			var first []string
+			want, saw, _ := train(0, false, false, length)
+			evaluated := map[bool][]string{} // by whether actions are sampled
 			for name, test := range map[string]struct {
-				apart bool
-				parts []int
-			}{"in place": {false, []int{21, 35, length}}, "apart": {true, []int{30, length}}, "in one part": {false,
-				[]int{length}}} {
-				got, gotSaw, evaluations := train(5, test.apart, test.parts...)
+				apart, stochastic bool
+				parts             []int
+			}{
+				"in place":          {parts: []int{21, 35, length}},
+				"apart":             {apart: true, parts: []int{30, length}},
+				"in one part":       {parts: []int{length}},
+				"sampled":           {stochastic: true, parts: []int{21, 35, length}},
+				"sampled and apart": {apart: true, stochastic: true, parts: []int{length}},
+			} {
+				got, gotSaw, evaluations := train(5, test.apart, test.stochastic, test.parts...)
 				if d := agenttest.Differences(want, got, "trainer"); len(d) > 0 || !slices.Equal(saw, gotSaw) {
 					t.Errorf("%s: %q differ, or what callbacks or files saw", name, d)
 				}
 				// The schedule is that of the run, and each evaluation the same, however the run is cut.
-				if first == nil {
+				first := evaluated[test.stochastic]
+				if evaluated[test.stochastic] = evaluations; first == nil {
 					first = evaluations
 				}
 				if len(evaluations) != length/5 || !slices.Equal(evaluations, first) {
 					t.Errorf("%s: evaluations %v, want %d, and %v", name, evaluations, length/5, first)
 				}
+			}
+			if slices.Equal(evaluated[false], evaluated[true]) {
+				t.Error("evaluations do not sample actions")
 			}
 		})
 	}

@@ -71,23 +71,6 @@ func TestEvaluateMeans(t *testing.T) {
 	}
 }
 
-// Stochastic evaluation samples actions.
-func TestStochasticEvaluation(t *testing.T) {
-	checkLiveTensors(t)
-	results := map[string]bool{}
-	for _, stochastic := range []bool{false, true} {
-		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
-		for range 2 {
-			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12,
-				Seed: 3}))(t))] = true
-		}
-		done()
-	}
-	if len(results) != 3 { // the mode's twice the same, and two samples
-		t.Errorf("%d different evaluations, want 3: %v", len(results), results)
-	}
-}
-
 // An agent can be evaluated without a trainer.
 func ExampleEvaluate() {
 	env := exampleEnv()

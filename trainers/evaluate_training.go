@@ -154,21 +154,26 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 		return Evaluation{}, err
 	}
 	defer leave()
-	if s, ok := agents.As[agents.Stochastic](t.agent); ok && t.cfg.StochasticEvaluation {
-		s.SetStochastic(true)
-		defer s.SetStochastic(false)
-	}
 	var e Evaluation
 	err = t.inPlace(ctx, func(s *stepper) (err error) {
-		e, err = evaluate(ctx, s, t.agent, o, t.cfg.OnRender)
+		e, err = t.evaluate(ctx, s, o, t.cfg.OnRender)
 		return err
 	})
 	return e, err
 }
 
-// EvaluateMetrics evaluates with the mean action and returns figures by the names of Metrics ("episode.return").
-// Populations measure their members by these figures. Training is not disturbed: the agent's figures and random numbers
-// do not change.
+// evaluate is [Evaluate] with the trainer's agent. With StochasticEvaluation, actions are sampled.
+func (l *loop) evaluate(ctx context.Context, s *stepper, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+	if a, ok := agents.As[agents.Stochastic](l.agent); ok && l.cfg.StochasticEvaluation {
+		a.SetStochastic(true)
+		defer a.SetStochastic(false)
+	}
+	return evaluate(ctx, s, l.agent, o, render)
+}
+
+// EvaluateMetrics evaluates and returns figures by the names of Metrics ("episode.return"). With StochasticEvaluation,
+// actions are sampled. Populations measure their members by these figures. Training is not disturbed: the agent's
+// figures and random numbers do not change.
 //
 // The episodes are played in an environment of Config.EvaluationEnv, if it is set. That environment has the running
 // statistics of the training environment's wrappers, but not its reward parameters and curriculum. Otherwise the
@@ -197,7 +202,7 @@ func (t *Trainer) CheckEvaluation() error { return t.world.undisturbed(&t.cfg) }
 // evaluateUndisturbed evaluates so that training continues as without the evaluation.
 func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
 	err = l.aside(ctx, o.Seed, func(s *stepper) (err error) {
-		e, err = evaluate(ctx, s, l.agent, o, nil)
+		e, err = l.evaluate(ctx, s, o, nil)
 		return err
 	})
 	return e, err

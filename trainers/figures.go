@@ -35,7 +35,7 @@ type figures struct {
 	episodes *tracking.Episodes
 	recorder tracking.Recorder
 	written  int64 // the timestep of the last write of tracked values
-	updates  int64 // of the run; below 0 if a checkpoint of an earlier gorl does not have the number
+	updates  int64 // of the run
 }
 
 // ring holds the last measurements of a figure, overwriting the oldest.
@@ -187,10 +187,7 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 				push(rings, name, number(x))
 			}
 			r := (*rings)[name]
-			written, err := snap.Int(layout.Trainer, kind, name, "written")
-			if err != nil { // of an older snapshot
-				written = count
-			}
+			written, _ := snap.Int(layout.Trainer, kind, name, "written")
 			r.n, r.written = int(count), int(written)
 		}
 	}
@@ -213,8 +210,12 @@ func number(v any) float64 {
 // "episode.<name>" are means over the last 100 episodes. "evaluation.return" and so on are those of the last evaluation
 // by Config.EvaluationInterval. Values that updates tracked have their tag ("Loss / Policy loss"). AMP's style reward
 // is also "style_reward". Figures of single steps (see [envs.Step.Metrics]) have their name and "episode.<name>". A
-// figure that is not known yet is absent.
-func (t *Trainer) Metrics() map[string]float64 { return t.figures.metrics.latest() }
+// figure that is not known yet is absent. "Stats / Updates" counts the updates.
+func (t *Trainer) Metrics() map[string]float64 {
+	out := t.figures.metrics.latest()
+	out[tracking.TagUpdates] = float64(t.figures.updates)
+	return out
+}
 
 // latest returns all figures by name.
 func (m *metrics) latest() map[string]float64 {
@@ -260,9 +261,7 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 	// Tracked values are means since the last write. Episode figures are written only if episodes have ended since.
 	if timestep > f.written { // the end of a run may write twice
 		run.Scalar(tracking.TagTimesteps, timestep, float64(timestep))
-		if f.updates >= 0 {
-			run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
-		}
+		run.Scalar(tracking.TagUpdates, timestep, float64(f.updates))
 	}
 	f.written = timestep
 	f.recorder.Emit(run, timestep)

@@ -28,8 +28,9 @@ const measuredTimes = "Stats / "
 func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
 	s := f.episodes.State()
 	own := snap.Values[layout.Trainer].(map[string]any)
+	own[updatesKey] = f.updates
 	if writes {
-		own[writtenKey], own[recordedKey], own[updatesKey] = f.written, tallies(f.recorder.State()), f.updates
+		own[writtenKey], own[recordedKey] = f.written, tallies(f.recorder.State())
 	}
 	// finished counts the episodes, drained those written to files. returns and lengths are the last ones'.
 	if finite(s.Totals) {
@@ -69,10 +70,7 @@ func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
 		_ = f.episodes.SetState(s)
 	}
 	f.recorder.SetState(talliesOf(snap, recordedKey))
-	var err error
-	if f.updates, err = snap.Int(layout.Trainer, updatesKey); err != nil {
-		f.updates = -1
-	}
+	f.updates, _ = snap.Int(layout.Trainer, updatesKey)
 }
 
 // tallies converts tallies to the form of a snapshot's values. It leaves out measured times and tallies that are not

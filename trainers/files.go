@@ -20,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
@@ -37,6 +38,7 @@ type files struct {
 	best    float64                    // the figure Config.Best of the best checkpoint, if hasBest
 	hasBest bool                       // there is a best checkpoint
 	saved   bool                       // the newest checkpoint is of the present state
+	begun   bool                       // this start is recorded in the run's folder
 	damaged []*checkpoint.DamagedError // passed over when the run was resumed
 	warning sync.Mutex                 // OnWarning is called by one goroutine at a time
 }
@@ -127,10 +129,7 @@ func (f *files) latest() (*checkpoint.Saved, error) {
 func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 	best, err := snap.Float(layout.Trainer, "best")
 	name, missing := snap.Text(layout.Trainer, bestFigureKey)
-	if missing != nil { // a snapshot that is older than evaluations
-		return best, err == nil && !f.cfg.byEvaluation()
-	}
-	return best, err == nil && name == f.cfg.Best
+	return best, err == nil && missing == nil && name == f.cfg.Best
 }
 
 // openRun opens the files of tracked values and starts the trackers. written is the timestep of the last write.
@@ -160,6 +159,32 @@ func (f *files) openRun(written, batch int64, configuration func() (map[string]a
 			StepsPerTimestep: batch}, f.warn)
 	run.Sink = tracking.Multi(run.Sink, f.sinks)
 	f.run = run
+	return nil
+}
+
+func init() { runfile.Libtorch = tensor.TorchVersion }
+
+// recordStart records, before the first step, what trains in the run's folder, and the settings that differ from those
+// of the start before.
+func (l *loop) recordStart() error {
+	if l.files.begun || l.files.unlock == nil {
+		return nil
+	}
+	settings, err := l.calls.trainer.plain()
+	if err != nil {
+		return err
+	}
+	if section, ok := settings["trainer"].(map[string]any); ok {
+		delete(section, "resume") // is true whenever a run continues
+	}
+	text, err := yaml.Marshal(settings)
+	if err == nil {
+		err = runfile.Record(l.files.dir, text, runfile.Start{Timestep: l.timestep})
+	}
+	if err != nil {
+		return fmt.Errorf("trainers: recording the start of the run: %w", err)
+	}
+	l.files.begun = true
 	return nil
 }
 

@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -92,5 +95,22 @@ func TestTwoProcessesOfOneFolder(t *testing.T) {
 	_ = child.Wait()
 	if err := tr.Open(t.Context()); err != nil || tr.Timestep() == 0 {
 		t.Errorf("after the child was killed: %v at timestep %d", err, tr.Timestep())
+	}
+}
+
+// A trainer of a program's own records every start that trains in its folder, and what has changed since the one
+// before.
+func TestStartsAreRecorded(t *testing.T) {
+	cfg := trainers.Config{Directory: t.TempDir(), Name: "run", Resume: true, SaveBuffers: true}
+	for _, cfg.Timesteps = range []int{20, 20, 30} { // nothing is left for the second to train
+		tr, done := scenes[0].start(t, cfg)
+		must(t, tr.Train(t.Context()))
+		done()
+	}
+	starts := value(runfile.Starts(filepath.Join(cfg.Directory, "run")))(t)
+	if len(starts) != 2 || starts[0].Timestep != 0 || len(starts[0].Changes) != 0 || starts[1].Timestep != 20 ||
+		starts[1].Libtorch != tensor.TorchVersion() ||
+		!slices.Equal(starts[1].Changes, []runfile.Change{{Key: "trainer.timesteps", Old: 20, New: 30}}) {
+		t.Errorf("the starts are recorded as %+v", starts)
 	}
 }

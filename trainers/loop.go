@@ -68,6 +68,9 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 	if err := l.stopAsked(); err != nil {
 		return l.world.now, err
 	}
+	if err := l.recordStart(); err != nil {
+		return nil, err
+	}
 	// Act and step the environments. Both are timed, for the tracked values.
 	start := time.Now()
 	actions, err := l.agent.Act(Observation(l.world.now))
@@ -191,9 +194,7 @@ func (l *loop) update(ctx context.Context) error {
 		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}
 	l.figures.recorder.Track(tracking.TagUpdateTime, ms(time.Since(start)))
-	if l.figures.updates >= 0 {
-		l.figures.updates++
-	}
+	l.figures.updates++
 	l.trackAgent()
 	if err := l.exchange(); err != nil {
 		return err

@@ -11,28 +11,43 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // A population that tunes the environment's parameters and was interrupted goes on to the very journal of one that was
 // not: members come back with the figures of their episodes, which an interval has only few of, with the parameters
-// that wait, and with the curriculum.
+// that wait, and with the curriculum. So it is with action masks, which every action must obey.
 func TestPopulationResumes(t *testing.T) {
+	t.Run("parameters", func(t *testing.T) {
+		populationResumes(t, func() envs.Env { return lessons(t, 4, true) },
+			map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}})
+	})
+	t.Run("masks", func(t *testing.T) {
+		populationResumes(t, func() envs.Env { return value(newConnectFour(4))(t) }, nil)
+	})
+}
+
+func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]explore.Range) {
+	t.Helper()
 	checkLiveTensors(t)
+	rules := explore.Rules{"learning_rate": explore.MutateFloat}
+	for key := range sample {
+		rules[key] = explore.MutateFloat
+	}
 	train := func(ctx context.Context, dir string, progress func(pbt.Update)) error {
 		population, err := pbt.New(pbt.Options{
 			Members: 3, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 320, Seed: 5, Directory: dir,
 			Parallel: 1, Progress: progress,
 			Strategy: strategy.IsaacLab{},
-			Explore: explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat,
-				"learning_rate": explore.MutateFloat}},
-			Sample: map[string]explore.Range{"env.scale": {Low: 0.5, High: 2}},
+			Explore:  explore.Mutation{Rate: 0.9, Rules: rules}, Sample: sample,
 			New: func(m pbt.Member) (pbt.Trainee, error) {
-				env := lessons(t, 4, true)
+				env := newEnv()
 				build := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
 				return trainers.NewTrainee(env, build, trainers.Config{Seed: m.Seed, SaveBuffers: true})
 			},
@@ -78,6 +93,15 @@ func TestPopulationResumes(t *testing.T) {
 	}
 	if a, b := recorded(whole), recorded(cut); !bytes.Equal(a, b) {
 		t.Errorf("the journals differ:\n%s\n%s", a, b)
+	}
+	starts := value(runfile.Starts(cut))(t)
+	if len(value(runfile.Starts(whole))(t)) != 1 || len(starts) < 3 {
+		t.Errorf("the starts of the population are recorded as %+v", starts)
+	}
+	for i, s := range starts {
+		if s.Interval != int64(i+1) || s.Libtorch != tensor.TorchVersion() || len(s.Command) == 0 {
+			t.Errorf("start %d is recorded as %+v", i, s)
+		}
 	}
 }
 

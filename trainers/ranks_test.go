@@ -47,7 +47,8 @@ func cartPoles(g *distributed.Group, env envs.Env, trainer map[string]any,
 		settings[k] = v
 	}
 	return trainers.FromDictIn(g, map[string]any{"models": map[string]any{"mlp": []any{16}},
-		"agent":   map[string]any{"class": "PPO", "rollouts": 32, "observation_preprocessor": "RunningStandardScaler"},
+		"agent": map[string]any{"class": "PPO", "rollouts": 32, "random_timesteps": 16,
+			"observation_preprocessor": "RunningStandardScaler"},
 		"trainer": settings}, env, adjust...)
 }
 
@@ -59,8 +60,22 @@ func newCartPolesOf(t testing.TB, n int) envs.Env {
 }
 
 // Two ranks train one agent: both have the same parameters and figures, and rank 0 alone writes and evaluates. A second
-// run goes on from its checkpoint, on both.
+// run goes on from its checkpoint, on both. So it is with action masks, which every action must obey.
 func TestRanksTrain(t *testing.T) {
+	for name, newEnv := range map[string]func(n int) (envs.Env, error){
+		"cart-pole": func(n int) (envs.Env, error) { return classic.NewCartPole(classic.Config{NumEnvs: n}) },
+		"masks":     newConnectFour,
+	} {
+		t.Run(name, func(t *testing.T) { ranksTrain(t, newEnv) })
+	}
+}
+
+// newConnectFour makes games whose players must obey action masks.
+func newConnectFour(n int) (envs.Env, error) {
+	return classic.NewConnectFour(classic.ConnectFourConfig{Config: classic.Config{NumEnvs: n}})
+}
+
+func ranksTrain(t *testing.T, newEnv func(n int) (envs.Env, error)) {
 	dir := t.TempDir()
 	for _, run := range []struct {
 		timesteps int
@@ -70,14 +85,12 @@ func TestRanksTrain(t *testing.T) {
 		var figures [2]map[string]float64
 		var writes [2]string
 		errs := onRanks(t, func(g *distributed.Group) error {
-			trainer, err := cartPoles(g, newCartPoles(t), map[string]any{"timesteps": run.timesteps,
+			trainer, err := cartPoles(g, value(newEnv(4))(t), map[string]any{"timesteps": run.timesteps,
 				"evaluation_interval": 128,
 				"evaluation_episodes": 2, "resume": true, "write_interval": 32, "checkpoint_interval": 128},
 				func(cfg *trainers.Config) {
 					cfg.Directory, cfg.Name = dir, "run"
-					cfg.EvaluationEnv = func(n int, _ int64) (envs.Env, error) {
-						return classic.NewCartPole(classic.Config{NumEnvs: n})
-					}
+					cfg.EvaluationEnv = func(n int, _ int64) (envs.Env, error) { return newEnv(n) }
 				})
 			if err != nil {
 				return err
@@ -110,8 +123,8 @@ func TestRanksTrain(t *testing.T) {
 			return nil
 		})
 		must(t, errors.Join(errs[:]...))
-		if diff := cmp.Diff(figures[0], figures[1]); diff != "" || figures[0]["episode.return"] == 0 ||
-			figures[0]["evaluation.return"] == 0 {
+		if diff := cmp.Diff(figures[0], figures[1]); diff != "" || figures[0]["episode.length"] == 0 ||
+			figures[0]["evaluation.length"] == 0 {
 			t.Errorf("the ranks' figures differ, or are missing:\n%s%v", diff, figures[0])
 		}
 		if diff := cmp.Diff(snaps[0], snaps[1]); diff != "" {

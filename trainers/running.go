@@ -109,14 +109,7 @@ func (r *running) restored(snap *checkpoint.Snapshot, whole bool) (running, erro
 		}
 		next.came = sum == checksum(state)
 	}
-	array, has := snap.Arrays[layout.EnvironmentEpisodes]
-	if !has { // the snapshot is older than the array: all episodes may be in progress, none is known to be mixed
-		for i := range next.begun {
-			next.begun[i], next.mixed[i] = true, false
-		}
-		return next, nil
-	}
-	b, err := array.Bytes()
+	b, err := snap.Arrays[layout.EnvironmentEpisodes].Bytes()
 	if err == nil && len(b) != len(next.begun) {
 		err = fmt.Errorf("it is of %d environments, here are %d", len(b), len(next.begun))
 	}

@@ -49,8 +49,6 @@ func TestEpisodesOfSeveralWeights(t *testing.T) {
 		"the state is not taken":    {with, without, other, ownGoOn},
 		"its own state is kept":     {with, with, kept, ownGoOn},
 		"the state comes with them": {with, with, other, othersCame},
-		"an older snapshot": {with, with,
-			func(_, other *checkpoint.Snapshot) *checkpoint.Snapshot { return old(other) }, othersCame},
 	} {
 		t.Run(name, func(t *testing.T) {
 			donor, m := scholar(t, 3, c.donor), scholar(t, 3, c.taker)
@@ -70,18 +68,6 @@ func TestEpisodesOfSeveralWeights(t *testing.T) {
 			}
 		})
 	}
-}
-
-// old is a snapshot as it was before episodes in progress were kept.
-func old(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
-	out := *snap
-	out.Arrays = maps.Clone(snap.Arrays)
-	delete(out.Arrays, "environment/episodes")
-	own := maps.Clone(snap.Values["trainer"].(map[string]any))
-	delete(own, "environment_state")
-	out.Values = maps.Clone(snap.Values)
-	out.Values["trainer"] = own
-	return &out
 }
 
 // What is known of the episodes in progress is saved with them: a member that is saved at any moment after a takeover

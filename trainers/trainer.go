@@ -18,6 +18,7 @@
 //
 //	runs/walker/events.out.tfevents...   tracked values for TensorBoard
 //	runs/walker/scalars.jsonl            the same, one a line
+//	runs/walker/provenance.yaml          versions, host, command line and changed settings of every start
 //	runs/walker/checkpoints/             snapshots of trainer, agent and environment
 //	runs/walker/videos/                  films, with Config.VideoInterval
 //

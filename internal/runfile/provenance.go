@@ -34,15 +34,18 @@ type Start struct {
 	// It ends in "+dirty" if the files differed from the commit.
 	Gorl     string `yaml:"gorl" json:"gorl"`
 	Commit   string `yaml:"commit,omitempty" json:"commit,omitempty"`
-	Libtorch string `yaml:"libtorch" json:"libtorch"`
+	Libtorch string `yaml:"libtorch,omitempty" json:"libtorch"`
 	Go       string `yaml:"go" json:"go"`
 	Platform string `yaml:"platform" json:"platform"`
 	Host     string `yaml:"host" json:"host"`
+	Process  int    `yaml:"process" json:"process"`
 	// Timestep is the timestep at which the run continued, 0 for a new run. A population has Interval instead.
 	Timestep int64 `yaml:"timestep" json:"timestep"`
 	Interval int64 `yaml:"interval,omitempty" json:"interval,omitempty"`
 	// Changes are the settings that differ from those of the start before.
 	Changes []Change `yaml:"changes,omitempty" json:"changes,omitempty"`
+	// Settings is the configuration of the first start.
+	Settings map[string]any `yaml:"settings,omitempty" json:"-"`
 }
 
 // Change is a setting that a later start of a run has changed. The key is dotted. Old or New is nil if the setting was
@@ -56,24 +59,31 @@ type Change struct {
 // module is the path of this module in the build information of a program.
 const module = "github.com/gorl-dev/gorl"
 
-// Record appends a start to the file [ProvenanceFile] in dir. text is the configuration that replaces the file old, if
-// that exists. The caller sets Libtorch and the place at which the run continues; Record fills in the rest. Earlier
-// entries stay as they are. Passwords in addresses are left out.
-func Record(dir, old string, text []byte, start Start) error {
+// Libtorch returns the version of libtorch in this program. It is nil in a program without libtorch.
+var Libtorch func() string
+
+// begun is when this process began.
+var begun = time.Now().Truncate(time.Second)
+
+// Record appends a start to the file [ProvenanceFile] in dir, unless this process has recorded it already. text is the
+// configuration, nil if it is not known. The caller sets the place at which the run continues; Record fills in the
+// rest. Earlier entries stay as they are. Passwords in addresses are left out.
+func Record(dir string, text []byte, start Start) error {
 	start.Time, start.Command = time.Now().UTC().Truncate(time.Second), os.Args
 	start.Go, start.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	start.Host, _ = os.Hostname()
+	start.Process = os.Getpid()
 	start.Folder, _ = os.Getwd()
 	start.Gorl, start.Commit = build()
-	before, err := os.ReadFile(old)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if Libtorch != nil {
+		start.Libtorch = Libtorch()
+	}
+	list, err := Starts(dir)
+	if err != nil || slices.ContainsFunc(list, start.repeats) {
 		return err
-	default:
-		if start.Changes, err = changes(before, text); err != nil {
-			return err
-		}
+	}
+	if err := start.describe(list, []byte(config.Redact(string(text)))); err != nil {
+		return err
 	}
 	entry, err := yaml.Marshal([]Start{start})
 	if err != nil {
@@ -90,6 +100,42 @@ func Record(dir, old string, text []byte, start Start) error {
 	})
 }
 
+// repeats reports whether an earlier entry is of the same start.
+func (s *Start) repeats(e Start) bool {
+	return e.Process == s.Process && e.Host == s.Host && !e.Time.Before(begun) && e.Timestep == s.Timestep &&
+		e.Interval == s.Interval
+}
+
+// describe sets Changes or, at the first start whose configuration is known, Settings.
+func (s *Start) describe(list []Start, text []byte) error {
+	settings, err := Parse(text)
+	if err != nil || len(settings) == 0 {
+		return err
+	}
+	known, now := map[string]any{}, map[string]any{}
+	for _, e := range list {
+		flatten(known, "", e.Settings)
+		for _, c := range e.Changes {
+			if known[c.Key] = c.New; c.New == nil {
+				delete(known, c.Key)
+			}
+		}
+	}
+	if len(known) == 0 {
+		s.Settings = settings
+		return nil
+	}
+	flatten(now, "", settings)
+	both := maps.Clone(known)
+	maps.Copy(both, now)
+	for _, key := range slices.Sorted(maps.Keys(both)) {
+		if !reflect.DeepEqual(known[key], now[key]) {
+			s.Changes = append(s.Changes, Change{key, known[key], now[key]})
+		}
+	}
+	return nil
+}
+
 // Starts reads the file [ProvenanceFile] in dir. It returns nil if there is no such file.
 func Starts(dir string) (list []Start, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, ProvenanceFile))
@@ -100,7 +146,8 @@ func Starts(dir string) (list []Start, err error) {
 		err = yaml.NewDecoder(bytes.NewReader(text)).Decode(&list)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ProvenanceFile), err)
+		return nil, fmt.Errorf("%s, which records the starts of a run: %w; move it away to begin another",
+			filepath.Join(dir, ProvenanceFile), err)
 	}
 	return list, nil
 }
@@ -126,29 +173,6 @@ func build() (version, commit string) {
 		}
 	}
 	return version, commit
-}
-
-// changes compares two configurations.
-func changes(before, after []byte) (list []Change, err error) {
-	a, err := Parse(before)
-	if err != nil { // the old values are still recorded, as text
-		return []Change{{Key: "", Old: string(before)}}, nil
-	}
-	b, err := Parse(after)
-	if err != nil {
-		return nil, err
-	}
-	x, y := map[string]any{}, map[string]any{}
-	flatten(x, "", a)
-	flatten(y, "", b)
-	both := maps.Clone(x)
-	maps.Copy(both, y)
-	for _, key := range slices.Sorted(maps.Keys(both)) {
-		if !reflect.DeepEqual(x[key], y[key]) {
-			list = append(list, Change{key, x[key], y[key]})
-		}
-	}
-	return list, nil
 }
 
 // flatten writes the values of nested mappings into flat, by their dotted keys.

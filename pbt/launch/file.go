@@ -28,6 +28,9 @@ import (
 // ConfigFile is the name of the canonical YAML file in a population's folder.
 const ConfigFile = "config.yaml"
 
+// LockFile is the name of the file in a population's folder that a launcher locks.
+const LockFile = "launcher.lock"
+
 // File is a population's YAML file as its launcher sees it. Of the section `pbt:`, which package preset reads, it knows
 // the folder and the number of members only.
 type File struct {
@@ -176,6 +179,22 @@ func toYAML(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// recordStart records a start of the population in its folder.
+func recordStart(dir string, canonical []byte) error {
+	var start runfile.Start
+	if rows, err := Status(dir, DefaultSilence); err == nil { // the population has trained before
+		for _, row := range rows {
+			if b := row.Beat; b != nil && (start.Interval == 0 || b.Iteration < start.Interval) {
+				start.Interval = b.Iteration
+			}
+		}
+	}
+	if err := runfile.Record(dir, canonical, start); err != nil {
+		return fmt.Errorf("launch: recording the start of the population: %w", err)
+	}
+	return nil
+}
+
 // Install makes the population's folder and copies the canonical file there, for members to read; it returns the
 // copy's path, which is absolute. If the folder holds the file of another population already, that is an error which
 // lists what differs. Two things may: the section `launcher:`, as nothing that was trained depends on it, and
@@ -198,6 +217,7 @@ func (f *File) Install() (path string, err error) {
 	// A folder without a file is new. One with the same file is continued and not written, so that its time stays.
 	// One with another file must be of the same run.
 	existing, err := os.ReadFile(path)
+	same := err == nil && string(existing) == string(canonical)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if holds := runfile.In(dir); holds.Run || holds.Population {
@@ -205,8 +225,7 @@ func (f *File) Install() (path string, err error) {
 		}
 	case err != nil:
 		return "", fmt.Errorf("launch: %w", err)
-	case string(existing) == string(canonical):
-		return path, nil
+	case same:
 	default:
 		note, err := sameRun(existing, canonical)
 		if err != nil {
@@ -217,6 +236,9 @@ func (f *File) Install() (path string, err error) {
 		if note != "" {
 			f.Notes = append(f.Notes, note)
 		}
+	}
+	if err := recordStart(dir, canonical); err != nil || same {
+		return path, err
 	}
 	// The file is replaced as a whole: a member that starts now, or a crash, finds the old one or the new one.
 	if err := durable.WriteFile(path, func(w io.Writer) error {

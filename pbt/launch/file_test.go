@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -93,6 +94,10 @@ func TestInstall(t *testing.T) {
 	if err != nil || len(grown.Notes) != 1 || !strings.Contains(grown.Notes[0],
 		"total_steps has grown from 100 to 300") {
 		t.Errorf("%v, %q", err, grown.Notes)
+	}
+	if starts, err := runfile.Starts(filepath.Dir(path)); err != nil || len(starts) != 1 ||
+		starts[0].Settings["pbt"] == nil {
+		t.Errorf("the starts of this process are recorded as %+v, %v", starts, err)
 	}
 	data, _ := os.ReadFile(path)
 	if want, _ := grown.canonical(); string(data) != string(want) {

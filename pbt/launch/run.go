@@ -345,7 +345,7 @@ func (r *runner) close() error {
 
 // lockFolder locks dir for this launcher. Two launchers would start every member twice.
 func lockFolder(dir string) (unlock func() error, err error) {
-	unlock, err = durable.Lock(dir, "launcher.lock")
+	unlock, err = durable.Lock(dir, LockFile)
 	switch {
 	case errors.Is(err, durable.ErrInUse):
 		return func() error { return nil }, fmt.Errorf("launch: another launcher runs the population in %s; "+

@@ -20,6 +20,7 @@ import (
 // the rest.
 type delivery struct {
 	path, dir string
+	owner     string // the folder that gorl sync gets: dir or, of a member, the population's
 	saved     time.Time
 	// Lines are the ranges [from, to) of lines of tracking.ScalarsFile, in order.
 	Lines [][2]int64 `json:"lines"`
@@ -39,7 +40,7 @@ const (
 var errUnfinished = errors.New("the run has failed")
 
 // openDelivery returns the record of a tracker, and the number of lines of the run's file. It returns nil if the
-// folder has no such file: members of a population have their metrics elsewhere.
+// folder has no such file.
 func openDelivery(name string, run Run) (*delivery, int64, error) {
 	written, err := os.ReadFile(filepath.Join(run.Dir, tracking.ScalarsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +50,10 @@ func openDelivery(name string, run Run) (*delivery, int64, error) {
 		return nil, 0, err
 	}
 	lines := int64(bytes.Count(written, []byte{'\n'}))
-	d := &delivery{dir: run.Dir, path: filepath.Join(run.Dir, "sent-"+url.PathEscape(name)+".json")}
+	d := &delivery{dir: run.Dir, owner: run.Dir, path: filepath.Join(run.Dir, "sent-"+url.PathEscape(name)+".json")}
+	if run.Group != "" {
+		d.owner = filepath.Dir(run.Dir)
+	}
 	if !run.Resumed {
 		return d, lines, nil
 	}
@@ -60,11 +64,6 @@ func openDelivery(name string, run Run) (*delivery, int64, error) {
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, 0, err
-	default:
-		// A run that the tracker had before there was such a file.
-		if _, err := os.Stat(filepath.Join(run.Dir, name+".json")); err == nil {
-			d.Lines, d.End = [][2]int64{{0, lines}}, endCompleted
-		}
 	}
 	// Lines after the checkpoint of a resumed run are gone; the run writes them again.
 	for n := len(d.Lines); n > 0 && d.Lines[n-1][1] > lines; n = len(d.Lines) {

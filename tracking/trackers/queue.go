@@ -232,8 +232,10 @@ func (q *queue) settle() (missing, err error) {
 	if files > 0 {
 		text += fmt.Sprintf(" and %d files", files)
 	}
-	if _, failed := os.Stat(filepath.Join(d.dir, "run.yaml")); failed == nil && q.synced {
-		return fmt.Errorf("%s. To send them: gorl sync %s", text, process.QuoteWord(d.dir)), err
+	for _, name := range []string{"run.yaml", "config.yaml"} { // of gorl train, and of gorl-pbt
+		if _, failed := os.Stat(filepath.Join(d.owner, name)); failed == nil && q.synced {
+			return fmt.Errorf("%s. To send them: gorl sync %s", text, process.QuoteWord(d.owner)), err
+		}
 	}
 	return fmt.Errorf("%s, which are in %s", text, d.dir), err
 }

@@ -25,9 +25,11 @@ type Collector struct {
 	actions  []float32     // (N, A), what Act returns
 	rewards  []float32     // (N), to shape
 	checks   checks
-	sampling bool  // evaluation samples actions, too
-	acted    bool  // Act has begun a step that Record has not completed
-	resetErr error // of the last ResetHidden, which has no error result
+	sampling bool              // evaluation samples actions, too
+	draws    *tensor.Generator // of evaluation; nil before its first sample
+	drawing  bool              // draws continues the present evaluation
+	acted    bool              // Act has begun a step that Record has not completed
+	resetErr error             // of the last ResetHidden, which has no error result
 }
 
 func newCollector(c *Core, v *Values) *Collector {
@@ -47,15 +49,37 @@ func (c *Collector) allocate() {
 // memories of evaluation, also if the agent is in evaluation already.
 func (c *Collector) SetTraining(on bool) (was bool) {
 	was, c.training = c.training, on
-	if !on {
+	if c.drawing = false; !on {
 		c.ResetHidden()
 	}
 	return was
 }
 
-// SetStochastic makes evaluation sample actions, from the agent's own random sequence, instead of taking the mean or
-// mode.
+// SetStochastic makes evaluation sample actions instead of taking the mean or mode.
 func (c *Collector) SetStochastic(on bool) { c.sampling = on }
+
+// evaluationDraws returns the random sequence of evaluation. With every SetTraining(false) it starts from the state of
+// training's sequence, which evaluation leaves as it is.
+func (c *Collector) evaluationDraws(s *tensor.Scope) *tensor.Generator {
+	if c.drawing {
+		return c.draws
+	}
+	var err error
+	if c.draws == nil {
+		c.draws, err = tensor.NewGenerator(0, c.Device)
+	}
+	var state []byte
+	if err == nil {
+		state, err = c.Gen.State()
+	}
+	if err == nil {
+		err = c.draws.SetState(state)
+	}
+	if c.drawing = err == nil; err != nil {
+		s.Fail(err)
+	}
+	return c.draws
+}
 
 // ResetHidden implements [agents.Recurrent] for the given environments, or for all. The hidden states of the present
 // mode become zero there. In training the step recorded last becomes the last one of its episode, because advantages

@@ -143,7 +143,7 @@ func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	h := c.hiddenOf(layout.Policy)
 	switch {
 	case h == nil && c.sampling:
-		return c.Policy.Sample(s, in, c.Gen).Executed
+		return c.Policy.Sample(s, in, c.evaluationDraws(s)).Executed
 	case h == nil:
 		return c.Policy.Mode(s, in)
 	}
@@ -152,7 +152,7 @@ func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	var actions, next tensor.Tensor
 	if c.sampling {
 		var a models.Action
-		a, next = p.SampleHidden(s, in, c.Gen)
+		a, next = p.SampleHidden(s, in, c.evaluationDraws(s))
 		actions = a.Executed
 	} else {
 		actions, next = p.ModeHidden(s, in)

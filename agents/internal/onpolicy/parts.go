@@ -159,6 +159,9 @@ func (p Parts) Close() error {
 	if c.Gen != nil {
 		c.Gen.Close()
 	}
+	if p.Collector.draws != nil {
+		p.Collector.draws.Close()
+	}
 	c.resident.Close()
 	p.Collector.step.Close()
 	c.Transfer.Close()

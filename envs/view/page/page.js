@@ -30,7 +30,8 @@ scene.add(sun, sun.target);
 const ground = new THREE.Group(); // planes, which go with the character
 const body = new THREE.Group(), ghost = new THREE.Group();
 const marks = new THREE.Group(); // where the character touches the ground
-scene.add(ground, body, ghost, marks);
+const arrow = new THREE.ArrowHelper(); // over the character: its commanded direction, as long as the speed
+scene.add(ground, body, ghost, marks, arrow);
 const mark = { geometry: new THREE.CircleGeometry(1, 24), material: new THREE.MeshBasicMaterial({
   color: 0xd0212a, fog: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2 }) }; // as red as in films
 
@@ -158,6 +159,7 @@ function show(f) {
   if (snap) root.from.copy(root.to);
   if (first) frameCamera();
   touch(f.contacts ?? []);
+  point(f.command);
   first = false;
   tell(f);
   for (const f of waiting.splice(0)) f(frame);
@@ -171,6 +173,15 @@ function touch(contacts) {
     marks.children[i].position.set(contacts[3 * i], contacts[3 * i + 1], contacts[3 * i + 2] + 0.004);
   }
   marks.children.forEach((m, i) => { m.visible = 3 * i < contacts.length; });
+}
+
+// point shows a command, if there is one that moves the character.
+function point(c) {
+  arrow.visible = c?.Speed > 0;
+  if (!arrow.visible) return;
+  arrow.setDirection(new THREE.Vector3(Math.cos(c.Direction), Math.sin(c.Direction), 0));
+  arrow.setLength(0.5 * size * c.Speed / (c.MaxSpeed || c.Speed), 0.1 * size, 0.06 * size);
+  arrow.setColor(0x2a6fbb);
 }
 
 // frameCamera looks at the character, and at the ghost beside it.
@@ -226,6 +237,7 @@ function draw() {
       m.position.x = home.x + tile * Math.round((root.now.x - home.x) / tile);
       m.position.y = home.y + tile * Math.round((root.now.y - home.y) / tile);
     }
+    arrow.position.copy(root.now).setZ(root.now.z + 0.3 * size);
     sun.target.position.copy(root.now);
     sun.position.copy(root.now).addScaledVector(SUN, 4 * size);
   }
@@ -342,6 +354,7 @@ function connect() {
 const waiting = [];
 window.viewer = { next: () => new Promise(resolve => waiting.push(resolve)), get frame() { return frame; }, get frames() { return frames; },
   get shown() { return root.now.toArray(); },
+  get arrow() { return arrow.visible ? new THREE.Vector3(0, 1, 0).applyQuaternion(arrow.quaternion).toArray() : null; },
   get info() { return { ...renderer.info.render }; }, get camera() { return { position: camera.position.toArray(), target: controls.target.toArray() }; } };
 
 connect();
