@@ -102,18 +102,6 @@ func allKinds() []kind {
 	return kinds
 }
 
-// Wrappers returns the settings of all wrappers with their defaults, by the wrappers' names. The command line lists
-// them.
-func Wrappers() map[string]map[string]any {
-	all := map[string]map[string]any{}
-	for _, k := range allKinds() {
-		if w, err := k.read("catalog", nil); err == nil { // the defaults of a wrapper are never wrong
-			all[k.name] = config.Dict(w.settings)
-		}
-	}
-	return all
-}
-
 // none is for wrappers without settings.
 type none struct{}
 

@@ -47,7 +47,7 @@ type Mutations struct {
 	// ActivationSelection are the activations to draw. Default relu, elu, gelu.
 	ActivationSelection []string `yaml:"activation_selection"`
 	// Preserve is the way to carry weights over an edit of the architecture: "function" (PreserveFunction) or
-	// "overlap" (PreserveOverlap). Default: "function", with Strict "overlap".
+	// "overlap" (PreserveOverlap). Default: "function", with `strict` "overlap".
 	Preserve Preserve `yaml:"preserve" config:"oneof=|function|overlap"`
 	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means
 	// DefaultLimits. Wide limits allow large networks, which are slow to train; a network that begins below

@@ -78,7 +78,7 @@ type manifest struct {
 type mutationSection struct {
 	Probabilities probabilities `yaml:"probabilities"`
 	Mutations     `yaml:",inline"`
-	// RandSeed is the seed without Seed.
+	// RandSeed is the seed if the file has no key `seed`.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
 }
 

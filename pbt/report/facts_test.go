@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -14,9 +15,7 @@ import (
 // The facts of the journal that the golden page shows, counted by hand.
 func TestFacts(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got := []int{
 		f.copies, f.happened[journal.SelfMutate], f.happened[journal.Failed], f.happened[journal.Diverged], f.rescues,
 		f.happened[journal.ApplyFailed], len(f.alive),
@@ -64,22 +63,16 @@ func TestStateAndBest(t *testing.T) {
 func factsOf(t testing.TB, events []journal.Event) *facts {
 	t.Helper()
 	h, err := journal.NewHistory(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := gather(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
 // What was copied begins at its source's objective, at the steps of the member that copied.
 func TestCurvesOfCopies(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	series, copies := f.objective().Series, 0
 	for i, s := range f.drawn() {
 		if s.copied == nil {
@@ -104,9 +97,7 @@ func TestCurvesOfCopies(t *testing.T) {
 // What the journal says of member 2, counted by hand.
 func TestChangesOfArchitectures(t *testing.T) {
 	f, err := gather(recorded(t, "evolving"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	for _, c := range f.changes[2] {
 		got = append(got, fmt.Sprint(c.iteration, " ", mutationSigns[c.kind].words, " ", c.parent, " ",
