@@ -31,6 +31,60 @@ type OnPolicy struct {
 	// for the same number of timesteps; a smaller one updates sooner, from less experience. Use more with few
 	// environments.
 	Rollouts int `yaml:"rollouts" config:"min=1"`
+	// RandomTimesteps is the number of first timesteps with uniformly random actions.
+	//
+	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is
+	// usual.
+	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
+	// LearningStarts is the number of first timesteps without updates.
+	//
+	// Rollouts that end within them are thrown away. 0 is usual.
+	LearningStarts int `yaml:"learning_starts" config:"min=0"`
+	// Overlap lets the agent act while it learns: a copy of the policy fills the next rollout during an update, so
+	// every rollout comes from the policy of one update ago (Hilton, Cobbe and Schulman 2022). Runs stay
+	// reproducible, and updates run to completion even if the run is cancelled. It needs Models.Make and excludes
+	// Compatibility.
+	//
+	// Switch it on if stepping and learning take about equally long, and the machine has cores or a simulator to run
+	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn
+	// later by one rollout, which matters only if a run has few of them.
+	Overlap bool `yaml:"overlap"`
+	// DiscountFactor is γ, the weight of a reward that comes one step later.
+	//
+	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed if
+	// rewards come late, and makes returns harder to predict; a smaller one learns faster if they come at once.
+	DiscountFactor float64 `yaml:"discount_factor" config:"min=0,max=1"`
+	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
+	//
+	// A larger value has less bias and more variance. Lower it if rewards are noisy and the value loss is small, raise
+	// it if the value network predicts badly.
+	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
+	// TimeLimitBootstrap adds the value of the last observation to a truncated episode. Without it a truncation
+	// counts as a termination.
+	//
+	// Switch it off if the time limit belongs to the task and the agent can see the time that is left.
+	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
+	// RewardsShaper changes the rewards (N,) in place before they are stored, given the number of timesteps so far.
+	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
+	// RewardsShaperScale multiplies rewards before they are stored.
+	//
+	// Lower it if returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
+	// nor the returns that trainers report.
+	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
+	// Compatibility reproduces the numbers of a release of skrl; empty does not.
+	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0|skrl-2.1"`
+
+	Optimization  `yaml:",inline"`
+	Loss          `yaml:",inline"`
+	Preprocessing `yaml:",inline"`
+	Computation   `yaml:",inline"`
+
+	// Experiment says what a trainer writes and where.
+	Experiment Experiment `yaml:"experiment"`
+}
+
+// Optimization is how an update goes through a rollout, and with which optimizer.
+type Optimization struct {
 	// LearningEpochs is the number of passes over a rollout in one update.
 	//
 	// More passes take more from the same rollout, at more time an update, and move the policy further from the one
@@ -54,7 +108,6 @@ type OnPolicy struct {
 	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling,
 	// and is what KLAdaptiveLR with divergence "gaussian" was made for.
 	MiniBatchOrder string `yaml:"mini_batch_order" config:"oneof=random|random_once|environments"`
-
 	// SequenceLength is L, the number of steps through which recurrent networks (GRU, LSTM, RNN) learn; 0 is the
 	// whole rollout. It must divide Rollouts. Minibatches are made of whole sequences.
 	//
@@ -62,25 +115,6 @@ type OnPolicy struct {
 	// steps of a sequence are computed one after the other. A smaller one gives more sequences to shuffle. Make it,
 	// and with it Rollouts, longer than what must be remembered.
 	SequenceLength int `yaml:"sequence_length" config:"min=0"`
-
-	// DiscountFactor is γ, the weight of a reward that comes one step later.
-	//
-	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed if
-	// rewards come late, and makes returns harder to predict; a smaller one learns faster if they come at once.
-	DiscountFactor float64 `yaml:"discount_factor" config:"min=0,max=1"`
-	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
-	//
-	// A larger value has less bias and more variance. Lower it if rewards are noisy and the value loss is small, raise
-	// it if the value network predicts badly.
-	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
-
-	// AdvantageNormalization is the set of rows over which advantages are standardised: the whole "rollout" (skrl),
-	// each "minibatch" (CleanRL, Stable-Baselines3), or "none". A minibatch of one row is left as it is.
-	//
-	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise if minibatches are small. With
-	// "none" the size of rewards changes the size of the policy's steps; choose it if rewards are scaled with care.
-	AdvantageNormalization string `yaml:"advantage_normalization" config:"oneof=rollout|minibatch|none"`
-
 	// LearningRate is the step size of all networks, or a list with one per network: policy, value, (style value,)
 	// discriminator.
 	//
@@ -121,45 +155,26 @@ type OnPolicy struct {
 	// A larger value makes steps longer, up to 1 / (1 − μ) times, and averages their direction: lower the learning rate
 	// by as much.
 	SGDMomentum float64 `yaml:"sgd_momentum" config:"min=0,lt=1"`
-
-	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor name the scaler of observations, states and
-	// returns; empty is none. The Kwargs are its settings (preprocessors.ScalerConfig).
-	//
-	// Scalers of observations and states are worth having wherever their columns differ in size; that of values
-	// wherever returns are not about 1. They must be the same when a checkpoint is restored.
-	ObservationPreprocessor       string         `yaml:"observation_preprocessor" config:"oneof=|RunningStandardScaler"`
-	ObservationPreprocessorKwargs map[string]any `yaml:"observation_preprocessor_kwargs"`
-	StatePreprocessor             string         `yaml:"state_preprocessor" config:"oneof=|RunningStandardScaler"`
-	StatePreprocessorKwargs       map[string]any `yaml:"state_preprocessor_kwargs"`
-	ValuePreprocessor             string         `yaml:"value_preprocessor" config:"oneof=|RunningStandardScaler"`
-	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
-
-	// RandomTimesteps is the number of first timesteps with uniformly random actions.
-	//
-	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is
-	// usual.
-	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
-	// LearningStarts is the number of first timesteps without updates.
-	//
-	// Rollouts that end within them are thrown away. 0 is usual.
-	LearningStarts int `yaml:"learning_starts" config:"min=0"`
-
-	// Overlap lets the agent act while it learns: a copy of the policy fills the next rollout during an update, so
-	// every rollout comes from the policy of one update ago (Hilton, Cobbe and Schulman 2022). Runs stay
-	// reproducible, and updates run to completion even if the run is cancelled. It needs Models.Make and excludes
-	// Compatibility.
-	//
-	// Switch it on if stepping and learning take about equally long, and the machine has cores or a simulator to run
-	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn
-	// later by one rollout, which matters only if a run has few of them.
-	Overlap bool `yaml:"overlap"`
-
 	// GradNormClip limits the norm of all gradients together or, given one value per network, of each network; 0 is
 	// no limit.
 	//
 	// A smaller limit makes training steadier and, if it always applies, slower. The tracked value "Gradient / Norm"
 	// shows how large gradients are before it.
 	GradNormClip []float64 `yaml:"grad_norm_clip" config:"min=0,minlen=1"`
+	// KLThreshold is the KL divergence in nats above which an update ends early; 0 never ends it.
+	//
+	// A smaller threshold makes fewer and safer optimizer steps. 0.01 to 0.05 is usual.
+	KLThreshold float64 `yaml:"kl_threshold" config:"min=0"`
+}
+
+// Loss are the terms of the loss and their limits.
+type Loss struct {
+	// AdvantageNormalization is the set of rows over which advantages are standardised: the whole "rollout" (skrl),
+	// each "minibatch" (CleanRL, Stable-Baselines3), or "none". A minibatch of one row is left as it is.
+	//
+	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise if minibatches are small. With
+	// "none" the size of rewards changes the size of the policy's steps; choose it if rewards are scaled with care.
+	AdvantageNormalization string `yaml:"advantage_normalization" config:"oneof=rollout|minibatch|none"`
 	// RatioClip is ε of the clipped surrogate, the largest change of the probability ratio that is rewarded.
 	//
 	// A larger value lets an update change the probability of an action by more. Lower it if updates undo each other,
@@ -190,26 +205,25 @@ type OnPolicy struct {
 	BoundsLossScale float64 `yaml:"bounds_loss_scale" config:"min=0"`
 	BoundsLossLimit float64 `yaml:"bounds_loss_limit" config:"gt=0"`
 	BoundsLossType  string  `yaml:"bounds_loss_type" config:"oneof=limit|square"`
-	// KLThreshold is the KL divergence in nats above which an update ends early; 0 never ends it.
-	//
-	// A smaller threshold makes fewer and safer optimizer steps. 0.01 to 0.05 is usual.
-	KLThreshold float64 `yaml:"kl_threshold" config:"min=0"`
+}
 
-	// TimeLimitBootstrap adds the value of the last observation to a truncated episode. Without it a truncation
-	// counts as a termination.
+// Preprocessing is how what networks see, and returns, are scaled.
+type Preprocessing struct {
+	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor name the scaler of observations, states and
+	// returns; empty is none. The Kwargs are its settings (preprocessors.ScalerConfig).
 	//
-	// Switch it off if the time limit belongs to the task and the agent can see the time that is left.
-	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
-	// RewardsShaper changes the rewards (N,) in place before they are stored, given the number of timesteps so far.
-	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
-	// RewardsShaperScale multiplies rewards before they are stored.
-	//
-	// Lower it if returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
-	// nor the returns that trainers report.
-	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
+	// Scalers of observations and states are worth having wherever their columns differ in size; that of values
+	// wherever returns are not about 1. They must be the same when a checkpoint is restored.
+	ObservationPreprocessor       string         `yaml:"observation_preprocessor" config:"oneof=|RunningStandardScaler"`
+	ObservationPreprocessorKwargs map[string]any `yaml:"observation_preprocessor_kwargs"`
+	StatePreprocessor             string         `yaml:"state_preprocessor" config:"oneof=|RunningStandardScaler"`
+	StatePreprocessorKwargs       map[string]any `yaml:"state_preprocessor_kwargs"`
+	ValuePreprocessor             string         `yaml:"value_preprocessor" config:"oneof=|RunningStandardScaler"`
+	ValuePreprocessorKwargs       map[string]any `yaml:"value_preprocessor_kwargs"`
+}
 
-	// Compatibility reproduces the numbers of a release of skrl; empty does not.
-	Compatibility string `yaml:"compatibility" config:"oneof=|skrl-2.0|skrl-2.1"`
+// Computation is where and how tensors are computed.
+type Computation struct {
 	// Device is the device of all tensors: "cpu", "cuda", "cuda:1" or "auto".
 	//
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
@@ -234,9 +248,6 @@ type OnPolicy struct {
 	//
 	// "float16" is more precise and faster on GPUs older than NVIDIA's Ampere; "bfloat16" needs no scale.
 	MixedPrecisionDtype string `yaml:"mixed_precision_dtype" config:"oneof=bfloat16|float16"`
-
-	// Experiment says what a trainer writes and where.
-	Experiment Experiment `yaml:"experiment"`
 }
 
 // Experiment says what a trainer writes, where, and how often (skrl: ExperimentCfg).
@@ -300,12 +311,12 @@ func (i Interval) Of(timesteps, parts int) int {
 // DefaultOnPolicy returns the settings that PPO and AMP have in common.
 func DefaultOnPolicy() OnPolicy {
 	return OnPolicy{
-		Rollouts: 16, MiniBatches: 2, MiniBatchOrder: "random", LearningRateSchedulerNetworks: "all",
-		DiscountFactor: 0.99, GAELambda: 0.95,
-		AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
-		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, BoundsLossLimit: 1.1,
-		BoundsLossType: "limit", TimeLimitBootstrap: true,
-		RewardsShaperScale: 1, Device: "cpu", MixedPrecisionDtype: "bfloat16",
+		Rollouts: 16, DiscountFactor: 0.99, GAELambda: 0.95, TimeLimitBootstrap: true, RewardsShaperScale: 1,
+		Optimization: Optimization{MiniBatches: 2, MiniBatchOrder: "random", LearningRateSchedulerNetworks: "all",
+			Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999}, GradNormClip: []float64{0.5}},
+		Loss: Loss{AdvantageNormalization: "rollout", RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5,
+			BoundsLossLimit: 1.1, BoundsLossType: "limit"},
+		Computation: Computation{Device: "cpu", MixedPrecisionDtype: "bfloat16"},
 		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true},
 			CheckpointInterval: Interval{Auto: true}},
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -52,13 +53,9 @@ func TestPeersHumanoid(t *testing.T) {
 	python := peers.Python(t, "skrl")
 	const characters, steps, episode, tolerance = 6, 320, 16, 1e-4
 	clip, err := readClipTable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	env, err := newTracker(characters, episode, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer env.Close()
 	width, phase := env.Spaces().Observation.Width(), 13+2*28+3*4
 	// start is where the episode that an observation begins is in the clip, by the clock behind the features.
@@ -68,9 +65,7 @@ func TestPeersHumanoid(t *testing.T) {
 		return (row-clipRows+clip.Period)%clip.Period + clipRows
 	}
 	first, err := env.Reset(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rows := func(flat []float32, n int) (out [][]float32) {
 		for i := range characters {
 			out = append(out, append([]float32(nil), flat[i*n:(i+1)*n]...))
@@ -88,9 +83,7 @@ func TestPeersHumanoid(t *testing.T) {
 			actions[i] = float32(0.1 * float64(i/28) * rng.NormFloat64()) // none in environment 0, the most in the last
 		}
 		out, err := env.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		observations, next := rows(out.Observations, width), rows(out.Observations, width)
 		for i := range characters {
 			if out.Terminated[i] || out.Truncated[i] {
@@ -152,24 +145,16 @@ func TestPeersHumanoid(t *testing.T) {
 func pythonReplays(t *testing.T, python string, r replay, episode int) (got replay) {
 	t.Helper()
 	clip, err := writeClipTable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = os.Remove(clip) }()
 	data, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := filepath.Join(t.TempDir(), "replay.json")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o600))
 	peers.Run(t, python, "-c", replayed, clip, path, strconv.Itoa(episode))
 	if data, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &got))
 	return got
 }

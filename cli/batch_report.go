@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -122,11 +121,7 @@ func (b *batch) reportTrials(out io.Writer) error {
 		"results.csv": func(w io.Writer) error {
 			return csv.NewWriter(w).WriteAll(append([][]string{header}, rows...))
 		},
-		"results.json": func(w io.Writer) error {
-			encoder := json.NewEncoder(w)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(objects)
-		},
+		"results.json": func(w io.Writer) error { return writeJSON(w, objects) },
 	} {
 		if err := durable.WriteFile(filepath.Join(b.dir, name), write); err != nil {
 			return err

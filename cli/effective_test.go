@@ -65,6 +65,11 @@ training: {pop_size: 2, max_steps: 384, evo_steps: 128, directory: p}
 		"mutation.probabilities.new_layer": 0.2,
 		"selection_strategy.elitism":       true, "training.eval_loop": 1, "mutation.rl_hp_selection.lr.min": 1e-4,
 	}},
+	"groups": {strings.NewReplacer("CartPole", "Spread", "PPO", "MAPPO").Replace(poles) + `
+mutation: {probabilities: {arch_mut: 1}, rl_hp_selection: {lr: {min: 1e-4, max: 1e-2}, agent_0.lr: {min: 1e-3, max: 1e-2}}}
+network: {head_config: {hidden_size: [8]}}
+training: {pop_size: 2, max_steps: 256, evo_steps: 128, directory: p}
+`, map[string]any{"agent.class": "MAPPO", "agent.parameter_sharing": "off", "network.head_config.hidden_size": []any{8}}},
 	"multi-frequency": {poles + `
 mutation: {}
 selection_strategy: {strategy: multi_frequency, n_subpopulations: 2, n_individuals_per_subpopulation: 3}

@@ -64,32 +64,38 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best",
-		"which of the run's `checkpoints`: best, latest, a timestep or a file")
+	f.register(c, "seed of the environments, and of --stochastic")
 	flags.IntVar(&f.episodes, "episodes", 100, "least `number` of episodes")
 	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most "+
 		"--episodes)")
-	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
-	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
 	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; "+
 		"MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 0,
 		"pictures that --record shows a second, one a step, at most 50, as MP4 60; 0 films in real time")
-	flags.StringArrayVarP(&f.set, "set", "s", nil,
-		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
-	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	flags.StringVar(&f.table, "table", "", "print a table of several runs for a paper, in this `form`: "+
 		"markdown or latex")
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions([]string{"markdown", "latex"},
 		cobra.ShellCompDirectiveNoFileComp))
 	commandline.Once(c, "config")
-	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
+	return c
+}
+
+// register adds the flags that gorl eval and gorl view have in common.
+func (f *evalFlags) register(c *cobra.Command, seed string) {
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`, instead of the run's run.yaml")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
+	flags.Int64Var(&f.seed, "seed", 1, seed)
+	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
+	flags.StringArrayVarP(&f.set, "set", "s", nil,
+		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
+	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
 		cobra.ShellCompDirectiveDefault))
-	return c
 }
 
 func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, stdout, stderr io.Writer) (err error) {

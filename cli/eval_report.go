@@ -105,11 +105,16 @@ func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile
 				"min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
 		}
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(map[string]any{
+	return writeJSON(out, map[string]any{
 		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config,
 		"environment": c.Section("environment")["id"],
 		"episodes":    e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
 	})
+}
+
+// writeJSON writes a value over several lines.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }

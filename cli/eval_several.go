@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -93,8 +92,6 @@ func (f *evalFlags) writeSeveralJSON(out io.Writer, tables []*across) error {
 	for _, a := range tables {
 		groups = append(groups, a.dict())
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
+	return writeJSON(out, map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
 		"stochastic": f.stochastic, "groups": groups})
 }

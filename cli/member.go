@@ -81,8 +81,9 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			if err != nil {
 				return nil, err
 			}
-			if g.Rank() > 0 || tracked != nil {
-				return trainee, nil
+			plays, err := meeting(trainee, m.ID, g.Size())
+			if err != nil || g.Rank() > 0 || tracked != nil {
+				return plays, err
 			}
 			full := maps.Clone(c)
 			maps.Copy(full, own)
@@ -90,7 +91,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			if tracked, err = trackMembers(filepath.Dir(p.Config), full, total, g.Size(), true, note); err != nil {
 				return nil, errors.Join(err, trainee.Close())
 			}
-			return trainee, nil
+			return plays, nil
 		})
 }
 

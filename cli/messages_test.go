@@ -84,5 +84,5 @@ func TestSchedule(t *testing.T) {
 	write(t, "s.json", `{"schema": 1, "objective": "o", "member": 0, "seed": 1, "steps": 512, "phases": [
 		{"from": 0, "member": 0, "hyperparameters": {"style_reward_scale": 1}}]}`)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--schedule", "s.json", "--check")
-	matches(t, stderr, `--schedule sets "style_reward_scale", which this agent does not have; it has .*learning_rate`)
+	matches(t, stderr, `--schedule: .* sets "style_reward_scale", which the agent does not have; it has .*learning_rate`)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/preset"
 )
 
 // runFile is the name of a run's complete configuration in its folder.
@@ -83,6 +84,7 @@ func check(c runfile.Sections) error {
 
 // makeEnvironment makes the environment of a configuration. Only errors of settings are wrong uses.
 func makeEnvironment(c runfile.Sections) (envs.Env, error) {
+	c = preset.WithSelfPlay(c)
 	settings, err := catalog.Settings(c.Section("environment"))
 	if err != nil {
 		return nil, wrong(err)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -19,8 +19,15 @@ import (
 // maxRuns limits the runs of a batch.
 const maxRuns = 10_000
 
-// registerJobs adds the flag of batches.
-func (f *trainFlags) registerJobs(flags *pflag.FlagSet) {
+// registerRun adds the flags that gorl train and gorl sweep have in common. what is a "run" or a "sweep".
+func (f *trainFlags) registerRun(c *cobra.Command, what string) {
+	flags := c.Flags()
+	flags.StringArrayVarP(&f.set, "set", "s", nil,
+		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
+	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
+	flags.StringVarP(&f.name, "name", "n", "", "`name` of the "+what+", its folder in that of all runs")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the "+what+"'s folder only")
+	_ = c.MarkFlagDirname("out")
 	flags.IntVar(&f.jobs, "jobs", 0, "`number` of runs side by side, each a process (default: one for each core and "+
 		"GiB of memory; one alone if a GPU is used)")
 }

@@ -85,14 +85,9 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 	flags.StringVarP(&f.config, "config", "c", "", "configuration of all runs, a YAML `file`, instead of config:")
 	flags.IntVar(&trials, "trials", 0, "`number` of random draws, instead of trials:")
 	flags.StringVar(&f.seeds, "seeds", "", "`seeds` of every trial, such as 1..3, instead of seeds:")
-	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of all runs: `KEY=VALUE` (may be repeated)")
-	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
-	flags.StringVarP(&f.name, "name", "n", "", "`name` of the sweep, its folder in that of all runs")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the sweep's folder only")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the trials, and do not train")
-	f.registerJobs(flags)
+	f.registerRun(c, "sweep")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.MarkFlagDirname("out")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.given = cmd.Flags().Changed
 		if f.given("jobs") && f.jobs < 1 {

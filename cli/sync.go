@@ -119,8 +119,7 @@ func unsent(dir string, population bool, shown runfile.Sections) (runs []tracker
 	found, err := tracking.FindRuns(dir)
 	for _, path := range found {
 		run := trackers.Run{Dir: path, Config: shown}
-		run.Name, run.Group = runfile.Named(path)
-		if path != dir && population {
+		if run.Name, run.Group = runfile.Named(path); path != dir && population {
 			run.Group = filepath.Base(dir)
 			run.Name = run.Group + "-" + filepath.Base(path)
 		}

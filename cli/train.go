@@ -93,18 +93,13 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`; - is the standard input")
 	flags.StringVar(&f.resume, "resume", "", "continue the run in this `folder`, from its newest checkpoint")
-	flags.StringArrayVarP(&f.set, "set", "s", nil,
-		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.StringVarP(&f.env, "env", "e", "", "the environment's `id`, instead of environment.id")
 	flags.IntVar(&f.numEnvs, "num-envs", 0,
 		"`number` of parallel environments, instead of environment.num_envs")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
 	commandline.CountVar(flags, &f.timesteps, "timesteps",
 		"timesteps, each a step of all environments, instead of trainer.timesteps")
-	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
-	flags.StringVarP(&f.name, "name", "n", "", "`name` of the run, its folder in that of all runs")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
 	f.checks.register(flags)
 	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+
 		strings.Join(exampleNames(), ", "))
@@ -113,7 +108,7 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.IntVar(&f.ranks.restarts, "max-restarts", defaultRestarts,
 		"`number` of times that the processes of --nproc are started again after one has failed")
 	flags.StringVar(&f.seeds, "seeds", "", "train a run for each of these `seeds`, such as 1..5 or 1,4,7")
-	f.registerJobs(flags)
+	f.registerRun(c, "run")
 	flags.StringVar(&f.schedule, "schedule", "",
 		"`file` of hyperparameters over environment steps, which gorl-pbt replay writes")
 	f.isaac.register(flags)
@@ -121,7 +116,6 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("schedule", "json")
 	_ = c.MarkFlagDirname("resume")
-	_ = c.MarkFlagDirname("out")
 	_ = c.RegisterFlagCompletionFunc("example",
 		cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))

@@ -76,7 +76,7 @@ func (f *trainFlags) checkMode() error {
 // validate returns all errors of a configuration that are known without its environment.
 func (f *trainFlags) validate(c runfile.Sections) error {
 	_, err := catalog.Settings(c.Section("environment"))
-	errs := []error{config.Under("catalog", "environment", err)}
+	errs := []error{config.Under("catalog", "environment", err), checkSelfPlay(c)}
 	own := runfile.Sections(maps.Clone(c))
 	switch c.Kind() {
 	case runfile.Population:
@@ -85,7 +85,8 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 		}
 		settings, err := preset.FromDict(own)
 		errs = append(errs, err, checkTrainer(c, own.Member(0)))
-		if member, _ := f.isaac.memberOf(); err == nil && settings.Options.Members == 1 && member < 0 {
+		if member, _ := f.isaac.memberOf(); err == nil && settings.Options.Members == 1 && member < 0 &&
+			!preset.UsesSelfPlay(c) {
 			errs = append(errs, &config.Error{Path: "pbt.num_policies", Given: 1, Reason: "want at least 2: the " +
 				"member of a population of one has no other to copy; to train one agent, leave out the section pbt"})
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
@@ -110,6 +111,8 @@ func (f *trainFlags) evolutionInEffect(c runfile.Sections, settings *evolution.S
 		agent = config.Dict(a.Settings())
 	case *amp.Agent:
 		agent = config.Dict(a.Settings())
+	case *ippo.Agent:
+		agent = a.Dict()
 	}
 	agent["class"] = class
 	full["agent"] = agent
@@ -131,28 +134,53 @@ func evolved(c runfile.Sections, network *evolution.Network, seed int64,
 
 func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64,
 	restoring *checkpoint.Snapshot) (agents.Agent, error) {
+	settings := maps.Clone(c.Section("agent"))
+	class, _ := settings["class"].(string)
+	delete(settings, "class")
 	sp := env.Spaces()
-	shapes := map[string]description.Architecture{}
-	value := sp.Observation
-	if sp.State.Width() > 0 {
-		value = sp.State
-	}
+	groups := []ippo.Group{{Spaces: sp}} // an agent without a name
+	several := class == "IPPO" || class == "MAPPO"
 	var err error
+	if several {
+		if groups, err = ippo.Groups(settings, sp, class == "MAPPO"); err != nil {
+			return nil, err
+		}
+	} else if err := sp.RefuseSeats("agent.class " + class); err != nil {
+		return nil, fmt.Errorf("%w: use IPPO or MAPPO", err)
+	}
+	shapes := map[string]description.Architecture{}
 	if restoring != nil {
 		shapes, err = evolution.Architectures(restoring)
-	} else if shapes["policy"], err = network.Architecture(sp.Observation); err == nil {
-		shapes["value"], err = network.Architecture(value)
+	}
+	for _, g := range groups {
+		if restoring != nil || err != nil {
+			break
+		}
+		prefix, value := "", g.Spaces.Observation
+		if several {
+			prefix = g.Name + "."
+		}
+		if g.Spaces.State.Width() > 0 {
+			value = g.Spaces.State
+		}
+		if shapes[prefix+"policy"], err = network.Architecture(g.Spaces.Observation); err == nil {
+			shapes[prefix+"value"], err = network.Architecture(value)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	settings := maps.Clone(c.Section("agent"))
-	class, _ := settings["class"].(string)
-	delete(settings, "class")
 	switch class {
 	case "PPO":
 		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"],
 			models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	case "IPPO", "MAPPO":
+		a, err := ippo.New(ippo.Options{Spaces: sp, Centralised: class == "MAPPO", Dict: settings, Seed: seed,
+			Models: ippo.Evolvable(shapes, models.DefaultGaussianConfig())})
 		if err != nil {
 			return nil, err
 		}
@@ -176,5 +204,5 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 		}
 		return a, nil
 	}
-	return nil, fmt.Errorf("agent.class is %q; want PPO or AMP", class)
+	return nil, fmt.Errorf("agent.class is %q; want PPO, AMP, IPPO or MAPPO", class)
 }

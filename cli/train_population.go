@@ -52,6 +52,7 @@ var pace = []string{"synchronous", "synch"}
 
 // trainPopulation trains a population of package pbt in this process.
 func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+	c = preset.WithSelfPlay(c)
 	section := c.Section("pbt")
 	id, err := f.isaac.memberOf()
 	if err != nil {
@@ -103,7 +104,10 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
 		trainee, _, err := member(nil, f.checks.buildable(c), m.Seed, f.checks.newEnvironment)
-		return trainee, err
+		if err != nil {
+			return nil, err
+		}
+		return meeting(trainee, m.ID, 1)
 	}
 	full, warnings, err := f.populationInEffect(c, settings)
 	if err != nil {

@@ -40,6 +40,7 @@ func TestTrainExamples(t *testing.T) {
 			"agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
+		"self-play":  {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set",
 			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set",

@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -73,8 +74,11 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, os.RemoveAll(run.dir))
 		}
 	}()
-	if err := errors.Join(run.draws(env), plan.check(trainer)); err != nil {
+	if err := run.draws(env); err != nil {
 		return err
+	}
+	if err := plan.Check(trainer); err != nil {
+		return commandline.Usagef("--schedule: %w", err)
 	}
 	tell(stderr, append(f.notes, trainer.Notes()...))
 	if c["trainer"] == nil || c.Section("trainer")["timesteps"] == nil {
@@ -105,7 +109,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	case err != nil:
 		return err
 	}
-	if err := plan.apply(trainer); err != nil {
+	if err := plan.Apply(trainer); err != nil {
 		return err
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
@@ -167,7 +171,7 @@ func tell(stderr io.Writer, notes []string) {
 type singleRun struct {
 	environment map[string]any // the section with all defaults
 	with        together
-	plan        schedule
+	plan        timeline.Timeline
 	dir         string
 	resume      bool            // a run that is in dir already
 	cfg         trainers.Config // the trainer's
@@ -209,7 +213,7 @@ func (f *trainFlags) trainer(
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 				run.watch.step(t)
-				return run.plan.apply(t)
+				return run.plan.Apply(t)
 			})}
 		})
 	switch {

@@ -58,22 +58,12 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best",
-		"which of the run's `checkpoints`: best, latest, a timestep or a file")
+	f.register(c, "seed of the environment, and of actions that are drawn")
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
 	flags.StringVar(&f.example, "example", "", "show the trained policy of this `example`: "+
 		strings.Join(policyNames(), ", "))
 	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
-	flags.StringArrayVarP(&f.set, "set", "s", nil,
-		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.Uint16Var(&f.port, "port", 0, "`port` of the server; 0 takes a free one")
-	flags.Int64Var(&f.seed, "seed", 1, "seed of the environment, and of actions that are drawn")
-	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
-	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
-	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
-		cobra.ShellCompDirectiveDefault))
 	_ = c.RegisterFlagCompletionFunc("example",
 		cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))

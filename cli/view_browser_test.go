@@ -88,27 +88,21 @@ func (b *browser) call(method string, params, result any) {
 	if b.session != "" {
 		request["sessionId"] = b.session
 	}
-	if err := wsjson.Write(b.Context(), b.conn, request); err != nil {
-		b.Fatal(err)
-	}
+	must(b, wsjson.Write(b.Context(), b.conn, request))
 	for {
 		var answer struct {
 			ID     int
 			Result json.RawMessage
 			Error  *struct{ Message string }
 		}
-		if err := wsjson.Read(b.Context(), b.conn, &answer); err != nil {
-			b.Fatal(err)
-		}
+		must(b, wsjson.Read(b.Context(), b.conn, &answer))
 		switch {
 		case answer.ID != b.id:
 			continue
 		case answer.Error != nil:
 			b.Fatalf("%s: %s", method, answer.Error.Message)
 		case result != nil:
-			if err := json.Unmarshal(answer.Result, result); err != nil {
-				b.Fatal(err)
-			}
+			must(b, json.Unmarshal(answer.Result, result))
 		}
 		return
 	}

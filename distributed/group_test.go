@@ -10,21 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // inRanks runs f on every rank of a group of goroutines, and returns their errors.
 func inRanks(t *testing.T, size int, cfg Config, f func(g *Group) error) []error {
 	t.Helper()
 	groups, err := Local(size, cfg)
-	must(t, err)
+	must.Do(t, err)
 	errs := make([]error, size)
 	var wait sync.WaitGroup
 	for r, g := range groups {
@@ -53,7 +47,7 @@ func TestSum(t *testing.T) {
 				results[g.Rank()] = make([]float32, n)
 				return tensor.Read(x, results[g.Rank()])
 			}) {
-				must(t, err)
+				must.Do(t, err)
 			}
 			for i, x := range results[0] {
 				want := float64(size)*0.1*float64(i) + float64(size*(size-1))/6

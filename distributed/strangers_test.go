@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -180,7 +181,7 @@ func TestStrangers(t *testing.T) {
 // Every wait ends at JoinTimeout, or when the context ends, and the error says for what the rank has waited.
 func TestJoinEnds(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = silent.Close() })
 	for name, x := range map[string]struct {
 		rank, size int

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -146,9 +147,7 @@ func TestCheckRefusesItsArguments(t *testing.T) {
 
 func TestCheckerVerifiesActions(t *testing.T) {
 	c, err := Checked(&counter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := c.Reset(0); err != nil {
 		t.Fatal(err)
 	}
@@ -187,9 +186,7 @@ func TestAs(t *testing.T) {
 		}
 	}
 	checked, err := Checked(&drawn{supports: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, ok := As[Renderer](checked); !ok {
 		t.Error("a Checker hides the renderer inside")
 	}
@@ -204,9 +201,7 @@ func TestAs(t *testing.T) {
 func TestCheckerAfterRestoring(t *testing.T) {
 	saved := &saved{}
 	c, err := Checked(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, ok := As[Stateful](c); !ok {
 		t.Fatal("the state inside is hidden")
 	}
@@ -214,15 +209,11 @@ func TestCheckerAfterRestoring(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, err := c.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := c.Step([]float32{0, 0}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.RestoreState(state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.RestoreState(state))
 	for range 6 { // episodes end, whose lengths the checker cannot know at first
 		if _, err := c.Step([]float32{0, 0}); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // level is a type that an environment may have of its own.
@@ -26,9 +27,7 @@ func TestFlattenShaping(t *testing.T) {
 		"nil": []float64(nil),
 	}
 	flat, err := envs.FlattenShaping(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := map[string]float64{"scale": 2.5, "delta.0": 0.1, "delta.1": 3, "delta.2": 1, "on": 0, "typed.a": 0.5,
 		"list.0": 4, "list.1": -5,
 		"pair.0": 6, "pair.1": 7, "level": -3, "deep.er.0.x": 1}
@@ -41,9 +40,7 @@ func TestFlattenShaping(t *testing.T) {
 	}
 	other, err := envs.UnflattenShaping(tree, map[string]float64{"scale": -1, "delta.1": 2.4, "delta.2": 0.49, "on": 17,
 		"list.1": 2.5, "pair.0": 254.6, "level": -7.5, "typed.a": 0.1, "deep.er.0.x": 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff(map[string]any{
 		"scale": -1.0, "delta": []any{0.1, 2, false, "text", nil}, "on": true, "name": "as it is",
 		"typed": map[string]float32{"a": 0.1}, "list": []int{4, 3}, "pair": [2]uint8{255, 7}, "level": level(-8),
@@ -176,9 +173,7 @@ func checkRoundTrip(t *testing.T, tree map[string]any, seed uint64) {
 	}
 	// What is in effect is in effect again, and what was not changed is what it was.
 	inEffect, err := envs.FlattenShaping(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	again, err := envs.UnflattenShaping(tree, inEffect)
 	if err != nil || !reflect.DeepEqual(again, other) {
 		t.Fatalf("%#v is not the same the second time: %#v (%v)", other, again, err)

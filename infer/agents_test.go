@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/actors"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -38,7 +39,7 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 			continue
 		}
 		row := i / a.Width()
-		must(t, p.Outputs(rows[row*w:(row+1)*w], logits))
+		must.Do(t, p.Outputs(rows[row*w:(row+1)*w], logits))
 		at := 0
 		for _, n := range a.NVec[:i%a.Width()] {
 			at += n
@@ -52,7 +53,7 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 func described(t *testing.T, agent agents.Snapshotter) (*infer.Policy, error) {
 	t.Helper()
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	must(t, err)
+	must.Do(t, err)
 	return infer.FromSnapshot(agenttest.Through(t, snap))
 }
 
@@ -62,13 +63,13 @@ func TestAgrees(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, int64(i))
 			p, err := described(t, agent)
-			must(t, err)
+			must.Do(t, err)
 			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
 				t.Errorf("spaces %v, the agent's are %v", got, c.Spaces)
 			}
 			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
 			got, err := played.Replay(p)
-			must(t, err)
+			must.Do(t, err)
 			if worst := difference(t, p, played.Observations, got, played.Actions); worst > 1e-5 {
 				t.Errorf("the greatest difference is %g", worst)
 			}
@@ -82,7 +83,7 @@ func TestAgrees(t *testing.T) {
 			ended := slices.Contains(played.Ended, 1)
 			clear(played.Ended)
 			without, err := played.Replay(p)
-			must(t, err)
+			must.Do(t, err)
 			same := difference(t, p, played.Observations, without, played.Actions) <= 1e-5
 			if p.HiddenSize() > 0 && ended && same {
 				t.Error("states that are never reset give the same actions")
@@ -101,7 +102,7 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, 3)
 			p, err := described(t, agent)
-			must(t, err)
+			must.Do(t, err)
 			agent.(agents.Stochastic).SetStochastic(true)
 			rng := rand.New(rand.NewPCG(1, 2))
 			one := make([]float32, c.Spaces.Observation.Width())
@@ -110,10 +111,10 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 			var theirs, mine []float32
 			for range 100 {
 				actions, err := agent.Act(agents.Observation{Observations: slices.Repeat(one, actors.Rows)})
-				must(t, err)
+				must.Do(t, err)
 				theirs = append(theirs, actions...)
 				for range actors.Rows {
-					must(t, p.Sample(one, action, rng))
+					must.Do(t, p.Sample(one, action, rng))
 					mine = append(mine, action...)
 				}
 			}
@@ -156,14 +157,14 @@ func TestNetworksOfOnesOwn(t *testing.T) {
 			plain := c.Models
 			c.Models = func(seed int64) (models.Policy, models.Network, error) {
 				p, v, err := plain(seed)
-				must(t, err)
+				must.Do(t, err)
 				own := p.(*models.Stochastic)
 				return &models.Stochastic{Net: test.wrap(own.Net.(*models.Net)), Dist: own.Dist}, v, nil
 			}
 			agent := c.New(t, 1)
 			p, err := described(t, agent)
 			if test.want == "" {
-				must(t, err)
+				must.Do(t, err)
 				agrees(t, c, agent, p)
 			} else if !errors.Is(err, infer.ErrUndescribed) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want an ErrUndescribed with %q", err, test.want)
@@ -208,16 +209,16 @@ func TestGroup(t *testing.T) {
 	c := actors.Named(t, "elu/ppo")
 	list := []agents.Agent{c.New(t, 0), c.New(t, 1)}
 	group, err := trainers.NewGroup(list, nil)
-	must(t, err)
+	must.Do(t, err)
 	snap, err := group.Snapshot(agents.SnapshotOptions{})
-	must(t, err)
+	must.Do(t, err)
 	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	must(t, err)
+	must.Do(t, err)
 	path, err := store.Save("group", 1, snap)
-	must(t, err)
+	must.Do(t, err)
 	for i, a := range list {
 		p, err := infer.LoadMember(path, i)
-		must(t, err)
+		must.Do(t, err)
 		agrees(t, c, a, p)
 	}
 	_, whole := infer.FromSnapshot(snap)
@@ -232,13 +233,5 @@ func TestGroup(t *testing.T) {
 	}
 	if _, err := infer.LoadMember("none.safetensors", 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

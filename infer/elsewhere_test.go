@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/actors"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestAgreesElsewhere builds a program without cgo, runs it on every kind of policy and compares its actions with the
@@ -33,7 +34,7 @@ func TestAgreesElsewhere(t *testing.T) {
 		t.Skip("there is no go command")
 	}
 	root, err := exec.Command(command, "env", "GOROOT").Output()
-	must(t, err)
+	must.Do(t, err)
 	arm := []string{"qemu-aarch64-static"}
 	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" {
 		arm = nil
@@ -104,21 +105,21 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 	for i, c := range actors.Cases() {
 		agent := c.New(t, int64(i))
 		snap, err := agent.Snapshot(agents.SnapshotOptions{})
-		must(t, err)
+		must.Do(t, err)
 		var data bytes.Buffer
-		must(t, checkpoint.EncodeSafetensors(&data, snap))
+		must.Do(t, checkpoint.EncodeSafetensors(&data, snap))
 		policy, err := infer.Decode(data.Bytes())
-		must(t, err)
+		must.Do(t, err)
 		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
 		played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 8)), observations/actors.Rows, nil)
 		one.rows, one.want = played.Observations, played.Actions
 		seen, err := binary.Append(nil, binary.LittleEndian, one.rows)
-		must(t, err)
+		must.Do(t, err)
 		masks, err := binary.Append(nil, binary.LittleEndian, played.Masks)
-		must(t, err)
+		must.Do(t, err)
 		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen,
 			".masks": masks, ".ended": played.Ended} {
-			must(t, os.WriteFile(one.path+suffix, content, 0o600))
+			must.Do(t, os.WriteFile(one.path+suffix, content, 0o600))
 		}
 		all = append(all, one)
 	}

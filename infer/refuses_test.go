@@ -147,9 +147,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		x, a := make([]float32, p.Spaces().Observation.Width()), make([]float32, p.Spaces().Action.Width())
 		if err := p.Act(x, a); err == nil {
-			if err := p.Spaces().Action.Check(a, 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Spaces().Action.Check(a, 1))
 		}
 	})
 }

@@ -87,21 +87,6 @@ func Classes() []string {
 	return append(slices.Clone(classes), slices.Sorted(maps.Keys(registered))...)
 }
 
-// ClassSettings returns the settings of a class with their defaults, or nil if there is no such class. `gorl list`
-// prints them.
-func ClassSettings(class string) map[string]any {
-	if read := readerOf(class); read != nil {
-		if o, err := read("models", nil); err == nil {
-			return config.Dict(o.settings)
-		}
-	}
-	name, err := classOf(class)
-	if err != nil {
-		return nil
-	}
-	return Spec{Class: name, Gaussian: DefaultGaussianConfig(), Reduction: "sum"}.Settings()
-}
-
 // network builds the network for a role. The registered function is user code, so a nil network without an error is
 // refused here, not at the first batch. class names the network in errors.
 func (o *own) network(class string, role Role) (Network, error) {

@@ -245,7 +245,7 @@ func (g *round) exploit() ([]journal.Event, error) {
 		announced := w.announced(d, x.source.steps)
 		applied, err := w.m.exploit(g.iteration, x)
 		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
-			g.phase = phaseDecided
+			g.phase, announced.SelfPlay = phaseDecided, w.m.selfPlay()
 			w.pending = &pending{events: before, event: announced, values: elsewhere.values, source: x.source}
 			if err := w.persist(); err != nil {
 				return nil, err

@@ -270,7 +270,7 @@ func (g *group) endInterval(ctx context.Context) error {
 		if last {
 			return g.finish()
 		}
-		events, err := (&round{group: g, filter: l, view: view}).decide(ctx)
+		events, err := (&round{group: g, filter: l, view: view}).run(ctx)
 		if err != nil {
 			return err
 		}
@@ -344,7 +344,9 @@ func (g *group) finish() error {
 	}
 	events := g.troubles()
 	for _, w := range g.workers {
-		events = append(events, w.m.event(g.iteration, journal.Final, ""))
+		e := w.m.event(g.iteration, journal.Final, "")
+		e.SelfPlay = w.m.selfPlay()
+		events = append(events, e)
 	}
 	events = slices.DeleteFunc(events, func(e journal.Event) bool { return g.worker(e.Member).ended })
 	g.done = true

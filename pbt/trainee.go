@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/panics"
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Trainee is what a population trains: usually an agent with its environment. A trainee is used by one goroutine at
@@ -90,6 +91,18 @@ type Evaluator interface {
 type Holder interface {
 	// Holds returns the objects that no other member may hold, by their kind: "agent", "environment".
 	Holds() map[string][]any
+}
+
+// Meeter is implemented by trainees that play against other members, as those of package selfplay.
+type Meeter interface {
+	// Meet is called at the end of every interval but the last, after decisions are applied. members has the snapshots
+	// that the members had at the interval's end, before the decisions, by number. A member that failed or diverged,
+	// or whose weights cannot be read, has nil. The snapshots are only to be read. An error ends training.
+	//
+	// A member that continues in a new process because of ErrRestart meets the others an interval later.
+	Meet(interval int64, members []*checkpoint.Snapshot) error
+	// SelfPlay returns whom the trainee has met since the last call of Meet, for the journal.
+	SelfPlay() *journal.SelfPlay
 }
 
 // PanicError is a panic of a trainee, which makes the member fail, or of Options.New or another function of the

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/schedulers"
 )
 
 func newSchedule(t *testing.T, name string, base float64, kwargs map[string]any) schedulers.Scheduler {
 	t.Helper()
 	s, err := schedulers.New(name, base, kwargs)
-	must(t, err)
+	must.Do(t, err)
 	return s
 }
 
@@ -36,12 +37,12 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a
 // The numbers were produced by skrl 2.0.0.
 func TestGoldenKLAdaptive(t *testing.T) {
 	data, err := os.ReadFile("testdata/kl_adaptive.json")
-	must(t, err)
+	must.Do(t, err)
 	var golden struct {
 		KL           []float64 `json:"kl"`
 		LearningRate []float64 `json:"learning_rate"`
 	}
-	must(t, json.Unmarshal(data, &golden))
+	must.Do(t, json.Unmarshal(data, &golden))
 	if len(golden.KL) != 40 || len(golden.LearningRate) != 40 {
 		t.Fatalf("the golden file has %d and %d numbers, want 40", len(golden.KL), len(golden.LearningRate))
 	}
@@ -65,14 +66,14 @@ func TestRestore(t *testing.T) {
 		for _, x := range kl[:3] {
 			s.Step(x)
 		}
-		must(t, s.SetBase(2e-3))
+		must.Do(t, s.SetBase(2e-3))
 		s.Step(kl[3])
 		data, err := json.Marshal(s.State())
-		must(t, err)
+		must.Do(t, err)
 		var state map[string]float64
-		must(t, json.Unmarshal(data, &state))
+		must.Do(t, json.Unmarshal(data, &state))
 		resumed := newSchedule(t, name, 5e-4, kwargs[name])
-		must(t, resumed.Restore(state))
+		must.Do(t, resumed.Restore(state))
 		for _, x := range kl[4:] {
 			s.Step(x)
 			resumed.Step(x)
@@ -80,13 +81,6 @@ func TestRestore(t *testing.T) {
 				t.Errorf("%s: resumed at %g, the original at %g", name, resumed.LearningRate(), s.LearningRate())
 			}
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -121,18 +115,18 @@ func TestKLAdaptive(t *testing.T) {
 func TestSetBase(t *testing.T) {
 	s := newSchedule(t, "kl_adaptive", 1e-3, nil)
 	s.Step(1)
-	must(t, s.SetBase(2e-3))
+	must.Do(t, s.SetBase(2e-3))
 	if want := 2e-3 / 1.5; !near(s.LearningRate(), want) || s.Base() != 2e-3 {
 		t.Errorf("learning rate %g on base %g, want %g on 2e-3", s.LearningRate(), s.Base(), want)
 	}
 	rates(s, 20)
-	must(t, s.SetBase(4e-3))
+	must.Do(t, s.SetBase(4e-3))
 	if s.LearningRate() != 1e-2 {
 		t.Errorf("scaled beyond max_lr: %g", s.LearningRate())
 	}
 	line := newSchedule(t, "linear", 1, map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4})
 	rates(line, 3)
-	must(t, line.SetBase(10))
+	must.Do(t, line.SetBase(10))
 	wantRates(t, rates(line, 3), []float64{5, 2.5, 0})
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if s.SetBase(bad) == nil || line.SetBase(bad) == nil || s.Base() != 4e-3 || line.Base() != 10 {

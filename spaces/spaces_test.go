@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var inf, nan = float32(math.Inf(1)), float32(math.NaN())
@@ -154,9 +156,7 @@ func TestSample(t *testing.T) {
 	const n = 20000
 	rows := make([]float32, n*4)
 	mixed.Sample(rng, rows)
-	if err := mixed.Check(rows, n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mixed.Check(rows, n))
 	var mean, square [4]float64
 	for i, v := range rows {
 		d := i % 4
@@ -175,9 +175,7 @@ func TestSample(t *testing.T) {
 	}
 	multi := NewMultiDiscrete(2, 5)
 	multi.Sample(rng, rows)
-	if err := multi.Check(rows, 2*n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, multi.Check(rows, 2*n))
 	var counts [5]int
 	for i := 1; i < len(rows); i += 2 {
 		counts[int(rows[i])]++
@@ -201,9 +199,7 @@ func TestUint8(t *testing.T) {
 	}
 	rows := make([]float32, 200*s.Width())
 	s.Sample(rand.New(rand.NewPCG(1, 2)), rows)
-	if err := s.Check(rows, 200); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Check(rows, 200))
 	largest, highest := float32(0), float32(0)
 	for i := 0; i < len(rows); i += 7 {
 		largest, highest = max(largest, rows[i]), max(highest, rows[i+5])

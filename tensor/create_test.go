@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/tensor"
@@ -31,9 +32,7 @@ func roundTrip[T tensor.Element](t *testing.T, dtype tensor.DType, x, y []T) {
 		a := tensor.From(s, data, n, 1)
 		data[0] = y[0] // From has copied
 		got := make([]T, n)
-		if err := errors.Join(s.Err(), tensor.Read(a, got)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.Err(), tensor.Read(a, got)))
 		if !slices.Equal(got, x) || tensor.TypeOf(a) != dtype || !slices.Equal(tensor.Shape(a), []int64{n, 1}) {
 			t.Errorf("From %v is %v %v and reads as %v", x, tensor.TypeOf(a), tensor.Shape(a), got)
 		}
@@ -136,9 +135,7 @@ func TestOneCore(t *testing.T) {
 	}
 	// "pid 12's current affinity list: 0-3,6"
 	core, err := exec.Command(taskset, "-cp", strconv.Itoa(os.Getpid())).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list := strings.TrimSpace(string(core[bytes.LastIndexByte(core, ' ')+1:]))
 	cmd := exec.Command(taskset, "-c", list[:strings.IndexFunc(list+",",
 		func(r rune) bool { return !unicode.IsDigit(r) })], os.Args[0], "-test.run=^TestThreads$")

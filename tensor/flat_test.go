@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/wangkuiyi/gotorch"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -23,9 +24,7 @@ func parameters(t testing.TB, names []string, shapes [][]int64) []tensor.Paramet
 		t.Cleanup(func() { tensor.Free(p) })
 		out = append(out, tensor.Parameter{Name: names[i], Tensor: p})
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Err())
 	return out
 }
 
@@ -37,9 +36,7 @@ func newFlat(t testing.TB, params []tensor.Parameter) *tensor.Flat {
 func newFlatOn(t testing.TB, d tensor.Device, params []tensor.Parameter) *tensor.Flat {
 	t.Helper()
 	f, err := tensor.NewFlat(params, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(f.Close)
 	return f
 }
@@ -70,9 +67,7 @@ func testFlat(t *testing.T, d tensor.Device) {
 	// The parameters' own handles read and write the flat memory, through gotorch too.
 	s.Fill(f.Values, 0.5)
 	wantTensor(t, "parameter", s, params[0].Tensor, []int64{2, 3}, []float64{.5, .5, .5, .5, .5, .5}, 0)
-	if err := tensor.Write(params[1].Tensor, []float32{7, 8}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensor.Write(params[1].Tensor, []float32{7, 8}))
 	wantNear(t, "flat values", tensortest.Float64s(t, s, f.Values)[6:8], []float64{7, 8}, 0)
 	if sum := gotorch.Sum(params[1].Tensor).Item(); sum != float32(15) {
 		t.Errorf("gotorch sees the sum %v, want 15", sum)
@@ -154,9 +149,7 @@ func TestFlatRefuses(t *testing.T) {
 	}
 	// A parameter is part of one open Flat.
 	first, err := tensor.NewSharedFlat([]tensor.Parameter{one}, tensor.CPU, 0, "agent 1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if tensor.FlatOf(one.Tensor) != first || tensor.FlatOf(computed) != nil {
 		t.Error("FlatOf does not return the parameter's Flat")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -63,9 +64,7 @@ func differentiate(t *testing.T, f function, ops []operand, power float64, secon
 		grads = append(grads, values)
 	}
 	value, err := tensor.Item(y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return value, grads
 }
 
@@ -135,9 +134,7 @@ func TestGradients(t *testing.T) {
 	}
 	for _, name := range tensor.ActivationNames() {
 		act, err := tensor.ParseActivation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		tests["Activate "+name] = test{func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Activate(act, x[0])
 		}, []operand{a}}

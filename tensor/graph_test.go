@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -37,9 +38,7 @@ func TestGraphOnCPUDeclines(t *testing.T) {
 			g, s := newGraph(t, tensor.CPU), tensor.NewScope()
 			defer s.Close()
 			var out tensor.Tensor
-			if err := g.Capture(s, func() error { out = passage(s); return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Capture(s, func() error { out = passage(s); return nil }))
 			wantNear(t, "the result", tensortest.Float64s(t, s, out), []float64{1, 2, 3}, 0)
 			if g.Recorded() || g.Replay() == nil {
 				t.Error("it is recorded")
@@ -72,9 +71,7 @@ func skipWithoutEngine(t *testing.T) {
 func newGraph(t *testing.T, d tensor.Device, generators ...*tensor.Generator) *tensor.Graph {
 	t.Helper()
 	g, err := tensor.NewGraph(d, generators...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { g.Close(); g.Close() })
 	return g
 }
@@ -87,13 +84,9 @@ func onGraphs(t *testing.T, test func(t *testing.T, d tensor.Device)) {
 		}
 		tensortest.CheckLive(t)
 		stream, err := tensor.NewStream(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer stream.Close()
-		if err := stream.Do(func() error { test(t, d); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, stream.Do(func() error { test(t, d); return nil }))
 	})
 }
 
@@ -128,9 +121,7 @@ func testGraph(t *testing.T, d tensor.Device) {
 	f := func() error { out = passage(s, 0, drawn); return nil }
 	for i := range 5 {
 		for _, f := range flats {
-			if err := tensor.Write(f.Values, []float32{float32(i), 0.5, -1}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tensor.Write(f.Values, []float32{float32(i), 0.5, -1}))
 		}
 		var err error
 		switch i {
@@ -167,17 +158,13 @@ func testGraph(t *testing.T, d tensor.Device) {
 	for i := range others {
 		others[i] = common.Full(tensor.Float32, float64(i), 3)
 	}
-	if err := g.Replay(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Replay())
 	for i, o := range others {
 		wantNear(t, "another tensor", tensortest.Float64s(t, common, o), slices.Repeat([]float64{float64(i)}, 3), 0)
 	}
 	// Another capture takes the place of the first one.
 	err := g.Capture(eager, func() error { out = eager.MulScalar(x, 5); return nil })
-	if err := errors.Join(err, g.Replay()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, g.Replay()))
 	wantNear(t, "another capture", tensortest.Float64s(t, common, out), []float64{5, 10, 15}, 0)
 	if err := g.Drop(); err != nil || g.Replay() == nil {
 		t.Error("what was dropped is replayed", err)
@@ -216,9 +203,7 @@ func TestGraphOptimizer(t *testing.T) {
 					case 5:
 						optimizers[i].Groups[0].LearningRate = 0
 					}
-					if err := tensor.Write(f.Grads, float32s(numbers(uint64(step), 63))); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, tensor.Write(f.Grads, float32s(numbers(uint64(step), 63))))
 				}
 				optimizers[0].ClipGrad(s)
 				optimizers[0].Step(s)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -88,9 +89,7 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 					rates = slices.Replace(rates, 40, 58, slices.Repeat([]float64{1e-2}, 18)...)
 				}
 				g := numbers(uint64(step), 58)
-				if err := tensor.Write(f.Grads, g); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, tensor.Write(f.Grads, g))
 				o.ClipGrad(s)
 				norms := []float64{norm(g[:37]), norm(g[37:40]), norm(g[40:])}
 				wantNear(t, "norms", tensortest.Float64s(t, s, o.Norms), norms, 1e-6)
@@ -116,9 +115,7 @@ func newOptimizer(t testing.TB, f *tensor.Flat, cfg tensor.OptimizerConfig, grou
 	clips ...tensor.Clip) *tensor.Optimizer {
 	t.Helper()
 	o, err := tensor.NewOptimizer(f, cfg, groups, clips)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { o.Close(); o.Close() })
 	return o
 }
@@ -165,9 +162,7 @@ func TestOptimizerRefuses(t *testing.T) {
 	if full := o.Config(); full.Kind != "adam" || !slices.Equal(full.Betas, []float64{0.9, 0.999}) || full.Eps != 1e-8 {
 		t.Errorf("the defaults are %+v", full)
 	}
-	if err := tensor.Write(f.Grads, []float64{1, nan, 2, 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensor.Write(f.Grads, []float64{1, nan, 2, 3}))
 	o.ClipGrad(s)
 	wantNear(t, "the norm", tensortest.Float64s(t, s, o.Norms), []float64{nan}, 0)
 	o.Groups[0].End = 1 << 40
@@ -196,13 +191,9 @@ func TestOptimizerBitsOfEveryPlace(t *testing.T) {
 			start := numbers(seed, 9)
 			f := newFlatOn(t, tensor.CPU, parameters(t, []string{"a"}, [][]int64{{n}}))
 			o := newOptimizer(t, f, cfg, []tensor.Group{{Name: "a", End: n, LearningRate: 1e-2}})
-			if err := tensor.Write(f.Values, slices.Repeat(float32s(start[:1]), n)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tensor.Write(f.Values, slices.Repeat(float32s(start[:1]), n)))
 			for _, g := range start[1:] {
-				if err := tensor.Write(f.Grads, slices.Repeat([]float32{float32(g)}, n)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, tensor.Write(f.Grads, slices.Repeat([]float32{float32(g)}, n)))
 				o.Step(s)
 				got := tensortest.Float32s(t, s, f.Values)
 				if i := slices.IndexFunc(got, func(x float32) bool { return x != got[0] }); i >= 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -14,9 +15,7 @@ func generator(t testing.TB, seed int64) *tensor.Generator { return generatorOn(
 func generatorOn(t testing.TB, d tensor.Device, seed int64) *tensor.Generator {
 	t.Helper()
 	g, err := tensor.NewGenerator(seed, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(g.Close)
 	return g
 }
@@ -60,9 +59,7 @@ func testGenerator(t *testing.T, d tensor.Device) {
 	}
 
 	state, err := a.State()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := draw(t, d, a)
 	for _, g := range []*tensor.Generator{a, generatorOn(t, d, 99)} {
 		if err := g.SetState(state); err != nil || !slices.Equal(draw(t, d, g), want) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -18,9 +19,7 @@ func residentBytes(t *testing.T) int64 {
 		t.Skipf("this system does not tell how much memory is in use: %v", err)
 	}
 	pages, err := strconv.ParseInt(strings.Fields(string(data))[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return pages * int64(os.Getpagesize())
 }
 
@@ -41,9 +40,7 @@ func TestSoak(t *testing.T) {
 	const limit = 20 << 20
 	tensortest.CheckLive(t)
 	tr, err := newTrainer(1, 4096, 64, 20, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer tr.close()
 	// The first rounds fill the allocators' pools.
 	if _, err := tr.train(min(rounds, 1000)); err != nil {

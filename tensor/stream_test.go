@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -45,9 +46,7 @@ func testStreams(t *testing.T, d tensor.Device) {
 		})
 	}
 	wait.Wait()
-	if err := errors.Join(failed...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(failed...))
 	got, err := tensor.Float32s(common.MulScalar(sums, 1.0/(n*n*rounds)))
 	if err != nil || got[0] != 1 || got[1] != 2 {
 		t.Errorf("the sums are %v (%v), want 1 and 2", got, err)
@@ -69,17 +68,13 @@ func testWritesArrive(t *testing.T, d tensor.Device) {
 			row[j] = float32((i + j) % 256)
 		}
 		for _, to := range []tensor.Tensor{all, bytes} {
-			if err := tensor.Write(s.Select(to, 0, int64(i)), row); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tensor.Write(s.Select(to, 0, int64(i)), row))
 		}
 	}
 	clear(row)
 	for _, written := range []tensor.Tensor{all, bytes} {
 		got, err := tensor.Float32s(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for k, x := range got {
 			if x != float32((k/width+k%width)%256) {
 				t.Fatalf("%v: element %d of row %d is %g", tensor.TypeOf(written), k%width, k/width, x)

@@ -14,16 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/tracking"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // specials are values that single precision rounds, or rounds to 0 or to infinity, and values of every kind.
 var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, math.Pi, 1 << 24, 1<<24 + 1, math.SmallestNonzeroFloat32,
@@ -54,7 +48,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 	write := func(run string, resume, from, to, every, kept int64) {
 		r, err := tracking.OpenRun(filepath.Join(dir, run),
 			tracking.Options{Now: func() time.Time { return now }, ResumeStep: resume})
-		must(t, err)
+		must.Do(t, err)
 		for step := from; step < to; step += every {
 			for i, tag := range peculiar {
 				now = now.Add(1_234_567 * time.Microsecond)
@@ -66,7 +60,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 				}
 			}
 		}
-		must(t, r.Close())
+		must.Do(t, r.Close())
 	}
 	write(interrupted, 0, 0, 400, 1, 300)
 	files, err := filepath.Glob(filepath.Join(dir, interrupted, "*tfevents*"))
@@ -74,8 +68,8 @@ func TestPeersEventAccumulator(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	whole, err := os.ReadFile(files[0])
-	must(t, err)
-	must(t, os.WriteFile(files[0], append(whole, whole[:20]...), 0o644))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(files[0], append(whole, whole[:20]...), 0o644))
 	write(interrupted, 300, 301, 600, 1, 600)
 	write(interrupted, 5_000_000_000, 5_000_000_001, 6_000_000_000, 10_000_000, math.MaxInt64)
 	write(".", 0, -1, 5_000, 7, math.MaxInt64) // the folder itself is a run, too
@@ -84,8 +78,8 @@ func TestPeersEventAccumulator(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.json")
 	peers.Run(t, python, "testdata/accumulator.py", dir, path)
 	text, err := os.ReadFile(path)
-	must(t, err)
-	must(t, json.Unmarshal(text, &runs))
+	must.Do(t, err)
+	must.Do(t, json.Unmarshal(text, &runs))
 	got := curves{}
 	for run, tags := range runs {
 		for tag, rows := range tags {
@@ -109,13 +103,13 @@ func TestPeersHyperparameters(t *testing.T) {
 			tracking.Options{StepsPerTimestep: 8, Config: map[string]any{
 				"seed": 3, "agent": map[string]any{"learning_rate": 3e-4, "class": "PPO", "a|b": true,
 					"layers": []any{4, 2}}}})
-		must(t, err)
+		must.Do(t, err)
 		r.Scalar(tracking.TagReturn, 10_240, 7)
 		r.Finish(ended)
-		must(t, r.Close())
+		must.Do(t, r.Close())
 	}
 	var got map[string]any
-	must(t, json.Unmarshal([]byte(peers.Run(t, python, "testdata/hparams.py", dir)), &got))
+	must.Do(t, json.Unmarshal([]byte(peers.Run(t, python, "testdata/hparams.py", dir)), &got))
 	const table = "|param|value|\n|-|-|\n|agent.a\\|b|true|\n|agent.class|PPO|\n|agent.layers|[4,2]|\n" +
 		"|agent.learning_rate|0.0003|\n|seed|3|\n"
 	params := map[string]any{"seed": 3.0, "agent.learning_rate": 3e-4, "agent.class": "PPO", "agent.a|b": true,

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 type pair struct {
@@ -65,10 +67,10 @@ func TestRecorderWhileDraining(t *testing.T) {
 
 func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	e, err := NewEpisodes(3)
-	must(t, err)
+	must.Do(t, err)
 	step := func(rewards []float32, terminated, truncated []bool) {
 		t.Helper()
-		must(t, e.Record(rewards, terminated, truncated, nil))
+		must.Do(t, e.Record(rewards, terminated, truncated, nil))
 	}
 	no := []bool{false, false, false}
 	step([]float32{1, 10, 100}, no, no)
@@ -100,7 +102,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 		t.Errorf("without a step the drain gives %v", got)
 	}
 	// The window outlives a drain: environment 1 had 5·(-2) so far, and what is no transition does not count.
-	must(t, e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}))
+	must.Do(t, e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}))
 	step([]float32{0, 0, 0}, []bool{false, true, false}, no)
 	means := map[string]float64{}
 	e.Drain(func(tag string, value float64) { means[tag] = value })
@@ -118,9 +120,9 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 
 func TestEpisodesWindow(t *testing.T) {
 	e, err := NewEpisodes(1)
-	must(t, err)
+	must.Do(t, err)
 	for i := range 3*episodeWindow + 7 {
-		must(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
+		must.Do(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
 	last := 3.*episodeWindow + 6
 	var got Memory
@@ -141,11 +143,11 @@ func TestEpisodesWindow(t *testing.T) {
 func TestEpisodesState(t *testing.T) {
 	make2 := func() *Episodes {
 		e, err := NewEpisodes(2)
-		must(t, err)
+		must.Do(t, err)
 		return e
 	}
 	step := func(e *Episodes, i int) {
-		must(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
+		must.Do(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
 	}
 	for _, n := range []int{1, 20, 2*episodeWindow + 5} {
 		original := make2()
@@ -154,7 +156,7 @@ func TestEpisodesState(t *testing.T) {
 		}
 		drain(original)
 		restored := make2()
-		must(t, restored.SetState(original.State()))
+		must.Do(t, restored.SetState(original.State()))
 		for i := range 30 {
 			step(original, n+i)
 			step(restored, n+i)
@@ -185,7 +187,7 @@ func TestEpisodesState(t *testing.T) {
 
 func TestEpisodesErrors(t *testing.T) {
 	e, err := NewEpisodes(2)
-	must(t, err)
+	must.Do(t, err)
 	two := []bool{true, true}
 	for _, bad := range []struct {
 		rewards               []float32

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -18,15 +19,15 @@ func TestFindRunsByLinks(t *testing.T) {
 	root := t.TempDir()
 	in := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
 	for _, dir := range []string{"runs/a", "runs/b/deep", "compare/own"} {
-		must(t, os.MkdirAll(in(dir), 0o777))
+		must.Do(t, os.MkdirAll(in(dir), 0o777))
 		line := `{"time":1,"step":1,"tag":"x","value":2}` + "\n"
-		must(t, os.WriteFile(in(dir, tracking.ScalarsFile), []byte(line), 0o666))
+		must.Do(t, os.WriteFile(in(dir, tracking.ScalarsFile), []byte(line), 0o666))
 	}
 	for from, to := range map[string]string{"link": "runs", "compare/a": in("runs", "a"), "compare/all": "../runs",
 		"compare/up": "..", "compare/gone": "nowhere", "runs/a/self": "."} {
-		must(t, os.Symlink(to, in(from)))
+		must.Do(t, os.Symlink(to, in(from)))
 	}
-	must(t, syscall.Mkfifo(in("compare", "pipe.jsonl"), 0o666))
+	must.Do(t, syscall.Mkfifo(in("compare", "pipe.jsonl"), 0o666))
 	for dir, want := range map[string][]string{
 		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
 			"compare/own"}, "compare/a": {"compare/a"},

@@ -10,16 +10,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // scalarsIn writes some steps of a tag with a writer.
 func scalarsIn(t *testing.T, w Sink, err error, from, to int64) {
 	t.Helper()
-	must(t, err)
+	must.Do(t, err)
 	for step := from; step <= to; step++ {
 		w.Scalar("a", step, float64(step)/3)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 }
 
 func valuesOf(scalars []Scalar) string {
@@ -39,7 +41,7 @@ func TestReadRun(t *testing.T) {
 		got[0].Value != 1.0/3 {
 		t.Errorf("a run reads as %s, %v", valuesOf(got), err)
 	}
-	must(t, os.Remove(filepath.Join(whole, ScalarsFile)))
+	must.Do(t, os.Remove(filepath.Join(whole, ScalarsFile)))
 	if got, err := ReadRun(whole); err != nil || valuesOf(got) != "1:0.333333343 2:0.666666687 3:1" {
 		t.Errorf("its event file reads as %s, %v", valuesOf(got), err)
 	}
@@ -56,9 +58,9 @@ func TestReadRun(t *testing.T) {
 	}
 
 	other := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(other, "journal.jsonl"), []byte("{\"event\":\"population\"}\n"), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(other, "journal.jsonl"), []byte("{\"event\":\"population\"}\n"), 0o644))
 	named := filepath.Join(other, "values.jsonl")
-	must(t, os.WriteFile(named, []byte(`{"time":1,"step":7,"tag":"a","value":2}`+"\n"+`{"time":1,`), 0o644))
+	must.Do(t, os.WriteFile(named, []byte(`{"time":1,"step":7,"tag":"a","value":2}`+"\n"+`{"time":1,`), 0o644))
 	if got, err := ReadRun(other); !errors.Is(err, ErrTruncated) || valuesOf(got) != "7:2" {
 		t.Errorf("JSON lines of another name read as %s, %v", valuesOf(got), err)
 	}
@@ -74,7 +76,7 @@ func TestFindRuns(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"b", "a/deep", ".hidden", "a/none"} {
 		dir := filepath.Join(root, filepath.FromSlash(name))
-		must(t, os.MkdirAll(dir, 0o755))
+		must.Do(t, os.MkdirAll(dir, 0o755))
 		if strings.HasSuffix(name, "none") {
 			continue
 		}
@@ -98,14 +100,14 @@ func TestEnvironmentSteps(t *testing.T) {
 	dir := t.TempDir()
 	for _, opt := range []Options{{StepsPerTimestep: 4}, {ResumeStep: 2, StepsPerTimestep: 4}} {
 		run, err := OpenRun(dir, opt)
-		must(t, err)
+		must.Do(t, err)
 		for step := opt.ResumeStep + 1; step <= opt.ResumeStep+3; step++ {
 			run.Scalar("x", step, float64(step))
 		}
-		must(t, run.Close())
+		must.Do(t, run.Close())
 	}
 	lines, err := ReadRun(dir)
-	must(t, err)
+	must.Do(t, err)
 	for i, s := range lines {
 		if want := int64(i + 1); s.Step != want || s.EnvSteps != 4*want {
 			t.Errorf("line %d is of the timestep %d and of %d environment steps, want %d", i, s.Step, s.EnvSteps,
@@ -115,9 +117,9 @@ func TestEnvironmentSteps(t *testing.T) {
 	if len(lines) != 5 {
 		t.Errorf("%d lines, want 5", len(lines))
 	}
-	must(t, os.Remove(filepath.Join(dir, ScalarsFile)))
+	must.Do(t, os.Remove(filepath.Join(dir, ScalarsFile)))
 	events, err := ReadRun(dir)
-	must(t, err)
+	must.Do(t, err)
 	var steps []int64
 	for _, s := range events {
 		steps = append(steps, s.Step)

@@ -16,18 +16,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // beginLines returns a writer of new JSON lines. Close does not close w.
 func beginLines(w io.Writer, opt Options) Sink {
 	return newOutput("JSON lines", w, nil, opt, appendJSON)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 var awkward = []Scalar{
@@ -45,7 +40,7 @@ func TestLinesRoundTrip(t *testing.T) {
 		t.Errorf("%d lines for %d scalars", n, len(want))
 	}
 	got, err := readLines(&b)
-	must(t, err)
+	must.Do(t, err)
 	if d := cmp.Diff(want, got, sameNaN); d != "" {
 		t.Error(d)
 	}
@@ -82,13 +77,13 @@ func TestContinueAfterInterruption(t *testing.T) {
 	write := func(opt Options, from, to int64, want ...int64) {
 		t.Helper()
 		w, err := openJSONLines(path, opt)
-		must(t, err)
+		must.Do(t, err)
 		for step := from; step <= to; step++ {
 			w.Scalar("Loss", step, float64(step))
 		}
-		must(t, w.(syncer).Sync()) // the values are there before Close
+		must.Do(t, w.(syncer).Sync()) // the values are there before Close
 		got, err := ReadFile(path)
-		must(t, err)
+		must.Do(t, err)
 		var steps []int64
 		for _, s := range got {
 			steps = append(steps, s.Step)
@@ -96,20 +91,20 @@ func TestContinueAfterInterruption(t *testing.T) {
 		if d := cmp.Diff(want, steps); d != "" {
 			t.Error(d)
 		}
-		must(t, w.Close())
+		must.Do(t, w.Close())
 	}
 	write(Options{}, 1, 5, 1, 2, 3, 4, 5)
 	info, err := os.Stat(path)
-	must(t, err)
-	must(t, os.Truncate(path, info.Size()-3))          // an incomplete last line is removed
+	must.Do(t, err)
+	must.Do(t, os.Truncate(path, info.Size()-3))       // an incomplete last line is removed
 	write(Options{}, 6, 7, 1, 2, 3, 4, 6, 7)           //
 	write(Options{ResumeStep: 3}, 4, 5, 1, 2, 3, 4, 5) // later steps are removed
-	must(t, os.Truncate(path, 2))                      // nothing is left
+	must.Do(t, os.Truncate(path, 2))                   // nothing is left
 	write(Options{}, 1, 1, 1)
 	// A power cut leaves zeros in place of data that was not synced. They are removed, and so is what follows them.
 	text, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644))
 	write(Options{ResumeStep: 1}, 2, 2, 1, 2)
 	write(Options{Restart: true}, 4, 4, 4) // a run that starts again removes all lines
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) != 0 {
@@ -120,7 +115,7 @@ func TestContinueAfterInterruption(t *testing.T) {
 func TestForeignFileIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScalarsFile)
 	const foreign = "dear diary\nhalf a"
-	must(t, os.WriteFile(path, []byte(foreign), 0o644))
+	must.Do(t, os.WriteFile(path, []byte(foreign), 0o644))
 	if _, err := openJSONLines(path, Options{}); err == nil || !strings.Contains(err.Error(), path+": line 1") {
 		t.Error(err)
 	}
@@ -159,7 +154,7 @@ func TestFirstFailureIsKept(t *testing.T) {
 func TestMulti(t *testing.T) {
 	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
 	board, err := newTensorBoard(t.TempDir(), Options{})
-	must(t, err)
+	must.Do(t, err)
 	w := Multi(a, nil, beginLines(&brokenWriter{}, Options{}), b, board)
 	w.Scalar("Loss", 1, 2)
 	if err := w.Flush(); !errors.Is(err, errDisk) {
@@ -184,7 +179,7 @@ func TestMulti(t *testing.T) {
 // Concurrent writers lose no scalar and break no record.
 func TestConcurrentScalars(t *testing.T) {
 	run, err := OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{})
-	must(t, err)
+	must.Do(t, err)
 	mem := new(Memory)
 	w := Multi(run, mem)
 	const goroutines, each = 4, 500
@@ -202,14 +197,14 @@ func TestConcurrentScalars(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	files, err := filepath.Glob(filepath.Join(run.Dir(), "*"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("the experiment folder holds %v, %v", files, err)
 	}
 	for _, file := range files {
 		got, err := ReadFile(file)
-		must(t, err)
+		must.Do(t, err)
 		next := map[string]int64{}
 		for _, s := range got {
 			if s.Step != next[s.Tag] || s.Value != float64(s.Step) {
@@ -228,7 +223,7 @@ func TestConcurrentScalars(t *testing.T) {
 
 func TestScalarAllocatesNothing(t *testing.T) {
 	board, err := newTensorBoard(t.TempDir(), Options{Now: testClock})
-	must(t, err)
+	must.Do(t, err)
 	defer board.Close()
 	for _, w := range []Sink{board, beginLines(io.Discard, Options{Now: testClock})} {
 		w.Scalar("Loss / Policy loss", 1, 0.5)
@@ -257,7 +252,7 @@ func FuzzReadJSONLines(f *testing.F) {
 			b = appendJSON(b, scalars[i])
 		}
 		again, err := readLines(bytes.NewReader(b))
-		must(t, err)
+		must.Do(t, err)
 		for i := range again { // the zero time is written as a number
 			again[i].Time = time.Time{}
 		}

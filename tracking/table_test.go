@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestTable(t *testing.T) {
@@ -15,7 +17,7 @@ func TestTable(t *testing.T) {
 		{"歩く", "0", "-3e-4", "5 %"},
 		{"é\nx", "", "NaN"},
 	})
-	must(t, err)
+	must.Do(t, err)
 	want := strings.Join([]string{
 		"member  parent  objective   done",
 		"──────  ──────  ─────────  ─────",

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var (
@@ -35,19 +37,19 @@ func put(t *testing.T, w Sink, scalars []Scalar) {
 	for _, s := range scalars {
 		w.Scalar(s.Tag, s.Step, s.Value)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 }
 
 // testdata/simple.tfevents was written by Python's tensorboard 2.21 from the same values.
 func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	dir := t.TempDir()
 	w, err := newTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
-	must(t, err)
+	must.Do(t, err)
 	put(t, w, testScalars)
 	got, err := os.ReadFile(w.path)
-	must(t, err)
+	must.Do(t, err)
 	want, err := os.ReadFile("testdata/simple.tfevents")
-	must(t, err)
+	must.Do(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("wrote\n%x\nwant\n%x", got, want)
 	}
@@ -56,7 +58,7 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 		t.Errorf("file name %s", name)
 	}
 	second, err := newTensorBoard(dir, Options{Now: testClock})
-	must(t, err)
+	must.Do(t, err)
 	defer second.Close()
 	if second.path == w.path {
 		t.Error("two writers share a file")
@@ -73,8 +75,8 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 	for _, seconds := range []int{0, 0, 5, -3600, 0, 6} {
 		w, err := newTensorBoard(dir,
 			Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }})
-		must(t, err)
-		must(t, w.Close())
+		must.Do(t, err)
+		must.Do(t, w.Close())
 		if w.path <= last {
 			t.Errorf("%s comes before %s", w.path, last)
 		}
@@ -87,12 +89,12 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 
 func TestReadEventsOfPython(t *testing.T) {
 	got, err := ReadFile("testdata/simple.tfevents")
-	must(t, err)
+	must.Do(t, err)
 	if d := cmp.Diff(testScalars, got, sameNaN); d != "" {
 		t.Error(d)
 	}
 	got, err = ReadFile("testdata/tensor.tfevents")
-	must(t, err)
+	must.Do(t, err)
 	want := []Scalar{
 		{testTime, 1, "float_val", 0.5, 0}, {testTime, 2, "content", -2.5, 0},
 		{testTime, 3, "double_val", 1e300, 0}, {testTime, 4, "double content", 0.1, 0},
@@ -105,7 +107,7 @@ func TestReadEventsOfPython(t *testing.T) {
 // The scalars before any cut are read. A cut within a record is ErrTruncated.
 func TestReadEventsTruncated(t *testing.T) {
 	whole, err := os.ReadFile("testdata/simple.tfevents")
-	must(t, err)
+	must.Do(t, err)
 	ends := map[int]int{0: 0} // length up to the end of a record -> scalars
 	events := 0
 	for at := 0; at < len(whole); {
@@ -132,7 +134,7 @@ func TestReadEventsTruncated(t *testing.T) {
 
 func TestReadEventsDamaged(t *testing.T) {
 	whole, err := os.ReadFile("testdata/simple.tfevents")
-	must(t, err)
+	must.Do(t, err)
 	for i := range whole {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x10
@@ -149,7 +151,7 @@ func TestReadEventsDamaged(t *testing.T) {
 func FuzzReadEvents(f *testing.F) {
 	for _, name := range []string{"testdata/simple.tfevents", "testdata/tensor.tfevents"} {
 		b, err := os.ReadFile(name)
-		must(f, err)
+		must.Do(f, err)
 		f.Add(b)
 		f.Add(b[:len(b)-5])
 	}

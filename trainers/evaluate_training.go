@@ -197,7 +197,7 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 
 // CheckEvaluation implements pbt.Evaluator: before training, it returns the error with which EvaluateMetrics would
 // fail.
-func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
+func (t *Trainer) CheckEvaluation() error { return t.world.undisturbed(&t.cfg) }
 
 // evaluateUndisturbed evaluates so that training continues as without the evaluation.
 func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
@@ -212,9 +212,9 @@ func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (e Ev
 // made with the seed, or the training environment, whose state aside restores.
 func (l *loop) aside(ctx context.Context, seed int64, play func(*stepper) error) error {
 	if l.cfg.EvaluationEnv != nil {
-		return l.apart(seed, play)
+		return l.world.apart(&l.cfg, seed, play)
 	}
-	if err := l.undisturbed(); err != nil {
+	if err := l.world.undisturbed(&l.cfg); err != nil {
 		return err
 	}
 	if err := l.open(ctx); err != nil { // there must be a state to come back to
@@ -235,20 +235,20 @@ func (l *loop) inPlace(ctx context.Context, play func(*stepper) error) error {
 }
 
 // undisturbed returns an error if an evaluation would disturb training.
-func (l *loop) undisturbed() error {
-	if _, _, can := l.world.stateful(); !can && l.cfg.EvaluationEnv == nil {
+func (w *world) undisturbed(cfg *Config) error {
+	if _, _, can := w.stateful(); !can && cfg.EvaluationEnv == nil {
 		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore "+
-			"its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", l.world.env)
+			"its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", w.env)
 	}
 	return nil
 }
 
 // apart lets play use an environment that Config.EvaluationEnv makes, and closes that environment. The environment must
 // have the spaces and the number of environments that the agent is bound to.
-func (l *loop) apart(seed int64, play func(*stepper) error) (err error) {
-	n := l.world.env.NumEnvs()
+func (w *world) apart(cfg *Config, seed int64, play func(*stepper) error) (err error) {
+	n := w.env.NumEnvs()
 	var env envs.Env
-	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = l.cfg.EvaluationEnv(n, seed); return err })
+	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = cfg.EvaluationEnv(n, seed); return err })
 	if err == nil && env == nil {
 		err = errors.New("EvaluationEnv returned none")
 	}
@@ -256,7 +256,7 @@ func (l *loop) apart(seed int64, play func(*stepper) error) (err error) {
 		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
 	// The environment belongs to play. It is closed at the end, unless it is blocked.
-	s := newStepper(env, l.cfg.StopTimeout)
+	s := newStepper(env, cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {
 			err = errors.Join(err, s.close())
@@ -266,10 +266,10 @@ func (l *loop) apart(seed int64, play func(*stepper) error) (err error) {
 	if got := env.NumEnvs(); got != n {
 		return fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
 	}
-	if err := fit(env, l.agent); err != nil {
+	if err := fit(env, w.agent); err != nil {
 		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	if err := envs.CopyStatistics(env, l.world.env); err != nil {
+	if err := envs.CopyStatistics(env, w.env); err != nil {
 		return fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
 	return play(s)

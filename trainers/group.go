@@ -34,7 +34,7 @@ type Group struct {
 // joined has the methods of a Group that do not divide rows.
 type joined = joint.Agents
 
-// A group has every optional interface but agents.Evolvable: its networks are named within its agents' parts.
+// A group has every optional interface.
 var (
 	_ agents.Agent       = (*Group)(nil)
 	_ agents.Binder      = (*Group)(nil)
@@ -44,6 +44,7 @@ var (
 	_ agents.Snapshotter = (*Group)(nil)
 	_ agents.Reseeder    = (*Group)(nil)
 	_ agents.Stochastic  = (*Group)(nil)
+	_ agents.Evolvable   = (*Group)(nil)
 	_ agents.Composite   = (*Group)(nil)
 	_ agents.Overlapping = (*Group)(nil)
 	_ agents.Terminator  = (*Group)(nil)

@@ -87,8 +87,8 @@ func (l *loop) step(ctx context.Context) (*envs.Step, error) {
 	if err != nil {
 		return nil, l.stepFailed(err)
 	}
-	l.figures.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
-	l.figures.recorder.Track("Stats / Env stepping time (ms)", ms(time.Since(acted)))
+	l.figures.recorder.Track(tracking.TagInferenceTime, ms(acted.Sub(start)))
+	l.figures.recorder.Track(tracking.TagEnvSteppingTime, ms(time.Since(acted)))
 
 	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
 	if err := l.agent.Record(Transition(next)); err != nil {
@@ -190,10 +190,11 @@ func (l *loop) update(ctx context.Context) error {
 	start := time.Now()
 	l.files.saved = false // the newest checkpoint is of the weights before
 	if err := l.agent.Update(ctx); err != nil {
+		l.trackAgent() // of several agents, some may have learned
 		l.rank.diverged(err)
 		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}
-	l.figures.recorder.Track("Stats / Algorithm update time (ms)", ms(time.Since(start)))
+	l.figures.recorder.Track(tracking.TagUpdateTime, ms(time.Since(start)))
 	l.figures.updates++
 	l.trackAgent()
 	if err := l.exchange(); err != nil {
@@ -281,12 +282,12 @@ func infoTag(name string) string {
 
 // startBar shows the progress bar, once, if Config.Progress is set. The bar counts environment steps of all ranks, and
 // begins with those before a resumed checkpoint.
-func (l *loop) startBar() {
-	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
+func (t *Trainer) startBar() {
+	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
 		return
 	}
-	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
-	l.bar.Set(l.timestep*l.batch(), "")
+	t.bar = t.cfg.Progress.Bar(t.agent.Name(), int64(t.cfg.Timesteps)*t.batch())
+	t.bar.Set(t.timestep*t.batch(), "")
 }
 
 // ms returns a duration in milliseconds.

@@ -60,9 +60,7 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 	}
 	recorded := func(dir string) []byte {
 		events, err := journal.Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return fmt.Append(nil, events[1:])
 	}
 	whole, cut := t.TempDir(), t.TempDir()
@@ -125,9 +123,7 @@ func TestPopulationSharesNothing(t *testing.T) {
 		},
 		"network was given to two agents": func(env envs.Env, _ agents.Agent) maker {
 			policy, value, err := ppo.MLPs(env.Spaces(), []int{8}, "tanh").Make(1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return func(m pbt.Member) (pbt.Trainee, error) {
 				return trainers.NewTrainee(lessons(t, 4, true), func() (agents.Agent, error) {
 					own := ppo.Models{Policy: policy, Value: value}

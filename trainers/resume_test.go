@@ -201,9 +201,7 @@ func newest(t testing.TB, tr *trainers.Trainer) *checkpoint.Snapshot {
 	t.Helper()
 	store := value(checkpoint.NewStore(filepath.Join(tr.Dir(), "checkpoints"), checkpoint.Options{}))(t)
 	saved, _, err := store.Latest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return saved.Snapshot
 }
 

@@ -191,7 +191,8 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	if errs[2] == nil {
 		_, errs[2] = r.readTrainer(DefaultConfig())
 	}
-	if errs[1] == nil {
+	// The models of several agents depend on other settings of the agent.
+	if errs[1] == nil || slices.Contains(agentClasses[:2], r.class) && r.checkSeats() == nil {
 		errs[3] = r.checkModels()
 	}
 	for _, b := range append(r.buffers(), buffer{name: "memory", dict: r.Memory}) {

@@ -97,7 +97,9 @@ trainer: {timesteps: 12}
 // Each agent of a dictionary has its own settings and models; value networks read the joint observation and who acts,
 // policies their own.
 func TestSeveralAgents(t *testing.T) {
-	tr := value(trainers.FromYAML([]byte(mappoYAML), games(t)))(t)
+	tr := value(trainers.FromYAML([]byte(mappoYAML), games(t), func(c *trainers.Config) {
+		*c = trainers.Config{Timesteps: 12}
+	}))(t)
 	defer tr.Agent().Close()
 	must(t, tr.Train(t.Context()))
 	saved := agenttest.Snapshot(t, tr.Agent()).Arrays

@@ -28,6 +28,7 @@
 package trainers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,12 +109,9 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	t := &Trainer{guard: newGuard(), loop: l}
 	l.calls = callbacks{trainer: t, list: orderCallbacks(cfg.Callbacks), stateful: kept}
 	if cfg.evaluates() || cfg.films() {
-		if err := l.undisturbed(); err != nil {
+		if err := cmp.Or(w.undisturbed(&cfg), cfg.checkFilms(env)); err != nil {
 			return nil, err
 		}
-	}
-	if err := l.checkFilms(); err != nil {
-		return nil, err
 	}
 	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)

@@ -23,11 +23,11 @@ func (c *Config) films() bool { return c.VideoInterval != (agents.Interval{}) }
 
 // checkFilms returns an error if the configuration asks for films of a training environment that cannot draw itself.
 // An environment of EvaluationEnv is checked by the first film, which is made before training.
-func (l *loop) checkFilms() error {
-	if !l.cfg.films() || l.cfg.EvaluationEnv != nil {
+func (c *Config) checkFilms(env envs.Env) error {
+	if !c.films() || c.EvaluationEnv != nil {
 		return nil
 	}
-	_, err := rendererOf(l.world.env)
+	_, err := rendererOf(env)
 	return err
 }
 

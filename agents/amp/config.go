@@ -73,6 +73,18 @@ type Config struct {
 	// With a longer window the discriminator judges rhythm as well as poses. Observations may then omit velocities,
 	// which follow from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
 	AMPObservationFrames int `yaml:"amp_observation_frames" config:"min=1"`
+
+	// SeparateCritics gives task and style a value network each, and adds their advantages by the reward scales.
+	//
+	// It costs one more network. It pays off if the two rewards differ much in size or in how far they look ahead.
+	SeparateCritics bool `yaml:"separate_critics"`
+
+	DiscriminatorSettings `yaml:",inline"`
+	SkillSettings         `yaml:",inline"`
+}
+
+// DiscriminatorSettings are how the discriminator learns to tell motion apart.
+type DiscriminatorSettings struct {
 	// DiscriminatorMaskedFeatures are the features of a frame that the discriminator sees as 0, in every frame:
 	// indices from 0 and ranges, such as "0-2, 9". Empty is none.
 	//
@@ -134,12 +146,10 @@ type Config struct {
 	DiscriminatorOptimizer    string  `yaml:"discriminator_optimizer" config:"oneof=shared|separate"`
 	DiscriminatorLearningRate float64 `yaml:"discriminator_learning_rate" config:"gt=0"`
 	DiscriminatorGradNormClip float64 `yaml:"discriminator_grad_norm_clip" config:"min=0"`
+}
 
-	// SeparateCritics gives task and style a value network each, and adds their advantages by the reward scales.
-	//
-	// It costs one more network. It pays off if the two rewards differ much in size or in how far they look ahead.
-	SeparateCritics bool `yaml:"separate_critics"`
-
+// SkillSettings are those of ASE and CALM: policies that act by latent skills.
+type SkillSettings struct {
 	// LatentSize is L, the number of dimensions of ASE's latent skills (Peng et al. 2022); 0 is AMP without skills.
 	// wrappers.NewSkills puts the latent, a point on the unit sphere, into the last L values of an observation;
 	// Models.Encoder infers it from the motion.
@@ -186,14 +196,16 @@ func DefaultConfig() Config {
 	c := Config{
 		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, TerminationSteps: 10,
 		AMPBatchSize: 512, MotionDatasetSize: 20_000,
-		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1,
-		DiscriminatorLossScale: 5,
-		DiscriminatorMode:      "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3,
-		DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
-		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4,
-		DiscriminatorOptimizer:    "shared",
-		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5, EncoderRewardScale: 1, EncoderLossScale: 5,
-		DiversityLossScale: 0.01, LatentMode: "ase", UniformityLossScale: 0.5,
+		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1,
+		DiscriminatorSettings: DiscriminatorSettings{
+			DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5, DiscriminatorMode: "motion",
+			DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05,
+			DiscriminatorGradientPenaltyScale: 5, DiscriminatorGradientPenaltySamples: "motion",
+			DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
+			DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5,
+		},
+		SkillSettings: SkillSettings{EncoderRewardScale: 1, EncoderLossScale: 5, DiversityLossScale: 0.01,
+			LatentMode: "ase", UniformityLossScale: 0.5},
 	}
 	c.LearningEpochs = 6
 	c.LearningRate = []float64{5e-5}

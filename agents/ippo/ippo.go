@@ -20,6 +20,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/joint"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -42,12 +44,12 @@ type Options struct {
 }
 
 // Agent is an IPPO or MAPPO agent, made by [New]. It implements [agents.Agent] and every optional interface of package
-// agents but [agents.Evolvable] and [agents.Terminator].
+// agents but [agents.Terminator].
 //
-// Tracked values end in their group's name ("Loss / Policy loss (chaser)"), and hyperparameters begin with it
-// ("chaser.learning_rate"). In snapshots the groups are the agents "agent_0", "agent_1" and so on. The groups act and
-// learn on goroutines of their own, with the same results as one after the other. Like a PPO agent, it serves one
-// goroutine at a time.
+// Tracked values end in their group's name ("Loss / Policy loss (chaser)"). Hyperparameters and architectures begin with
+// it ("chaser.learning_rate", "chaser.policy"). In snapshots the groups are the agents "agent_0", "agent_1" and so on.
+// The groups act and learn on goroutines of their own, with the same results as one after the other. Like a PPO agent,
+// it serves one goroutine at a time.
 type Agent struct {
 	joined
 	name   string
@@ -75,6 +77,7 @@ var (
 	_ agents.Snapshotter = (*Agent)(nil)
 	_ agents.Reseeder    = (*Agent)(nil)
 	_ agents.Stochastic  = (*Agent)(nil)
+	_ agents.Evolvable   = (*Agent)(nil)
 	_ agents.Recurrent   = (*Agent)(nil)
 	_ agents.Overlapping = (*Agent)(nil)
 	_ agents.Distributed = (*Agent)(nil)
@@ -122,6 +125,15 @@ func nameOf(centralised bool) string {
 // MLPs returns the models of [ppo.MLPs] for every group: perceptrons with the given hidden layers.
 func MLPs(hidden []int, activation string) func(g Group) ppo.Models {
 	return func(g Group) ppo.Models { return ppo.MLPs(g.Spaces, hidden, activation) }
+}
+
+// Evolvable returns the models of [ppo.Evolvable] for every group, of architectures by group and network
+// ("speaker.policy", "speaker.value"): those of [Agent.Architectures] or evolution.Architectures. Package pbt/evolution
+// changes them. The error of [New] names a group that has none.
+func Evolvable(networks map[string]description.Architecture, gaussian models.GaussianConfig) func(g Group) ppo.Models {
+	return func(g Group) ppo.Models {
+		return ppo.Evolvable(g.Spaces, networks[g.Name+"."+layout.Policy], networks[g.Name+"."+layout.Value], gaussian)
+	}
 }
 
 // Name implements [agents.Agent]: "IPPO" or "MAPPO".

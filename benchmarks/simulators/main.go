@@ -4,6 +4,7 @@
 //	go run ./benchmarks/simulators -simulators mjlab -seeds 10 -out docs/images/simulators.png # returns, wall times
 //	go run ./benchmarks/simulators -speed envpool:HalfCheetah-v4 -envs 64     # the bridge beside Python alone
 //	go run ./benchmarks/simulators -speed mjlab:Mjlab-Cartpole-Balance -envs 256
+//	go run ./benchmarks/simulators -speed gymnasium:CartPole-v1 -envs 8
 //	go run ./benchmarks/simulators -speed batch                               # what a step costs the bridge itself
 //
 // gorl trains with `gorl train --example envpool` and `--example mjlab`, skrl with the same settings by skrl_ppo.py,

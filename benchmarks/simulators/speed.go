@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -96,9 +95,5 @@ func bridged(settings map[string]any) (float64, error) {
 		return 0, err
 	}
 	defer env.Close()
-	return compare.StepRate(env, *length, func(rng *rand.Rand, actions []float32) {
-		for i := range actions {
-			actions[i] = 2*rng.Float32() - 1
-		}
-	})
+	return compare.StepRate(env, *length, env.Spaces().Action.Sample)
 }

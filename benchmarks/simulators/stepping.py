@@ -29,6 +29,18 @@ def tensors(env, width):
     return env, 2 * torch.rand(64, copies, width, device=device) - 1
 
 
+def gymnasium():
+    import gymnasium
+    from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+    env = AsyncVectorEnv(
+        [lambda: gymnasium.make(task, disable_env_checker=True)] * copies,
+        shared_memory=True,
+        autoreset_mode=AutoresetMode.SAME_STEP,
+    )
+    return env, [env.action_space.sample() for _ in range(64)]
+
+
 def mjlab():
     import mjlab.tasks  # registers
     from mjlab.envs import ManagerBasedRlEnv
@@ -54,7 +66,7 @@ def isaaclab():
     return tensors(env, env.unwrapped.single_action_space.shape[0])
 
 
-env, actions = {"envpool": envpool, "mjlab": mjlab, "isaaclab": isaaclab}[simulator]()
+env, actions = globals()[simulator]()
 
 
 def wait():

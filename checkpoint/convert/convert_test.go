@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -37,26 +38,19 @@ func everything() *checkpoint.Snapshot {
 	return s
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t *testing.T, path string) *checkpoint.Snapshot {
 	t.Helper()
 	s, err := convert.Read(path)
-	must(t, err)
+	must.Do(t, err)
 	return s
 }
 
 func equalFiles(t *testing.T, a, b string) {
 	t.Helper()
 	x, err := os.ReadFile(a)
-	must(t, err)
+	must.Do(t, err)
 	y, err := os.ReadFile(b)
-	must(t, err)
+	must.Do(t, err)
 	if !bytes.Equal(x, y) {
 		t.Errorf("%s and %s differ", filepath.Base(a), filepath.Base(b))
 	}
@@ -74,9 +68,9 @@ func TestEveryDirection(t *testing.T) {
 				one, two, three := filepath.Join(dir, "one"+a), filepath.Join(dir, "two"+b), filepath.Join(dir, "three"+
 					c)
 				again := filepath.Join(dir, "again"+c)
-				must(t, convert.Write(one, want))
+				must.Do(t, convert.Write(one, want))
 				for _, step := range [][2]string{{one, two}, {two, three}, {one, again}} {
-					must(t, convert.File(step[0], step[1]))
+					must.Do(t, convert.File(step[0], step[1]))
 				}
 				if diff := cmp.Diff(want, read(t, three)); diff != "" {
 					t.Errorf("%s, %s, %s: -want +got:\n%s", a, b, c, diff)
@@ -91,7 +85,7 @@ func TestEveryDirection(t *testing.T) {
 func TestTreeSurvives(t *testing.T) {
 	for _, file := range []string{"../torchfile/testdata/values.pt", "../skrl/testdata/ppo/first.pt"} {
 		v, err := torchfile.Open(file)
-		must(t, err)
+		must.Do(t, err)
 		d := v.(*torchfile.Dict)
 		d.Set("infinite", torchfile.Tuple{math.Inf(-1), 1.0})
 		for _, key := range []string{"bf16", "c64"} { // a .npz has neither
@@ -101,16 +95,16 @@ func TestTreeSurvives(t *testing.T) {
 		}
 		dir := t.TempDir()
 		in := func(name string) string { return filepath.Join(dir, name) }
-		must(t, torchfile.WriteFile(in("start.pt"), d))
+		must.Do(t, torchfile.WriteFile(in("start.pt"), d))
 		for _, step := range [][2]string{{"start.pt", "direct.pt"}, {"start.pt", "a.safetensors"},
 			{"a.safetensors", "by_a.pt"},
 			{"start.pt", "b.npz"}, {"b.npz", "by_b.pt"}} {
-			must(t, convert.File(in(step[0]), in(step[1])))
+			must.Do(t, convert.File(in(step[0]), in(step[1])))
 		}
 		equalFiles(t, in("by_a.pt"), in("direct.pt"))
 		equalFiles(t, in("by_b.pt"), in("direct.pt"))
 		back, err := torchfile.Open(in("direct.pt"))
-		must(t, err)
+		must.Do(t, err)
 		keys := func(d *torchfile.Dict) (keys []any) {
 			for k := range d.All() {
 				keys = append(keys, k)
@@ -128,7 +122,7 @@ func TestStaleTree(t *testing.T) {
 	f32 := func(x float32) checkpoint.Array { return checkpoint.ArrayFloat32([]int64{1}, []float32{x}) }
 	inner := torchfile.NewDict("w", torchfile.NewTensor(f32(1)))
 	s, err := convert.FromTorch(torchfile.NewDict("a", inner, "n", int64(3)))
-	must(t, err)
+	must.Do(t, err)
 	s.Arrays["b"] = f32(2)
 	b := map[string]any{"tensor": "b"}
 	for name, tree := range map[string]any{"of other arrays": s.Values["torch"], "text": "x",
@@ -148,7 +142,7 @@ func TestNamesWithinNames(t *testing.T) {
 		s.Arrays[name] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
 	}
 	path := filepath.Join(t.TempDir(), "x.pt")
-	must(t, convert.Write(path, s))
+	must.Do(t, convert.Write(path, s))
 	if names := slices.Sorted(maps.Keys(read(t, path).Arrays)); !slices.Equal(names, []string{"a", "a/b", "c/d"}) {
 		t.Error(names)
 	}
@@ -192,7 +186,7 @@ func TestRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	path := filepath.Join(dir, "file")
-	must(t, os.WriteFile(path, []byte("hello, this is text"), 0o644))
+	must.Do(t, os.WriteFile(path, []byte("hello, this is text"), 0o644))
 	if _, err := convert.Read(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
@@ -228,10 +222,10 @@ func TestPeersRead(t *testing.T) {
 	python := peers.Python(t, "torch", "numpy")
 	dir := t.TempDir()
 	s := everything()
-	must(t, convert.Write(filepath.Join(dir, "x.npz"), s))
-	must(t, convert.Write(filepath.Join(dir, "x.pt"), s))
+	must.Do(t, convert.Write(filepath.Join(dir, "x.npz"), s))
+	must.Do(t, convert.Write(filepath.Join(dir, "x.pt"), s))
 	script := filepath.Join(dir, "compare.py")
-	must(t, os.WriteFile(script, []byte(compare), 0o644))
+	must.Do(t, os.WriteFile(script, []byte(compare), 0o644))
 	out := peers.Run(t, python, script, filepath.Join(dir, "x.pt"), filepath.Join(dir, "x.npz"))
 	if !strings.Contains(out, "equal") {
 		t.Error(out)

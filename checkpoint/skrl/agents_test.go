@@ -14,17 +14,11 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // The sizes of testdata/agents.py.
 const observations, actions, ampObservations, envs, rollouts = 3, 2, 4, 4, 6
@@ -60,9 +54,9 @@ type recurrent struct {
 func kinds(t testing.TB) map[string]kind {
 	t.Helper()
 	text, err := os.ReadFile("testdata/agents.json")
-	must(t, err)
+	must.Do(t, err)
 	out := map[string]kind{}
-	must(t, json.Unmarshal(text, &out))
+	must.Do(t, json.Unmarshal(text, &out))
 	return out
 }
 
@@ -159,7 +153,7 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	gaussian := models.DefaultGaussianConfig()
 	gaussian.InitialLogStd, gaussian.FixedLogStd = k.InitialLogStd, k.FixedLogStd
 	policy, value, err := k.models(sp, gaussian, seed)
-	must(t, err)
+	must.Do(t, err)
 	own := policy.(*models.Stochastic)
 	a := agent{dist: &scripted{Distribution: own.Dist}, rounding: k.Rounding}
 	own.Dist = a.dist
@@ -178,15 +172,15 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	if k.Algorithm == "AMP" {
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden,
 			Activation: "elu"}, seed)
-		must(t, err)
+		must.Do(t, err)
 		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
 		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
 			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
-		must(t, err)
+		must.Do(t, err)
 	} else {
 		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed,
 			Models: ppo.Models{Policy: policy, Value: value}})
-		must(t, err)
+		must.Do(t, err)
 	}
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
@@ -199,7 +193,7 @@ func (k kind) build(t testing.TB, seed int64) agent {
 func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 	t.Helper()
 	s, err := a.Snapshot(agents.SnapshotOptions{})
-	must(t, err)
+	must.Do(t, err)
 	return s
 }
 
@@ -207,9 +201,9 @@ func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 func load(t testing.TB, a agents.Snapshotter, path string) *skrl.Checkpoint {
 	t.Helper()
 	c, err := skrl.Read(path)
-	must(t, err)
+	must.Do(t, err)
 	s, err := c.Snapshot(snapshot(t, a))
-	must(t, err)
-	must(t, a.Restore(s))
+	must.Do(t, err)
+	must.Do(t, a.Restore(s))
 	return c
 }

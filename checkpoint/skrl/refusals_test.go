@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // set returns a function that sets a value of a module, by its keys.
@@ -95,20 +96,20 @@ func TestSnapshotRefuses(t *testing.T) {
 		like := snapshot(t, all[test.kind].build(t, 1))
 		before := maps.Clone(like.Arrays)
 		c, err := skrl.Read("testdata/ppo/first.pt")
-		must(t, err)
+		must.Do(t, err)
 		if test.spoil != nil {
 			test.spoil(c)
 		}
 		s, err := c.Snapshot(like)
 		if test.want == "" {
-			must(t, err)
+			must.Do(t, err)
 		} else if err == nil || s != nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want it to say %q", name, err, test.want)
 		}
 		equal(t, like.Arrays, before)
 	}
 	c, err := skrl.Read("testdata/ppo_shared/first.pt")
-	must(t, err)
+	must.Do(t, err)
 	_, err = c.Snapshot(snapshot(t, all["ppo"].build(t, 1)))
 	fails(t, err, "models.BuildShared")
 }
@@ -125,7 +126,7 @@ func TestReadRefuses(t *testing.T) {
 		"keys":  {torchfile.NewDict(1, torchfile.NewDict()), "module 1"},
 	} {
 		path := filepath.Join(dir, name+".pt")
-		must(t, torchfile.WriteFile(path, test.value))
+		must.Do(t, torchfile.WriteFile(path, test.value))
 		_, err := skrl.Read(path)
 		fails(t, err, test.want)
 	}
@@ -135,21 +136,21 @@ func TestReadRefuses(t *testing.T) {
 func repacked(t testing.TB, file, pickle []byte) []byte {
 	t.Helper()
 	from, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-	must(t, err)
+	must.Do(t, err)
 	var b bytes.Buffer
 	to := zip.NewWriter(&b)
 	for _, e := range from.File {
 		if !strings.HasSuffix(e.Name, "/data.pkl") {
-			must(t, to.Copy(e))
+			must.Do(t, to.Copy(e))
 			continue
 		}
 		w, err := to.CreateHeader(&zip.FileHeader{Name: e.Name, Method: zip.Store})
-		must(t, err)
+		must.Do(t, err)
 		if _, err := w.Write(pickle); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, to.Close())
+	must.Do(t, to.Close())
 	return b.Bytes()
 }
 
@@ -164,14 +165,14 @@ func FuzzSnapshot(f *testing.F) {
 	for i, path := range []string{"testdata/ppo/first.pt", "testdata/ppo_shared/first.pt",
 		"testdata/amp_separately/second.pt"} {
 		file, err := os.ReadFile(path)
-		must(f, err)
+		must.Do(f, err)
 		files = append(files, file)
 		z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-		must(f, err)
+		must.Do(f, err)
 		r, err := z.File[0].Open()
-		must(f, err)
+		must.Do(f, err)
 		pickle, err := io.ReadAll(r)
-		must(f, err)
+		must.Do(f, err)
 		f.Add(pickle, uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, pickle []byte, which uint8) {

@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -25,7 +26,7 @@ type rollout struct {
 func readRollout(t testing.TB, path string) rollout {
 	t.Helper()
 	f, err := npz.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	return rollout{t, f}
 }
 
@@ -33,9 +34,9 @@ func readRollout(t testing.TB, path string) rollout {
 func (r rollout) row(name string, i int) []float32 {
 	r.t.Helper()
 	a, err := r.Get(name)
-	must(r.t, err)
+	must.Do(r.t, err)
 	x, err := a.Float32s()
-	must(r.t, err)
+	must.Do(r.t, err)
 	n := len(x) / a.Shape[0]
 	if len(a.Shape) == 2 {
 		n *= envs
@@ -59,11 +60,11 @@ func (r rollout) compareActions(a agent, name string) {
 	a.SetTraining(false)
 	defer a.SetTraining(true)
 	probe, err := r.Get("probe")
-	must(r.t, err)
+	must.Do(r.t, err)
 	worst := 0.0
 	for i := range probe.Shape[0] / envs {
 		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
-		must(r.t, err)
+		must.Do(r.t, err)
 		want := r.row(name, i)
 		if len(got) != len(want) {
 			r.t.Fatalf("%d actions, want %d", len(got), len(want))
@@ -92,9 +93,9 @@ func (r rollout) learn(a agent) {
 		if a.Name() == "AMP" {
 			step.AMPObservations = r.row("amp_observations", i)
 		}
-		must(r.t, a.Record(step))
+		must.Do(r.t, a.Record(step))
 	}
-	must(r.t, a.Update(context.Background()))
+	must.Do(r.t, a.Update(context.Background()))
 	a.dist.next = nil
 }
 
@@ -103,7 +104,7 @@ func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 	t.Helper()
 	got := snapshot(t, a)
 	want, err := c.Snapshot(got)
-	must(t, err)
+	must.Do(t, err)
 	worst, which := 0.0, ""
 	for _, name := range slices.Sorted(maps.Keys(want.Arrays)) {
 		if e := difference(t, got.Arrays[name], want.Arrays[name]); !(e <= worst) {
@@ -118,7 +119,7 @@ func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 		t.Errorf("steps of the optimizer: %s, want %s", g, w)
 	}
 	adam, err := c.Adam()
-	must(t, err)
+	must.Do(t, err)
 	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
 		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
 	}
@@ -147,11 +148,11 @@ func floats(t testing.TB, a checkpoint.Array) (out []float64) {
 	switch a.DType {
 	case checkpoint.F64:
 		x, err := a.Float64s()
-		must(t, err)
+		must.Do(t, err)
 		return x
 	case checkpoint.F32:
 		x, err := a.Float32s()
-		must(t, err)
+		must.Do(t, err)
 		for _, v := range x {
 			out = append(out, float64(v))
 		}
@@ -180,7 +181,7 @@ func (k kind) resume(t testing.TB, folder, start string) agent {
 	r.compareActions(a, "before")
 	r.learn(a)
 	second, err := skrl.Read(filepath.Join(folder, "second.pt"))
-	must(t, err)
+	must.Do(t, err)
 	compareState(t, a, second)
 	r.compareActions(a, "after")
 	return a
@@ -212,21 +213,21 @@ func TestPeersBothWays(t *testing.T) {
 			opt := skrl.Options{}
 			if k.OwnNames {
 				like, err := skrl.Read(k.first(there))
-				must(t, err)
+				must.Do(t, err)
 				opt.Like = like
 			}
 			written := filepath.Join(back, "gorl.pt")
-			must(t, skrl.Write(written, snapshot(t, a), opt))
+			must.Do(t, skrl.Write(written, snapshot(t, a), opt))
 			peers.Run(t, python, "testdata/agents.py", name, back, "--from", written, "--seed", "8")
 			r := readRollout(t, filepath.Join(back, "rollout.npz"))
 			r.compareActions(a, "before")
 			b := k.build(t, 6) // without the memories of a, and at its first step, as skrl's
 			restored := snapshot(t, a)
 			restored.Values["timestep"] = int64(0)
-			must(t, b.Restore(restored))
+			must.Do(t, b.Restore(restored))
 			r.learn(b)
 			second, err := skrl.Read(filepath.Join(back, "second.pt"))
-			must(t, err)
+			must.Do(t, err)
 			compareState(t, b, second)
 			r.compareActions(b, "after")
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // trained returns an agent with moments and statistics, which it got from a rollout of testdata.
@@ -46,9 +47,9 @@ func with(t testing.TB, settings map[string]any) kind {
 func reread(t testing.TB, s *checkpoint.Snapshot, opt skrl.Options) (c *skrl.Checkpoint, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "agent_1.pt")
-	must(t, skrl.Write(path, s, opt))
+	must.Do(t, skrl.Write(path, s, opt))
 	c, err := skrl.Read(path)
-	must(t, err)
+	must.Do(t, err)
 	return c, path
 }
 
@@ -56,7 +57,7 @@ func reread(t testing.TB, s *checkpoint.Snapshot, opt skrl.Options) (c *skrl.Che
 func fitted(t testing.TB, c *skrl.Checkpoint, k kind) *checkpoint.Snapshot {
 	t.Helper()
 	s, err := c.Snapshot(snapshot(t, k.build(t, 4)))
-	must(t, err)
+	must.Do(t, err)
 	return s
 }
 
@@ -79,7 +80,7 @@ func TestNamesOfNetworks(t *testing.T) {
 			"net.0.weight net.0.bias net.2.weight net.2.bias",
 	} {
 		c, err := skrl.New(snapshot(t, trained(t, all[name])), skrl.Options{})
-		must(t, err)
+		must.Do(t, err)
 		var got []string
 		for key := range c.Module("policy").All() {
 			got = append(got, key.(string))
@@ -154,9 +155,9 @@ func TestSeparately(t *testing.T) {
 	var all *checkpoint.Snapshot
 	for _, file := range []string{"optimizer_1.pt", "policy_1.pt", "observation_preprocessor_1.pt"} {
 		c, err := skrl.Read(filepath.Join(folder, file))
-		must(t, err)
+		must.Do(t, err)
 		s, err := c.Snapshot(like)
-		must(t, err)
+		must.Do(t, err)
 		if all != nil {
 			equal(t, s.Arrays, all.Arrays)
 		}
@@ -164,14 +165,14 @@ func TestSeparately(t *testing.T) {
 	}
 	dir := t.TempDir()
 	policy, err := os.ReadFile(filepath.Join(folder, "policy_1.pt"))
-	must(t, err)
+	must.Do(t, err)
 	for _, name := range []string{"policy.pt", "model.pt"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), policy, 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), policy, 0o644))
 	}
 	_, err = skrl.Read(filepath.Join(dir, "model.pt"))
 	fails(t, err, "does not say which")
 	c, err := skrl.Read(filepath.Join(dir, "policy.pt"))
-	must(t, err)
+	must.Do(t, err)
 	_, err = c.Snapshot(like)
 	fails(t, err, "value, discriminator, optimizer, observation_preprocessor")
 	b, left, err := c.Merge(like)
@@ -198,7 +199,7 @@ func TestOwnOptimizerOfDiscriminator(t *testing.T) {
 	k.release = "none"
 	want := snapshot(t, trained(t, k))
 	c, err := skrl.New(want, skrl.Options{})
-	must(t, err)
+	must.Do(t, err)
 	equal(t, carried(fitted(t, c, k)), carried(want))
 }
 
@@ -223,7 +224,7 @@ func TestAdamSettings(t *testing.T) {
 		want := snapshot(t, trained(t, with(t, test.settings)))
 		c, _ = reread(t, want, skrl.Options{})
 		a, err := c.Adam()
-		must(t, err)
+		must.Do(t, err)
 		test.want.LearningRate = a.LearningRate
 		if diff := cmp.Diff(&test.want, a, cmpopts.IgnoreUnexported(skrl.Adam{})); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -256,7 +257,7 @@ func addNetwork(name string) func(s *checkpoint.Snapshot) {
 func TestNewRefuses(t *testing.T) {
 	all := kinds(t)
 	first, err := skrl.Read("testdata/ppo/first.pt")
-	must(t, err)
+	must.Do(t, err)
 	for name, test := range map[string]struct {
 		kind  string
 		spoil func(s *checkpoint.Snapshot)
@@ -301,15 +302,15 @@ func TestWithoutRest(t *testing.T) {
 		"two critics": {"separate_critics": true, "motion_dataset_size": 64}} {
 		a, err := amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"),
 			Motions: motion{}, Dict: config})
-		must(t, err)
+		must.Do(t, err)
 		defer a.Close()
 		s := snapshot(t, a)
 		_, err = skrl.New(s, skrl.Options{})
 		fails(t, err, words)
 		c, err := skrl.New(s, skrl.Options{WithoutRest: true})
-		must(t, err)
+		must.Do(t, err)
 		_, left, err := c.Merge(s)
-		must(t, err)
+		must.Do(t, err)
 		want := []string{"style_value", "optimizer"}
 		if words != "two critics" {
 			want = []string{"amp_observation_preprocessor"}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // packed is a file with the given entries, under names as they are.
@@ -18,12 +19,12 @@ func packed(t testing.TB, method uint16, entries ...string) []byte {
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(entries); i += 2 {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: entries[i], Method: method})
-		must(t, err)
+		must.Do(t, err)
 		if _, err := w.Write([]byte(entries[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, z.Close())
+	must.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -230,11 +231,11 @@ func use(t *testing.T, v any) {
 func FuzzPickle(f *testing.F) {
 	for _, name := range []string{"values.pt", "protocol3.pt", "protocol4.pt", "protocol5.pt"} {
 		file, err := os.ReadFile("testdata/" + name)
-		must(f, err)
+		must.Do(f, err)
 		a, err := openArchive(bytes.NewReader(file), int64(len(file)))
-		must(f, err)
+		must.Do(f, err)
 		pickle, err := a.record("data.pkl", maxPickle)
-		must(f, err)
+		must.Do(f, err)
 		f.Add(pickle)
 	}
 	f.Add([]byte(rebuilt("K\x00", "K\x06\x85", "K\x01\x85")))
@@ -265,11 +266,11 @@ func FuzzPickle(f *testing.F) {
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"values.pt", "protocol4.pt", "legacy.pt", "script.pt"} {
 		file, err := os.ReadFile("testdata/" + name)
-		must(f, err)
+		must.Do(f, err)
 		f.Add(file)
 	}
 	var b bytes.Buffer
-	must(f, Write(&b, NewDict("x", NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})))))
+	must.Do(f, Write(&b, NewDict("x", NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})))))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if v, err := readBytes(file); err == nil {

@@ -12,15 +12,9 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // dump describes a value, with the elements of tensors.
 func dump(v any) string {
@@ -60,7 +54,7 @@ func dump(v any) string {
 func openDict(t *testing.T, path string) *Dict {
 	t.Helper()
 	v, err := Open(path)
-	must(t, err)
+	must.Do(t, err)
 	d, ok := v.(*Dict)
 	if !ok {
 		t.Fatalf("%T, want a dict", v)
@@ -136,13 +130,13 @@ func TestRoundTrip(t *testing.T) {
 	d := openDict(t, "testdata/values.pt")
 	d.Set("special", Tuple{math.Inf(1), int64(math.MaxInt64), int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
 	var one, two bytes.Buffer
-	must(t, Write(&one, d))
-	must(t, Write(&two, d))
+	must.Do(t, Write(&one, d))
+	must.Do(t, Write(&two, d))
 	if !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Error("the same value gave different bytes")
 	}
 	back, err := Read(bytes.NewReader(one.Bytes()), int64(one.Len()))
-	must(t, err)
+	must.Do(t, err)
 	if got, want := dump(back), dump(d); got != want {
 		t.Errorf("read back as\n%s\nwant\n%s", got, want)
 	}
@@ -191,7 +185,7 @@ func TestWriteRefuses(t *testing.T) {
 // WriteFile replaces; a value that cannot be written leaves the old file.
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.pt")
-	must(t, WriteFile(path, NewDict("x", 1)))
+	must.Do(t, WriteFile(path, NewDict("x", 1)))
 	if err := WriteFile(path, NewDict("x", struct{}{})); err == nil {
 		t.Error("a struct was written")
 	}
@@ -232,10 +226,10 @@ func TestPeersPyTorchReads(t *testing.T) {
 	transposed.Shape, transposed.Strides = []int64{3, 2}, []int64{1, 3}
 	weights := NewDict("whole", whole, "transposed", &transposed, "n", 2, "t", Tuple{1, "x"},
 		"double", NewTensor(checkpoint.ArrayFloat64([]int64{}, []float64{0.1})))
-	must(t, WriteFile(filepath.Join(dir, "weights.pt"), weights))
-	must(t, WriteFile(filepath.Join(dir, "full.pt"), openDict(t, "testdata/values.pt")))
+	must.Do(t, WriteFile(filepath.Join(dir, "weights.pt"), weights))
+	must.Do(t, WriteFile(filepath.Join(dir, "full.pt"), openDict(t, "testdata/values.pt")))
 	script := filepath.Join(dir, "read.py")
-	must(t, os.WriteFile(script, []byte(readBack), 0o644))
+	must.Do(t, os.WriteFile(script, []byte(readBack), 0o644))
 	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"),
 		"testdata/values.pt")
 	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
@@ -28,9 +29,7 @@ func file(t *testing.T, command string) (path, dir string) {
 	path = filepath.Join(dir, "population.yaml")
 	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 2}\nlauncher: {command: %s, restarts: "+
 		"{max: 0}}\n", dir, command)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path, filepath.Join(dir, "w")
 }
 
@@ -155,9 +154,7 @@ func TestKubernetesPrints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.yaml")
 	text := "pbt: {directory: /data, num_policies: 2}\nlauncher: {name: small, command: [member], kubernetes: " +
 		"{image: member, claim: shared}}\n"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	status, stdout, stderr := use(t.Context(), "kubernetes", "--config", path)
 	if status != commandline.Done || !strings.Contains(stdout, "kind: ConfigMap\n") || !strings.Contains(stdout,
 		"completions: 2\n") {

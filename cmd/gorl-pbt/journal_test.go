@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/timeline"
 )
@@ -44,19 +45,13 @@ func journalFolder(t *testing.T, workspace bool) string {
 
 func writeJournal(t *testing.T, folder, text string) {
 	t.Helper()
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, journal.File), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(folder, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(folder, journal.File), []byte(text), 0o644))
 }
 
 func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	recorded, err := os.ReadFile("../../pbt/report/testdata/evolving.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	writeJournal(t, filepath.Join(dir, "000"), string(recorded))
 	status, stdout, stderr := use(t.Context(), "report", dir, "--title", "four")
@@ -90,18 +85,14 @@ func TestReplay(t *testing.T) {
 				t.Fatalf("%d %s %s", status, stdout, stderr)
 			}
 			s, err := timeline.Read(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got := fmt.Sprint(s.Phases); got != want || s.Seed != 8 || s.Steps != 20 {
 				t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
 			}
 		}
 	}
 	recorded := filepath.Join(t.TempDir(), "pbt_policy_1.txt")
-	if err := os.WriteFile(recorded, []byte(`["1","0",3,4,{"lr":0.1},{"lr":0.2}]`+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(recorded, []byte(`["1","0",3,4,{"lr":0.1},{"lr":0.2}]`+"\n"), 0o644))
 	path := filepath.Join(t.TempDir(), "schedule.json")
 	if status, _, stderr := use(t.Context(), "replay", recorded, "--ray", "1000", "--out",
 		path); status != commandline.Done {
@@ -117,9 +108,7 @@ func TestSimulate(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	tight := file("tight.yaml",

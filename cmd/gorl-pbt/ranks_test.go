@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -41,9 +42,7 @@ models: {mlp: [32, 32]}
 agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2,
   amp_batch_size: 64, motion_dataset_size: 200, reply_buffer_size: 200}
 `, dir, 512*intervals, gorl)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path, filepath.Join(dir, "w")
 }
 
@@ -51,9 +50,7 @@ agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2,
 func text(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(data)
 }
 
@@ -61,9 +58,7 @@ func text(t *testing.T, path string) string {
 func events(t *testing.T, dir string, intervals int) []journal.Event {
 	t.Helper()
 	all, err := journal.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for member := range 2 {
 		var seen []int64
 		for _, e := range all {
@@ -121,12 +116,8 @@ func TestRankKilled(t *testing.T) {
 		}
 	}
 	pid, err := strconv.Atoi(started(t, dir, 0)[0][1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 	if said := <-done; !strings.HasPrefix(said, "status 0") {
 		t.Fatal(said)
 	}

@@ -24,7 +24,7 @@ writes the hyperparameters that they were trained with, step by step, as JSON.
 
 gorl train --config FILE --schedule schedule.json trains one agent with them, where
 FILE is the population's without the section pbt. A program of your own calls
-timeline.Read and timeline.Train (package pbt/timeline).
+timeline.Read and Timeline.Apply (package pbt/timeline).
 
 Where the networks of the population evolved, the architectures that the weights
 had are written down too, but not replayed: the agent keeps the networks that

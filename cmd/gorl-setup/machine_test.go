@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // A machine is a PATH, a home folder and a set of fake programs in which gorl's scripts run without root, without the
@@ -74,14 +76,14 @@ func newMachine(t *testing.T) *machine {
 	}
 	m := &machine{t: t, root: t.TempDir()}
 	for _, folder := range []string{"bin", "home", "wheels"} {
-		must(t, os.Mkdir(filepath.Join(m.root, folder), 0o755))
+		must.Do(t, os.Mkdir(filepath.Join(m.root, folder), 0o755))
 	}
 	for _, tool := range realTools {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			continue // each script has its way without flock
 		}
-		must(t, os.Symlink(path, filepath.Join(m.root, "bin", tool)))
+		must.Do(t, os.Symlink(path, filepath.Join(m.root, "bin", tool)))
 	}
 	for tool, body := range fakeTools {
 		m.tool(tool, body)
@@ -93,7 +95,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	for _, name := range []string{"GOMODCACHE", "GOPROXY", "GOFLAGS", "GOROOT"} {
 		value, err := exec.Command("go", "env", name).Output()
-		must(t, err)
+		must.Do(t, err)
 		m.env = append(m.env, name+"="+strings.TrimSpace(string(value)))
 	}
 	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h",

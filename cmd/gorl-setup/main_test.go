@@ -11,23 +11,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/gorl-dev/gorl/internal/test/must"
+)
 
 // The script of the required gorl runs with the settings that the flags stand for.
 func TestSetup(t *testing.T) {
 	t.Setenv("SHIM_DIR", "")
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	command, err := setup([]string{"--from", "pypi", "--prefix", "/opt/gorl", "--yes", "--dry-run"}, io.Discard)
-	must(t, err)
+	must.Do(t, err)
 	script, err := filepath.Abs("../../scripts/setup.sh")
-	must(t, err)
+	must.Do(t, err)
 	if got := command.Args[1]; got != script {
 		t.Errorf("runs %s, want %s", got, script)
 	}
@@ -68,7 +63,7 @@ func TestPureGo(t *testing.T) {
 	command := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := command.Output()
-	must(t, err)
+	must.Do(t, err)
 	if got := strings.TrimSpace(string(output)); got != "github.com/gorl-dev/gorl/cmd/gorl-setup" {
 		t.Errorf("gorl-setup needs the packages %q, want the standard library alone", got)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Each way in which a fetch fails says in its last line what to do, and a second run mends it.
@@ -79,7 +81,7 @@ func TestFetchAgain(t *testing.T) {
 	if got := m.log(); got != "" {
 		t.Errorf("a complete libtorch was fetched again: %q", got)
 	}
-	must(t, os.Truncate(filepath.Join(m.root, "home", torchFolder, "torch/lib/libc10.so"), 0))
+	must.Do(t, os.Truncate(filepath.Join(m.root, "home", torchFolder, "torch/lib/libc10.so"), 0))
 	output := m.succeeds("pypi.sh torch")
 	m.complete(output)
 	if want := "is damaged and is fetched again"; !strings.Contains(output, want) {
@@ -93,7 +95,7 @@ func TestSetupWithoutRoot(t *testing.T) {
 	needsPython(t)
 	m := newMachine(t)
 	m.env = append(m.env, "GOENV="+filepath.Join(m.root, "goenv"))
-	must(t, os.WriteFile(filepath.Join(m.root, "goenv"), []byte("CGO_LDFLAGS=-lmine\n"), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(m.root, "goenv"), []byte("CGO_LDFLAGS=-lmine\n"), 0o644))
 
 	// A dry run names the steps and changes nothing.
 	unchanged := func() map[string]string {
@@ -175,7 +177,7 @@ func TestSetupWithoutRoot(t *testing.T) {
 func mujocoVersion(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../../scripts/pypi.sh")
-	must(t, err)
+	must.Do(t, err)
 	_, rest, _ := strings.Cut(string(data), "name=mujoco-")
 	version, _, _ := strings.Cut(rest, " ")
 	return "mujoco-" + version

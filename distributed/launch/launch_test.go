@@ -20,14 +20,8 @@ import (
 
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/distributed/launch"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestMain runs the tests, or a rank if a test has started this program as one.
 func TestMain(m *testing.M) {
@@ -152,7 +146,7 @@ func TestRanksFindTheirPlaces(t *testing.T) {
 	t.Setenv("TORCHELASTIC_RUN_ID", "of somebody else")
 	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat",
 		"1:cry=half\na line", "1:part=no line break")
-	must(t, err)
+	must.Do(t, err)
 	want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, a socket, by gorl's launcher\n"
 	if stdout != want {
 		t.Errorf("rank 0 says %q, want %q", stdout, want)
@@ -186,7 +180,7 @@ rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 func TestRanksStartAgain(t *testing.T) {
 	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill",
 		"a0:wait", "a1:wait", "place")
-	must(t, err)
+	must.Do(t, err)
 	if !strings.HasPrefix(stdout, "rank 0 of 2, 0 of 2 here, attempt 2") {
 		t.Errorf("rank 0 says %q", stdout)
 	}
@@ -221,7 +215,7 @@ func TestRanksGiveUp(t *testing.T) {
 func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")
-	must(t, syscall.Mkfifo(path, 0o600))
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	found, ended := make(chan []int, 1), make(chan error, 1)
 	go func() {
 		file, err := os.Open(path)
@@ -246,7 +240,7 @@ func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
 	}()
 	return path, func() []int { return <-found }, func() {
 		t.Helper()
-		must(t, <-ended)
+		must.Do(t, <-ended)
 	}
 }
 

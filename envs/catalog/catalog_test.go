@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -26,9 +27,7 @@ import (
 func fromYAML(t testing.TB, text string) (envs.Env, error) {
 	t.Helper()
 	dict, err := config.FromYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	env, err := New(dict)
 	if err == nil {
 		t.Cleanup(func() {
@@ -40,12 +39,10 @@ func fromYAML(t testing.TB, text string) (envs.Env, error) {
 	return env, err
 }
 
-func must(t testing.TB, text string) envs.Env {
+func opened(t testing.TB, text string) envs.Env {
 	t.Helper()
 	env, err := fromYAML(t, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return env
 }
 
@@ -107,7 +104,7 @@ func TestSameAsConstructors(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			defer want.Close()
-			env := must(t, text)
+			env := opened(t, text)
 			if env.NumEnvs() != want.NumEnvs() || !cmp.Equal(env.Spaces().Observation, want.Spaces().Observation) {
 				t.Fatalf("%d environments of %v, want %d of %v", env.NumEnvs(), env.Spaces(), want.NumEnvs(),
 					want.Spaces())
@@ -127,13 +124,9 @@ func TestSettings(t *testing.T) {
 		`{id: "gymnasium:Some-v0", num_envs: 4, timeout: 20s, kwargs: {a: [1, x]}, episode_metrics: []}`,
 	} {
 		dict, err := config.FromYAML([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		full, err := Settings(dict)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for key, value := range dict {
 			if _, nested := value.(map[string]any); key != "wrappers" && key != "timeout" && !nested &&
 				!cmp.Equal(full[key], value) {
@@ -141,13 +134,9 @@ func TestSettings(t *testing.T) {
 			}
 		}
 		written, err := yaml.Marshal(full)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		read, err := config.FromYAML(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		again, err := Settings(read)
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, written)
@@ -224,7 +213,7 @@ func TestRegister(t *testing.T) {
 		}
 		return classic.NewPendulum(classic.Config{NumEnvs: h.NumEnvs})
 	})
-	must(t, "{id: Hall, num_envs: 4, length: 3.5}")
+	opened(t, "{id: Hall, num_envs: 4, length: 3.5}")
 	if want := (hall{Batch{NumEnvs: 4}, 3.5}); got != want {
 		t.Errorf("made of %+v, want %+v", got, want)
 	}
@@ -267,12 +256,10 @@ func TestPeersGymnasium(t *testing.T) {
 		"{id: 'vector:CartPole-v1', num_envs: 3, autoreset: disabled, " +
 			"kwargs: {vectorization_mode: sync, max_episode_steps: 7}",
 	} {
-		env := must(t, text+", seed: 4, python: "+python+"}")
+		env := opened(t, text+", seed: 4, python: "+python+"}")
 		s, err := env.Reset(-1)
 		for range 7 {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			s, err = env.Step(make([]float32, 3))
 		}
 		if err != nil || len(s.Episodes) != 3 || !s.Truncated[0] || s.FinalUnknown != nil || s.Invalid != nil {
@@ -290,20 +277,16 @@ class Reach(gymnasium.Env):
     def reset(self, *, seed=None, options=None): return np.zeros(2, np.float32), self.info()
     def step(self, action): return np.zeros(2, np.float32), 1.0, False, False, self.info()
 `
-	if err := os.WriteFile(filepath.Join(dir, "reach.py"), []byte(module), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "reach.py"), []byte(module), 0o644))
 	rows := filepath.Join(dir, "rows.npz")
 	f, err := os.Create(rows)
 	if err == nil {
 		err = errors.Join(npz.Write(f, npz.New("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3)), f.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text := "{id: gymnasium, factory: 'reach:Reach', path: [" + dir + "], kwargs: {scale: 2.5, size: 3}, " +
 		"amp_observations: amp, reference_motions: " + rows + ", python: " + python + "}"
-	env := must(t, text)
+	env := opened(t, text)
 	motion, ok := envs.As[envs.MotionSource](env)
 	if !ok {
 		t.Fatal("the file did not make it a source of motion")

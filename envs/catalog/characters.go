@@ -117,11 +117,11 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
-			Camera: &mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
+			Camera: mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},
 	}
 	// To mujoco.Camera an azimuth of 0 stands for the default of 115°. 360° is the same direction as 0.
-	if c := cfg.Render.Camera; c.Azimuth == 0 {
+	if c := &cfg.Render.Camera; c.Azimuth == 0 {
 		c.Azimuth = 360
 	}
 	for _, path := range s.Motions {

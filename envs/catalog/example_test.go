@@ -3,10 +3,12 @@ package catalog_test
 import (
 	"fmt"
 	"log"
+	"math"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/wrappers"
 )
 
 func ExampleNew() {
@@ -21,6 +23,35 @@ func ExampleNew() {
 	// Output:
 	// 4 environments with observations Box(3)
 	// catalog: Pendulum: unknown key "num_env" (given 4): did you mean "num_envs"?
+}
+
+// halved are the settings of a wrapper of this program.
+type halved struct {
+	// Times is how often rewards are halved.
+	Times int `yaml:"times" config:"min=1"`
+}
+
+func ExampleRegisterWrapper() {
+	catalog.RegisterWrapper("halve_reward", halved{Times: 1}, func(env envs.Env, s halved) (envs.Env, error) {
+		return wrappers.NewRewardScale(env, math.Pow(0.5, float64(s.Times)))
+	})
+	env, err := catalog.New(map[string]any{"id": "CartPole", "wrappers": []any{
+		map[string]any{"halve_reward": map[string]any{"times": 2}}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		log.Fatal(err)
+	}
+	step, err := env.Step([]float32{0})
+	fmt.Println(step.Rewards, err)
+	_, err = catalog.New(map[string]any{"id": "CartPole", "wrappers": []any{
+		map[string]any{"halve_reward": map[string]any{"time": 2}}}})
+	fmt.Println(err)
+	// Output:
+	// [0.25] <nil>
+	// catalog: unknown key "wrappers[0].halve_reward.time" (given 2): did you mean "wrappers[0].halve_reward.times"?
 }
 
 // moon is the settings of an environment of this program.

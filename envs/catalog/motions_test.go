@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -25,9 +26,7 @@ func TestWalkerMotion(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	of := func(path string) (*motions.Clip, error) {
@@ -44,9 +43,7 @@ func TestWalkerMotion(t *testing.T) {
 		frames[k] = append([]float64{1.25 * (gait.FrameTime(k+1) - gait.FrameTime(k))}, gait.Frame(k)...)
 	}
 	text, err := json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := of(write("slow.txt", string(text)))
 	if err != nil || got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap {
 		t.Errorf("the motion is %v, %v", got, err)
@@ -80,9 +77,7 @@ func TestReadMotions(t *testing.T) {
 		if err == nil {
 			err = errors.Join(write(f), f.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return f.Name()
 	}
 	archive := func(arrays ...*npz.Array) string {

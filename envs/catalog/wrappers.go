@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
@@ -79,16 +80,26 @@ var kinds = []kind{
 	}),
 }
 
-// Wrappers returns the settings of all wrappers with their defaults, by the wrappers' names. The command line lists
-// them.
-func Wrappers() map[string]map[string]any {
-	all := map[string]map[string]any{}
-	for _, k := range kinds {
-		if w, err := k.read("catalog", nil); err == nil { // the defaults of a wrapper are never wrong
-			all[k.name] = config.Dict(w.settings)
-		}
+// RegisterWrapper adds a wrapper under a name. defaults is a struct with the default settings, with the tags of
+// [Register]; wrap puts the wrapper around an environment, and closes the environment if it returns an error. A name
+// that is empty or taken, and defaults that are no struct, are programming errors and panic. RegisterWrapper is meant
+// for init functions.
+func RegisterWrapper[S any](name string, defaults S, wrap func(env envs.Env, settings S) (envs.Env, error)) {
+	config.Keys(defaults) // panics if defaults is no struct
+	mu.Lock()
+	defer mu.Unlock()
+	if name == "" || slices.ContainsFunc(kinds, func(k kind) bool { return k.name == name }) {
+		panic(fmt.Sprintf("catalog: %q cannot name a wrapper: it is empty, or a wrapper there is already", name))
 	}
-	return all
+	kinds = append(slices.Clone(kinds), of(name, "", defaults, wrap))
+	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.name, b.name) })
+}
+
+// allKinds returns the kinds of wrappers at present.
+func allKinds() []kind {
+	mu.RLock()
+	defer mu.RUnlock()
+	return kinds
 }
 
 // none is for wrappers without settings.
@@ -167,6 +178,7 @@ func parseWrappers(value any) ([]wrapper, error) {
 	if value == nil {
 		return nil, nil
 	}
+	kinds := allKinds()
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.name

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // At most 30 pictures a second show real time. Without a duration every step is a picture, 25 a second.
@@ -37,18 +39,12 @@ func TestSaveGIF(t *testing.T) {
 			draw.Src)
 		return img, nil
 	}
-	if err := SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	g, err := gif.DecodeAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
 		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
 	}
@@ -57,9 +53,7 @@ func TestSaveGIF(t *testing.T) {
 	for i, part := range g.Image {
 		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
 		want, err := sideBySide(i, []Panel{{frame}, {frame}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !slices.Equal(shown.Pix, want.Pix) {
 			t.Fatalf("frame %d is not what was drawn", i)
 		}
@@ -88,13 +82,9 @@ func TestSaveStrip(t *testing.T) {
 		pictures = append(pictures, img)
 	}
 	path := filepath.Join(t.TempDir(), "strip.png")
-	if err := SaveStrip(path, pictures, 6, 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, SaveStrip(path, pictures, 6, 4))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	img, err := png.Decode(f)
 	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {

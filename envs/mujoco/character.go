@@ -278,9 +278,6 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
 	}
-	if cfg.Render.Camera == nil {
-		cfg.Render.Camera = &Camera{}
-	}
 	task := newCharacterTask(cfg)
 	var played Task = task
 	if cfg.Measure {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/motions/metrics"
 )
@@ -29,9 +30,7 @@ func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float
 		for i := rootPositions; i < len(s.QPos); i++ {
 			s.QPos[i] += hinges
 		}
-		if err := c.batch.forward(0, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.batch.forward(0, 1))
 		s.Steps = k
 		c.ledger.whole.Follow(s)
 	}
@@ -47,9 +46,7 @@ func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float
 // A character that moves as its clip has no error, and one that does not has the error that was put in.
 func TestCharacterMeasure(t *testing.T) {
 	walk, err := motions.Builtin("humanoid_walk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const steps = 150
 	for _, start := range []float64{0, 0.4} {
 		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track,
@@ -78,17 +75,11 @@ func TestCharacterMeasure(t *testing.T) {
 			rows = append(rows, row)
 		}
 		bent, err := metrics.NewTrack(walk.Skeleton(), rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		reference, err := metrics.ClipTrack(walk, start+c.task.dt, c.task.dt, steps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want, err := metrics.PoseError(reference, bent, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := got["pose_error"]; math.Abs(d-want) > 0.003 || want < 0.02 {
 			t.Errorf("hinges bent by 0.2 rad have a pose error of %g m, by the skeleton %g", d, want)
 		}
@@ -98,9 +89,7 @@ func TestCharacterMeasure(t *testing.T) {
 // Of several clips the nearest one counts, wherever the episode began.
 func TestCharacterMeasureClips(t *testing.T) {
 	c, err := NewQuadruped(CharacterConfig{Measure: true, Task: Command})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer c.Close()
 	got := follows(t, c, 2, 150, 0.1, 0, 0)
 	if !(got["pose_error"] < 0.002) || !(got["phase_error"] < 0.01) || got["coverage"] < 1.0/3-1e-9 {
@@ -145,9 +134,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 	if with, without := ended(); with < 3 || without != 0 {
 		t.Errorf("%d episodes with a pose error, %d without", with, without)
 	}
-	if err := c.RestoreState(state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.RestoreState(state))
 	if _, without := ended(); without != 3 {
 		t.Errorf("%d episodes without a pose error; want the three that were restored", without)
 	}

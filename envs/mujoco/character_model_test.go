@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -29,14 +30,10 @@ func TestSizes(t *testing.T) {
 		joints := m.Names(Joint)
 		for i, joint := range joints[len(joints)-hinges:] {
 			low, _, _, err := m.JointRange(joint)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			q[c.root+i] = low - 0.1
 		}
-		if err := b.Reset(0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Reset(0))
 		if d := b.data[0]; int(d.ncon) != c.contacts || int(d.nefc) != c.rows {
 			t.Errorf("%d contacts and %d rows, not %d and %d", d.ncon, d.nefc, c.contacts, c.rows)
 		}
@@ -109,9 +106,7 @@ func TestCharactersFollowClips(t *testing.T) {
 				cfg.Motions = c.clip(t)
 			}
 			e, err := c.make(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer e.Close()
 			envtest.Reset(t, e, 1)
 			actions := make([]float32, 32*e.Model().NU())

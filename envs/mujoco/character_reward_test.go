@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with
@@ -19,9 +20,7 @@ func TestTracking(t *testing.T) {
 	place := func(change func(q, v []float64)) (float64, bool) {
 		r.at(mem[memoryTime], moment{s.QPos, s.QVel})
 		change(s.QPos, s.QVel)
-		if err := e.batch.forward(0, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.batch.forward(0, 1))
 		return task.tracking(s, &task.terms[0], task.cfg.Deviation)
 	}
 	best, lost := place(func(q, v []float64) {})
@@ -114,9 +113,7 @@ func TestCommand(t *testing.T) {
 func TestCharacterShaping(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 2, Task: Command})
 	tree := e.RewardShaping()
-	if err := e.SetRewardShaping(tree, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.SetRewardShaping(tree, nil))
 	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1},
 		[]int{1}); err != nil {
 		t.Fatal(err)

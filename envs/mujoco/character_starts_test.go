@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -118,17 +119,13 @@ func TestSetClip(t *testing.T) {
 		in := map[int]int{}
 		for i := range n {
 			clip, err := e.Clip(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			in[clip]++
 		}
 		return in
 	}
 	for _, x := range []struct{ set, clips int }{{2, 1}, {0, 1}, {-1, 3}} {
-		if err := e.SetClip(x.set); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.SetClip(x.set))
 		if in := clips(); len(in) != x.clips || x.set >= 0 && in[x.set] != n {
 			t.Errorf("with clip %d set, episodes begin in %v", x.set, in)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -15,9 +16,7 @@ import (
 func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	t.Helper()
 	m, err := ParseModel(b.XML)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer m.Close() // some tests count models
 	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
 		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear},
@@ -43,9 +42,7 @@ func marching(t testing.TB, b CharacterBody) *motions.Clip {
 		cfg.Frames, cfg.Durations = append(cfg.Frames, frame), append(cfg.Durations, 1.0/n)
 	}
 	clip, err := motions.NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return clip
 }
 
@@ -57,9 +54,7 @@ func characterOf(t testing.TB, cfg CharacterConfig) *Character {
 		cfg.Motions = []*motions.Clip{marching(t, cfg.Body)}
 	}
 	c, err := NewCharacter(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -162,9 +157,7 @@ func TestHeadingFrame(t *testing.T) {
 	features := func(q, v []float64) []float32 {
 		copy(pose.QPos(0), q)
 		copy(pose.QVel(0), v)
-		if err := pose.forward(0, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, pose.forward(0, 1))
 		out := make([]float32, e.task.features())
 		e.task.writeFeatures(q, v, floats(pose.data[0].xpos, 3*e.Model().NumBodies()), out)
 		return out
@@ -234,14 +227,10 @@ func TestConfigErrors(t *testing.T) {
 	march := []*motions.Clip{marching(t, HumanoidBody())}
 	held, err := motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
 		Frames: [][]float64{march[0].Frame(0), march[0].Frame(1)}, Durations: []float64{0.02, 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	short, err := motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
 		Durations: []float64{1, 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	lost := HumanoidBody()
 	lost.Feet = []string{"right_hoof"}
 	character := func(cfg CharacterConfig) error {
@@ -280,7 +269,7 @@ func TestConfigErrors(t *testing.T) {
 		{character(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},
 		{character(CharacterConfig{Body: lost}), `"right_hoof"`},
 		{character(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
-		{character(CharacterConfig{Render: RenderConfig{Camera: &Camera{FieldOfView: 190}}}), "FieldOfView"},
+		{character(CharacterConfig{Render: RenderConfig{Camera: Camera{FieldOfView: 190}}}), "FieldOfView"},
 		{walker(WalkerConfig{Workers: -1}), "Workers"},
 		{walker(WalkerConfig{Seed: -1}), "Seed"},
 		{walker(WalkerConfig{EpisodeLength: -3}), "EpisodeLength"},

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // rollout steps n walkers of the model given for a number of control steps under noisy targets near the gait, which has
@@ -22,9 +24,7 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 		copy(b.QPos(i), w.pos[phase[i]][:])
 		copy(b.QVel(i), w.vel[phase[i]][:])
 		b.QPos(i)[1] += walkerLift
-		if err := b.Reset(i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Reset(i))
 	}
 	var out []float64
 	for range steps {
@@ -34,9 +34,7 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 				b.Ctrl(i)[j] = q + 0.2*rng.Float64() - 0.1
 			}
 		}
-		if err := b.Step(walkerSubsteps); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Step(walkerSubsteps))
 		for i := range n {
 			if b.Status(i) != 0 {
 				t.Fatalf("walker %d: status %d", i, b.Status(i))
@@ -51,9 +49,7 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 func modelOf(t testing.TB, xml string) *Model {
 	t.Helper()
 	m, err := ParseModel(xml)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -62,9 +58,7 @@ func modelOf(t testing.TB, xml string) *Model {
 func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 	t.Helper()
 	b, err := NewBatch(m, n, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -73,9 +67,7 @@ func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 func envOf(t testing.TB, cfg Config, task Task) *Env {
 	t.Helper()
 	e, err := New(cfg, task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -83,9 +75,7 @@ func envOf(t testing.TB, cfg Config, task Task) *Env {
 func walkerOf(t testing.TB, cfg WalkerConfig) *Walker {
 	t.Helper()
 	w, err := NewWalker(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -138,18 +128,12 @@ func TestDivergedGoesBack(t *testing.T) {
 	m := modelOf(t, walkerXML)
 	b := batchOf(t, m, 3, 2)
 	for i := range 3 {
-		if err := b.Reset(i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Reset(i))
 	}
-	if err := b.Step(5); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Step(5))
 	before := append([]float64(nil), b.QPos(1)...)
 	floats(b.data[1].qvel, 9)[4] = math.NaN()
-	if err := b.Step(5); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Step(5))
 	if b.Status(0) != 0 || b.Status(1) != Diverged || b.Status(2) != 0 {
 		t.Errorf("status %d %d %d", b.Status(0), b.Status(1), b.Status(2))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // A state of another configuration is refused, and nothing changes.
@@ -58,9 +59,7 @@ func TestCloseFrees(t *testing.T) {
 	if _, err := w.Render(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if _, err := w.Render(0); err == nil {
 		t.Error("a closed walker draws itself")
 	}
@@ -74,9 +73,7 @@ func TestDivergedEndsTheEpisode(t *testing.T) {
 	envtest.Reset(t, w, 1)
 	floats(w.batch.data[2].qvel, 9)[0] = math.Inf(1)
 	checked, err := envs.Checked(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := envtest.Step(t, checked, make([]float32, 18))
 	if s.Terminated[0] || !s.Terminated[2] || len(s.Episodes) != 1 || s.Episodes[0].Env != 2 {
 		t.Errorf("terminated %v, episodes %v", s.Terminated, s.Episodes)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // towardsGait is a policy without learning: it aims at the frame of the clip that follows the one most like the
@@ -37,9 +39,7 @@ func towardsGait(w *Walker) func(observation, action []float32) error {
 
 func TestWalkerFilm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "walk.gif")
-	if err := WalkerFilm(path, towardsGait(walkerOf(t, WalkerConfig{})), FilmConfig{Seconds: 2, Seed: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WalkerFilm(path, towardsGait(walkerOf(t, WalkerConfig{})), FilmConfig{Seconds: 2, Seed: 3}))
 	if g := readGIF(t, path); len(g.Image) != 50 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320 {
 		t.Errorf("%d frames of %d × %d, delay %d", len(g.Image), g.Config.Width, g.Config.Height, g.Delay[0])
 	}
@@ -48,13 +48,9 @@ func TestWalkerFilm(t *testing.T) {
 func readGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	g, err := gif.DecodeAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return g
 }

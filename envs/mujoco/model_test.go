@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 const cartPoleXML = `<mujoco>
@@ -25,9 +27,7 @@ const cartPoleXML = `<mujoco>
 func TestModel(t *testing.T) {
 	before := live()
 	m, err := ParseModel(cartPoleXML)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 ||
 		m.TimeStep() != 0.01 || m.Fast() {
 		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(),
@@ -50,12 +50,8 @@ func TestModel(t *testing.T) {
 		t.Error(err)
 	}
 	b, err := NewBatch(m, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, m.Close())
 	if err := b.Step(1); err != nil {
 		t.Errorf("a batch outlives its model's Close: %v", err)
 	}
@@ -63,9 +59,7 @@ func TestModel(t *testing.T) {
 		t.Error("a new batch of a closed model")
 	}
 	for range 2 {
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Close())
 	}
 	if err := b.Step(1); err == nil {
 		t.Error("a closed batch steps")
@@ -77,13 +71,9 @@ func TestModel(t *testing.T) {
 
 func TestModelFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cartpole.xml")
-	if err := os.WriteFile(path, []byte(cartPoleXML), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(cartPoleXML), 0o600))
 	m, err := LoadModel(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer m.Close()
 	same := modelOf(t, cartPoleXML)
 	if m.print != same.print {
@@ -129,9 +119,7 @@ func TestOutOfMemoryIsAnError(t *testing.T) {
 		t.Errorf("no error about the stack: %v", err)
 	}
 	b.setArena(2, enough)
-	if err := b.Reset(2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reset(2))
 	if err := b.Step(5); err != nil {
 		t.Errorf("it does not go on: %v", err)
 	}

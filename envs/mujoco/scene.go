@@ -4,12 +4,17 @@ package mujoco
 import "C"
 
 import (
+	"cmp"
 	"image"
 	"image/color"
 	"math"
 	"runtime"
 	"sync"
 
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
@@ -18,8 +23,12 @@ const (
 	tones   = 24 // brightness levels of a colour, few enough for a GIF's palette
 )
 
-// Colours of the two kinds of ground squares, the tint of the reference, and the marks of contacts.
+// Colours of the sky, of the title, of the two kinds of ground squares, the tint of the reference, and the marks of
+// contacts.
 var (
+	skyTop      = color.RGBA{0xf7, 0xf9, 0xfb, 0xff}
+	skyBottom   = color.RGBA{0xe3, 0xea, 0xf0, 0xff}
+	ink         = color.RGBA{0x33, 0x3b, 0x44, 0xff}
 	groundLight = color.RGBA{0xd9, 0xdf, 0xe4, 0xff}
 	groundDark  = color.RGBA{0xc4, 0xcc, 0xd3, 0xff}
 	ghostColor  = color.RGBA{0xb4, 0xbb, 0xc0, 0xff}
@@ -28,7 +37,7 @@ var (
 	sun = r3.Unit(r3.Vec{X: -0.35, Y: -0.45, Z: 1})
 )
 
-// scene draws perspective pictures by ray casting: geoms and marks of contacts on flat ground. For each picture the
+// scene draws pictures by ray casting: geoms and marks of contacts on flat ground. For each picture the
 // caller sets solids and touches and calls draw. Lengths are in metres.
 type scene struct {
 	cfg    RenderConfig
@@ -49,12 +58,7 @@ type scene struct {
 // picture, with a reference next to it. pos (geoms, 3) and mat (geoms, 9) are the geoms' poses. The floor is a
 // horizontal plane of the model.
 func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
-	if cfg.Width == 0 {
-		cfg.Width = 480
-	}
-	if cfg.Height == 0 {
-		cfg.Height = 320
-	}
+	cfg.Width, cfg.Height = cmp.Or(cfg.Width, 480), cmp.Or(cfg.Height, 320)
 	s := &scene{cfg: cfg}
 	low, high := math.Inf(1), math.Inf(-1)
 	for g := range shapes {
@@ -111,9 +115,9 @@ func (s *scene) mark(data *C.mjData, shift r3.Vec) {
 	}
 }
 
-// draw returns a picture with the place x, y in its middle. text writes the title. Goroutines draw interleaved lines,
-// which balances empty and full parts of the picture.
-func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
+// draw returns a picture with the place x, y in its middle. Goroutines draw interleaved lines, which balances empty and
+// full parts of the picture.
+func (s *scene) draw(x, y float64) *image.RGBA {
 	w, h := s.cfg.Width, s.cfg.Height
 	v := s.camera.at(r3.Vec{X: x, Y: y, Z: s.middle}, w, h)
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
@@ -153,9 +157,34 @@ func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
 		})
 	}
 	wait.Wait()
-	text.img = img
-	text.title()
-	return text.finish()
+	s.title(img)
+	return img
+}
+
+// title writes the configured title into the upper left corner. The font is compiled into the program, so a failure to
+// parse it is a programming error.
+func (s *scene) title(img *image.RGBA) {
+	if s.cfg.Title == "" {
+		return
+	}
+	w := float64(s.cfg.Width)
+	f, err := opentype.Parse(goregular.TTF)
+	if err != nil {
+		panic("mujoco: the built-in font: " + err.Error())
+	}
+	face, err := opentype.NewFace(f, &opentype.FaceOptions{Size: max(7, w/21), DPI: 72, Hinting: font.HintingFull})
+	if err != nil {
+		panic("mujoco: the built-in font: " + err.Error())
+	}
+	d := font.Drawer{Dst: img, Src: image.NewUniform(ink), Face: face,
+		Dot: fixed.Point26_6{X: fixed.Int26_6(w / 28 * 64), Y: fixed.Int26_6(math.Round(w/14)) * 64}}
+	d.DrawString(s.cfg.Title)
+}
+
+// mix interpolates linearly from a (t = 0) to b (t = 1).
+func mix(a, b color.RGBA, t float64) color.RGBA {
+	m := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + t*(float64(y)-float64(x)))) }
+	return color.RGBA{m(a.R, b.R), m(a.G, b.G), m(a.B, b.B), m(a.A, b.A)}
 }
 
 // look returns the colour at a place in the picture, in pixels. near lists the solids whose boxes cross the line, boxes

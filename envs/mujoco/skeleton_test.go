@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -44,16 +45,12 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 			for i := range 4 {
 				q[3+i] /= math.Sqrt(n)
 			}
-			if err := b.forward(0, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.forward(0, 1))
 			s.Forward(q, positions, nil)
 			xpos := floats(b.data[0].xpos, 3*m.NumBodies())
 			for i, body := range s.Bodies {
 				id, err := m.ID(Body, body.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				for k := range 3 {
 					if d := positions[3*i+k] - xpos[3*id+k]; math.Abs(d) > 1e-6 {
 						t.Fatalf("%s: %s is %g m away from the model's", s.Name, body.Name, d)

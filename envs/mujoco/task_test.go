@@ -72,7 +72,7 @@ func TestUsersTask(t *testing.T) {
 	if falls != 0 {
 		t.Errorf("%d poles fell from the controller", falls)
 	}
-	if img, err := e.Render(2); err != nil || img.Bounds().Dx() != 320 {
+	if img, err := e.Render(2); err != nil || img.Bounds().Dx() != 480 {
 		t.Error(err)
 	}
 }

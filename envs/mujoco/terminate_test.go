@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Terminate ends the episodes that it names with the next step, and no later one; everything else of that step is as
@@ -20,9 +21,7 @@ func TestTerminate(t *testing.T) {
 	state := envtest.State(t, w)
 	terminate := func(ends ...bool) {
 		t.Helper()
-		if err := w.Terminate(ends); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Terminate(ends))
 	}
 	terminate(true, true, false)
 	terminate(false, true, false) // replaces
@@ -48,9 +47,7 @@ func TestTerminate(t *testing.T) {
 		"restored": func() error { terminate(true, true, true); return w.RestoreState(state) },
 		"nil":      func() error { terminate(true, true, true); return w.Terminate(nil) },
 	} {
-		if err := forget(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, forget())
 		if s := envtest.Step(t, w, actions); slices.Contains(s.Terminated, true) {
 			t.Errorf("%s: terminated %v", name, s.Terminated)
 		}

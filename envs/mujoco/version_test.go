@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestVersion(t *testing.T) {
@@ -56,9 +57,7 @@ func TestLibraryOfAnotherVersion(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, library := filepath.Join(dir, "other.c"), filepath.Join(dir, "libother.so")
-	if err := os.WriteFile(source, []byte("int mj_version(void) { return 210; }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(source, []byte("int mj_version(void) { return 210; }\n"), 0o600))
 	if output, err := cc(t, "-shared", "-fPIC", "-o", library, source); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
@@ -83,21 +82,15 @@ func TestLibraryOfAnotherVersion(t *testing.T) {
 // TestHeadersOfAnotherVersion compiles with headers that have nothing but a version.
 func TestHeadersOfAnotherVersion(t *testing.T) {
 	here, err := filepath.Abs("version.h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, c := range []struct {
 		header  string
 		refused bool
 	}{{"210", true}, {"221", true}, {"222", false}, {"237", false}, {"3017000", false}, {"9001000", false}} {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "mujoco"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, "mujoco"), 0o700))
 		header := []byte("#define mjVERSION_HEADER " + c.header + "\n")
-		if err := os.WriteFile(filepath.Join(dir, "mujoco", "mujoco.h"), header, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "mujoco", "mujoco.h"), header, 0o600))
 		output, err := cc(t, "-E", "-o", os.DevNull, "-isystem", dir, here)
 		if refused := err != nil; refused != c.refused {
 			t.Errorf("headers of version %s: %v: %s", c.header, err, output)
@@ -156,14 +149,10 @@ func swing(t *testing.T, xml string, reference bool) (out []float64) {
 	b := batchOf(t, modelOf(t, xml), 1, 1)
 	b.reference = reference
 	b.QPos(0)[1] = 0.1
-	if err := b.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reset(0))
 	for k := range 50 {
 		b.Ctrl(0)[0] = math.Sin(0.3 * float64(k))
-		if err := b.Step(2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Step(2))
 		out = append(append(out, b.QPos(0)...), b.QVel(0)...)
 	}
 	return out
@@ -181,17 +170,13 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 	want := map[string][]float64{}
 	if !*rewrite {
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer f.Close()
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			name, numbers, _ := strings.Cut(lines.Text(), ": ")
 			for _, field := range strings.Fields(numbers) {
 				v, err := strconv.ParseFloat(field, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				want[name] = append(want[name], v)
 			}
 		}
@@ -214,17 +199,13 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 				t.Skip("PGS visits the rows in another order after MuJoCo 3.1.6")
 			}
 			b := batchOf(t, modelOf(t, c.xml), 1, 1)
-			if err := b.Reset(0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.Reset(0))
 			contacts := 0
 			for step := range 20 {
 				for j := range b.Ctrl(0) {
 					b.Ctrl(0)[j] = 0.3 * math.Sin(0.7*float64(step)+float64(j))
 				}
-				if err := b.Step(c.substeps); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, b.Step(c.substeps))
 				contacts += int(b.data[0].ncon)
 				if step != 0 && step != 4 && step != 19 {
 					continue
@@ -242,8 +223,6 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 		})
 	}
 	if *rewrite {
-		if err := os.WriteFile(path, []byte(strings.Join(recorded, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.Join(recorded, "\n")+"\n"), 0o600))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
@@ -15,9 +16,7 @@ func commanded(t *testing.T, task CharacterTask) *Character {
 	t.Helper()
 	env, err := NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
 		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { env.Close() })
 	envtest.Reset(t, env, 0)
 	return env
@@ -48,9 +47,7 @@ func momentum(t *testing.T, e *Env, i int) r3.Vec {
 		for k := 7; k < m.NQ(); k++ {
 			q[k] += at * s.QVel[k-1]
 		}
-		if err := probe.forward(0, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, probe.forward(0, 1))
 		com := floats(probe.data[0].subtree_com, 3)
 		return r3.Vec{X: com[0], Y: com[1], Z: com[2]}
 	}
@@ -65,14 +62,10 @@ func TestPushIsAnImpulse(t *testing.T) {
 	}
 	for _, body := range []string{"pelvis", "head", "right_hand"} {
 		id, err := env.Model().ID(Body, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		other := slices.Clone(env.State(1).QVel)
 		before := momentum(t, env.Env, 0)
-		if err := env.Push(0, id, [3]float64{3, -20, 7}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, env.Push(0, id, [3]float64{3, -20, 7}))
 		if d := r3.Sub(momentum(t, env.Env, 0), before); r3.Norm(r3.Sub(d, r3.Vec{X: 3, Y: -20, Z: 7})) > 1e-3 {
 			t.Errorf("a push of the %s changes the momentum by %v", body, d)
 		}
@@ -85,9 +78,7 @@ func TestPushIsAnImpulse(t *testing.T) {
 	actions := make([]float32, 2*28)
 	envtest.Step(t, env, actions)
 	after := slices.Clone(env.State(0).QPos)
-	if err := env.RestoreState(state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, env.RestoreState(state))
 	envtest.Step(t, env, actions)
 	if !slices.Equal(after, env.State(0).QPos) {
 		t.Error("a restored environment goes on otherwise after a push")
@@ -99,17 +90,13 @@ func TestPushInThePlane(t *testing.T) {
 	env := walkerOf(t, WalkerConfig{})
 	envtest.Reset(t, env, 0)
 	before := slices.Clone(env.State(0).QVel)
-	if err := env.Push(0, 1, [3]float64{0, 100, 0}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, env.Push(0, 1, [3]float64{0, 100, 0}))
 	for i, v := range env.State(0).QVel {
 		if math.Abs(v-before[i]) > 1e-9 {
 			t.Errorf("a push across the plane changes velocity %d by %g", i, v-before[i])
 		}
 	}
-	if err := env.Push(0, 1, [3]float64{10, 0, 0}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, env.Push(0, 1, [3]float64{10, 0, 0}))
 	if v := env.State(0).QVel[0] - before[0]; !(v > 10/env.Model().Mass()/2) {
 		t.Errorf("a push forward changes the speed by %g m/s", v)
 	}
@@ -129,17 +116,11 @@ func TestPushInThePlane(t *testing.T) {
 func TestShapesAndPoses(t *testing.T) {
 	env := commanded(t, Track)
 	shapes, err := env.Shapes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	head, err := env.Model().ID(Geom, "head")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	foot, err := env.Model().ID(Geom, "left_foot")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s := shapes[head]; s.Kind != "sphere" || s.Size[0] != 0.095 || s.Color.A != 255 || s.Color.R != 92 {
 		t.Errorf("the head is %+v", s)
 	}
@@ -152,9 +133,7 @@ func TestShapesAndPoses(t *testing.T) {
 	}
 	// The head is 0.175 m above its body, and turned as that is.
 	body, err := env.Model().ID(Body, "head")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s, p := env.State(1), poses[7*head:7*head+7]
 	q := []float64{float64(p[3]), float64(p[4]), float64(p[5]), float64(p[6])}
 	x, y, z := rotate(q, 0, 0, 0.175)
@@ -194,9 +173,7 @@ func TestShapesAndPoses(t *testing.T) {
 func TestSetCommand(t *testing.T) {
 	env := commanded(t, Command)
 	actions := make([]float32, 2*28)
-	if err := env.SetCommand(0, 0.75, 1.25); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, env.SetCommand(0, 0.75, 1.25))
 	other, _ := env.Commanded(1)
 	for range 6 {
 		step := envtest.Step(t, env, actions)

@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type WalkerConfig struct {
 	HideVelocities bool
 	// Motion is the reference clip. It must wrap and have the nine columns of [motions.Gait]. Nil means Gait().
 	Motion *motions.Clip
-	// Render sets the look of pictures. The zero value is a good choice.
+	// Render sets the look of pictures. Zero means 320 × 320 pixels, seen from the right (Azimuth 90).
 	Render RenderConfig
 }
 
@@ -69,12 +70,10 @@ type Walker struct {
 
 // NewWalker makes a batch of walkers. The error says which setting is wrong.
 func NewWalker(cfg WalkerConfig) (*Walker, error) {
-	if cfg.EpisodeLength == 0 {
-		cfg.EpisodeLength = 300
-	}
-	if cfg.TargetSpeed == 0 {
-		cfg.TargetSpeed = 1.3
-	}
+	cfg.EpisodeLength = cmp.Or(cfg.EpisodeLength, 300)
+	cfg.TargetSpeed = cmp.Or(cfg.TargetSpeed, 1.3)
+	cfg.Render.Width = cmp.Or(cfg.Render.Width, 320)
+	cfg.Render.Camera.Azimuth = cmp.Or(cfg.Render.Camera.Azimuth, 90)
 	if cfg.TargetSpeed-cfg.TargetSpeed != 0 {
 		return nil, fmt.Errorf("mujoco: walker: TargetSpeed is %g; it must be finite", cfg.TargetSpeed)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -28,9 +29,7 @@ func FuzzMessages(f *testing.F) {
 	var viewers []*Viewer
 	for _, env := range []envs.Env{walker(f), humanoid(f, mujoco.Command), quadruped(f)} {
 		v, err := New(Config{Env: env, Act: zero(env)})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		viewers = append(viewers, v)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -44,13 +43,9 @@ func FuzzMessages(f *testing.F) {
 func play(t *testing.T, v *Viewer, messages [][]byte) {
 	s := &session{Viewer: v, frame: Frame{Rate: 1}, clip: -1}
 	if v.clips != nil {
-		if err := v.clips.SetClip(-1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.clips.SetClip(-1))
 	}
-	if err := s.reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.reset(1))
 	for _, text := range messages {
 		r, err := v.parse(text)
 		if err != nil {
@@ -76,15 +71,11 @@ func quadruped(t testing.TB) *mujoco.Character {
 	var clips []*motions.Clip
 	for _, speed := range []float64{0.3, 0.6, 0.9} {
 		clip, err := motions.Trot(speed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		clips = append(clips, clip)
 	}
 	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { env.Close() })
 	return env
 }

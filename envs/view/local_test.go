@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // The server is for pages of its own on this machine, and only gives what is embedded.
@@ -13,9 +15,7 @@ func TestOnlyLocal(t *testing.T) {
 	status := func(method, path, host, origin string) int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r.Host = host
 		if path == "/socket" {
 			for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
@@ -27,9 +27,7 @@ func TestOnlyLocal(t *testing.T) {
 			}
 		}
 		answer, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		answer.Body.Close()
 		return answer.StatusCode
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // zero acts by zeros.
@@ -31,9 +32,7 @@ func zero(env envs.Env) func(*envs.Step) ([]float32, error) {
 func walker(t testing.TB) *mujoco.Walker {
 	t.Helper()
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { env.Close() })
 	return env
 }
@@ -43,9 +42,7 @@ func humanoid(t testing.TB, task mujoco.CharacterTask) *mujoco.Character {
 	t.Helper()
 	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{Task: task, Residual: true,
 		Command: mujoco.CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { env.Close() })
 	return env
 }
@@ -72,9 +69,7 @@ func open(t *testing.T, env envs.Env) *shown {
 func openConfig(t *testing.T, cfg Config) *shown {
 	t.Helper()
 	v, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := &shown{T: t, v: v, due: make(chan time.Time), ctx: t.Context()}
 	v.ticker = func(time.Duration) (<-chan time.Time, func(time.Duration), func()) {
 		return s.due, func(time.Duration) {}, func() {}
@@ -100,9 +95,7 @@ func openConfig(t *testing.T, cfg Config) *shown {
 	})
 	page := &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {s.server.URL}}}
 	s.conn, _, err = websocket.Dial(s.ctx, s.server.URL+"/socket", page) //nolint:bodyclose // Dial reads it to its end
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.conn.SetReadLimit(1 << 20)
 	s.scene, s.first = s.message().Scene, s.frame()
 	return s
@@ -151,9 +144,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 			return map[string]float64{"style reward": 0.25, "unknown": math.NaN()}, nil
 		}})
 	shapes, err := twin.Shapes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := &Scene{"a title", shapes, twin.State(0).TimeStep, twin.Model().Mass(), nil}
 	if d := cmp.Diff(want, s.scene); d != "" {
 		t.Errorf("the scene: %s", d)
@@ -162,9 +153,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 	f, sum, contacts := s.first, 0.0, 0
 	for k := range 5 {
 		poses, err := twin.Poses(0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ghost, ok, err := twin.ReferencePoses(0, nil)
 		if err != nil || !ok {
 			t.Fatal(ok, err)
@@ -173,9 +162,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 			t.Errorf("frame %d has the poses %v, want %v", k, f.Poses, poses)
 		}
 		touching, err := twin.Contacts(0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if contacts += len(touching); !slices.Equal(f.Contacts, touching) || f.Clip != nil {
 			t.Errorf("frame %d has contacts at %v, want %v, and the clip %v", k, f.Contacts, touching, f.Clip)
 		}
@@ -239,9 +226,7 @@ func TestPush(t *testing.T) {
 	envtest.Reset(t, twin, 0)
 	p := [3]float64{-80, 0, 0}
 	s.ask(Request{Do: "push", Impulse: p})
-	if err := twin.Push(0, 1, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, twin.Push(0, 1, p))
 	f := s.step()
 	envtest.Step(t, twin, make([]float32, 6))
 	if want, _ := twin.Poses(0, nil); !slices.Equal(f.Poses, want) {
@@ -326,9 +311,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{`:                                      "",
 	} {
 		s := open(t, walker(t))
-		if err := s.conn.Write(s.ctx, websocket.MessageText, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.conn.Write(s.ctx, websocket.MessageText, []byte(text)))
 		if _, _, err := s.conn.Read(s.ctx); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: the connection ends with %v", text, err)
 		}
@@ -357,9 +340,7 @@ func TestEndTellsPages(t *testing.T) {
 func TestActFails(t *testing.T) {
 	env := walker(t)
 	v, err := New(Config{Env: env, Act: func(*envs.Step) ([]float32, error) { return nil, io.ErrUnexpectedEOF }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	due := make(chan time.Time, 1)
 	due <- time.Time{}
 	v.ticker = func(time.Duration) (<-chan time.Time, func(time.Duration), func()) { return due, nil, func() {} }
@@ -378,9 +359,7 @@ func TestNewRefuses(t *testing.T) {
 	one := walker(t)
 	two, err1 := classic.NewCartPole(classic.Config{NumEnvs: 2})
 	pole, err2 := classic.NewCartPole(classic.Config{NumEnvs: 1})
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2))
 	defer two.Close()
 	defer pole.Close()
 	for _, x := range []struct {

@@ -21,14 +21,14 @@ func benchmark(b *testing.B, create func(classic.Config) (envs.Env, error)) {
 					b.Fatal(err)
 				}
 				defer env.Close()
-				must(b)(env.Reset(0))
+				stepped(b)(env.Reset(0))
 				actions := make([]float32, n)
 				for i := range actions {
 					actions[i] = float32(i % 2)
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					must(b)(env.Step(actions))
+					stepped(b)(env.Step(actions))
 				}
 				b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "steps/s")
 			})

@@ -11,6 +11,23 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 )
 
+func ExampleRewrap() {
+	env, err := wrappers.NewParallel(4, func(int) (envs.Single, error) { return &classic.CartPole{}, nil },
+		wrappers.ParallelOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	limited, err := wrappers.Rewrap(env, func(_ int, single envs.Single) (envs.Single, error) {
+		return wrappers.NewTimeLimit(single, 500)
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer limited.Close()
+	fmt.Println(limited.NumEnvs())
+	// Output: 4
+}
+
 func ExampleNewParallel() {
 	env, err := wrappers.NewParallel(16, func(i int) (envs.Single, error) {
 		return wrappers.NewTimeLimit(&classic.CartPole{}, 500)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // resetLater records two environments of a simulator with next-step autoreset, whose episodes have 3 and 5 steps. The
@@ -49,27 +50,17 @@ func TestMarkedRows(t *testing.T) {
 	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
 		for name, lost := range map[string]bool{"next step": false, "lost": true} {
 			env, err := envs.Checked(resetLater(steps, lost))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			observations, err := wrappers.NewNormalizeObservation(env,
 				wrappers.NormalizeObservationOptions{Variant: variant})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			rewards, err := wrappers.NewNormalizeReward(observations, wrappers.NormalizeRewardOptions{Variant: variant})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			counted, err := wrappers.NewEpisodeStatistics(rewards)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			dir := t.TempDir()
 			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Transitions: true, Env: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if _, err := recorded.Reset(0); err != nil {
 				t.Fatal(err)
 			}
@@ -122,9 +113,7 @@ func TestMarkedRows(t *testing.T) {
 			if want := map[bool]int{false: 6 + 4, true: 8 + 4}[lost]; episodes != want {
 				t.Errorf("%v, %s: %d episodes, want %d", variant, name, episodes, want)
 			}
-			if err := recorded.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, recorded.Close())
 			lines := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
 			if len(lines) != 5 || !lines[4].Truncated || (lines[4].NextObservation == nil) != lost ||
 				slices.Equal(lines[0].Observation, lines[1].Observation) {

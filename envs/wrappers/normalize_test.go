@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -70,9 +71,7 @@ func golden(t testing.TB) (g gymnasium) {
 	if err == nil {
 		err = json.Unmarshal(b, &g)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return g
 }
 
@@ -98,21 +97,17 @@ var close32 = cmpopts.EquateApprox(1e-6, 1e-6)
 func TestNormalizeLikeGymnasium(t *testing.T) {
 	g := golden(t)
 	observed, err := wrappers.NewNormalizeObservation(g.single(), wrappers.NormalizeObservationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	env, err := wrappers.NewNormalizeReward(observed, wrappers.NormalizeRewardOptions{Discount: .9,
 		Variant: wrappers.Gymnasium})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ended := 0
 	for i, want := range g.Single.Steps {
 		var s *envs.Step
 		if i == 0 {
-			s = must(t)(env.Reset(0))
+			s = stepped(t)(env.Reset(0))
 		} else {
-			s = must(t)(env.Step([]float32{0}))
+			s = stepped(t)(env.Step([]float32{0}))
 			if d := cmp.Diff(want.NormalizedReward, s.Rewards[0], close32); d != "" {
 				t.Fatalf("step %d: reward: %s", i, d)
 			}
@@ -131,7 +126,7 @@ func TestNormalizeLikeGymnasium(t *testing.T) {
 		if !ok {
 			t.Fatal("no Observer")
 		}
-		if d := cmp.Diff(s.Observations, must(t)(o.Observe()).Observations); d != "" {
+		if d := cmp.Diff(s.Observations, stepped(t)(o.Observe()).Observations); d != "" {
 			t.Fatalf("step %d: observed again: %s", i, d)
 		}
 	}
@@ -158,12 +153,10 @@ func TestNormalizeRewardsOfSeveralLikeGymnasium(t *testing.T) {
 	}
 	env, err := wrappers.NewNormalizeReward(e, wrappers.NormalizeRewardOptions{Discount: .9,
 		Variant: wrappers.Gymnasium})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(env.Reset(0))
+	must.Do(t, err)
+	stepped(t)(env.Reset(0))
 	for i, want := range g.Several {
-		if d := cmp.Diff(want.NormalizedRewards, must(t)(env.Step(make([]float32, 3))).Rewards, close32); d != "" {
+		if d := cmp.Diff(want.NormalizedRewards, stepped(t)(env.Step(make([]float32, 3))).Rewards, close32); d != "" {
 			t.Fatalf("step %d: %s", i, d)
 		}
 	}
@@ -172,16 +165,12 @@ func TestNormalizeRewardsOfSeveralLikeGymnasium(t *testing.T) {
 func TestStatisticsRefuse(t *testing.T) {
 	env := probes(t, 2, wrappers.ParallelOptions{}, nil)
 	observed, err := wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	normal, err := wrappers.NewNormalizeReward(observed, wrappers.NormalizeRewardOptions{Discount: .5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(normal.Reset(0))
+	must.Do(t, err)
+	stepped(t)(normal.Reset(0))
 	for range 7 {
-		must(t)(normal.Step(make([]float32, 4)))
+		stepped(t)(normal.Step(make([]float32, 4)))
 	}
 	all := envs.All[envs.RunningStatistics](normal)
 	if len(all) != 2 || all[0].StatisticsName() != "normalize_observation" ||
@@ -262,11 +251,9 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 				"episode_statistics: the reward of environment 1 is NaN"},
 		} {
 			env, err := c.make(&tape{n: 2, width: 2, steps: step(c.spoil)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			must(t)(env.Reset(0))
-			must(t)(env.Step(nil))
+			must.Do(t, err)
+			stepped(t)(env.Reset(0))
+			stepped(t)(env.Step(nil))
 			learned, ok := env.(envs.RunningStatistics)
 			var before map[string][]float64
 			if ok {
@@ -280,7 +267,7 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 				!cmp.Equal(before, learned.Statistics()) {
 				t.Errorf("%s: error %v, want %q, and the same statistics", variant, err, c.want)
 			}
-			if s := must(t)(env.Step(nil)); !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2) {
+			if s := stepped(t)(env.Step(nil)); !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2) {
 				t.Errorf("episodes %v", s.Episodes)
 			}
 		}
@@ -295,23 +282,19 @@ func TestClip(t *testing.T) {
 		Rewards: []float32{-3, 4}, Terminated: []bool{true, false}, Truncated: make([]bool, 2)}
 	inside := &tape{n: 2, observation: dict, steps: []envs.Step{{Observations: step.Observations}, step}}
 	observed, err := wrappers.NewClipObservation(inside, -5, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	env, err := wrappers.NewClipReward(observed, -2, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	limited := spaces.NewDict(map[string]spaces.Space{"policy": spaces.NewBox(-1, 5, 2), "proprio": spaces.NewBox(-5, 5,
 		1)})
 	if got := env.Spaces().Observation; !got.Equal(limited) {
 		t.Errorf("the space is %v", got)
 	}
 	want := []float32{-5, 5, 0.5, 5, -5, 0.25}
-	if s := must(t)(env.Reset(0)); !slices.Equal(s.Observations, want) {
+	if s := stepped(t)(env.Reset(0)); !slices.Equal(s.Observations, want) {
 		t.Errorf("the first observations are %v, want %v", s.Observations, want)
 	}
-	s := must(t)(env.Step(nil))
+	s := stepped(t)(env.Step(nil))
 	if !slices.Equal(s.Observations, want) || !slices.Equal(s.FinalObservations, []float32{5, 1, -5, 0, 0, 0}) ||
 		!slices.Equal(s.Rewards, []float32{-2, 3}) || !slices.Equal(s.RawRewards, step.Rewards) {
 		t.Errorf("clipped to %+v", s)

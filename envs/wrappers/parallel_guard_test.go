@@ -24,7 +24,7 @@ func TestParallelRefusesOverlap(t *testing.T) {
 				}
 			}
 		})
-		must(t)(env.Reset(1))
+		stepped(t)(env.Reset(1))
 		actions, stepped := make([]float32, 4), make(chan error)
 		go func() {
 			_, err := env.Step(actions)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // shaped is a probe with parameters and a curriculum.
@@ -84,9 +85,7 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 	}
 	set := func(values map[string]any, environments []int, want ...float64) {
 		t.Helper()
-		if err := shaper.SetRewardShaping(values, environments); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, shaper.SetRewardShaping(values, environments))
 		if got := weights(all); !slices.Equal(got, want) {
 			t.Errorf("weights %v, want %v", got, want)
 		}
@@ -159,9 +158,7 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 	}
 	all[1].level = ""
 	state, err := curriculum.CurriculumState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, s := range all {
 		s.level = "x"
 	}
@@ -190,16 +187,12 @@ func FuzzParallelCurriculum(f *testing.F) {
 		env, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) {
 			return &shaped{probe: &probe{index: i, length: 3}, level: fmt.Sprint(rand.IntN(9))}, nil
 		}, wrappers.ParallelOptions{Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return env
 	}
 	seed := make(f)
 	state, err := seed.CurriculumState()
-	if err := errors.Join(err, seed.Close()); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, errors.Join(err, seed.Close()))
 	f.Add(state)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -9,16 +9,15 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // A batch whose environments refuse a state goes on as if nothing had been asked, reset or not.
 func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 	donor := probes(t, 4, wrappers.ParallelOptions{Seed: 1}, nil)
-	must(t)(donor.Reset(-1))
+	stepped(t)(donor.Reset(-1))
 	state, err := donor.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state); err == nil ||
 		!strings.Contains(err.Error(), "it is of 4 environments, here are 3") {
 		t.Errorf("error %v", err)
@@ -30,8 +29,8 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		actions := make([]float32, 8)
 		if reset {
 			for _, e := range []envs.Env{env, twin} {
-				must(t)(e.Reset(-1))
-				must(t)(e.Step(actions))
+				stepped(t)(e.Reset(-1))
+				stepped(t)(e.Step(actions))
 			}
 		}
 		last.badState = true
@@ -44,11 +43,11 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 				t.Error("stepped without Reset")
 			}
 			// The probes' own episode numbers have gone on, their generators have not.
-			must(t)(env.Reset(-1))
-			must(t)(twin.Reset(-1))
+			stepped(t)(env.Reset(-1))
+			stepped(t)(twin.Reset(-1))
 		}
 		for range 20 {
-			a, b := must(t)(twin.Step(actions)), must(t)(env.Step(actions))
+			a, b := stepped(t)(twin.Step(actions)), stepped(t)(env.Step(actions))
 			if !slices.Equal(a.Observations, b.Observations) {
 				t.Fatal("a refused state changed how it goes on")
 			}
@@ -59,17 +58,11 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 func FuzzRestoreState(f *testing.F) {
 	create := func() envs.Env {
 		env, err := classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		statistics, err := wrappers.NewEpisodeStatistics(env)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		skills, err := wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		if _, err := skills.Reset(-1); err != nil {
 			f.Fatal(err)
 		}
@@ -79,9 +72,7 @@ func FuzzRestoreState(f *testing.F) {
 	f.Cleanup(func() { _ = env.Close() })
 	s, _ := envs.As[envs.Stateful](env)
 	state, err := s.MarshalState()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(state)
 	f.Add(state[:len(state)/2])
 	f.Add(bytes.Repeat([]byte{0xff}, 200))
@@ -90,14 +81,10 @@ func FuzzRestoreState(f *testing.F) {
 	f.Add(flipped)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before, err := s.MarshalState()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		restoreErr := s.RestoreState(b)
 		after, err := s.MarshalState()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if restoreErr != nil && !bytes.Equal(before, after) {
 			t.Errorf("a refused state changed the environment: %v", restoreErr)
 		}

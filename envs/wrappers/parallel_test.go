@@ -12,22 +12,23 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 func TestParallelAutoReset(t *testing.T) {
 	env := probes(t, 3, wrappers.ParallelOptions{Seed: 1, Workers: 2}, nil)
-	s := must(t)(env.Reset(-1))
+	s := stepped(t)(env.Reset(-1))
 	if s.Rewards != nil || s.Terminated != nil || s.AMPObservations != nil || len(s.Observations) != 9 ||
 		len(s.States) != 3 {
 		t.Fatalf("after Reset: %+v", s)
 	}
 	actions := []float32{1, 0, 2, 0, 3, 0}
-	s = must(t)(env.Step(actions))
+	s = stepped(t)(env.Step(actions))
 	if s.FinalObservations != nil || s.FinalStates != nil || s.Episodes != nil {
 		t.Errorf("nothing ended, but %+v", s)
 	}
-	s = must(t)(env.Step(actions)) // probe 0 ends
+	s = stepped(t)(env.Step(actions)) // probe 0 ends
 	if !slices.Equal(s.Terminated, []bool{true, false, false}) || !slices.Equal(s.Truncated,
 		[]bool{false, false, false}) {
 		t.Errorf("terminated %v, truncated %v", s.Terminated, s.Truncated)
@@ -50,8 +51,8 @@ func TestParallelAutoReset(t *testing.T) {
 		t.Error(d)
 	}
 	metrics := s.Episodes[0].Metrics
-	must(t)(env.Step(actions))     // probe 1 ends
-	s = must(t)(env.Step(actions)) // probes 0 and 2 end
+	stepped(t)(env.Step(actions))     // probe 1 ends
+	s = stepped(t)(env.Step(actions)) // probes 0 and 2 end
 	if d := cmp.Diff([]envs.Episode{
 		{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 2}},
 		{Env: 2, Return: 12, Length: 4, Metrics: map[string]float64{"episode": 1}},
@@ -142,9 +143,9 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 					return nil
 				}
 			})
-			must(t)(env.Reset(0))
+			stepped(t)(env.Reset(0))
 			actions := make([]float32, 12)
-			must(t)(env.Step(actions))
+			stepped(t)(env.Step(actions))
 			failing = true
 			_, err := env.Step(actions)
 			if err == nil || !strings.Contains(err.Error(), "environment 3 (*wrappers_test.probe)") ||
@@ -155,8 +156,8 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 			if _, err := env.Step(actions); err == nil || !strings.Contains(err.Error(), "call Reset") {
 				t.Errorf("a step after an error: %v", err)
 			}
-			must(t)(env.Reset(0))
-			must(t)(env.Step(actions))
+			stepped(t)(env.Reset(0))
+			stepped(t)(env.Step(actions))
 		}
 	}
 }
@@ -182,11 +183,9 @@ func TestParallelCatchesPanics(t *testing.T) {
 		env, err := wrappers.NewParallel(1, func(int) (envs.Single, error) { p.enter("constructor"); return p, nil },
 			wrappers.ParallelOptions{})
 		if call != nil {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if method != "Reset" {
-				must(t)(env.Reset(1))
+				stepped(t)(env.Reset(1))
 			}
 			err = call(env)
 			p.panics = ""
@@ -218,9 +217,7 @@ func (bare) Close() error { return errors.New("stuck") }
 func TestParallelOptionalInterfaces(t *testing.T) {
 	has := func(create func(i int) (envs.Single, error)) string {
 		env, err := wrappers.NewParallel(2, create, wrappers.ParallelOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, r := envs.As[envs.Renderer](env)
 		_, s := envs.As[envs.Stateful](env)
 		_, m := envs.As[envs.MotionSource](env)
@@ -248,9 +245,7 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 	}
 	env, err := wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
 		wrappers.ParallelOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, render := env.Render(0)
 	_, motions := env.CollectReferenceMotions(1, nil)
 	_, curriculum := env.CurriculumState()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -121,9 +122,7 @@ func probes(t testing.TB, n int, opts wrappers.ParallelOptions, change func(i in
 		}
 		return p, nil
 	}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := env.Close(); err != nil {
 			t.Error(err)
@@ -132,13 +131,11 @@ func probes(t testing.TB, n int, opts wrappers.ParallelOptions, change func(i in
 	return env
 }
 
-// must returns a step that may not fail.
-func must(t testing.TB) func(s *envs.Step, err error) *envs.Step {
+// stepped returns a step that may not fail.
+func stepped(t testing.TB) func(s *envs.Step, err error) *envs.Step {
 	return func(s *envs.Step, err error) *envs.Step {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return s
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // line is what a line of episode-N.jsonl must hold.
@@ -32,9 +33,7 @@ type line struct {
 func readLines(t *testing.T, path string) []line {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	var out []line
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -52,9 +51,7 @@ func readLines(t *testing.T, path string) []line {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -67,16 +64,12 @@ func TestRecordTransitions(t *testing.T) {
 	// Environment 1 of 3, whose episodes last 3 steps.
 	env, err := wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil),
 		wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(env.Reset(0))
+	must.Do(t, err)
+	stepped(t)(env.Reset(0))
 	for k := range 7 {
-		must(t)(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))
+		stepped(t)(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))
 	}
-	if err := env.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, env.Close())
 	want := []string{"episode-000000.jsonl", "episode-000001.jsonl", "episode-000002.jsonl"}
 	if d := cmp.Diff(want, names(t, dir)); d != "" {
 		t.Fatal(d)
@@ -110,31 +103,21 @@ func TestRecordTransitions(t *testing.T) {
 func TestRecordGIF(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"episode-000007.gif", "episode-x.gif"} { // numbers go on behind the highest
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	pendulum, err := classic.NewPendulum(classic.Config{NumEnvs: 2, MaxEpisodeSteps: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	scaled, err := wrappers.NewRewardScale(pendulum, 2) // the renderer is found through wrappers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	env, err := wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2,
 		MaxSteps: 4, FPS: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(env.Reset(0))
+	must.Do(t, err)
+	stepped(t)(env.Reset(0))
 	for range 24 { // four episodes, of which 0 and 2 are recorded
-		must(t)(env.Step([]float32{2, 0}))
+		stepped(t)(env.Step([]float32{2, 0}))
 	}
-	must(t)(env.Reset(-1))
-	if err := env.Close(); err != nil {
-		t.Fatal(err)
-	}
+	stepped(t)(env.Reset(-1))
+	must.Do(t, env.Close())
 	if d := cmp.Diff([]string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
 		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir)); d != "" {
 		t.Fatal(d)
@@ -143,9 +126,7 @@ func TestRecordGIF(t *testing.T) {
 		t.Errorf("%d lines, want the first 4", len(lines))
 	}
 	f, err := os.Open(filepath.Join(dir, "episode-000009.gif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	g, err := gif.DecodeAll(f)
 	if err != nil || len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
@@ -159,11 +140,9 @@ func TestRecordGIF(t *testing.T) {
 func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	env := recorded(t, dir)
-	must(t)(env.Reset(0))
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
-	must(t)(env.Step([]float32{0, 0}))
+	stepped(t)(env.Reset(0))
+	must.Do(t, os.Remove(dir))
+	stepped(t)(env.Step([]float32{0, 0}))
 	if _, err := env.Step([]float32{0, 0}); err == nil || !strings.HasPrefix(err.Error(), "wrappers: recording: ") {
 		t.Errorf("error %v", err)
 	}
@@ -174,9 +153,7 @@ func recorded(t *testing.T, dir string) *wrappers.Record {
 	t.Helper()
 	env, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
 		wrappers.RecordOptions{Dir: dir, Transitions: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return env
 }
 
@@ -185,19 +162,15 @@ func recorded(t *testing.T, dir string) *wrappers.Record {
 func TestRecordAndState(t *testing.T) {
 	dir := t.TempDir()
 	env := recorded(t, dir)
-	must(t)(env.Reset(0))
-	must(t)(env.Step([]float32{0, 0}))
+	stepped(t)(env.Reset(0))
+	stepped(t)(env.Step([]float32{0, 0}))
 	state, err := env.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(env.Reset(0))
-	must(t)(env.Step([]float32{0, 0}))
-	if err := env.RestoreState(state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	stepped(t)(env.Reset(0))
+	stepped(t)(env.Step([]float32{0, 0}))
+	must.Do(t, env.RestoreState(state))
 	for range 3 { // the rest of the restored episode, then one of two steps
-		must(t)(env.Step([]float32{0, 0}))
+		stepped(t)(env.Step([]float32{0, 0}))
 	}
 	if d := cmp.Diff([]string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir)); d != "" {
 		t.Fatal(d)

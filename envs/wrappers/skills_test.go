@@ -10,15 +10,14 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func skills(t testing.TB, seed int64) *wrappers.Skills {
 	t.Helper()
 	env, err := wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
 		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return env
 }
 
@@ -42,9 +41,9 @@ func TestSkills(t *testing.T) {
 	for k := range 400 {
 		var s, in *envs.Step
 		if k == 0 {
-			s, in = must(t)(env.Reset(7)), must(t)(plain.Reset(7))
+			s, in = stepped(t)(env.Reset(7)), stepped(t)(plain.Reset(7))
 		} else {
-			s, in = must(t)(env.Step(make([]float32, 10))), must(t)(plain.Step(make([]float32, 10)))
+			s, in = stepped(t)(env.Step(make([]float32, 10))), stepped(t)(plain.Step(make([]float32, 10)))
 		}
 		now := latents(s.Observations, 3)
 		for i, z := range now {
@@ -90,11 +89,11 @@ func TestSkills(t *testing.T) {
 // Latents are uniform on the sphere: their mean is 0, and that of the square of each coordinate 1/3.
 func TestSkillsAreUniform(t *testing.T) {
 	env := skills(t, 3)
-	must(t)(env.Reset(3))
+	stepped(t)(env.Reset(3))
 	var mean, square [3]float64
 	const steps = 4000
 	for range steps {
-		must(t)(env.Step(make([]float32, 10)))
+		stepped(t)(env.Step(make([]float32, 10)))
 		for i, z := range env.Latents() {
 			mean[i%3] += float64(z) / (5 * steps)
 			square[i%3] += float64(z) * float64(z) / (5 * steps)
@@ -113,11 +112,11 @@ func TestSkillsSource(t *testing.T) {
 	env := skills(t, 1)
 	points := []float32{1, 0, 0, 0, 0.6, 0.8}
 	env.SetSource(func() ([]float32, error) { return points, nil })
-	must(t)(env.Reset(5))
+	stepped(t)(env.Reset(5))
 	count := func() map[[3]float32]int {
 		seen := map[[3]float32]int{}
 		for range 50 {
-			must(t)(env.Step(make([]float32, 10)))
+			stepped(t)(env.Step(make([]float32, 10)))
 			for i := range 5 {
 				seen[[3]float32(env.Latents()[3*i:])]++
 			}
@@ -128,13 +127,9 @@ func TestSkillsSource(t *testing.T) {
 		t.Errorf("latents were %v", seen)
 	}
 	state, err := env.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := count()
-	if err := env.RestoreState(state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, env.RestoreState(state))
 	if got := count(); !maps.Equal(got, want) {
 		t.Errorf("behind a restored state latents were %v, want %v", got, want)
 	}
@@ -156,7 +151,7 @@ func TestSkillsSource(t *testing.T) {
 		}
 	}
 	env.SetSource(nil)
-	must(t)(env.Reset(5))
+	stepped(t)(env.Reset(5))
 	if seen := count(); len(seen) < 20 {
 		t.Errorf("without a source latents were %v", seen)
 	}

@@ -10,22 +10,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 func TestTimeLimit(t *testing.T) {
 	single := &probe{length: 4}
 	limited, err := wrappers.NewTimeLimit(single, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out := envs.Row{Observation: make([]float32, 3), State: make([]float32, 1), AMPObservation: make([]float32, 1)}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, length := range []int{4, 3, 2} {
 		single.length = length
-		if err := limited.Reset(rng, out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, limited.Reset(rng, out))
 		for step := 1; ; step++ {
 			_, terminated, truncated, err := limited.Step([]float32{0, 0}, out)
 			if err != nil || terminated != (step == length) || truncated != (step == 3 && length > 3) {
@@ -44,13 +41,11 @@ func TestTimeLimit(t *testing.T) {
 
 func TestRewardScale(t *testing.T) {
 	scaled, err := wrappers.NewRewardScale(probes(t, 2, wrappers.ParallelOptions{}, nil), .5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(scaled.Reset(0))
+	must.Do(t, err)
+	stepped(t)(scaled.Reset(0))
 	actions := []float32{3, 0, -4, 0}
-	must(t)(scaled.Step(actions))
-	s := must(t)(scaled.Step(actions))
+	stepped(t)(scaled.Step(actions))
+	s := stepped(t)(scaled.Step(actions))
 	if !slices.Equal(s.Rewards, []float32{1.5, -2}) || len(s.Episodes) != 1 || s.Episodes[0].Return != 6 {
 		t.Errorf("rewards %v, episodes %+v; the return must be the unscaled 6", s.Rewards, s.Episodes)
 	}
@@ -110,11 +105,9 @@ func TestActionWrappers(t *testing.T) {
 	} {
 		inside := &spy{action: c.inside}
 		env, err := c.wrap(inside)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		given := slices.Clone(c.actions)
-		must(t)(env.Step(given))
+		stepped(t)(env.Step(given))
 		if !slices.Equal(inside.got, c.want) || !slices.Equal(given, c.actions) {
 			t.Errorf("case %d: %v arrives as %v, want %v, and the caller has %v", i, c.actions, inside.got, c.want,
 				given)
@@ -207,12 +200,12 @@ func TestEpisodeStatistics(t *testing.T) {
 	ended := 0
 	for _, seed := range []int64{0, 1} { // a Reset in the middle of episodes begins to count anew
 		for _, e := range []envs.Env{reporting, counted, both} {
-			must(t)(e.Reset(seed))
+			stepped(t)(e.Reset(seed))
 		}
 		for k := range 15 {
 			actions := []float32{float32(k), 0, 1, 0, -2, 0}
-			want, got, full := must(t)(reporting.Step(actions)), must(t)(counted.Step(actions)),
-				must(t)(both.Step(actions))
+			want, got, full := stepped(t)(reporting.Step(actions)), stepped(t)(counted.Step(actions)),
+				stepped(t)(both.Step(actions))
 			if d := cmp.Diff(want.Episodes, full.Episodes); d != "" {
 				t.Errorf("step %d: with metrics: %s", k, d)
 			}
@@ -235,10 +228,8 @@ func TestNormalizeReward(t *testing.T) {
 	const discount = .8
 	env := probes(t, 3, wrappers.ParallelOptions{}, nil)
 	normal, err := wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(normal.Reset(0))
+	must.Do(t, err)
+	stepped(t)(normal.Reset(0))
 	rng := rand.New(rand.NewPCG(3, 3))
 	actions := make([]float32, 6)
 	var all []float64 // every discounted sum so far
@@ -250,7 +241,7 @@ func TestNormalizeReward(t *testing.T) {
 		if k == 299 {
 			normal.Freeze(true)
 		}
-		s := must(t)(normal.Step(actions))
+		s := stepped(t)(normal.Step(actions))
 		for i := range sums {
 			sums[i] = discount*sums[i] + float64(actions[2*i])
 			if k < 299 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -168,7 +169,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, v)
 	}
 	widths, err := d.Network.Widths()
-	must(t, err)
+	must.Do(t, err)
 	for i, s := range d.Network.Steps {
 		in, out := int64(widths[i]), int64(s.Outputs) // each reads the step before
 		switch {
@@ -192,7 +193,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		snap.Arrays[d.Normalizer.Variance] = checkpoint.ArrayFloat64([]int64{2}, []float64{4, 9})
 	}
 	p, err := infer.New(d, snap)
-	must(t, err)
+	must.Do(t, err)
 	return p
 }
 
@@ -255,17 +256,17 @@ func TestGolden(t *testing.T) {
 	for name, d := range cases {
 		t.Run(name, func(t *testing.T) {
 			model, err := Encode(policy(t, d), Options{Metadata: map[string]string{"robot": "lever", "date": "none"}})
-			must(t, err)
+			must.Do(t, err)
 			again, err := Encode(policy(t, d), Options{Metadata: map[string]string{"date": "none", "robot": "lever"}})
 			if err != nil || !bytes.Equal(model, again) {
 				t.Errorf("the same policy gave other bytes, %v", err)
 			}
 			got, path := listing(t, model), filepath.Join("testdata", name+".txt")
 			if *rewrite {
-				must(t, os.WriteFile(path, []byte(got), 0o644))
+				must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(path)
-			must(t, err)
+			must.Do(t, err)
 			if got != string(want) {
 				t.Errorf("the model is\n%s\nwant\n%s", got, want)
 			}
@@ -277,12 +278,12 @@ func TestGolden(t *testing.T) {
 func constants(t *testing.T, d description.Policy) map[string][]float32 {
 	t.Helper()
 	model, err := Encode(policy(t, d), Options{})
-	must(t, err)
+	must.Do(t, err)
 	got := map[string][]float32{}
 	for _, c := range decode(t, model).messages(t, modelGraph)[0].messages(t, graphInitializer) {
 		raw := c[tensorRaw][0].([]byte)
 		v := make([]float32, len(raw)/4)
-		must(t, binary.Read(bytes.NewReader(raw), binary.LittleEndian, v))
+		must.Do(t, binary.Read(bytes.NewReader(raw), binary.LittleEndian, v))
 		got[c.text(tensorName)] = v
 	}
 	return got
@@ -305,7 +306,7 @@ func TestActivations(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "policy.onnx")
-	must(t, os.WriteFile(path, []byte("old"), 0o644))
+	must.Do(t, os.WriteFile(path, []byte("old"), 0o644))
 	p := policy(t, cases["gaussian"])
 	// what fails leaves the old file
 	for _, o := range []Options{{Metadata: map[string]string{"gorl.action_space": "mine"}}, {Doc: "\xff"}} {
@@ -319,22 +320,14 @@ func TestWriteFile(t *testing.T) {
 	if err := WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}); err == nil {
 		t.Error("a file was written into a folder that is not there")
 	}
-	must(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
+	must.Do(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
 	model, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {
 		t.Errorf("the model's text is %q", m.text(modelDoc))
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the folder has %v, %v", entries, err)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

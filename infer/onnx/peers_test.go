@@ -18,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/test/actors"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -46,7 +47,7 @@ func transformed(t *testing.T, dir string, i int, c actors.Case) compared {
 	}
 	return prepareBehind(t, dir, i, c, func(snap *checkpoint.Snapshot) {
 		d, err := description.Of(snap.Values[layout.Description])
-		must(t, err)
+		must.Do(t, err)
 		d.Transforms = []description.Transform{{Mean: "m", Variance: "v", Epsilon: 1e-8}, {Low: -1.25, High: 2}}
 		snap.Values[layout.Description] = d.Values()
 		snap.Arrays["m"] = checkpoint.ArrayFloat64([]int64{int64(w)}, mean)
@@ -94,20 +95,20 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 	t.Helper()
 	agent := c.New(t, int64(i))
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	must(t, err)
+	must.Do(t, err)
 	change(snap)
 	x := compared{Case: c, base: filepath.Join(dir, fmt.Sprintf("%02d", i))}
 	if x.policy, err = infer.FromSnapshot(snap); err != nil {
 		t.Fatal(err)
 	}
-	must(t, onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}))
+	must.Do(t, onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}))
 	x.played = c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 9)), batches, behind)
 	observations, err := binary.Append(nil, binary.LittleEndian, x.played.Observations)
-	must(t, err)
+	must.Do(t, err)
 	masks, err := binary.Append(nil, binary.LittleEndian, x.played.Masks)
-	must(t, err)
+	must.Do(t, err)
 	for suffix, data := range map[string][]byte{".in": observations, ".masks": masks, ".ended": x.played.Ended} {
-		must(t, os.WriteFile(x.base+suffix, data, 0o644))
+		must.Do(t, os.WriteFile(x.base+suffix, data, 0o644))
 	}
 	return x
 }
@@ -115,9 +116,9 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 func (c compared) output(t *testing.T, name string, width int) []float32 {
 	t.Helper()
 	data, err := os.ReadFile(c.base + "." + name + ".out")
-	must(t, err)
+	must.Do(t, err)
 	v := make([]float32, len(data)/4)
-	must(t, binary.Read(bytes.NewReader(data), binary.LittleEndian, v))
+	must.Do(t, binary.Read(bytes.NewReader(data), binary.LittleEndian, v))
 	if want := batches * actors.Rows * width; len(v) != want {
 		t.Fatalf("%q has %d values, want %d", name, len(v), want)
 	}
@@ -131,7 +132,7 @@ func (c compared) check(t *testing.T) {
 	actions := c.output(t, "actions", a.Width())
 	worst, own := 0.0, 0.0
 	mine, err := c.played.Replay(c.policy)
-	must(t, err)
+	must.Do(t, err)
 	if a.Kind == spaces.Box {
 		for i, x := range mine {
 			own = max(own, math.Abs(float64(x-c.played.Actions[i])))
@@ -145,7 +146,7 @@ func (c compared) check(t *testing.T) {
 		for i, x := range logStd {
 			r := i / a.Width()
 			if i%a.Width() == 0 {
-				must(t, c.policy.LogStdAt(c.played.Observations[r*w:(r+1)*w], want))
+				must.Do(t, c.policy.LogStdAt(c.played.Observations[r*w:(r+1)*w], want))
 			}
 			worst = max(worst, math.Abs(float64(x-want[i%a.Width()])))
 		}
@@ -155,8 +156,8 @@ func (c compared) check(t *testing.T) {
 		want, q := make([]float32, n), make([]float32, n)
 		for r := range len(c.played.Observations) / w {
 			x := c.played.Observations[r*w : (r+1)*w]
-			must(t, c.policy.Outputs(x, want))
-			must(t, c.policy.ProbabilitiesMasked(x, c.played.Masks[r*m:(r+1)*m], q))
+			must.Do(t, c.policy.Outputs(x, want))
+			must.Do(t, c.policy.ProbabilitiesMasked(x, c.played.Masks[r*m:(r+1)*m], q))
 			for k := range n {
 				worst = max(worst, math.Abs(float64(logits[r*n+k]-want[k])),
 					math.Abs(float64(probabilities[r*n+k]-q[k])))
@@ -175,13 +176,5 @@ func (c compared) check(t *testing.T) {
 		own)
 	if !(worst <= tolerance && own <= tolerance) {
 		t.Errorf("onnxruntime differs by up to %g, infer by %g, want at most %g", worst, own, tolerance)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

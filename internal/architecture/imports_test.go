@@ -33,15 +33,6 @@ func (g graph) reaches(from, to string) bool {
 	return slices.ContainsFunc(g.next(from), func(next string) bool { return next == to || g.reaches(next, to) })
 }
 
-// height is the length of the longest way down from a name.
-func (g graph) height(name string) int {
-	h := 0
-	for next := range g[name] {
-		h = max(h, 1+g.height(next))
-	}
-	return h
-}
-
 // reduced leaves out the edges that follow from others (the transitive reduction).
 func (g graph) reduced() graph {
 	small := graph{}

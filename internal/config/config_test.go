@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 type experiment struct {
@@ -135,9 +137,7 @@ func TestMerge(t *testing.T) {
 			got, want := defaults(), defaults()
 			before := got.Sampler
 			test.want(&want)
-			if err := Merge(&got, test.dict, Options{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Merge(&got, test.dict, Options{}))
 			if diff := cmp.Diff(want, got, compare); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -232,9 +232,7 @@ func TestMergeCopies(t *testing.T) {
 	got := defaults()
 	kwargs := map[string]any{"inner": map[string]any{"a": 1}}
 	layers := []int{1, 2}
-	if err := Merge(&got, map[string]any{"kwargs": kwargs, "layers": layers}, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Merge(&got, map[string]any{"kwargs": kwargs, "layers": layers}, Options{}))
 	kwargs["inner"].(map[string]any)["a"] = 2
 	layers[0] = 9
 	if got.Kwargs["inner"].(map[string]any)["a"] != 1 || got.Layers[0] != 1 {
@@ -316,9 +314,7 @@ func TestKeysDict(t *testing.T) {
 	dict := Dict(d)
 	delete(dict["experiment"].(map[string]any), "write_interval") // a Setter reads what it likes
 	got := defaults()
-	if err := Merge(&got, dict, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Merge(&got, dict, Options{}))
 	d.Names, d.Rules, d.Terms = []string{}, map[string]string{}, []sampler{}
 	if diff := cmp.Diff(d, got, compare); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

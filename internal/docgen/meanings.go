@@ -2,80 +2,101 @@ package docgen
 
 import (
 	"go/ast"
+	"maps"
+	"path"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 )
 
 // meanings returns the comments of all fields with a yaml tag in the structs of packages, by
-// "package.Type.key". root is the repository's folder, and packages are paths in it.
+// "package.Type.key". root is the repository's folder, and packages are paths in it. A field without a comment has that
+// of the field before. Names of fields are replaced by their keys.
 func meanings(root string, packages ...string) (map[string]string, error) {
 	all := map[string]string{}
 	keys := map[string]string{} // key by Go name; "" if structs differ
-	var comments []comment
+	declared := map[string]*ast.StructType{}
 	for _, p := range packages {
 		types, err := structs(filepath.Join(root, filepath.FromSlash(p)))
 		if err != nil {
 			return nil, err
 		}
 		for name, s := range types {
-			comments = append(comments, commentsOf(p+"."+name+".", s, keys)...)
+			declared[p+"."+name] = s
+			for _, f := range s.Fields.List {
+				if len(f.Names) == 0 || keyOf(f) == "" {
+					continue
+				}
+				name := f.Names[0].Name
+				if known, ok := keys[name]; ok && known != keyOf(f) {
+					keys[name] = ""
+				} else {
+					keys[name] = keyOf(f)
+				}
+			}
 		}
 	}
-	for _, c := range comments {
-		text := word.ReplaceAllStringFunc(c.text, func(w string) string {
-			key := c.siblings[w]
-			inner := strings.IndexFunc(w[1:], unicode.IsUpper)
-			if key == "" && inner > 0 && !strings.HasPrefix(w, "\"") {
-				key = keys[w] // a word with a capital inside is a Go name
+	for at, s := range declared {
+		siblings, text := siblings(declared, at), ""
+		for _, f := range s.Fields.List {
+			if keyOf(f) == "" {
+				continue
 			}
-			if key == "" {
-				return w
+			if f.Doc != nil {
+				text = word.ReplaceAllStringFunc(firstParagraph(f.Doc), func(w string) string {
+					key := siblings[w]
+					inner := strings.IndexFunc(w[1:], unicode.IsUpper)
+					if key == "" && inner >= 0 && !strings.HasPrefix(w, "\"") {
+						key = keys[w] // a word with a capital inside is a Go name
+					}
+					if key == "" {
+						return w
+					}
+					return "`" + key + "`"
+				})
+				text = link.ReplaceAllString(text, "`$1`")
 			}
-			return "`" + key + "`"
-		})
-		all[c.at] = saysDefault.ReplaceAllString(link.ReplaceAllString(text, "`$1`"), "$3")
+			if text != "" {
+				all[at+"."+keyOf(f)] = text
+			}
+		}
 	}
 	return all, nil
 }
 
-// comment is the comment of a field.
-type comment struct {
-	at, text string
-	siblings map[string]string // keys of the same struct, by Go name
+// keyOf returns the key of a field, or "".
+func keyOf(f *ast.Field) string {
+	if f.Tag == nil {
+		return ""
+	}
+	tag, _ := strconv.Unquote(f.Tag.Value)
+	key, _, _ := strings.Cut(reflect.StructTag(tag).Get("yaml"), ",")
+	return strings.TrimPrefix(key, "-")
 }
 
-// commentsOf returns the comments of a struct's fields and adds their names to keys. A field without a comment has that
-// of the field before.
-func commentsOf(prefix string, s *ast.StructType, keys map[string]string) (list []comment) {
-	siblings := map[string]string{}
-	text := ""
-	for _, f := range s.Fields.List {
-		if f.Tag == nil {
+// siblings returns the keys of a struct and of the structs that it embeds, by Go name. at is "package.Type", with all or
+// the last element of the package's path.
+func siblings(declared map[string]*ast.StructType, at string) map[string]string {
+	own, all := map[string]string{}, map[string]string{}
+	for other, s := range declared {
+		if other != at && path.Base(other) != at {
 			continue
 		}
-		tag, _ := strconv.Unquote(f.Tag.Value)
-		key, _, _ := strings.Cut(reflect.StructTag(tag).Get("yaml"), ",")
-		if key == "" || key == "-" {
-			continue
-		}
-		if f.Doc != nil {
-			text = firstParagraph(f.Doc)
-		}
-		for _, name := range names(f) {
-			if known, ok := keys[name]; ok && known != key {
-				keys[name] = ""
-			} else {
-				keys[name] = key
+		for _, f := range s.Fields.List {
+			if len(f.Names) > 0 {
+				own[f.Names[0].Name] = keyOf(f)
+				continue
 			}
-			siblings[name] = key
-		}
-		if text != "" {
-			list = append(list, comment{prefix + key, text, siblings})
+			switch t := f.Type.(type) {
+			case *ast.Ident:
+				maps.Copy(all, siblings(declared, other[:strings.LastIndexByte(other, '.')+1]+t.Name))
+			case *ast.SelectorExpr:
+				maps.Copy(all, siblings(declared, t.X.(*ast.Ident).Name+"."+t.Sel.Name))
+			}
 		}
 	}
-	return slices.Clip(list)
+	maps.Copy(all, own)
+	return all
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // pages lists README.md, CONTRIBUTING.md, the guides and the reference.
@@ -33,9 +35,7 @@ func within(t *testing.T, folder string) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -93,21 +93,15 @@ var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // writeModule makes a module of its own that imports gorl from this repository.
 func writeModule(t *testing.T, dir string) {
 	t.Helper()
 	repository, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, requirements, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "\n\n")
 	write(t, filepath.Join(dir, "go.mod"), "module example.com/pages\n\n"+requirements+"\nrequire "+module+
 		" v0.0.0\n\nreplace "+module+" => "+repository+"\n")
@@ -124,9 +118,7 @@ func TestGoBlocksCompile(t *testing.T) {
 	blocks := 0
 	for _, page := range pages(t) {
 		name, err := filepath.Rel(root, strings.TrimSuffix(page, ".md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if slices.Contains(columns, filepath.ToSlash(name)+".md") { // their blocks are one program
 			continue
 		}
@@ -183,9 +175,7 @@ func TestIndexIsComplete(t *testing.T) {
 	index := read(t, filepath.Join(root, "docs", "index.md"))
 	for _, page := range slices.Concat(within(t, "docs"), within(t, "docs/reference")) {
 		name, err := filepath.Rel(filepath.Join(root, "docs"), page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if name != "index.md" && !strings.Contains(index, "("+filepath.ToSlash(name)+")") {
 			t.Errorf("docs/index.md does not link to %s", name)
 		}

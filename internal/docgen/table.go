@@ -26,10 +26,10 @@ type Listed struct {
 func HoldTables(t *testing.T, root, page string, update bool, tables ...Listed) {
 	t.Helper()
 	for _, x := range tables {
-		list, err := settings(root, x.Defaults)
+		list, err := settings(x.Defaults)
 		var common []setting
 		for _, c := range x.Common {
-			more, problem := settings(root, c)
+			more, problem := settings(c)
 			common, err = append(common, more...), errors.Join(err, problem)
 		}
 		list = differing(list, common)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestWriteFileReplacesOrLeaves(t *testing.T) {
@@ -18,9 +20,7 @@ func TestWriteFileReplacesOrLeaves(t *testing.T) {
 	text := func(s string) func(io.Writer) error {
 		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 	}
-	if err := WriteFile(path, text("old")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, text("old")))
 	failure := errors.New("the disk says no")
 	err := WriteFile(path, func(w io.Writer) error {
 		fmt.Fprint(w, "half of the n")
@@ -32,9 +32,7 @@ func TestWriteFileReplacesOrLeaves(t *testing.T) {
 	if got, _ := os.ReadFile(path); string(got) != "old" {
 		t.Errorf("after a failed write the file holds %q, want the old contents", got)
 	}
-	if err := WriteFile(path, text("new")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, text("new")))
 	if got, _ := os.ReadFile(path); string(got) != "new" {
 		t.Errorf("the file holds %q, want the new contents", got)
 	}

@@ -12,27 +12,23 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	release, err := Lock(dir, "lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := Lock(dir, "lock"); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second time gave %v", err)
 	}
 	if other, err := Lock(dir, "other"); err != nil || other() != nil {
 		t.Errorf("another name gave %v", err)
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, release())
 	again, err := Lock(dir, "lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := again(); err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // Agents are the agents that a whole consists of, in order. A whole embeds it and adds what divides rows: Act, Record,
@@ -106,6 +107,19 @@ func (g *Agents) HiddenSizes() map[string]int {
 		}
 	}
 	return sizes
+}
+
+// Architectures implements [agents.Evolvable]. Names begin with the agent's of hyperparameters ("speaker.policy").
+func (g *Agents) Architectures() map[string]description.Architecture {
+	all := map[string]description.Architecture{}
+	for i, a := range g.List {
+		if e, ok := agents.As[agents.Evolvable](a); ok {
+			for name, architecture := range e.Architectures() {
+				all[g.Keys[i]+"."+name] = architecture
+			}
+		}
+	}
+	return all
 }
 
 // SetStochastic implements [agents.Stochastic].

@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func open(t *testing.T, name string) *File {
 	t.Helper()
 	f, err := Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -166,9 +166,7 @@ func TestBadArchives(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	whole, err := os.ReadFile("testdata/numpy.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := 0; n < len(whole); n += 7 {
 		if _, err := Read(bytes.NewReader(whole[:n]), int64(n)); err == nil {
 			t.Fatalf("truncated to %d of %d bytes: no error", n, len(whole))
@@ -195,18 +193,12 @@ func sample() []*Array {
 
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.npz")
-	if err := WriteFile(path, sample()...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, sample()...))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, want := range sample() {
 		got, err := f.Get(want.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got.DType != want.DType || !bytes.Equal(got.data, want.data) ||
 			fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) {
 			t.Errorf("%s: got %v, want %v", want.Name, got, want)
@@ -226,9 +218,7 @@ func TestRoundTrip(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"numpy.npz", "compressed.npz", "single.npy", "objects.npz"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add(data)
 	}
 	f.Add(npy("{'descr': '<U3', 'fortran_order': True, 'shape': (1, 2L)}", make([]byte, 24)...))
@@ -246,13 +236,9 @@ func FuzzRead(f *testing.F) {
 			arrays = append(arrays, a)
 		}
 		var out bytes.Buffer
-		if err := Write(&out, arrays...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(&out, arrays...))
 		again, err := Read(bytes.NewReader(out.Bytes()), int64(out.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for name, a := range file.Arrays {
 			if !bytes.Equal(again.Arrays[name].data, a.data) {
 				t.Fatalf("array %q changed", name)
@@ -266,13 +252,9 @@ func TestReadsByteStrings(t *testing.T) {
 	var b bytes.Buffer
 	err := Write(&b, NewBytes("sex", "|S6", []byte("femalemale\x00\x00"), 2), NewBytes("odd", "|S1", []byte{0xff}),
 		NewBytes("half", "<U1", []byte{0, 0xd8, 0, 0}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := f.Arrays["sex"].Strings()
 	equal(t, "sex", got, err, "female", "male")
 	for name, want := range map[string]string{"odd": "not UTF-8", "half": "0xd800"} {

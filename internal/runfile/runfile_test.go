@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func parse(t testing.TB, text string) Sections {
 	t.Helper()
 	s, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -140,9 +140,7 @@ func TestYAML(t *testing.T) {
 	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
 		"launcher: {command: [a, b]}")
 	text, err := s.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
 		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
@@ -160,17 +158,13 @@ func TestRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping",
 		strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%.20q: the error is %v, want %s", text, err, want)
 		}
 	}
-	if err := os.WriteFile(path, []byte("seed: 3"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("seed: 3"), 0o644))
 	if s, err := Read(path); err != nil || s["seed"] != 3 {
 		t.Errorf("%v, %v", s, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -23,7 +24,7 @@ func dict() spaces.Space {
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) Architecture {
 	t.Helper()
 	a, err := NewArchitecture(s, encoder, latent, head, activation)
-	must(t, err)
+	must.Do(t, err)
 	return a
 }
 
@@ -184,9 +185,7 @@ func FuzzArchitecture(f *testing.F) {
 		architecture(f, spaces.Unbounded(4), nil, 0, []int{64}, "SELU"),
 	} {
 		text, err := json.Marshal(a)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte("parts: [{name: ~, width: 1}]\nlatent: 3\nhead: {hidden: [2, 3], activations: [elu, " +
@@ -210,7 +209,7 @@ func TestArchitectureOfTuple(t *testing.T) {
 	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4),
 		"arm": spaces.NewTuple(spaces.Unbounded(2))}))
 	a, err := NewArchitecture(space, []int{5}, 3, []int{4}, "tanh")
-	must(t, err)
+	must.Do(t, err)
 	var names []string
 	for _, p := range a.Parts {
 		names = append(names, p.Name)
@@ -231,7 +230,7 @@ func remembering(t testing.TB, kind RecurrentLayer) Architecture {
 	t.Helper()
 	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
 	a.Recurrent = kind
-	must(t, a.Validate())
+	must.Do(t, a.Validate())
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -43,14 +44,14 @@ func TestRoundTrip(t *testing.T) {
 		values := p.Values()
 		for range 2 {
 			got, err := Of(values)
-			must(t, err)
+			must.Do(t, err)
 			if !reflect.DeepEqual(got, p) {
 				t.Errorf("%+v was read again as %+v", p, got)
 			}
 			text, err := json.Marshal(values)
-			must(t, err)
+			must.Do(t, err)
 			values = nil
-			must(t, json.Unmarshal(text, &values))
+			must.Do(t, json.Unmarshal(text, &values))
 		}
 	}
 }
@@ -67,7 +68,7 @@ func TestUndescribed(t *testing.T) {
 		`{"format":1,"observation_space":{"kind":"Box","shape":[4000000,4000000]}}`: "product is at most",
 	} {
 		var v any
-		must(t, json.Unmarshal([]byte(text), &v))
+		must.Do(t, json.Unmarshal([]byte(text), &v))
 		if _, err := Of(v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
@@ -134,7 +135,7 @@ func TestArrays(t *testing.T) {
 		{Op: LSTM, Inputs: []int{0}, Weights: []string{"m0", "m1", "m2", "m3"}, Outputs: 2, Frames: 6},
 	}}
 	got, err := n.Arrays()
-	must(t, err)
+	must.Do(t, err)
 	want := []Array{{"c.w", []int64{4, 3, 2, 3}, 18}, {"c.b", []int64{4}, 18},
 		{"g0", []int64{15, 8}, 5}, {"g1", []int64{15, 5}, 5}, {"g2", []int64{15}, 5}, {"g3", []int64{15}, 5},
 		{"h0", []int64{15, 5}, 5}, {"h1", []int64{15, 5}, 5}, {"h2", []int64{15}, 5}, {"h3", []int64{15}, 5},
@@ -145,13 +146,5 @@ func TestArrays(t *testing.T) {
 	}
 	if _, err := (Network{Inputs: 1}).Arrays(); err == nil {
 		t.Error("arrays of a network without steps")
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -7,15 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func close(t *testing.T, what string, got, want float64) {
 	t.Helper()
@@ -94,11 +88,11 @@ func TestPoseError(t *testing.T) {
 	}
 	_, want := allPaths(6, 5, cost)
 	got, err := PoseError(a, b, true)
-	must(t, err)
+	must.Do(t, err)
 	close(t, "the pose error", got, want)
 	for _, heading := range []float64{0, 1, -2.5} {
 		same, err := PoseError(track(60, 1, 0), track(60, 1, heading), false)
-		must(t, err)
+		must.Do(t, err)
 		close(t, "the same motion, turned", same, 0)
 		turned, err := PoseError(track(60, 1, 0), track(60, 1, heading), true)
 		if err != nil || (turned > 0.01) != (heading != 0) {
@@ -117,10 +111,10 @@ func TestPoseError(t *testing.T) {
 
 func TestRootVelocityError(t *testing.T) {
 	got, err := RootVelocityError(track(31, 1, 0), track(40, 1.5, 0), 1./30)
-	must(t, err)
+	must.Do(t, err)
 	close(t, "half a metre a second too fast", got, 0.5)
 	got, err = RootVelocityError(track(31, 1, 0), track(31, 1, math.Pi/2), 1./30)
-	must(t, err)
+	must.Do(t, err)
 	close(t, "to the side", got, math.Sqrt2)
 }
 
@@ -148,10 +142,10 @@ func TestCoverage(t *testing.T) {
 	// The second feature varies by hundredths and the first by tens; standardised they count alike. The third does not
 	// vary.
 	c, err := Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}})
-	must(t, err)
+	must.Do(t, err)
 	close(t, "three of four clips", c, 0.75)
 	c, err = Coverage(clips, [][]float64{{0.4, 0.001, 99}, {10.5, 0.02, 0}})
-	must(t, err)
+	must.Do(t, err)
 	close(t, "two of four clips", c, 0.5)
 }
 
@@ -205,9 +199,9 @@ func TestPhases(t *testing.T) {
 		hind := 0.05 * max(0, min(1, speed-0.5))
 		for noise, allowed := range map[float64]float64{0: 0.005, 0.01: 0.02} { // m, and of a cycle
 			c, err := motions.Trot(speed)
-			must(t, err)
+			must.Do(t, err)
 			phases, frequency, err := Phases(feetOf(c, 600, noise), 1./30, 1, 4)
-			must(t, err)
+			must.Do(t, err)
 			if math.Abs(frequency*c.Duration()-1) > 0.03 {
 				t.Errorf("%g m/s: %g Hz, want %g", speed, frequency, 1/c.Duration())
 			}

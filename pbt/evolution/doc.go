@@ -21,11 +21,14 @@
 //     weights that overlap, draws the rest again and begins with fresh optimizers. See [Preserve].
 //   - Hyperparameters change by one symmetric factor, so that they do not drift; AgileRL multiplies by 1.2 or 0.8,
 //     whose product is below 1. See [RLParameter.Mutate].
+//   - Where a member consists of several agents (IPPO, MAPPO), an edit is for one of them: its policy and its value
+//     network. AgileRL gives it to all that have such a layer.
 //   - The elite is not mutated unless Mutations.MutateElite is set; AgileRL's class mutates it.
 //   - A member that failed, or whose fitness is NaN, ranks last and is never copied.
 //
 // Strict brings AgileRL's behaviour back for all of them except the last two.
 //
-// Reading order: options.go and evolution.go (the population), evolver.go and mutations.go (what is drawn),
-// edit_kind.go and edit_apply.go (architectures), edit.go, rewire.go and function.go (weights), yaml.go.
+// Reading order: options.go and evolution.go (the population), evolver.go and mutations.go (what is drawn), parts.go
+// (members of several agents), edit_kind.go and edit_apply.go (architectures), edit.go, rewire.go and function.go
+// (weights), yaml.go.
 package evolution

@@ -100,18 +100,33 @@ func (e Edited) String() string {
 func EditNetworks(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e Edit, o EditOptions,
 	rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
-	lead, ok := architectures[o.Policy]
-	if !ok {
-		return Edited{}, fmt.Errorf("evolution: an agent without an architecture of its %s cannot be edited", o.Policy)
-	}
-	limits, err := o.of(o.Policy)
+	e, err := e.lead(architectures, o)
 	if err != nil {
 		return Edited{}, err
 	}
-	_, e, _, err = e.Apply(lead, limits)
-	if err != nil {
-		return Edited{}, fmt.Errorf("evolution: %s: %w", o.Policy, err)
+	return editAll(architectures, snap, e, o, rng)
+}
+
+// lead returns what limits make of the edit for the policy.
+func (e Edit) lead(architectures map[string]description.Architecture, o EditOptions) (Edit, error) {
+	policy, ok := architectures[o.Policy]
+	if !ok {
+		return e, fmt.Errorf("evolution: an agent without an architecture of its %s cannot be edited", o.Policy)
 	}
+	limits, err := o.of(o.Policy)
+	if err != nil {
+		return e, err
+	}
+	_, done, _, err := e.Apply(policy, limits)
+	if err != nil {
+		return e, fmt.Errorf("evolution: %s: %w", o.Policy, err)
+	}
+	return done, nil
+}
+
+// editAll applies the edit to every network that has what it changes, once to each.
+func editAll(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e Edit, o EditOptions,
+	rng *rand.Rand) (Edited, error) {
 	edits := map[string]Edit{}
 	for name, a := range architectures {
 		if e.Fits(a) {

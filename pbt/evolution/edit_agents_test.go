@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -35,12 +36,8 @@ type kind struct {
 
 func made(t testing.TB, a agent, err error) agent {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Bind(rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, a.Bind(rows))
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -112,9 +109,7 @@ func decisions(t testing.TB, a agents.Agent, sp spaces.Set) []float32 {
 	w := agenttest.NewWorld(sp, agenttest.Seeds(50, rows)...)
 	for range 5 {
 		actions, err := a.Act(w.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		all = append(all, actions...)
 		w.Step(actions)
 	}
@@ -140,9 +135,7 @@ func TestEditAgents(t *testing.T) {
 			agenttest.Learn(t, a, w, 2)
 			snap := agenttest.Through(t, agenttest.Snapshot(t, a))
 			read, err := Architectures(snap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			same := decisions(t, a, k.sp)
 			edits := growing(first["policy"])
 			edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode,
@@ -151,9 +144,7 @@ func TestEditAgents(t *testing.T) {
 			for _, e := range edits {
 				for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
 					done, err := EditNetworks(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					for network := range first {
 						_, has := done.Done[network]
 						a := first[network]
@@ -223,9 +214,7 @@ func TestEditOtherNetworks(t *testing.T) {
 	} {
 		done, err := EditNetworks(first, snap, c.edit, EditOptions{Limits: small,
 			NetworkLimits: map[string]Limits{"discriminator": c.limits}}, random(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, name := range []string{"policy", "value", "discriminator"} {
 			if got := done.Architectures[name].Head.Hidden; !slices.Equal(got, c.heads[i]) {
 				t.Errorf("%v: %s has %v, want %v", c.edit, name, got, c.heads[i])
@@ -289,9 +278,7 @@ func TestDrawActivations(t *testing.T) {
 	rng, count := random(2), map[string]int{}
 	for range 600 {
 		done, err := DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		unchanged(t, snap.Arrays, done.Snapshot.Arrays)
 		for name, x := range done.Architectures {
 			count[name+" "+x.Activation]++

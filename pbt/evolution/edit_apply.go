@@ -230,13 +230,27 @@ func identityAfter(before string) (activation string, shift float64) {
 // channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels change in the second to
 // fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
 func RandomEdit(a description.Architecture, rng *rand.Rand, newLayer float64) Edit {
-	var e Edit
+	_, e := randomEdit([]description.Architecture{a}, rng, newLayer)
+	return e
+}
+
+// randomEdit is RandomEdit for the policies of several agents: it draws from the edits of all of them, each uniformly,
+// and returns the index of the policy that the edit is for. One with more edits of nodes is drawn more often.
+func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer float64) (which int, e Edit) {
 	if rng.Float64() < newLayer {
-		e = Edit{Kind: []EditKind{AddLayer, RemoveLayer}[rng.IntN(2)], Module: "head"}
+		n := rng.IntN(2 * len(policies))
+		which, e = n/2, Edit{Kind: []EditKind{AddLayer, RemoveLayer}[n%2], Module: "head"}
 	} else {
-		choices := nodeEdits(a)
-		e = choices[rng.IntN(len(choices))]
+		var choices []Edit
+		var of []int
+		for i, a := range policies {
+			own := nodeEdits(a)
+			choices, of = append(choices, own...), append(of, slices.Repeat([]int{i}, len(own))...)
+		}
+		n := rng.IntN(len(choices))
+		which, e = of[n], choices[n]
 	}
+	a := policies[which]
 	size := rng.IntN(3) // always two draws, so that what an edit becomes never shifts later draws
 	place := rng.Float64()
 	e.Nodes = []int{16, 32, 64}[size]
@@ -255,7 +269,7 @@ func RandomEdit(a description.Architecture, rng *rand.Rand, newLayer float64) Ed
 	default:
 		e.Layer = int(place * float64(len(stackOf(&a, e.Module).Hidden)))
 	}
-	return e
+	return which, e
 }
 
 // nodeEdits lists the edits that RandomEdit draws from, apart from those of layers. Another order would change what a

@@ -94,13 +94,15 @@ func Build[T pbt.Trainee](create func(pbt.Member) (T, error), snapshot *checkpoi
 
 // restore puts a snapshot into t, then the hyperparameters that the snapshot records, of those that t has.
 func restore(t pbt.Trainee, snapshot *checkpoint.Snapshot) (err error) {
-	recorded, values := layout.Map(snapshot.Values, layout.Hyperparameters), map[string]float64{}
-	for name := range t.Hyperparameters() {
-		if _, ok := recorded[name]; !ok {
-			continue
-		}
-		if values[name], err = snapshot.Float(layout.Hyperparameters, name); err != nil {
-			return err
+	now, values := t.Hyperparameters(), map[string]float64{}
+	for _, p := range partsOf(snapshot) {
+		for name := range layout.Map(p.snap.Values, layout.Hyperparameters) {
+			if _, ok := now[p.prefix+name]; !ok {
+				continue
+			}
+			if values[p.prefix+name], err = p.snap.Float(layout.Hyperparameters, name); err != nil {
+				return err
+			}
 		}
 	}
 	if err := t.Restore(snapshot); err != nil || len(values) == 0 {
@@ -147,7 +149,7 @@ func (e *Evolution) prepare(m pbt.Member, t pbt.Trainee) error {
 	}
 	mutations := *e.opt.Mutations
 	if mutations.Hyperparameters == nil && mutations.RLHP > 0 {
-		mutations.Hyperparameters = r.defaults(e.firstValues(values))
+		mutations.Hyperparameters = r.defaults(partsOf(snap), e.firstValues(values))
 		for name, p := range mutations.Hyperparameters {
 			// The default bounds lie around the first member's values. Values that other members begin with, by
 			// Sample or Initial, must lie within them, too.

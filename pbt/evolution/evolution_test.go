@@ -20,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
@@ -90,23 +91,17 @@ func finish(t *testing.T, e *evolution.Evolution) outcome {
 	o := outcome{journal: e.Population().Journal()}
 	for id := range e.Population().Generation().Members {
 		s, err := e.Population().Trainee(id).Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		o.snapshots = append(o.snapshots, s)
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Close())
 	return o
 }
 
 func train(t *testing.T, o evolution.Options) outcome {
 	t.Helper()
 	e, err := evolution.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := e.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +120,7 @@ func interrupted(t *testing.T, every int64, build func(stop func()) evolution.Op
 				cancel()
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = e.Train(ctx)
 		cancel()
 		if err == nil {
@@ -139,9 +132,7 @@ func interrupted(t *testing.T, every int64, build func(stop func()) evolution.Op
 		if !errors.Is(err, context.Canceled) || breaks > 100 {
 			t.Fatal(err)
 		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Close())
 	}
 }
 
@@ -172,9 +163,7 @@ func TestResumeInMidGeneration(t *testing.T) {
 	}))
 	read := func(dir string) string {
 		events, err := journal.Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return fmt.Sprint(events[1:])
 	}
 	if read(dir) != read(whole.Directory) {
@@ -200,30 +189,20 @@ func TestEliteAndCheckpoints(t *testing.T) {
 	o.Directory = t.TempDir()
 	o.SaveElite, o.Checkpoint = true, 400
 	e, err := evolution.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	best, err := e.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer e.Close()
 	saved, err := evolution.LoadElite(filepath.Join(o.Directory, "elite"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if saved.Manifest.Step != best.Steps {
 		t.Errorf("the elite saved has %d steps, the best %d", saved.Manifest.Step, best.Steps)
 	}
 	elite, err := evolution.Build(o.New, saved.Snapshot, o.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer elite.Close()
 	snap, err := elite.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := agenttest.Differences(best.Snapshot, snap); len(d) > 0 {
 		t.Errorf("the elite differs from the best in %v", d)
 	}
@@ -236,9 +215,7 @@ func TestEliteAndCheckpoints(t *testing.T) {
 		t.Errorf("an elite from nowhere: %v", err)
 	}
 	var table strings.Builder
-	if err := e.WriteTable(&table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.WriteTable(&table))
 	for _, want := range []string{"last mutation", "learning_rate", "policy 4→[", fmt.Sprint(o.TotalSteps)} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, table.String())

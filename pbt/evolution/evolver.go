@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -41,9 +42,11 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 		return nil, err
 	}
 	m = m.withDefaults()
+	parts := partsOf(snap)
 	if m.Hyperparameters == nil && m.RLHP > 0 {
-		m.Hyperparameters = r.defaults(values)
+		m.Hyperparameters = r.defaults(parts, values)
 	}
+	m.Hyperparameters = m.Hyperparameters.forAgents(parts, values)
 	if err := m.Hyperparameters.Check(values); err != nil {
 		return nil, err
 	}
@@ -57,6 +60,13 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 			e.edits.Like[g.Name] = g.Like
 		}
 	}
+	for _, name := range slices.Clone(leaders) {
+		for _, p := range parts {
+			if p.prefix != "" {
+				leaders = append(leaders, p.prefix+name)
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.NetworkLimits)) {
 		if !slices.Contains(leaders, name) { // a network that is like another has the other's limits
 			reason := fmt.Sprintf("want one of the registry's networks, %q", leaders)
@@ -65,7 +75,7 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 		}
 	}
 	for _, name := range e.keys {
-		if !r.mutable(name) {
+		if _, own := owner(parts, name); !r.mutable(own) {
 			return nil, fmt.Errorf("evolution: hyperparameter %q is not in the registry, which has %s%s",
 				name, strings.Join(r.Hyperparameters, ", "), config.Hint(name, r.Hyperparameters))
 		}
@@ -87,9 +97,11 @@ func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("%w; or give mutations of architecture and activation (arch_mut, act_mut) a weight of 0", err)
 	}
-	if _, ok := all[e.edits.Policy]; !ok {
-		return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, or give mutations of "+
-			"architecture and activation (arch_mut, act_mut) a weight of 0", e.edits.Policy)
+	for _, p := range partsOf(snap) {
+		if policy := p.prefix + e.edits.Policy; len(all[policy].Parts) == 0 {
+			return fmt.Errorf("evolution: the policy %q has no architecture; make it from one, or give mutations of "+
+				"architecture and activation (arch_mut, act_mut) a weight of 0", policy)
+		}
 	}
 	return nil
 }
@@ -109,20 +121,23 @@ func (e *Evolver) Validate(hyperparameters []string) error {
 // Keys implements pbt.Evolver: the hyperparameters that may mutate, sorted.
 func (e *Evolver) Keys() []string { return slices.Clone(e.keys) }
 
-// Architecture implements pbt.Evolver. It describes the networks of a snapshot, the policy first:
-// "policy 4→[64 64] tanh, value 4→[64 64] tanh". The text is empty where the snapshot records no architectures.
+// Architecture implements pbt.Evolver. It describes the networks of a snapshot, each agent's policy first:
+// "policy 4→[64 64] tanh, value 4→[64 64] tanh", in IPPO and MAPPO "speaker.policy 3→[64] tanh, ...". The text is empty
+// where the snapshot records no architectures.
 func (e *Evolver) Architecture(snap *checkpoint.Snapshot) string {
-	all, err := Architectures(snap)
-	if err != nil {
-		return ""
-	}
-	names := slices.Sorted(maps.Keys(all))
-	if i := slices.Index(names, e.edits.Policy); i > 0 {
-		names = slices.Insert(slices.Delete(names, i, i+1), 0, e.edits.Policy)
-	}
 	var texts []string
-	for _, name := range names {
-		texts = append(texts, name+" "+all[name].String())
+	for _, p := range partsOf(snap) {
+		all, err := p.architectures()
+		if err != nil {
+			return ""
+		}
+		names := slices.Sorted(maps.Keys(all))
+		if i := slices.Index(names, e.edits.Policy); i > 0 {
+			names = slices.Insert(slices.Delete(names, i, i+1), 0, e.edits.Policy)
+		}
+		for _, name := range names {
+			texts = append(texts, p.prefix+name+" "+all[name].String())
+		}
 	}
 	return strings.Join(texts, ", ")
 }
@@ -130,8 +145,8 @@ func (e *Evolver) Architecture(snap *checkpoint.Snapshot) string {
 // Evolve implements pbt.Evolver: it mutates a member in one of the ways of [Mutations], drawn by their weights.
 // Before training (in.Iteration 0) NoMutation is left out. The text, for the journal, is the name of the
 // hyperparameter changed, the edit ("head.add_node(layer 0, 32)"), "param(...)" for noise, or "none", followed in
-// parentheses by the reason where a drawn mutation could not be done. in is not changed; equal arguments give equal
-// results.
+// parentheses by the reason where a drawn mutation could not be done. It names the agent of a member that consists of
+// several ("speaker: head.add_layer"). in is not changed; equal arguments give equal results.
 func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (out pbt.Candidate, what string, err error) {
 	m := e.mutations
 	rng = rand.New(rand.NewPCG(rng.Uint64(), uint64(m.Seed)))
@@ -148,74 +163,145 @@ func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (out pbt.Candidate, w
 	return in, what, err
 }
 
-// hyperparameter changes one hyperparameter, drawn uniformly, up or down with equal probability. Strict also resets the
-// optimizers that it is the learning rate of, because AgileRL rebuilds them with the new rate.
+// hyperparameter changes one hyperparameter, drawn uniformly, up or down with equal probability. Strict also changes
+// those of the same name of a member's other agents, and resets the optimizers whose learning rate changes: AgileRL has
+// one value for all agents, and rebuilds optimizers with a new rate.
 func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	if len(e.keys) == 0 {
 		return in, kindNone + " (there is no hyperparameter to mutate)", nil
 	}
-	name := e.keys[rng.IntN(len(e.keys))]
+	names := []string{e.keys[rng.IntN(len(e.keys))]}
 	grow := rng.IntN(2) == 0
-	value, ok := in.Hyperparameters[name]
-	if !ok {
-		return in, "", missing(name, slices.Sorted(maps.Keys(in.Hyperparameters)))
+	parts := partsOf(in.Snapshot)
+	if of, drawn := owner(parts, names[0]); e.mutations.Strict && of >= 0 {
+		names = slices.DeleteFunc(slices.Clone(e.keys), func(key string) bool {
+			i, own := owner(parts, key)
+			return i < 0 || own != drawn
+		})
 	}
 	in.Hyperparameters = maps.Clone(in.Hyperparameters)
-	in.Hyperparameters[name] = e.mutations.Hyperparameters[name].Mutate(value, grow, e.mutations.Strict)
-	if e.mutations.Strict {
+	next := map[int]*checkpoint.Snapshot{}
+	for _, name := range names {
+		value, ok := in.Hyperparameters[name]
+		if !ok {
+			return in, "", missing(name, slices.Sorted(maps.Keys(in.Hyperparameters)))
+		}
+		in.Hyperparameters[name] = e.mutations.Hyperparameters[name].Mutate(value, grow, e.mutations.Strict)
 		for _, o := range e.registry.Optimizers {
-			if o.LearningRate == name {
-				in.Snapshot = resetOptimizers(in.Snapshot, o.Name)
+			if i, own := owner(parts, name); e.mutations.Strict && i >= 0 && o.LearningRate == own {
+				next[i] = resetOptimizers(cmp.Or(next[i], parts[i].snap), o.Name)
 			}
 		}
 	}
-	return in, name, nil
+	in.Snapshot = joined(in.Snapshot, parts, next)
+	return in, strings.Join(names, ", "), nil
 }
 
-// noise perturbs the policy's weights, see [Noise]. Optimizers are reset only under Strict.
+// noise perturbs the weights of each agent's policy, see [Noise]. Optimizers are reset only under Strict.
 func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
 	o := NoiseOptions{SD: e.mutations.MutationSD, KeepOptimizer: !e.mutations.Strict, Policy: e.edits.Policy}
-	next, names, err := Noise(snap, o, rng)
-	if err != nil {
-		return nil, "", err
+	parts, next := partsOf(snap), map[int]*checkpoint.Snapshot{}
+	var counts []string
+	for i, p := range parts {
+		noisy, names, err := Noise(p.snap, o, rng)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s%w", p.title(), err)
+		}
+		next[i] = e.registry.settle(noisy)
+		counts = append(counts, fmt.Sprintf("%s%d", p.title(), len(names)))
 	}
-	return e.registry.settle(next), fmt.Sprintf("%s(%d of the policy's matrices)", kindParameters, len(names)), nil
+	what := fmt.Sprintf("%s(%s of the policy's matrices)", kindParameters, strings.Join(counts, ", "))
+	return joined(snap, parts, next), what, nil
 }
 
 // edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
-// follow afterwards. An edit that limits forbid changes nothing, but under Strict it still resets the optimizers, as
-// AgileRL rebuilds them after every mutation of networks.
+// follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
+// Strict all agents get an edit of the architecture.
+//
+// An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those of
+// all agents after every mutation of networks.
 func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
-	all, err := Architectures(snap)
-	if err != nil {
-		return nil, "", err
-	}
-	own := map[string]description.Architecture{}
-	for _, g := range e.registry.Groups {
-		if a, ok := all[g.Name]; ok {
-			own[g.Name] = a
+	parts := partsOf(snap)
+	all := make([]map[string]description.Architecture, len(parts)) // that evolve, by agent and network
+	policies := make([]description.Architecture, len(parts))
+	for i, p := range parts {
+		recorded, err := p.architectures()
+		if err != nil {
+			return nil, "", err
 		}
+		all[i] = map[string]description.Architecture{}
+		for _, g := range e.registry.Groups {
+			if a, ok := recorded[g.Name]; ok {
+				all[i][g.Name] = a
+			}
+		}
+		policies[i] = all[i][e.edits.Policy]
 	}
-	var done Edited
-	what := kindActivation
+	done := make([]Edited, len(parts))
+	which, what := 0, kindActivation
+	var err error
 	if kind == kindActivation {
-		if agent, _ := snap.Values[layout.Agent].(string); e.mutations.Strict && agent == "PPO" {
+		if agent, _ := parts[0].snap.Values[layout.Agent].(string); e.mutations.Strict && agent == "PPO" {
 			return snap, kindNone + " (AgileRL does not change PPO's activation)", nil
 		}
-		done, err = DrawActivations(own, snap, e.mutations.ActivationSelection, e.edits, rng)
+		if len(parts) > 1 {
+			which = rng.IntN(len(parts))
+		}
+		done[which], err = DrawActivations(all[which], parts[which].snap, e.mutations.ActivationSelection,
+			e.editsOf(parts[which]), rng)
 	} else {
-		edit := RandomEdit(own[e.edits.Policy], rng, e.mutations.NewLayerProb)
+		var edit Edit
+		which, edit = randomEdit(policies, rng, e.mutations.NewLayerProb)
 		what = edit.String()
-		done, err = EditNetworks(own, snap, edit, e.edits, rng)
+		done, err = e.editAgents(parts, all, which, edit, rng)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("%s%w", parts[which].title(), err)
 	}
-	if len(done.Done) == 0 {
-		if e.mutations.Strict {
-			snap = resetOptimizers(snap)
+	next := map[int]*checkpoint.Snapshot{}
+	var texts []string
+	for i, p := range parts {
+		if len(done[i].Done) > 0 {
+			next[i] = e.registry.settle(done[i].Snapshot)
+			texts = append(texts, p.title()+done[i].String())
 		}
-		return snap, fmt.Sprintf("%s (%s would go beyond the limits)", kindNone, what), nil
 	}
-	return e.registry.settle(done.Snapshot), done.String(), nil
+	for i, p := range parts {
+		if next[i] == nil && e.mutations.Strict && (len(texts) == 0 || e.edits.Preserve == PreserveOverlap) {
+			next[i] = resetOptimizers(p.snap)
+		}
+	}
+	if len(texts) == 0 {
+		texts = []string{fmt.Sprintf("%s (%s%s would go beyond the limits)", kindNone, parts[which].title(), what)}
+	}
+	return joined(snap, parts, next), strings.Join(texts, "; "), nil
+}
+
+// editAgents carries out an edit that was drawn for the policy of one agent: in that agent's networks, under Strict in
+// those of all agents. A network that has nothing of the kind stays as it is.
+func (e *Evolver) editAgents(parts []part, all []map[string]description.Architecture, which int, edit Edit,
+	rng *rand.Rand) ([]Edited, error) {
+	done := make([]Edited, len(parts))
+	edit, err := edit.lead(all[which], e.editsOf(parts[which]))
+	for i, p := range parts {
+		if err == nil && (i == which || e.mutations.Strict) {
+			done[i], err = editAll(all[i], p.snap, edit, e.editsOf(p), rng)
+		}
+	}
+	return done, err
+}
+
+// editsOf returns the options of edits of one agent: the limits of its networks under its own names.
+func (e *Evolver) editsOf(p part) EditOptions {
+	o := e.edits
+	if p.prefix == "" {
+		return o
+	}
+	o.NetworkLimits = maps.Clone(o.NetworkLimits)
+	for name, l := range e.edits.NetworkLimits {
+		if own, ok := strings.CutPrefix(name, p.prefix); ok {
+			o.NetworkLimits[own] = l
+		}
+	}
+	return o
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/spaces"
@@ -21,9 +22,7 @@ import (
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
 	a, err := description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	snap := checkpoint.NewSnapshot()
 	rng := rand.New(rand.NewPCG(1, 2))
 	fill := func(shape ...int64) checkpoint.Array {
@@ -80,9 +79,7 @@ func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 	t.Helper()
 	snap, r := handmade(t)
 	e, err := NewEvolver(m, r, snap, handmadeValues)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return e, pbt.Candidate{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
 }
 
@@ -92,9 +89,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 	t.Helper()
 	before, _ := handmade(t)
 	out, what, err := e.Evolve(in, rand.New(rand.NewPCG(seed, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !cmp.Equal(before.Arrays, in.Snapshot.Arrays) || !cmp.Equal(before.Values, in.Snapshot.Values) {
 		t.Fatal("the snapshot given was changed")
 	}
@@ -109,9 +104,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 		return out, what
 	}
 	all, err := Architectures(out.Snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, network := range []string{"actor", "critic"} {
 		if _, err := load(out.Snapshot.Arrays, network+"/", all[network]); err != nil {
 			t.Fatalf("%s: %v", what, err)

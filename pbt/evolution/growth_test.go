@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
@@ -47,9 +48,7 @@ func edit(t testing.TB, a description.Architecture, arrays map[string]checkpoint
 	}
 	given := deep(arrays)
 	out, err := rewire(arrays, "policy/", a, to, done, how, random(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	unchanged(t, given, arrays)
 	return to, out
 }
@@ -182,9 +181,7 @@ func TestRandomEdits(t *testing.T) {
 				e.Nodes = min(e.Nodes, 1+rng.IntN(8))
 			}
 			to, done, changed, err := e.Apply(a, l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if !changed {
 				if !to.Equal(a) {
 					t.Fatalf("%v of %v changed nothing and leads to %v", e, a, to)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -27,9 +28,7 @@ func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head 
 	activation string) description.Architecture {
 	t.Helper()
 	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a
 }
 
@@ -39,9 +38,7 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 func network(t testing.TB, a description.Architecture, outputs int, arrays map[string]checkpoint.Array) *models.Net {
 	t.Helper()
 	e, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs}, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(e.Close)
 	count := 0
 	for name := range arrays {
@@ -64,9 +61,7 @@ func network(t testing.TB, a description.Architecture, outputs int, arrays map[s
 		if err == nil {
 			err = tensor.Write(p.Tensor, data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return e
 }
@@ -78,9 +73,7 @@ func arraysOf(t testing.TB, e *models.Net) map[string]checkpoint.Array {
 	out := map[string]checkpoint.Array{}
 	for _, p := range e.Parameters() {
 		data, err := tensor.Float32s(p.Tensor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out["policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), data)
 		out["optimizer/exp_avg/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), slices.Clone(data))
 		squares := slices.Clone(data)
@@ -100,15 +93,11 @@ func answers(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	rows := make([]float32, 64*space.Width())
 	space.Sample(random(5), rows)
 	out, penalty := e.ForwardPenalty(s, models.Inputs{Observations: tensor.From(s, rows, 64, int64(space.Width()))})
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Err())
 	var all []float32
 	for _, x := range []tensor.Tensor{out, penalty} {
 		data, err := tensor.Float32s(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		all = append(all, data...)
 	}
 	return all
@@ -132,9 +121,7 @@ func difference(a, b []float32) float64 {
 func floats(t testing.TB, a checkpoint.Array) []float32 {
 	t.Helper()
 	data, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -148,9 +135,7 @@ func seeing(t testing.TB, memory description.RecurrentLayer, activation string) 
 	a.Parts[0].Convolutions = []description.Convolution{{Channels: 4, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2,
 		Stride: 1, Padding: 1}}
 	a.Recurrent = memory
-	if err := a.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Validate())
 	return a
 }
 
@@ -168,8 +153,6 @@ func sequences(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	if err == nil {
 		err = s.Err()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }

@@ -36,7 +36,8 @@ type Mutations struct {
 	// removes nodes. Raise it to search among depths rather than widths.
 	NewLayerProb float64 `yaml:"-"`
 	// Hyperparameters are those that RLHP mutates, by name (also AgileRL's), with their bounds. Default: the
-	// learning rates ([DefaultHyperparameters]).
+	// learning rates ([DefaultHyperparameters]). In IPPO and MAPPO each is of one group, "speaker.learning_rate";
+	// "learning_rate" stands for those of all groups.
 	Hyperparameters HyperparameterConfig `yaml:"rl_hp_selection"`
 	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. Default 0.1. Larger
 	// noise explores further and destroys more.
@@ -46,20 +47,22 @@ type Mutations struct {
 	// ActivationSelection are the activations to draw. Default relu, elu, gelu.
 	ActivationSelection []string `yaml:"activation_selection"`
 	// Preserve is the way to carry weights over an edit of the architecture: "function" (PreserveFunction) or
-	// "overlap" (PreserveOverlap). Default: "function", with Strict "overlap".
+	// "overlap" (PreserveOverlap). Default: "function", with `strict` "overlap".
 	Preserve Preserve `yaml:"preserve" config:"oneof=|function|overlap"`
 	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means
 	// DefaultLimits. Wide limits allow large networks, which are slow to train; a network that begins below
 	// MinNodes can only grow.
 	Limits Limits `yaml:"-"`
-	// NetworkLimits bound single networks, by name ("discriminator").
+	// NetworkLimits bound single networks, by name ("discriminator"), in IPPO and MAPPO also of a group
+	// ("speaker.policy").
 	NetworkLimits map[string]Limits `yaml:"-"`
 	// Seed is mixed into the population's seed. Another one draws other mutations for members that begin alike.
 	Seed int64 `yaml:"-"`
 	// Strict reproduces AgileRL where gorl differs: hyperparameters change by its factors (see RLParameter.Mutate); a
 	// changed learning rate resets the optimizer, and every mutation of networks resets all optimizers, also where
 	// limits stop the edit; edits keep only the overlap of weights, unless Preserve is set; the activation of PPO's
-	// networks never changes.
+	// networks never changes; what is drawn for one group of IPPO and MAPPO, all groups get that have such a layer or
+	// hyperparameter.
 	Strict bool `yaml:"-"`
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // plain is a snapshot of a policy's matrix with the given numbers, and of arrays that noise must leave alone.
@@ -61,9 +62,7 @@ func TestNoiseShares(t *testing.T) {
 	const rows, cols = 1000, 1000
 	snap := plain(rows, cols, func(int) float32 { return 100 })
 	out, _, err := Noise(snap, NoiseOptions{KeepOptimizer: true}, random(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var changed, reset, super, normal int
 	var square float64
 	for _, x := range floats(t, out.Arrays["policy/head.0.weight"]) {
@@ -107,9 +106,7 @@ func TestNoiseShares(t *testing.T) {
 
 func TestNoiseLimits(t *testing.T) {
 	out, _, err := Noise(plain(50, 50, func(i int) float32 { return float32(i%2) * -1e6 }), NoiseOptions{}, random(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	zeros := 0
 	for i, x := range floats(t, out.Arrays["policy/head.0.weight"]) {
 		if x < -1e6 || x > 1e6 || i%2 == 0 && (x > 6 || x < -6) {

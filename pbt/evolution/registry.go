@@ -20,6 +20,9 @@ import (
 // are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...". The value "architectures"
 // has the architecture of every network by its name (see [Architectures]); without it only weights and hyperparameters
 // can mutate.
+//
+// If a member consists of several agents (IPPO and MAPPO with their groups, a trainers.Group), the registry holds for
+// each of them, with the agent's own names: "policy" and "learning_rate", and not "speaker.policy".
 type Registry struct {
 	// Groups are the networks. Exactly one group is the policy's, and every network with an architecture is in a group.
 	Groups []NetworkGroup
@@ -53,10 +56,11 @@ type OptimizerConfig struct {
 	LearningRate string
 }
 
-// RegistryOf returns the registry of one of gorl's agents (PPO, AMP), from a snapshot of the agent or of its trainer.
-// Every network is a group of its own, AMP's second critic is like the value network, and all hyperparameters may be
-// mutated. A snapshot without a network "policy" is an error: give a Registry for such an agent.
+// RegistryOf returns the registry of one of gorl's agents, from a snapshot of the agent or of its trainer. Every
+// network is a group of its own, AMP's second critic is like the value network, and all hyperparameters may be mutated.
+// A snapshot without a network "policy" is an error: give a Registry for such an agent.
 func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
+	snap = partsOf(snap)[0].snap
 	networks := layout.NetworksIn(snap)
 	if !slices.Contains(networks, layout.Policy) {
 		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that "+
@@ -100,11 +104,17 @@ func (r Registry) mutable(name string) bool {
 	return r.Hyperparameters == nil || slices.Contains(r.Hyperparameters, name)
 }
 
-// defaults returns [DefaultHyperparameters] of the values, without those that the registry leaves out.
-func (r Registry) defaults(values map[string]float64) HyperparameterConfig {
-	c := DefaultHyperparameters(values)
-	maps.DeleteFunc(c, func(name string, _ RLParameter) bool { return !r.mutable(name) })
-	return c
+// defaults returns [DefaultHyperparameters] of the values of each agent, without those that the registry leaves out.
+func (r Registry) defaults(parts []part, values map[string]float64) HyperparameterConfig {
+	all := HyperparameterConfig{}
+	for i, agent := range parts {
+		for name, p := range DefaultHyperparameters(valuesOf(parts, i, values)) {
+			if _, ok := values[agent.prefix+name]; ok && r.mutable(name) {
+				all[agent.prefix+name] = p
+			}
+		}
+	}
+	return all
 }
 
 // problems collects what is wrong with a registry.
@@ -165,6 +175,18 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	if err := r.Validate(); err != nil {
 		return err
 	}
+	var all []error
+	parts := partsOf(snap)
+	for i, p := range parts {
+		if err := r.check(p.snap, valuesOf(parts, i, hyperparameters)); err != nil {
+			all = append(all, fmt.Errorf("%s%w", p.title(), err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// check is Check for one agent.
+func (r Registry) check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
 	var wrong problems
 	known, seen := layout.NetworksIn(snap), map[string]bool{}
 	recorded := layout.Map(snap.Values, layout.Architectures)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -93,9 +94,7 @@ func TestGoldenPreservedFunction(t *testing.T) {
 				t.Fatal(changed, err)
 			}
 			got, err := rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for p, want := range c.want {
 				if have := floats(t, got[p]); !slices.Equal(have, want) {
 					t.Errorf("%s is %v, want %v", p, have, want)
@@ -182,9 +181,7 @@ func fresh(t *testing.T, x []float32, inputs int) {
 func TestRewireRefuses(t *testing.T) {
 	a, _ := numbered()
 	to, done, _, err := Edit{Kind: AddNode, Module: "head", Nodes: 4}.Apply(a, roomy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for want, array := range map[string]checkpoint.Array{
 		"has no policy/head.1.bias":       {},
 		"head.0.weight has shape [2 3]":   checkpoint.ArrayFloat32([]int64{2, 3}, make([]float32, 6)),

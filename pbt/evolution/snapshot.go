@@ -12,24 +12,42 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// Architectures reads the architectures that a snapshot of an agent records, by network ("policy", "value",
-// "discriminator", ...). Networks without a recorded architecture are left out. A snapshot that records none is an
-// error: make the agent with ppo.Evolvable or amp.Evolvable.
+// Architectures reads the architectures that a snapshot of an agent records, by network: "policy", "value",
+// "discriminator" and so on, in IPPO and MAPPO by group and network, "speaker.policy". Networks without a recorded
+// architecture are left out. An agent that records none is an error: make it with ppo.Evolvable, amp.Evolvable or
+// ippo.Evolvable.
 func Architectures(snap *checkpoint.Snapshot) (map[string]description.Architecture, error) {
+	all := map[string]description.Architecture{}
+	for _, p := range partsOf(snap) {
+		own, err := p.architectures()
+		if err != nil {
+			return nil, err
+		}
+		for name, a := range own {
+			all[p.prefix+name] = a
+		}
+	}
+	return all, nil
+}
+
+// architectures returns those of the agent by its own names.
+func (p part) architectures() (map[string]description.Architecture, error) {
+	snap := p.snap
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
 		return nil, fmt.Errorf(
-			"evolution: the snapshot names no architectures; make the agent from some, for instance with "+
-				"ppo.Evolvable: %w", err)
+			"evolution: %sthe snapshot names no architectures; make the agent from some, for instance with "+
+				"ppo.Evolvable: %w", p.title(), err)
 	}
 	tree, ok := all.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("evolution: the snapshot's architectures are a %T, not names with architectures", all)
+		return nil, fmt.Errorf("evolution: %sthe snapshot's architectures are a %T, not names with architectures",
+			p.title(), all)
 	}
 	out := map[string]description.Architecture{}
 	for name, v := range tree {
 		if out[name], err = description.ArchitectureOf(v); err != nil {
-			return nil, fmt.Errorf("evolution: %s: %w", name, err)
+			return nil, fmt.Errorf("evolution: %s%s: %w", p.prefix, name, err)
 		}
 	}
 	return out, nil

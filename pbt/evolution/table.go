@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -81,7 +82,7 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 }
 
 // WriteTable writes the members to w as aligned text: parent, environment steps, fitness, last mutation, architecture,
-// and a column for every hyperparameter that may mutate.
+// and a column for every hyperparameter that may mutate. A note follows if the fitness has never differed.
 func (e *Evolution) WriteTable(w io.Writer) error {
 	keys := e.evolver.Keys()
 	header := append([]string{"member", "parent", "environment steps", "fitness", "last mutation", "architecture"},
@@ -103,5 +104,25 @@ func (e *Evolution) WriteTable(w io.Writer) error {
 	if err := tracking.Table(w, header, rows); err != nil {
 		return fmt.Errorf("evolution: %w", err)
 	}
+	for _, note := range constant(e.population.Journal(), e.opt.Objective) {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return fmt.Errorf("evolution: %w", err)
+		}
+	}
 	return nil
+}
+
+// constant returns a note if several fitnesses were measured and all are equal, so that selection knows nothing.
+func constant(recorded []journal.Event, objective string) (notes []string) {
+	var all []float64
+	for _, event := range recorded {
+		if event.HasObjective {
+			all = append(all, event.Objective)
+		}
+	}
+	if len(all) < 4 || !(slices.Max(all)-slices.Min(all) <= 1e-6*(1+math.Abs(all[0]))) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s was always %.6g, so members were selected by chance. In a zero-sum game the returns "+
+		"of all agents add up to a constant: give a figure of one side as the objective", objective, all[0])}
 }

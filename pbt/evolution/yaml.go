@@ -78,7 +78,7 @@ type manifest struct {
 type mutationSection struct {
 	Probabilities probabilities `yaml:"probabilities"`
 	Mutations     `yaml:",inline"`
-	// RandSeed is the seed without Seed.
+	// RandSeed is the seed if the file has no key `seed`.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
 }
 
@@ -197,8 +197,8 @@ func FromFile(path string, hyperparameters ...string) (*Settings, error) {
 // handed through. gorl adds the keys strict and seed; in mutation activation_selection, preserve and mutate_elite; in
 // training target_generations, pre_training_mutation (default true), objective, directory, parallel and progress_steps.
 //
-// Hyperparameters in rl_hp_selection go by gorl's names or by AgileRL's (lr, gamma, ...). hyperparameters are further
-// names, of those that only the caller's trainees have.
+// Hyperparameters in rl_hp_selection go by gorl's names or by AgileRL's (lr, gamma, ...), also of one group of IPPO and
+// MAPPO (speaker.lr). hyperparameters are further names, of those that only the caller's trainees have.
 //
 // Unknown keys, and values of the wrong type or out of range, are errors that name the nearest known key.
 func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
@@ -287,11 +287,19 @@ func (f *manifest) mutations(s *Settings) error {
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(f.Mutation.Hyperparameters)) {
 		given := f.Mutation.Hyperparameters[key]
-		name, ok := agilerl[key]
+		short := key // without a group of IPPO or MAPPO: "lr" of "speaker.lr"
+		if !strings.HasPrefix(key, "env.") {
+			short = key[strings.LastIndex(key, ".")+1:]
+		}
+		name, ok := agilerl[short]
+		if slices.Contains(own, short) {
+			name, ok = short, true
+		}
+		name = strings.TrimSuffix(key, short) + name
 		if slices.Contains(own, key) {
 			name, ok = key, true
 		}
-		if slices.Contains(fixed, key) && !ok {
+		if slices.Contains(fixed, short) && !ok {
 			s.Notes = append(s.Notes,
 				fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train",
 					key))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
@@ -13,9 +14,7 @@ import (
 
 func TestFromYAMLDefaults(t *testing.T) {
 	s, err := FromYAML(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := Options{
 		Options: pbt.Options{Members: 4, TotalSteps: 1_000_000, IntervalSteps: 10_000,
 			Measure: pbt.Measure{EvaluationEpisodes: 1}, Seed: 42, Diversify: true,
@@ -73,9 +72,7 @@ training:
 
 func TestFromYAML(t *testing.T) {
 	s, err := FromYAML([]byte(example), "horizon")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := s.Options
 	m := o.Mutations
 	if m.NoMutation != 0.3 || m.Architecture != 0.1 || m.NewLayerProb != 0.5 || m.Parameters != 0.15 ||
@@ -128,9 +125,7 @@ network:
   recurrent: {kind: gru, hidden_state_size: 40, num_layers: 2, max_hidden_state_size: 80}
   head_config: {hidden_size: [16]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(12, 16, 3),
 		"goal": spaces.Unbounded(2)})
 	a, err := s.Network.Architecture(space)
@@ -145,9 +140,7 @@ network:
 		t.Error(err)
 	}
 	again, err := FromDict(s.Dict())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff(s.Network, again.Network); d != "" {
 		t.Error(d)
 	}
@@ -168,9 +161,7 @@ mutation: {no_mutation: 1, architecture: 2, parameters: 3, activation: 4, rl_hp:
 tournament_selection: {tournament_size: 3, elitism: false, eval_loop: 2}
 training: {population_size: 5, target: 1, hpo: true}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := s.Options.Mutations
 	if m.NoMutation != 1 || m.Architecture != 2 || m.Parameters != 3 || m.Activation != 4 || m.RLHP != 5 ||
 		m.NewLayerProb != 0.6 || !m.Strict {
@@ -196,7 +187,10 @@ mutation: {no_mutation: 1, rl_ph: 2} => "mutation.rl_ph" ; rl_hp"?
 mutation: {mutation_sd: 0} => "mutation.mutation_sd" is 0
 mutation: {rl_hp_selection: {lr: {mn: 1}}} => "mutation.rl_hp_selection.lr.mn" ; min"?
 mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}} => no such hyperparameter ; did you mean "learning_rate"?
+mutation: {rl_hp_selection: {speaker.larning_rate: {min: 1, max: 2}}} => no such hyperparameter
+mutation: {rl_hp_selection: {env.lr: {min: 1, max: 2}}} => no such hyperparameter
 mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}} => under another name as well
+mutation: {rl_hp_selection: {a.lr: {min: 1, max: 2}, a.learning_rate: {min: 1, max: 2}}} => under another name as well
 mutation: {rl_hp_selection: {lr: {min: a, max: 2}}} => "mutation.rl_hp_selection.lr.min" is "a"
 mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}} => ascending
 mutation: {preserve: overlop} => did you mean "overlap"?
@@ -244,9 +238,7 @@ func FuzzFromYAML(f *testing.F) {
 			t.Fatalf("%v, %v", s, err)
 		}
 		if err == nil {
-			if err := s.Options.Mutations.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Options.Mutations.Validate())
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestGoldenMutation applies explorers with given draws. The command line has rate, range, resample and reset of a
@@ -157,9 +158,7 @@ func (p *Parameter) set(t *testing.T, name, value string) {
 func ruleNamed(t testing.TB, name string) Rule {
 	t.Helper()
 	r, err := RuleByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
@@ -194,8 +193,6 @@ func dialogues(t *testing.T, dir string, answer func(t *testing.T, args map[stri
 func parseFloat(t *testing.T, text string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // goldenPB2 is a file of testdata/pb2, which make.py beside it writes with the original's program. Hyperparameters are
@@ -62,13 +64,9 @@ func TestPB2IsTheOriginal(t *testing.T) {
 	for _, rule := range []string{RayPB2, AuthorsPB2} {
 		t.Run(rule, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join("testdata", "pb2", rule+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var g goldenPB2
-			if err := json.Unmarshal(data, &g); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(data, &g))
 			errors := map[string]float64{}
 			near := func(what string, got, want, tolerance float64) {
 				t.Helper()

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestRegisterRule(t *testing.T) {
@@ -33,17 +35,13 @@ func TestRegisterRule(t *testing.T) {
 	}
 	defer forget()
 	known, err := RuleByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := RuleByName("mutate_flaot"); err == nil || !strings.Contains(err.Error(),
 		`did you mean "mutate_float"?`) {
 		t.Errorf("the error is %v", err)
 	}
 	m := Mutation{Rate: 1, Rules: Rules{"a": known}, Bounds: map[string][2]float64{"a": {0, 5}}}
-	if err := m.Validate([]string{"a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Validate([]string{"a"}))
 	if got := m.Apply(map[string]float64{"a": 1}, rand.New(rand.NewPCG(1, 1)))["a"]; got != 5 {
 		t.Errorf("the result is %v, want it clamped to 5", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // historyOf has copies {iteration, member, parent} in a population of three with intervals of 10 steps.
@@ -22,9 +24,7 @@ func historyOf(t *testing.T, iterations int64, copies ...[3]int) *History {
 		}
 	}
 	h, err := NewHistory(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return h
 }
 
@@ -46,9 +46,7 @@ func TestAncestry(t *testing.T) {
 		"at the end": {[][3]int{{5, 0, 2}}, []Ancestor{{2, 0, 5, 0, 50}, {0, 5, 5, 50, 50}}},
 	} {
 		got, err := historyOf(t, 5, test.copies...).Ancestry(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := cmp.Diff(test.want, got); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -68,9 +66,7 @@ func TestAncestryAt(t *testing.T) {
 		5: {{2, 0, 4, 0, 40}, {0, 4, 5, 40, 50}},
 	} {
 		got, err := h.AncestryAt(0, iteration)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("iteration %d: %s", iteration, d)
 		}
@@ -116,9 +112,7 @@ func TestAncestryOfProcesses(t *testing.T) {
 	} {
 		run := Event{Kind: Population, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 3}}
 		h, err := NewHistory(append([]Event{run}, c.events...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := h.Ancestry(0)
 		if d := cmp.Diff(c.want, got); err != nil || d != "" || h.Members[0].Copies[0].Founder != c.founder {
 			t.Errorf("%s: founder %d, %v, %s", name, h.Members[0].Copies[0].Founder, err, d)
@@ -138,9 +132,7 @@ func TestHistoryBest(t *testing.T) {
 	for minimise, want := range map[bool]float64{false: 5, true: 1} {
 		run.Minimise = minimise
 		h, err := NewHistory(events)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if member, at, ok := h.Best(); !ok || member != 0 || at.Value != want {
 			t.Errorf("minimise %v: member %d, %+v, %v", minimise, member, at, ok)
 		}

@@ -80,8 +80,29 @@ type Event struct {
 	Seed int64
 	// Cause explains the event to people: the strategy's reason, or the error. Programs must not parse it.
 	Cause string
+	// SelfPlay is set in decisions and in Final if members play against each other.
+	SelfPlay *SelfPlay
 	// Run is set in Population only.
 	Run *RunInfo
+}
+
+// SelfPlay is whom a member met in the interval that ended, and its Elo rating after these games, before the decision.
+type SelfPlay struct {
+	Rating float64 `json:"rating"`
+	Games  []Games `json:"games,omitempty"`
+}
+
+// Games are the games of one interval against one opponent.
+type Games struct {
+	// Opponent and Interval say whose weights these were, and at the end of which interval. The random player is member
+	// -1 at interval 0. Past is true if they were a past self of the lineage.
+	Opponent int   `json:"opponent"`
+	Interval int64 `json:"interval"`
+	Past     bool  `json:"past,omitempty"`
+	// Games counts all games, Wins and Draws those that the member won or drew.
+	Games int `json:"games"`
+	Wins  int `json:"wins"`
+	Draws int `json:"draws,omitempty"`
 }
 
 // RunInfo says what population a journal belongs to.
@@ -115,6 +136,7 @@ type line struct {
 	Rebuilt      bool         `json:"rebuilt,omitempty"`
 	Seed         int64        `json:"seed,omitempty"`
 	Cause        string       `json:"cause,omitempty"`
+	SelfPlay     *SelfPlay    `json:"self_play,omitempty"`
 	Run          *RunInfo     `json:"run,omitempty"`
 }
 
@@ -124,7 +146,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Objective: number.Optional(e.Objective, e.HasObjective),
 		Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation,
 		Architecture: e.Architecture,
-		Rebuilt:      e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run,
+		Rebuilt:      e.Rebuilt, Seed: e.Seed, Cause: e.Cause, SelfPlay: e.SelfPlay, Run: e.Run,
 	}
 	if e.Run == nil {
 		l.Member = &e.Member
@@ -144,7 +166,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps,
 		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
-		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, SelfPlay: l.SelfPlay, Run: l.Run}
 	switch e.Kind {
 	case Population:
 		if l.Run == nil {
@@ -175,6 +197,13 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	if e.Kind == Replace && e.Parent < 0 {
 		return fmt.Errorf("event %q has no parent", e.Kind)
+	}
+	if s := e.SelfPlay; s != nil {
+		for _, g := range s.Games {
+			if min(g.Games, g.Wins, g.Draws) < 0 || g.Wins+g.Draws > g.Games {
+				return fmt.Errorf("event %q has %d wins and %d draws in %d games", e.Kind, g.Wins, g.Draws, g.Games)
+			}
+		}
 	}
 	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
 		return fmt.Errorf("event %q has a negative iteration or number of environment steps", e.Kind)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func sampleEvents() []Event {
@@ -32,24 +34,16 @@ func sampleEvents() []Event {
 func TestJournalKeepsEvents(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, 0, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	events := sampleEvents()
-	if err := errors.Join(j.Append(events[:2]...), j.Append(events[2:]...), j.Append(), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(j.Append(events[:2]...), j.Append(events[2:]...), j.Append(), j.Close()))
 	got, err := Read(filepath.Join(dir, File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff(events, got, cmpopts.EquateNaNs()); d != "" {
 		t.Error(d)
 	}
 	written, err := os.ReadFile(filepath.Join(dir, File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if size := int64(len(written)); size != j.Length {
 		t.Errorf("the journal is %d bytes long and counts %d", size, j.Length)
 	}
@@ -59,9 +53,7 @@ func encode(t testing.TB, events ...Event) []byte {
 	var b bytes.Buffer
 	for _, e := range events {
 		data, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b.Write(append(data, '\n'))
 	}
 	return b.Bytes()
@@ -72,16 +64,10 @@ func encode(t testing.TB, events ...Event) []byte {
 func TestJournalContinues(t *testing.T) {
 	dir, events := t.TempDir(), sampleEvents()
 	known, lost := encode(t, events[:2]...), encode(t, events[2:]...)
-	if err := os.WriteFile(filepath.Join(dir, File), slices.Concat(known, lost), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, File), slices.Concat(known, lost), 0o644))
 	j, err := Open(dir, int64(len(known)), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(j.Append(events[2]), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, errors.Join(j.Append(events[2]), j.Close()))
 	for name, want := range map[string][]byte{File: encode(t, events[:3]...), DiscardedFile: lost} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is %s, want %s, %v", name, got, want, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -76,18 +77,12 @@ func TestStatusOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	board, err := workspace.OpenFolder(f.Dir(), 3, workspace.FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for member, phase := range []workspace.Phase{workspace.Training, workspace.Finished} {
 		seat, err := board.Join(t.Context(), member)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		h := workspace.Heartbeat{Member: member, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}
-		if err := errors.Join(seat.Beat(h), seat.Release()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(seat.Beat(h), seat.Release()))
 	}
 	check := func(silence time.Duration, want ...string) {
 		t.Helper()
@@ -104,9 +99,7 @@ func TestStatusOfAFolder(t *testing.T) {
 	check(time.Hour, "training", "finished", "not started")
 	check(time.Nanosecond, "silent", "finished", "not started")
 	// Without the file the folders of members count.
-	if err := os.Remove(filepath.Join(f.Dir(), ConfigFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(f.Dir(), ConfigFile)))
 	check(time.Hour, "training", "finished")
 	if _, err := Status(t.TempDir(), time.Hour); err == nil || !strings.Contains(err.Error(),
 		"give a population's folder") {

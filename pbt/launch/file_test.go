@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestRefusals has one line for each mistake in the section launcher.
@@ -115,9 +116,7 @@ func TestInstall(t *testing.T) {
 	if now, _ := os.ReadFile(path); string(now) != string(data) {
 		t.Error("the file has changed")
 	}
-	if err := os.WriteFile(path, []byte("pbt: {"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("pbt: {"), 0o644))
 	if _, err := f.Install(); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want that the file there is damaged", err)
 	}
@@ -162,13 +161,9 @@ func TestFromEnvironment(t *testing.T) {
 func TestCanonical(t *testing.T) {
 	f, err := Parse([]byte("# one\nlauncher:\n  slice: 2\n  num_policies: 3\n  env: {A: 1}\npbt: {workspace: w, " +
 		"mutation: {b: x, a: y}}\nagent: {rollouts: 16}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := f.canonical()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := "agent:\n  rollouts: 16\nlauncher:\n  env:\n    A: 1\n  slice: 2\npbt:\n  mutation:\n    a: \"y\"\n    " +
 		"b: x\n  num_policies: 3\n  workspace: w\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
@@ -209,9 +204,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q became %q", file.Dir(), again.Dir())
 		}
 		second, err := again.canonical()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(string(first), string(second)); diff != "" {
 			t.Errorf("(-written +written again):\n%s", diff)
 		}

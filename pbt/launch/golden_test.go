@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestGoldenSchedule runs the dialogues in testdata/turns. A case is its name with settings, lines of what happens
@@ -23,26 +24,18 @@ func TestGoldenSchedule(t *testing.T) {
 // TestGoldenClusters runs the dialogues in testdata/clusters: a population's file, and what a cluster is given.
 func TestGoldenClusters(t *testing.T) {
 	files, err := filepath.Abs("testdata/clusters/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Chdir("/") // which is in the script
 	dialogue.Run(t, files, func(t *testing.T, c dialogue.Case) string {
 		f, err := Parse([]byte(strings.Join(c.Input, "\n")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if c.Words[0] == "kubernetes" {
 			manifests, err := Kubernetes(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return string(manifests)
 		}
 		job, err := Slurm(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return job.Script
 	})
 }
@@ -68,9 +61,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 	for _, text := range happened {
 		at, text, _ := strings.Cut(text, " ")
 		seconds, err := strconv.ParseFloat(at, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		now := begin.Add(time.Duration(seconds * float64(time.Second)))
 		fmt.Fprintf(&out, "%s", at)
 		for _, do := range strings.Split(text, ",") {
@@ -87,9 +78,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 			switch words[0] {
 			case "beat":
 				steps, err := strconv.ParseInt(words[2], 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				s.beat(member, progress{steps: steps})
 			case "exit":
 				status, how := -1, words[2]

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/process"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
@@ -69,9 +70,7 @@ func TestMemberEndsAtTheThirdInterrupt(t *testing.T) {
 func script(t *testing.T, name, text string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755))
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
@@ -100,9 +99,7 @@ func TestMemberRequeuesItself(t *testing.T) {
 		t.Errorf("where scontrol fails the status is %d and it says %q", status, stderr)
 	}
 	data, err := os.ReadFile(said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := string(data); got != "requeue 12\nrequeue 9_3\nrequeue 13\n" {
 		t.Errorf("scontrol was told\n%s", got)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Files end with whole lines, a new process goes on where the last one ended, and so many files are kept.
@@ -14,15 +16,11 @@ func TestOutputIsPutAside(t *testing.T) {
 	write := func(texts ...string) {
 		t.Helper()
 		o, err := openOutput(path, 20, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, text := range texts {
 			fmt.Fprint(o, text)
 		}
-		if err := o.close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.close())
 	}
 	write("line 1\nline 2\nline 3\nline 4\nline 5\n", "line 6\n", strings.Repeat("x", 30)+"\nafter\nhalf")
 	write(" a line\n", "more\n")

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // crew makes a population of members with two ranks each, which are a few lines of shell.
@@ -66,9 +68,7 @@ if [ "$GORL_PBT_POLICY_IDX" = 0 ] && [ ! -e "${GORL_PBT_CONFIG%/*}/failed" ]; th
 fi
 echo "rank $RANK is through"
 `)
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), f, Options{}))
 	log := written(t, f, "logs/launcher.log")
 	wantIn(t, "the launcher's log", log, "member 0: rank 1: exit status 3; restart 1 of 2", "member 0: finished",
 		"member 1: finished")
@@ -91,9 +91,7 @@ case $(wc -l < "$here") in
 2) exit 76 ;;
 esac
 `)
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), f, Options{}))
 	for member := range 2 {
 		for rank := range 2 {
 			if got := written(t, f, fmt.Sprintf("%d-%d", member, rank)); got != "\n\n\n" {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // population writes a population's file whose members are fakes, and reads it.
@@ -20,9 +22,7 @@ func population(t *testing.T, settings string, script ...string) (*File, string)
 	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	words := append([]string{self, "member"}, script...)
 	if command, ok := strings.CutPrefix(settings, "shell"); ok { // behind a shell that does not hand signals on
 		settings = command
@@ -38,9 +38,7 @@ func population(t *testing.T, settings string, script ...string) (*File, string)
 	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir,
 		strings.Join(words, ", "), settings)
 	path := filepath.Join(dir, "population.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	f, err := ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -69,9 +67,7 @@ func (b *buffer) String() string {
 func written(t *testing.T, f *File, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.Dir(), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(data)
 }
 
@@ -97,18 +93,14 @@ func TestRunToTheEnd(t *testing.T) {
 		"     0  finished          3                200          2       -         0    -")
 	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 1: finished")
 	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for member, gpu := range []string{"5", "GPU-7", "5"} {
 		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n",
 			"CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n",
 			"GORL_PBT_CONFIG="+config+"\n")
 	}
 	// A second run finds everything done and adds to the logs.
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), f, Options{}))
 	if n := strings.Count(written(t, f, "logs/000.log"), "GREETING=hello"); n != 2 {
 		t.Errorf("the member's log has %d greetings after two runs, want 2", n)
 	}
@@ -117,9 +109,7 @@ func TestRunToTheEnd(t *testing.T) {
 // Members that see all devices know their places among those that run: one that is started again takes the free one.
 func TestRunTellsPlaces(t *testing.T) {
 	f, _ := population(t, "", "env=GORL_PBT_LOCAL_IDX", "1:restart", "train=1")
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), f, Options{}))
 	for member := range 3 {
 		log := written(t, f, fmt.Sprintf("logs/%03d.log", member))
 		if strings.Count(log, fmt.Sprintf("GORL_PBT_LOCAL_IDX=%d\n", member)) != 2 {
@@ -132,9 +122,7 @@ func TestRunTellsPlaces(t *testing.T) {
 
 func TestRunRestartsWhatFails(t *testing.T) {
 	f, _ := population(t, "", "1:fail=the first time", "2:exit=3", "train=1")
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), f, Options{}))
 	if got := written(t, f, "starts-1"); got != "x\nx\nx\n" {
 		t.Errorf("member 1 was started %d times, want 3", strings.Count(got, "x"))
 	}
@@ -156,9 +144,7 @@ func TestRunNamesWhoGaveUp(t *testing.T) {
 
 func TestRunLetsMembersTakeTurns(t *testing.T) {
 	f, _ := population(t, "max_parallel: 1, slice: 2", "order=order", "train=5")
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), f, Options{}))
 	if got := strings.Join(strings.Fields(written(t, f, "order")), ""); got != "012012012" {
 		t.Errorf("the turns were %s, want 012012012", got)
 	}
@@ -168,9 +154,7 @@ func TestRunLetsMembersTakeTurns(t *testing.T) {
 func pipe(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -178,9 +162,7 @@ func pipe(t *testing.T) string {
 func lines(t *testing.T, path string, n int) (rest func() string) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r := bufio.NewReader(file)
 	for range n {
 		if _, err := r.ReadString('\n'); err != nil {
@@ -235,9 +217,7 @@ func TestNothingOutlivesAMember(t *testing.T) {
 			f, _ := population(t, "grace: 1ms", "p1:"+helper+"="+p, "train=1")
 			var all sync.WaitGroup
 			all.Go(func() { lines(t, p, 1)() })
-			if err := Run(context.Background(), f, Options{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Run(context.Background(), f, Options{}))
 			all.Wait() // returns only if the helper is gone
 		})
 	}
@@ -247,13 +227,9 @@ func TestNoMemberOutlivesItsLauncher(t *testing.T) {
 	p := pipe(t)
 	_, path := population(t, "", "stubborn", "hold="+p, "forever")
 	launcher := exec.Command(os.Args[0], "launcher", path)
-	if err := launcher.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, launcher.Start())
 	gone := lines(t, p, 3)
-	if err := launcher.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, launcher.Process.Kill())
 	launcher.Wait()
 	gone() // returns only if all members are gone
 }
@@ -277,13 +253,9 @@ func TestRunRefuses(t *testing.T) {
 	}
 	// A second launcher.
 	f, _ := population(t, "", "train=1")
-	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(f.Dir(), 0o755))
 	unlock, err := lockFolder(f.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer unlock()
 	if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(),
 		"another launcher") {

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/process"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // job makes a population whose members are a few lines of shell.
 func job(t *testing.T, settings, member string) *File {
 	t.Helper()
 	f, err := Parse([]byte("pbt: {num_policies: 4, workspace: w}\nlauncher: {" + settings + "}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f.Directory = t.TempDir()
 	f.Launcher.Command = []string{"/bin/sh", "-c", member}
 	return f
@@ -76,9 +75,7 @@ func TestBatchScript(t *testing.T) {
 			dir := t.TempDir()
 			starts, told := filepath.Join(dir, "starts"), filepath.Join(dir, "told")
 			ends, end, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer ends.Close()
 			defer end.Close()
 			script(t, "scontrol", `echo "$@" >>`+process.QuoteWord(told))
@@ -93,13 +90,9 @@ func TestBatchScript(t *testing.T) {
 			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " +
 				c.member
 			job, err := Slurm(job(t, c.settings, member))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			path := filepath.Join(dir, "it's a job.sbatch")
-			if err := os.WriteFile(path, []byte(job.Script), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(job.Script), 0o644))
 			command := exec.CommandContext(t.Context(), bash, path)
 			command.Env = append(os.Environ(), "SLURM_ARRAY_JOB_ID=40", "SLURM_ARRAY_TASK_ID=2")
 			command.ExtraFiles = []*os.File{ends}
@@ -129,9 +122,7 @@ func TestSubmit(t *testing.T) {
 	f := job(t, "", "true")
 	f.Directory = filepath.Join(f.Directory, `it's "here"`)
 	j, err := Slurm(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	id, err := j.Submit(t.Context())
 	if err != nil || id != "4711" {
 		t.Fatalf("job %q, %v", id, err)

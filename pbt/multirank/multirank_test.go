@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -29,9 +30,7 @@ func on(t *testing.T, build Build, follower context.Context, member memberFunc) 
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
 	groups, err := distributed.Local(2, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var wait sync.WaitGroup
 	for r, g := range groups {
 		wait.Go(func() {
@@ -173,13 +172,9 @@ func populate(t *testing.T, o pbt.Options, train func(id int, member memberFunc)
 		})
 	}
 	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	events, err := journal.Merge(journals...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return events
 }
 
@@ -328,9 +323,7 @@ func TestBroken(t *testing.T) {
 			t.Errorf("%s: the journal has %v", what, events)
 		}
 		view, err := store.View()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if h := view.Members[0].Heartbeat; h == nil || h.Phase != workspace.Stopped {
 			t.Errorf("%s: peers see %+v", what, h)
 		}

@@ -20,7 +20,8 @@ type sampleFactory struct {
 
 	// WithPBT false trains the members as independent runs (strategy.Never). The original's default is false.
 	WithPBT bool `yaml:"with_pbt"`
-	// MixPoliciesInOneEnv does nothing: every member has its own environments.
+	// MixPoliciesInOneEnv draws an opponent for every seat from the newest weights of all members; false lets the
+	// member's own newest weights play all other seats. It does nothing without the environment's wrapper self_play.
 	MixPoliciesInOneEnv bool `yaml:"pbt_mix_policies_in_one_env"`
 	// PeriodEnvSteps is the number of environment steps between decisions.
 	//
@@ -185,7 +186,9 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 
 // note adds a note for every flag that the file gives and that does nothing.
 func (c *sampleFactory) note(f *file, s *Settings) {
-	s.idle(f, "pbt_mix_policies_in_one_env", "every member trains in environments of its own")
+	if !f.selfPlay {
+		s.idle(f, "pbt_mix_policies_in_one_env", "the environment has no wrapper self_play")
+	}
 	for _, key := range []string{
 		"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior",
 		"heartbeat_interval",

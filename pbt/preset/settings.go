@@ -124,6 +124,7 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	sections := runfile.Sections(dict)
 	f := file{Preset: IsaacLab, known: hyperparameters}
 	f.agent, _ = dict["agent"].(map[string]any)
+	f.selfPlay = UsesSelfPlay(dict)
 	if err := errors.Join(
 		sections.Check("preset", ^runfile.Evolutions),
 		config.Merge(&f, sections.Of(runfile.Populations), config.Options{Prefix: "preset"}),
@@ -165,7 +166,9 @@ type file struct {
 	PBT    map[string]any `yaml:"pbt"`
 
 	agent map[string]any // the section of that name, whose numbers are the defaults of hyperparameters
-	known []string       // hyperparameters that the caller knows of
+	// selfPlay is true if the environment has the wrapper of that name.
+	selfPlay bool
+	known    []string // hyperparameters that the caller knows of
 
 	full    func() map[string]any // the section pbt with all defaults
 	without []string              // keys of full that do nothing, and that the file does not have

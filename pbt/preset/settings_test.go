@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/panics"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -91,14 +92,10 @@ func TestNotEnabled(t *testing.T) {
 				"episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 0, total_steps: 50}}"
 		}
 		s, err := FromYAML([]byte(document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s.Options.New = func(m pbt.Member) (pbt.Trainee, error) { return newPlain(m.ID), nil }
 		population, err := pbt.New(s.Options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer population.Close()
 		best, err := population.Train(t.Context())
 		if err != nil || best.Member != 3 || best.Steps != 50 {
@@ -131,16 +128,12 @@ func TestPresetsTrain(t *testing.T) {
 		for _, strict := range []string{"true", "false"} {
 			t.Run(name+" strict="+strict, func(t *testing.T) {
 				s, err := FromYAML([]byte(strings.Replace(document, "{", "{strict: "+strict+", ", 1)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				s.Options.New = func(m pbt.Member) (pbt.Trainee, error) {
 					return newPlain(m.ID, "env.bonus"), nil
 				}
 				population, err := pbt.New(s.Options)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				defer population.Close()
 				if _, err := population.Train(t.Context()); err != nil {
 					t.Fatal(err)
@@ -164,9 +157,7 @@ func TestPresetsTrain(t *testing.T) {
 
 func TestOptionalHyperparameters(t *testing.T) {
 	s, err := FromYAML([]byte("{preset: samplefactory, pbt: {parameters: {env.bonus: {rule: perturb_bool}}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := s.Options.Explore.Validate([]string{"env.bonus"}); err != nil {
 		t.Errorf("a member without the usual hyperparameters is refused: %v", err)
 	}
@@ -195,9 +186,7 @@ func TestRegister(t *testing.T) {
 	})
 	s, err := FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, " +
 		"parameters: {learning_rate: {rule: mutate_float, max: 1}}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := strategy.Limited{Strategy: strategy.IsaacLab{ThresholdAbs: 2}, MaxCopies: 1}
 	o := s.Options
 	if m := o.Explore.(explore.Mutation); o.Strategy != want || o.Objective != "x" || o.IntervalSteps != 7 ||
@@ -234,9 +223,7 @@ func TestFromFile(t *testing.T) {
 	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("the error of a missing file is %v", err)
 	}
-	if err := os.WriteFile(path, []byte("pbt: {policy_idx: 3, mutation: {rate: mutate_float}}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("pbt: {policy_idx: 3, mutation: {rate: mutate_float}}"), 0o644))
 	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(),
 		"rate") {
 		t.Errorf("the error of a file with an unknown hyperparameter is %v", err)
@@ -254,9 +241,7 @@ func FuzzFromYAML(f *testing.F) {
 	}
 	for _, path := range files {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		for _, block := range strings.Split(string(data), "\n\n") {
 			if _, document, ok := strings.Cut(block, "\n"); ok {
 				document, _, _ = strings.Cut(document, "----")
@@ -319,9 +304,7 @@ func TestRegistered(t *testing.T) {
 	})
 	s, err := FromYAML([]byte("pbt: {strategy: FirstLeads, strategy_kwargs: {explore: true}, explorer: Halving, " +
 		"explorer_kwargs: {rate: 0.5}, max_copies: 2}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := strategy.Limited{Strategy: firstLeads{true}, MaxCopies: 2}
 	if s.Options.Strategy != want || s.Options.Explore.(explore.Mutation).Rate != 0.5 {
 		t.Errorf("the file gives %+v and %+v", s.Options.Strategy, s.Options.Explore)

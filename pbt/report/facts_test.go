@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -14,9 +15,7 @@ import (
 // The facts of the journal that the golden page shows, counted by hand.
 func TestFacts(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got := []int{
 		f.copies, f.happened[journal.SelfMutate], f.happened[journal.Failed], f.happened[journal.Diverged], f.rescues,
 		f.happened[journal.ApplyFailed], len(f.alive),
@@ -64,22 +63,16 @@ func TestStateAndBest(t *testing.T) {
 func factsOf(t testing.TB, events []journal.Event) *facts {
 	t.Helper()
 	h, err := journal.NewHistory(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := gather(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
 // What was copied begins at its source's objective, at the steps of the member that copied.
 func TestCurvesOfCopies(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	series, copies := f.objective().Series, 0
 	for i, s := range f.drawn() {
 		if s.copied == nil {
@@ -104,9 +97,7 @@ func TestCurvesOfCopies(t *testing.T) {
 // What the journal says of member 2, counted by hand.
 func TestChangesOfArchitectures(t *testing.T) {
 	f, err := gather(recorded(t, "evolving"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	for _, c := range f.changes[2] {
 		got = append(got, fmt.Sprint(c.iteration, " ", mutationSigns[c.kind].words, " ", c.parent, " ",
@@ -159,7 +150,10 @@ func TestMutationKinds(t *testing.T) {
 		"": mutationAbsent, "none": mutationNone, "none (head.add_layer would go beyond the limits)": mutationNone,
 		"nonexistent": mutationOther,
 		"param":       mutationParameters, "param(1 of the policy's matrices)": mutationParameters,
-		"param_scale":      mutationHyperparameter,
+		"param_scale":               mutationHyperparameter,
+		"param_scale, env.add_node": mutationHyperparameter, "a: head.add_layer; b: head.add_layer": mutationArchitecture,
+		"param(a: 2, b: 1 of the policy's matrices)":          mutationParameters,
+		"none (a: head.add_layer would go beyond the limits)": mutationNone,
 		"activation(relu)": mutationActivation, "None, value: activation(elu)": mutationActivation,
 		"remove_latent_node(8)":               mutationArchitecture,
 		"None, discriminator: head.add_layer": mutationArchitecture,
@@ -181,7 +175,9 @@ func TestMutationKinds(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"policy 4→[8] tanh, value 4→[9] tanh": "4→[8] tanh",
-		"4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one"} {
+		"4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one",
+		"a.policy 3→[8] tanh, a.value 3→[9] tanh, b.c.policy 4→[7] relu": "a 3→[8] tanh, b.c 4→[7] relu",
+	} {
 		if got := leading(text); got != want {
 			t.Errorf("the leading network of %q is %q, want %q", text, got, want)
 		}

@@ -41,6 +41,8 @@ type page struct {
 	// Standings are the members; Unlisted says how many of them are not listed.
 	Standings table
 	Unlisted  string
+	// Met is whom members met, and Ratings are those along the best's lineage; both are empty without self-play.
+	Met, Ratings table
 	// EventsCount says how many events there are, and how many of them Events has.
 	Events      table
 	EventsCount string
@@ -86,6 +88,7 @@ func (f *facts) page(w io.Writer, opt Options) error {
 		p.Unlisted = fmt.Sprintf("The best %d; %d more are not listed.", maxLanes, n)
 	}
 	f.schedule(&p)
+	f.games(&p)
 	f.events(&p, opt.MaxEvents)
 	// An error half-way must not leave half a page.
 	var whole bytes.Buffer

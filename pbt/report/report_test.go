@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -29,13 +30,9 @@ var rewrite = flag.Bool("rewrite", false,
 func recorded(t testing.TB, name string) *journal.History {
 	t.Helper()
 	events, err := journal.Read(filepath.Join("testdata", name+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h, err := journal.NewHistory(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return h
 }
 
@@ -43,13 +40,9 @@ func recorded(t testing.TB, name string) *journal.History {
 func html(t testing.TB, h *journal.History, opt Options) string {
 	t.Helper()
 	f, err := gather(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var b bytes.Buffer
-	if err := f.page(&b, opt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.page(&b, opt))
 	return b.String()
 }
 
@@ -63,14 +56,10 @@ func golden(t *testing.T, name string) {
 	got := structure(t, html(t, recorded(t, name), Options{}))
 	path := filepath.Join("testdata", name+".txt")
 	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
 		t.Error(d)
 	}
@@ -200,29 +189,19 @@ func TestHostileText(t *testing.T) {
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	for range 2 { // again over what is there
-		if err := Write(dir, recorded(t, "evolving"), Options{Title: "Walkers"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(dir, recorded(t, "evolving"), Options{Title: "Walkers"}))
 	}
 	events, err := journal.Read(filepath.Join("testdata", "small.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := WritePNG(filepath.Join(dir, "population.png"), events); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, WritePNG(filepath.Join(dir, "population.png"), events))
 	for name, inks := range map[string][]plot.Ink{
 		ArchitecturesFile: {inkArchitecture, inkWeights, inkActivation, inkHyperparameter},
 		LineageFile:       {plot.Color(0)}, "population.png": {plot.Color(0), inkBad},
 	} {
 		file, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		picture, err := png.Decode(file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, file.Close()))
 		seen := map[color.Color]bool{}
 		for i := range picture.Bounds().Dx() * picture.Bounds().Dy() {
 			x, y := i%picture.Bounds().Dx(), i/picture.Bounds().Dx()
@@ -315,9 +294,7 @@ func TestMaxEvents(t *testing.T) {
 func FuzzJournal(f *testing.F) {
 	for _, name := range []string{"small.jsonl", "evolving.jsonl"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte(`{"event":"population","run":{"schema":1,"members":65536,"objective":"o"}}

@@ -40,15 +40,16 @@ const (
 // hyperparameter, "none" with a reason, "param" with what got noise, or the edits of each network. The name of a
 // hyperparameter comes first: it may be any word, also one of the others.
 //
-//	learning_rate                                hyperparameter, if the event has one of that name
+//	learning_rate                                hyperparameter, if the event has one of that name, or several
 //	none (head.add_layer would go beyond ...)    none
 //	param(3 of the policy's matrices)            weights
 //	None, value: activation(elu)                 activation
 //	head.add_node(layer 0, 16)                   architecture
 func mutationOf(e journal.Event) mutation {
 	text := e.Mutation
-	_, before := e.Before[text]
-	_, after := e.After[text]
+	first, _, _ := strings.Cut(text, ", ")
+	_, before := e.Before[first]
+	_, after := e.After[first]
 	switch {
 	case text == "":
 		return mutationAbsent
@@ -121,11 +122,25 @@ func hiddenNodes(architecture string) int {
 }
 
 // leading returns the first network of a description, without its name: "4→[64 64] tanh" of "policy 4→[64 64] tanh,
-// value ...". It is the one whose mutations the others follow, and the only one that there is room for in a lane.
+// value ...". It is the one whose mutations the others follow, and the only one that there is room for in a lane. Of
+// several agents it returns the first network of each: "speaker 3→[16] tanh, listener 11→[16] tanh" of
+// "speaker.policy 3→[16] tanh, speaker.value ...".
 func leading(architecture string) string {
 	first, _, _ := strings.Cut(architecture, ", ")
-	if name, shape, ok := strings.Cut(first, " "); ok && !strings.Contains(name, "→") && strings.Contains(shape, "→") {
+	name, shape, ok := strings.Cut(first, " ")
+	if !ok || strings.Contains(name, "→") || !strings.Contains(shape, "→") {
+		return first
+	}
+	if !strings.Contains(name, ".") {
 		return shape
 	}
-	return first
+	var all []string
+	last := ""
+	for network := range strings.SplitSeq(architecture, ", ") {
+		name, shape, _ := strings.Cut(network, " ")
+		if agent := name[:strings.LastIndex(name, ".")+1]; agent != last {
+			all, last = append(all, strings.TrimSuffix(agent, ".")+" "+shape), agent
+		}
+	}
+	return strings.Join(all, ", ")
 }

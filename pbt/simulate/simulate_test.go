@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/preset"
@@ -38,9 +39,7 @@ func config(strategy strategy.Strategy) simulate.Config {
 func run(t *testing.T, c simulate.Config) *simulate.Result {
 	t.Helper()
 	r, err := simulate.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
@@ -240,9 +239,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the table is\n%s%v", b.String(), err)
 	}
 	path := filepath.Join(t.TempDir(), "simulation.png")
-	if err := simulate.WritePNG(path, results...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, simulate.WritePNG(path, results...))
 	if info, err := os.Stat(path); err != nil || info.Size() < 1000 {
 		t.Errorf("the picture: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/timeline"
 )
 
-func ExampleTrain() {
+func ExampleTimeline_Apply() {
 	dir, err := os.MkdirTemp("", "timeline")
 	if err != nil {
 		log.Fatal(err)
@@ -27,16 +27,23 @@ func ExampleTrain() {
 		log.Fatal(err)
 	}
 	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually from trainers.NewTrainee
-	trainee, err = timeline.Train(context.Background(), trainee, s, timeline.Options{
-		Progress: func(p timeline.Position) { fmt.Println(p.Steps, "of", p.Total, p.Hyperparameters["rate"]) },
-	})
-	if err != nil {
+	defer trainee.Close()
+	if err := s.Check(trainee); err != nil {
 		log.Fatal(err)
 	}
-	defer trainee.Close()
+	for trainee.Steps() < s.Steps {
+		if err := s.Apply(trainee); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(trainee.Steps(), "of", s.Steps, trainee.Hyperparameters()["rate"])
+		if err := trainee.Train(context.Background(), 20); err != nil {
+			log.Fatal(err)
+		}
+	}
 	// Output:
 	// 0 of 100 0.5
+	// 20 of 100 0.5
 	// 40 of 100 0.25
+	// 60 of 100 0.25
 	// 80 of 100 0.125
-	// 100 of 100 0.125
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/timeline"
 )
 
@@ -17,9 +18,7 @@ func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "timeline.json")
 	want := course()
 	want.Phases[1].Architecture = "of two layers"
-	if err := timeline.Write(path, want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, timeline.Write(path, want))
 	if err := timeline.Write(path, timeline.Timeline{}); err == nil {
 		t.Error("Write accepts what Read refuses")
 	}
@@ -61,13 +60,9 @@ func FuzzDecode(f *testing.F) {
 		for _, steps := range []int64{-1 << 63, -1, 0, s.Steps, 1<<63 - 1} {
 			s.At(steps)
 		}
-		if err := timeline.Write(path, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, timeline.Write(path, s))
 		again, err := timeline.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := cmp.Diff(s, again); d != "" {
 			t.Error(d)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -19,9 +20,7 @@ import (
 func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 	t.Helper()
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
 		return ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed,
@@ -29,9 +28,7 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 				"observation_preprocessor": "RunningStandardScaler"},
 		})
 	}, trainers.Config{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return trainee
 }
 
@@ -46,32 +43,22 @@ func TestReplayOfPPO(t *testing.T) {
 		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
 		New:    func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer p.Close()
 	if _, err := p.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h, err := journal.NewHistory(p.Journal())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	copied, untouched := 0, 0
 	for id := range 4 {
 		s, err := timeline.Extract(h, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		replayed := cartPole(t, s.Seed)
 		defer replayed.Close()
 		got := map[int64]map[string]float64{}
-		err = play(t.Context(), replayed, s, timeline.Options{ProgressSteps: 8, Progress: func(at timeline.Position) {
-			got[at.Steps] = at.Hyperparameters
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		err = play(t.Context(), replayed, s, func() { got[replayed.Steps()] = replayed.Hyperparameters() })
+		must.Do(t, err)
 		for steps, values := range got {
 			for key, want := range s.At(min(steps, s.Steps-1)) {
 				if values[key] != want {
@@ -89,13 +76,9 @@ func TestReplayOfPPO(t *testing.T) {
 		}
 		untouched++
 		a, err := was.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b, err := replayed.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := cmp.Diff(a.Arrays, b.Arrays); d != "" {
 			t.Errorf("member %d was never replaced, and its replay differs:\n%.1000s", id, d)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 type values = map[string]float64
@@ -22,9 +24,7 @@ const rayFile = `["0_lr=1", "9_lr=1", 5, 5, {"lr": 1}, {"lr": 0.5}]
 
 func TestReadRay(t *testing.T) {
 	got, err := ReadRay(strings.NewReader(rayFile), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := Timeline{Steps: 20_000, Phases: []Phase{
 		{From: 0, Hyperparameters: values{"learning_rate": 0.2}},
 		{From: 8000, Hyperparameters: values{"learning_rate": 0.16}},
@@ -96,9 +96,7 @@ func FuzzReadRay(f *testing.F) {
 		var written []byte
 		for _, r := range rows {
 			line, err := json.Marshal([]any{r.target, r.source, 0, r.iteration, plain(r.before), plain(r.after)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			written = append(append(written, line...), '\n')
 		}
 		again, err := readRayRows(bytes.NewReader(written))

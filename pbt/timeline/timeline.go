@@ -3,8 +3,8 @@
 // later. The paper on population based training calls that a schedule of hyperparameters. [Timeline] records it.
 //
 // [Extract] reads the timeline of a member from a journal, by following its weights back through the members that they
-// were copied from. [ReadRay] reads one that Ray Tune recorded. [Write] and [Read] store a timeline as JSON. [Train]
-// trains a fresh trainee by it.
+// were copied from. [ReadRay] reads one that Ray Tune recorded. [Write] and [Read] store a timeline as JSON.
+// [Timeline.Apply] sets the hyperparameters of an agent while a program trains it.
 package timeline
 
 import (
@@ -13,6 +13,7 @@ import (
 	"maps"
 	"math"
 	"sort"
+	"strings"
 )
 
 // Timeline lists the hyperparameters that weights were trained with. They are constant within a phase.
@@ -38,7 +39,7 @@ type Phase struct {
 	Member int `json:"member"`
 	// Hyperparameters are set at From. A hyperparameter that is missing here keeps its value.
 	Hyperparameters map[string]float64 `json:"hyperparameters"`
-	// Architecture describes the networks, if the population evolves them. Otherwise it is empty. [Train] ignores it.
+	// Architecture describes the networks, if the population evolves them. Otherwise it is empty. Apply ignores it.
 	Architecture string `json:"architecture,omitempty"`
 }
 
@@ -71,6 +72,43 @@ func (s Timeline) Keys() []string {
 		maps.Copy(named, p.Hyperparameters)
 	}
 	return sorted(named)
+}
+
+// Tuned is what trains by a timeline: a [pbt.Trainee] or a trainers.Trainer.
+type Tuned interface {
+	// Steps counts the environment steps trained.
+	Steps() int64
+	Hyperparameters() map[string]float64
+	SetHyperparameters(values map[string]float64) error
+}
+
+// Apply sets the hyperparameters of the present environment step, if t has others. Call it before each step or stretch
+// of training: changes come as late as the calls. It repeats hyperparameters only, and not what a population with
+// evolving networks does to the networks.
+func (s Timeline) Apply(t Tuned) error {
+	values, has := s.At(t.Steps()), t.Hyperparameters()
+	for key, x := range values {
+		if has[key] != x {
+			if err := t.SetHyperparameters(values); err != nil {
+				return fmt.Errorf("timeline: at environment step %d: %w", t.Steps(), err)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// Check returns an error if a phase sets a hyperparameter that t does not have. A misspelt name would otherwise end a
+// run at its phase.
+func (s Timeline) Check(t Tuned) error {
+	has := t.Hyperparameters()
+	for _, key := range s.Keys() {
+		if _, ok := has[key]; !ok {
+			return fmt.Errorf("timeline: it sets %q, which the agent does not have; it has %s", key,
+				strings.Join(sorted(has), ", "))
+		}
+	}
+	return nil
 }
 
 // phase returns the index of the phase that contains an environment step, -1 if steps is negative.

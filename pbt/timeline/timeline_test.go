@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -26,8 +27,6 @@ type walker struct {
 	steps   int64
 	diary   []note
 	source  *rand.PCG
-	closed  int
-	rebuild float64 // rates above it need building anew; 0 for none
 	fail    error
 }
 
@@ -67,9 +66,6 @@ func (w *walker) Hyperparameters() map[string]float64 {
 
 func (w *walker) SetHyperparameters(values map[string]float64) error {
 	if v, ok := values["rate"]; ok {
-		if w.rebuild > 0 && v > w.rebuild {
-			return fmt.Errorf("rate: %w", pbt.ErrRebuild)
-		}
 		w.rate = v
 	}
 	return nil
@@ -102,7 +98,7 @@ func (w *walker) Restore(s *checkpoint.Snapshot) error {
 }
 
 func (w *walker) Reseed(seed int64) error { w.source.Seed(uint64(seed), 7); return nil }
-func (w *walker) Close() error            { w.closed++; return nil }
+func (w *walker) Close() error            { return nil }
 
 // population trains walkers of which some fail, and returns it with its history and its walkers.
 func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journal.History) {
@@ -122,18 +118,12 @@ func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journa
 			return w, nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { p.Close() })
 	best, err := p.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h, err := journal.NewHistory(p.Journal())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p, best, h
 }
 
@@ -157,29 +147,21 @@ func TestExtractAndTrain(t *testing.T) {
 		for id := range 6 {
 			w := p.Trainee(id).(*walker)
 			s, err := timeline.Extract(h, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
 				t.Fatalf("seed %d, member %d: %d steps, want %d; phases %s", seed, id, s.Steps, w.steps, d)
 			}
 			changes += len(s.Phases) - 1
 		}
 		s, err := timeline.ExtractAt(h, best.Member, best.Iteration)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		w := newWalker(0, 0)
-		if err := w.Restore(best.Snapshot); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Restore(best.Snapshot))
 		if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
 			t.Fatalf("seed %d, the best: %d steps, want %d; phases %s", seed, s.Steps, w.steps, d)
 		}
 		replayed := newWalker(s.Seed, 99)
-		if err := play(t.Context(), replayed, s, timeline.Options{ProgressSteps: 12}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, play(t.Context(), replayed, s, nil))
 		if d := cmp.Diff(w.diary, replayed.diary); d != "" || w.steps != replayed.steps {
 			t.Fatalf("seed %d: %d steps, want %d; %s", seed, replayed.steps, w.steps, d)
 		}
@@ -189,10 +171,20 @@ func TestExtractAndTrain(t *testing.T) {
 	}
 }
 
-// play trains by a timeline.
-func play(ctx context.Context, w pbt.Trainee, s timeline.Timeline, o timeline.Options) error {
-	_, err := timeline.Train(ctx, w, s, o)
-	return err
+// play trains by a timeline, and calls shown, if there is one, before each timestep.
+func play(ctx context.Context, w pbt.Trainee, s timeline.Timeline, shown func()) error {
+	for w.Steps() < s.Steps {
+		if err := s.Apply(w); err != nil {
+			return err
+		}
+		if shown != nil {
+			shown()
+		}
+		if err := w.Train(ctx, timestep); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func course() timeline.Timeline {
@@ -219,13 +211,9 @@ func TestArchitectures(t *testing.T) {
 			Architecture: "a, edited"},
 		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s, err := timeline.Extract(h, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" {
 		t.Error(d)
 	}
@@ -239,83 +227,24 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// Stopped anywhere and continued by another process, a replay is the one that was not stopped.
-func TestTrainContinues(t *testing.T) {
-	whole := newWalker(5, 9)
-	if err := play(t.Context(), whole, course(), timeline.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	for stop := int64(0); stop < 100; stop += timestep {
-		first := newWalker(5, 9)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		o := timeline.Options{ProgressSteps: timestep, Progress: func(p timeline.Position) {
-			if p.Steps == stop {
-				cancel(errTired)
-			}
-		}}
-		if err := play(ctx, first, course(), o); !errors.Is(err, errTired) {
-			t.Fatalf("stopped at %d: %v", stop, err)
-		}
-		snapshot, err := first.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		second := newWalker(1, 7)
-		if err := second.Restore(snapshot); err != nil {
-			t.Fatal(err)
-		}
-		if second.steps != stop {
-			t.Fatalf("stopped at %d, want %d", second.steps, stop)
-		}
-		if err := play(t.Context(), second, course(), timeline.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if second.x != whole.x || !cmp.Equal(second.diary, whole.diary) {
-			t.Errorf("stopped at %d: %v with %v, want %v with %v", stop, second.x, second.diary, whole.x, whole.diary)
-		}
-	}
-}
-
-var errTired = errors.New("tired")
-
-func TestTrainRebuilds(t *testing.T) {
-	s := course()
-	s.Phases[1].Hyperparameters["rate"] = 8
-	first := newWalker(5, 0.5)
-	first.rebuild = 2
-	if err := play(t.Context(), first, s, timeline.Options{}); !errors.Is(err, pbt.ErrRebuild) {
-		t.Errorf("without New: %v", err)
-	}
-	first = newWalker(5, 0.5)
-	first.rebuild = 2
-	got, err := timeline.Train(t.Context(), first, s,
-		timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
-			return newWalker(0, values["rate"]), nil
-		}})
-	want := []note{{0, 0.5}, {40, 8}, {80, 0.125}}
-	if w := got.(*walker); err != nil || w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
-		t.Errorf("the same trainee: %v; closed %d times; %v, want %v; %v", w == first, first.closed, w.diary, want, err)
-	}
-}
-
-func TestTrainRejects(t *testing.T) {
-	for name, change := range map[string]func(s *timeline.Timeline, w *walker, o *timeline.Options){
-		"no phases":    func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
-		"late":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
-		"out of order": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
-		"short":        func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
-		"unknown": func(s *timeline.Timeline, _ *walker,
-			_ *timeline.Options) {
-			s.Phases[1].Hyperparameters["rat"] = 1
-		},
-		"negative steps":  func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.Steps = -1 },
-		"failing trainee": func(_ *timeline.Timeline, w *walker, _ *timeline.Options) { w.fail = errTired },
+func TestRejects(t *testing.T) {
+	for name, change := range map[string]func(s *timeline.Timeline){
+		"no phases":    func(s *timeline.Timeline) { s.Phases = nil },
+		"late":         func(s *timeline.Timeline) { s.Phases = s.Phases[1:] },
+		"out of order": func(s *timeline.Timeline) { s.Phases[2].From = 40 },
+		"short":        func(s *timeline.Timeline) { s.Steps = 79 },
 	} {
-		s, w, o := course(), newWalker(1, 1), timeline.Options{}
-		change(&s, w, &o)
-		if err := play(t.Context(), w, s, o); err == nil || w.steps != 0 {
-			t.Errorf("%s: %v after %d steps", name, err, w.steps)
+		s := course()
+		if change(&s); s.Validate() == nil {
+			t.Errorf("%s is no error", name)
 		}
+	}
+	s := course()
+	if err := s.Check(newWalker(1, 1)); err != nil {
+		t.Error(err)
+	}
+	if s.Phases[1].Hyperparameters["rat"] = 1; s.Check(newWalker(1, 1)) == nil {
+		t.Error("a name that the trainee does not have is no error")
 	}
 }
 

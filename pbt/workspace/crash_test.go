@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // writeForever goes on from the newest record, and publishes, offers for the best, beats and prunes as fast as it can.
@@ -117,9 +119,7 @@ func TestKillNine(t *testing.T) {
 		if len(records) > 0 {
 			last = max(last, records[0].Iteration)
 		}
-		if err := readAll(f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, readAll(f))
 		if b, ok, err := f.Best(false); err != nil || best > 0 && !ok || b.Iteration < best {
 			t.Fatalf("the best of iteration %d was published, there is %+v, %t, %v", best, b, ok, err)
 		}
@@ -128,9 +128,7 @@ func TestKillNine(t *testing.T) {
 		}
 	}
 	close(stop)
-	if err := <-reader; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-reader)
 	t.Logf("%d iterations; %d of %d kills came in the middle of writing weights; the reader looked %d times", last,
 		interrupted, *kills, views)
 	if last == 0 || views == 0 {
@@ -160,8 +158,6 @@ func TestKillNine(t *testing.T) {
 func parseIteration(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return n
 }

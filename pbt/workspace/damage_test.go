@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // board3 is a folder in which member 0 has published three records and member 1 one.
@@ -103,9 +104,7 @@ func TestDamagedRecords(t *testing.T) {
 
 func link(target string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		if err := errors.Join(os.Remove(path), os.Symlink(target, path)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Remove(path), os.Symlink(target, path)))
 	}
 }
 
@@ -172,17 +171,13 @@ func TestDamagedHeartbeat(t *testing.T) {
 		f := openFolder(t, dir, 2, FolderOptions{})
 		s := mustJoin(t, f, 0)
 		beat := Heartbeat{Phase: Training, Iteration: 7, Parent: -1}
-		if err := errors.Join(s.Beat(beat), mustJoin(t, f, 1).Beat(beat)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.Beat(beat), mustJoin(t, f, 1).Beat(beat)))
 		seen := mustView(t, f).Members[0].Seen
 		path := filepath.Join(dir, "000", heartbeatName)
 		damage(t, path)
 		for i, reader := range []*Folder{f, f, openFolder(t, dir, 2, FolderOptions{})} {
 			v, err := reader.View()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			p := v.Members[0]
 			var d *checkpoint.DamagedError
 			if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
@@ -193,9 +188,7 @@ func TestDamagedHeartbeat(t *testing.T) {
 				t.Errorf("%s: reader %d uses %+v of %v", name, i, p.Heartbeat, p.Seen)
 			}
 		}
-		if err := s.Beat(Heartbeat{Phase: Waiting, Parent: -1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Beat(Heartbeat{Phase: Waiting, Parent: -1}))
 		if h := mustView(t, f).Members[0].Heartbeat; h == nil || h.Phase != Waiting {
 			t.Errorf("%s: after the next heartbeat: %+v", name, h)
 		}
@@ -203,18 +196,14 @@ func TestDamagedHeartbeat(t *testing.T) {
 }
 
 func pipe(t *testing.T, path string) {
-	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)))
 }
 
 // wantDamaged checks that member 0's third record is reported, and the ones before are there.
 func wantDamaged(t *testing.T, f *Folder, path string) {
 	t.Helper()
 	v, err := f.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p := v.Members[0]
 	if diff := cmp.Diff([]int64{2, 1}, iterations(p.Records)); diff != "" {
 		t.Error(diff)
@@ -240,9 +229,7 @@ func wantDamaged(t *testing.T, f *Folder, path string) {
 func TestDamagedFolders(t *testing.T) {
 	dir, _ := board3(t)
 	folder, elsewhere := filepath.Join(dir, "000"), filepath.Join(t.TempDir(), "000")
-	if err := errors.Join(os.Rename(folder, elsewhere), os.Symlink(elsewhere, folder)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(folder, elsewhere), os.Symlink(elsewhere, folder)))
 	f := openFolder(t, dir, 2, FolderOptions{})
 	v, err := f.View()
 	if p := v.Members[0]; err != nil || len(p.Records) > 0 || len(p.Damaged) == 0 ||
@@ -259,9 +246,7 @@ func TestDamagedFolders(t *testing.T) {
 	if _, err := f.Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), folder) {
 		t.Errorf("a file in place of a member's folder: %v", err)
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
 	if _, err = f.View(); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("the store is gone: %v", err)
 	}
@@ -275,9 +260,7 @@ func TestDamagedBest(t *testing.T) {
 	s, other := mustJoin(t, f, 0), mustJoin(t, f, 1)
 	err := errors.Join(s.PublishBest(record(0, 2, 9), weights(0, 2), false), other.PublishBest(record(1, 2, 5),
 		weights(1, 2), false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	yaml := filepath.Join(dir, "best", "000", "000002.yaml")
 	write(t, yaml, read(t, yaml)[:200])
 	if best, ok, err := f.Best(false); err != nil || !ok || best.Member != 1 {
@@ -287,9 +270,7 @@ func TestDamagedBest(t *testing.T) {
 	if err != nil || len(v.Members[0].Damaged) != 1 || !strings.Contains(v.Members[0].Damaged[0].Error(), yaml) {
 		t.Errorf("View lists %v, %v", v.Members[0].Damaged, err)
 	}
-	if err := s.PublishBest(record(0, 3, 7), weights(0, 3), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.PublishBest(record(0, 3, 7), weights(0, 3), false))
 	if best, _, err := f.Best(false); err != nil || best.Iteration != 3 {
 		t.Errorf("%+v, %v", best, err)
 	}

@@ -15,23 +15,20 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func openFolder(t *testing.T, dir string, members int, opt FolderOptions) *Folder {
 	t.Helper()
 	f, err := OpenFolder(dir, members, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
@@ -54,9 +51,7 @@ func files(t *testing.T, dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return list
 }
 
@@ -149,9 +144,7 @@ func TestViewReadsWhatChanged(t *testing.T) {
 	for _, name := range []string{"000001.yaml", "000001.safetensors"} { // other contents, of the same size and time
 		path := filepath.Join(dir, "000", name)
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		data := read(t, path)
 		for i := range data {
 			data[i] ^= 1
@@ -182,9 +175,7 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 		mustPublish(t, s, record(0, i, 1))
 	}
 	mustPublish(t, mustJoin(t, f, 1), record(1, 1, 1))
-	if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
 	mustView(t, f)
 	// A damaged record keeps its weights: it may be repaired.
 	yaml := filepath.Join(dir, "000", "000002.yaml")
@@ -206,22 +197,16 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	}
 	old := filepath.Join(dir, "000", ".lease-0a0b")
 	write(t, old, nil)
-	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
 	dead := leaseFileText{Schema: leaseSchema, Number: 9, Token: "0e", Domain: f.domain} // killed while it joined
 	text, err := durable.Seal(&dead, &dead.Check)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if f.domain != "" {
 		write(t, filepath.Join(dir, "000", ".lease-0e"), text)
 	}
 	fresh := "000/.lease-0c0d" // another process's, about to join
 	write(t, filepath.Join(dir, fresh), nil)
-	if err := s.Prune(Keep{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Prune(Keep{}))
 	want := append(append(before, others...), fresh)
 	slices.Sort(want)
 	got := files(t, dir)
@@ -242,9 +227,7 @@ func TestFetchOfAReplacedRecord(t *testing.T) {
 		if _, err := s.Publish(record(0, 1, 2), weights(0, 7)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Prune(Keep{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Prune(Keep{}))
 	}
 	now := mustView(t, f).Members[0].Records[0]
 	if now.Weights.Path != old.Weights.Path {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Whatever stands in a record's file, reading it ends with an error or with a record that is written and read again as
@@ -17,9 +18,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	r := record(1, 3, math.NaN())
 	r.Weights = &Weights{Path: "001/000003.safetensors", Size: 100, SHA256: strings.Repeat("0a", 32)}
 	own, err := encodeRecord(r, "001")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(own, true)
 	f.Add(own, false)
 	f.Add(own[:200], true)
@@ -40,9 +39,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Fatalf("%+v", r.Weights)
 		}
 		again, err := encodeRecord(r, "001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		back, err := decodeRecord(again, 1, 2, "001", 3)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)
@@ -68,9 +65,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 			return
 		}
 		text, err := encodeRecord(r, "001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		back, err := decodeRecord(text, 1, 2, "001", 3)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -84,9 +79,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 func FuzzDecodeHeartbeat(f *testing.F) {
 	text, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1),
 		HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(text)
 	f.Add(text[:50])
 	f.Add([]byte(`{"schema": 1, "objective": "NaN"}`))
@@ -103,9 +96,7 @@ func FuzzDecodeHeartbeat(f *testing.F) {
 			return
 		}
 		again, err := encodeHeartbeat(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		back, err := decodeHeartbeat(again, 0, 2)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)
@@ -119,9 +110,7 @@ func FuzzDecodeHeartbeat(f *testing.F) {
 func FuzzDecodeLease(f *testing.F) {
 	l := leaseFileText{Schema: leaseSchema, Number: 3, Token: "0a", Owner: "a:1", Domain: "b"}
 	text, err := durable.Seal(&l, &l.Check)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(text)
 	f.Add(bytes.Repeat([]byte("["), 100))
 	f.Fuzz(func(t *testing.T, text []byte) {

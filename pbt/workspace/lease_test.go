@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // on returns the store of another machine: its processes see the folder, but not each other's locks.
@@ -33,9 +34,7 @@ func join(t *testing.T, f *Folder, member int) Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	s, err := f.Join(ctx, member)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { s.Release() })
 	return s
 }
@@ -58,12 +57,8 @@ func TestKilledOwnerIsReplacedAtOnce(t *testing.T) {
 		if !errors.Is(err, ErrTaken) || !strings.Contains(err.Error(), fmt.Sprintf(":%d", p.Process.Pid)) {
 			t.Fatalf("joined beside a living process, or its name is missing: %v", err)
 		}
-		if err := p.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := join(t, f, 0).Release(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Process.Kill())
+		must.Do(t, join(t, f, 0).Release())
 	}
 }
 
@@ -76,9 +71,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 		first := mustJoin(t, openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl}), 0)
 		mustPublish(t, first, record(0, 1, 1))
 		beat := Heartbeat{Phase: Training, Parent: -1, Iteration: 2}
-		if err := first.Beat(beat); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Beat(beat))
 		f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl})
 		if machine == "another" {
 			f = on(machine, f)
@@ -89,9 +82,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 			t.Errorf("taken over %v after a heartbeat", v.Now.Sub(last))
 		}
 		mustPublish(t, s, record(0, 2, 2))
-		if err := s.Beat(beat); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Beat(beat))
 		before := contents(t, dir)
 		_, published := first.Publish(record(0, 2, 9), weights(0, 9))
 		for i, err := range []error{
@@ -166,9 +157,7 @@ func TestReleasedLeaseIsFree(t *testing.T) {
 	other := on("another", openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour}))
 	for range 3 {
 		for _, f := range []*Folder{f, other} {
-			if err := join(t, f, 0).Release(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, join(t, f, 0).Release())
 		}
 	}
 	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"lease-000005.json", "lease-000006.json"}) {
@@ -182,9 +171,7 @@ func TestClockSetBack(t *testing.T) {
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})
 	mustJoin(t, on("theirs", f), 0)
 	future := time.Now().Add(24 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "000", "lease-000001.json"), future, future); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(dir, "000", "lease-000001.json"), future, future))
 	join(t, on("ours", openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})), 0)
 }
 
@@ -201,9 +188,7 @@ func TestDamagedLease(t *testing.T) {
 			}
 		}
 		damage()
-		if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
 		if _, err := decodeLease(read(t, path), 0, 1); err != nil {
 			t.Errorf("a heartbeat does not mend the lease: %v", err)
 		}
@@ -225,9 +210,7 @@ func TestRemovedFolderIsALostSeat(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s := mustJoin(t, f, 0)
-	if err := os.RemoveAll(filepath.Join(dir, "000")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(dir, "000")))
 	if err := s.Prune(Keep{}); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("%v", err)
 	}
@@ -239,9 +222,7 @@ func TestLeaseOfThePast(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: time.Hour})
 	for range 5 {
-		if err := join(t, f, 0).Release(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, join(t, f, 0).Release())
 	}
 	s := join(t, f, 0)
 	for _, number := range []int64{1, 3, 5, 6} {
@@ -314,13 +295,9 @@ func stale(t *testing.T, dir string) {
 	t.Helper()
 	l := leaseFileText{Schema: leaseSchema, Number: 7, Token: "0a", Owner: "gone:1", Domain: "gone"}
 	text, err := durable.Seal(&l, &l.Check)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := filepath.Join(dir, "000", "lease-000007.json")
 	write(t, path, text)
 	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(path, old, old))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestGoldenPruneIsaacLab(t *testing.T)     { pruneDialogue(t, "isaaclab") }
@@ -17,9 +18,7 @@ func TestGoldenPruneIsaacGymEnvs(t *testing.T) { pruneDialogue(t, "isaacgymenvs"
 func whole(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return n
 }
 
@@ -49,9 +48,7 @@ func pruneAnswer(t *testing.T, args []string, input string) string {
 	}
 	before := slices.Clone(iterations)
 	k, err := k.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	gone := k.superfluous(iterations)
 	if !slices.Equal(before, iterations) {
 		t.Error("superfluous changed its argument")

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestRefused(t *testing.T) {
@@ -80,12 +82,8 @@ func TestJoinWaits(t *testing.T) {
 			joined <- err
 		}()
 		<-waits
-		if err := first.Release(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-joined; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Release())
+		must.Do(t, <-joined)
 		if err := first.Release(); err != nil {
 			t.Errorf("released twice: %v", err)
 		}

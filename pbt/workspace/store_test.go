@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // stores are the implementations; every test of the contract runs on each.
@@ -67,9 +68,7 @@ func record(member int, iteration int64, objective float64) Record {
 func mustJoin(t *testing.T, b Store, member int) Lease {
 	t.Helper()
 	s, err := b.Join(t.Context(), member)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { s.Release() })
 	return s
 }
@@ -77,18 +76,14 @@ func mustJoin(t *testing.T, b Store, member int) Lease {
 func mustPublish(t *testing.T, s Lease, r Record) Record {
 	t.Helper()
 	got, err := s.Publish(r, weights(r.Member, r.Iteration))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return got
 }
 
 func mustView(t *testing.T, b Store) View {
 	t.Helper()
 	v, err := b.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, p := range v.Members {
 		for _, d := range p.Damaged {
 			t.Errorf("member %d: %v", p.Member, d)
@@ -122,9 +117,7 @@ func TestPublishedIsRead(t *testing.T) {
 		published := mustPublish(t, s, want)
 		want.Weights = published.Weights
 		failed, err := s.Publish(Record{Member: 1, Iteration: 3, Parent: -1, Failure: "loss is NaN\nat step 7"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		v := mustView(t, b)
 		if diff := cmp.Diff([]Record{failed, want}, v.Members[1].Records, sameNaN); diff != "" {
 			t.Error(diff)
@@ -155,9 +148,7 @@ func TestHeartbeatIsRead(t *testing.T) {
 			Objective: math.Inf(-1), HasObjective: true,
 			Hyperparameters: map[string]float64{"x": 1e-5}, Parent: 1, Note: "copied 1\n\u2028\x00 é",
 		}
-		if err := s.Beat(h); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Beat(h))
 		v := mustView(t, b)
 		if diff := cmp.Diff(&h, v.Members[0].Heartbeat); diff != "" {
 			t.Error(diff)
@@ -166,9 +157,7 @@ func TestHeartbeatIsRead(t *testing.T) {
 			t.Errorf("a heartbeat of now was %v ago", silent)
 		}
 		h.Owner, h.Member, h.Phase, h.HasObjective, h.Objective = "", 1, Finished, false, math.NaN()
-		if err := s.Beat(h); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Beat(h))
 		got := mustView(t, b).Members[0].Heartbeat
 		if got.Owner == "" || got.Member != 0 || got.Phase != Finished || got.HasObjective {
 			t.Errorf("%+v", got)
@@ -194,9 +183,7 @@ func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
 			}
 		}
 		check([]int64{3, 2, 1}, []int64{})
-		if err := s.Beat(Heartbeat{Phase: Training, Copies: 1, Parent: 1, Iteration: 4}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Beat(Heartbeat{Phase: Training, Copies: 1, Parent: 1, Iteration: 4}))
 		check([]int64{}, []int64{3, 2, 1})
 		r := record(0, 4, 4)
 		r.Copies = 2
@@ -211,9 +198,7 @@ func TestARecordIsReplaced(t *testing.T) {
 		old := mustPublish(t, s, record(0, 5, 1))
 		r := record(0, 5, 2)
 		next, err := s.Publish(r, weights(0, 55))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if next.Weights.Path == old.Weights.Path {
 			t.Error("weights were written over")
 		}
@@ -224,9 +209,7 @@ func TestARecordIsReplaced(t *testing.T) {
 		if snap, err := b.Fetch(old); err != nil || checkWeights(snap, 0, 5) != nil {
 			t.Errorf("a reader that holds the old record: %v", err)
 		}
-		if err := s.Prune(Keep{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Prune(Keep{}))
 		if _, err := b.Fetch(old); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the old weights after Prune: %v", err)
 		}
@@ -245,9 +228,7 @@ func TestPrune(t *testing.T) {
 		for i := int64(1); i <= 40; i++ {
 			published = append(published, mustPublish(t, s, record(0, i, float64(i))))
 		}
-		if err := s.Prune(Keep{Oldest: 25}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Prune(Keep{Oldest: 25}))
 		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8,
 			6}
 		if diff := cmp.Diff(want, iterations(mustView(t, b).Members[0].Records)); diff != "" {
@@ -265,9 +246,7 @@ func TestPrune(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.Prune(Keep{Oldest: 1000}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Prune(Keep{Oldest: 1000}))
 		records := mustView(t, b).Members[0].Records
 		if diff := cmp.Diff([]int64{129, 40}, iterations(records)); diff != "" {
 			t.Fatal(diff)
@@ -310,9 +289,7 @@ func TestBest(t *testing.T) {
 			for _, o := range offers {
 				r := record(o.member, o.iteration, o.objective*sign)
 				r.Evaluation, r.HasEvaluation = o.eval*sign, !math.IsNaN(o.eval)
-				if err := leases[o.member].PublishBest(r, weights(o.member, o.iteration), minimise); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, leases[o.member].PublishBest(r, weights(o.member, o.iteration), minimise))
 				best, ok, err := b.Best(minimise)
 				if err != nil || ok != (o.best >= 0) || ok && (best.Member != o.best || best.Iteration != o.of) {
 					t.Fatalf("after %+v, minimise %t: the best is %d of %d, %t, %v", o, minimise, best.Iteration,

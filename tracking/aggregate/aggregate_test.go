@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 )
 
@@ -25,17 +26,13 @@ func ExampleOf() {
 // Estimates and curves are those of NumPy and SciPy (testdata/golden.py).
 func TestGolden(t *testing.T) {
 	text, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var golden struct {
 		Cases     []map[string][]float64
 		X, Y      [][]float64
 		Mean, IQM [][]float64
 	}
-	if err := json.Unmarshal(text, &golden); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &golden))
 	near := cmpopts.EquateApprox(1e-12, 1e-12)
 	for name, statistic := range statistics {
 		for _, c := range golden.Cases {

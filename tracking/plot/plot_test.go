@@ -19,15 +19,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func scale(log bool) Scale {
 	if log {
@@ -39,9 +33,9 @@ func scale(log bool) Scale {
 func render(t *testing.T, panel Panel) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, Figure{Panels: []Panel{panel}}.Picture().EncodePNG(&b))
+	must.Do(t, Figure{Panels: []Panel{panel}}.Picture().EncodePNG(&b))
 	img, err := png.Decode(&b)
-	must(t, err)
+	must.Do(t, err)
 	return img
 }
 
@@ -330,9 +324,9 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "plot.png")
 	good := []Panel{{Series: []Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}}}
-	must(t, WritePNG(path, "", good, 1))
+	must.Do(t, WritePNG(path, "", good, 1))
 	before, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	for want, panels := range map[string][]Panel{
 		"no panels":  nil,
 		"2 x values": {{Title: "p", Series: []Series{{Name: "s", X: []float64{1, 2}, Y: []float64{1}}}}},

@@ -15,15 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vbauerster/mpb/v8"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 var testTime = time.UnixMicro(1_700_000_000_250_000)
 
@@ -192,10 +186,10 @@ func TestBarsOnBrokenOutput(t *testing.T) {
 // A regular file and a pipe are no terminals.
 func TestNoTerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/out")
-	must(t, err)
+	must.Do(t, err)
 	defer file.Close()
 	r, w, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	defer r.Close()
 	defer w.Close()
 	for _, out := range []io.Writer{file, w, new(bytes.Buffer)} {

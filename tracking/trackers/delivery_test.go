@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -17,18 +18,18 @@ func record(t *testing.T, tracker Tracker, run Run, from, to int64, step func(in
 	t.Helper()
 	opt := tracking.Options{Restart: run.Resumed, ResumeStep: from - 1}
 	folder, err := tracking.OpenRun(run.Dir, opt)
-	must(t, err)
+	must.Do(t, err)
 	var w warnings
 	s := start([]Tracker{tracker}, run, w.warn, eager)
 	sinks := tracking.Multi(folder, s)
 	for i := from; i <= to; i++ {
 		sinks.Scalar("a", i, float64(i))
 		sinks.Scalar("b", i, -float64(i))
-		must(t, sinks.Flush())
+		must.Do(t, sinks.Flush())
 		step(i)
 	}
-	must(t, sinks.Close())
-	must(t, s.Close()) // says nothing again
+	must.Do(t, sinks.Close())
+	must.Do(t, s.Close()) // says nothing again
 	return strings.Join(w.texts, "\n")
 }
 
@@ -71,7 +72,7 @@ func TestSend(t *testing.T) {
 				return now
 			}
 			run := Run{Name: "r", Dir: t.TempDir()}
-			must(t, os.WriteFile(filepath.Join(run.Dir, "run.yaml"), nil, 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(run.Dir, "run.yaml"), nil, 0o600))
 			tracker := mlflowOf(t, srv.URL)
 			said := record(t, tracker, run, 1, 3, func(step int64) {
 				for !test.away(step-1) && !test.away(step) && len(srv.sentSteps()) < int(step) { // until it has them
@@ -120,7 +121,7 @@ func TestSendWholeRun(t *testing.T) {
 	srv := newServer(t)
 	run := Run{Name: "r", Dir: t.TempDir()}
 	record(t, tracker(&tracking.Memory{}, nil), run, 1, 3, func(int64) {})
-	must(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"), []byte(`{"lines": [[1, 3]], "end": ""}`), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"), []byte(`{"lines": [[1, 3]], "end": ""}`), 0o600))
 	// In this order, because both continue MLflow's run of the folder.
 	for _, x := range [][2]string{{"mlflow", "FINISHED"}, {"killed", "FAILED"}} {
 		name, want := x[0], x[1]
@@ -143,8 +144,8 @@ func TestArtifacts(t *testing.T) {
 	srv := newServer(t)
 	run := Run{Name: "r", Dir: t.TempDir()}
 	write := func(path, text string) {
-		must(t, os.MkdirAll(filepath.Join(run.Dir, filepath.Dir(path)), 0o700))
-		must(t, os.WriteFile(filepath.Join(run.Dir, path), []byte(text), 0o600))
+		must.Do(t, os.MkdirAll(filepath.Join(run.Dir, filepath.Dir(path)), 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(run.Dir, path), []byte(text), 0o600))
 	}
 	write("checkpoints/agent_3.safetensors", "newest")
 	write("checkpoints/best/agent_2.safetensors", "best")
@@ -152,7 +153,7 @@ func TestArtifacts(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		srv.files = nil
 		tracker, err := MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: on})
-		must(t, err)
+		must.Do(t, err)
 		if said := record(t, tracker, run, 1, 3, func(int64) {}); said != "" {
 			t.Error(said)
 		}
@@ -165,7 +166,7 @@ func TestArtifacts(t *testing.T) {
 	}
 	write("videos/later.gif", "another film")
 	tracker, err := MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: true})
-	must(t, err)
+	must.Do(t, err)
 	for i, want := range []int{1, 0} {
 		if n, files, err := Send(t.Context(), tracker, run); n != 0 || files != want || err != nil {
 			t.Errorf("call %d sends %d values and %d files, %v", i, n, files, err)

@@ -13,14 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-)
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/gorl-dev/gorl/internal/test/must"
+)
 
 // server answers as MLflow's server, and keeps what it gets.
 type server struct {
@@ -92,7 +87,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 func mlflowOf(t *testing.T, uri string) Tracker {
 	t.Helper()
 	m, err := MLflow(MLflowSettings{TrackingURI: uri, ExperimentName: "walker"})
-	must(t, err)
+	must.Do(t, err)
 	return m
 }
 
@@ -137,7 +132,7 @@ func TestMLflowAway(t *testing.T) {
 				sent = len(srv.metrics) == n
 				srv.mu.Unlock()
 			}
-			must(t, s.Close())
+			must.Do(t, s.Close())
 			w.one(t, "tracker mlflow", test.want)
 			srv.mu.Lock()
 			defer srv.mu.Unlock()
@@ -177,9 +172,9 @@ func TestMLflowHangsOrRefuses(t *testing.T) {
 	w.one(t, "in time")
 
 	nothing, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Do(t, err)
 	uri := "http://" + nothing.Addr().String()
-	must(t, nothing.Close())
+	must.Do(t, nothing.Close())
 	w = warnings{}
 	s = start([]Tracker{mlflowOf(t, uri)}, Run{Dir: t.TempDir()}, w.warn, eager)
 	s.Scalar("a", 1, 1)

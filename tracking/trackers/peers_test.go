@@ -18,17 +18,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // tracked are the scalars of a run: tags as gorl's, values that float32 has not, and one that is no number.
 var tracked = []tracking.Scalar{
@@ -50,7 +44,7 @@ func track(t *testing.T, tracker trackers.Tracker, run trackers.Run, scalars []t
 		s.Scalar(x.Tag, x.Step, x.Value)
 	}
 	s.Finish(ended)
-	must(t, s.Close())
+	must.Do(t, s.Close())
 }
 
 // wandbStart is what a .wandb file says of the run itself.
@@ -72,7 +66,7 @@ func TestPeersWandB(t *testing.T) {
 	dir := t.TempDir()
 	w, err := trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team", Group: "seeds",
 		Tags: []string{"a", "b"}, Mode: "offline"})
-	must(t, err)
+	must.Do(t, err)
 	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
 	track(t, w, run, tracked, nil)
 	run.Resumed = true
@@ -148,9 +142,9 @@ func TestPeersWandB(t *testing.T) {
 func mlflowServer(t *testing.T, python string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Do(t, err)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
-	must(t, free.Close())
+	must.Do(t, free.Close())
 	dir := t.TempDir()
 	server := exec.Command(python, "-W", "ignore", "-m", "mlflow", "server", "--gunicorn-opts", "--threads 2",
 		"--workers", "1", "--port", port, "--backend-store-uri", "sqlite:///"+
@@ -158,9 +152,9 @@ func mlflowServer(t *testing.T, python string) string {
 	server.Dir = dir
 	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
 	printed, err := server.StderrPipe()
-	must(t, err)
+	must.Do(t, err)
 	server.Stdout = server.Stderr
-	must(t, server.Start())
+	must.Do(t, server.Start())
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)
@@ -187,7 +181,7 @@ func mlflowServer(t *testing.T, python string) string {
 	}
 	uri := "http://127.0.0.1:" + port
 	answer, err := http.Get(uri + "/health") // returns when the server has read its program
-	must(t, err)
+	must.Do(t, err)
 	answer.Body.Close()
 	return uri
 }
@@ -212,7 +206,7 @@ func TestPeersMLflow(t *testing.T) {
 	dir := t.TempDir()
 	m, err := trackers.MLflow(trackers.MLflowSettings{TrackingURI: uri, ExperimentName: "walker",
 		Tags: map[string]string{"who": "me"}})
-	must(t, err)
+	must.Do(t, err)
 	type read struct {
 		Name, Status, Tag string
 		Params            map[string]string
@@ -229,7 +223,7 @@ func TestPeersMLflow(t *testing.T) {
 	track(t, m, run, later, nil)
 	track(t, m, trackers.Run{Name: "stopped", Dir: t.TempDir()}, nil, context.Canceled)
 	var runs []read
-	must(t, json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs))
+	must.Do(t, json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs))
 	if len(runs) != 2 || runs[0].Status != "FINISHED" || runs[0].Name != "walk" || runs[0].Tag != "me" ||
 		runs[1].Status != "KILLED" || runs[1].Name != "stopped" {
 		t.Fatalf("runs %+.500v", runs)

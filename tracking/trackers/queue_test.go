@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -129,12 +130,12 @@ func TestSinksHandOn(t *testing.T) {
 		for i := range int64(2500) {
 			s.Scalar("a", i, float64(i)/3)
 			if i%10 == 0 {
-				must(t, s.Flush())
+				must.Do(t, s.Flush())
 			}
 		}
 		s.Finish(ended)
 		for range 2 {
-			must(t, s.Close())
+			must.Do(t, s.Close())
 		}
 		if got := <-mine.ended; !errors.Is(got, ended) {
 			t.Errorf("ended with %v, want %v", got, ended)

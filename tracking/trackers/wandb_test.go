@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // python returns a Python whose package wandb is the given text. It skips the test if there is no Python.
@@ -16,7 +18,7 @@ func python(t *testing.T, wandb string) string {
 		t.Skip("needs python3")
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "wandb.py"), []byte(wandb), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "wandb.py"), []byte(wandb), 0o600))
 	t.Setenv("PYTHONPATH", dir)
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	return path
@@ -25,7 +27,7 @@ func python(t *testing.T, wandb string) string {
 func wandbOf(t *testing.T, python string) Tracker {
 	t.Helper()
 	w, err := WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"})
-	must(t, err)
+	must.Do(t, err)
 	return w
 }
 
@@ -52,9 +54,9 @@ func TestWandBMissing(t *testing.T) {
 // CheckInstalled finds out whether there is a Python with the package.
 func TestWandBInstalled(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, os.Mkdir("wandb", 0o700)) // which the package makes in the current folder
+	must.Do(t, os.Mkdir("wandb", 0o700)) // which the package makes in the current folder
 	bare := filepath.Join(t.TempDir(), "bare")
-	must(t, os.WriteFile(bare, []byte("#!/bin/sh\nexec python3 -S \"$@\"\n"), 0o700)) // without installed packages
+	must.Do(t, os.WriteFile(bare, []byte("#!/bin/sh\nexec python3 -S \"$@\"\n"), 0o700)) // without installed packages
 	t.Setenv("PYTHONPATH", "")
 	for _, path := range []string{bare, filepath.Join(t.TempDir(), "python3")} {
 		err := CheckInstalled(t.Context(), []Tracker{{Name: "mine"}, wandbOf(t, path)})
@@ -62,7 +64,7 @@ func TestWandBInstalled(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	must(t, CheckInstalled(t.Context(), []Tracker{wandbOf(t, python(t, ""))}))
+	must.Do(t, CheckInstalled(t.Context(), []Tracker{wandbOf(t, python(t, ""))}))
 }
 
 // dying is a package that writes its calls to a file. Its process is killed at the second row.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // plain is a file as most are.
@@ -74,9 +75,7 @@ params:
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	dict, err := config.FromYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return dict
 }
 
@@ -93,9 +92,7 @@ func at(sections map[string]any, path string) any {
 // A whole file becomes a whole configuration.
 func TestConvert(t *testing.T) {
 	c, err := Convert(parse(t, plain), Options{NumEnvs: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := parse(t, `
 seed: 42
 environment: {wrappers: [rescale_action]}
@@ -152,9 +149,7 @@ trainer: {timesteps: 8000, checkpoint_interval: 800, stop_at_episode_return: 200
 	}
 	// What is written reads back.
 	text, err := runfile.Sections(c.Sections).YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if again, err := runfile.Sections(parse(t, string(text))).YAML(); err != nil || string(again) != string(text) {
 		t.Errorf("%v, read back:\n%s", err, again)
 	}
@@ -230,9 +225,7 @@ func TestReferences(t *testing.T) {
 			"4", "mini_epochs: ${if:${eq:ant,${.env_name}},3,${if:${contains:RL,${.env_name}},5,6}}",
 		"load_path: ''", "load_path: ${...checkpoint}").Replace(plain)
 	c, err := Convert(parse(t, text), Options{NumEnvs: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for path, want := range map[string]any{"seed": 42, "trainer.name": "Ant_a2c_continuous", "trainer.timesteps": 16000,
 		"agent.learning_epochs": 5} {
 		if got := at(c.Sections, path); got != want {
@@ -257,9 +250,7 @@ func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	write("Base.yaml", plain)
@@ -270,9 +261,7 @@ func TestDefaults(t *testing.T) {
 		write("Plain.yaml", "defaults: [Base]\nparams: {config: {gamma: 0.25}}"): "0.25 4 0",
 	} {
 		c, err := Read(path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		a := c.Sections["agent"].(map[string]any)
 		if got := fmt.Sprint(a["discount_factor"], a["learning_epochs"], a["weight_decay"]); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
@@ -297,9 +286,7 @@ func TestPopulation(t *testing.T) {
 		"pbt: {enabled: False, num_policies: 3, objective: episode.Curriculum/adr, mutation: " +
 		"{agent.params.config.learning_rate: mutate_float}}"
 	c, err := Convert(parse(t, text), Options{NumEnvs: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if c.Sections["pbt"] != nil || c.Sections["preset"] != nil {
 		t.Errorf("a population that is off is %v", c.Sections["pbt"])
 	}
@@ -324,9 +311,7 @@ func TestPopulation(t *testing.T) {
 // A value that a key does not take is refused by an error with the key and the table's reason.
 func TestTable(t *testing.T) {
 	plainly, err := converted(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	seen := map[string]bool{}
 	for _, k := range keys {
 		if seen[k.path] || (k.gorl == "") != (k.fate == isRefused) || k.fate == isRefused && k.why == "" {
@@ -386,9 +371,7 @@ func FuzzConvert(f *testing.F) {
 			return
 		}
 		text, err := runfile.Sections(c.Sections).YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := runfile.Parse(text); err != nil {
 			t.Errorf("%v\n%s", err, text)
 		}

@@ -15,15 +15,9 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // snapshot is that of a trainer of a small policy.
 func snapshot() *checkpoint.Snapshot {
@@ -60,7 +54,7 @@ func run(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
 	store, err := checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Options{})
-	must(t, err)
+	must.Do(t, err)
 	for _, step := range []int64{20, 30, 100} {
 		save := store.Save
 		if step == 20 {
@@ -76,7 +70,7 @@ func run(t *testing.T) (dir string) {
 func of(t *testing.T, path string, o inspection.Options) *inspection.Report {
 	t.Helper()
 	r, err := inspection.Of(path, o)
-	must(t, err)
+	must.Do(t, err)
 	return r
 }
 
@@ -135,9 +129,9 @@ func TestFind(t *testing.T) {
 	find := func(path string) string {
 		t.Helper()
 		got, err := inspection.Find(filepath.Join(dir, path))
-		must(t, err)
+		must.Do(t, err)
 		got, err = filepath.Rel(dir, got)
-		must(t, err)
+		must.Do(t, err)
 		return filepath.ToSlash(got)
 	}
 	for path, want := range map[string]string{
@@ -149,7 +143,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
 	}
-	must(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
+	must.Do(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
 	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ",
 		"checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
 		if _, err := inspection.Find(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
@@ -160,7 +154,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("another one by its name is %s", got)
 	}
 	// Damage of the manifest alone counts, too.
-	must(t, os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5))
+	must.Do(t, os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5))
 	_, err := inspection.Find(dir)
 	if err == nil || !strings.Contains(err.Error(), "best/agent_20.safetensors, which is damaged: ") {
 		t.Errorf("beside a damaged manifest: %v", err)
@@ -198,7 +192,7 @@ func TestDamage(t *testing.T) {
 			"agent_30.safetensors: "},
 	} {
 		dir := run(t)
-		must(t, c.harm(filepath.Join(dir, "checkpoints")))
+		must.Do(t, c.harm(filepath.Join(dir, "checkpoints")))
 		r := of(t, dir, inspection.Options{})
 		for _, s := range r.Checkpoints {
 			bad := s.File == "checkpoints/"+c.file
@@ -244,7 +238,7 @@ func TestStatsOfTypes(t *testing.T) {
 		want[string(kind)] = fmt.Sprintf("{%s %[1]s %[1]s} 0 0", x)
 	}
 	path := filepath.Join(t.TempDir(), "types.safetensors")
-	must(t, convert.Write(path, s))
+	must.Do(t, convert.Write(path, s))
 	r := of(t, path, inspection.Options{Stats: true})
 	for _, x := range r.Checkpoint.Tensors {
 		stats := "none"
@@ -254,7 +248,7 @@ func TestStatsOfTypes(t *testing.T) {
 		equal(t, fmt.Sprintf("%s: %s %d %d", x.Name, stats, x.NaNs, x.Infinities), x.Name+": "+want[x.Name])
 	}
 	var text strings.Builder
-	must(t, inspection.Write(&text, r, true))
+	must.Do(t, inspection.Write(&text, r, true))
 	if len(r.Checkpoint.Tensors) != len(want) || !strings.Contains(text.String(), "2 NaN, 3 infinite") {
 		t.Errorf("of %d tensors it says\n%s", len(r.Checkpoint.Tensors), text.String())
 	}
@@ -267,7 +261,7 @@ func TestOtherFiles(t *testing.T) {
 	value := torchfile.NewDict("net", torchfile.NewOrderedDict("0.weight", tensor), "lr", math.NaN(), "epochs",
 		int64(7), "betas", torchfile.Tuple{0.9,
 			0.999}, "groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}}, "note", "hello")
-	must(t, errors.Join(torchfile.WriteFile(pt, value), convert.File(pt, npz)))
+	must.Do(t, errors.Join(torchfile.WriteFile(pt, value), convert.File(pt, npz)))
 	r := of(t, pt, inspection.Options{})
 	c := r.Checkpoint
 	equal(t, fmt.Sprint(c.Kind, len(c.Agents), len(c.Tensors), c.Tensors[0].Name, c.Values),
@@ -308,7 +302,7 @@ func TestGroup(t *testing.T) {
 	for _, claim := range []int64{2, 1 << 62} {
 		all.Values["agents"] = claim
 		path := filepath.Join(t.TempDir(), "agent.safetensors")
-		must(t, convert.Write(path, all))
+		must.Do(t, convert.Write(path, all))
 		c := of(t, path, inspection.Options{}).Checkpoint
 		if c.Kind != fmt.Sprintf("checkpoint of a group of %d agents", claim) || len(c.Agents) != 2 ||
 			c.Agents[0].Class != "PPO" || c.Agents[1].Updates != 9 || c.Agents[1].Undescribed == "" {
@@ -318,10 +312,10 @@ func TestGroup(t *testing.T) {
 	// IPPO and MAPPO name their agents.
 	all.Values["agent"], all.Values["agents"], all.Values["agent_names"] = "IPPO", int64(2), []any{"chaser", "runner"}
 	path := filepath.Join(t.TempDir(), "agent.safetensors")
-	must(t, convert.Write(path, all))
+	must.Do(t, convert.Write(path, all))
 	r := of(t, path, inspection.Options{})
 	var text strings.Builder
-	must(t, inspection.Write(&text, r, false))
+	must.Do(t, inspection.Write(&text, r, false))
 	if c := r.Checkpoint; c.Kind != "checkpoint of IPPO with the agents [chaser runner]" || c.Agents[1].Name != "runner" ||
 		!strings.Contains(text.String(), "agent runner\n") {
 		t.Errorf("%s %+v\n%s", c.Kind, c.Agents, text.String())
@@ -340,8 +334,8 @@ const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":
 func TestPopulation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "000", journal.File)
-	must(t, os.Mkdir(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(recorded), 0o644))
+	must.Do(t, os.Mkdir(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(recorded), 0o644))
 	alone := of(t, path, inspection.Options{})
 	p := alone.Population
 	if alone.Kind != "journal of a population" || alone.Checkpoints != nil || p == nil {
@@ -365,7 +359,7 @@ func TestPopulation(t *testing.T) {
 	// Of a population across processes the best of the best member is looked at, although another was saved later.
 	for _, member := range []string{"000", "001"} {
 		store, err := checkpoint.NewStore(filepath.Join(dir, "best", member), checkpoint.Options{})
-		must(t, err)
+		must.Do(t, err)
 		if _, err := store.Save("2", 20, snapshot()); err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +373,7 @@ func TestPopulation(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	var text strings.Builder
-	must(t, inspection.Write(&text, r, false))
+	must.Do(t, inspection.Write(&text, r, false))
 	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n",
 		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).",
 		"best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {

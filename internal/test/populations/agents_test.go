@@ -7,6 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -17,9 +18,7 @@ func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
 	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a
 }
 
@@ -30,9 +29,7 @@ func rememberingPPO(t testing.TB, sp spaces.Set, seed int64) *ppo.Agent {
 		Dict: map[string]any{"rollouts": 8,
 			"learning_epochs": 2, "mini_batches": 2, "sequence_length": 4,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a
 }
 
@@ -45,8 +42,6 @@ func smallAMP(t testing.TB, seed int64, settings map[string]any) *amp.Agent {
 	maps.Copy(all, settings)
 	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"),
 		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -43,9 +44,7 @@ func chaosMember(t *testing.T, dir string) {
 	members, err2 := strconv.Atoi(os.Getenv("GORL_CHAOS_MEMBERS"))
 	total, err3 := strconv.ParseInt(os.Getenv("GORL_CHAOS_TOTAL"), 10, 64)
 	log, err4 := os.OpenFile(chaosLog(dir, member), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2, err3, err4))
 	defer log.Close()
 	go func() { // nobody would end it but the test
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -61,16 +60,12 @@ func chaosMember(t *testing.T, dir string) {
 		New:    chaosTrainee,
 	}
 	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	opt.Asynchronous = true
 	place := pbt.ProcessOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second,
 		Silence: 20 * time.Second}
 	s, err := pbt.Join(context.Background(), opt, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := s.Recovered(); err != nil {
 		t.Errorf("damaged: %v", err)
 	}

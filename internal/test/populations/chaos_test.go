@@ -19,6 +19,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -60,9 +61,7 @@ func TestChaos(t *testing.T) {
 		c.members, c.victims = 3, 2
 	}
 	board, err := workspace.OpenFolder(c.dir, c.members, workspace.FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c.board = board
 	c.start(chaosEndless)
 	if duration > 0 {
@@ -281,13 +280,9 @@ func (s savedMember) matches(st journalcheck.Standing) bool {
 func (c *chaos) verify() {
 	t := c.t
 	events, err := journal.Read(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	standings, err := journalcheck.Replay(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, st := range standings {
 		if s := c.state(st.Member); !s.matches(st) {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, s)
@@ -330,9 +325,7 @@ func (c *chaos) verify() {
 	}
 	c.look()
 	view, err := c.board.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, p := range view.Members {
 		if p.Heartbeat == nil || p.Heartbeat.Phase != workspace.Finished {
 			t.Errorf("member %d did not train to the end: %+v", p.Member, p.Heartbeat)

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -53,9 +54,7 @@ func partOf(name string) string {
 func float32s(t testing.TB, a checkpoint.Array) []float32 {
 	t.Helper()
 	v, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v
 }
 
@@ -144,9 +143,7 @@ func pupils(t *testing.T, o pbt.Options, sp spaces.Set, build func(t testing.TB,
 		}
 	}
 	p, err := pbt.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = p.Train(t.Context())
 	if err := errors.Join(err, p.Close()); err != nil {
 		t.Error(err)
@@ -217,9 +214,7 @@ func TestInheritance(t *testing.T) {
 		"group": {styled, func(t testing.TB, seed int64) agenttest.Agent {
 			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil),
 				smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return g
 		}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 )
 
@@ -20,9 +21,7 @@ func between(t *testing.T, f func() error) traffic {
 	t.Helper()
 	var err error
 	c := testdevice.During(0, func() { err = f() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return traffic{c.Reads, c.Writes, c.Blocking}
 }
 
@@ -49,9 +48,7 @@ func TestBudgets(t *testing.T) {
 			w := v.world()
 			agenttest.Learn(t, a, w, 1)
 			wait := a.(agents.Overlapping).Wait
-			if err := wait(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, wait(context.Background()))
 			ended := w.Ended
 			for !a.Ready() {
 				if got := between(t, func() error { return agenttest.Step(a, w) }); got != (traffic{1, 1, 0}) {
@@ -119,9 +116,7 @@ func TestLaunches(t *testing.T) {
 					agenttest.Learn(t, a, w, 1)
 					agenttest.Fill(t, a, w)
 					done := testdevice.During(0, func() {
-						if err := a.Update(context.Background()); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, a.Update(context.Background()))
 					})
 					if done.Captured > test.within {
 						t.Errorf("a replay has %d launches, more than %d", done.Captured, test.within)
@@ -147,9 +142,7 @@ func TestGAELaunches(t *testing.T) {
 		return testdevice.During(0, func() { s.GAE(x, x, x, x, x, 0.99, 0.95) }).Launches
 	}
 	short, long := launches(16), launches(1024)
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Err())
 	if long > short+6*3 || long > 40 {
 		t.Errorf("%d launches for 16 steps, %d for 1024", short, long)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/tensor"
@@ -16,9 +17,7 @@ import (
 func graph(t *testing.T, generators ...*tensor.Generator) *tensor.Graph {
 	t.Helper()
 	g, err := tensor.NewGraph(testdevice.Device(t, 0), generators...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(g.Close)
 	return g
 }
@@ -27,9 +26,7 @@ func graph(t *testing.T, generators ...*tensor.Generator) *tensor.Graph {
 func generator(t *testing.T, i int) *tensor.Generator {
 	t.Helper()
 	g, err := tensor.NewGenerator(5, testdevice.Device(t, i))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(g.Close)
 	return g
 }
@@ -107,17 +104,13 @@ func TestCaptureCounts(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	})
 	if capture.Captured < 6 || capture.Launches != 2 || capture.Reads != 1 || capture.Replays != 0 {
 		t.Errorf("a capture is %+v", capture)
 	}
 	replay := testdevice.During(0, func() {
-		if err := g.Replay(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Replay())
 	})
 	if replay.Launches != 1 || replay.Replays != 1 || replay.Captured != 0 || replay.Reads != 0 {
 		t.Errorf("a replay is %+v", replay)
@@ -144,9 +137,7 @@ func TestCaptureMemory(t *testing.T) {
 		out = s.MulScalar(inner, 3)
 		return own.Err()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := tensortest.Float32s(t, s, out); !math.IsNaN(float64(got[0])) {
 		t.Errorf("before a replay the result is %g", got[0])
 	}
@@ -159,9 +150,7 @@ func TestCaptureMemory(t *testing.T) {
 	refusedRead("after the capture")
 	for i := range 2 {
 		s.Fill(kept, float64(i))
-		if err := g.Replay(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Replay())
 		if got := tensortest.Float32s(t, s, out); got[0] != float32(3*(i+1)) {
 			t.Errorf("replay %d gives %g", i, got[0])
 		}
@@ -169,16 +158,12 @@ func TestCaptureMemory(t *testing.T) {
 	refusedRead("after a replay")
 	early := tensor.NoGrad().On(testdevice.Device(t, 0))
 	x, over := early.Ones(10), graph(t)
-	if err := over.Capture(s, func() error { s.Exp(x); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, over.Capture(s, func() error { s.Exp(x); return nil }))
 	early.Close()
 	if err := over.Replay(); err == nil || !strings.Contains(err.Error(), "stale pointer") {
 		t.Errorf("a replay over memory that was freed: %v", err)
 	}
-	if err := g.Drop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Drop())
 	if got := tensortest.Float32s(t, s, out); got[0] != 6 {
 		t.Errorf("after the graph the result is %g", got[0])
 	}

@@ -1,0 +1,108 @@
+//go:build learning
+
+package cli
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/tictactoe"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/selfplay"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// TestLearnSelfPlay trains the example self-play with three seeds. The best member never loses to a random player, and
+// draws a perfect one in at least 90 % of 1,000 games. Ratings rise along its lineage.
+func TestLearnSelfPlay(t *testing.T) {
+	if dir := os.Getenv("GORL_SELF_PLAY"); dir != "" {
+		t.Chdir(dir)
+	} else {
+		t.Chdir(t.TempDir())
+	}
+	text, _ := gorl(t, 0, "train", "--example", "self-play")
+	write(t, "run.yaml", text)
+	random := selfplay.PlayerFunc(func(rng *rand.Rand, observation, _, action []float32) error {
+		action[0] = tictactoe.Random(observation, rng)
+		return nil
+	})
+	perfect := selfplay.PlayerFunc(func(rng *rand.Rand, observation, _, action []float32) error {
+		action[0] = tictactoe.Perfect(observation, rng)
+		return nil
+	})
+	for _, seed := range []string{"1", "2", "3"} {
+		dir := "runs/seed" + seed
+		gorl(t, 0, "train", "--config", "run.yaml", "-q", "-s", "pbt.seed="+seed, "-s", "pbt.workspace=seed"+seed)
+		store, err := workspace.OpenFolder(dir, 3, workspace.FolderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, _, err := store.Best(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot, err := store.FetchBest(best)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy, err := infer.FromSnapshot(snapshot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		match := func(against selfplay.Player) (wins, draws, losses int) {
+			wins, draws, err := selfplay.Match(&classic.TicTacToe{}, selfplay.NewPlayer(policy, true), against, 1000, rng)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return wins, draws, 1000 - wins - draws
+		}
+		wins, draws, losses := match(random)
+		t.Logf("seed %s: member %d, rating %.0f; random player: %d won, %d drawn, %d lost", seed, best.Member,
+			best.Objective, wins, draws, losses)
+		if losses > 0 {
+			t.Errorf("seed %s: %d of 1,000 games were lost to the random player", seed, losses)
+		}
+		wins, draws, losses = match(perfect)
+		t.Logf("seed %s: perfect player: %d won, %d drawn, %d lost", seed, wins, draws, losses)
+		if draws < 900 {
+			t.Errorf("seed %s: %d of 1,000 games were drawn with the perfect player; want 900", seed, draws)
+		}
+		ratingsRise(t, dir, best.Member, best.Iteration)
+	}
+}
+
+// ratingsRise checks the ratings along a lineage: their mean rises from third to third of training.
+func ratingsRise(t *testing.T, dir string, member int, iteration int64) {
+	t.Helper()
+	h, err := journal.ReadHistory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ancestry, err := h.AncestryAt(member, iteration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ratings []float64
+	for _, a := range ancestry {
+		for _, e := range h.Events {
+			if e.SelfPlay != nil && e.Member == a.Member && e.Iteration > a.From && e.Iteration <= a.To {
+				ratings = append(ratings, e.SelfPlay.Rating)
+			}
+		}
+	}
+	t.Logf("ratings along the lineage: %.0f", ratings)
+	n := len(ratings)
+	if n < 8 {
+		t.Fatalf("the lineage has %d intervals", n)
+	}
+	mean := func(third int) float64 { return stat.Mean(ratings[n*third/3:n*(third+1)/3], nil) }
+	if !(mean(0) < mean(1) && mean(1) < mean(2)) || ratings[n-1] < ratings[0]+200 {
+		t.Errorf("the means of the thirds are %.0f, %.0f and %.0f; want them to rise", mean(0), mean(1), mean(2))
+	}
+}

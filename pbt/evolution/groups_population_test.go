@@ -1,0 +1,254 @@
+package evolution_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ippo"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/evolution"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// rendezvous has two kinds of agents: speaker_0 sees a goal and names a side, listener_0 hears the side and moves. The
+// speaker leaves after four of seven steps. A step brings the speaker 1, and costs the listener its distance from the
+// goal. With fixed it brings the listener 10. With rival the speaker stays, and gets what the listener loses.
+type rendezvous struct {
+	Steps, Said  int
+	Goal, At     float32
+	fixed, rival bool
+}
+
+func (g *rendezvous) Spaces() spaces.Set {
+	return spaces.NewSeats(spaces.Unbounded(4),
+		spaces.Seat{Name: "speaker_0", Observation: spaces.Unbounded(2), Action: spaces.NewDiscrete(3)},
+		spaces.Seat{Name: "listener_0", Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)})
+}
+
+func (g *rendezvous) Reset(rng *rand.Rand, out envs.Row) error {
+	g.Steps, g.Said, g.Goal, g.At = 0, 0, 2*rng.Float32()-1, 0
+	g.show(out)
+	return nil
+}
+
+func (g *rendezvous) show(out envs.Row) {
+	in := float32(1)
+	if g.Steps >= 4 {
+		in = 0
+	}
+	copy(out.Observation, []float32{in * g.Goal, in * g.At, float32(g.Said), g.At, float32(g.Steps) / 7})
+	copy(out.State, []float32{g.Goal, g.At, float32(g.Said), float32(g.Steps)})
+	out.Seats.Active[0], out.Seats.Active[1] = in > 0, true
+}
+
+func (g *rendezvous) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	clear(out.Seats.Rewards)
+	clear(out.Seats.Terminated)
+	clear(out.Seats.Truncated)
+	g.At += 0.3 * action[1]
+	if g.Steps < 4 {
+		g.Said = int(action[0]) - 1
+		out.Seats.Rewards[0] = 1
+	}
+	switch out.Seats.Rewards[1] = -float32(math.Abs(float64(g.Goal - g.At))); {
+	case g.fixed:
+		out.Seats.Rewards[1] = 10
+	case g.rival:
+		out.Seats.Rewards[0], out.Seats.Rewards[1] = g.Goal, -g.Goal
+	}
+	g.Steps++
+	out.Seats.Terminated[0], out.Seats.Truncated[1] = g.Steps == 4, g.Steps == 7
+	if g.rival {
+		out.Seats.Terminated[0], out.Seats.Truncated[0] = false, g.Steps == 7
+	}
+	g.show(out)
+	if g.rival {
+		out.Seats.Active[0] = true
+	}
+	return float64(out.Seats.Rewards[0] + out.Seats.Rewards[1]), false, g.Steps == 7, nil
+}
+
+func (g *rendezvous) MarshalState() ([]byte, error) { return json.Marshal(g) }
+
+func (g *rendezvous) RestoreState(b []byte) error { return json.Unmarshal(b, g) }
+
+func (g *rendezvous) Close() error { return nil }
+
+// pair builds members: IPPO or MAPPO on four games.
+func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
+	return func(m pbt.Member) (pbt.Trainee, error) {
+		env, err := wrappers.NewParallel(4, func(int) (envs.Single, error) {
+			g := game
+			return &g, nil
+		}, wrappers.ParallelOptions{Seed: m.Seed, Workers: 1})
+		if err != nil {
+			return nil, err
+		}
+		networks := map[string]description.Architecture{}
+		if m.Restoring != nil {
+			if networks, err = evolution.Architectures(m.Restoring); err != nil {
+				return nil, err
+			}
+		} else if err := firstNetworks(networks, env.Spaces(), centralised); err != nil {
+			return nil, err
+		}
+		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
+		if onStep != nil {
+			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
+				return onStep()
+			})}
+		}
+		return trainers.NewTrainee(env, func() (agents.Agent, error) {
+			return ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: centralised, Seed: m.Seed,
+				Models: ippo.Evolvable(networks, models.DefaultGaussianConfig()),
+				Dict:   map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2}})
+		}, cfg)
+	}
+}
+
+func firstNetworks(networks map[string]description.Architecture, set spaces.Set, centralised bool) error {
+	groups, err := ippo.Groups(nil, set, centralised)
+	for _, g := range groups {
+		value := g.Spaces.Observation
+		if centralised {
+			value = g.Spaces.State
+		}
+		for role, space := range map[string]spaces.Space{".policy": g.Spaces.Observation, ".value": value} {
+			if networks[g.Name+role], err = description.NewArchitecture(space, []int{8}, 8, []int{8}, "tanh"); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+// Two kinds of agents evolve together, IPPO's and MAPPO's: each kind has networks of its own after a few generations,
+// table and report show them by agent, and an evolution that is interrupted ends as one that is not.
+func TestGroupsEvolve(t *testing.T) {
+	for name, centralised := range map[string]bool{"IPPO": false, "MAPPO": true} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			o := options()
+			o.Sample = map[string]explore.Range{"speaker_0.learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}
+			o.New, o.Directory, o.Parallel = pair(centralised, rendezvous{}, nil), t.TempDir(), 1
+			o.Mutations.Architecture, o.TotalSteps = 1.5, 4*o.IntervalSteps
+			e, err := evolution.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, err := e.Train(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			elite, err := evolution.Build(o.New, best.Snapshot, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snap, err := elite.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := agenttest.Differences(best.Snapshot, snap); len(d) > 0 {
+				t.Errorf("the elite differs from the best in %v", d)
+			}
+			if err := elite.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var table strings.Builder
+			if err := e.WriteTable(&table); err != nil {
+				t.Fatal(err)
+			}
+			h, err := journal.NewHistory(e.Population().Journal())
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := t.TempDir()
+			if err := report.Write(folder, h, report.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			page, err := os.ReadFile(filepath.Join(folder, "report.html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate"} {
+				if !strings.Contains(table.String(), want) || !strings.Contains(string(page), want) {
+					t.Errorf("table or report have no %q:\n%s", want, table.String())
+				}
+			}
+			want := finish(t, e)
+			own, edits := 0, map[string]int{}
+			for _, s := range want.snapshots {
+				all, err := evolution.Architectures(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				speaker, listener := all["speaker_0.policy"], all["listener_0.policy"]
+				if speaker.Parts[0].Encoder.Hidden[0] != listener.Parts[0].Encoder.Hidden[0] ||
+					speaker.Latent != listener.Latent || !slices.Equal(speaker.Head.Hidden, listener.Head.Hidden) {
+					own++
+				}
+			}
+			for _, event := range want.journal {
+				agent, _, _ := strings.Cut(event.Mutation, ": ")
+				edits[agent]++
+			}
+			if own == 0 || edits["speaker_0"] == 0 || edits["listener_0"] == 0 {
+				t.Errorf("%d members have networks that differ, mutations %v: this shows little", own, edits)
+			}
+			dir := t.TempDir()
+			compare(t, want, interrupted(t, 101, func(stop func()) evolution.Options {
+				again := o
+				again.Directory, again.Parallel = dir, 4
+				again.New = pair(centralised, rendezvous{}, func() error { stop(); return nil })
+				return again
+			}))
+		})
+	}
+}
+
+// The fitness is the sum over all agents, of those that leave early as well (AgileRL's defect 7). A fitness that never
+// differs is noted.
+func TestGroupsFitness(t *testing.T) {
+	for _, c := range []struct {
+		game    rendezvous
+		fitness float64
+	}{{rendezvous{fixed: true}, 4*1 + 7*10}, {rendezvous{rival: true}, 0}} {
+		o := options()
+		o.Sample, o.New, o.Members, o.TotalSteps = nil, pair(false, c.game, nil), 2, 3*o.IntervalSteps
+		e, err := evolution.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Train(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range e.Rows() {
+			if r.Fitness != c.fitness {
+				t.Errorf("member %d has the fitness %v, want %v", r.Member, r.Fitness, c.fitness)
+			}
+		}
+		var table strings.Builder
+		if err := e.WriteTable(&table); err != nil || !strings.Contains(table.String(), "selected by chance") {
+			t.Errorf("%v; no note on a fitness that is always the same:\n%s", err, table.String())
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

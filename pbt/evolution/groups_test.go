@@ -1,0 +1,341 @@
+package evolution
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/agents/ippo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// mixed is an environment of three kinds of agents: two with vectors and one with a picture.
+func mixed() spaces.Set {
+	return spaces.NewSeats(spaces.Space{},
+		spaces.Seat{Name: "speaker_0", Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(3)},
+		spaces.Seat{Name: "listener_0", Observation: spaces.Unbounded(5), Action: spaces.NewBox(-1, 1, 2)},
+		spaces.Seat{Name: "listener_1", Observation: spaces.Unbounded(5), Action: spaces.NewBox(-1, 1, 2)},
+		spaces.Seat{Name: "watcher_0", Observation: camera, Action: spaces.NewDiscrete(2)})
+}
+
+func team(t *testing.T, networks map[string]description.Architecture) *ippo.Agent {
+	t.Helper()
+	a, err := ippo.New(ippo.Options{Spaces: mixed(), Models: ippo.Evolvable(networks, models.DefaultGaussianConfig()),
+		Dict: map[string]any{"parameter_sharing": "prefix"}, NumEnvs: 2, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return a
+}
+
+// teamSnapshot is of an agent that has learned: its optimizers have moments, and have done seven steps.
+func teamSnapshot(t *testing.T) (*checkpoint.Snapshot, map[string]float64) {
+	t.Helper()
+	networks := map[string]description.Architecture{}
+	for _, role := range []string{"policy", "value"} {
+		networks["speaker."+role] = architecture(t, spaces.Unbounded(3), []int{12}, 8, []int{16}, "tanh")
+		networks["listener."+role] = architecture(t, spaces.Unbounded(5), []int{12}, 8, []int{16, 16}, "tanh")
+		networks["watcher."+role] = seeing(t, description.RecurrentLayer{}, "tanh")
+	}
+	a := team(t, networks)
+	if d := cmp.Diff(networks, a.Architectures()); d != "" {
+		t.Fatal(d)
+	}
+	snap := agenttest.Snapshot(t, a)
+	rng := random(1)
+	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
+		if _, _, _, moment := layout.CutMoment(name); moment {
+			data := floats(t, snap.Arrays[name])
+			for i := range data {
+				data[i] = rng.Float32()
+			}
+			snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, data)
+		}
+	}
+	for _, agent := range layout.Agents(snap.Values) {
+		layout.Map(agent.Values, layout.OptimizerSteps)["optimizer"] = int64(7)
+	}
+	return agenttest.Through(t, snap), a.Hyperparameters()
+}
+
+// The decision table of an edit, after AgileRL (specification of its multi-agent mutations): which agents and which
+// networks get what was drawn for one agent.
+func TestGroupEdits(t *testing.T) {
+	snap, values := teamSnapshot(t)
+	least := Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 100, MinLatent: 2, MaxLatent: 60, MinChannels: 2,
+		MaxChannels: 64}
+	oneLayer, full := least, least
+	oneLayer.MaxLayers, full.MaxNodes = 1, 16
+	head := func(kind EditKind, nodes int) Edit { return Edit{Kind: kind, Module: "head", Nodes: nodes} }
+	all := []string{"speaker.policy", "speaker.value", "listener.policy", "listener.value", "watcher.policy",
+		"watcher.value"}
+	for _, c := range []struct {
+		name   string
+		agent  int
+		edit   Edit
+		limits map[string]Limits
+		// own and strict are the networks that change, without and with Strict, each by one edit.
+		own, strict []string
+		text        string // of the journal without Strict
+	}{
+		{"nodes: one agent, or all", 0, head(AddNode, 16), nil, all[:2], all, "speaker: head.add_node(layer 0, 16)"},
+		{"nodes of another agent", 1, head(AddNode, 32), nil, all[2:4], all, "listener: head.add_node(layer 0, 32)"},
+		{"layer", 1, head(AddLayer, 16), nil, all[2:4], all, "listener: head.add_layer"},
+		{"a layer less, for those who can", 1, head(RemoveLayer, 16), nil, all[2:4], all, "listener: head.remove_layer"},
+		{"latent", 1, Edit{Kind: AddLatentNode, Nodes: 16}, nil, all[2:4], all, "listener: add_latent_node(16)"},
+		{"an encoder of two kinds", 0, Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, nil, all[:2], all[:4],
+			"speaker: encoder.observation.add_node(layer 0, 16)"},
+		// AgileRL looks for it in the others' value networks, finds none, and the run ends (defect 6).
+		{"an encoder of one kind", 2, Edit{Kind: AddChannel, Module: "encoder.camera", Nodes: 8}, nil, all[4:],
+			all[4:], "watcher: encoder.camera.add_channel(layer 0, 8)"},
+		{"a limit makes it another edit, for all", 0, head(AddLayer, 16), map[string]Limits{"speaker.policy": oneLayer},
+			all[:2], all, "speaker: head.add_node(layer 0, 16)"},
+		// AgileRL then applies it to these once for every agent (defect 5).
+		{"a limit of the value networks", 0, head(AddLayer, 16), map[string]Limits{"value": oneLayer}, all[:2], all,
+			"speaker: head.add_layer, value: head.add_node(layer 0, 16)"},
+		{"a limit of the policy alone", 0, head(AddNode, 16), map[string]Limits{"speaker.policy": full}, all[1:2], all[1:],
+			"speaker: None, value: head.add_node(layer 0, 16)"},
+		{"limits of all", 0, head(RemoveNode, 32), nil, nil, nil,
+			"none (speaker: head.remove_node(layer 0, 32) would go beyond the limits)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, strict := range []bool{false, true} {
+				want := c.own
+				if strict {
+					want = c.strict
+				}
+				m := only(func(m *Mutations) {
+					m.Architecture, m.Limits, m.NetworkLimits, m.Strict = 1, least, c.limits, strict
+				})
+				e, err := NewEvolver(m, registryOf(t, snap), snap, values)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := groupsOf(t, snap)
+				next, text, err := e.edit(snap, kindArchitecture, drawing(t, snap, c.agent, c.edit))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text != c.text && !strict {
+					t.Errorf("%q, want %q", text, c.text)
+				}
+				after := groupsOf(t, next)
+				for network, was := range before {
+					is := after[network]
+					limits, err := e.edits.of(network)
+					if own, ok := c.limits[strings.Split(network, ".")[1]]; ok {
+						limits = own
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					// Each network gets what became of the edit, once.
+					edit := c.edit
+					if c.limits["speaker.policy"].MaxLayers == 1 {
+						edit.Kind = AddNode
+					}
+					once := was
+					if slices.Contains(want, network) {
+						once, _, _, err = edit.Apply(was, limits)
+					}
+					if err != nil || !is.Equal(once) || slices.Contains(want, network) == was.Equal(is) {
+						t.Errorf("strict %t: %s: %v became %v, want %v (%v)", strict, network, was, is, once, err)
+					}
+				}
+				for i, agent := range layout.Agents(next.Values) {
+					steps := int64(7)
+					if strict {
+						steps = 0
+					}
+					if got := layout.Map(agent.Values, layout.OptimizerSteps)["optimizer"]; got != steps {
+						t.Errorf("strict %t: optimizer of %d has %v steps behind it, want %d", strict, i, got, steps)
+					}
+					if i == c.agent || strict {
+						continue
+					}
+					was, _ := layout.MemberOf(snap, i)
+					is, _ := layout.MemberOf(next, i)
+					if d := agenttest.Differences(was, is); len(d) > 0 {
+						t.Errorf("agent %d, which was not drawn, differs in %v", i, d)
+					}
+				}
+				rebuilt := team(t, after)
+				if err := rebuilt.Restore(agenttest.Through(t, next)); err != nil {
+					t.Fatal(err)
+				}
+				if d := agenttest.Differences(next, agenttest.Snapshot(t, rebuilt), "policy"); len(d) > 0 {
+					t.Errorf("strict %t: the agent built from the snapshot differs in %v", strict, d)
+				}
+			}
+		})
+	}
+}
+
+func registryOf(t *testing.T, snap *checkpoint.Snapshot) Registry {
+	t.Helper()
+	r, err := RegistryOf(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func groupsOf(t *testing.T, snap *checkpoint.Snapshot) map[string]description.Architecture {
+	t.Helper()
+	all, err := Architectures(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// policiesOf are the policies of mixed in order.
+func policiesOf(t *testing.T, snap *checkpoint.Snapshot) []description.Architecture {
+	t.Helper()
+	all := groupsOf(t, snap)
+	return []description.Architecture{all["speaker.policy"], all["listener.policy"], all["watcher.policy"]}
+}
+
+// drawing is a generator that draws the edit for the agent.
+func drawing(t *testing.T, snap *checkpoint.Snapshot, agent int, edit Edit) *rand.Rand {
+	t.Helper()
+	for seed := range uint64(100_000) {
+		if which, e := randomEdit(policiesOf(t, snap), random(seed), 0.2); which == agent && e == edit {
+			return random(seed)
+		}
+	}
+	t.Fatalf("%v is never drawn", edit)
+	return nil
+}
+
+// Edits are drawn over all agents together: those of layers share their probability, the others the rest.
+func TestGroupDraws(t *testing.T) {
+	snap, _ := teamSnapshot(t)
+	policies, count, n, sum := policiesOf(t, snap), map[string]int{}, 20_000, 0
+	rng := random(9)
+	for range n {
+		which, e := randomEdit(policies, rng, 0.3)
+		kind := "other"
+		if e.Kind == AddLayer || e.Kind == RemoveLayer {
+			kind = "layer"
+		}
+		count[fmt.Sprint(which, kind)]++
+	}
+	for _, a := range policies {
+		sum += len(nodeEdits(a))
+	}
+	for i, a := range policies {
+		for kind, p := range map[string]float64{"layer": 0.3 / 3, "other": 0.7 * float64(len(nodeEdits(a))) / float64(sum)} {
+			if got := float64(count[fmt.Sprint(i, kind)]) / float64(n); math.Abs(got-p) > 0.012 {
+				t.Errorf("%s edits of agent %d: share %.3f, want %.3f", kind, i, got, p)
+			}
+		}
+	}
+}
+
+// Hyperparameters mutate by agent, under Strict together; noise is put on every agent's policy, another activation is
+// given to one agent.
+func TestGroupMutations(t *testing.T) {
+	snap, values := teamSnapshot(t)
+	rates := []string{"speaker.learning_rate", "listener.learning_rate", "watcher.learning_rate"}
+	for i, rate := range rates {
+		values[rate] = math.Pow(10, -3-float64(i))
+	}
+	evolver := func(set func(m *Mutations)) *Evolver {
+		e, err := NewEvolver(only(set), registryOf(t, snap), snap, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	in := pbt.Candidate{Iteration: 1, Snapshot: snap, Hyperparameters: values}
+	changed := func(e *Evolver, seed uint64) (keys []string, agents []int, what string, out pbt.Candidate) {
+		out, what, err := e.Evolve(in, random(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if out.Hyperparameters[key] != values[key] {
+				keys = append(keys, key)
+			}
+		}
+		for i := range rates {
+			was, _ := layout.MemberOf(snap, i)
+			if is, _ := layout.MemberOf(out.Snapshot, i); len(agenttest.Differences(was, is)) > 0 {
+				agents = append(agents, i)
+			}
+		}
+		return keys, agents, what, out
+	}
+	one := evolver(func(m *Mutations) { m.RLHP = 1 })
+	if got := one.Keys(); !slices.Equal(got, slices.Sorted(slices.Values(rates))) {
+		t.Errorf("by default %v mutate", got)
+	}
+	shared := HyperparameterConfig{"learning_rate": {Min: 1e-6, Max: 1}, "listener.learning_rate": {Min: 1e-5, Max: 1},
+		"speaker.entropy_loss_scale": {Min: 0, Max: 1}}
+	strict := evolver(func(m *Mutations) { m.RLHP, m.Strict, m.Hyperparameters = 1, true, shared })
+	if p := strict.mutations.Hyperparameters; p["listener.learning_rate"].Min != 1e-5 ||
+		p["watcher.learning_rate"].Min != 1e-6 {
+		t.Errorf("bounds for all agents became %v", p)
+	}
+	seen := map[string]bool{}
+	for seed := range uint64(30) {
+		keys, agents, what, _ := changed(one, seed)
+		if len(keys) != 1 || what != keys[0] || agents != nil {
+			t.Fatalf("%s: %v of the agents %v", what, keys, agents)
+		}
+		seen[what] = true
+		if keys, agents, what, _ = changed(strict, seed); strings.Contains(what, "learning_rate") &&
+			(len(keys) != 3 || len(agents) != 3 || what != strings.Join(keys, ", ")) {
+			t.Fatalf("strict: %s: %v of the agents %v", what, keys, agents)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("only %v mutated", seen)
+	}
+	_, agents, what, _ := changed(evolver(func(m *Mutations) { m.Parameters = 1 }), 1)
+	if len(agents) != 3 || !strings.HasPrefix(what, "param(speaker: ") || !strings.Contains(what, "watcher: ") {
+		t.Errorf("%s: the agents %v", what, agents)
+	}
+	_, agents, what, out := changed(evolver(func(m *Mutations) { m.Activation = 1 }), 2)
+	if name := []string{"speaker", "listener", "watcher"}; len(agents) != 1 ||
+		!strings.HasPrefix(what, name[agents[0]]+": activation(") {
+		t.Errorf("%s: the agents %v", what, agents)
+	}
+	team(t, groupsOf(t, out.Snapshot))
+	// AgileRL changes no activation of IPPO's.
+	keys, agents, what, _ := changed(evolver(func(m *Mutations) { m.Activation, m.Strict = 1, true }), 2)
+	if keys != nil || agents != nil || !strings.HasPrefix(what, "none (AgileRL") {
+		t.Errorf("strict: %s: %v, the agents %v", what, keys, agents)
+	}
+	// The agents of a trainers.Group have numbers for names.
+	delete(out.Snapshot.Values, layout.GroupNames)
+	if text := one.Architecture(out.Snapshot); !strings.HasPrefix(text, "0.policy 3→") ||
+		!strings.Contains(text, ", 2.value ") {
+		t.Errorf("without names the networks are %s", text)
+	}
+	for want, set := range map[string]func(m *Mutations){
+		`"speaker.policy"`: func(m *Mutations) { m.RLHP, m.NetworkLimits = 1, map[string]Limits{"speker.policy": small} },
+		`no hyperparameter "x.learning_rate"`: func(m *Mutations) {
+			m.RLHP, m.Hyperparameters = 1, HyperparameterConfig{"x.learning_rate": {Min: 0, Max: 1}}
+		},
+	} {
+		_, err := NewEvolver(only(set), registryOf(t, snap), snap, values)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

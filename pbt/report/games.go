@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// maxRatings is the number of rows of the table of ratings. Of more intervals, evenly spread ones are shown.
+const maxRatings = 40
+
+// games fills in the tables of populations whose members play against each other: who met whom, and the ratings along
+// the lineage of the best. Other populations have neither.
+func (f *facts) games(p *page) {
+	// By member: games against each of the others, then past selves and the random player.
+	n := len(f.Members)
+	type tally struct{ games, wins, draws int }
+	met := make([][]tally, n)
+	type end struct {
+		member   int
+		interval int64
+	}
+	ratings := map[end]float64{}
+	for _, e := range f.Events {
+		if e.SelfPlay == nil {
+			continue
+		}
+		ratings[end{e.Member, e.Iteration}] = e.SelfPlay.Rating
+		if met[e.Member] == nil {
+			met[e.Member] = make([]tally, n+2)
+		}
+		for _, g := range e.SelfPlay.Games {
+			at := g.Opponent
+			switch {
+			case at < 0 || at >= n:
+				at = n + 1
+			case g.Past:
+				at = n
+			}
+			t := &met[e.Member][at]
+			t.games, t.wins, t.draws = t.games+g.Games, t.wins+g.Wins, t.draws+g.Draws
+		}
+	}
+	if len(ratings) == 0 {
+		return
+	}
+	p.Met = table{Header: []string{"member"}}
+	for _, i := range f.lanes {
+		p.Met.Header = append(p.Met.Header, fmt.Sprintf("against %d", i))
+	}
+	p.Met.Header = append(p.Met.Header, "past selves", "random player")
+	for _, i := range f.lanes {
+		r := row{Cells: tracking.Cells(i)}
+		for _, at := range append(f.lanes[:len(f.lanes):len(f.lanes)], n, n+1) {
+			cell := "–"
+			if met[i] != nil && met[i][at].games > 0 {
+				t := met[i][at]
+				cell = fmt.Sprintf("%d (%.0f %%, %.0f %%)", t.games, percent(t.wins, t.games), percent(t.draws, t.games))
+			}
+			r.Cells = append(r.Cells, cell)
+		}
+		p.Met.Rows = append(p.Met.Rows, r)
+	}
+	p.Ratings = table{Header: []string{"interval", "member", "rating"}}
+	for _, a := range f.ancestry {
+		for i := a.From + 1; i <= a.To; i++ {
+			if rating, ok := ratings[end{a.Member, i}]; ok {
+				p.Ratings.Rows = append(p.Ratings.Rows, row{Cells: tracking.Cells(i, a.Member, short(rating))})
+			}
+		}
+	}
+	if rows := p.Ratings.Rows; len(rows) > maxRatings {
+		p.Ratings.Rows = nil
+		for k := range maxRatings {
+			p.Ratings.Rows = append(p.Ratings.Rows, rows[k*(len(rows)-1)/(maxRatings-1)])
+		}
+	}
+}
+
+// percent is a share of n games in per cent.
+func percent(part, n int) float64 { return 100 * float64(part) / float64(n) }

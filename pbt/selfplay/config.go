@@ -1,0 +1,118 @@
+package selfplay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Config says which seat of a game the learner plays, and against whom. The yaml tags are the keys under
+// pbt.self_play in a file.
+type Config struct {
+	// Matchmaking says how an opponent is drawn: uniform; pfsp, with weights (1 − x)^power, where x is the share of
+	// games won against it; rating, where opponents of a near rating are likelier; or self, which is the newest self.
+	//
+	// pfsp trains against those that still win (prioritised fictitious self-play), rating against equals.
+	Matchmaking string `yaml:"matchmaking" config:"oneof=uniform|pfsp|rating|self"`
+	// Power is the exponent of pfsp. A larger value plays more against the strongest opponents.
+	Power float64 `yaml:"power" config:"min=0"`
+	// PastShare is the share of games against past selves. The others are against the newest of all members, the
+	// newest self among them.
+	//
+	// A larger value keeps a policy from forgetting how to beat earlier ones, and leaves fewer games against the
+	// strongest.
+	PastShare float64 `yaml:"past_share" config:"min=0,max=1"`
+	// PastSelves is the number of past selves to keep. If there are more, one is dropped so that the others stay
+	// evenly spread over training; the first and the newest always stay. Each costs the memory of a policy in every
+	// snapshot.
+	PastSelves int `yaml:"past_selves" config:"min=2,max=10000"`
+	// Mix draws an opponent for each of the other seats; false gives all of them the same one. It makes a difference
+	// in games of three or more seats.
+	Mix bool `yaml:"mix"`
+	// Seat is the seat that the learner plays: random draws one for every episode, turns takes one after the other,
+	// and other values name a seat.
+	Seat string `yaml:"seat"`
+	// Deterministic lets opponents take their most probable action. False samples. Policies with memory always take
+	// the most probable one.
+	Deterministic bool `yaml:"deterministic"`
+	// Rating says how ratings follow from results.
+	Rating Elo `yaml:"rating"`
+}
+
+// The values of Config.Matchmaking.
+const (
+	Uniform = "uniform"
+	PFSP    = "pfsp"
+	Rating  = "rating"
+	Self    = "self"
+)
+
+// The values of Config.Seat that are no names of seats.
+const (
+	RandomSeat = "random"
+	SeatTurns  = "turns"
+)
+
+// DefaultConfig returns uniform matchmaking with 20 % of games against ten past selves, a random seat, mixed
+// opponents, and DefaultElo.
+func DefaultConfig() Config {
+	return Config{Matchmaking: Uniform, Power: 2, PastShare: 0.2, PastSelves: 10, Mix: true, Seat: RandomSeat,
+		Rating: DefaultElo()}
+}
+
+// Validate returns an error that names the first setting that is not allowed.
+func (c Config) Validate() error {
+	wrong := func(key string, value any, want string) error {
+		return fmt.Errorf("selfplay: %s is %v; want %s", key, value, want)
+	}
+	switch {
+	case !slices.Contains([]string{Uniform, PFSP, Rating, Self}, c.Matchmaking):
+		return wrong("matchmaking", fmt.Sprintf("%q", c.Matchmaking), "uniform, pfsp, rating or self")
+	case !(c.Power >= 0):
+		return wrong("power", c.Power, "0 or more")
+	case !(c.PastShare >= 0 && c.PastShare <= 1):
+		return wrong("past_share", c.PastShare, "0 to 1")
+	case c.PastSelves < 2:
+		return wrong("past_selves", c.PastSelves, "at least 2")
+	case c.Seat == "":
+		return wrong("seat", `""`, "random, turns or the name of a seat")
+	case !(c.Rating.K > 0) || !(c.Rating.Scale > 0) || c.Rating.Initial-c.Rating.Initial != 0:
+		return wrong("rating", fmt.Sprintf("%+v", c.Rating), "k and scale above 0 and a finite initial rating")
+	}
+	return nil
+}
+
+// seatsFor returns the indices of the seats that the learner may play in a game, which must have equal spaces.
+func (c Config) seatsFor(set spaces.Set) ([]int, error) {
+	names := make([]string, len(set.Seats))
+	for i, s := range set.Seats {
+		names[i] = s.Name
+	}
+	if len(names) < 2 {
+		return nil, errors.New("selfplay: the environment has no seats to play against each other " +
+			"(spaces.Set.Seats); give a game of at least two seats")
+	}
+	own := []int{slices.Index(names, c.Seat)}
+	if c.Seat == RandomSeat || c.Seat == SeatTurns {
+		own = own[:0]
+		for i := range names {
+			own = append(own, i)
+		}
+	}
+	if own[0] < 0 {
+		return nil, fmt.Errorf("selfplay: seat is %q; want random, turns, or one of the seats: %s", c.Seat,
+			strings.Join(names, ", "))
+	}
+	// Opponents are policies of the learner's kind, so all seats must look alike to them.
+	first := set.Seat(own[0])
+	for i := range names {
+		if name, got, want := set.Seat(i).Difference(first); name != "" {
+			return nil, fmt.Errorf("selfplay: seat %s has the %s space %v, and seat %s has %v; self-play needs seats "+
+				"of equal spaces", names[i], name, got, names[own[0]], want)
+		}
+	}
+	return own, nil
+}
