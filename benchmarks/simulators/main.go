@@ -1,7 +1,7 @@
 // Command simulators compares gorl with skrl where a Python simulator steps a whole batch. docs/learning.md and
 // docs/simulators.md quote it; `make simulators` sets up what it runs on.
 //
-//	go run ./benchmarks/simulators -seeds 10 -out docs/images/simulators.png  # returns and wall times
+//	go run ./benchmarks/simulators -simulators mjlab -seeds 10 -out docs/images/simulators.png # returns, wall times
 //	go run ./benchmarks/simulators -speed envpool:HalfCheetah-v4 -envs 64     # the bridge beside Python alone
 //	go run ./benchmarks/simulators -speed mjlab:Mjlab-Cartpole-Balance -envs 256
 //	go run ./benchmarks/simulators -speed gymnasium:CartPole-v1 -envs 8
