@@ -99,8 +99,8 @@ func TestGymnasiumGuide(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join(fish, "fish.yaml"))
 	must(t, err)
 	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(guide, -1)
-	if len(blocks) != 1 || !bytes.Contains(file, blocks[0][1]) {
-		t.Errorf("docs/gymnasium.md has %d blocks of YAML; want one that stands in fish.yaml too", len(blocks))
+	if !slices.ContainsFunc(blocks, func(b [][]byte) bool { return bytes.Contains(file, b[1]) }) {
+		t.Errorf("none of the %d blocks of YAML in docs/gymnasium.md stands in fish.yaml, too", len(blocks))
 	}
 }
 

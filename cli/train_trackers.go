@@ -126,7 +126,11 @@ func (m *memberFigures) update(u pbt.Update) {
 			r.Scalar("Hyperparameter / "+name, timestep, u.Status.Hyperparameters[name])
 		}
 	}
-	if err := r.Flush(); err != nil {
+	err := r.Flush()
+	if u.Event != nil || u.Status.Steps >= u.TargetSteps { // a saved state follows, from which a member may resume
+		err = errors.Join(err, r.Sync())
+	}
+	if err != nil {
 		m.warn(fmt.Errorf("metrics of member %d: %w", u.Status.Member, err))
 	}
 }
