@@ -186,7 +186,8 @@ func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 	if f.action == "" {
 		set = assumedSpaces(c)
 	}
-	if class, _ := c.Section("agent")["class"].(string); slices.Contains([]string{"IPPO", "MAPPO"}, strings.ToUpper(class)) {
+	class, _ := c.Section("agent")["class"].(string)
+	if class = strings.ToUpper(class); class == "IPPO" || class == "MAPPO" {
 		set = seated(c, set)
 	}
 	if agent := c.Section("agent"); agent["class"] == "AMP" {

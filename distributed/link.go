@@ -213,8 +213,8 @@ func (l *link) control() *frame {
 // until sets the deadline of all reads and writes.
 func (l *link) until(t time.Time) { _ = l.conn.SetDeadline(t) } // a closed connection fails later
 
-// links are a rank's connections to the other ranks, indexed by rank. The entry of the rank itself is nil. An entry whose
-// connection failed is nil, too.
+// links are a rank's connections to the other ranks, indexed by rank. The entry of the rank itself is nil. An entry
+// whose connection failed is nil, too.
 type links []*link
 
 // others yields the ranks to which there is a connection.

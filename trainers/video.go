@@ -73,8 +73,8 @@ func (l *loop) makeFilm(ctx context.Context) error {
 }
 
 // filmEpisode plays one episode of environment 0 without learning, at most length steps. It returns pictures of the
-// first state and of every n-th state after that, and their rate in pictures a second ([film.Pace]). There is no picture
-// after the episode's last step, because the environment has begun the next episode by then.
+// first state and of every n-th state after that, and their rate in pictures a second ([film.Pace]). There is no
+// picture after the episode's last step, because the environment has begun the next episode by then.
 func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64, length int) (pictures []image.Image,
 	rate float64, err error) {
 	renderer, err := rendererOf(s.env)

@@ -22,8 +22,8 @@ func movie(t *testing.T, path string) *gif.GIF {
 }
 
 // A film is made before training and every VideoInterval timesteps, also by a run that was cancelled during a film. It
-// ends with the episode or after VideoLength steps. CartPole makes 50 steps a second, so that a picture of every other step
-// for 0.04 s shows real time.
+// ends with the episode or after VideoLength steps. CartPole makes 50 steps a second, so that a picture of every other
+// step for 0.04 s shows real time.
 func TestVideos(t *testing.T) {
 	checkLiveTensors(t)
 	cfg := run(t, 20)

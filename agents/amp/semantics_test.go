@@ -298,8 +298,9 @@ func TestRLGames(t *testing.T) {
 	}
 }
 
-// An AMP observation has two frames of three features, and the second feature is masked. The discriminator's output, the
-// style reward and the gradient penalty do not depend on the masked feature of either frame. They depend on all others.
+// An AMP observation has two frames of three features, and the second feature is masked. The discriminator's output,
+// the style reward and the gradient penalty do not depend on the masked feature of either frame. They depend on all
+// others.
 func TestMaskedFeatures(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(6)}

@@ -46,10 +46,10 @@ type Options struct {
 // Agent is an IPPO or MAPPO agent, made by [New]. It implements [agents.Agent] and every optional interface of package
 // agents but [agents.Terminator].
 //
-// Tracked values end in their group's name ("Loss / Policy loss (chaser)"). Hyperparameters and architectures begin with
-// it ("chaser.learning_rate", "chaser.policy"). In snapshots the groups are the agents "agent_0", "agent_1" and so on.
-// The groups act and learn on goroutines of their own, with the same results as one after the other. Like a PPO agent,
-// it serves one goroutine at a time.
+// Tracked values end in their group's name ("Loss / Policy loss (chaser)"). Hyperparameters and architectures begin
+// with it ("chaser.learning_rate", "chaser.policy"). In snapshots the groups are the agents "agent_0", "agent_1" and so
+// on. The groups act and learn on goroutines of their own, with the same results as one after the other. Like a PPO
+// agent, it serves one goroutine at a time.
 type Agent struct {
 	joined
 	name   string

@@ -78,7 +78,8 @@ func run(ctx context.Context) error {
 			fmt.Fprintln(os.Stderr, row)
 		}
 	}
-	return tracking.Table(os.Stdout, []string{"game", "seed", "gorl at 10 %", "gorl", "s", "skrl at 10 %", "skrl", "s"}, rows)
+	return tracking.Table(os.Stdout, []string{"game", "seed", "gorl at 10 %", "gorl", "s", "skrl at 10 %", "skrl",
+		"s"}, rows)
 }
 
 // counting is an environment that keeps the returns of its last 100 episodes.
@@ -104,7 +105,8 @@ func (c *counting) Step(actions []float32) (*envs.Step, error) {
 		for _, r := range c.returns {
 			sum += r
 		}
-		c.outcome.Curve = append(c.outcome.Curve, [2]float64{float64(c.step * c.Env.NumEnvs()), sum / float64(len(c.returns))})
+		steps := float64(c.step * c.Env.NumEnvs())
+		c.outcome.Curve = append(c.outcome.Curve, [2]float64{steps, sum / float64(len(c.returns))})
 	}
 	return s, nil
 }

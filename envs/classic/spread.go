@@ -29,16 +29,17 @@ const (
 )
 
 // Spread is the cooperative task simple_spread of the multi-agent particle environment (Lowe et al. 2017), with the
-// numbers of mpe2's simple_spread_v3: three agents have to cover three landmarks without touching each other. All seats,
-// agent_0 to agent_2, act at the same time.
+// numbers of mpe2's simple_spread_v3: three agents have to cover three landmarks without touching each other. All
+// seats, agent_0 to agent_2, act at the same time.
 //
 // Observation (18): the agent's velocity and position, the positions of the landmarks and of the other agents
 // relative to it, and four zeros (mpe2's messages, which these agents do not send). State (54): the observations of
 // all agents. Actions: no force, or one to the left, to the right, down or up.
 //
-// The reward of an agent is half of the shared one, which is minus the sum over landmarks of the distance to the nearest
-// agent, and half of its own one, which is minus the number of agents that it touches. The task has no end. The figure
-// "covered" is the number of landmarks with an agent within 0.1 when the episode ends. Make a batch with [NewSpread].
+// The reward of an agent is half of the shared one, which is minus the sum over landmarks of the distance to the
+// nearest agent, and half of its own one, which is minus the number of agents that it touches. The task has no end. The
+// figure "covered" is the number of landmarks with an agent within 0.1 when the episode ends. Make a batch with
+// [NewSpread].
 type Spread struct {
 	// at and v are positions and velocities of the agents, landmarks the positions of the landmarks.
 	at, v, landmarks [spreadAgents][2]float64

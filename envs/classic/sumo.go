@@ -32,10 +32,10 @@ const (
 //
 // Both seats see the ring from their own side: the frame of player_1 is turned by 180°, in which the game looks as it
 // does to player_0. Observation (9), in m and m/s: the seat's position and velocity, those of the other seat, and the
-// radius of the ring. Actions (2): the force in the seat's frame, each part in [-1, 1] and at most 1 together, times 2 N. A seat that stays
-// alone in the ring gets 1, and the other -1; both end. If both leave it in the same step, the contest is a draw: 0 for
-// both. The figures of an episode are "draw", "won/player_0" and "won/player_1", each 0 or 1. Make a batch with
-// [NewSumo].
+// radius of the ring. Actions (2): the force in the seat's frame, each part in [-1, 1] and at most 1 together, times 2
+// N. A seat that stays alone in the ring gets 1, and the other -1; both end. If both leave it in the same step, the
+// contest is a draw: 0 for both. The figures of an episode are "draw", "won/player_0" and "won/player_1", each 0 or 1.
+// Make a batch with [NewSumo].
 type Sumo struct {
 	// at and v are the discs' positions and velocities in the frame of player_0, m and m/s.
 	at, v [2][2]float64

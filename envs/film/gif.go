@@ -32,8 +32,8 @@ type Panel struct {
 }
 
 // SaveGIF writes a film of the given number of frames to path, with the panels side by side. Most viewers show at most
-// 50 frames a second; [Pace] suggests a rate. One palette serves the whole film, and each frame stores only what changes.
-// After an error the file at path is unchanged.
+// 50 frames a second; [Pace] suggests a rate. One palette serves the whole film, and each frame stores only what
+// changes. After an error the file at path is unchanged.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
 		return fmt.Errorf("film: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, "+

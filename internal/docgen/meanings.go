@@ -76,8 +76,8 @@ func keyOf(f *ast.Field) string {
 	return strings.TrimPrefix(key, "-")
 }
 
-// siblings returns the keys of a struct and of the structs that it embeds, by Go name. at is "package.Type", with all or
-// the last element of the package's path.
+// siblings returns the keys of a struct and of the structs that it embeds, by Go name. at is "package.Type", with all
+// or the last element of the package's path.
 func siblings(declared map[string]*ast.StructType, at string) map[string]string {
 	own, all := map[string]string{}, map[string]string{}
 	for other, s := range declared {

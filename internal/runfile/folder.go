@@ -26,9 +26,9 @@ func In(dir string) (f Folder) {
 // Batch is the name of the file that describes several runs of one configuration, in the folder of their folders.
 const Batch = "runs.yaml"
 
-// Named returns the name of the run in a folder for trackers, and the group that it belongs to. A run of a batch, such as
-// walker/seed-1, is walker-seed-1 of the group walker. Other runs have the name of the folder and no group. dir is an
-// absolute path.
+// Named returns the name of the run in a folder for trackers, and the group that it belongs to. A run of a batch, such
+// as walker/seed-1, is walker-seed-1 of the group walker. Other runs have the name of the folder and no group. dir is
+// an absolute path.
 func Named(dir string) (name, group string) {
 	name = filepath.Base(dir)
 	if above := filepath.Dir(dir); filled(above, Batch) {

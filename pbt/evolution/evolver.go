@@ -218,8 +218,8 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 // follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
 // Strict all agents get an edit of the architecture.
 //
-// An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those of
-// all agents after every mutation of networks.
+// An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
+// of all agents after every mutation of networks.
 func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
 	parts := partsOf(snap)
 	all := make([]map[string]description.Architecture, len(parts)) // that evolve, by agent and network

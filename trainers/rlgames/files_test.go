@@ -20,8 +20,8 @@ import (
 )
 
 // Isaac Lab's and IsaacGymEnvs' files become configurations that can be built in environments of their kind, or are
-// refused by errors that name the key; the table in docs lists those that are refused. GORL_RLGAMES_FILES names a folder
-// that has them in it: Isaac Lab's package from PyPI, unpacked, and IsaacGymEnvs' cfg/train.
+// refused by errors that name the key; the table in docs lists those that are refused. GORL_RLGAMES_FILES names a
+// folder that has them in it: Isaac Lab's package from PyPI, unpacked, and IsaacGymEnvs' cfg/train.
 func TestFiles(t *testing.T) {
 	root := os.Getenv("GORL_RLGAMES_FILES")
 	if root == "" {

@@ -167,7 +167,8 @@ func (r *reader) gradientScaler(c *State) *gradientScaler {
 	return &gradientScaler{scale, int(r.integer(layout.GradientScaler, "good_steps"))}
 }
 
-// readReplays reads the algorithm's replay buffers, if the snapshot holds them, and returns each one's length and next row.
+// readReplays reads the algorithm's replay buffers, if the snapshot holds them, and returns each one's length and next
+// row.
 func (r *reader) readReplays(c *State) [][2]int64 {
 	if _, err := r.snap.Value(layout.Memories); err != nil {
 		return nil
@@ -260,7 +261,8 @@ func (r *reader) marks(array string, dst []bool, steps, n int) {
 	})
 }
 
-// checkRecurrentLayers refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other way round.
+// checkRecurrentLayers refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other
+// way round.
 func (r *reader) checkRecurrentLayers(c *Core) {
 	if r.err != nil {
 		return
