@@ -123,8 +123,8 @@ func nameOf(centralised bool) string {
 }
 
 // MLPs returns the models of [ppo.MLPs] for every group: perceptrons with the given hidden layers.
-func MLPs(hidden []int, activation string) func(g Group) ppo.Models {
-	return func(g Group) ppo.Models { return ppo.MLPs(g.Spaces, hidden, activation) }
+func MLPs(hidden []int, activation string, initialization ...models.Initialization) func(g Group) ppo.Models {
+	return func(g Group) ppo.Models { return ppo.MLPs(g.Spaces, hidden, activation, initialization...) }
 }
 
 // Evolvable returns the models of [ppo.Evolvable] for every group, of architectures by group and network

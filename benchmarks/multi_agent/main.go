@@ -22,6 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -127,8 +128,8 @@ func gorl(ctx context.Context, s settings) (outcome, error) {
 	for _, key := range []string{"observation", "state", "value"} {
 		dict[key+"_preprocessor"] = "RunningStandardScaler"
 	}
-	agent, err := ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Models: ippo.MLPs(s.Network, "tanh"),
-		Dict: dict, Seed: int64(s.Seed)})
+	agent, err := ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: true, Dict: dict, Seed: int64(s.Seed),
+		Models: ippo.MLPs(s.Network, "tanh", models.Initialization{PolicyOutputGain: 1})}) // as in PyTorch
 	if err != nil {
 		return outcome{}, err
 	}
