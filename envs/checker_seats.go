@@ -8,15 +8,16 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// seatChecker is the part of a [Checker] for environments with seats. Without seats it only finds that none are set.
+// seatChecker is the part of a [Checker] for environments with seats. Without seats it verifies that Step.Seats is
+// empty.
 type seatChecker struct {
-	// set are the spaces of one of n environments, with k seats.
+	// set describes one environment, n is the number of environments and k that of seats.
 	set  spaces.Set
 	n, k int
-	// out (N, K) is true for seats whose own episodes have ended. In environments whose length is unknown (-1, after
-	// RestoreState) it is not read.
+	// out (N, K) is true for seats whose own episodes have ended. It is not read for environments whose episode has an
+	// unknown length (-1, after RestoreState).
 	out []bool
-	// active (N, K) says which seats act next. It shares the memory of the last step.
+	// active (N, K) reports which seats act next. It shares the memory of the last step.
 	active []bool
 }
 
@@ -24,7 +25,7 @@ func newSeatChecker(n int, set spaces.Set) seatChecker {
 	return seatChecker{set: set, n: n, k: len(set.Seats), out: make([]bool, n*len(set.Seats))}
 }
 
-// checkNext verifies which seats act next: at least one in every environment, and none that is out.
+// checkNext verifies Seats.Active: at least one seat acts next in every environment, and no seat that is out.
 func (c *seatChecker) checkNext(s *Step, lengths []int) error {
 	c.active = s.Seats.Active
 	if len(c.active) != c.n*c.k {
@@ -49,8 +50,8 @@ func (c *seatChecker) checkNext(s *Step, lengths []int) error {
 	return nil
 }
 
-// checkStep verifies the rewards and ends of the seats, and then which seats act next. lengths are those before the
-// step.
+// checkStep verifies the rewards and ends of the seats, and then Seats.Active. lengths are the episodes' lengths before
+// the step, -1 if unknown.
 func (c *seatChecker) checkStep(s *Step, lengths []int) error {
 	if err := s.Seats.Check(c.n, c.k); err != nil {
 		return err
@@ -65,8 +66,8 @@ func (c *seatChecker) checkStep(s *Step, lengths []int) error {
 	return c.checkNext(s, lengths)
 }
 
-// checkSeats verifies the seats of environment i, and notes which are out afterwards. known is false if it is not known
-// which were out before.
+// checkSeats verifies the seats of environment i, and records which of them are out afterwards. known is false if it is
+// unknown which were out before.
 func (c *seatChecker) checkSeats(s *Step, i int, known bool) error {
 	sum, size := 0.0, 0.0
 	for j := i * c.k; j < (i+1)*c.k; j++ {
@@ -96,8 +97,8 @@ func (c *seatChecker) name(j int) string {
 	return fmt.Sprintf("seat %s of environment %d", c.set.Seats[j%c.k].Name, j/c.k)
 }
 
-// vary returns actions (N, A) in which seats that are not active act otherwise, or nil without seats. Their actions
-// have no effect, so the environment must go on equally.
+// vary returns a copy of actions (N, A) with random actions of the seats that are not active, or nil without seats.
+// Such actions have no effect, so the environment must return the same for both.
 func (c *seatChecker) vary(actions []float32, rng *rand.Rand) []float32 {
 	if c.k == 0 {
 		return nil

@@ -10,17 +10,17 @@ import (
 
 // Seat is the place of one agent in an environment in which several agents act (PettingZoo: a possible agent).
 type Seat struct {
-	// Name tells the seat from the others of the environment, such as "adversary_0".
+	// Name is unique in the environment, such as "adversary_0".
 	Name string
-	// Team names the seats that win and lose together. It is empty if the environment has no teams.
+	// Team is the common name of seats that win and lose together. It is empty if the environment has no teams.
 	Team string
-	// Observation, Action and ActionMask are the seat's own, as in [Set].
+	// Observation, Action and ActionMask are the spaces of this seat, as in [Set].
 	Observation, Action, ActionMask Space
 }
 
 // NewSeats returns the spaces of an environment with several agents. A row of observations, actions or action masks is
 // the seats' rows one after another, in the order of the seats. Seats without action masks have no columns in the
-// masks. state is the state that all seats share, zero if there is none.
+// masks. state is the space of the state that all seats share, zero if there is none.
 func NewSeats(state Space, seats ...Seat) Set {
 	set := Set{State: state, Seats: seats}
 	observations, actions, masks := make([]Space, len(seats)), make([]Space, len(seats)), 0
@@ -61,8 +61,8 @@ func (s Set) SeatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// RefuseSeats returns an error if the set has seats. who is what needs an environment with one agent, and begins the
-// error.
+// RefuseSeats returns an error if the set has seats. The error begins with who, the name of what needs an environment
+// with one agent.
 func (s Set) RefuseSeats(who string) error {
 	if len(s.Seats) == 0 {
 		return nil
@@ -71,19 +71,19 @@ func (s Set) RefuseSeats(who string) error {
 		s.SeatNames())
 }
 
-// SeatStep is what one step brought to the K seats of N environments, (N, K) each, environment by environment. All
-// slices are nil in environments without seats. In an envs.Row they are those of one environment, (K).
+// SeatStep is the result of one step for the K seats of N environments. Each slice is (N, K), environment by
+// environment, or nil in environments without seats. In an envs.Row each slice is (K), of one environment.
 //
 // The episode of a seat runs from the environment's reset to the seat's own end. A seat that has ended is out until
 // the environment's episode ends. A seat that is neither active nor out waits for its turn.
 type SeatStep struct {
-	// Rewards are what the step brought to each seat, whether the seat has acted or waited.
+	// Rewards are the rewards of the step, also of seats that waited.
 	Rewards []float32
 	// Terminated and Truncated are set in the step that ends the seat's episode, and in no later step of the
 	// environment's episode. When the environment's episode ends, every seat that is not out ends, too.
 	Terminated, Truncated []bool
-	// Active reports which seats act next. The actions of other seats must be valid, and have no effect: 0, for
-	// example. The action mask of a seat that is not active allows every choice.
+	// Active reports which seats act next. The actions of other seats have no effect, but must be valid (for example
+	// 0). The action mask of a seat that is not active allows every choice.
 	Active []bool
 }
 
@@ -97,7 +97,7 @@ func (s Set) MakeSeatStep(n int) SeatStep {
 	return SeatStep{make([]float32, k), make([]bool, k), make([]bool, k), make([]bool, k)}
 }
 
-// Row returns the part of environment i of a SeatStep of environments with k seats. It shares the slices.
+// Row returns environment i's part of a SeatStep, (k), in environments with k seats. It shares the memory.
 func (s SeatStep) Row(i, k int) SeatStep {
 	if k == 0 {
 		return SeatStep{}
@@ -143,7 +143,8 @@ func (s SeatStep) Check(n, k int) error {
 	return nil
 }
 
-// validateSeats returns an error unless the seats have names of their own, valid spaces, and make up the set.
+// validateSeats returns an error unless every seat has a unique name and valid spaces, and the set has the spaces that
+// NewSeats makes of the seats.
 func (s Set) validateSeats() error {
 	names := map[string]bool{}
 	for i, seat := range s.Seats {
@@ -161,7 +162,7 @@ func (s Set) validateSeats() error {
 	return nil
 }
 
-// eachSeat calls f for each seat with the part of rows of actions and masks of one environment that is the seat's.
+// eachSeat calls f for each seat, with its part of one environment's rows of actions and masks. actions may be nil.
 func (s Set) eachSeat(actions, masks []float32, f func(seat Set, actions, masks []float32) error) error {
 	for i := range s.Seats {
 		seat := s.Seat(i)

@@ -62,10 +62,10 @@ var ofAll = []string{"rollouts", "learning_starts", "random_timesteps", "rewards
 
 // Groups divides the seats of an environment by the setting parameter_sharing, and gives each group its settings.
 //
-// A setting is a value for all seats, or a dictionary with a value for each seat or each group by name. As in skrl a
-// dictionary that has only some of the names is an error, and any other one is a value; an empty one is a value, too.
-// Rollouts, learning_starts, random_timesteps, rewards_shaper, mixed_precision, experiment, overlap, compatibility and
-// device are always for all. The dictionary is not changed.
+// A setting is one value for all seats, or a dictionary with a value for each seat, or for each group, by name. As in
+// skrl, a dictionary with the names of only some seats is an error. A dictionary without names of seats or groups is
+// one value for all seats. Rollouts, learning_starts, random_timesteps, rewards_shaper, mixed_precision, experiment,
+// overlap, compatibility and device always have one value. dict is not changed.
 func Groups(dict map[string]any, sp spaces.Set, centralised bool) ([]Group, error) {
 	if len(sp.Seats) == 0 {
 		return nil, fmt.Errorf("ippo: %s needs an environment with several agents, and spaces.Set.Seats is empty; use "+
@@ -217,8 +217,8 @@ func Check(dict map[string]any, sp spaces.Set) error {
 	return nil
 }
 
-// namesIn returns spaces with the seats that a dictionary of settings names: the keys of dictionaries where a setting
-// is a number, a word or a list.
+// namesIn returns spaces with the seats that a dictionary of settings names: the keys of dictionaries that are given
+// for settings whose values are numbers, words or lists.
 func namesIn(dict map[string]any) spaces.Set {
 	plain := config.Dict(ppo.DefaultConfig())
 	names := map[string]bool{}

@@ -5,8 +5,8 @@
 // the value networks read what the group's seats observe. In MAPPO they read the shared state, and policies do not.
 // Without a state, MAPPO's value networks read the observations of all seats and which of them act.
 //
-// A row of a group's agent is a seat of a game: a group of k seats has N·k rows in N games. Rows whose seats do not act
-// are not learned from. What a seat receives while it waits for its turn belongs to its last action.
+// A row of a group's agent is a seat of a game: a group of k seats has N·k rows in N games. Nothing learns from rows
+// whose seats do not act. Rewards and ends that a seat gets while it waits for its turn belong to its last action.
 package ippo
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Options is what an agent is made of.
+// Options are the arguments of [New].
 type Options struct {
-	// Spaces describes one environment, with its seats. NumEnvs is the number of environments (games) that are played
-	// together; 0 leaves it to the trainer.
+	// Spaces describes one environment, with its seats. NumEnvs is the number of environments (games) that step
+	// together. With 0 the trainer sets it.
 	Spaces  spaces.Set
 	NumEnvs int
 	// Centralised makes the agent MAPPO: value networks read the shared state. Otherwise it is IPPO.
@@ -39,17 +39,17 @@ type Options struct {
 	Dict map[string]any
 	// Seed starts every random sequence of the agent. Equal seeds reproduce a run bit for bit on the same machine.
 	Seed int64
-	// Group is this process's part if several train the agent, see ppo.Options.
+	// Group connects the processes that train the agent together, see ppo.Options. nil is one process.
 	Group *distributed.Group
 }
 
 // Agent is an IPPO or MAPPO agent, made by [New]. It implements [agents.Agent] and every optional interface of package
 // agents but [agents.Terminator].
 //
-// Tracked values end in their group's name ("Loss / Policy loss (chaser)"). Hyperparameters and architectures begin
-// with it ("chaser.learning_rate", "chaser.policy"). In snapshots the groups are the agents "agent_0", "agent_1" and so
-// on. The groups act and learn on goroutines of their own, with the same results as one after the other. Like a PPO
-// agent, it serves one goroutine at a time.
+// Tags of tracked values end in the group's name ("Loss / Policy loss (chaser)"). Names of hyperparameters and
+// architectures begin with it ("chaser.learning_rate", "chaser.policy"). In snapshots the groups are the agents
+// "agent_0", "agent_1" and so on. The groups act and learn on goroutines of their own; the results are those of one
+// group after the other. Like a PPO agent, an Agent serves one goroutine at a time.
 type Agent struct {
 	joined
 	name   string
@@ -60,11 +60,11 @@ type Agent struct {
 
 	games  int       // N, 0 before Bind
 	action []float32 // (N, A), what Act returns
-	active []bool    // (N, K), who has acted
-	acted  bool
+	active []bool    // (N, K), the seats that acted in the last Act
+	acted  bool      // whether Record may be called
 }
 
-// joined has the methods of an Agent that do not divide rows.
+// joined has the methods of an Agent that need not divide rows among the groups.
 type joined = joint.Agents
 
 var (
@@ -122,14 +122,15 @@ func nameOf(centralised bool) string {
 	return "IPPO"
 }
 
-// MLPs returns the models of [ppo.MLPs] for every group: perceptrons with the given hidden layers.
+// MLPs returns the models of [ppo.MLPs] for every group: perceptrons with the given hidden layers and, optionally,
+// initial weights.
 func MLPs(hidden []int, activation string, initialization ...models.Initialization) func(g Group) ppo.Models {
 	return func(g Group) ppo.Models { return ppo.MLPs(g.Spaces, hidden, activation, initialization...) }
 }
 
-// Evolvable returns the models of [ppo.Evolvable] for every group, of architectures by group and network
-// ("speaker.policy", "speaker.value"): those of [Agent.Architectures] or evolution.Architectures. Package pbt/evolution
-// changes them. The error of [New] names a group that has none.
+// Evolvable returns the models of [ppo.Evolvable] for every group. networks has the architectures by group and network
+// ("speaker.policy", "speaker.value"), as [Agent.Architectures] and evolution.Architectures return them. Package
+// pbt/evolution changes architectures. If a group has none, the error of [New] names the group.
 func Evolvable(networks map[string]description.Architecture, gaussian models.GaussianConfig) func(g Group) ppo.Models {
 	return func(g Group) ppo.Models {
 		return ppo.Evolvable(g.Spaces, networks[g.Name+"."+layout.Policy], networks[g.Name+"."+layout.Value], gaussian)
@@ -163,8 +164,8 @@ func (a *Agent) NumEnvs() int { return a.games }
 // Bind implements [agents.Binder].
 func (a *Agent) Bind(numEnvs int) error {
 	if numEnvs <= 0 || a.games != 0 && a.games != numEnvs {
-		return fmt.Errorf("ippo: the number of environments is %d; want a positive number, and the one of before "+
-			"(%d) if there is one", numEnvs, a.games)
+		return fmt.Errorf("ippo: the number of environments is %d; want a positive number, and the same in every Bind "+
+			"(the first had %d; 0 is none)", numEnvs, a.games)
 	}
 	for i, member := range a.List {
 		if err := member.(agents.Binder).Bind(numEnvs * len(a.groups[i].seats)); err != nil {
@@ -194,7 +195,7 @@ func (a *Agent) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 	return snap, err
 }
 
-// Restore implements [agents.Snapshotter]: all groups or, on an error, none.
+// Restore implements [agents.Snapshotter]. It restores all groups or, on an error, none.
 func (a *Agent) Restore(snap *checkpoint.Snapshot) error {
 	if names, ok := snap.Values[layout.GroupNames]; ok && fmt.Sprint(names) != fmt.Sprint(a.Names) {
 		return fmt.Errorf("ippo: the checkpoint is of the groups %v, and the agent's are %v: give the same seats and "+

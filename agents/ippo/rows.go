@@ -10,9 +10,9 @@ import (
 )
 
 // A joint row has the seats' rows of a game one after another. A group's batch has one row for each of its seats in
-// each game: row game·k + i is of the group's i-th seat. This file takes rows from one form to the other.
+// each game: row game·k + i belongs to the group's i-th seat. This file converts between the two forms.
 
-// columns are where a kind of values of a group's seats stands in a joint row.
+// columns says where the values of a group's seats are in a joint row, for one kind of values, such as observations.
 type columns struct {
 	joint, own int   // the widths of a joint row and of a seat's
 	at         []int // the first column of each of the group's seats
@@ -50,12 +50,13 @@ type rows struct {
 	Group
 	observation, action, mask, flag columns
 
-	now                               agents.Observation
-	next                              agents.Transition
-	final, finalState                 []float32
-	rewards                           []float32
-	terminated, truncated             []bool
-	finalUnknown, invalid, idle, then []bool
+	now                   agents.Observation
+	next                  agents.Transition
+	final, finalState     []float32
+	rewards               []float32
+	terminated, truncated []bool
+	finalUnknown, invalid []bool
+	idle, nextIdle        []bool
 }
 
 func newRows(g Group, set spaces.Set) *rows {
@@ -74,15 +75,15 @@ func (g *rows) allocate(n int) {
 		ActionMasks: sp.ActionMask.Rows(n)}
 	g.final, g.finalState = sp.Observation.Rows(n), sp.State.Rows(n)
 	g.rewards = make([]float32, n)
-	for _, flags := range []*[]bool{&g.terminated, &g.truncated, &g.finalUnknown, &g.invalid, &g.idle, &g.then} {
+	for _, flags := range []*[]bool{&g.terminated, &g.truncated, &g.finalUnknown, &g.invalid, &g.idle, &g.nextIdle} {
 		*flags = make([]bool, n)
 	}
 	g.next = agents.Transition{Rewards: g.rewards, Terminated: g.terminated, Truncated: g.truncated,
 		NextObservations: sp.Observation.Rows(n), NextStates: sp.State.Rows(n), FinalUnknown: g.finalUnknown,
-		Invalid: g.invalid, Idle: g.idle, NextIdle: g.then}
+		Invalid: g.invalid, Idle: g.idle, NextIdle: g.nextIdle}
 }
 
-// repeat copies the shared state of game, out of a batch (N, S), into the rows of all seats.
+// repeat copies the shared state of game from states (N, S) into the rows of all seats in batch.
 func (g *rows) repeat(game int, batch, states []float32) {
 	w, k := g.Spaces.State.Width(), len(g.seats)
 	for i := range k {
@@ -90,7 +91,7 @@ func (g *rows) repeat(game int, batch, states []float32) {
 	}
 }
 
-// observe takes the group's rows of what n games show. states is (N, S), nil if no value network reads it.
+// observe returns the group's rows of an observation of n games. states is (N, S), or nil if no value network reads it.
 func (g *rows) observe(n int, in agents.Observation, states []float32) agents.Observation {
 	for game := range n {
 		take(g.observation, game, g.now.Observations, in.Observations)
@@ -100,11 +101,11 @@ func (g *rows) observe(n int, in agents.Observation, states []float32) agents.Ob
 	return g.now
 }
 
-// record takes the group's rows of a transition of n games. active is (N, K), who has acted. next and final are the
-// states (N, S) that follow and those of episodes that have ended.
+// record returns the group's rows of a transition of n games. active (N, K) reports which seats acted. next and final
+// (N, S) are the states that follow, and the last states of episodes that have ended.
 //
-// The rows of a game that ends end with it. A seat that ends earlier has its last observation among the next ones,
-// unless it acts on at once, in an episode of its own.
+// If a game ends, all its rows end. The last observation of a seat that ends earlier is among the next observations. If
+// that seat is active next, that observation belongs to a new episode, and the last one is unknown.
 func (g *rows) record(n int, t agents.Transition, active []bool, next, final []float32) agents.Transition {
 	k, ended, missing := len(g.seats), false, false
 	for game := range n {
@@ -114,17 +115,18 @@ func (g *rows) record(n int, t agents.Transition, active []bool, next, final []f
 		take(g.flag, game, g.terminated, t.Seats.Terminated)
 		take(g.flag, game, g.truncated, t.Seats.Truncated)
 		take(g.flag, game, g.idle, active)
-		take(g.flag, game, g.then, t.Seats.Active)
+		take(g.flag, game, g.nextIdle, t.Seats.Active)
 		over := t.Terminated[game] || t.Truncated[game]
 		for row := game * k; row < (game+1)*k; row++ {
-			g.idle[row], g.then[row] = !g.idle[row], !g.then[row]
+			g.idle[row], g.nextIdle[row] = !g.idle[row], !g.nextIdle[row]
 			g.invalid[row] = t.Invalid != nil && t.Invalid[game]
 			if over && !g.terminated[row] && !g.truncated[row] { // it was out
 				g.terminated[row], g.truncated[row] = t.Terminated[game], t.Truncated[game]
 			}
 			own := g.terminated[row] || g.truncated[row]
 			ended = ended || own
-			g.finalUnknown[row] = over && t.FinalUnknown != nil && t.FinalUnknown[game] || own && !over && !g.then[row]
+			g.finalUnknown[row] = over && t.FinalUnknown != nil && t.FinalUnknown[game] ||
+				own && !over && !g.nextIdle[row]
 		}
 		source := t.NextObservations
 		if over {
@@ -143,7 +145,7 @@ func (g *rows) record(n int, t agents.Transition, active []bool, next, final []f
 	return g.next
 }
 
-// state is what centralised value networks read of N games.
+// state has what centralised value networks read, for N games.
 type state struct {
 	set              spaces.Set
 	width            int
@@ -197,8 +199,8 @@ func (s *state) observe(n int, in agents.Observation) []float32 {
 	return s.now
 }
 
-// record returns the states that follow a transition, and those of games in which an episode has ended. The flags of a
-// game's last state say who has acted last, because nobody acts on it.
+// record returns the states that follow a transition, and the last states of episodes that have ended. The flags of a
+// last state are those of the last action, because no seat acts on a last state.
 func (s *state) record(n int, t agents.Transition, active []bool) (next, final []float32) {
 	if s == nil {
 		return nil, nil

@@ -19,12 +19,12 @@ const (
 	spreadForce    = 5.0  // of an action
 	spreadDamping  = 0.25 // share of the velocity that a step takes away
 	spreadContact  = 100  // stiffness of a contact
-	spreadMargin   = 1e-3 // softness of its beginning
+	spreadMargin   = 1e-3 // distance within which a contact sets in
 	spreadTimestep = 0.1
 	spreadCovered  = 0.1 // distance at which a landmark is covered
 
-	// An observation has the agent's velocity and position, the landmarks and the other agents, two numbers each, and
-	// two numbers of silence from each of the others.
+	// An observation has two numbers each for the agent's velocity and position, every landmark and every other agent,
+	// and two zeros for each other agent.
 	spreadObservation = 4 + 2*spreadAgents + 4*(spreadAgents-1)
 )
 
@@ -36,10 +36,10 @@ const (
 // relative to it, and four zeros (mpe2's messages, which these agents do not send). State (54): the observations of
 // all agents. Actions: no force, or one to the left, to the right, down or up.
 //
-// The reward of an agent is half of the shared one, which is minus the sum over landmarks of the distance to the
-// nearest agent, and half of its own one, which is minus the number of agents that it touches. The task has no end. The
-// figure "covered" is the number of landmarks with an agent within 0.1 when the episode ends. Make a batch with
-// [NewSpread].
+// The reward of an agent is the mean of a shared reward and its own reward. The shared reward is minus the sum, over
+// the landmarks, of the distance to the nearest agent. Its own reward is minus the number of agents that it touches.
+// The task has no end. The figure "covered" is the number of landmarks with an agent within 0.1 when the episode ends.
+// Make a batch with [NewSpread].
 type Spread struct {
 	// at and v are positions and velocities of the agents, landmarks the positions of the landmarks.
 	at, v, landmarks [spreadAgents][2]float64
@@ -102,7 +102,7 @@ func (s *Spread) show(out envs.Row) {
 // directions are the forces of the actions.
 var directions = [5][2]float64{{}, {-spreadForce, 0}, {spreadForce, 0}, {0, -spreadForce}, {0, spreadForce}}
 
-// Step moves the agents by their old velocities, and changes these by the forces at the old positions.
+// Step moves the agents by their old velocities. The forces at the old positions then change the velocities.
 func (s *Spread) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
 	if len(action) != spreadAgents {
 		return 0, false, false, fmt.Errorf("classic: the action has %d values, want %d, one for each seat", len(action),
@@ -142,7 +142,7 @@ func (s *Spread) Step(action []float32, out envs.Row) (reward float64, terminate
 	return reward, false, false, nil
 }
 
-// touch adds the forces with which agents push each other away. They begin softly before two agents touch.
+// touch adds the forces with which agents push each other away. The forces set in shortly before two agents touch.
 func (s *Spread) touch(forces *[spreadAgents][2]float64) {
 	for i := range s.at {
 		for j := i + 1; j < spreadAgents; j++ {

@@ -14,28 +14,31 @@ import (
 
 // The constants of [Sumo]. Both discs have a mass of 1 kg.
 const (
-	sumoRing     = 1.0 // radius of the ring at the start and after sumoSteps steps, m
-	sumoSmallest = 0.2
+	sumoRing     = 1.0 // radius of the ring at the start, m
+	sumoSmallest = 0.2 // radius after sumoSteps steps, m
 	sumoSteps    = 200
 	sumoDisc     = 0.2 // radius of a disc, m
-	sumoNear     = 0.3 // distances from the centre at which discs begin, m
+	sumoNear     = 0.3 // least and greatest distance from the centre at which discs begin, m
 	sumoFar      = 0.7
-	sumoForce    = 2.0  // longest force, N
+	sumoForce    = 2.0  // largest force, N
 	sumoDrag     = 1.0  // force against the motion, N per m/s
 	sumoRebound  = 0.5  // restitution of a collision
 	sumoTimestep = 0.05 // s
 )
 
-// Sumo is a contest of two discs on a round ring: each pushes itself with a force, and loses when its centre leaves the
-// ring. The ring shrinks from 1 m to 0.2 m in 200 steps, until it has room for one. The seats player_0 and player_1 act
-// at the same time. The discs begin at rest on opposite sides of the centre, at a random angle and random distances.
+// Sumo is a contest of two discs on a round ring. Each disc pushes itself with a force. It loses when its centre leaves
+// the ring. The radius of the ring shrinks from 1 m to 0.2 m in 200 steps, until there is room for one disc. The seats
+// player_0 and player_1 act at the same time. The discs begin at rest on opposite sides of the centre, at a random
+// angle and random distances.
 //
-// Both seats see the ring from their own side: the frame of player_1 is turned by 180°, in which the game looks as it
-// does to player_0. Observation (9), in m and m/s: the seat's position and velocity, those of the other seat, and the
-// radius of the ring. Actions (2): the force in the seat's frame, each part in [-1, 1] and at most 1 together, times 2
-// N. A seat that stays alone in the ring gets 1, and the other -1; both end. If both leave it in the same step, the
-// contest is a draw: 0 for both. The figures of an episode are "draw", "won/player_0" and "won/player_1", each 0 or 1.
-// Make a batch with [NewSumo].
+// Each seat has its own frame. The frame of player_1 is turned by 180°, so the game looks the same to both seats.
+// Observation (9), in m and m/s: the seat's position and velocity, those of the other seat, and the radius of the ring.
+// Actions (2): the force in the seat's frame, in units of 2 N. Each part is clipped to [-1, 1], and then the length of
+// the two to at most 1.
+//
+// A seat that stays alone in the ring gets 1 and the other seat -1, and the contest ends. If both leave the ring in the
+// same step, the contest is a draw: 0 for both. The figures of an episode are "draw", "won/player_0" and
+// "won/player_1", each 0 or 1. Make a batch with [NewSumo].
 type Sumo struct {
 	// at and v are the discs' positions and velocities in the frame of player_0, m and m/s.
 	at, v [2][2]float64
@@ -51,8 +54,8 @@ const sumoObservation = 9
 // sumoHeader begins a saved state. Its number changes with the format.
 const sumoHeader = "gorl sumo 1"
 
-// NewSumo returns a batch of [Sumo] contests, which are truncated after 200 steps (10 s) unless cfg says otherwise: a
-// draw.
+// NewSumo returns a batch of [Sumo] contests, which are truncated after 200 steps (10 s) unless cfg says otherwise. A
+// truncated contest is a draw.
 func NewSumo(cfg Config) (envs.Env, error) {
 	return vectorize("Sumo", cfg, sumoSteps, func() envs.Single { return &Sumo{} })
 }
@@ -62,8 +65,8 @@ func (s *Sumo) Spaces() spaces.Set {
 	return twoPlayers(spaces.Seat{Observation: spaces.Unbounded(sumoObservation), Action: spaces.NewBox(-1, 1, 2)})
 }
 
-// Reset puts the discs on opposite sides of the centre. Their distances from it differ: from equal places, two equal
-// policies that do not draw actions at random would mirror each other for ever.
+// Reset puts the discs on opposite sides of the centre, at different distances. At equal distances two equal
+// deterministic policies would mirror each other for ever.
 func (s *Sumo) Reset(rng *rand.Rand, out envs.Row) error {
 	sin, cos := math.Sincos(2 * math.Pi * rng.Float64())
 	for k, side := range [...]float64{1, -1} {
@@ -75,7 +78,7 @@ func (s *Sumo) Reset(rng *rand.Rand, out envs.Row) error {
 	return nil
 }
 
-// show writes what both seats see. Both act in every step.
+// show writes the observations of both seats. Both act in every step.
 func (s *Sumo) show(out envs.Row) {
 	for k, side := range [...]float64{1, -1} {
 		own, other := k, 1-k
@@ -112,8 +115,8 @@ func (s *Sumo) Step(action []float32, out envs.Row) (reward float64, terminated,
 	return 0, ends, false, nil
 }
 
-// collide moves discs apart that overlap, and lets them rebound if they approach each other. Both are treated alike, so
-// that neither seat has an advantage.
+// collide moves overlapping discs apart, and lets them rebound if they approach each other. It treats both discs alike,
+// so that neither seat has an advantage.
 func (s *Sumo) collide() {
 	nx, ny := s.at[1][0]-s.at[0][0], s.at[1][1]-s.at[0][1]
 	distance := math.Hypot(nx, ny)
@@ -137,7 +140,8 @@ func (s *Sumo) radius() float64 {
 	return sumoRing - (sumoRing-sumoSmallest)*math.Min(1, float64(s.steps)/sumoSteps)
 }
 
-// winner returns who is alone in the ring, and whether a disc is outside.
+// winner returns 1 if player_0 is alone in the ring, -1 if player_1 is, and otherwise 0. ends reports whether a disc is
+// outside.
 func (s *Sumo) winner() (winner int8, ends bool) {
 	out := [2]bool{}
 	for k, at := range s.at {

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// TicTacToe is the game of three in a row on nine fields, for two seats that take turns: player_0, which begins, and
-// player_1. Nothing is random. A step is one turn.
+// TicTacToe is the game of three in a row on nine fields. Two seats take turns: player_0 begins, player_1 follows. A
+// step is one turn. Nothing is random.
 //
 // Both seats have the same spaces. Observation (18): for each field, row by row from the top, 1 if the seat has a mark
 // there, then the same for the other seat's marks. Actions: a field (0 to 8) that the action mask allows, because it
@@ -21,7 +21,7 @@ import (
 type TicTacToe struct {
 	// board has 1 for a mark of player_0, -1 for one of player_1 and 0 for an empty field, row by row from the top.
 	board [fields]int8
-	// marks is how many there are; seat marks%2 is next.
+	// marks is the number of marks on the board. Seat marks%2 is next.
 	marks int
 	// figures is reused by EpisodeMetrics.
 	figures map[string]float64
@@ -53,7 +53,7 @@ func (g *TicTacToe) Reset(_ *rand.Rand, out envs.Row) error {
 	return nil
 }
 
-// show writes what both seats see, and which one is next.
+// show writes the observations and masks of both seats, and which seat is next.
 func (g *TicTacToe) show(out envs.Row) {
 	next := g.marks % 2
 	for i, mark := range g.board {
@@ -86,7 +86,7 @@ func (g *TicTacToe) Step(action []float32, out envs.Row) (reward float64, termin
 	decide(out.Seats, winner, ends)
 	g.show(out)
 	if ends {
-		// The mask of a finished game forbids nothing: a full board would leave no choice.
+		// A mask must allow a choice, and a full board has none: the masks of a finished game allow everything.
 		for i := range out.ActionMask {
 			out.ActionMask[i] = 1
 		}
@@ -139,7 +139,7 @@ func (g *TicTacToe) RestoreState(b []byte) error {
 		}
 	}
 	if lead != saved.marks%2 || saved.winner() != 0 || saved.marks == fields {
-		d.Fail("no game that goes on has this board")
+		d.Fail("no game in progress has this board")
 	}
 	if err := d.End(); err != nil {
 		return fmt.Errorf("classic: %w", err)

@@ -1,4 +1,4 @@
-// Package joint makes one agent of several: what agents/ippo and trainers.Group have in common.
+// Package joint makes one agent of several. It is the common part of agents/ippo and trainers.Group.
 package joint
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// Agents are the agents that a whole consists of, in order. A whole embeds it and adds what divides rows: Act, Record,
-// Bind and ResetHidden. The agents share no state, so results do not depend on the order in which they work. If an
-// agent lacks an optional interface, the method skips it; Snapshot and Restore return an error.
+// Agents is a list of agents that together are one agent, the whole. A whole embeds Agents and adds the methods that
+// divide rows: Act, Record, Bind and ResetHidden. The agents share no state, so results do not depend on their order.
+// If an agent lacks an optional interface, the method skips the agent; Snapshot and Restore return an error.
 type Agents struct {
-	// List has the agents and Names one name each, such as "agent 0", which begins notes and errors.
+	// List has the agents. Names has one name for each, such as "agent 0", with which notes and errors begin.
 	List  []agents.Agent
 	Names []string
-	// Keys begin the agents' hyperparameters: "0" in "0.learning_rate".
+	// Keys begin the names of the agents' hyperparameters: "0" in "0.learning_rate".
 	Keys []string
 	// Package begins errors, and Kind is the whole's name in snapshots and errors.
 	Package, Kind string
-	// Tag is the tag of agent i's figure among those of the whole.
+	// Tag returns the whole's tag for a tracked value of agent i.
 	Tag func(i int, tag string) string
-	// Ordered makes the agents work one after the other, which several ranks need. Otherwise they work at the same
+	// Ordered makes the agents work one after the other, as several ranks need. Otherwise the agents work at the same
 	// time.
 	Ordered bool
 }
@@ -60,8 +60,8 @@ func (g *Agents) Each(f func(i int, a agents.Agent) error) error {
 // Ready implements [agents.Agent]: it reports whether any agent is ready.
 func (g *Agents) Ready() bool { return slices.ContainsFunc(g.List, agents.Agent.Ready) }
 
-// Update implements [agents.Agent]: the agents that are ready learn. If some fail, or if the context is cancelled, the
-// others have learned nevertheless. Agents that have not learned are still ready.
+// Update implements [agents.Agent]: the agents that are ready learn. An agent that fails does not stop the others.
+// After an error or a cancelled context, the agents that have not learned are still ready.
 func (g *Agents) Update(ctx context.Context) error {
 	if !g.Ready() {
 		return fmt.Errorf("%s: Update of a %s in which no agent's rollout is complete; call it when Ready", g.Package,
@@ -86,7 +86,7 @@ func (g *Agents) Wait(ctx context.Context) error {
 	})
 }
 
-// SetTraining implements [agents.Agent]. All agents are in the mode of the first.
+// SetTraining implements [agents.Agent]. All agents have the mode of the first.
 func (g *Agents) SetTraining(on bool) (was bool) {
 	for i, a := range g.List {
 		if before := a.SetTraining(on); i == 0 {
@@ -109,7 +109,7 @@ func (g *Agents) HiddenSizes() map[string]int {
 	return sizes
 }
 
-// Architectures implements [agents.Evolvable]. Names begin with the agent's of hyperparameters ("speaker.policy").
+// Architectures implements [agents.Evolvable]. Names begin with the agent's key, as in "speaker.policy".
 func (g *Agents) Architectures() map[string]description.Architecture {
 	all := map[string]description.Architecture{}
 	for i, a := range g.List {
@@ -200,8 +200,8 @@ func hyperparameters(agent agents.Agent) map[string]float64 {
 	return nil
 }
 
-// Hyperparameters implements [agents.Tunable]. It returns the settings of all agents. A key begins with the agent's
-// ("0.learning_rate").
+// Hyperparameters implements [agents.Tunable]. It returns the settings of all agents. Names begin with the agent's key,
+// as in "0.learning_rate".
 func (g *Agents) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	for i, a := range g.List {
@@ -215,7 +215,7 @@ func (g *Agents) Hyperparameters() map[string]float64 {
 // SetHyperparameters implements [agents.Tunable]. It changes the agents one after the other. If an agent refuses, the
 // agents before it get their own values back. Either all agents change or none.
 func (g *Agents) SetHyperparameters(values map[string]float64) error {
-	// Sort the values by agent. A key without an agent's is an error before anything changes.
+	// Divide the values by agent. A name that begins with no agent's key is an error before anything changes.
 	parts := make([]map[string]float64, len(g.List))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		i := slices.IndexFunc(g.Keys, func(k string) bool { return strings.HasPrefix(key, k+".") })
@@ -241,7 +241,7 @@ func (g *Agents) SetHyperparameters(values map[string]float64) error {
 	})
 }
 
-// all changes every agent in order, or none: if one refuses, those before it are put back.
+// all changes every agent in order, or none: if one refuses, the changes before it are undone.
 func (g *Agents) all(change func(i int) (undo func() error, err error)) error {
 	var undo []func() error
 	for i := range g.List {

@@ -10,11 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// part is one agent of a member: its only one, or one of several, which learn together (IPPO and MAPPO, a
+// part is one agent of a member: the only one, or one of several that learn together (IPPO and MAPPO, a
 // trainers.Group).
 type part struct {
-	// prefix begins the agent's names among those of the member: "speaker." in "speaker.policy" and
-	// "speaker.learning_rate". It is empty for an only agent.
+	// prefix begins the member's names of what belongs to the agent: "speaker." in "speaker.policy" and
+	// "speaker.learning_rate". It is empty if the member has one agent.
 	prefix string
 	// snap is the agent's own snapshot, which shares its memory with the member's.
 	snap *checkpoint.Snapshot
@@ -39,8 +39,8 @@ func partsOf(snap *checkpoint.Snapshot) []part {
 	return parts
 }
 
-// joined returns a member's snapshot with other snapshots of some of its agents, by their index. It is the one given
-// if there are none.
+// joined returns a member's snapshot in which next replaces the snapshots of some agents, by their index. If next is
+// empty, it returns snap itself.
 func joined(snap *checkpoint.Snapshot, parts []part, next map[int]*checkpoint.Snapshot) *checkpoint.Snapshot {
 	if len(next) == 0 {
 		return snap
@@ -63,7 +63,7 @@ func joined(snap *checkpoint.Snapshot, parts []part, next map[int]*checkpoint.Sn
 	return out
 }
 
-// title begins what is said of the agent alone: "speaker: ", or nothing.
+// title begins messages about the agent: "speaker: ", or nothing if the member has one agent.
 func (p part) title() string {
 	if p.prefix == "" {
 		return ""
@@ -71,8 +71,8 @@ func (p part) title() string {
 	return strings.TrimSuffix(p.prefix, ".") + ": "
 }
 
-// owner returns the index of the agent that has a hyperparameter of the member, and the agent's own name of it. The
-// index is -1 if no agent has it: it is the environment's ("env.goal").
+// owner returns the index of the agent that has a hyperparameter of the member, and the agent's own name for the
+// hyperparameter. The index is -1 for a hyperparameter of the environment ("env.goal").
 func owner(parts []part, name string) (i int, own string) {
 	for i, p := range parts {
 		if own, ok := strings.CutPrefix(name, p.prefix); ok {
@@ -82,7 +82,7 @@ func owner(parts []part, name string) (i int, own string) {
 	return -1, name
 }
 
-// valuesOf returns the hyperparameters of agent i by its own names, and those that no agent has.
+// valuesOf returns the hyperparameters of agent i by its own names, and those of the environment.
 func valuesOf(parts []part, i int, values map[string]float64) map[string]float64 {
 	own := map[string]float64{}
 	for name, v := range values {
@@ -93,8 +93,8 @@ func valuesOf(parts []part, i int, values map[string]float64) map[string]float64
 	return own
 }
 
-// forAgents returns c with an entry for every agent in the place of one that names no agent: "learning_rate" stands for
-// "speaker.learning_rate" and "listener.learning_rate", unless these have entries of their own.
+// forAgents returns c with an entry for every agent instead of each entry that names no agent: "learning_rate" becomes
+// "speaker.learning_rate" and "listener.learning_rate". Agents that have an entry of their own keep it.
 func (c HyperparameterConfig) forAgents(parts []part, values map[string]float64) HyperparameterConfig {
 	out := maps.Clone(c)
 	for name, p := range c {

@@ -9,36 +9,37 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Config says which seat of a game the learner plays, and against whom. The yaml tags are the keys under
-// pbt.self_play in a file.
+// Config says which seat of a game the learner plays, and against whom. The yaml tags are the keys of the wrapper
+// self_play in a file's environment.wrappers.
 type Config struct {
-	// Matchmaking says how an opponent is drawn: uniform; pfsp, with weights (1 − x)^power, where x is the share of
-	// games won against it; rating, where opponents of a near rating are likelier; or self, which is the newest self.
+	// Matchmaking says how an opponent is drawn. uniform draws all with equal probability. pfsp draws with weights
+	// (1 − x)^power, where x is the share of games won against the opponent. rating prefers opponents whose rating is
+	// near the learner's. self always takes the newest self.
 	//
-	// pfsp trains against those that still win (prioritised fictitious self-play), rating against equals.
+	// pfsp (prioritised fictitious self-play) trains against opponents that still win, rating against equals.
 	Matchmaking string `yaml:"matchmaking" config:"oneof=uniform|pfsp|rating|self"`
 	// Power is the exponent of pfsp. A larger value plays more against the strongest opponents.
 	Power float64 `yaml:"power" config:"min=0"`
-	// PastShare is the share of games against past selves. The others are against the newest of all members, the
-	// newest self among them.
+	// PastShare is the share of games against past selves. The other games are against the newest weights of all
+	// members, including the learner's own.
 	//
-	// A larger value keeps a policy from forgetting how to beat earlier ones, and leaves fewer games against the
+	// A larger value keeps a policy from forgetting how to beat earlier policies, and leaves fewer games against the
 	// strongest.
 	PastShare float64 `yaml:"past_share" config:"min=0,max=1"`
 	// PastSelves is the number of past selves to keep. If there are more, one is dropped so that the others stay
-	// evenly spread over training; the first and the newest always stay. Each costs the memory of a policy in every
+	// evenly spread over training. The first and the newest always stay. Each past self adds a policy to every
 	// snapshot.
 	PastSelves int `yaml:"past_selves" config:"min=2,max=10000"`
-	// Mix draws an opponent for each of the other seats; false gives all of them the same one. It makes a difference
-	// in games of three or more seats.
+	// Mix draws a separate opponent for each of the other seats. If false, all of them have the same opponent. It
+	// matters only in games of three or more seats.
 	Mix bool `yaml:"mix"`
-	// Seat is the seat that the learner plays: random draws one for every episode, turns takes one after the other,
-	// and other values name a seat.
+	// Seat is the seat that the learner plays. random draws a seat for every episode, turns takes one seat after the
+	// other, and any other value is the name of a seat.
 	Seat string `yaml:"seat"`
-	// Deterministic lets opponents take their most probable action. False samples. Policies with memory always take
-	// the most probable one.
+	// Deterministic lets opponents take their most probable action. If false, opponents sample. Policies with memory
+	// always take the most probable action.
 	Deterministic bool `yaml:"deterministic"`
-	// Rating says how ratings follow from results.
+	// Rating has the constants of Elo ratings.
 	Rating Elo `yaml:"rating"`
 }
 
@@ -50,7 +51,7 @@ const (
 	Self    = "self"
 )
 
-// The values of Config.Seat that are no names of seats.
+// The values of Config.Seat that are not the name of a seat.
 const (
 	RandomSeat = "random"
 	SeatTurns  = "turns"
@@ -106,7 +107,7 @@ func (c Config) seatsFor(set spaces.Set) ([]int, error) {
 		return nil, fmt.Errorf("selfplay: seat is %q; want random, turns, or one of the seats: %s", c.Seat,
 			strings.Join(names, ", "))
 	}
-	// Opponents are policies of the learner's kind, so all seats must look alike to them.
+	// Opponents are policies of members, which were trained for the learner's spaces.
 	first := set.Seat(own[0])
 	for i := range names {
 		if name, got, want := set.Seat(i).Difference(first); name != "" {

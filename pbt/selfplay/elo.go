@@ -2,7 +2,7 @@ package selfplay
 
 import "math"
 
-// Elo says how ratings follow from results (A. Elo, "The Rating of Chessplayers, Past and Present", 1978). A draw
+// Elo has the constants of Elo ratings (A. Elo, "The Rating of Chessplayers, Past and Present", 1978). A draw
 // counts as half a win. The opponents' ratings do not change, because their weights are frozen.
 type Elo struct {
 	// K is the number of points that a win against an opponent of infinite strength gains.
@@ -27,7 +27,7 @@ func (e Elo) Expected(rating, opponent float64) float64 {
 }
 
 // After returns a player's rating after a game with the score against each of its opponents: 1 for a win, ½ for a draw
-// and 0 for a loss. The rating moves by K times the mean difference from what was expected. Without opponents it stays.
+// and 0 for a loss. The rating changes by K times the mean of score minus expected score. Without opponents it stays.
 func (e Elo) After(rating float64, opponents, scores []float64) float64 {
 	if len(opponents) == 0 {
 		return rating

@@ -12,12 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 )
 
-// Env is a batch of games for one learner, see [Game], with the pool of its opponents. It counts the results after
-// every step, in the order of the environments, and reports the learner's rating as the figure "rating" of every
-// episode. Used as the objective of a population, that is "episode.rating".
+// Env is a batch of games for one learner, see [Game], with the pool of its opponents. Env counts the results after
+// every step, in the order of the environments. It reports the learner's rating as the figure "rating" of every
+// episode, so "episode.rating" can be the objective of a population.
 //
-// Env is an [envs.Curriculum] whose state is the pool: it is saved with the learner's weights and copied with them. It
-// is an [envs.Stateful] if the game is.
+// Env is an [envs.Curriculum] whose state is the pool. The pool is saved and copied with the learner's weights. Env is
+// an [envs.Stateful] if the game is.
 type Env struct {
 	*batch
 	pool  *Pool
@@ -27,7 +27,7 @@ type Env struct {
 type batch = wrappers.Parallel
 
 // NewGames makes n games by calling create, as [wrappers.NewParallel] does. At first the only opponent is the random
-// player. Spaces that self-play cannot serve are an error, and the games already made are closed.
+// player. Games with fewer than two seats, or with seats of different spaces, are an error. The games are then closed.
 func NewGames(n int, create func(i int) (envs.Single, error), cfg Config, opts wrappers.ParallelOptions) (*Env, error) {
 	p, err := wrappers.NewParallel(n, create, opts)
 	if err != nil {
@@ -37,7 +37,7 @@ func NewGames(n int, create func(i int) (envs.Single, error), cfg Config, opts w
 }
 
 // Wrap turns a batch of games with seats into a batch for one learner. The batch must be a [*wrappers.Parallel], as
-// gorl's own games are. Env takes it over: it is closed with Env, or before Wrap returns an error.
+// gorl's own games are. Env owns the batch: it is closed with Env, or before Wrap returns an error.
 func Wrap(games envs.Env, cfg Config) (*Env, error) {
 	p, ok := games.(*wrappers.Parallel)
 	if !ok {
@@ -79,7 +79,7 @@ func (e *Env) Supports(iface any) bool {
 	return e.batch.Supports(iface)
 }
 
-// Reset starts new games. SeatTurns begin again, the games' first seats one after the other.
+// Reset starts new games. With SeatTurns the first game begins with the first seat again, the second with the next.
 func (e *Env) Reset(seed int64) (*envs.Step, error) {
 	for i, g := range e.games {
 		g.turn = i - 1
@@ -133,7 +133,7 @@ func (e *Env) inner() (envs.Curriculum, bool) {
 	return e.batch, e.batch.Supports((*envs.Curriculum)(nil))
 }
 
-// CurriculumState returns the pool, and the curriculum of the game if it has one.
+// CurriculumState returns the pool's state, and the state of the game's own curriculum if there is one.
 func (e *Env) CurriculumState() ([]byte, error) {
 	var own []byte
 	if c, ok := e.inner(); ok {
@@ -146,8 +146,8 @@ func (e *Env) CurriculumState() ([]byte, error) {
 	return e.pool.marshal(own)
 }
 
-// SetCurriculumState puts back what CurriculumState returned, all or (on an error) nothing. Episodes in progress that
-// are not restored after it do not count when they end, because the learner has other weights now.
+// SetCurriculumState puts back what CurriculumState returned, all or (on an error) nothing. The learner then has other
+// weights. So episodes in progress do not count when they end, unless RestoreState restores them afterwards.
 func (e *Env) SetCurriculumState(state []byte) error {
 	before, err := e.pool.marshal(nil)
 	if err != nil {
@@ -169,9 +169,9 @@ func (e *Env) SetCurriculumState(state []byte) error {
 	return nil
 }
 
-// Meet begins an interval of a population: the pool gets the other members' newest weights, and the learner's present
-// weights, own, as a past self. members are the members' snapshots by number, of which nil ones are left out; learner
-// is the learner's number. On an error nothing has changed.
+// Meet begins an interval of a population. The pool gets the other members' newest weights, and the learner's present
+// weights, own, as a past self. members are the members' snapshots by number; nil entries are skipped. learner is the
+// learner's number. On an error nothing has changed.
 func (e *Env) Meet(learner int, interval int64, members []*checkpoint.Snapshot, own *checkpoint.Snapshot) error {
 	var newest []*opponent
 	for i, snapshot := range members {

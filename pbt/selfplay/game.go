@@ -9,44 +9,44 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Game turns a game with seats into an environment of one agent, the learner: other policies play the other seats. A
-// step of Game is one turn of the learner. Within it the other seats act until the learner's next turn, or until the
-// game ends. The reward of a step is all that the learner's seat is given in between, so every row is a transition, and
-// none waits. A learner that is out watches the others play to the end in the same step.
+// Game turns a game with seats into an environment of one agent, the learner. Other policies play the other seats. A
+// step of Game is one turn of the learner, and the turns of the other seats until the learner's next turn or the end of
+// the game. The reward of a step is the sum of the learner's rewards in that time. So every row is a transition, and no
+// row waits. If the learner is out, the others play to the end of the game within the same step.
 //
-// The spaces are those of the learner's seat, and the state space is that which all seats share. An episode's figures
-// are those of the game, "win", "draw" and "loss", and the same for the kind of opponent: "win/member_2", "win/past".
-// They compare the returns of two seats; seats of the learner's team are not opponents. [NewGames] makes a batch.
+// The spaces are those of the learner's seat, with the state space that all seats share. An episode's figures are those
+// of the game, "win", "draw" and "loss", and the same by kind of opponent ("win/member_2", "win/past", "win/random").
+// The seat with the larger return wins. Seats of the learner's team are not opponents. [NewGames] makes a batch.
 type Game struct {
 	single envs.Single
 	pool   *Pool
 	set    spaces.Set // of the game
 	own    []int      // the seats that the learner may play
 	joint  envs.Row   // what the game wrote last, for all seats
-	action []float32  // of all seats
-	rng    *rand.Rand // that of the last Reset
-	turn   int        // the place in own of the last episode, for SeatTurns
+	action []float32  // the actions of all seats
+	rng    *rand.Rand // the generator of the last Reset
+	turn   int        // the index in own of the last episode's seat, for SeatTurns
 
-	seat    int // the learner's
+	seat    int // the learner's seat
 	players []place
-	// foreign is true if the learner has been given other weights during the episode. Its result then does not count.
+	// foreign is true if the learner got other weights during the episode. The result then does not count.
 	foreign bool
 	// terminated and truncated are set when the learner's seat has ended. last is its last observation.
 	terminated, truncated bool
 	last                  []float32
-	results               []result // of the episode that ended last
+	results               []result // the results of the last finished episode
 	figures               map[string]float64
 }
 
-// place is a seat in an episode.
+// place is who plays a seat in an episode.
 type place struct {
 	*opponent           // nil for the learner
 	rival     bool      // not of the learner's team
-	hidden    []float32 // what the player remembers
+	hidden    []float32 // the player's recurrent state
 	total     float64   // the return so far
 }
 
-// result is what came of an episode against an opponent: 1, ½ or 0.
+// result is the result of an episode against one opponent. score is 1 for a win, ½ for a draw, 0 for a loss.
 type result struct {
 	opponent ID
 	past     bool
@@ -59,7 +59,7 @@ const (
 	maxWaits = 1 << 20 // turns of others in a row
 )
 
-// newGame puts a game around single, whose spaces are those of pool.
+// newGame returns a Game around single. The pool's spaces must be those of a seat of single.
 func newGame(single envs.Single, pool *Pool, own []int) *Game {
 	set := single.Spaces()
 	return &Game{single: single, pool: pool, set: set, own: own, turn: -1, action: set.Action.Rows(1),
@@ -68,7 +68,7 @@ func newGame(single envs.Single, pool *Pool, own []int) *Game {
 			ActionMask: set.ActionMask.Rows(1), Seats: set.MakeSeatStep(1)}}
 }
 
-// Spaces are those of the learner's seat.
+// Spaces returns the spaces of the learner's seat.
 func (g *Game) Spaces() spaces.Set { return g.pool.seat }
 
 // Unwrap returns the game inside, see [envs.SingleAs].
@@ -77,7 +77,7 @@ func (g *Game) Unwrap() envs.Single { return g.single }
 // Close closes the game inside.
 func (g *Game) Close() error { return g.single.Close() }
 
-// Seat is the seat that the learner plays in this episode.
+// Seat returns the index of the seat that the learner plays in this episode.
 func (g *Game) Seat() int { return g.seat }
 
 // Reset draws the learner's seat and its opponents, starts a game, and plays it to the learner's first turn.
@@ -102,7 +102,7 @@ func (g *Game) Reset(rng *rand.Rand, out envs.Row) error {
 		g.set.Seats[g.seat].Name)
 }
 
-// draw chooses the learner's seat and the players of the others.
+// draw chooses the learner's seat, and the players of the other seats.
 func (g *Game) draw(rng *rand.Rand) {
 	switch {
 	case len(g.own) == 1:
@@ -153,8 +153,8 @@ func (g *Game) Step(action []float32, out envs.Row) (reward float64, terminated,
 	return reward, g.terminated, g.truncated, nil
 }
 
-// play steps the game until it is the learner's turn, or until the game is over. action is the learner's, nil if it
-// waits.
+// play steps the game until the learner's turn, or until the game is over. action is the learner's action, or nil if it
+// is not the learner's turn.
 func (g *Game) play(action []float32) (reward float64, over bool, err error) {
 	for range maxWaits {
 		if err := g.act(action); err != nil {
@@ -192,7 +192,7 @@ func (g *Game) play(action []float32) (reward float64, over bool, err error) {
 // ended reports whether the learner's seat has ended.
 func (g *Game) ended() bool { return g.terminated || g.truncated }
 
-// act writes the actions of all seats: the learner's, those of players whose turn it is, and 0 for seats that wait.
+// act writes the actions of all seats: the learner's, those of the players that are active, and 0 for other seats.
 func (g *Game) act(action []float32) error {
 	w, k := g.pool.seat.Action.Width(), g.pool.seat.ActionMask.Width()
 	for i := range g.players {
@@ -229,13 +229,13 @@ func idle(space spaces.Space, row []float32) {
 	}
 }
 
-// observation is that of a seat.
+// observation returns the observation of a seat. It shares the memory of joint.
 func (g *Game) observation(seat int) []float32 {
 	w := g.pool.seat.Observation.Width()
 	return g.joint.Observation[seat*w : (seat+1)*w]
 }
 
-// show writes the learner's row.
+// show writes the learner's row, with the given observation.
 func (g *Game) show(out envs.Row, observation []float32) {
 	k := len(out.ActionMask)
 	copy(out.Observation, observation)
@@ -243,7 +243,7 @@ func (g *Game) show(out envs.Row, observation []float32) {
 	copy(out.ActionMask, g.joint.ActionMask[g.seat*k:])
 }
 
-// finish compares the returns of an episode that has ended.
+// finish computes the results and figures of an episode that has ended.
 func (g *Game) finish() {
 	g.results = g.results[:0]
 	clear(g.figures)
@@ -296,7 +296,7 @@ func (r result) kind() string {
 	return fmt.Sprintf("member_%d", r.opponent.Member)
 }
 
-// EpisodeMetrics returns the game's own figures with those of the result.
+// EpisodeMetrics returns the game's own figures and those of the result.
 func (g *Game) EpisodeMetrics() map[string]float64 {
 	if m, ok := envs.SingleAs[envs.Metered](g.single); ok {
 		for name, x := range m.EpisodeMetrics() {

@@ -17,7 +17,7 @@ func (g *Game) Supports(iface any) bool {
 	return true
 }
 
-// savedGame is a game in the middle of an episode, at the learner's turn.
+// savedGame is a game within an episode, at the learner's turn.
 type savedGame struct {
 	Format      int          `json:"self_play_game"`
 	Seat        int          `json:"seat"`
@@ -38,8 +38,8 @@ type savedPlace struct {
 	Total  float64   `json:"total"`
 }
 
-// MarshalState returns the episode in progress and the state of the game inside. Opponents are saved by their IDs: the
-// pool is part of the learner's curriculum (see [Env]).
+// MarshalState returns the episode in progress and the state of the game inside. Opponents are saved by their IDs,
+// because their policies are in the learner's curriculum (see [Env]).
 func (g *Game) MarshalState() ([]byte, error) {
 	inner, ok := envs.SingleAs[envs.Stateful](g.single)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Match plays games of player a against player b and returns how many a won and how many were drawn. a plays one seat
-// after the other, and b all other seats. Who has the greater return wins.
+// Match plays games of player a against player b. It returns how many games a won and how many were drawn. a plays a
+// different seat in every game, one after the other, and b plays all other seats. The larger return wins.
 func Match(game envs.Single, a, b Player, games int, rng *rand.Rand) (wins, draws int, err error) {
 	cfg := DefaultConfig()
 	cfg.Seat = SeatTurns

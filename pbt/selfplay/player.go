@@ -10,10 +10,10 @@ import (
 
 // Player plays a seat. Any number of goroutines may call Act at once.
 type Player interface {
-	// Act writes an action for an observation. mask is empty if the seat has no action masks. hidden has HiddenSize
-	// values, zeros at the beginning of an episode, and receives those after the action. All randomness is from rng.
+	// Act writes an action for an observation. mask is empty if the seat has no action masks. hidden is the recurrent
+	// state, HiddenSize values: zeros at the beginning of an episode. Act overwrites it. All randomness is from rng.
 	Act(rng *rand.Rand, observation, mask, hidden, action []float32) error
-	// HiddenSize is the number of values that the player remembers from one action to the next, usually 0.
+	// HiddenSize returns the number of values of the recurrent state: 0 for players without memory.
 	HiddenSize() int
 }
 
@@ -25,7 +25,7 @@ func (f PlayerFunc) Act(rng *rand.Rand, observation, mask, _, action []float32) 
 	return f(rng, observation, mask, action)
 }
 
-// HiddenSize is 0.
+// HiddenSize returns 0.
 func (PlayerFunc) HiddenSize() int { return 0 }
 
 // Random returns a player that draws its actions uniformly from those that a seat of these spaces allows.
@@ -36,8 +36,8 @@ func Random(seat spaces.Set) Player {
 	})
 }
 
-// NewPlayer returns a player that acts by a policy. A deterministic one takes the most probable action, or the mean.
-// So does every policy with memory. Others sample, as the agent does in training.
+// NewPlayer returns a player that acts by a policy. If deterministic is true or the policy has memory, the player takes
+// the most probable action, or the mean. Otherwise it samples, as the agent does in training.
 func NewPlayer(policy *infer.Policy, deterministic bool) Player {
 	return player{policy, deterministic || policy.HiddenSize() > 0}
 }
@@ -55,10 +55,10 @@ func (p player) Act(rng *rand.Rand, observation, mask, hidden, action []float32)
 	return p.policy.SampleMasked(observation, mask, action, rng)
 }
 
-// HiddenSize is that of the policy.
+// HiddenSize returns the policy's.
 func (p player) HiddenSize() int { return p.policy.HiddenSize() }
 
-// fits returns an error unless a policy takes the observations of a seat and gives it actions.
+// fits returns an error unless a policy has the observation, action and action mask spaces of a seat.
 func fits(policy *infer.Policy, seat spaces.Set) error {
 	have := policy.Spaces()
 	for _, x := range []struct {

@@ -16,7 +16,7 @@ type ID struct {
 	Interval int64 `json:"interval"`
 }
 
-// randomID is that of the random player.
+// randomID is the ID of the random player.
 var randomID = ID{Member: -1}
 
 // String returns, for example, "member 2 at interval 5".
@@ -41,46 +41,46 @@ func (t *tally) add(score float64) {
 	}
 }
 
-// share is the share of games won, draws as halves. Two games that were shared are assumed before the first, so that
-// an opponent that was never met has ½.
+// share returns the share of games won. A draw counts as half a win. Two draws are added, so that the share is ½ before
+// the first game.
 func (t tally) share() float64 {
 	return (float64(t.Wins) + float64(t.Draws)/2 + 1) / float64(t.Games+2)
 }
 
-// opponent is an entry of a pool. Everything but the tallies stays as it is.
+// opponent is an entry of a pool. Only its tallies change.
 type opponent struct {
 	id     ID
 	past   bool // of the learner's own lineage
 	rating float64
 	player Player
-	policy []byte // as the pool is saved; nil for the random player
+	policy []byte // the policy in safetensors; nil for the random player
 	all    tally
 	recent tally // since the interval's beginning
 }
 
 // Pool has the opponents of one learner: the newest weights of the other members, the learner's past selves, and a
-// table of results. The random player is the first past self. All environments of the learner share the pool, and it is
-// safe for concurrent use. Results are counted between the steps of the environments, by [Env], so that draws do not
-// depend on the number of goroutines.
+// table of results. The random player is the first past self. All environments of the learner share the pool, which is
+// safe for concurrent use. [Env] counts results between steps, so which opponents are drawn does not depend on the
+// number of goroutines.
 type Pool struct {
 	cfg  Config
 	seat spaces.Set // of the learner
 
 	mu     sync.RWMutex
 	rating float64
-	// members are the newest of the other members, by number. past are the past selves, oldest first; the last one is
-	// the newest self.
+	// members has the newest weights of the other members, by number. past has the past selves, oldest first. The last
+	// is the newest self.
 	members, past []*opponent
 }
 
-// newPool returns a pool in which there is only the random player.
+// newPool returns a pool with the random player alone.
 func newPool(cfg Config, seat spaces.Set) *Pool {
 	p := &Pool{cfg: cfg, seat: seat, rating: cfg.Rating.Initial}
 	p.past = []*opponent{{id: randomID, past: true, rating: cfg.Rating.Initial, player: Random(seat)}}
 	return p
 }
 
-// Rating is the learner's Elo rating after all games so far.
+// Rating returns the learner's Elo rating after all games so far.
 func (p *Pool) Rating() float64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -114,7 +114,7 @@ func (p *Pool) draw(rng *rand.Rand) *opponent {
 	return p.pick(rng, append(p.members[:len(p.members):len(p.members)], p.past[newest]))
 }
 
-// mate returns the newest self, who plays the seats of the learner's team.
+// mate returns the newest self, which plays the other seats of the learner's team.
 func (p *Pool) mate() *opponent {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -136,13 +136,13 @@ func (p *Pool) pick(rng *rand.Rand, from []*opponent) *opponent {
 	return from[len(from)-1] // rounding, or all weights are 0
 }
 
-// weight is the weight of an opponent among those it is drawn from.
+// weight returns the weight by which pick draws an opponent.
 func (p *Pool) weight(o *opponent) float64 {
 	switch p.cfg.Matchmaking {
 	case PFSP:
 		return pfsp(o.all.share(), p.cfg.Power)
 	case Rating:
-		// The variance of a result that is expected with E is at most E(1 − E): greatest between equals.
+		// A result with expectation E has at most the variance E(1 − E), which is largest between equals.
 		e := p.cfg.Rating.Expected(p.rating, o.rating)
 		return e * (1 - e)
 	}
@@ -156,7 +156,7 @@ func (p *Pool) record(results []result) {
 	var ratings, scores []float64
 	for _, r := range results {
 		o := p.find(r.opponent, r.past)
-		if o == nil { // a restored state has dropped it since
+		if o == nil { // dropped by a restored state
 			continue
 		}
 		o.all.add(r.score)
@@ -202,8 +202,8 @@ func (p *Pool) results() *journal.SelfPlay {
 	return s
 }
 
-// next begins an interval: members are the newest of the other members, those not given stay, and self is a new past
-// self. Games in progress keep their opponents.
+// next begins an interval. members has the newest weights of the other members; members without new weights keep the
+// old ones. self is a new past self. Games in progress keep their opponents.
 func (p *Pool) next(members []*opponent, self *opponent, own int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +216,7 @@ func (p *Pool) next(members []*opponent, self *opponent, own int) {
 	}
 	slices.SortFunc(members, func(a, b *opponent) int { return a.id.Member - b.id.Member })
 	p.members = members
-	// An interval may be decided about twice, after a crash.
+	// After a crash the same interval may end twice.
 	p.past = slices.DeleteFunc(p.past, func(o *opponent) bool { return o.id == self.id })
 	self.rating = p.rating
 	p.past = append(p.past, self)
@@ -228,8 +228,8 @@ func (p *Pool) next(members []*opponent, self *opponent, own int) {
 	}
 }
 
-// crowded returns the index of the past self whose neighbours in age are the nearest to each other, the oldest of
-// several. The first and the last are never chosen.
+// crowded returns the index of the past self whose neighbours in age are nearest to each other. Of several it returns
+// the oldest. It never returns the first or the last.
 func crowded(past []*opponent) int {
 	best := 1
 	gap := func(i int) int64 { return past[i+1].id.Interval - past[i-1].id.Interval }

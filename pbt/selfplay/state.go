@@ -13,15 +13,15 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 )
 
-// A saved pool is a line of JSON, savedPool, and then the policies, each a safetensors file, in the order of the
-// opponents. Readers that need only the rating read the line.
+// A saved pool is a line of JSON (savedPool), followed by the opponents' policies in order, each a safetensors file.
+// Readers that need only the rating read only the line.
 
 // savedPool is the first line of a saved pool.
 type savedPool struct {
 	Format    int             `json:"self_play"`
 	Rating    float64         `json:"rating"`
 	Opponents []savedOpponent `json:"opponents"`
-	// Inner is the length of the curriculum of the game itself, which is last; -1 if it has none.
+	// Inner is the length in bytes of the state of the game's own curriculum, which comes last; -1 if there is none.
 	Inner int `json:"inner"`
 }
 
@@ -31,7 +31,7 @@ type savedOpponent struct {
 	Rating float64 `json:"rating"`
 	All    tally   `json:"all"`
 	Recent tally   `json:"recent"`
-	// Bytes is the length of the policy, 0 for the random player; SHA256 is its checksum.
+	// Bytes is the length of the policy, 0 for the random player. SHA256 is the policy's checksum.
 	Bytes  int    `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 }
@@ -69,7 +69,7 @@ func (p *Pool) standing() savedPool {
 	return saved
 }
 
-// table is standing with the lock.
+// table returns standing under the lock.
 func (p *Pool) table() savedPool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -130,7 +130,7 @@ func (p *Pool) restore(state []byte) (inner []byte, err error) {
 	return inner, nil
 }
 
-// load gives an opponent its player, that of an opponent in the pool if both have the same policy.
+// load sets an opponent's player. Opponents with equal policies share one player.
 func (p *Pool) load(o *opponent) error {
 	if o.id == randomID {
 		o.policy, o.player = nil, Random(p.seat)
@@ -157,7 +157,7 @@ func (p *Pool) load(o *opponent) error {
 	return nil
 }
 
-// freeze returns an opponent that acts as the agent of a snapshot.
+// freeze returns an opponent with the policy of a snapshot.
 func (p *Pool) freeze(id ID, past bool, rating float64, snapshot *checkpoint.Snapshot) (*opponent, error) {
 	policy, err := infer.FromSnapshot(snapshot)
 	if err != nil {
@@ -201,7 +201,7 @@ func cut(b []byte, n int) (head, tail []byte, err error) {
 	return b[:n], b[n:], nil
 }
 
-// checksum is the SHA-256 of a policy in hexadecimal digits, "" for none.
+// checksum returns the SHA-256 of a policy in hexadecimal digits, or "" for an empty policy.
 func checksum(b []byte) string {
 	if len(b) == 0 {
 		return ""
@@ -210,5 +210,5 @@ func checksum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pfsp is the weight of an opponent against which the share x of games is won.
+// pfsp returns the weight of an opponent against which the learner wins a share x of the games.
 func pfsp(x, power float64) float64 { return math.Pow(1-x, power) }

@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Inner is a trainee that can use self-play. *trainers.Trainee is one.
+// Inner is a trainee that can use self-play, such as *trainers.Trainee.
 type Inner interface {
 	pbt.Trainee
 	pbt.Reseeder
@@ -27,7 +27,7 @@ type Trainee struct {
 	env    *Env
 }
 
-// NewTrainee returns the trainee of a member (pbt.Member.ID) that trains in env, which is or wraps an [Env]. On an
+// NewTrainee returns the trainee of a member (pbt.Member.ID) that trains in env. env is, or wraps, an [Env]. On an
 // error inner is closed.
 func NewTrainee(inner Inner, member int, env envs.Env) (*Trainee, error) {
 	own, ok := envs.As[*Env](env)
@@ -38,7 +38,7 @@ func NewTrainee(inner Inner, member int, env envs.Env) (*Trainee, error) {
 	return &Trainee{Inner: inner, member: member, env: own}, nil
 }
 
-// Meet gives the pool the members as they were at the end of an interval, and the present weights as a past self.
+// Meet adds to the pool the members' weights at the end of an interval, and the present weights as a past self.
 func (t *Trainee) Meet(interval int64, members []*checkpoint.Snapshot) error {
 	own, err := t.Snapshot()
 	if err != nil {

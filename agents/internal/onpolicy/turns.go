@@ -6,23 +6,23 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// In games with turns a row is idle while others act (agents.Transition.Idle). What happens meanwhile is the outcome of
-// the row's last action: a step then runs from an action to the row's next turn or the end of its episode. This file
-// estimates advantages over such steps. Networks with memory read idle rows like all others.
+// In games with turns a row is idle while other rows act (agents.Transition.Idle). Rewards and ends in that time belong
+// to the row's last action. A step therefore runs from an action to the row's next turn, or to the end of its episode.
+// This file estimates advantages over such steps. Networks with memory read idle rows like all others.
 //
-// The outcome of a row's last action is unknown if the rollout ends before the row's next turn. Nothing learns from
-// that action, and the estimate of the steps before it begins with its value. Rewards and ends that reach a row before
-// its first action of an episode or of the rollout belong to no action that is learned from.
+// If the rollout ends before the row's next turn, the outcome of the row's last action is unknown. Nothing learns from
+// that action, and the estimate of the step before it bootstraps from its value. Rewards and ends that reach a row
+// before its first action of an episode, or of the rollout, are dropped.
 
-// recordedIdle returns the marks of the steps recorded so far, and of what follows the last one: ((steps+1)·N).
+// recordedIdle returns the marks of the steps recorded so far and of the row that follows them: ((steps+1)·N).
 func (x *Experience) recordedIdle() []bool { return x.idle[:(x.Rollout.Len()+1)*x.Rollout.Envs()] }
 
-// steps are the steps of a complete rollout from turn to turn. Everything is (T·N). The steps of each environment stand
-// at the end of its column, in order, and before them stand the rows that are not learned from.
+// steps are the steps of a complete rollout from turn to turn. action, last and rewards are (T·N). The column of each
+// environment has the rows that nothing learns from first, and then the steps in order.
 type steps struct {
-	action  []int64   // the rows of the actions
-	last    []int64   // the last row of each step: that of its end, or the one before the next turn
-	rewards []float32 // the sum from action to last
+	action  []int64   // the row of each step's action
+	last    []int64   // the last row of each step: the end of the episode, or the row before the next turn
+	rewards []float32 // the sum of the rewards from action to last
 	unknown []int64   // the rows of the actions whose outcomes are unknown
 }
 
@@ -61,7 +61,7 @@ func divideTurns(n int, idle []bool, rewards []float32, ended []bool) steps {
 	return d
 }
 
-// steps returns the steps of the complete rollout, and false if every row has a turn in every step.
+// steps returns the steps of the complete rollout. ok is false if no row is ever idle.
 func (c *Values) steps(s *tensor.Scope, rewards tensor.Tensor) (d steps, ok bool) {
 	if s.Err() != nil || !slices.Contains(c.idle, true) {
 		return d, false
@@ -90,7 +90,7 @@ func (c *Collector) markUnknown(s *tensor.Scope) {
 }
 
 // Advantages estimates the advantages (T, N, 1) of a critic's values by generalised advantage estimation, from turn to
-// turn. rewards is (T, N, 1), and m says what followed each row. Rows that are not learned from have no meaning.
+// turn. rewards is (T, N, 1), and m describes what followed each row. Rows that nothing learns from have no meaning.
 func (c *Values) Advantages(s *tensor.Scope, k *Critic, rewards tensor.Tensor, m Masks) tensor.Tensor {
 	values, gamma, lambda := c.Rollout.Tensor(k.Values), c.Config.DiscountFactor, c.Config.GAELambda
 	d, turns := c.steps(s, rewards)

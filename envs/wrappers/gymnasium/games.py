@@ -1,8 +1,8 @@
 """The Python side of gorl's bridge to PettingZoo: games in which several agents act, each in a seat of its own.
 
-child.py runs this where the options ask for PettingZoo. Parallel and Turns play a game by PettingZoo's two interfaces,
-and Games writes what every seat sees and gets into the shared memory. A seat is one of possible_agents. It ends once in a
-game; a game ends when nobody lives, and is reset in the same step.
+child.py runs this if the options ask for PettingZoo. Parallel and Turns play a game by PettingZoo's two interfaces. Games
+writes observations, rewards and ends of every seat into the shared memory. A seat is one of possible_agents. It ends once
+in a game. A game ends when no agent is live, and is reset in the same step.
 """
 
 import importlib
@@ -15,7 +15,7 @@ import numpy as np
 from gorl_child import Missing, Refused, gymnasium
 
 TERMINATED, TRUNCATED, ACTIVE = 1, 2, 4  # bits of a seat's flags; the first two are a game's, too
-OBSERVATION, MASK = "observation", child.INFO_MASK  # the keys of an observation that brings its action mask
+OBSERVATION, MASK = "observation", child.INFO_MASK  # the keys of an observation that contains an action mask
 
 try:
     import pettingzoo
@@ -37,7 +37,7 @@ def find(name):
             return importlib.import_module(path)
         except ModuleNotFoundError as e:
             if e.name is None or path != e.name and not path.startswith(e.name + "."):
-                raise  # the module is there and lacks something
+                raise  # the module exists, and one of its own imports failed
     package, _, module = name.rpartition(".")
     for path in ("pettingzoo." + package, package):
         try:
@@ -104,14 +104,14 @@ class Game:
             raise Refused(f"reset of {self.name()} leaves no agent that acts")
 
     def living(self):
-        """The agents that live."""
+        """The agents that have not ended."""
         for agent in self.env.agents:
             if agent not in self.seats:
                 raise Refused(f"the agents of {self.name()} have {agent!r}, which is none of possible_agents, {self.agents}")
         return [agent for agent in self.env.agents if agent not in self.out]
 
-    def told(self, rewards, terminated, truncated):
-        """Returns the agents that ended. What a step tells must be of all that lived before."""
+    def ended(self, rewards, terminated, truncated):
+        """Returns the agents that ended in a step. The results must have an entry for every agent that was live."""
         for name, values in (("rewards", rewards), ("terminations", terminated), ("truncations", truncated)):
             for agent in self.live:
                 if agent not in values:
@@ -121,7 +121,7 @@ class Game:
         return [agent for agent in self.live if terminated[agent] or truncated[agent]]
 
     def settle(self, ended):
-        """Counts the agents that ended as out, and returns whether the game goes on."""
+        """Marks the agents that ended as out, and returns whether the game goes on."""
         self.out.update(ended)
         before, self.live = self.live, self.living()
         for agent in before:
@@ -134,8 +134,6 @@ def agent_text(agent):
     return f"the agent {agent!r}"
 
 
-
-
 class Parallel(Game):
     """A game in which all agents act at once."""
 
@@ -146,7 +144,7 @@ class Parallel(Game):
     def play(self, actions):
         """Plays one step; returns rewards and flags, by agent, and whether the game goes on."""
         self.observations, rewards, terminated, truncated, self.infos = self.env.step(actions)
-        on = self.settle(self.told(rewards, terminated, truncated))
+        on = self.settle(self.ended(rewards, terminated, truncated))
         self.acting = self.live
         if on and len(self.live) < len(self.env.agents):
             back = next(agent for agent in self.env.agents if agent in self.out)
@@ -159,12 +157,12 @@ class Turns(Game):
 
     def start(self, seed):
         self.env.reset(**seed)
-        self.bury()
+        self.skip_ended()
         self.observations = {agent: self.env.observe(agent) for agent in self.env.agents}
         self.infos = self.env.infos
 
-    def bury(self):
-        """Takes the turns of agents that have ended, which PettingZoo asks for, and sees who acts next."""
+    def skip_ended(self):
+        """Takes the turns of agents that have ended, as PettingZoo requires, and finds the agent that acts next."""
         env = self.env
         for _ in range(len(self.agents) + 1):
             agent = env.agent_selection
@@ -183,14 +181,14 @@ class Turns(Game):
         env = self.env
         env.step(actions[self.acting[0]])
         rewards, terminated, truncated = dict(env.rewards), dict(env.terminations), dict(env.truncations)
-        ended = self.told(rewards, terminated, truncated)
-        # Ended agents see their last, and the others what they see when the next of them acts.
+        ended = self.ended(rewards, terminated, truncated)
+        # Ended agents get their last observation now, the others theirs when the next agent is known.
         self.infos, self.observations = dict(env.infos), {agent: env.observe(agent) for agent in ended}
         if len(ended) == len(self.live):
             self.live, self.acting = [], []
             return rewards, terminated, truncated, False
         self.out.update(ended)
-        self.bury()
+        self.skip_ended()
         on = self.settle(ended)
         self.infos.update(env.infos)
         self.observations.update({agent: env.observe(agent) for agent in self.live})
@@ -222,7 +220,7 @@ class Seat:
         return sum(child.describe(self.action, "action")["nvec"]) if self.masked else 0
 
     def see(self, value):
-        """What the seat sees of an observation."""
+        """An observation without its action mask."""
         if self.keys is None:
             return value
         return value[OBSERVATION] if self.keys == [OBSERVATION] else {k: value[k] for k in self.keys}
@@ -261,12 +259,12 @@ class Games(child.Bridge):
             child.taker(seat.action, np.zeros((1, child.width(seat.action) + child.width(seat.action, True)), np.float32))
 
     def find_state(self, game):
-        """The space of what state returns, None where it returns nothing."""
+        """The space of the method state's results, None if there are none."""
         if self.setup["states"] == child.IGNORE:
             return None
         try:
             value = np.asarray(game.env.state())
-        except Exception:  # PettingZoo says so in several ways
+        except Exception:  # games without a state raise various exceptions
             return None
         if value.dtype.kind not in "fiub" or value.size == 0:
             return None
@@ -292,7 +290,7 @@ class Games(child.Bridge):
             return [(space, *row) for row in zip(none if floats is None else floats, none if small is None else small)]
 
         def putters(name):
-            """For each game its row and the functions that write what the seats see into their parts of it."""
+            """For each game its row, and the functions that write the seats' observations into their parts of the row."""
             found = []
             for space, row, small in places(name, self.observation):
                 parts = [put for _, put in child.putters_of_parts(space, row, small)]
@@ -322,11 +320,11 @@ class Games(child.Bridge):
         """The index of an agent's seat."""
         index = self.places.get(agent)
         if index is None:
-            raise Refused(f"{game.name()} tells of {agent_text(agent)}, which is none of possible_agents, {self.agents}")
+            raise Refused(f"{game.name()} has a value for {agent_text(agent)}, which is none of possible_agents, {self.agents}")
         return index
 
     def show(self, k, put, put_state):
-        """Writes what the seats of game k see, zeros where they see nothing, and its state."""
+        """Writes the seats' observations in game k, zeros for seats without one, and the game's state."""
         game, (rows, parts) = self.games[k], put[k]
         for row in rows:
             row.fill(0)
@@ -344,7 +342,7 @@ class Games(child.Bridge):
             raise Refused(f"the state of {game.name()}: {e}; set states to {child.IGNORE} to train without it") from None
 
     def show_next(self, k):
-        """Writes what is to be acted on next in game k: also who acts, and what they may do."""
+        """Writes what the next action of game k depends on: observations, state, who acts, and action masks."""
         game, flags = self.games[k], self.seat_flags[k]
         self.show(k, self.put, self.put_state)
         if self.mask_rows is not None:
@@ -390,7 +388,7 @@ class Games(child.Bridge):
             self.show_next(k)
 
     def end(self, k, before):
-        """Writes the end of game k: its last observations, and whether it was cut off."""
+        """Writes the end of game k: its last observations, and whether it was truncated."""
         flags = self.seat_flags[k]
         cut = any(flags[self.places[agent]] == TRUNCATED for agent in before)
         self.flags[k] = TRUNCATED if cut else TERMINATED
@@ -398,7 +396,7 @@ class Games(child.Bridge):
         game = self.games[k]
         for agent in self.agents:
             if agent not in game.out and agent not in before:
-                flags[self.places[agent]] = TRUNCATED  # it never was in this game
+                flags[self.places[agent]] = TRUNCATED  # an agent that was not in this game
 
 
 bridge = Games

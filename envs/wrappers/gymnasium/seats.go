@@ -6,15 +6,15 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// seatJSON is the place of an agent in a game, as a child describes it. Its spaces are its parts of the observation and
-// action spaces, which are Tuples.
+// seatJSON is the seat of an agent as a child describes it. Its spaces are entries of the observation and action
+// spaces, which are Tuples.
 type seatJSON struct {
 	Name string `json:"name"`
 	// Masks reports whether the agent has action masks.
 	Masks bool `json:"masks"`
 }
 
-// seated returns the set of a game with the seats that a child described. joint has their spaces as Tuples.
+// seated returns the spaces of a game with the seats that a child described. joint has the seats' spaces as Tuples.
 func seated(joint spaces.Set, seats []seatJSON) (spaces.Set, error) {
 	k := len(seats)
 	if len(joint.Observation.Entries) != k || len(joint.Action.Entries) != k {
@@ -29,7 +29,7 @@ func seated(joint spaces.Set, seats []seatJSON) (spaces.Set, error) {
 			return joint, fmt.Errorf("the action space of agent %s is a %v; it must be Box, Discrete or MultiDiscrete",
 				seat.Name, all[i].Action.Kind)
 		}
-		all[i].Action.DType = spaces.Float32 // the child makes the space's type of them
+		all[i].Action.DType = spaces.Float32 // the child converts actions to the space's type
 		if seat.Masks {
 			all[i].ActionMask = spaces.NewActionMask(all[i].Action)
 		}
@@ -40,8 +40,8 @@ func seated(joint spaces.Set, seats []seatJSON) (spaces.Set, error) {
 // flagActive is the third bit of a seat's flags, after flagTerminated and flagTruncated: the seat acts next.
 const flagActive = flagUnknown
 
-// copySeats copies what a child wrote of the seats of environment i, and checks the copy: each seat ends once in a
-// game, all have ended when the game has, and while it goes on somebody acts.
+// copySeats copies the seats' flags of environment i from the shared memory, and checks the copy: each seat ends once
+// in a game, all seats end with the game, and at least one seat acts next.
 func (x *exchange) copySeats(c *child, i int, what command) error {
 	k := len(x.set.Seats)
 	to, over, acts := x.own.seats.Row(i, k), x.own.terminated[i] || x.own.truncated[i], false
@@ -73,7 +73,7 @@ func (x *exchange) copySeats(c *child, i int, what command) error {
 	return nil
 }
 
-// copyRewards copies the rewards of environment i: of its seats, if it has any, and their sum.
+// copyRewards copies the reward of environment i. With seats it copies the reward of each, and sums them.
 func (x *exchange) copyRewards(c *child, i int) error {
 	seats := x.own.seats.Row(i, len(x.set.Seats)).Rewards
 	k := max(1, len(seats))
@@ -95,8 +95,8 @@ func (x *exchange) copyRewards(c *child, i int) error {
 	return nil
 }
 
-// truncateSeats ends the seats of environment i, whose child was replaced in this step: all that were not out are
-// truncated, without a reward. Active is already that of the new game.
+// truncateSeats ends the seats of environment i after its child was replaced in this step: all seats that were not out
+// are truncated, with reward 0. Active already belongs to the new game.
 func (x *exchange) truncateSeats(i int) {
 	seats := x.own.seats.Row(i, len(x.set.Seats))
 	clear(seats.Rewards)
@@ -106,7 +106,7 @@ func (x *exchange) truncateSeats(i int) {
 	}
 }
 
-// settleSeats notes which seats are out after a step that all children have made.
+// settleSeats records which seats are out, after all children have completed the step.
 func (x *exchange) settleSeats() {
 	k := len(x.set.Seats)
 	for at := range x.out {
