@@ -278,7 +278,7 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "use_action_masks", "False", "", "an environment's action masks are used whenever there are any"},
 	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
 	{"rl_games", "zero_rnn_on_done", "True", "", "memories always begin anew where an episode ends"},
-	{"rl_games", "self_play_config", "None", "", "trainers.Group trains several agents side by side"},
+	{"rl_games", "self_play_config", "None", "", "self-play is the environment's wrapper self_play, in a population"},
 	{"rl_games", "population_based_training", "False", "pbt", "a section of its own"},
 	{"rl_games", "use_diagnostics", "False", "", "the figures are always tracked"},
 	{"rl_games", "separate", "False", "models.separate", ""},

@@ -123,7 +123,7 @@ const (
 	wantShare      = "want a number from 0 to 1"
 	wantActivation = "want None, relu, tanh, sigmoid, elu, selu, swish, gelu or softplus"
 	smooth         = "gorl clips the surrogate and values at their limits, not smoothly"
-	noSelfPlay     = "gorl's PPO has one agent an environment"
+	noSelfPlay     = "gorl has the environment's wrapper self_play, in a population"
 )
 
 // perceptron returns the keys of a perceptron. section is its path, such as "network.mlp".
