@@ -46,7 +46,7 @@ func TestAdvantagesFromTurnToTurn(t *testing.T) {
 				defer a.Close()
 				game, next := playTurns(t, a, rng, n, steps)
 				l := a.learner
-				s := tensor.NoGrad()
+				s := tensor.NoGrad().On(l.Device)
 				defer s.Close()
 				l.FillValues(s, l.Estimator)
 				masks := l.NextValues(s, l.Estimator)
