@@ -37,7 +37,7 @@ finds heap-buffer-overflow build/asan/canary
 finds "signed integer overflow" build/asan/canary 1
 # TestWrongKernels and tests of the emulated accelerator load libraries that are not instrumented. The conformance tests
 # and the tests of ranks take ten minutes here; the other tests make the same updates.
-go test -asan -short -count=1 -skip "^(TestWrongKernels|TestConformance|TestRanks|TestGoldenRanks)\$" \
+go test -asan -short -count=1 -skip "^(TestWrongKernels|TestConformance|TestRanks|TestGoldenRanks|TestGoldenSeveralAgents)\$" \
 	./tensor ./models/... ./agents/...
 
 export TSAN_OPTIONS="suppressions=$PWD/tensor/testdata/tsan.supp halt_on_error=1 allocator_may_return_null=1" GORL_THREADS=2
