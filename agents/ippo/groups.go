@@ -173,14 +173,14 @@ func perName(key string, value any, seats, groups []string) (map[string]any, err
 		missing = nil
 	}
 	switch {
-	case known == 0, known < len(given) && len(missing) > 0:
+	case known == 0:
 		return nil, nil
-	case len(missing) > 0:
-		return nil, fmt.Errorf("ippo: %q has values of some agents only; %s missing", key,
-			strings.Join(missing, " and "))
 	case known < len(given):
 		return nil, fmt.Errorf("ippo: %q has values of %s, and the agents are %s", key,
 			strings.Join(slices.Sorted(maps.Keys(given)), ", "), strings.Join(seats, ", "))
+	case len(missing) > 0:
+		return nil, fmt.Errorf("ippo: %q has values of some agents only; %s missing", key,
+			strings.Join(missing, " and "))
 	}
 	return given, nil
 }
