@@ -906,7 +906,7 @@ class Seats(Batch):
         rewards[self.out] = 0
         terminated &= ~self.out
         truncated &= ~self.out
-        truncated |= over[:, None] & ~(self.out | terminated)  # whoever is left ends with the game
+        truncated |= over[:, None] & ~(self.out | terminated)  # agents that have not ended end with the game
         self.out |= terminated | truncated
         for k in np.flatnonzero(self.out.all(1) & ~over)[:1]:
             raise Refused(

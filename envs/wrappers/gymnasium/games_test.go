@@ -251,7 +251,7 @@ func same(t *testing.T, turn int, what string, got []float32, want []float64) {
 	}
 }
 
-// In ten thousand games of Connect Four with random allowed moves nobody makes a move that PettingZoo calls illegal:
+// In ten thousand games of Connect Four with random allowed moves no player makes a move that PettingZoo calls illegal:
 // that would cost the mover 1 and give the other nothing, with both flags set.
 func TestPeersConnectFour(t *testing.T) {
 	e := open(t, zoo(t, "classic.connect_four_v3", 8, 2))
@@ -284,7 +284,7 @@ func TestPeersConnectFour(t *testing.T) {
 	}
 }
 
-// A game of agents with spaces of their own, of which one is born late and two die: every number.
+// A game whose agents differ in their spaces. One agent joins late and two die. Every number is checked.
 func TestPeersGameOfOwn(t *testing.T) {
 	o := zoo(t, "bridge_games:Lives", 2, 2)
 	o.RenderMode, o.Infos = "rgb_array", true

@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// seatedExchange is the memory of one game of three agents that nobody writes to.
+// seatedExchange is the memory of one game of three agents without a writer.
 func seatedExchange() (*exchange, *child) {
 	x := &exchange{set: spaces.NewSeats(spaces.Space{}, seat("a"), seat("b"), seat("c"))}
 	x.shared = arrays{rewards: make([]float64, 3), seats: make([]uint8, 3)}
@@ -73,7 +73,7 @@ func TestSeatFlags(t *testing.T) {
 	x, child := seatedExchange()
 	copy(x.shared.seats, []uint8{acts, ends, acts})
 	if err := x.copySeats(child, 0, commandReset); err == nil {
-		t.Error("a reset ends nobody")
+		t.Error("a reset must end no seat")
 	}
 }
 
