@@ -65,6 +65,8 @@ type characterSettings struct {
 	// Fade is the number of control steps over which track becomes imitate: all that the character gets of its clip
 	// fades linearly to nothing, so that a policy learns by AMP to do without. 0 is never.
 	Fade int `yaml:"fade" config:"min=0"`
+	// Recovery makes falls part of an episode, so that a policy learns to get up.
+	Recovery characterRecovery `yaml:"recovery"`
 	// Measure adds metrics of episodes (pose error of the AMP paper, success, sliding feet). They cost time at the
 	// end of an episode; gorl eval always has them.
 	Measure bool `yaml:"measure"`
@@ -82,6 +84,13 @@ type characterCommand struct {
 	Turn float64 `yaml:"turn" config:"min=0,max=3.1416"`
 	// Seconds is the time between commands; 0 is one per episode.
 	Seconds float64 `yaml:"seconds" config:"min=0"`
+}
+
+type characterRecovery struct {
+	// Seconds is the time to get back on the feet, after which the episode terminates; 0 ends episodes at a fall.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
+	// Share is the share of episodes that begin on the floor. Larger shares train more on getting up.
+	Share float64 `yaml:"share" config:"min=0,max=1"`
 }
 
 type characterRender struct {
@@ -115,7 +124,7 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 		ActionScale: s.ActionScale,
 		History:     s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
-		Command: mujoco.CommandConfig(s.Command),
+		Command: mujoco.CommandConfig(s.Command), Recovery: mujoco.RecoveryConfig(s.Recovery),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},

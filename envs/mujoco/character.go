@@ -147,6 +147,8 @@ type CharacterConfig struct {
 	// for about 1/(1 − FailureDecay) steps. Larger values are less subject to chance. Smaller values follow a policy
 	// that changes fast. Zero means 0.999.
 	FailureDecay float64
+	// Recovery makes falls part of an episode. The reward of a fallen character is for getting up.
+	Recovery RecoveryConfig
 	// Measure adds metrics of whole episodes, see [Character]. Each metric takes milliseconds at the end of an episode.
 	// That is little in an evaluation, but noticeable in training.
 	Measure bool
@@ -181,7 +183,7 @@ type CharacterConfig struct {
 // Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode
 // begins at a random moment of a clip, or with FailureStarts where others failed. It terminates if a body other than
 // a foot touches the floor, or if the root is too low or tilted too far. In the task [Track] it also terminates if the
-// character is too far from the clip.
+// character is too far from the clip. With Recovery an episode goes on after a fall, see [RecoveryConfig].
 //
 // # Metrics
 //
@@ -203,7 +205,10 @@ type CharacterConfig struct {
 //   - "foot_sliding" in m/s, if the clips have a skeleton;
 //   - "phase_error", if there are several feet and all clips wrap: the largest difference, in cycles, between the
 //     phases of a foot's height in episode and clip, relative to the first foot;
-//   - "coverage", if there are several clips: the share of clips that are nearest to some pose of the episode.
+//   - "coverage", if there are several clips: the share of clips that are nearest to some pose of the episode;
+//   - with Recovery, "falls": their number; "recovered": the share of them after which the character was on its feet
+//     again in time; "recovery_time": the mean time in seconds that this took. A fall that the time limit of the episode
+//     interrupts does not count.
 //
 // The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
@@ -333,6 +338,9 @@ func (c *CharacterConfig) check() error {
 	}
 	if c.Clock && (len(c.Motions) != 1 || c.Motions[0].Loop() != motions.LoopWrap) {
 		return errors.New("Residual, Clock and the task \"track\" need exactly one clip, and one that wraps")
+	}
+	if err := c.Recovery.check(c); err != nil {
+		return err
 	}
 	d := &c.Command
 	if !(d.MinSpeed >= 0) || !(d.MaxSpeed >= d.MinSpeed) || !finite(d.MaxSpeed) {

@@ -78,6 +78,9 @@ func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	if len(c.refs) > 1 {
 		names = append(names, "coverage")
 	}
+	if c.cfg.Recovery.Seconds > 0 {
+		names = append(names, "falls", "recovered", "recovery_time")
+	}
 	return names
 }
 
@@ -164,6 +167,8 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 			}
 		case "coverage":
 			value = c.coverage(r)
+		case "falls", "recovered", "recovery_time":
+			value = c.recovery(s, terminated, name)
 		}
 		out[i] = value
 	}

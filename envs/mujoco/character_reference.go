@@ -115,6 +115,23 @@ func (c *characterTask) readMotions(m *Model) error {
 		c.middle = append(c.middle, (low[i]+high[i])/2)
 		c.scale = append(c.scale, c.cfg.ActionScale*((high[i]-low[i])/2+0.2))
 	}
+	for i := range c.refs {
+		clip, height := c.refs[i].clip, 0.0
+		for k := range clip.NumFrames() {
+			height += clip.Frame(k)[2] / float64(clip.NumFrames())
+		}
+		c.standing += clip.Weight() / total * height
+	}
+	if c.cfg.Recovery.Share > 0 {
+		falls, err := NewBatch(m, fallenPoses, 1)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = falls.Close() }()
+		if c.floored, err = c.fall(falls, c.cfg.Seed); err != nil {
+			return err
+		}
+	}
 	if d := &c.cfg.Command; *d == (CommandConfig{}) {
 		d.MinSpeed, d.MaxSpeed = speed/total, speed/total
 	}

@@ -18,6 +18,9 @@ type characterTerms struct {
 	command, facing characterTerm
 	// alive is added in every step of every task. Fade reduces its share, as that of the other terms.
 	alive float64
+	// rise is the whole reward of a step on the floor with Recovery, for a character that has got up entirely. Lying
+	// upside down it is 0.
+	rise float64
 }
 
 // defaultCharacterTerms returns the default parameters. The weights of the task [Track] sum to 1, and so do those of
@@ -28,6 +31,7 @@ func defaultCharacterTerms(task CharacterTask) characterTerms {
 		rootVelocity: characterTerm{0.1, 1}, keys: characterTerm{0.15, 10},
 		command: characterTerm{0.75, 4}, facing: characterTerm{0.25, 4},
 	}
+	t.rise = 0.5
 	if task == Imitate {
 		t.alive = 1
 	}
@@ -36,7 +40,7 @@ func defaultCharacterTerms(task CharacterTask) characterTerms {
 
 // fields returns pointers to the parameters by their key, such as "pose.weight".
 func (t *characterTerms) fields() map[string]*float64 {
-	out := map[string]*float64{"alive": &t.alive}
+	out := map[string]*float64{"alive": &t.alive, "rise": &t.rise}
 	for name, term := range map[string]*characterTerm{"pose": &t.pose, "velocity": &t.velocity, "root": &t.root,
 		"root_velocity": &t.rootVelocity, "keys": &t.keys, "command": &t.command, "facing": &t.facing} {
 		out[name+".weight"], out[name+".sharpness"] = &term.weight, &term.sharpness
@@ -54,6 +58,11 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	if len(b.Feet) > 0 {
 		for body, touches := range s.Touch[1:] {
 			fallen = fallen || touches != 0 && !c.feet[body+1]
+		}
+	}
+	if c.cfg.Recovery.Seconds > 0 && (c.cfg.Task != Track || c.told() == 0) {
+		if rising, over := c.recovering(s, fallen); rising {
+			return t.rise * c.risen(s, up), over
 		}
 	}
 	reward = t.alive

@@ -52,6 +52,9 @@ type characterTask struct {
 	starts  starts
 	// faded is the number of control steps so far. Only Fade reads it.
 	faded float64
+	// floored are the starts of Recovery.Share. standing is the mean height in metres of the root in the clips.
+	floored  []floored
+	standing float64
 }
 
 // moment is a state in the model's coordinates: positions (NQ) and velocities (NV).
@@ -74,6 +77,13 @@ const (
 	memoryLeft
 	// memoryRandom is the state of the generator of commands.
 	memoryRandom
+	// memoryFallen is the number of control steps since the character fell, 0 on its feet.
+	memoryFallen
+	// memoryFalls and memoryRecovered are the numbers of falls and of recoveries in the episode, and memoryRecovery is
+	// the number of control steps that the recoveries took.
+	memoryFalls
+	memoryRecovered
+	memoryRecovery
 	// memorySize is the number of these values.
 	memorySize
 )
@@ -142,6 +152,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]
 	s.QPos[0], s.QPos[1] = 0, 0
 	s.QPos[2] += characterLift
+	c.lie(s, rng)
 	// Observe appends the current moment, and drops the oldest one.
 	history := s.Memory[:len(s.Memory)-memorySize]
 	for i, v := range r.features[row*r.width : row*r.width+len(history)] {

@@ -1,0 +1,158 @@
+package mujoco
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// RecoveryConfig makes falls part of an episode, so that a policy learns to get up (AMP, Peng et al. 2021; ASE, Peng et
+// al. 2022). The zero value ends an episode at a fall.
+type RecoveryConfig struct {
+	// Seconds is the time that a character has to get back on its feet. If it takes longer, the episode terminates. 0
+	// ends episodes at once. Short times train on the beginning of a fall. Long times spend steps on lying still.
+	Seconds float64
+	// Share is the share of episodes that begin on the floor, in a pose in which a limp body came to rest. Larger
+	// shares train more on getting up. Smaller ones train more on the task. It needs Seconds.
+	Share float64
+}
+
+// check validates the settings. Errors have no prefix.
+func (r *RecoveryConfig) check(c *CharacterConfig) error {
+	switch {
+	case !(r.Seconds >= 0) || math.IsInf(r.Seconds, 0):
+		return fmt.Errorf("Recovery.Seconds is %g; it must be finite and not negative", r.Seconds)
+	case !(r.Share >= 0 && r.Share <= 1):
+		return fmt.Errorf("Recovery.Share is %g; it must be between 0 and 1", r.Share)
+	case r.Share > 0 && r.Seconds == 0:
+		return errors.New("Recovery.Share needs Recovery.Seconds: a character on the floor needs time to get up")
+	case r.Seconds > 0 && c.Task == Track && c.Fade == 0:
+		return fmt.Errorf("Recovery does not fit the task %q, which ends far from its clip; use another task, or Fade",
+			Track)
+	}
+	return nil
+}
+
+const (
+	// fallenPoses is the number of poses in which episodes with Recovery.Share begin.
+	fallenPoses = 128
+	// fallSeconds is the time in which a limp body comes to rest.
+	fallSeconds = 2
+	// fallHeight is the height in metres at which the root begins to fall. Smaller heights put limbs into the floor.
+	fallHeight = 1
+)
+
+// floored is a pose on the floor in which an episode can begin: positions (NQ), and what an AMP observation shows of
+// them at rest.
+type floored struct {
+	qpos  []float64
+	style []float32
+}
+
+// fall returns poses on the floor, one of each simulation. A body in a clip's pose, turned any way, falls with random
+// targets for its joints. The seed makes the poses repeatable.
+func (c *characterTask) fall(simulation *Batch, seed int64) ([]floored, error) {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x66616c6c)) // a stream of its own
+	for i := range simulation.Len() {
+		r := &c.refs[c.draw(rng)]
+		q, v := simulation.QPos(i), simulation.QVel(i)
+		r.at(r.time(rng.IntN(r.rows)), moment{q, v})
+		clear(v)
+		q[0], q[1], q[2] = 0, 0, fallHeight
+		length := 0.0
+		for k := 3; k < rootPositions; k++ { // four normal numbers are a uniformly distributed rotation
+			q[k] = rng.NormFloat64()
+			length += q[k] * q[k]
+		}
+		for k := 3; k < rootPositions; k++ {
+			q[k] /= math.Sqrt(length)
+		}
+		for k := range simulation.Ctrl(i) {
+			simulation.Ctrl(i)[k] = c.middle[k] + 2*c.scale[k]*rng.NormFloat64()
+		}
+		if err := simulation.Reset(i); err != nil {
+			return nil, err
+		}
+	}
+	if err := simulation.Step(int(math.Ceil(fallSeconds / simulation.model.TimeStep()))); err != nil {
+		return nil, err
+	}
+	for i := range simulation.Len() {
+		clear(simulation.QVel(i))
+	}
+	if err := simulation.forward(0, simulation.Len()); err != nil {
+		return nil, err
+	}
+	var poses []floored
+	features := make([]float32, c.features())
+	for i := range simulation.Len() {
+		if simulation.Status(i)&Diverged != 0 {
+			continue
+		}
+		xpos := floats(simulation.data[i].xpos, 3*simulation.model.NumBodies())
+		c.writeFeatures(simulation.QPos(i), simulation.QVel(i), xpos, features)
+		poses = append(poses, floored{slices.Clone(simulation.QPos(i)), slices.Clone(features[len(features)-c.style():])})
+	}
+	if len(poses) == 0 {
+		return nil, errors.New("every simulation of a fall diverged; use a smaller time step")
+	}
+	return poses, nil
+}
+
+// lie lets an episode begin on the floor, with the probability Recovery.Share.
+func (c *characterTask) lie(s *State, rng *rand.Rand) {
+	if c.floored == nil || rng.Float64() >= c.cfg.Recovery.Share {
+		return
+	}
+	start := &c.floored[rng.IntN(len(c.floored))]
+	copy(s.QPos, start.qpos)
+	s.QPos[0], s.QPos[1] = 0, 0
+	clear(s.QVel)
+	for i := range s.Memory[:len(s.Memory)-memorySize] {
+		s.Memory[i] = float64(start.style[i%len(start.style)])
+	}
+}
+
+// recovering counts the steps since a fall. It reports whether the character must be rewarded for getting up, and
+// whether its time is over.
+func (c *characterTask) recovering(s *State, fallen bool) (up, over bool) {
+	mem := c.memory(s)
+	switch {
+	case !fallen:
+		if mem[memoryFallen] > 0 {
+			mem[memoryRecovered]++
+			mem[memoryRecovery] += mem[memoryFallen]
+		}
+		mem[memoryFallen] = 0
+		return false, false
+	case mem[memoryFallen] == 0:
+		mem[memoryFalls]++
+	}
+	mem[memoryFallen]++
+	return true, mem[memoryFallen]*c.dt > c.cfg.Recovery.Seconds+1e-9
+}
+
+// risen returns how far a character has got up: 0 lying upside down, 1 standing. The root's height, relative to that in
+// the clips, and its tilt count equally.
+func (c *characterTask) risen(s *State, up float64) float64 {
+	return 0.5*max(0, min(1, s.QPos[2]/c.standing)) + 0.25*(1+up)
+}
+
+// recovery returns a metric of an episode's falls, see [Character]. A fall that the episode's time limit interrupts does
+// not count. Without falls, "recovered" and "recovery_time" are NaN.
+func (c *characterTask) recovery(s *State, terminated bool, name string) float64 {
+	mem := c.memory(s)
+	falls, recovered := mem[memoryFalls], mem[memoryRecovered]
+	if mem[memoryFallen] > 0 && !terminated {
+		falls--
+	}
+	switch name {
+	case "recovered":
+		return recovered / falls // 0/0 is NaN
+	case "recovery_time":
+		return mem[memoryRecovery] * c.dt / recovered
+	}
+	return falls
+}
