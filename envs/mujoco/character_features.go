@@ -34,6 +34,23 @@ func (c *characterTask) observation() int {
 	return n
 }
 
+// parts describes an observation, as Observe writes it.
+func (c *characterTask) parts() []part {
+	hinges := c.nq - rootPositions
+	parts := []part{{"height", 1}, {"projected_gravity", 6}, {"base_lin_vel", 3}, {"base_ang_vel", 3},
+		{"joint_pos", hinges}, {"joint_vel", hinges}, {"key_pos", 3 * len(c.keys)}}
+	if c.cfg.Clock {
+		parts = append(parts, part{"phase", 2})
+	}
+	switch c.cfg.Task {
+	case Track:
+		parts = append(parts, part{"clip", 5})
+	case Command:
+		parts = append(parts, part{"command", 3})
+	}
+	return parts
+}
+
 // writeFeatures writes the features of a moment into out, see [Character]. xpos (bodies, 3) must be computed from qpos.
 // Observations and the reference tables of clips both use it, so that a discriminator compares like with like.
 func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32) {
