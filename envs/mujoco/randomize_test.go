@@ -58,7 +58,8 @@ func TestRandomizeDraws(t *testing.T) {
 	for i := range n {
 		model, mem := r.own(i), r.mine(i)
 		for k := range int(m.m.npair) {
-			if mu := model[r.at[variedPairs]+5*k:]; mu[0] != mu[1] || math.Abs(mu[0]-model[r.at[variedPairs]]) > 1e-12 ||
+			mu := model[r.at[variedPairs]+5*k:]
+			if mu[0] != mu[1] || math.Abs(mu[0]-model[r.at[variedPairs]]) > 1e-12 ||
 				mu[2] != r.base[r.at[variedPairs]+5*k+2] {
 				t.Fatalf("environment %d: the pair %d has the friction %g, the first one %g", i, k, mu[:5],
 					model[r.at[variedPairs]])
@@ -96,8 +97,8 @@ func TestRandomizeDraws(t *testing.T) {
 		drawn(t, name, got[name], want[0], want[1])
 	}
 	step := envtest.Step(t, e, make([]float32, 12*n))
-	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength", "armature",
-		"joint_offset", "action_delay", "observation_delay"} {
+	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength",
+		"armature", "joint_offset", "action_delay", "observation_delay"} {
 		if v, ok := step.Metrics["quadruped/"+name]; !ok || v <= 0 {
 			t.Errorf("the metric %s is %g (%t)", name, v, ok)
 		}
@@ -368,8 +369,9 @@ func TestRandomizeCurriculum(t *testing.T) {
 	check := func(e *Character, share float64) {
 		t.Helper()
 		mem := e.random.mine(0)
-		for name, v := range map[string][2]float64{"friction": {e.random.own(0)[e.random.at[variedPairs]], 1 - 0.8*share},
-			"mass":  {e.random.own(0)[e.random.at[variedMass]+1] / e.random.base[e.random.at[variedMass]+1], 1 + share},
+		own, mass := e.random.own(0), e.random.at[variedMass]+1
+		for name, v := range map[string][2]float64{"friction": {own[e.random.at[variedPairs]], 1 - 0.8*share},
+			"mass":  {own[mass] / e.random.base[mass], 1 + share},
 			"delay": {mem[e.random.lags], math.Round(4 * share)}} {
 			if math.Abs(v[0]-v[1]) > 1e-9 {
 				t.Errorf("at a strength of %g the %s is %g, want %g", share, name, v[0], v[1])
@@ -408,21 +410,21 @@ func TestRandomizeErrors(t *testing.T) {
 	unlimited := body
 	unlimited.XML = strings.Replace(body.XML, `forcelimited="true" forcerange="-33.5 33.5"`, "", 1)
 	motors := body
-	motors.XML = regexp.MustCompile(`<position name`).ReplaceAllString(strings.Replace(body.XML, "<position kp=\"80\" ", "<motor ", 1),
-		"<motor name")
+	motors.XML = strings.NewReplacer("<position name", "<motor name", `<position kp="80" `, "<motor ").Replace(body.XML)
 	for want, c := range map[string]struct {
 		body CharacterBody
 		r    RandomizeConfig
 	}{
-		"Randomize.Mass is [1.2 0.8]":              {body, RandomizeConfig{Mass: [2]float64{1.2, 0.8}}},
-		"Randomize.Friction is [0 1]":              {body, RandomizeConfig{Friction: [2]float64{0, 1}}},
-		"Randomize.Stiffness is [1 +Inf]":          {body, RandomizeConfig{Stiffness: [2]float64{1, math.Inf(1)}}},
-		"Randomize.CenterOfMass is -1":             {body, RandomizeConfig{CenterOfMass: -1}},
-		"Randomize.JointOffset is NaN":             {body, RandomizeConfig{JointOffset: math.NaN()}},
-		"Randomize.ActionDelay is [2 1]":           {body, RandomizeConfig{ActionDelay: [2]int{2, 1}}},
-		"Randomize.ObservationDelay is [0 1000]":   {body, RandomizeConfig{ObservationDelay: [2]int{0, 1000}}},
-		"Randomize.Push has 0.5 m/s every 0 s":     {body, RandomizeConfig{Push: PushConfig{Velocity: 0.5}}},
-		"Randomize.ObservationNoise.joint_vel is ": {body, RandomizeConfig{ObservationNoise: NoiseConfig{JointVel: -1}}},
+		"Randomize.Mass is [1.2 0.8]":            {body, RandomizeConfig{Mass: [2]float64{1.2, 0.8}}},
+		"Randomize.Friction is [0 1]":            {body, RandomizeConfig{Friction: [2]float64{0, 1}}},
+		"Randomize.Stiffness is [1 +Inf]":        {body, RandomizeConfig{Stiffness: [2]float64{1, math.Inf(1)}}},
+		"Randomize.CenterOfMass is -1":           {body, RandomizeConfig{CenterOfMass: -1}},
+		"Randomize.JointOffset is NaN":           {body, RandomizeConfig{JointOffset: math.NaN()}},
+		"Randomize.ActionDelay is [2 1]":         {body, RandomizeConfig{ActionDelay: [2]int{2, 1}}},
+		"Randomize.ObservationDelay is [0 1000]": {body, RandomizeConfig{ObservationDelay: [2]int{0, 1000}}},
+		"Randomize.Push has 0.5 m/s every 0 s":   {body, RandomizeConfig{Push: PushConfig{Velocity: 0.5}}},
+		"Randomize.ObservationNoise.joint_vel is ": {body,
+			RandomizeConfig{ObservationNoise: NoiseConfig{JointVel: -1}}},
 		"Randomize.Curriculum is -1":               {body, RandomizeConfig{Mass: [2]float64{1, 1}, Curriculum: -1}},
 		`the actuator "FR_hip" has no force limit`: {unlimited, RandomizeConfig{MotorStrength: [2]float64{0.5, 1}}},
 		`"FR_hip" is not one for positions`:        {motors, RandomizeConfig{Stiffness: [2]float64{0.5, 1}}},
@@ -440,7 +442,8 @@ func TestRandomizeErrors(t *testing.T) {
 			t.Errorf("%d models and simulations are left", after-before)
 		}
 	}
-	if err := (&RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}).check([]part{{"joint_pos", 1}}); err == nil ||
+	lacks := RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}
+	if err := lacks.check([]part{{"joint_pos", 1}}); err == nil ||
 		!strings.Contains(err.Error(), `"key_pos"`) {
 		t.Errorf("noise of what the observation lacks: %v", err)
 	}
