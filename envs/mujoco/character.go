@@ -25,6 +25,8 @@ type CharacterBody struct {
 	Name string
 	// XML is the MJCF text. Its first joint is free, all others are hinges, and actuator i moves hinge i.
 	XML string
+	// Assets are the files that XML names, such as meshes, by their names there.
+	Assets map[string][]byte
 	// Substeps is the number of the model's time steps in a control step.
 	Substeps int
 	// Feet are the bodies that may touch the floor. A contact of any other body ends the episode. If Feet is empty,
@@ -35,6 +37,13 @@ type CharacterBody struct {
 	// MinHeight is the root's height in metres below which a character has fallen. MaxTilt is the angle in radians
 	// between the root's z axis and the vertical above which it has fallen.
 	MinHeight, MaxTilt float64
+	// DefaultPose (hinges) are the angles in radians about which the targets of actions move. Nil means the middle of
+	// the clips' ranges. DefaultHeight is the height in metres of the root in this pose.
+	DefaultPose   []float64
+	DefaultHeight float64
+	// Actuators (hinges) describe the motors by the names of their joints, for [LoadBody] and for the robot. Their
+	// ActionScale is that of actions. If there are none, the clips' ranges set it.
+	Actuators []ActuatorConfig
 }
 
 // HumanoidBody returns a humanoid of 15 bodies and 28 hinges, 48.9 kg and 1.61 m. Its skeleton is that of the AMP
@@ -116,7 +125,7 @@ type CharacterConfig struct {
 	Clock bool
 	// ActionScale is the change of a joint's target by an action of 1. Its unit is half the clips' range of the joint
 	// plus 0.2 rad. Larger values explore more, but the character falls more often. With too small values a policy
-	// cannot recover. Zero means 0.4.
+	// cannot recover. Zero means 0.4. For a body with Actuators it is a factor of their scales, and zero means 1.
 	ActionScale float64
 	// History is the number of control steps in an AMP observation. Zero means 2, or 1 with Difference, which allows
 	// only 1.
@@ -266,6 +275,9 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	}
 	if cfg.ActionScale == 0 {
 		cfg.ActionScale = 0.4
+		if cfg.Body.Actuators != nil {
+			cfg.ActionScale = 1
+		}
 	}
 	if cfg.History == 0 {
 		cfg.History = 2
@@ -289,7 +301,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 		played = &measuredTask{characterTask: task}
 	}
 	env, err := New(Config{
-		XML: cfg.Body.XML, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
+		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
 	}, played)
 	if err != nil {

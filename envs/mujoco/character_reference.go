@@ -114,6 +114,12 @@ func (c *characterTask) readMotions(m *Model) error {
 	for i := range names {
 		c.middle = append(c.middle, (low[i]+high[i])/2)
 		c.scale = append(c.scale, c.cfg.ActionScale*((high[i]-low[i])/2+0.2))
+		if a := c.cfg.Body.Actuators; a != nil {
+			c.scale[i] = c.cfg.ActionScale * a[i].ActionScale
+		}
+	}
+	if pose := c.cfg.Body.DefaultPose; pose != nil {
+		c.middle = pose
 	}
 	for i := range c.refs {
 		clip, height := c.refs[i].clip, 0.0

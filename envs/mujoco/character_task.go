@@ -104,6 +104,14 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			"has %d positions, %d velocities and %d actuators",
 			m.NQ(), m.NV(), m.NU())
 	}
+	for _, v := range []struct {
+		name string
+		n    int
+	}{{"DefaultPose", len(b.DefaultPose)}, {"Actuators", len(b.Actuators)}} {
+		if v.n != 0 && v.n != hinges {
+			return Spec{}, fmt.Errorf("Body.%s has %d entries; the model has %d hinges", v.name, v.n, hinges)
+		}
+	}
 	c.dt = m.TimeStep() * float64(max(1, b.Substeps))
 	c.feet = make([]bool, m.NumBodies())
 	for _, name := range b.Feet {
