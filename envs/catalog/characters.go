@@ -106,13 +106,20 @@ func newModel(s modelSettings) (envs.Env, error) {
 type characterSettings struct {
 	Batch `yaml:",inline"`
 	// Task is what is rewarded: imitate (every step equally; AMP's style reward counts), track (the clip's pose at
-	// this moment, as in DeepMimic) or command (the commanded direction and speed).
-	Task string `yaml:"task" config:"oneof=imitate|track|command"`
+	// this moment, as in DeepMimic), command (the commanded direction and speed) or velocity (the commanded velocity
+	// forwards, sideways and in turning).
+	Task string `yaml:"task" config:"oneof=imitate|track|command|velocity"`
 	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. DeepMimic's and
 	// Isaac Lab's humanoids are converted. Default: humanoid_walk; of the quadruped generated trots.
 	Motions []string `yaml:"motions"`
 	// Command says what is commanded in the task command.
 	Command characterCommand `yaml:"command"`
+	// Velocity says what is commanded in the task velocity.
+	Velocity characterVelocity `yaml:"velocity"`
+	// Observations are the terms of the policy's observation: base_lin_vel, base_ang_vel, projected_gravity, joint_pos,
+	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have
+	// everything. Default: everything for both.
+	Observations []string `yaml:"observations"`
 	// Residual adds actions to the clip's present pose instead of the middle of joint ranges. It needs one wrapping
 	// clip and shows its phase.
 	Residual bool `yaml:"residual"`
@@ -171,6 +178,37 @@ type characterCommand struct {
 	Seconds float64 `yaml:"seconds" config:"min=0"`
 }
 
+type characterVelocity struct {
+	// LinearX, LinearY and AngularZ bound the uniformly drawn velocity forwards and to the left in m/s and the turn to
+	// the left in rad/s: [least, greatest]. Default: 0.
+	LinearX  []float64 `yaml:"linear_x"`
+	LinearY  []float64 `yaml:"linear_y"`
+	AngularZ []float64 `yaml:"angular_z"`
+	// Standing is the share of commands that are all 0.
+	Standing float64 `yaml:"standing" config:"min=0,max=1"`
+	// Seconds is the time between commands; 0 is one per episode.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
+}
+
+// config returns the settings of the task.
+func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
+	c := mujoco.VelocityConfig{Standing: v.Standing, Seconds: v.Seconds}
+	for _, r := range []struct {
+		key    string
+		values []float64
+		to     *[2]float64
+	}{{"linear_x", v.LinearX, &c.LinearX}, {"linear_y", v.LinearY, &c.LinearY}, {"angular_z", v.AngularZ, &c.AngularZ}} {
+		switch len(r.values) {
+		case 0:
+		case 2:
+			*r.to = [2]float64(r.values)
+		default:
+			return c, fmt.Errorf("\"velocity.%s\" has %d numbers; want [least, greatest]", r.key, len(r.values))
+		}
+	}
+	return c, nil
+}
+
 type characterRecovery struct {
 	// Seconds is the time to get back on the feet, after which the episode terminates; 0 ends episodes at a fall.
 	Seconds float64 `yaml:"seconds" config:"min=0"`
@@ -203,13 +241,18 @@ func characterDefaults() characterSettings {
 // newCharacter makes the environment of settings. onto converts a clip of another character for this one.
 func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoco.Character, error),
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
+	velocity, err := s.Velocity.config()
+	if err != nil {
+		return nil, err
+	}
 	cfg := mujoco.CharacterConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
 		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Lead: s.Lead, Fade: s.Fade, Clock: s.Clock,
 		ActionScale: s.ActionScale,
 		History:     s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
-		Command: mujoco.CommandConfig(s.Command), Recovery: mujoco.RecoveryConfig(s.Recovery),
+		Command: mujoco.CommandConfig(s.Command), Velocity: velocity, Observations: s.Observations,
+		Recovery: mujoco.RecoveryConfig(s.Recovery),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},

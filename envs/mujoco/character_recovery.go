@@ -28,6 +28,8 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 		return fmt.Errorf("Recovery.Share is %g; it must be between 0 and 1", r.Share)
 	case r.Share > 0 && r.Seconds == 0:
 		return errors.New("Recovery.Share needs Recovery.Seconds: a character on the floor needs time to get up")
+	case r.Share > 0 && c.Motions == nil:
+		return errors.New("Recovery.Share needs Motions, from whose poses the bodies fall")
 	case r.Seconds > 0 && c.Task == Track && c.Fade == 0:
 		return fmt.Errorf("Recovery does not fit the task %q, which ends far from its clip; use another task, or Fade",
 			Track)
@@ -110,7 +112,7 @@ func (c *characterTask) lie(s *State, rng *rand.Rand) {
 	copy(s.QPos, start.qpos)
 	s.QPos[0], s.QPos[1] = 0, 0
 	clear(s.QVel)
-	for i := range s.Memory[:len(s.Memory)-memorySize] {
+	for i := range s.Memory[:c.past()] {
 		s.Memory[i] = float64(start.style[i%len(start.style)])
 	}
 }
