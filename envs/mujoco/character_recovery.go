@@ -39,7 +39,7 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 
 const (
 	// fallenPoses is the number of poses in which episodes with Recovery.Share begin.
-	fallenPoses = 128
+	fallenPoses = 64
 	// fallSeconds is the time in which a limp body comes to rest.
 	fallSeconds = 2
 	// fallHeight is the height in metres at which the root begins to fall. Smaller heights put limbs into the floor.
@@ -54,9 +54,9 @@ type floored struct {
 }
 
 // fall returns poses on the floor, one of each simulation. A body in a clip's pose, turned any way, falls with random
-// targets for its joints. The seed makes the poses repeatable.
-func (c *characterTask) fall(simulation *Batch, seed int64) ([]floored, error) {
-	rng := rand.New(rand.NewPCG(uint64(seed), 0x66616c6c)) // a stream of its own
+// targets for its joints. The poses of a body and its clips are always the same.
+func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
+	rng := rand.New(rand.NewPCG(0, 0))
 	for i := range simulation.Len() {
 		r := &c.refs[c.draw(rng)]
 		q, v := simulation.QPos(i), simulation.QVel(i)

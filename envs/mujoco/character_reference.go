@@ -144,7 +144,7 @@ func (c *characterTask) readMotions(m *Model) error {
 			return err
 		}
 		defer func() { _ = falls.Close() }()
-		if c.floored, err = c.fall(falls, c.cfg.Seed); err != nil {
+		if c.floored, err = c.fall(falls); err != nil {
 			return err
 		}
 	}
