@@ -448,3 +448,42 @@ func TestRandomizeErrors(t *testing.T) {
 		t.Errorf("noise of what the observation lacks: %v", err)
 	}
 }
+
+// TestRandomizeTerms: noise and delays act on the terms of an observation and not on the value network's state, and the
+// observed actions are those that the policy has sent.
+func TestRandomizeTerms(t *testing.T) {
+	terms := []string{"command", "joint_vel", "actions", "projected_gravity"}
+	e := dog(t, CharacterConfig{Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{0.1, 1}}, Observations: terms,
+		NumEnvs: 20, Randomize: RandomizeConfig{ActionDelay: [2]int{2, 2}, ObservationDelay: [2]int{1, 1},
+			ObservationNoise: NoiseConfig{ProjectedGravity: 0.05}}})
+	step := envtest.Reset(t, e, 1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	w, all := e.Spaces().Observation.Width(), e.Spaces().State.Width()
+	var noise []float64
+	for range 30 {
+		state := slices.Clone(step.States)
+		actions := e.Spaces().Action.Rows(20)
+		for i := range actions {
+			actions[i] = float32(rng.NormFloat64())
+		}
+		step = envtest.Step(t, e, actions)
+		for i := range 20 {
+			o, now := step.Observations[i*w:(i+1)*w], step.States[i*all:(i+1)*all]
+			if !slices.Equal(o[:3], now[all-3:]) || !slices.Equal(o[15:27], actions[12*i:12*i+12]) {
+				t.Fatal("the command or the last action is not the newest")
+			}
+			before := state[i*all:]
+			if !slices.Equal(o[3:15], before[rootFeatures+12:rootFeatures+24]) {
+				t.Fatal("the joints' velocities are not those of the last step")
+			}
+			length := 0.0
+			for _, v := range o[27:30] {
+				length += float64(v * v)
+			}
+			noise = append(noise, length-1)
+		}
+	}
+	if least, most := slices.Min(noise), slices.Max(noise); least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2 {
+		t.Errorf("the squared length of gravity's direction differs from 1 by %g to %g", least, most)
+	}
+}

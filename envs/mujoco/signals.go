@@ -25,8 +25,9 @@ type span struct {
 	at, width int
 	// noise is the largest error.
 	noise float64
-	// joints is true if the joints' offsets apply, delayed if the delay applies.
-	joints, delayed bool
+	// joints is true if the joints' offsets apply, and delayed if the delay does. sent is true for the last actions,
+	// which are those that the policy has sent, whenever they arrive.
+	joints, delayed, sent bool
 }
 
 // newSignals allocates the rings of n environments.
@@ -35,9 +36,9 @@ func newSignals(cfg *RandomizeConfig, n int, parts []part, actions int, dt float
 	noise := cfg.ObservationNoise.parts()
 	for _, p := range parts {
 		part := span{at: s.observation, width: p.width, noise: noise[p.name],
-			joints:  p.name == "joint_pos" && cfg.JointOffset > 0,
+			joints: p.name == "joint_pos" && cfg.JointOffset > 0, sent: p.name == "actions" && cfg.ActionDelay[1] > 0,
 			delayed: cfg.ObservationDelay[1] > 0 && !slices.Contains(undelayed, p.name)}
-		if part.noise > 0 || part.joints || part.delayed {
+		if part.noise > 0 || part.joints || part.delayed || part.sent {
 			s.spans = append(s.spans, part)
 		}
 		s.observation += p.width
@@ -105,6 +106,12 @@ func (r *randomizer) observe(s *State, o []float32, rng *rand.Rand) {
 		if p.joints {
 			for j, v := range mem[r.offsets:] {
 				values[j] += float32(v)
+			}
+		}
+		if p.sent {
+			ring := row(g.sent, s.Env, g.sentSlots*g.actions)
+			for j, a := range row(ring, (s.Steps+g.sentSlots-1)%g.sentSlots, g.actions) {
+				values[j] = max(-maxAction, min(maxAction, a))
 			}
 		}
 		if size := strength * p.noise; size > 0 {
