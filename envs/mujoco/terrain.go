@@ -56,8 +56,9 @@ type terrain struct {
 	kinds []func(r float64, x, y int) float64
 	// nx and ny are the numbers of heights along x and y. The field's middle is the world's origin.
 	nx, ny int
-	// heights (ny, nx) are in metres.
+	// heights (ny, nx) are in metres, and highest is the largest.
 	heights []float32
+	highest float64
 }
 
 // on reports whether the ground is not flat.
@@ -133,7 +134,8 @@ func newTerrain(cfg TerrainConfig) *terrain {
 			if cfg.Levels == 1 {
 				hard = 1
 			}
-			t.heights[y*t.nx+x] = float32(hard * t.kinds[kind](max(math.Abs(dx), math.Abs(dy)), x, y))
+			h := hard * t.kinds[kind](max(math.Abs(dx), math.Abs(dy)), x, y)
+			t.heights[y*t.nx+x], t.highest = float32(h), max(t.highest, h)
 		}
 	}
 	return t
@@ -201,15 +203,11 @@ func (t *terrain) install(body *CharacterBody) error {
 		ground.Set(key, value)
 	}
 	floor.Set("pos", number(pos[0])+" "+number(pos[1])+" "+number(pos[2]-terrainSunk))
-	highest := float32(0)
-	for _, h := range t.heights {
-		highest = max(highest, h)
-	}
 	root.Children = append(root.Children, mjcf.New("asset"))
 	asset := root.Children[len(root.Children)-1]
 	half := func(n int) string { return number(float64(n-1) / 2 * terrainCell) }
 	asset.Children = []*mjcf.Element{mjcf.New("hfield", "name", name, "file", terrainFile,
-		"size", half(t.nx)+" "+half(t.ny)+" "+number(float64(highest))+" 1")}
+		"size", half(t.nx)+" "+half(t.ny)+" "+number(t.highest)+" 1")}
 	for _, section := range root.Children {
 		switch section.Name {
 		case "contact": // the pairs of the floor are those of the ground, too

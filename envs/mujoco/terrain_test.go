@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/spatial/r3"
+
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
@@ -209,5 +211,33 @@ func TestTerrainErrors(t *testing.T) {
 		} else if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error %q does not say %q", err, want)
 		}
+	}
+}
+
+// TestTerrainDrawn: rays meet the terrain where it is, from above and at an angle, and the floor beside it.
+func TestTerrainDrawn(t *testing.T) {
+	f := newTerrain(hilly)
+	for i := range 200 {
+		x, y := 20*math.Sin(float64(i)), 12*math.Cos(3*float64(i))
+		eye := r3.Vec{X: x, Y: y, Z: 3}
+		for _, d := range []r3.Vec{{Z: -1}, {X: 1, Y: 0.5, Z: -0.5}} {
+			p, normal, ok := f.hit(eye, d, 0, 100)
+			if !ok || math.Abs(p.Z-f.height(p.X, p.Y)) > 0.01 || r3.Norm(r3.Cross(r3.Sub(p, eye), d)) > 1e-6 ||
+				normal.Z <= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9 {
+				t.Fatalf("from %v along %v: %v with the normal %v, %t; the ground there is at %g", eye, d, p, normal, ok,
+					f.height(p.X, p.Y))
+			}
+			if _, _, ok := f.hit(eye, d, 0, 1); ok {
+				t.Fatal("a ray of 1 m reaches the ground 3 m below")
+			}
+		}
+	}
+	if _, _, ok := f.hit(r3.Vec{Z: 3}, r3.Vec{X: 1, Z: 0.1}, 0, 100); ok {
+		t.Error("a ray into the sky meets the ground")
+	}
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), Randomize: RandomizeConfig{Terrain: hilly}})
+	envtest.Reset(t, e, 1)
+	if img, err := e.Render(0); err != nil || img == nil {
+		t.Errorf("a picture of the terrain: %v", err)
 	}
 }
