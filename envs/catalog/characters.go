@@ -159,6 +159,10 @@ type characterSettings struct {
 	Fade int `yaml:"fade" config:"min=0"`
 	// Recovery makes falls part of an episode, so that a policy learns to get up.
 	Recovery characterRecovery `yaml:"recovery"`
+	// Randomize lets characters differ in what nobody knows of a robot: friction, masses, gains, delays, noise, pushes.
+	// A range is two numbers, drawn from anew for each episode; wider ones make a policy robust and its task harder.
+	// Two zeros are off.
+	Randomize characterRandomize `yaml:"randomize"`
 	// Measure adds metrics of episodes (pose error of the AMP paper, success, sliding feet). They cost time at the
 	// end of an episode; gorl eval always has them.
 	Measure bool `yaml:"measure"`
@@ -252,7 +256,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 		History:     s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command), Velocity: velocity, Observations: s.Observations,
-		Recovery: mujoco.RecoveryConfig(s.Recovery),
+		Recovery:  mujoco.RecoveryConfig(s.Recovery),
+		Randomize: s.Randomize.config(),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},
