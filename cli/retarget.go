@@ -156,7 +156,7 @@ func (o *retargeting) draw(clip, result *motions.Clip) error {
 	if human, err := motions.Humanoid(clip); clip.Skeleton() == nil && err == nil {
 		clip = human
 	}
-	robot, err := mujoco.LoadModel(o.model)
+	robot, err := mujoco.LoadScene(o.model)
 	if err != nil {
 		return err
 	}
