@@ -13,7 +13,8 @@ import (
 type ExportConfig struct {
 	// Format is "mjlab" (npz of its tracking task), "isaaclab" (npz of its AMP task) or "mimickit" (a pickle).
 	Format string
-	// Rate is the number of frames a second. Zero means 50, the control frequency of mjlab's robots.
+	// Rate is the number of frames a second. Zero means 50, the control frequency of mjlab's robots. A loop for MimicKit
+	// is a whole number of frames, so that its rate differs a little.
 	Rate float64
 	// Seconds is the length. A clip that wraps goes on over its loops. Zero means the clip's duration.
 	Seconds float64
@@ -42,6 +43,12 @@ func (c *Clip) export(w io.Writer, cfg ExportConfig) error {
 	if seconds == 0 {
 		seconds = c.Duration()
 	}
+	loop := LoopNone
+	if cfg.Format == "mimickit" && cfg.Seconds == 0 {
+		if loop = c.loop; loop == LoopWrap { // a loop is a whole number of frames
+			rate = max(1, math.Round(seconds*rate)) / seconds
+		}
+	}
 	n := int(math.Floor(seconds*rate+1e-6)) + 1
 	if n < 2 {
 		return fmt.Errorf("it has %g s, which is less than two frames at %g a second", seconds, rate)
@@ -57,7 +64,7 @@ func (c *Clip) export(w io.Writer, cfg ExportConfig) error {
 	}
 	switch cfg.Format {
 	case "mimickit":
-		return even.writeMimicKit(w, rate, c.loop)
+		return even.writeMimicKit(w, rate, loop)
 	case "mjlab", "isaaclab":
 	default:
 		return fmt.Errorf("ExportConfig.Format is %q; there are mjlab, isaaclab and mimickit", cfg.Format)
@@ -133,7 +140,7 @@ func singles(to []float32, values []float64) []float32 {
 	return to
 }
 
-// writeMimicKit writes the pickle that parseMimicKit reads. A clip that wraps must end where its loop does.
+// writeMimicKit writes the pickle that parseMimicKit reads.
 func (c *Clip) writeMimicKit(w io.Writer, rate float64, loop Loop) error {
 	frames := &torchfile.List{}
 	numbers := func(to *torchfile.List, values ...float64) {
