@@ -50,6 +50,9 @@ type bodySettings struct {
 	MinHeight float64 `yaml:"min_height" config:"min=0"`
 	// MaxTilt is the angle in radians between root and vertical above which it has fallen.
 	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
+	// Trots are generated clips of a body with four feet, in addition to motions: each is [forwards in m/s, to the left
+	// in m/s, turning to the left in rad/s].
+	Trots [][]float64 `yaml:"trots"`
 }
 
 // actuatorSettings are those of mujoco.ActuatorConfig.
@@ -97,8 +100,19 @@ func newModel(s modelSettings) (envs.Env, error) {
 	if err != nil {
 		return nil, err
 	}
+	var trots []*motions.Clip
+	for i, v := range s.Trots {
+		if len(v) != 3 {
+			return nil, fmt.Errorf("\"trots[%d]\" has %d numbers; want [forwards, to the left, turning]", i, len(v))
+		}
+		clip, err := body.Trot(v[0], v[1], v[2])
+		if err != nil {
+			return nil, fmt.Errorf("\"trots[%d]\": %w", i, err)
+		}
+		trots = append(trots, clip)
+	}
 	return newCharacter(s.characterSettings, func(cfg mujoco.CharacterConfig) (*mujoco.Character, error) {
-		cfg.Body = body
+		cfg.Body, cfg.Motions = body, append(cfg.Motions, trots...)
 		return mujoco.NewCharacter(cfg)
 	}, func(c *motions.Clip) (*motions.Clip, error) { return Retarget(c, s.Model, nil) })
 }

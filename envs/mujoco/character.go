@@ -332,10 +332,10 @@ func (c *CharacterConfig) check() error {
 	case c.Task != Imitate && c.Task != Track && c.Task != Command && c.Task != Velocity:
 		return fmt.Errorf("Task is %q; there are %q, %q, %q and %q", c.Task, Imitate, Track, Command, Velocity)
 	case len(c.Motions) == 0 && (c.Body.DefaultPose == nil || c.Task == Imitate || c.Task == Track || c.Clock ||
-		c.Difference || c.FailureStarts > 0 || c.Measure):
+		c.Difference || c.FailureStarts > 0):
 		return fmt.Errorf("there are no Motions; give at least one clip with the body's columns. Only a body with a "+
-			"DefaultPose does without, in the tasks %q and %q, without Clock, Residual, Difference, FailureStarts "+
-			"and Measure", Velocity, Command)
+			"DefaultPose does without, in the tasks %q and %q, without Clock, Residual, Difference and "+
+			"FailureStarts", Velocity, Command)
 	case !(c.ActionScale > 0) || !finite(c.ActionScale):
 		return fmt.Errorf("ActionScale is %g; it must be positive and finite", c.ActionScale)
 	case c.History < 1 || c.History > 64:
