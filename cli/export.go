@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,9 @@ The policy includes the wrappers normalize_observation and clip_observation of t
 training environment. It does not include rescale_action and clip_action: apply
 them to what the policy returns. A recurrent policy has its state as a second input
 and output in OUT.onnx; package infer keeps the state itself.
+
+If the run's folder has robot.json, OUT says for which robot the policy is: joints,
+gains, default pose, action scales, observation terms, rates (docs/deploying.md).
 
 A user's own model without a description cannot be exported.`,
 		Example: `
@@ -98,6 +102,15 @@ gorl export runs/cartpole cartpole.safetensors`,
 		}
 		if err := try(p); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
+		}
+		p, run, err := withRobot(p, path)
+		if err != nil {
+			return err
+		}
+		if _, given := (*metadata)["run_path"]; !given && run != "" {
+			extra := map[string]string{"run_path": run}
+			maps.Copy(extra, *metadata)
+			*metadata = extra
 		}
 		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 			return err
