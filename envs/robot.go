@@ -78,13 +78,15 @@ type RobotCommand struct {
 type RobotReference struct {
 	// Duration is that of a repetition in seconds.
 	Duration float64 `json:"duration"`
-	// Positions (rows, joints) are what targets move about, in radians. Rows are equally spaced in time from phase 0
-	// on, and the first row follows the last. Between rows positions are interpolated linearly. If there are no rows,
-	// only the phase is observed.
+	// Lead is the time in seconds by which targets are ahead of the observed phase.
+	Lead float64 `json:"lead,omitempty"`
+	// Positions (rows, joints) are the clip's, about which targets move, in radians. Rows are equally spaced in time
+	// from phase 0 on, and the first row follows the last. Between rows positions are interpolated linearly. If there
+	// are no rows, only the phase is observed.
 	Positions [][]float64 `json:"positions,omitempty"`
 }
 
-// At writes the positions about which targets move at a time in seconds.
+// At writes the clip's positions at a time in seconds, which may be any finite number.
 func (r *RobotReference) At(t float64, positions []float64) {
 	rows := float64(len(r.Positions))
 	at := math.Mod(t/r.Duration, 1)
@@ -166,8 +168,9 @@ func (r *Robot) check() error {
 	if r.Reference == nil {
 		return nil
 	}
-	if d := r.Reference.Duration; !(d > 0) || !finite(d) {
-		return fmt.Errorf("the reference lasts %g s; it must be positive and finite", d)
+	if d := r.Reference.Duration; !(d > 0) || !finite(d, r.Reference.Lead) {
+		return fmt.Errorf("the reference lasts %g s with a lead of %g s; they must be finite, the first positive", d,
+			r.Reference.Lead)
 	}
 	for k, row := range r.Reference.Positions {
 		if len(row) != len(r.Joints) || !finite(row...) {

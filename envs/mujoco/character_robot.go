@@ -69,6 +69,7 @@ func (c *characterTask) robotReference() *envs.RobotReference {
 	if !c.cfg.Residual {
 		return r
 	}
+	r.Lead = c.cfg.Lead
 	rows, even := clip.NumFrames(), true
 	if clip.FrameTime(rows-1) > r.Duration-1e-9 { // the last frame is the first again
 		rows--
@@ -81,7 +82,7 @@ func (c *characterTask) robotReference() *envs.RobotReference {
 	}
 	pose := make([]float64, c.nq)
 	for k := range rows {
-		clip.At(float64(k)*r.Duration/float64(rows)+c.cfg.Lead, pose, nil)
+		clip.At(float64(k)*r.Duration/float64(rows), pose, nil)
 		r.Positions = append(r.Positions, append([]float64(nil), pose[rootPositions:]...))
 	}
 	return r

@@ -110,6 +110,13 @@ func (c *Controller) Estimates() []envs.RobotTerm { return slices.Clone(c.estima
 // Fault returns why the robot is in damping mode, nil if it is not.
 func (c *Controller) Fault() *Fault { return c.fault }
 
+// Stop puts the robot into damping mode, as an operator's emergency stop does.
+func (c *Controller) Stop() {
+	if c.fault == nil {
+		c.fault = &Fault{Stopped, "the operator has stopped the robot"}
+	}
+}
+
 // Reset ends damping mode. The next step begins an episode: the policy's memory and last action are zeros, and a clip
 // begins with phase 0. Measurements that came before are forgotten, with their sequence numbers.
 func (c *Controller) Reset() error {
@@ -219,7 +226,7 @@ func (c *Controller) choose() error {
 	v.time += 1 / c.robot.Frequency
 	follows := c.robot.Reference != nil && len(c.robot.Reference.Positions) > 0
 	if follows {
-		c.robot.Reference.At(v.time, c.middle)
+		c.robot.Reference.At(v.time+c.robot.Reference.Lead, c.middle)
 	}
 	for i, j := range c.robot.Joints {
 		if clip := float32(c.robot.ActionClip); clip > 0 {

@@ -34,6 +34,7 @@ const (
 	JointLimit Kind = "joint limit"
 	Policy     Kind = "policy"
 	Jump       Kind = "target jump"
+	Stopped    Kind = "stopped" // by Controller.Stop
 )
 
 // Limits are what a watchdog tolerates. Zeros stand for defaults.
