@@ -28,8 +28,8 @@ func (c *characterTask) observation() int {
 	switch c.cfg.Task {
 	case Track:
 		n += 5 // the clip's root (3), sine and cosine of the angle to its heading
-	case Command:
-		n += 3 // direction (2) and speed
+	case Command, Velocity:
+		n += 3 // direction (2) and speed, or a velocity
 	}
 	return n
 }

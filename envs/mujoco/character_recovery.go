@@ -28,6 +28,8 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 		return fmt.Errorf("Recovery.Share is %g; it must be between 0 and 1", r.Share)
 	case r.Share > 0 && r.Seconds == 0:
 		return errors.New("Recovery.Share needs Recovery.Seconds: a character on the floor needs time to get up")
+	case r.Share > 0 && c.Motions == nil:
+		return errors.New("Recovery.Share needs Motions, from whose poses the bodies fall")
 	case r.Seconds > 0 && c.Task == Track && c.Fade == 0:
 		return fmt.Errorf("Recovery does not fit the task %q, which ends far from its clip; use another task, or Fade",
 			Track)
@@ -37,7 +39,7 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 
 const (
 	// fallenPoses is the number of poses in which episodes with Recovery.Share begin.
-	fallenPoses = 128
+	fallenPoses = 64
 	// fallSeconds is the time in which a limp body comes to rest.
 	fallSeconds = 2
 	// fallHeight is the height in metres at which the root begins to fall. Smaller heights put limbs into the floor.
@@ -52,9 +54,9 @@ type floored struct {
 }
 
 // fall returns poses on the floor, one of each simulation. A body in a clip's pose, turned any way, falls with random
-// targets for its joints. The seed makes the poses repeatable.
-func (c *characterTask) fall(simulation *Batch, seed int64) ([]floored, error) {
-	rng := rand.New(rand.NewPCG(uint64(seed), 0x66616c6c)) // a stream of its own
+// targets for its joints. The poses of a body and its clips are always the same.
+func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
+	rng := rand.New(rand.NewPCG(0, 0))
 	for i := range simulation.Len() {
 		r := &c.refs[c.draw(rng)]
 		q, v := simulation.QPos(i), simulation.QVel(i)
@@ -110,7 +112,7 @@ func (c *characterTask) lie(s *State, rng *rand.Rand) {
 	copy(s.QPos, start.qpos)
 	s.QPos[0], s.QPos[1] = 0, 0
 	clear(s.QVel)
-	for i := range s.Memory[:len(s.Memory)-memorySize] {
+	for i := range s.Memory[:c.past()] {
 		s.Memory[i] = float64(start.style[i%len(start.style)])
 	}
 }

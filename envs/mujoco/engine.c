@@ -6,42 +6,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-gm_model* gm_load(const char* path, const char* xml, int length, char* message) {
+mjVFS* gm_new_files(void) {
+  mjVFS* files = malloc(sizeof *files);
+  if (files) mj_defaultVFS(files);
+  return files;
+}
+
+void gm_free_files(mjVFS* files) {
+  if (!files) return;
+  mj_deleteVFS(files);
+  free(files);
+}
+
+int gm_add_file(mjVFS* files, const char* name, const void* data, int length) {
+  return gm_add_buffer(files, name, data, length);
+}
+
+gm_model* gm_load(const char* path, const mjVFS* files, char* message) {
   gm_install();
   message[0] = 0;
   gm_model* volatile g = calloc(1, sizeof *g);
-  mjVFS* volatile vfs = NULL;
   if (!g) goto memory;
-  if (xml) {
-    vfs = malloc(sizeof *vfs);
-    if (!vfs) goto memory;
-    mj_defaultVFS((mjVFS*)vfs);
-    path = "model.xml";
-    if (gm_add_text((mjVFS*)vfs, path, xml, length)) goto memory;
-  }
   if (GUARD()) {
     UNGUARD();
     gm_take_message(message);
     goto fail;
   }
-  g->m = mj_loadXML(path, (mjVFS*)vfs, message, GM_MESSAGE);
+  g->m = mj_loadXML(path, files, message, GM_MESSAGE);
   UNGUARD();
   if (!g->m) goto fail;
   if (gm_plan_make(g)) goto memory;
   g->fast = gm_implicit_applies(g->m);
-  if (vfs) {
-    mj_deleteVFS((mjVFS*)vfs);
-    free((void*)vfs);
-  }
   gm_counted(1);
   return g;
 memory:
   snprintf(message, GM_MESSAGE, "out of memory");
 fail:
-  if (vfs) {
-    mj_deleteVFS((mjVFS*)vfs);
-    free((void*)vfs);
-  }
   if (g) {
     if (g->m) mj_deleteModel(g->m);
     free(g->plan.count);

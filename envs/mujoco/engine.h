@@ -44,9 +44,15 @@ void gm_install(void);
 // gm_live is the number of models and simulations that have been made and not freed.
 int gm_live(void);
 
-// gm_load compiles the file at path or, if xml is not null, its length bytes of text. It returns null on an error, with
-// the reason in message (GM_MESSAGE bytes).
-gm_model* gm_load(const char* path, const char* xml, int length, char* message);
+// gm_new_files makes an empty set of files in memory, or returns null. gm_add_file copies a file into it, and returns 0
+// on success.
+mjVFS* gm_new_files(void);
+int gm_add_file(mjVFS* files, const char* name, const void* data, int length);
+void gm_free_files(mjVFS* files);
+
+// gm_load compiles the file at path, which may be one of files. It returns null on an error, with the reason in message
+// (GM_MESSAGE bytes).
+gm_model* gm_load(const char* path, const mjVFS* files, char* message);
 void gm_free_model(gm_model* g);
 int gm_model_bytes(const gm_model* g, void* out, int size);
 

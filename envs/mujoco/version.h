@@ -19,13 +19,13 @@
 #error "gorl needs MuJoCo 2.2.2 or later, and these headers are older. See docs/building.md."
 #endif
 
-// gm_add_text puts a file with the text given into a virtual file system. Returns 0 on success.
-static inline int gm_add_text(mjVFS* vfs, const char* name, const char* text, int length) {
+// gm_add_buffer copies a file's bytes into a virtual file system. Returns 0 on success.
+static inline int gm_add_buffer(mjVFS* vfs, const char* name, const void* data, int length) {
 #if GM_VERSION >= 3001003
-  return mj_addBufferVFS(vfs, name, text, length);
+  return mj_addBufferVFS(vfs, name, data, length);
 #else
   if (mj_makeEmptyFileVFS(vfs, name, length)) return 1;
-  memcpy(vfs->filedata[mj_findFileVFS(vfs, name)], text, length);
+  memcpy(vfs->filedata[mj_findFileVFS(vfs, name)], data, length);
   return 0;
 #endif
 }
