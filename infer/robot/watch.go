@@ -41,7 +41,7 @@ const (
 type Limits struct {
 	// Stale is the largest age of measurements. The default is three control steps.
 	Stale time.Duration
-	// Late is the largest delay of a control step. The default is one control step.
+	// Late is the largest delay of a control step. The default is two control steps.
 	Late time.Duration
 	// Lost is the largest number of packets in a row that may be missing, by their sequence numbers. The default is 5.
 	Lost int
@@ -69,7 +69,7 @@ func (l *Limits) fill(r *envs.Robot) error {
 	for _, d := range []struct {
 		v  *time.Duration
 		by time.Duration
-	}{{&l.Stale, 3 * step}, {&l.Late, step}} {
+	}{{&l.Stale, 3 * step}, {&l.Late, 2 * step}} {
 		if *d.v == 0 {
 			*d.v = d.by
 		}
