@@ -200,7 +200,7 @@ func TestPairBodies(t *testing.T) {
 				source.Bodies = append(source.Bodies, Body{Name: left})
 			}
 		}
-		got, err := pairBodies(source, HumanoidSkeleton())
+		got, err := ProposeBodies(source, HumanoidSkeleton())
 		if err != nil || len(got) != 15 {
 			t.Errorf("%s: %v, %v", names, got, err)
 		}

@@ -49,6 +49,9 @@ type bodySettings struct {
 	MinHeight float64 `yaml:"min_height" config:"min=0"`
 	// MaxTilt is the angle in radians between root and vertical above which it has fallen.
 	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
+	// Trots are generated clips of a body with four feet, in addition to motions: each is [forwards in m/s, to the left
+	// in m/s, turning to the left in rad/s].
+	Trots [][]float64 `yaml:"trots"`
 }
 
 // actuatorSettings are those of mujoco.ActuatorConfig.
@@ -96,8 +99,19 @@ func newModel(s modelSettings) (envs.Env, error) {
 	if err != nil {
 		return nil, err
 	}
+	var trots []*motions.Clip
+	for i, v := range s.Trots {
+		if len(v) != 3 {
+			return nil, fmt.Errorf("\"trots[%d]\" has %d numbers; want [forwards, to the left, turning]", i, len(v))
+		}
+		clip, err := body.Trot(v[0], v[1], v[2])
+		if err != nil {
+			return nil, fmt.Errorf("\"trots[%d]\": %w", i, err)
+		}
+		trots = append(trots, clip)
+	}
 	return newCharacter(s.characterSettings, func(cfg mujoco.CharacterConfig) (*mujoco.Character, error) {
-		cfg.Body = body
+		cfg.Body, cfg.Motions = body, append(cfg.Motions, trots...)
 		return mujoco.NewCharacter(cfg)
 	}, func(c *motions.Clip) (*motions.Clip, error) { return c, nil })
 }
@@ -159,6 +173,10 @@ type characterSettings struct {
 	Fade int `yaml:"fade" config:"min=0"`
 	// Recovery makes falls part of an episode, so that a policy learns to get up.
 	Recovery characterRecovery `yaml:"recovery"`
+	// Randomize lets characters differ in what nobody knows of a robot: friction, masses, gains, delays, noise, pushes.
+	// A range is two numbers, drawn from anew for each episode; wider ones make a policy robust and its task harder.
+	// Two zeros are off.
+	Randomize characterRandomize `yaml:"randomize"`
 	// Measure adds metrics of episodes (pose error of the AMP paper, success, sliding feet). They cost time at the
 	// end of an episode; gorl eval always has them.
 	Measure bool `yaml:"measure"`
@@ -252,7 +270,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 		History:     s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command), Velocity: velocity, Observations: s.Observations,
-		Recovery: mujoco.RecoveryConfig(s.Recovery),
+		Recovery:  mujoco.RecoveryConfig(s.Recovery),
+		Randomize: s.Randomize.config(),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+	"github.com/gorl-dev/gorl/motions"
 )
 
 // ActuatorConfig gives hinges a position actuator: torque = Stiffness · (target − angle) − Damping · velocity.
@@ -152,6 +153,25 @@ func whole(setting, pattern string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("%s: %q is not a regular expression: %w", setting, pattern, err)
 	}
 	return r, nil
+}
+
+// Trot makes a clip in which a body with four feet trots from its default pose: forwards and to the left in m/s, turning
+// to the left in rad/s. See [motions.Skeleton.Trot].
+func (b *CharacterBody) Trot(forward, left, turn float64) (*motions.Clip, error) {
+	m, err := parseModel(b.XML, b.Assets)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = m.Close() }() // everything taken from it is copied
+	s, err := m.Skeleton()
+	if err != nil {
+		return nil, err
+	}
+	if len(b.DefaultPose) != s.Width()-rootPositions {
+		return nil, fmt.Errorf("mujoco: trot of %s: the body has no DefaultPose", b.Name)
+	}
+	stand := append([]float64{0, 0, b.DefaultHeight, 1, 0, 0, 0}, b.DefaultPose...)
+	return s.Trot(motions.TrotConfig{Stand: stand, Feet: b.Feet, Forward: forward, Left: left, Turn: turn})
 }
 
 // loader makes the body of a document.

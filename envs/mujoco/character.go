@@ -177,6 +177,8 @@ type CharacterConfig struct {
 	// The influence of the clip decreases linearly: in the targets of Residual, in the observed clock and position of
 	// the clip, and in the reward, which approaches 1 per step. The limit Deviation grows to infinity.
 	Fade int
+	// Randomize makes characters differ from their model, and disturbs them. The zero value does not.
+	Randomize RandomizeConfig
 	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
 }
@@ -313,6 +315,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	env, err := New(Config{
 		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
+		randomize: cfg.Randomize,
 	}, played)
 	if err != nil {
 		return nil, err
@@ -329,10 +332,10 @@ func (c *CharacterConfig) check() error {
 	case c.Task != Imitate && c.Task != Track && c.Task != Command && c.Task != Velocity:
 		return fmt.Errorf("Task is %q; there are %q, %q, %q and %q", c.Task, Imitate, Track, Command, Velocity)
 	case len(c.Motions) == 0 && (c.Body.DefaultPose == nil || c.Task == Imitate || c.Task == Track || c.Clock ||
-		c.Difference || c.FailureStarts > 0 || c.Measure):
+		c.Difference || c.FailureStarts > 0):
 		return fmt.Errorf("there are no Motions; give at least one clip with the body's columns. Only a body with a "+
-			"DefaultPose does without, in the tasks %q and %q, without Clock, Residual, Difference, FailureStarts "+
-			"and Measure", Velocity, Command)
+			"DefaultPose does without, in the tasks %q and %q, without Clock, Residual, Difference and "+
+			"FailureStarts", Velocity, Command)
 	case !(c.ActionScale > 0) || !finite(c.ActionScale):
 		return fmt.Errorf("ActionScale is %g; it must be positive and finite", c.ActionScale)
 	case c.History < 1 || c.History > 64:
@@ -389,13 +392,14 @@ func (c *CharacterConfig) check() error {
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
 
 // Supports reports whether the characters support an optional interface, as [Env.Supports] does. With Difference there
-// is no reference motion, because AMP observations are compared with zeros. Without Fade there is no curriculum.
+// is no reference motion, because AMP observations are compared with zeros. Without Fade and
+// Randomize.Curriculum there is no curriculum.
 func (c *Character) Supports(iface any) bool {
 	switch iface.(type) {
 	case *envs.MotionSource, *envs.OverlappingMotionSource:
 		return !c.task.cfg.Difference && c.task.refs != nil
 	case *envs.Curriculum:
-		return c.task.cfg.Fade > 0
+		return c.curriculum() == nil
 	}
 	return c.Env.Supports(iface)
 }

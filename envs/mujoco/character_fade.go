@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -19,28 +20,36 @@ func (c *characterTask) told() float64 {
 	return max(0, 1-c.faded/float64(c.cfg.Fade))
 }
 
-// fadeState is the JSON form of the curriculum.
-type fadeState struct {
-	// Steps is the number of control steps that each environment has taken. It is not limited to Fade.
+// curriculumState is the JSON form of the curriculum.
+type curriculumState struct {
+	// Steps is the number of control steps that each environment has taken. It is not limited.
 	Steps float64 `json:"steps"`
 }
 
-// CurriculumState implements [envs.Curriculum]: it returns as JSON how far the clip has faded. It fails without
-// CharacterConfig.Fade.
-func (c *Character) CurriculumState() ([]byte, error) {
-	if c.task.cfg.Fade == 0 {
-		return nil, fmt.Errorf("mujoco: character: without Fade there is no curriculum")
+// curriculum returns an error if there is none.
+func (c *Character) curriculum() error {
+	if c.task.cfg.Fade == 0 && c.task.cfg.Randomize.Curriculum == 0 {
+		return errors.New("mujoco: character: without Fade and Randomize.Curriculum there is no curriculum")
 	}
-	return json.Marshal(fadeState{c.task.faded})
+	return nil
 }
 
-// SetCurriculumState restores what CurriculumState returned. It fails without CharacterConfig.Fade, or if the number of
-// steps is negative or not finite.
-func (c *Character) SetCurriculumState(state []byte) error {
-	if c.task.cfg.Fade == 0 {
-		return fmt.Errorf("mujoco: character: without Fade there is no curriculum")
+// CurriculumState implements [envs.Curriculum]: it returns as JSON how far the clip has faded and randomisation has
+// grown. It fails without a curriculum.
+func (c *Character) CurriculumState() ([]byte, error) {
+	if err := c.curriculum(); err != nil {
+		return nil, err
 	}
-	var s fadeState
+	return json.Marshal(curriculumState{c.task.faded})
+}
+
+// SetCurriculumState restores what CurriculumState returned. It fails without a curriculum, or if the number of steps is
+// negative or not finite.
+func (c *Character) SetCurriculumState(state []byte) error {
+	if err := c.curriculum(); err != nil {
+		return err
+	}
+	var s curriculumState
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("mujoco: character: the curriculum: %w", err)
 	}
@@ -48,5 +57,8 @@ func (c *Character) SetCurriculumState(state []byte) error {
 		return fmt.Errorf("mujoco: character: the curriculum has %g steps", s.Steps)
 	}
 	c.task.faded = s.Steps
+	if c.random != nil {
+		c.random.steps = s.Steps
+	}
 	return nil
 }

@@ -87,7 +87,8 @@ func TestObservationTerms(t *testing.T) {
 // Commands are drawn from their bounds, and moving as commanded has the full reward.
 func TestVelocity(t *testing.T) {
 	const n = 400
-	e, err := NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n})
+	e, err := NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
+		Measure: true})
 	if err != nil {
 		t.Fatal(err)
 	}

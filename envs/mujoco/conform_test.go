@@ -39,6 +39,7 @@ func TestConformCharacters(t *testing.T) {
 		{CharacterConfig{HideRoot: true, History: 3}, 0, 3},
 		{CharacterConfig{Task: Command, FailureStarts: 0.7,
 			Command: CommandConfig{MinSpeed: 0.2, MaxSpeed: 1, Turn: 1, Seconds: 0.2}}, 3, 2},
+		{CharacterConfig{Task: Command, Randomize: everything()}, 3, 2},
 		{CharacterConfig{Task: Velocity, Velocity: velocity, Recovery: RecoveryConfig{Seconds: 0.3, Share: 0.3}}, 3, 2},
 	} {
 		for name, body := range bodies {

@@ -81,6 +81,7 @@ void gm_free_batch(gm_batch* b) {
   free(b->status);
   free(b->touch);
   free(b->work);
+  gm_free_variants(b->variants);
   free(b);
 }
 
@@ -162,9 +163,9 @@ static inline int advance(const gm_model* g, mjData* d, double* work) {
   return 0;
 }
 
-// one steps simulation i and returns its GM_* status. With reference it uses mj_step alone, which tests compare with.
-static int one(gm_batch* b, int i, int substeps, int reference) {
-  const gm_model* g = b->model;
+// one steps simulation i of model g and returns its GM_* status. With reference it uses mj_step alone, which tests
+// compare with.
+static int one(gm_batch* b, const gm_model* g, int i, int substeps, int reference) {
   const mjModel* m = g->m;
   mjData* d = b->d[i];
   double* work = b->work + (size_t)i * b->nwork;
@@ -213,7 +214,7 @@ static void touches(gm_batch* b, int i) {
   }
 }
 
-int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char* message) {
+int gm_step(gm_batch* b, int worker, int first, int last, int substeps, int reference, char* message) {
   const mjModel* m = b->model->m;
   volatile int i = first;
   if (GUARD()) {
@@ -223,13 +224,14 @@ int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char*
     return i;
   }
   for (; i < last; i++) {
-    int status = one(b, i, substeps, reference);
+    const gm_model* g = gm_model_of(b, worker, i);
+    int status = one(b, g, i, substeps, reference);
     b->status[i] = status;
     if (status & GM_DIVERGED) {
       // Restore the state before this step, which the rows still hold, so that the caller never sees a NaN.
       mj_resetData(m, b->d[i]);
       put(b, i);
-      mj_step1(m, b->d[i]);
+      mj_step1(g->m, b->d[i]);
       touches(b, i);
       continue;
     }
@@ -241,7 +243,7 @@ int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char*
 }
 
 // gm_reset restarts the listed simulations from their rows of qpos and qvel. All other state is cleared.
-int gm_reset(gm_batch* b, const int* which, int count, char* message) {
+int gm_reset(gm_batch* b, int worker, const int* which, int count, char* message) {
   volatile int k = 0;
   if (GUARD()) {
     UNGUARD();
@@ -253,7 +255,7 @@ int gm_reset(gm_batch* b, const int* which, int count, char* message) {
     mj_resetData(b->model->m, b->d[i]);
     put(b, i);
     b->status[i] = GM_OK;
-    mj_forward(b->model->m, b->d[i]);
+    mj_forward(gm_model_of(b, worker, i)->m, b->d[i]);
     touches(b, i);
   }
   UNGUARD();
@@ -261,7 +263,7 @@ int gm_reset(gm_batch* b, const int* which, int count, char* message) {
 }
 
 // gm_forward takes positions and velocities from the rows and recomputes what depends on them. Other state stays.
-int gm_forward(gm_batch* b, int first, int last, char* message) {
+int gm_forward(gm_batch* b, int worker, int first, int last, char* message) {
   volatile int i = first;
   if (GUARD()) {
     UNGUARD();
@@ -270,7 +272,7 @@ int gm_forward(gm_batch* b, int first, int last, char* message) {
   }
   for (; i < last; i++) {
     put(b, i);
-    position_velocity(b->model, b->d[i]);
+    position_velocity(gm_model_of(b, worker, i), b->d[i]);
     touches(b, i);
   }
   UNGUARD();

@@ -103,6 +103,17 @@ static inline mjtNum* gm_newer_state(const mjModel* m, const mjData* d, int k, i
   return NULL;
 }
 
+// gm_grow_boxes makes the bounding boxes of a body, which MuJoCo 3 has in the body's inertial frame, larger by reach in
+// every direction.
+static inline void gm_grow_boxes(mjModel* m, int body, double reach) {
+#if GM_VERSION >= 3000000
+  for (int k = 0; k < m->body_bvhnum[body]; k++)
+    for (int j = 3; j < 6; j++) m->bvh_aabb[6 * (m->body_bvhadr[body] + k) + j] += reach;
+#else
+  (void)m, (void)body, (void)reach;
+#endif
+}
+
 // gm_add_inertia turns row and column i of the dense matrix A (nv, nv) from a derivative D into M + h D. M is the
 // inertia of mjData. up lists the count ancestor dofs of i, nearest first.
 static inline void gm_add_inertia(const mjModel* m, const mjData* d, double h, int i, const int* up, int count,
