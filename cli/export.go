@@ -35,6 +35,7 @@ actions, to OUT:
 
   OUT.onnx         a model for onnxruntime, TensorRT, browsers, game engines
   OUT.safetensors  the policy alone, a small file that package infer reads in Go
+  OUT.xml          the model that a run of a character simulates, for MuJoCo 3
 
 CHECKPOINT is a file, or the folder of a run or of a population, which stands for
 its best checkpoint, or without one the newest; --checkpoint chooses another. The
@@ -70,8 +71,8 @@ gorl export runs/cartpole cartpole.safetensors`,
 		out := args[1]
 		format := filepath.Ext(out)
 		switch {
-		case format != ".onnx" && format != ".safetensors":
-			return commandline.Usagef("OUT is %s: want a name that ends in .onnx or .safetensors", out)
+		case format != ".onnx" && format != ".safetensors" && format != ".xml":
+			return commandline.Usagef("OUT is %s: want a name that ends in .onnx, .safetensors or .xml", out)
 		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
 			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
 		}
@@ -80,6 +81,9 @@ gorl export runs/cartpole cartpole.safetensors`,
 		}
 		if err := spoils(out); err != nil {
 			return err
+		}
+		if format == ".xml" {
+			return exportModel(args[0], out, cmd.OutOrStdout())
 		}
 		var path string
 		var err error

@@ -8,22 +8,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// robotFile is the name of the description of the robot that a run trains, in the run's folder, and modelFile that of
-// its model. Environments of one robot have them.
-const (
-	robotFile = "robot.json"
-	modelFile = "model.xml"
-)
+// robotFile is the name of the description of the robot that a run trains, in the run's folder.
+const robotFile = "robot.json"
 
-// writeRobot writes the description and the model of the robot that the run trains. An environment that has none, or
-// one whose policies cannot drive a robot, leaves them out.
+// writeRobot writes the description of the robot that the run trains. An environment that has none, or one whose
+// policies cannot drive a robot, leaves it out.
 func (r *singleRun) writeRobot(env envs.Env) error {
 	describer, ok := envs.As[envs.RobotDescriber](env)
 	if !ok || r.with.group.Rank() > 0 {
@@ -39,20 +37,10 @@ func (r *singleRun) writeRobot(env envs.Env) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{robotFile: string(text) + "\n"}
-	if model, ok := envs.As[interface{ MJCF() string }](env); ok {
-		files[modelFile] = model.MJCF()
-	}
-	for name, text := range files {
-		err := durable.WriteFile(filepath.Join(r.dir, name), func(w io.Writer) error {
-			_, err := io.WriteString(w, text)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return durable.WriteFile(filepath.Join(r.dir, robotFile), func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s\n", text)
+		return err
+	})
 }
 
 // withRobot returns a policy with the description of the robot in the folder of its run, if there is one. run is the
@@ -85,4 +73,53 @@ func withRobot(p *infer.Policy, checkpoint string) (described *infer.Policy, run
 		return nil, "", fmt.Errorf("%s: %w", path, err)
 	}
 	return described, filepath.Base(dir), nil
+}
+
+// exportModel writes the model that a run simulates, and its meshes into a folder beside it.
+func exportModel(target, out string, stdout io.Writer) error {
+	config, err := findRunFile(target)
+	if err != nil {
+		return err
+	}
+	c, err := readConfiguration(config, nil)
+	if err != nil {
+		return err
+	}
+	section := c.Section("environment")
+	section["num_envs"], section["workers"] = 1, 1
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", config, err)
+	}
+	defer func() { _ = env.Close() }()
+	model, ok := envs.As[interface {
+		MJCF() (string, map[string][]byte)
+	}](env)
+	if !ok {
+		return commandline.Usagef("%s: the environment %v has no model to export; Character, Humanoid and Quadruped have",
+			config, section["id"])
+	}
+	text, assets := model.MJCF()
+	folder := strings.TrimSuffix(out, ".xml") + "_assets"
+	if len(assets) > 0 {
+		text = strings.Replace(text, ">", fmt.Sprintf(">\n  <compiler meshdir=%[1]q texturedir=%[1]q/>",
+			filepath.Base(folder)), 1)
+	}
+	files := map[string][]byte{out: []byte(text)}
+	for name, data := range assets {
+		files[filepath.Join(folder, name)] = data
+	}
+	for path, data := range files {
+		if err := durable.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(path, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(stdout, "%s → %s and %d files of meshes and textures\n", config, out, len(assets))
+	return err
 }

@@ -109,7 +109,6 @@ class Simulation:
             "joint_vel": lambda: d.qvel[self.qvel],
             "actions": lambda: self.action,
             "command": lambda: command,
-            "heading_command": lambda: command,
             "height": lambda: d.qpos[2:3],
             "phase": lambda: (
                 math.sin(2 * math.pi * self.time / self.reference["duration"]),
@@ -162,7 +161,7 @@ class Commands:
 
     def __init__(self, robot, rng, turn):
         self.ranges = [(c["low"], c["high"]) for c in robot.get("commands", [])]
-        self.heads = any(t["name"] == "heading_command" for t in robot["observation"])
+        self.heads = any(c["name"] == "direction_x" for c in robot.get("commands", []))
         self.rng, self.turn, self.direction = rng, turn, 0.0
         self.draw()
 

@@ -13,16 +13,20 @@ import (
 
 // Robot implements [envs.RobotDescriber]. Gains, efforts and limits are those of the compiled model.
 //
-// Terms of the observation are the features, then "phase", "reference_root" and "heading_command" if the task has
-// them, see [Character]. After Fade what was observed of the clip is 0, so a "zeros" term stands for it.
+// Terms of the observation are those of Observations. Without, they are the features, then "phase", "reference" and
+// "command" if the task has them. After Fade what was observed of the clip is 0, so a term "zeros" stands for it.
 func (c *Character) Robot() (envs.Robot, error) {
 	if err := c.model.retain(); err != nil {
 		return envs.Robot{}, fmt.Errorf("mujoco: character: %w", err)
 	}
 	defer c.model.release()
 	t, body := c.task, &c.task.cfg.Body
+	height := t.standing
+	if body.DefaultPose != nil {
+		height = body.DefaultHeight
+	}
 	r := envs.Robot{
-		Name: body.Name, Frequency: 1 / t.dt, ActionClip: maxAction, Height: t.standing, MinHeight: body.MinHeight,
+		Name: body.Name, Frequency: 1 / t.dt, ActionClip: maxAction, Height: height, MinHeight: body.MinHeight,
 		MaxTilt: body.MaxTilt, Feet: body.Feet, Keys: body.Keys,
 	}
 	for i, name := range c.model.Names(Joint)[1:] {
@@ -31,16 +35,44 @@ func (c *Character) Robot() (envs.Robot, error) {
 			return envs.Robot{}, fmt.Errorf("mujoco: character: %w", err)
 		}
 		drive.Default, drive.Scale = t.middle[i], t.scale[i]
+		if body.DefaultPose != nil {
+			drive.Zero = body.DefaultPose[i]
+		}
 		r.Joints = append(r.Joints, drive)
 	}
 	t.describe(&r)
 	return r, r.Check()
 }
 
-// describe adds the terms of the observation, in the order of Observe, and what they need.
+// describe adds the terms of the observation and what they need.
 func (c *characterTask) describe(r *envs.Robot) {
 	add := func(name string, size int) {
 		r.Observation = append(r.Observation, envs.RobotTerm{Name: name, Size: size})
+	}
+	if r.Reference = nil; c.cfg.Clock && c.cfg.Fade == 0 {
+		r.Reference = c.robotReference()
+	}
+	switch d, v := c.cfg.Command, c.cfg.Velocity; c.cfg.Task {
+	case Command:
+		r.Commands = []envs.RobotCommand{{Name: "direction_x", Low: -1, High: 1},
+			{Name: "direction_y", Low: -1, High: 1}, {Name: "speed", Low: d.MinSpeed, High: d.MaxSpeed}}
+	case Velocity:
+		for i, name := range []string{"lin_vel_x", "lin_vel_y", "ang_vel_z"} {
+			bound := [][2]float64{v.LinearX, v.LinearY, v.AngularZ}[i]
+			if v.Standing > 0 {
+				bound[0], bound[1] = min(bound[0], 0), max(bound[1], 0)
+			}
+			r.Commands = append(r.Commands, envs.RobotCommand{Name: name, Low: bound[0], High: bound[1]})
+		}
+	}
+	if c.observed != nil {
+		for _, t := range c.observed {
+			if c.cfg.Fade > 0 && (t.name == "phase" || t.name == "reference") {
+				t.name = "zeros"
+			}
+			add(t.name, t.size)
+		}
+		return
 	}
 	add("features", c.features())
 	switch rest := c.observation() - c.features(); {
@@ -49,16 +81,12 @@ func (c *characterTask) describe(r *envs.Robot) {
 		return
 	case c.cfg.Clock:
 		add("phase", 2)
-		r.Reference = c.robotReference()
 	}
 	switch c.cfg.Task {
 	case Track:
-		add("reference_root", 5)
-	case Command:
-		add("heading_command", 3)
-		d := c.cfg.Command
-		r.Commands = []envs.RobotCommand{{Name: "direction_x", Low: -1, High: 1},
-			{Name: "direction_y", Low: -1, High: 1}, {Name: "speed", Low: d.MinSpeed, High: d.MaxSpeed}}
+		add("reference", 5)
+	case Command, Velocity:
+		add("command", 3)
 	}
 }
 
@@ -111,14 +139,15 @@ func (m *Model) drive(name string, i int) (j envs.RobotJoint, err error) {
 	return j, nil
 }
 
-// MJCF returns the text of the model, in the form of MuJoCo 3, for other programs that simulate the character.
-func (c *Character) MJCF() string {
-	switch text := c.task.cfg.Body.XML; text {
+// MJCF returns the text of the model in the form of MuJoCo 3, for other programs that simulate the character, and the
+// files that the text names, by their names.
+func (c *Character) MJCF() (text string, assets map[string][]byte) {
+	body := &c.task.cfg.Body
+	switch body.XML {
 	case humanoidXML:
-		return portable(humanoidText)
+		return portable(humanoidText), nil
 	case quadrupedXML:
-		return portable(quadrupedText)
-	default:
-		return text
+		return portable(quadrupedText), nil
 	}
+	return body.XML, body.Assets
 }

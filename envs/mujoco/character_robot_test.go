@@ -21,10 +21,10 @@ func TestRobotOfCharacters(t *testing.T) {
 		terms string
 	}{
 		"quadruped": {mujoco.NewQuadruped, mujoco.CharacterConfig{Task: mujoco.Command, Residual: true},
-			"features phase heading_command"},
+			"features phase command"},
 		"imitating": {mujoco.NewQuadruped, mujoco.CharacterConfig{}, "features"},
 		"humanoid": {mujoco.NewHumanoid, mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Lead: 0.1},
-			"features phase reference_root"},
+			"features phase reference"},
 		"faded": {mujoco.NewHumanoid, mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Fade: 10},
 			"features zeros"},
 	} {

@@ -15,7 +15,7 @@
 //	joint_pos          joint positions minus their zero positions, rad
 //	joint_vel          joint velocities, rad/s
 //	actions            the last actions, after clipping
-//	command            what an operator gives; heading_command is (direction x, direction y, speed) to the heading
+//	command            what an operator gives, as the description names it
 //	phase              sine and cosine of the clip's phase
 //	zeros              what a finished curriculum has faded out
 //	base_lin_vel       linear velocity, m/s, body frame: an estimate

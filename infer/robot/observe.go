@@ -42,11 +42,10 @@ var measured = map[string]term{
 			out[i] = float32(v.sensors.Position[i] - v.robot.Joints[i].Zero)
 		}
 	},
-	"joint_vel":       func(v *view, _ []float64, out []float32) { write(out, v.sensors.Velocity...) },
-	"actions":         func(v *view, _ []float64, out []float32) { copy(out, v.action) },
-	"command":         func(v *view, _ []float64, out []float32) { write(out, v.command...) },
-	"heading_command": func(v *view, _ []float64, out []float32) { write(out, v.command...) },
-	"zeros":           func(_ *view, _ []float64, out []float32) { clear(out) },
+	"joint_vel": func(v *view, _ []float64, out []float32) { write(out, v.sensors.Velocity...) },
+	"actions":   func(v *view, _ []float64, out []float32) { copy(out, v.action) },
+	"command":   func(v *view, _ []float64, out []float32) { write(out, v.command...) },
+	"zeros":     func(_ *view, _ []float64, out []float32) { clear(out) },
 	"phase": func(v *view, _ []float64, out []float32) {
 		sin, cos := math.Sincos(2 * math.Pi * v.time / v.robot.Reference.Duration)
 		write(out, sin, cos)
@@ -74,7 +73,7 @@ func features(v *view, estimates []float64, out []float32) {
 func sizes(r *envs.Robot) map[string]int {
 	n, keys := len(r.Joints), len(r.Keys)
 	return map[string]int{"base_ang_vel": 3, "projected_gravity": 3, "joint_pos": n, "joint_vel": n, "actions": n,
-		"command": len(r.Commands), "heading_command": len(r.Commands), "phase": 2, "base_lin_vel": 3, "height": 1,
+		"command": len(r.Commands), "phase": 2, "base_lin_vel": 3, "height": 1,
 		"features": 13 + 2*n + 3*keys}
 }
 
