@@ -47,6 +47,9 @@ class Simulation:
         m.actuator_forcerange[self.ctrl] = np.stack([-effort, effort], axis=1)
         m.actuator_biasprm[self.ctrl, 2] = 0
         m.actuator_ctrllimited[self.ctrl] = 0
+        for i in range(1, m.nbody):  # as gorl does: feet that were split off a body are as soft as that body
+            if m.body_dofnum[i] == 0 and m.body_mass[i] == 0 and m.body_parentid[i] > 0:
+                m.body_invweight0[i] = m.body_invweight0[m.body_parentid[i]]
         self.gains(self.stiffness, self.damping)
         self.substeps = round(1 / robot["frequency"] / m.opt.timestep)
         self.root = m.jnt_bodyid[0]
