@@ -30,7 +30,7 @@ const runsView = {
     this.parts = {
       find: h("input", { type: "search", placeholder: "name, agent, environment, state", "aria-label": "Search runs",
         oninput: (e) => place.set({ find: e.target.value }) }),
-      found: h("span", { class: "note", role: "status" }), list: h("div", { class: "scroll" }), more: h("div"),
+      found: h("span", { class: "note", role: "status" }), list: h("div", { class: "scroll list", tabindex: 0, role: "region", "aria-label": "Runs" }), more: h("div"),
       controls: h("div", { class: "controls" }), notes: h("div"), charts: h("div", { class: "charts" }),
       settings: h("div", { class: "scroll" }), settingsNote: h("p", { class: "note" }), all: h("input",
         { type: "checkbox", onchange: () => render() }),
