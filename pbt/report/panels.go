@@ -45,6 +45,9 @@ func (f *facts) panel(key string, constant bool, points func(s *stretch, to int6
 			p.Path = append(p.Path, f.xy(points(s, a.ToSteps))...)
 		}
 	}
+	if n := len(p.Path); constant && n > 0 {
+		p.Path = append(p.Path, XY{finite(f.best.point.Steps), p.Path[n-1][1]})
+	}
 	return p
 }
 

@@ -45,7 +45,7 @@ class Chart {
 
   size() { return { width: Math.max(this.plot.clientWidth, 120), height: this.plot.clientHeight || 240 }; }
 
-  // show draws data: {title, axis, curves: [{name, color, x, y, low, high, faint, strong}], constant, marks, note}.
+  // show draws data: {title, axis, range, curves: [{name, color, x, y, low, high, faint, strong}], constant, marks, note}.
   show(data) {
     const text = JSON.stringify(data) + dark.matches;
     if (text === this.text) return;
@@ -65,8 +65,8 @@ class Chart {
     this.box.checked = log;
     this.box.disabled = !positive;
     const ends = data.curves.flatMap((c) => c.x.length ? [c.x[0], c.x[c.x.length - 1]] : []);
-    const from = Math.min(...ends, ...(ends.length ? [] : [0])), to = Math.max(...ends, from + 1e-9);
-    this.ranges = { y: log ? [low / 1.1, high * 1.1] : pad(low, high), x: [from, to] };
+    const [from, to] = data.range ?? (ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1]);
+    this.ranges = { y: log ? [low / 1.1, high * 1.1] : pad(low, high), x: [from, to > from ? to : from + 1] };
     this.note = [data.note, beyond > 0 && `${count(beyond)} values far outside are not shown.`].filter(Boolean).join(" ");
     this.caption.textContent = clean(this.note);
     this.plot.setAttribute("aria-label", clean(`${data.title} over ${data.axis}: ${data.curves.length} curves, from ` +
@@ -153,7 +153,8 @@ class Chart {
         ctx.fill();
       }
     }
-    ctx.globalAlpha = 1;
+    ctx.restore();
+    ctx.save();
     for (const m of this.data.marks ?? []) {
       ctx.fillStyle = css(m.bad ? "--bad" : "--best");
       ctx.font = `${15 * ratio}px system-ui`;

@@ -134,7 +134,7 @@ const populationView = {
         m.kind === "diverged").map((m) => ({ x: m.steps, sign: signs[m.kind], bad: true }))),
       ...(d.ever ? [{ x: d.ever.steps, y: d.ever.value, sign: "★" }] : [])];
       return { key: panel.key + i, broad: i === 0, title: panel.key + (i === 0 && d.minimise ? " (lower is better)" : ""),
-        axis: "environment steps", curves, constant: panel.constant, marks };
+        axis: "environment steps", range: [0, d.span], curves, constant: panel.constant, marks };
     }), this.figures);
   },
 
