@@ -66,7 +66,7 @@ class Chart {
     this.box.disabled = !positive;
     const ends = data.curves.flatMap((c) => c.x.length ? [c.x[0], c.x[c.x.length - 1]] : []);
     const [from, to] = data.range ?? (ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1]);
-    this.ranges = { y: log ? [low / 1.1, high * 1.1] : pad(low, high), x: [from, to > from ? to : from + 1] };
+    this.ranges = { y: log ? pad(Math.log(low), Math.log(high)).map(Math.exp) : pad(low, high), x: [from, to > from ? to : from + 1] };
     this.note = [data.note, beyond > 0 && `${count(beyond)} values far outside are not shown.`].filter(Boolean).join(" ");
     this.caption.textContent = clean(this.note);
     this.plot.setAttribute("aria-label", clean(`${data.title} over ${data.axis}: ${data.curves.length} curves, from ` +

@@ -19,7 +19,9 @@ const runsView = {
     return rows.filter((r) => (words.length > 0 || !r.of) && words.every((w) => text(r).includes(w)));
   },
 
+  // color returns the colour of a run; joined seeds have that of their first.
   color(id) {
+    id = this.curves?.panels[0]?.curves.find((c) => c.runs.includes(id))?.runs[0] ?? id;
     if (!this.colors.has(id)) this.colors.set(id, this.colors.size);
     return this.colors.get(id);
   },
