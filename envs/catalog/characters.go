@@ -117,8 +117,8 @@ func newModel(s modelSettings) (envs.Env, error) {
 	}, func(c *motions.Clip) (*motions.Clip, error) { return Retarget(c, s.Model, nil) })
 }
 
-// Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]. A clip with
-// as many joints as the model and no skeleton, or with the model's joints, is on the model already.
+// Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]; nil proposes
+// them. A clip of numbers with as many joints as the model, or one with the model's joints, is on the model already.
 func Retarget(c *motions.Clip, model string, bodies map[string]string) (*motions.Clip, error) {
 	skeleton, err := mujoco.LoadSkeleton(model)
 	if err != nil {
@@ -146,7 +146,8 @@ type characterSettings struct {
 	// forwards, sideways and in turning).
 	Task string `yaml:"task" config:"oneof=imitate|track|command|velocity"`
 	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. DeepMimic's and
-	// Isaac Lab's humanoids are converted. Default: humanoid_walk; of the quadruped generated trots.
+	// Isaac Lab's humanoids are converted, and a Character retargets clips of others. Default: humanoid_walk; of the
+	// quadruped generated trots.
 	Motions []string `yaml:"motions"`
 	// Command says what is commanded in the task command.
 	Command characterCommand `yaml:"command"`
