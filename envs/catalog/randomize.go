@@ -25,6 +25,8 @@ type characterRandomize struct {
 	ObservationNoise characterNoise `yaml:"observation_noise"`
 	// Push changes the root's horizontal velocity.
 	Push characterPush `yaml:"push"`
+	// Terrain makes the ground uneven; heights of the root are then above it.
+	Terrain characterTerrain `yaml:"terrain"`
 	// Curriculum is the number of control steps in which all of this grows from nothing; 0 begins with full size.
 	// Longer ones let a policy learn its task first.
 	Curriculum int `yaml:"curriculum" config:"min=0"`
@@ -49,11 +51,27 @@ type characterPush struct {
 	Seconds float64 `yaml:"seconds" config:"min=0"`
 }
 
+type characterTerrain struct {
+	// Slope is the steepest gradient of hills; Steps and Rough are the largest heights in metres of steps, 0.3 m deep,
+	// and of bumps. The last level has them, the first none. 0 leaves a kind out.
+	Slope float64 `yaml:"slope" config:"min=0,max=2"`
+	Steps float64 `yaml:"steps" config:"min=0,max=1"`
+	Rough float64 `yaml:"rough" config:"min=0,max=1"`
+	// Levels is the number of levels; 0 is 10.
+	Levels int `yaml:"levels" config:"min=0,max=100"`
+	// Size is the side of a level's square in metres, with the start in its middle; 0 is 8.
+	Size float64 `yaml:"size" config:"min=0,max=100"`
+	// Curriculum begins at the first level: a character that leaves its square moves up, one that goes less than half
+	// as far as commanded moves down. Otherwise levels are random.
+	Curriculum bool `yaml:"curriculum"`
+}
+
 // config returns the settings as package mujoco has them.
 func (r *characterRandomize) config() mujoco.RandomizeConfig {
 	return mujoco.RandomizeConfig{Friction: r.Friction, Mass: r.Mass, CenterOfMass: r.CenterOfMass,
 		Stiffness: r.Stiffness, Damping: r.Damping, MotorStrength: r.MotorStrength, Armature: r.Armature,
 		JointOffset: r.JointOffset, ActionDelay: r.ActionDelay, ObservationDelay: r.ObservationDelay,
 		ObservationNoise: mujoco.NoiseConfig(r.ObservationNoise), Push: mujoco.PushConfig(r.Push),
+		Terrain:    mujoco.TerrainConfig(r.Terrain),
 		Curriculum: r.Curriculum}
 }

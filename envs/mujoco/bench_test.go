@@ -41,7 +41,8 @@ func BenchmarkQuadrupedStep(b *testing.B) { characterSteps(b, QuadrupedBody()) }
 func characterSteps(b *testing.B, body CharacterBody) {
 	const n = 64
 	run := func(b *testing.B, workers int, reference bool, randomize RandomizeConfig) {
-		e := characterOf(b, CharacterConfig{Body: body, NumEnvs: n, Workers: workers, Residual: true, Randomize: randomize})
+		e := characterOf(b, CharacterConfig{Body: body, NumEnvs: n, Workers: workers, Residual: true,
+			Randomize: randomize})
 		e.batch.reference = reference
 		envtest.Reset(b, e, 1)
 		rng := rand.New(rand.NewPCG(1, 1))
@@ -57,6 +58,9 @@ func characterSteps(b *testing.B, body CharacterBody) {
 	}
 	b.Run("one worker", func(b *testing.B) { run(b, 1, false, RandomizeConfig{}) })
 	b.Run("one worker, randomized", func(b *testing.B) { run(b, 1, false, everything()) })
+	b.Run("one worker, terrain", func(b *testing.B) {
+		run(b, 1, false, RandomizeConfig{Terrain: TerrainConfig{Slope: 0.4, Steps: 0.1, Rough: 0.05}})
+	})
 	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true, RandomizeConfig{}) })
 	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false, RandomizeConfig{}) })
 }

@@ -307,7 +307,15 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
 	}
+	var ground *terrain
+	if cfg.Randomize.Terrain.on() {
+		ground = newTerrain(cfg.Randomize.Terrain)
+		if err := ground.install(&cfg.Body); err != nil {
+			return nil, fmt.Errorf("mujoco: character: %w", err)
+		}
+	}
 	task := newCharacterTask(cfg)
+	task.terrain = ground
 	var played Task = task
 	if cfg.Measure {
 		played = &measuredTask{characterTask: task}
@@ -369,6 +377,13 @@ func (c *CharacterConfig) check() error {
 	}
 	if err := c.Velocity.check(); err != nil {
 		return err
+	}
+	if err := c.Randomize.Terrain.check(); err != nil {
+		return err
+	}
+	if c.Randomize.Terrain.on() && (c.Task == Track || c.Difference) {
+		return fmt.Errorf("Randomize.Terrain does not fit the task %q and Difference, whose clip is on flat ground",
+			Track)
 	}
 	if err := c.Recovery.check(c); err != nil {
 		return err

@@ -57,12 +57,13 @@ type floored struct {
 // targets for its joints. The poses of a body and its clips are always the same.
 func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
+	away := c.terrain.outside()
 	for i := range simulation.Len() {
 		r := &c.refs[c.draw(rng)]
 		q, v := simulation.QPos(i), simulation.QVel(i)
 		r.at(r.time(rng.IntN(r.rows)), moment{q, v})
 		clear(v)
-		q[0], q[1], q[2] = 0, 0, fallHeight
+		q[0], q[1], q[2] = away, 0, fallHeight
 		length := 0.0
 		for k := 3; k < rootPositions; k++ { // four normal numbers are a uniformly distributed rotation
 			q[k] = rng.NormFloat64()
@@ -92,6 +93,9 @@ func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
 	for i := range simulation.Len() {
 		if simulation.Status(i)&Diverged != 0 {
 			continue
+		}
+		if c.terrain != nil {
+			simulation.QPos(i)[2] += terrainSunk // as on the ground in the middle of a patch
 		}
 		xpos := floats(simulation.data[i].xpos, 3*simulation.model.NumBodies())
 		c.writeFeatures(simulation.QPos(i), simulation.QVel(i), xpos, features)
@@ -139,7 +143,7 @@ func (c *characterTask) recovering(s *State, fallen bool) (up, over bool) {
 // risen returns how far a character has got up: 0 lying upside down, 1 standing. The root's height, relative to that in
 // the clips, and its tilt count equally.
 func (c *characterTask) risen(s *State, up float64) float64 {
-	return 0.5*max(0, min(1, s.QPos[2]/c.standing)) + 0.25*(1+up)
+	return 0.5*max(0, min(1, c.above(s)/c.standing)) + 0.25*(1+up)
 }
 
 // recovery returns a metric of an episode's falls, see [Character]. A fall that the episode's time limit interrupts does

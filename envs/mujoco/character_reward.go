@@ -63,7 +63,7 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	t, b := &c.terms[s.Env], &c.cfg.Body
 	// up is the cosine of the angle between the root's z axis and the vertical.
 	up := 1 - 2*(s.QPos[4]*s.QPos[4]+s.QPos[5]*s.QPos[5])
-	fallen := s.QPos[2] < b.MinHeight || up < math.Cos(b.MaxTilt)
+	fallen := c.above(s) < b.MinHeight || up < math.Cos(b.MaxTilt)
 	if len(b.Feet) > 0 {
 		for body, touches := range s.Touch[1:] {
 			fallen = fallen || touches != 0 && !c.feet[body+1]

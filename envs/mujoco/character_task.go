@@ -54,6 +54,8 @@ type characterTask struct {
 	observed []observedTerm
 	// faded is the number of control steps so far. Only Fade reads it.
 	faded float64
+	// terrain is the ground, nil if it is flat.
+	terrain *terrain
 	// floored are the starts of Recovery.Share. standing is the mean height in metres of the root in the clips.
 	floored  []floored
 	standing float64
@@ -174,6 +176,14 @@ func (c *characterTask) remembered() int {
 	return 0
 }
 
+// above returns the height of the root above the ground in metres.
+func (c *characterTask) above(s *State) float64 {
+	if c.terrain == nil {
+		return s.QPos[2]
+	}
+	return s.QPos[2] - c.terrain.height(s.QPos[0], s.QPos[1])
+}
+
 // acted returns the last actions, none if they are not remembered.
 func (c *characterTask) acted(s *State) []float64 {
 	return s.Memory[c.past() : len(s.Memory)-memorySize]
@@ -280,6 +290,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 	width, mem := c.features(), c.memory(s)
 	c.writeFeatures(s.QPos, s.QVel, s.XPos, o[:width])
+	o[0] = float32(c.above(s))
 	history, style := s.Memory[:c.past()], o[width-c.style():width]
 	switch {
 	case out.AMPObservation == nil:
@@ -366,6 +377,7 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 		return true
 	}
 	qpos[0], qpos[1] = s.QPos[0], s.QPos[1]
+	qpos[2] += s.QPos[2] - c.above(s)
 	// Multiply from the left by the quaternion of the difference of headings, a rotation about z.
 	sin, cos := math.Sincos((heading(s.QPos[3:7]) - heading(qpos[3:7])) / 2)
 	w, x, y, z := qpos[3], qpos[4], qpos[5], qpos[6]

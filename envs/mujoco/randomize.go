@@ -14,6 +14,11 @@ import (
 // Numbers are drawn uniformly for each character at the beginning of each episode. Ranges are pairs of the lowest and
 // the highest value. A range of two zeros is off. Wider ranges make a policy more robust, and its task harder to learn.
 // The results depend on the seed alone, and a saved state holds all numbers.
+//
+// Metrics show what was drawn, by the names of the settings: the coefficient "friction", the factor "mass" of the whole
+// mass, the distance "center_of_mass" in metres, the mean factors "stiffness", "damping", "motor_strength" and
+// "armature", the mean "joint_offset" in radians, "action_delay" and "observation_delay" in control steps,
+// "randomization", the curriculum's share in [0, 1], and "terrain_level".
 type RandomizeConfig struct {
 	// Friction is the range of the sliding friction coefficient of all contacts of the character. It replaces the
 	// model's, which is 1 in the bodies of this package. Below 0.3 feet slide as on ice.
@@ -40,6 +45,8 @@ type RandomizeConfig struct {
 	ObservationNoise NoiseConfig
 	// Push changes the root's velocity from time to time.
 	Push PushConfig
+	// Terrain makes the ground uneven. MuJoCo's contacts with it take time: a step takes two to three times as long.
+	Terrain TerrainConfig
 	// Curriculum is the number of control steps in which all of this grows from nothing to its full size. A longer time
 	// lets a policy learn its task before it becomes robust. 0 begins at full size.
 	Curriculum int
@@ -114,8 +121,8 @@ func (r *RandomizeConfig) factors() map[string][2]float64 {
 func (r *RandomizeConfig) check(parts []part) error {
 	for name, v := range r.factors() {
 		if on(v) && (!(v[0] > 0) || !(v[1] >= v[0]) || math.IsInf(v[1], 0)) {
-			return fmt.Errorf("Randomize.%s is %g; it must be two positive, finite numbers, the smaller one first", name,
-				v)
+			return fmt.Errorf("Randomize.%s is %g; it must be two positive, finite numbers, the smaller one first",
+				name, v)
 		}
 	}
 	sizes := map[string]float64{"CenterOfMass": r.CenterOfMass, "JointOffset": r.JointOffset,
@@ -138,13 +145,16 @@ func (r *RandomizeConfig) check(parts []part) error {
 	}
 	for name, v := range map[string][2]int{"ActionDelay": r.ActionDelay, "ObservationDelay": r.ObservationDelay} {
 		if v[0] < 0 || v[1] < v[0] || v[1] > maxDelay {
-			return fmt.Errorf("Randomize.%s is %d; it must be two numbers of control steps from 0 to %d, the smaller one "+
-				"first", name, v, maxDelay)
+			return fmt.Errorf("Randomize.%s is %d; it must be two numbers of control steps from 0 to %d, the smaller "+
+				"one first", name, v, maxDelay)
 		}
 	}
 	if (r.Push.Velocity > 0) != (r.Push.Seconds > 0) {
 		return fmt.Errorf("Randomize.Push has %g m/s every %g s; give both, or neither", r.Push.Velocity,
 			r.Push.Seconds)
+	}
+	if err := r.Terrain.check(); err != nil {
+		return err
 	}
 	if r.Curriculum < 0 {
 		return fmt.Errorf("Randomize.Curriculum is %d; it must not be negative", r.Curriculum)

@@ -453,8 +453,8 @@ func TestRandomizeErrors(t *testing.T) {
 // observed actions are those that the policy has sent.
 func TestRandomizeTerms(t *testing.T) {
 	terms := []string{"command", "joint_vel", "actions", "projected_gravity"}
-	e := dog(t, CharacterConfig{Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{0.1, 1}}, Observations: terms,
-		NumEnvs: 20, Randomize: RandomizeConfig{ActionDelay: [2]int{2, 2}, ObservationDelay: [2]int{1, 1},
+	e := dog(t, CharacterConfig{Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{0.1, 1}},
+		Observations: terms, NumEnvs: 20, Randomize: RandomizeConfig{ActionDelay: [2]int{2, 2}, ObservationDelay: [2]int{1, 1},
 			ObservationNoise: NoiseConfig{ProjectedGravity: 0.05}}})
 	step := envtest.Reset(t, e, 1)
 	rng := rand.New(rand.NewPCG(1, 2))

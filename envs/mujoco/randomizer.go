@@ -39,6 +39,21 @@ type randomizer struct {
 	lags, push, offsets int
 
 	signals signals
+
+	task randomizedTask
+	// terrain is nil on a flat floor. level is the place of an environment's level in its memory.
+	terrain *terrain
+	level   int
+}
+
+// randomizedTask is what a task needs for its environments to differ.
+type randomizedTask interface {
+	// parts describes the observation.
+	parts() []part
+	// ground returns the terrain, nil for a flat floor.
+	ground() *terrain
+	// asked returns the distance in metres that the command of s asks for in a whole episode.
+	asked(s *State) float64
 }
 
 // The arrays of a model that are drawn.
@@ -62,11 +77,12 @@ func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps i
 	if cfg.off() {
 		return nil, nil
 	}
-	parts := task.(interface{ parts() []part }).parts()
+	described := task.(randomizedTask)
+	parts := described.parts()
 	if err := cfg.check(parts); err != nil {
 		return nil, err
 	}
-	r := &randomizer{cfg: cfg, batch: b}
+	r := &randomizer{cfg: cfg, batch: b, task: described, terrain: described.ground()}
 	if err := r.vary(); err != nil {
 		return nil, err
 	}
@@ -79,6 +95,7 @@ func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps i
 		{"stiffness", on(cfg.Stiffness)}, {"damping", on(cfg.Damping)}, {"motor_strength", on(cfg.MotorStrength)},
 		{"armature", on(cfg.Armature)}, {"joint_offset", cfg.JointOffset > 0}, {"action_delay", cfg.ActionDelay[1] > 0},
 		{"observation_delay", cfg.ObservationDelay[1] > 0}, {"randomization", cfg.Curriculum > 0},
+		{"terrain_level", r.terrain != nil},
 	} {
 		if metric.on {
 			r.names = append(r.names, metric.name)
@@ -86,7 +103,8 @@ func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps i
 	}
 	r.lags = len(r.names)
 	r.push = r.lags + 2
-	r.offsets = r.push + 1
+	r.level = r.push + 1
+	r.offsets = r.level + 1
 	r.size = r.offsets
 	if cfg.JointOffset > 0 {
 		r.size += actions
@@ -204,10 +222,11 @@ func (r *randomizer) mine(i int) []float64 { return row(r.memory, i, r.size) }
 // metrics returns the metrics of environment i, one for each name.
 func (r *randomizer) metrics(i int) []float64 { return r.mine(i)[:len(r.names)] }
 
-// valid reports whether a saved memory has delays that fit into the rings.
+// valid reports whether a saved memory has delays that fit into the rings, and a level of the terrain.
 func (r *randomizer) valid(memory []float64) bool {
-	action, observation := memory[r.lags], memory[r.lags+1]
-	return action >= 0 && action <= float64(r.cfg.ActionDelay[1]) && observation >= 0 &&
+	action, observation, level := memory[r.lags], memory[r.lags+1], memory[r.level]
+	return level >= 0 && level <= float64(max(0, r.cfg.Terrain.Levels-1)) &&
+		action >= 0 && action <= float64(r.cfg.ActionDelay[1]) && observation >= 0 &&
 		observation <= float64(r.cfg.ObservationDelay[1])
 }
 
@@ -319,7 +338,7 @@ func (d *draws) joints() {
 	each(d.cfg.Armature, func(k int, f float64) { d.own[d.at[variedArmature]+rootVelocities+k] *= f })
 }
 
-// signals draws the joints' offsets, the delays and the time of the first push.
+// signals draws the joints' offsets, the delays, the level of the terrain and the time of the first push.
 func (d *draws) signals() {
 	if d.cfg.JointOffset > 0 {
 		mean, offsets := 0.0, d.mem[d.offsets:]
@@ -339,6 +358,12 @@ func (d *draws) signals() {
 	}
 	if d.cfg.Curriculum > 0 {
 		d.metrics = append(d.metrics, d.strength)
+	}
+	if t := d.terrain; t != nil {
+		if !t.Curriculum {
+			d.mem[d.level] = float64(d.rng.IntN(1 + int(math.Round(d.strength*float64(t.Levels-1)))))
+		}
+		d.metrics = append(d.metrics, d.mem[d.level])
 	}
 	if d.cfg.Push.Seconds > 0 {
 		d.mem[d.push] = float64(1 + d.rng.IntN(d.randomizer.signals.period))

@@ -160,7 +160,7 @@ func (e *Env) RestoreState(b []byte) error {
 		}
 		s.rng = dec.Bytes()
 		if r := e.random; r != nil && !r.valid(s.parts[len(s.parts)-r.size-len(r.base):]) {
-			dec.Fail("environment %d has a delay that the settings do not allow", i)
+			dec.Fail("environment %d has a delay or level that the settings do not allow", i)
 		}
 		if s.steps < 0 || s.limit < 0 || s.limit > e.cfg.EpisodeLength {
 			dec.Fail("environment %d is at step %d of %d", i, s.steps, s.limit)

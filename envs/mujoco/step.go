@@ -50,6 +50,9 @@ func (e *Env) stepPiece(worker, first, last int) {
 func (e *Env) begin(worker int, list []C.int) {
 	for _, i := range list {
 		s := &e.states[i]
+		if e.random != nil && e.ledger.ended[i].ended {
+			e.random.finish(s, e.rng[i])
+		}
 		s.Steps, s.Diverged = 0, false
 		copy(s.QPos, e.initial)
 		clear(s.QVel)
@@ -63,6 +66,9 @@ func (e *Env) begin(worker int, list []C.int) {
 			}
 		}
 		e.task.Reset(s, e.rng[i])
+		if e.random != nil {
+			e.random.place(s)
+		}
 	}
 	if err := e.batch.resetList(worker, list); err != nil {
 		e.batch.note(err)

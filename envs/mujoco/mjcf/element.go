@@ -157,3 +157,6 @@ func (e *Element) write(b *strings.Builder, depth int) {
 	}
 	b.WriteString(indent + "</" + e.Name + ">\n")
 }
+
+// Parse reads a document of MJCF text. It expands no includes.
+func Parse(text []byte) (*Element, error) { return parse("MJCF text", text) }
