@@ -134,8 +134,8 @@ type characterSettings struct {
 	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have
 	// everything. Default: everything for both.
 	Observations []string `yaml:"observations"`
-	// Residual adds actions to the clip's present pose instead of the middle of joint ranges. It needs one wrapping
-	// clip and shows its phase.
+	// Residual adds actions to the first clip's present pose instead of the middle of joint ranges, and shows its
+	// phase. The clip must wrap. Others are reference motion of AMP only.
 	Residual bool `yaml:"residual"`
 	// Lead is the time in seconds by which the residual's pose is ahead, against the actuators' lag of 0.1 s. Quick
 	// motion needs it.
