@@ -21,15 +21,21 @@ import (
 // walks is a run of a walker that trains in a moment.
 var walks = strings.NewReplacer("id: CartPole", "id: Walker", "PPO", "AMP", "name: pole", "name: walk").Replace(short)
 
-// viewed starts gorl view, and returns its address and what ends it and returns its status and messages.
+// viewed starts gorl view, see [started].
 func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)) {
+	t.Helper()
+	return started(t, append([]string{"view"}, args...)...)
+}
+
+// started starts a command that serves, and returns its address and what ends it and returns its status and messages.
+func started(t *testing.T, args ...string) (url string, stop func() (int, string)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
 	var stderr bytes.Buffer
 	status := make(chan int, 1)
 	go func() {
-		status <- commandline.Execute(ctx, command(), append([]string{"view"}, args...), write, &stderr)
+		status <- commandline.Execute(ctx, command(), args, write, &stderr)
 		write.Close()
 	}()
 	stop = func() (int, string) {
@@ -42,7 +48,7 @@ func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)
 	url, err := bufio.NewReader(read).ReadString('\n')
 	if err != nil {
 		s, said := stop()
-		t.Fatalf("gorl view ends with status %d: %s", s, said)
+		t.Fatalf("gorl %s ends with status %d: %s", args[0], s, said)
 	}
 	return strings.TrimSpace(url), stop
 }

@@ -146,7 +146,7 @@ func (r *retargeting) align(rest []float64) {
 	aligned := make([]quat, len(r.target.Bodies))
 	for i, from := range r.follows {
 		aligned[i] = facing
-		if p := r.target.Bodies[i].Parent; i > 0 && r.child(i) < 0 && r.child(p) == i {
+		if p := r.over(i); i > 0 && r.child(i) < 0 && r.child(p) == i {
 			aligned[i] = aligned[p] // a hand continues its arm
 		}
 		if from < 0 {
@@ -214,11 +214,19 @@ func (r *retargeting) checkStanding() error {
 	return nil
 }
 
-// child returns the one body below i that follows a body of the source, or −1 if there are none or several.
+// over returns the nearest body above i that follows a body of the source.
+func (r *retargeting) over(i int) int {
+	for i = r.target.Bodies[i].Parent; i >= 0 && r.follows[i] < 0; {
+		i = r.target.Bodies[i].Parent
+	}
+	return i
+}
+
+// child returns the one body next below i that follows a body of the source, or −1 if there are none or several.
 func (r *retargeting) child(i int) int {
 	found := -1
-	for k, b := range r.target.Bodies {
-		if b.Parent == i && r.follows[k] >= 0 {
+	for k := range r.target.Bodies {
+		if r.follows[k] >= 0 && r.over(k) == i {
 			if found >= 0 {
 				return -1
 			}
@@ -278,10 +286,7 @@ func (r *retargeting) wants(c *Clip) [][]want {
 				wants[0].place = [3]float64{r.scale * here[0], r.scale * here[1], r.scale * here[2]}
 				continue
 			}
-			over := r.target.Bodies[i].Parent // the nearest body above that follows one
-			for r.follows[over] < 0 {
-				over = r.target.Bodies[over].Parent
-			}
+			over := r.over(i)
 			pivot := r.to.position(i) // a limb of several bodies turns about the last one's parent
 			if p := r.target.Bodies[i].Parent; p != over {
 				pivot = r.to.position(p)

@@ -113,3 +113,25 @@ func eachLine(r io.Reader, f func(line []byte, number int, whole bool) error) er
 		}
 	}
 }
+
+// DecodeLines calls each for the scalar of every whole JSON line of r, and returns the number of bytes of these lines.
+// A reader that follows a file continues there. A last line without a line break, which may be in progress, is not
+// read. After a damaged line DecodeLines stops with an error.
+func DecodeLines(r io.Reader, each func(Scalar)) (n int64, err error) {
+	err = eachLine(r, func(line []byte, number int, whole bool) error {
+		if !whole {
+			return nil
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			s, err := parseJSON(line)
+			if err != nil {
+				return fmt.Errorf("tracking: JSON lines: line %d after byte %d: %w", number, n, err)
+			}
+			s.Tag = unique.Make(s.Tag).Value()
+			each(s)
+		}
+		n += int64(len(line))
+		return nil
+	})
+	return n, err
+}

@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -200,13 +201,19 @@ func (f *files) warn(err error) {
 	f.cfg.OnWarning(err)
 }
 
-// ended notifies the trackers how training ended, nil for success. Train may be called again: the last end counts.
+// ended records how training ended and notifies the trackers, nil for success. Train may be called again: the last end counts.
 func (f *files) ended(err error) {
 	if f.run != nil {
 		f.run.Finish(err)
 	}
 	if f.sinks != nil {
 		f.sinks.Finish(err)
+	}
+	if f.begun {
+		stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		if err := runfile.End(f.dir, err, stopped); err != nil {
+			f.warn(fmt.Errorf("trainers: recording the end of the run: %w", err))
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
@@ -37,7 +38,7 @@ var (
 	episodes = flag.Int("episodes", 64, "episodes that every member is evaluated for")
 	steps    = flag.Int64("steps", 327_680, "environment steps of each member")
 	interval = flag.Int64("interval", 20_480, "environment steps between decisions")
-	out      = flag.String("out", filepath.Join("runs", "pbt_control"), "folder of the pictures")
+	out      = flag.String("out", filepath.Join("runs", "pbt_control"), "folder of the pages")
 )
 
 func main() { compare.Main(run) }
@@ -123,7 +124,11 @@ func population(ctx context.Context, kind string, seed int64, bars tracking.Prog
 		return result, err
 	}
 	bar.Finish("")
-	if err := report.WritePNG(filepath.Join(*out, fmt.Sprintf("%s_%d.png", kind, seed)), p.Journal()); err != nil {
+	history, err := journal.NewHistory(p.Journal())
+	if err != nil {
+		return result, err
+	}
+	if err := report.Write(filepath.Join(*out, fmt.Sprintf("%s_%d", kind, seed)), history, report.Options{}); err != nil {
 		return result, err
 	}
 	var returns []float64

@@ -55,13 +55,11 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	dir := t.TempDir()
 	writeJournal(t, filepath.Join(dir, "000"), string(recorded))
 	status, stdout, stderr := use(t.Context(), "report", dir, "--title", "four")
-	if status != commandline.Done || !strings.Contains(stdout, "architectures.png") {
+	if status != commandline.Done || !strings.Contains(stdout, "report.html") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
-	for _, name := range []string{"report.html", "lineage.png", "architectures.png"} {
-		if info, err := os.Stat(filepath.Join(dir, "report", name)); err != nil || info.Size() < 1000 {
-			t.Errorf("%s: %v", name, err)
-		}
+	if info, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil || info.Size() < 1000 {
+		t.Errorf("the page: %v", err)
 	}
 	path := filepath.Join(dir, "schedule.json")
 	status, stdout, stderr = use(t.Context(), "replay", "--out", path, dir)

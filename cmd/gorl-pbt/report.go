@@ -6,23 +6,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
 func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIR",
-		Short: "make a page and pictures of a population's journal",
+		Short: "make a page of a population's journal",
 		Long: `
-Writes a report of a population's journal: report.html, a page that needs no other
-file, lineage.png and, if networks evolve, architectures.png.
+Writes the page report.html of a population's journal. It needs no other file and no
+network: who copied whom and why, all curves, the members, and every event. gorl serve
+shows the same page live.
 
 DIR is a population's folder (with 000, 001, ...) or a journal. The population may
 still be training.`,
@@ -55,15 +54,7 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 			return err
 		}
 		page := filepath.Join(*out, report.PageFile)
-		rows := [][]string{
-			{page, "everything, on one page"},
-			{filepath.Join(*out, report.LineageFile), "who descends from whom"},
-		}
-		evolves := func(e journal.Event) bool { return e.Architecture != "" || e.Mutation != "" }
-		if slices.ContainsFunc(history.Events, evolves) {
-			rows = append(rows, []string{filepath.Join(*out, report.ArchitecturesFile), "the networks of all members"})
-		}
-		if err := tracking.Table(cmd.OutOrStdout(), []string{"written", "what it is"}, rows); err != nil {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), page); err != nil {
 			return err
 		}
 		if *show {

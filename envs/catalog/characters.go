@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -121,7 +122,28 @@ func newModel(s modelSettings) (envs.Env, error) {
 	return newCharacter(s.characterSettings, func(cfg mujoco.CharacterConfig) (*mujoco.Character, error) {
 		cfg.Body, cfg.Motions = body, append(cfg.Motions, trots...)
 		return mujoco.NewCharacter(cfg)
-	}, func(c *motions.Clip) (*motions.Clip, error) { return c, nil })
+	}, func(c *motions.Clip) (*motions.Clip, error) { return Retarget(c, s.Model, nil) })
+}
+
+// Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]. A clip with
+// as many joints as the model and no skeleton, or with the model's joints, is on the model already.
+func Retarget(c *motions.Clip, model string, bodies map[string]string) (*motions.Clip, error) {
+	skeleton, err := mujoco.LoadSkeleton(model)
+	if err != nil {
+		return nil, err
+	}
+	if c.Skeleton() == nil {
+		if on, err := c.On(skeleton); err == nil {
+			return on, nil
+		}
+		if c, err = motions.Humanoid(c); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Equal(c.Skeleton().Joints(), skeleton.Joints()) {
+		return c, nil
+	}
+	return c.Retarget(skeleton, motions.RetargetConfig{Bodies: bodies})
 }
 
 // characterSettings are those of mujoco.NewHumanoid and mujoco.NewQuadruped.

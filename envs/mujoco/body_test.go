@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -87,5 +88,28 @@ func TestRobotsStand(t *testing.T) {
 				t.Errorf("the robot does not stand: the cosine of its tilt is %.3f", up)
 			}
 		})
+	}
+}
+
+// A foot that becomes a body of its own touches the floor as softly as the body that it was part of, whatever MuJoCo's
+// version makes of bodies without mass.
+func TestSplitFeetKeepTheirWeight(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leg.xml")
+	must.Do(t, os.WriteFile(path, []byte(`<mujoco><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
+<geom size=".1" mass="2"/><body name="leg" pos="0 0 -.1"><joint name="leg"/><inertial pos="0 0 -.1" mass=".2"
+diaginertia="1e-3 1e-3 1e-4"/><geom name="foot" pos="0 0 -.3" size=".02"/></body></body></worldbody><actuator>
+<position joint="leg" kp="20"/></actuator></mujoco>`), 0o600))
+	body, err := LoadBody(path, BodyConfig{Feet: []string{"foot"}, TimeStep: 0.005})
+	must.Do(t, err)
+	m, err := parseModel(body.XML, body.Assets)
+	must.Do(t, err)
+	defer m.Close()
+	leg, err := m.ID(Body, "leg")
+	must.Do(t, err)
+	foot, err := m.ID(Body, "foot")
+	must.Do(t, err)
+	weights := floats(m.m.body_invweight0, 2*m.NumBodies())
+	if !slices.Equal(weights[2*foot:2*foot+2], weights[2*leg:2*leg+2]) {
+		t.Errorf("the foot's weights are %v, the leg's %v", weights[2*foot:2*foot+2], weights[2*leg:2*leg+2])
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
-// LoadSkeleton returns the skeleton of an MJCF file, see [Model.Skeleton]. It is named after the file's model.
+// LoadSkeleton returns the skeleton of an MJCF file ([LoadScene]), see [Model.Skeleton].
 func LoadSkeleton(path string) (*motions.Skeleton, error) {
 	s, err := loadSkeleton(path)
 	if err != nil {
@@ -26,21 +26,38 @@ func LoadSkeleton(path string) (*motions.Skeleton, error) {
 }
 
 func loadSkeleton(path string) (*motions.Skeleton, error) {
-	file, err := mjcf.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	m, err := parseModel(file.Root.Text(), file.Assets)
+	m, err := loadScene(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = m.Close() }() // everything taken from it is copied
-	s, err := m.skeleton()
+	return m.skeleton()
+}
+
+// LoadScene compiles an MJCF file as [LoadBody] reads it, with its includes and meshes in the file's folder and with a
+// floor, but with its own joints.
+func LoadScene(path string) (*Model, error) {
+	m, err := loadScene(path)
+	if err != nil {
+		return nil, fmt.Errorf("mujoco: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+func loadScene(path string) (*Model, error) {
+	file, err := mjcf.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	s.Name = cmp.Or(file.Root.Get("model"), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
-	return s, nil
+	l := loader{root: file.Root, assets: file.Assets}
+	if err := l.prepare(); err != nil {
+		return nil, err
+	}
+	m, err := parseModel(file.Root.Text(), file.Assets)
+	if err == nil {
+		m.name = cmp.Or(file.Root.Get("model"), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	}
+	return m, err
 }
 
 // Skeleton returns the bodies of a model with one free root, and its hinges and ball joints with their limits, so that
@@ -68,7 +85,7 @@ func (m *Model) skeleton() (*motions.Skeleton, error) {
 	if err := batch.forward(0, 1); err != nil {
 		return nil, err
 	}
-	s, n := &motions.Skeleton{Name: "model"}, m.NumBodies()
+	s, n := &motions.Skeleton{Name: m.name}, m.NumBodies()
 	index := make([]int, n) // of bodies of the model in the skeleton
 	parents := unsafe.Slice(m.m.body_parentid, n)
 	place, turn := floats(m.m.body_pos, 3*n), floats(m.m.body_quat, 4*n)

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/spatial/r3"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
@@ -182,6 +183,17 @@ func TestTerrainCurriculum(t *testing.T) {
 	if got := walk(4, 4, 4, 4); got[0] > 2 || got[1] != 2 {
 		t.Errorf("above the last level they are %d", got)
 	}
+}
+
+// TestTerrainConform: with curricula, which go on through a Reset, all but the seed's rule holds.
+func TestTerrainConform(t *testing.T) {
+	clip := marching(t, QuadrupedBody())
+	envtest.ConformLearning(t, func(seed int64, workers int) (envs.Env, error) {
+		r := RandomizeConfig{Terrain: hilly, Friction: [2]float64{0.5, 1}, Curriculum: 20}
+		r.Terrain.Curriculum = true
+		return NewCharacter(CharacterConfig{Body: QuadrupedBody(), Motions: []*motions.Clip{clip}, NumEnvs: 5, Seed: seed,
+			Workers: workers, EpisodeLength: 20, Randomize: r})
+	})
 }
 
 func TestTerrainErrors(t *testing.T) {

@@ -46,14 +46,6 @@ func TestOnlyLocal(t *testing.T) {
 			t.Errorf("a socket from %q: status %d, want %d", from, got, want)
 		}
 	}
-	for name, want := range map[string]bool{"localhost:80": true, "localhost": true, "[::1]:80": true, "[::1]": true,
-		"127.0.0.1": true, host: true, "evil.example": false, "192.0.2.1:80": false, "127.0.0.1:evil.com": false,
-		"localhost:evil.com": false, "127.0.0.1:": false, "127.0.0.1:80:80": false, "[127.0.0.1]:80": false,
-		"localhost.evil.com": false, "[::1%25lo]:80": false, "[::1%lo]": false} {
-		if local(name) != want {
-			t.Errorf("%q is this machine: %t", name, !want)
-		}
-	}
 	if got := status("GET", "/", "evil.example", ""); got != 403 {
 		t.Errorf("another host: status %d", got)
 	}

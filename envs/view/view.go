@@ -15,12 +15,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/loopback"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -143,30 +142,7 @@ func (v *Viewer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServerFS(files))
 	mux.HandleFunc("/socket", v.socket)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		// Another site's name may point to 127.0.0.1 (DNS rebinding). Its pages would then be of the same origin as
-		// this server's.
-		case !local(r.Host):
-			http.Error(w, "this server is for this machine alone; open it as 127.0.0.1", http.StatusForbidden)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
-		default:
-			mux.ServeHTTP(w, r)
-		}
-	})
-}
-
-// local reports whether a request's Host is this machine: "localhost" or a loopback address, with or without a port.
-func local(host string) bool {
-	if port, ok := strings.CutPrefix(host, "localhost"); ok {
-		host = "127.0.0.1" + port
-	}
-	at, err := netip.ParseAddrPort(host)
-	if err != nil {
-		at, err = netip.ParseAddrPort(host + ":80")
-	}
-	return err == nil && at.Addr().IsLoopback() && at.Addr().Zone() == ""
+	return loopback.Only(mux)
 }
 
 // Serve runs the viewer and its web server on l until the context ends, which returns nil, or something fails. Open

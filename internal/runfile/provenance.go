@@ -44,6 +44,11 @@ type Start struct {
 	Interval int64 `yaml:"interval,omitempty" json:"interval,omitempty"`
 	// Changes are the settings that differ from those of the start before.
 	Changes []Change `yaml:"changes,omitempty" json:"changes,omitempty"`
+	// Ended is the time at which training ended, zero while it goes on and after a crash. Error says why it ended early.
+	// Stopped is true if it was asked to end.
+	Ended   time.Time `yaml:"ended,omitempty" json:"ended,omitzero"`
+	Stopped bool      `yaml:"stopped,omitempty" json:"stopped,omitempty"`
+	Error   string    `yaml:"error,omitempty" json:"error,omitempty"`
 	// Settings is the configuration of the first start.
 	Settings map[string]any `yaml:"settings,omitempty" json:"-"`
 }
@@ -96,6 +101,27 @@ func Record(dir string, text []byte, start Start) error {
 	}
 	return durable.WriteFile(path, func(w io.Writer) error {
 		_, err := io.WriteString(w, string(earlier)+config.Redact(string(entry)))
+		return err
+	})
+}
+
+// End records in the latest entry how training ended: nil for its end, stopped if it was asked to end.
+func End(dir string, cause error, stopped bool) error {
+	list, err := Starts(dir)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	last := &list[len(list)-1]
+	last.Ended, last.Stopped, last.Error = time.Now().UTC().Truncate(time.Second), stopped, ""
+	if cause != nil {
+		last.Error = cause.Error()
+	}
+	text, err := yaml.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, ProvenanceFile), func(w io.Writer) error {
+		_, err := io.WriteString(w, config.Redact(string(text)))
 		return err
 	})
 }

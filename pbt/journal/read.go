@@ -26,9 +26,17 @@ const maxLine = 16 << 20
 // journals cannot be read, Read returns the events of the others together with the error.
 func Read(path string) ([]Event, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return readFile(path)
+		return readFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
 	}
-	entries, err := os.ReadDir(path)
+	return readFolder(os.DirFS(path), path)
+}
+
+// ReadFS is [Read] of the folder of a population as a file system.
+func ReadFS(fsys fs.FS) ([]Event, error) { return readFolder(fsys, "the folder") }
+
+// readFolder reads the journals of a folder that errors call name.
+func readFolder(fsys fs.FS, name string) ([]Event, error) {
+	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
 	}
@@ -38,7 +46,7 @@ func Read(path string) ([]Event, error) {
 		if !e.IsDir() || !memberFolder.MatchString(e.Name()) {
 			continue
 		}
-		events, err := readFile(filepath.Join(path, e.Name(), File))
+		events, err := readFile(fsys, e.Name()+"/"+File, filepath.Join(name, e.Name(), File))
 		switch {
 		case err == nil:
 			journals = append(journals, events)
@@ -48,8 +56,7 @@ func Read(path string) ([]Event, error) {
 	}
 	if len(journals) == 0 && damage == nil {
 		return nil, fmt.Errorf("pbt: no member has a journal in %s; give the folder that holds 000, 001 and so on: %w",
-			path,
-			fs.ErrNotExist)
+			name, fs.ErrNotExist)
 	}
 	events, err := Merge(journals...)
 	return events, errors.Join(damage, err)
@@ -58,9 +65,9 @@ func Read(path string) ([]Event, error) {
 // memberFolder is the name of a member's folder.
 var memberFolder = regexp.MustCompile(`^[0-9]{3,}$`)
 
-// readFile reads one journal. See [Decode].
-func readFile(path string) ([]Event, error) {
-	file, err := os.Open(path)
+// readFile reads one journal, whose path errors show. See [Decode].
+func readFile(fsys fs.FS, name, path string) ([]Event, error) {
+	file, err := fsys.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
 	}

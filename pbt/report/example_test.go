@@ -36,6 +36,5 @@ func ExampleWrite() {
 		fmt.Println(f.Name())
 	}
 	// Output:
-	// lineage.png
 	// report.html
 }

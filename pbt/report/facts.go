@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // maxLanes is the number of members that are drawn and listed; those on the path to the best come first.
@@ -19,8 +18,8 @@ const maxLanes = 300
 // maxKeys is the number of hyperparameters that are shown.
 const maxKeys = 24
 
-// maxInks is the number of lineages after which colours begin again.
-const maxInks = 2 * maxLanes
+// marked are the kinds of events that get a sign on a member's lane, besides copies.
+var marked = []journal.Kind{journal.Failed, journal.Diverged, journal.SelfMutate, journal.ApplyFailed}
 
 // facts are what the page and the pictures show. They are taken from a history once, so that all of them agree on who
 // is the best, which stretches of training there are, and which colour a lineage has.
@@ -62,11 +61,9 @@ type facts struct {
 	// rank is, by founder, its place in the order of colours and of the legend.
 	rank []int
 
-	// evolves reports whether the journal describes networks. If so, changes has what changed them, by member.
-	// mostNodes is the greatest number of hidden nodes that all networks of a member ever had.
-	evolves   bool
-	changes   [][]change
-	mostNodes int
+	// networks are, by member, the descriptions of its networks where they changed. They are empty for a population
+	// whose networks do not evolve.
+	networks [][]network
 }
 
 // stand is a member at an interval's end, with the objective that it had there.
@@ -92,14 +89,11 @@ type stretch struct {
 // trouble is something that gets a sign on a member's lane: a failure, a divergence, a decision that could not be
 // applied, or a mutation without a copy.
 type trouble struct {
-	member int
-	steps  int64
-	kind   journal.Kind
-	cause  string
+	member           int
+	iteration, steps int64
+	kind             journal.Kind
+	cause            string
 }
-
-// tip is the tooltip of the sign.
-func (m trouble) tip() string { return fmt.Sprintf("member %d, %s: %s", m.member, m.kind, m.cause) }
 
 // drawable values are finite, and so are their differences.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
@@ -145,7 +139,7 @@ func gather(h *journal.History) (*facts, error) {
 	if err := f.findBest(); err != nil {
 		return nil, err
 	}
-	f.evolve()
+	f.describeNetworks()
 	f.choose()
 	return f, nil
 }
@@ -204,8 +198,8 @@ func (f *facts) count() error {
 		// An objective that is not finite. The population replaces such a member like one that failed.
 		diverged := e.HasObjective && !number.Finite(e.Objective)
 		f.happened[e.Kind]++
-		if _, marked := signs[e.Kind]; marked {
-			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: e.Kind, cause: e.Cause})
+		if slices.Contains(marked, e.Kind) {
+			f.troubles = append(f.troubles, trouble{e.Member, e.Iteration, e.Steps, e.Kind, e.Cause})
 		}
 		switch e.Kind {
 		case journal.Failed, journal.Diverged:
@@ -219,8 +213,7 @@ func (f *facts) count() error {
 		if diverged && e.Kind != journal.Start && !lost[e.Member] {
 			f.happened[journal.Diverged]++
 			cause := fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)
-			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged,
-				cause: cause})
+			f.troubles = append(f.troubles, trouble{e.Member, e.Iteration, e.Steps, journal.Diverged, cause})
 		}
 		if e.Kind == journal.Replace && (lost[e.Member] || diverged) {
 			f.rescues++
@@ -323,17 +316,4 @@ func (f *facts) choose() {
 	for i, founder := range founders {
 		f.rank[founder] = i
 	}
-}
-
-// ink returns the colour of a lineage, the same in all pictures and tables. It is asked for the founder, not for a
-// member: a member's colour changes when it takes over weights.
-func (f *facts) ink(founder int) plot.Ink { return plot.Color(f.rank[founder] % maxInks) }
-
-// inks returns all inks of the page's pictures in addition to those of plot itself, for the page's style.
-func (f *facts) inks() []plot.Ink {
-	inks := slices.Clone(ownInks)
-	for k := range min(len(f.Members), maxInks) {
-		inks = append(inks, plot.Color(k))
-	}
-	return inks
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
 // The facts of the journal that the golden page shows, counted by hand.
@@ -73,48 +71,48 @@ func factsOf(t testing.TB, events []journal.Event) *facts {
 func TestCurvesOfCopies(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
 	must.Do(t, err)
-	series, copies := f.objective().Series, 0
-	for i, s := range f.drawn() {
-		if s.copied == nil {
-			continue
-		}
-		copies++
-		source := math.NaN()
-		for _, p := range f.Members[s.copied.Parent].Objective {
-			if p.Steps == s.copied.ParentSteps {
-				source = p.Value
+	lines, copies := f.panels()[0].Lines, 0
+	i := 0
+	for _, member := range f.lanes {
+		for _, s := range f.courses[member] {
+			line := lines[i]
+			if i++; s.copied == nil {
+				continue
+			}
+			copies++
+			source := math.NaN()
+			for _, p := range f.Members[s.copied.Parent].Objective {
+				if p.Steps == s.copied.ParentSteps {
+					source = p.Value
+				}
+			}
+			if p := line.Points[0]; p != (XY{finite(s.copied.Steps), finite(source)}) {
+				t.Errorf("a copy of %v begins at %v", source, p)
 			}
 		}
-		if c := series[i]; c.X[0] != float64(s.copied.Steps) || c.Y[0] != source {
-			t.Errorf("a copy of %v begins at %v, %v", source, c.X[0], c.Y[0])
-		}
 	}
-	if copies != f.copies || len(series) != 4+copies+1 { // a curve for each stretch, and the best's path
-		t.Errorf("%d curves, %d of copies", len(series), copies)
+	if copies != f.copies || i != len(lines) {
+		t.Errorf("%d lines, %d of copies", len(lines), copies)
 	}
 }
 
 // What the journal says of member 2, counted by hand.
-func TestChangesOfArchitectures(t *testing.T) {
+func TestNetworks(t *testing.T) {
 	f, err := gather(recorded(t, "evolving"))
 	must.Do(t, err)
-	var got []string
-	for _, c := range f.changes[2] {
-		got = append(got, fmt.Sprint(c.iteration, " ", mutationSigns[c.kind].words, " ", c.parent, " ",
-			leading(c.architecture), " ", c.nodes))
+	var got []float64
+	for _, p := range f.sizes(2) {
+		got = append(got, float64(p.Iteration), p.Value)
 	}
-	if d := cmp.Diff([]string{"0  -1 4→[8] tanh 16", "2 architecture 0 4→[24 24:elu] tanh 96"}, got); d != "" {
+	if d := cmp.Diff([]float64{0, 16, 2, 96}, got); d != "" {
 		t.Error(d)
 	}
-	kinds := map[string]int{}
-	for _, changes := range f.changes {
-		for _, c := range changes {
-			kinds[mutationSigns[c.kind].words]++
+	for text, want := range map[string]int{"": 0, "grown": 0, "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160,
+		"4→[8] + 3→[16]→8→[4] relu": 28, "[9999999999]": 0,
+		"policy 84×84×3→[16k8s4 24k3p1+2:elu]→64→gru[40 40]→[7] relu, value 4→[3] relu": 130} {
+		if got := hiddenNodes(text); got != want {
+			t.Errorf("%q has %d hidden nodes, want %d", text, got, want)
 		}
-	}
-	if d := cmp.Diff(map[string]int{"": 4, "architecture": 3, "hyperparameter": 1, "weights": 1, "activation": 1,
-		"none": 2}, kinds); d != "" {
-		t.Error(d)
 	}
 }
 
@@ -142,64 +140,5 @@ func TestWayEndsBeforeTheDecision(t *testing.T) {
 				t.Errorf("member %d handed on %v", a.Member, p)
 			}
 		}
-	}
-}
-
-func TestMutationKinds(t *testing.T) {
-	for text, want := range map[string]mutation{
-		"": mutationAbsent, "none": mutationNone, "none (head.add_layer would go beyond the limits)": mutationNone,
-		"nonexistent": mutationOther,
-		"param":       mutationParameters, "param(1 of the policy's matrices)": mutationParameters,
-		"param_scale":               mutationHyperparameter,
-		"param_scale, env.add_node": mutationHyperparameter, "a: head.add_layer; b: head.add_layer": mutationArchitecture,
-		"param(a: 2, b: 1 of the policy's matrices)":          mutationParameters,
-		"none (a: head.add_layer would go beyond the limits)": mutationNone,
-		"activation(relu)": mutationActivation, "None, value: activation(elu)": mutationActivation,
-		"remove_latent_node(8)":               mutationArchitecture,
-		"None, discriminator: head.add_layer": mutationArchitecture,
-		"encoder.arm.add_node(layer 0, 16)":   mutationArchitecture, "env.add_node": mutationHyperparameter,
-		"encoder.camera.add_channel(layer 0, 16)":  mutationArchitecture,
-		"encoder.camera.change_kernel(layer 1, 3)": mutationArchitecture,
-		"memory.remove_node(32)":                   mutationArchitecture,
-	} {
-		e := journal.Event{Mutation: text, Before: map[string]float64{"param_scale": 1, "env.add_node": 2}}
-		if got := mutationOf(e); got != want {
-			t.Errorf("%q is of kind %d, want %d", text, got, want)
-		}
-	}
-	for text, want := range map[string]int{"": 0, "grown": 0, "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160,
-		"4→[8] + 3→[16]→8→[4] relu": 28, "[9999999999]": 0,
-		"policy 84×84×3→[16k8s4 24k3p1+2:elu]→64→gru[40 40]→[7] relu, value 4→[3] relu": 130} {
-		if got := hiddenNodes(text); got != want {
-			t.Errorf("%q has %d hidden nodes, want %d", text, got, want)
-		}
-	}
-	for text, want := range map[string]string{"policy 4→[8] tanh, value 4→[9] tanh": "4→[8] tanh",
-		"4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one",
-		"a.policy 3→[8] tanh, a.value 3→[9] tanh, b.c.policy 4→[7] relu": "a 3→[8] tanh, b.c 4→[7] relu",
-	} {
-		if got := leading(text); got != want {
-			t.Errorf("the leading network of %q is %q, want %q", text, got, want)
-		}
-	}
-}
-
-// Values far from all others are left out of the axis, and counted in the title.
-func TestOutliers(t *testing.T) {
-	var values []float64
-	for i := range 40 {
-		values = append(values, float64(i))
-	}
-	if limits, beyond := outliers(values); beyond != 0 || limits != [2]float64{} {
-		t.Errorf("%v, %d", limits, beyond)
-	}
-	values = append(values, 1e6, math.NaN(), -1e7)
-	p := (&facts{span: 1}).chart("a", false, []plot.Series{{X: make([]float64, len(values)), Y: values}})
-	low, high := p.YLimits[0], p.YLimits[1]
-	if p.Title != "a (2 values far outside are not shown)" || low < -50 || low > 0 || high < 39 || high > 100 {
-		t.Errorf("%q, %v", p.Title, p.YLimits)
-	}
-	if _, beyond := outliers([]float64{0, 0, 0, 1e9}); beyond != 0 {
-		t.Error("of few values none is an outlier")
 	}
 }

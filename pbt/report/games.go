@@ -9,9 +9,9 @@ import (
 // maxRatings is the number of rows of the table of ratings. Of more intervals, evenly spread ones are shown.
 const maxRatings = 40
 
-// games fills in the tables of populations whose members play against each other: who met whom, and the ratings along
-// the lineage of the best. Other populations have neither.
-func (f *facts) games(p *page) {
+// games returns the tables of populations whose members play against each other: how many games each played against
+// whom with the shares won and drawn, and the Elo ratings along the lineage of the best. Other populations have neither.
+func (f *facts) games() (played, rated *Table) {
 	// By member: games against each of the others, then past selves and the random player.
 	n := len(f.Members)
 	type tally struct{ games, wins, draws int }
@@ -42,39 +42,40 @@ func (f *facts) games(p *page) {
 		}
 	}
 	if len(ratings) == 0 {
-		return
+		return nil, nil
 	}
-	p.Met = table{Header: []string{"member"}}
+	played = &Table{Header: []string{"member"}}
 	for _, i := range f.lanes {
-		p.Met.Header = append(p.Met.Header, fmt.Sprintf("against %d", i))
+		played.Header = append(played.Header, fmt.Sprintf("against %d", i))
 	}
-	p.Met.Header = append(p.Met.Header, "past selves", "random player")
+	played.Header = append(played.Header, "past selves", "random player")
 	for _, i := range f.lanes {
-		r := row{Cells: tracking.Cells(i)}
+		r := tracking.Cells(i)
 		for _, at := range append(f.lanes[:len(f.lanes):len(f.lanes)], n, n+1) {
 			cell := "–"
 			if met[i] != nil && met[i][at].games > 0 {
 				t := met[i][at]
 				cell = fmt.Sprintf("%d (%.0f %%, %.0f %%)", t.games, percent(t.wins, t.games), percent(t.draws, t.games))
 			}
-			r.Cells = append(r.Cells, cell)
+			r = append(r, cell)
 		}
-		p.Met.Rows = append(p.Met.Rows, r)
+		played.Rows = append(played.Rows, r)
 	}
-	p.Ratings = table{Header: []string{"interval", "member", "rating"}}
+	rated = &Table{Header: []string{"interval", "member", "rating"}}
 	for _, a := range f.ancestry {
 		for i := a.From + 1; i <= a.To; i++ {
 			if rating, ok := ratings[end{a.Member, i}]; ok {
-				p.Ratings.Rows = append(p.Ratings.Rows, row{Cells: tracking.Cells(i, a.Member, short(rating))})
+				rated.Rows = append(rated.Rows, tracking.Cells(i, a.Member, fmt.Sprintf("%.5g", rating)))
 			}
 		}
 	}
-	if rows := p.Ratings.Rows; len(rows) > maxRatings {
-		p.Ratings.Rows = nil
+	if rows := rated.Rows; len(rows) > maxRatings {
+		rated.Rows = nil
 		for k := range maxRatings {
-			p.Ratings.Rows = append(p.Ratings.Rows, rows[k*(len(rows)-1)/(maxRatings-1)])
+			rated.Rows = append(rated.Rows, rows[k*(len(rows)-1)/(maxRatings-1)])
 		}
 	}
+	return played, rated
 }
 
 // percent is a share of n games in per cent.

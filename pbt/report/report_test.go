@@ -2,17 +2,13 @@ package report
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
+	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"image/color"
-	"image/png"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +17,9 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-var rewrite = flag.Bool("rewrite", false,
-	"write the structure of the page as it is into testdata; then judge the difference")
+var rewrite = flag.Bool("rewrite", false, "write what the page shows into testdata; then judge the difference")
 
 func recorded(t testing.TB, name string) *journal.History {
 	t.Helper()
@@ -36,199 +30,83 @@ func recorded(t testing.TB, name string) *journal.History {
 	return h
 }
 
-// html is the page that Write makes, without its pictures as PNG files, which take long to draw.
-func html(t testing.TB, h *journal.History, opt Options) string {
-	t.Helper()
-	f, err := gather(h)
-	must.Do(t, err)
-	var b bytes.Buffer
-	must.Do(t, f.page(&b, opt))
-	return b.String()
-}
-
-// The golden file has the page's words, its tables, and how many elements of which class its pictures have: what it
-// says, not how it looks.
-func TestGoldenPage(t *testing.T)         { golden(t, "small") }
-func TestGoldenEvolvingPage(t *testing.T) { golden(t, "evolving") }
-
-func golden(t *testing.T, name string) {
-	t.Helper()
-	got := structure(t, html(t, recorded(t, name), Options{}))
-	path := filepath.Join("testdata", name+".txt")
-	if *rewrite {
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	must.Do(t, err)
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
-		t.Error(d)
-	}
-}
-
-var (
-	svgElement = regexp.MustCompile(`(?s)<svg .*?</svg>`)
-	tag        = regexp.MustCompile(`<[^>]*>`)
-	cellEnd    = regexp.MustCompile(`</(td|th|dt)>`)
-	lineEnd    = regexp.MustCompile(`</(tr|h1|h2|p|div|summary)>`)
-)
-
-func structure(t testing.TB, page string) string {
-	t.Helper()
-	_, body, _ := strings.Cut(page, "<body>")
-	body = svgElement.ReplaceAllStringFunc(body, func(picture string) string {
-		counts := map[string]int{}
-		var words []string
-		for _, e := range elements(t, picture) {
-			counts[e.Name.Local+"."+strings.ReplaceAll(attribute(e, "class"), " ", ".")]++
-			if e.Name.Local == "text" {
-				words = append(words, e.text)
-			}
+// The golden files have what the page shows: a line for every field.
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"small", "evolving"} {
+		p, err := Of(recorded(t, name), Options{})
+		must.Do(t, err)
+		text, err := json.Marshal(p)
+		must.Do(t, err)
+		var fields map[string]json.RawMessage
+		must.Do(t, json.Unmarshal(text, &fields))
+		got := "{"
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			got += fmt.Sprintf("\n%q: %s,", key, fields[key])
 		}
-		s := "picture " + attribute(elements(t, picture)[0], "aria-label") + "|"
-		for _, key := range slices.Sorted(maps.Keys(counts)) {
-			s += fmt.Sprintf("%d %s|", counts[key], key)
+		got = strings.TrimSuffix(got, ",") + "\n}\n"
+		path := filepath.Join("testdata", name+".json")
+		if *rewrite {
+			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		}
-		return s + "words: " + strings.Join(words, ", ") + "</p>"
-	})
-	body = strings.ReplaceAll(body, "\n", "")
-	body = cellEnd.ReplaceAllString(body, " | ")
-	body = lineEnd.ReplaceAllString(body, "\n")
-	var lines []string
-	for line := range strings.SplitSeq(tag.ReplaceAllString(body, ""), "\n") {
-		if line = strings.TrimRight(strings.TrimSpace(line), " |"); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
-type element struct {
-	xml.StartElement
-	text string
-}
-
-// elements parses a picture strictly.
-func elements(t testing.TB, picture string) []*element {
-	t.Helper()
-	var all, open []*element
-	decoder := xml.NewDecoder(strings.NewReader(picture))
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatalf("a picture is not XML: %v\n%.300s", err, picture)
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			e := &element{StartElement: token.Copy()}
-			all, open = append(all, e), append(open, e)
-		case xml.EndElement:
-			open = open[:len(open)-1]
-		case xml.CharData:
-			if len(open) > 0 {
-				open[len(open)-1].text += string(token)
-			}
+		want, err := os.ReadFile(path)
+		must.Do(t, err)
+		if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
+			t.Error(d)
 		}
 	}
 }
 
-func attribute(e *element, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name {
-			return a.Value
-		}
-	}
-	return ""
-}
+const hostile = `</svg></style></script><script>alert("1")</script>'" onload="x` + "\x00\x1b\u2028\u202e&amp;"
 
-// whole checks that a page's pictures are XML, and that paths hold nothing but numbers.
-func whole(t testing.TB, page string) {
-	t.Helper()
-	for _, picture := range svgElement.FindAllString(page, -1) {
-		for _, e := range elements(t, picture) {
-			if d := attribute(e, "d"); strings.Trim(d, "MLCZ-0123456789. ") != "" {
-				t.Fatalf("a path is %.100s", d)
-			}
-		}
-	}
-}
-
-const hostile = `</svg></style><script>alert("1")</script>'" onload="x` + "\x00\x1b\u2028\u202e&amp;"
-
-func TestHostileText(t *testing.T) {
-	for name, pictures := range map[string]int{"small": 5, "evolving": 5} {
-		h := recorded(t, name)
-		h.Run.Objective, h.Run.Strategy = hostile, hostile
-		for i := range h.Members {
-			h.Members[i].Hyperparameters[hostile] = []journal.Point{{Value: 1}}
-		}
-		h.Run.Tuned = append(h.Run.Tuned, hostile)
-		for i := range h.Events {
-			e := &h.Events[i]
-			e.Cause, e.After = hostile, map[string]float64{hostile: 1}
-			if name == "evolving" {
-				e.Mutation, e.Architecture = "head.add_layer"+hostile, hostile+"→[4]"
-			}
-		}
-		page := html(t, h, Options{Title: hostile})
-		whole(t, page)
-		if strings.Contains(page, "<script") || strings.ContainsAny(page, "\x00\x1b\u2028\u202e") {
-			t.Errorf("%s: hostile text got through", name)
-		}
-		if n := strings.Count(page, "&lt;script"); n < 10 {
-			t.Errorf("%s: the hostile text stands there %d times: the test shows nothing", name, n)
-		}
-		if n := strings.Count(page, "<svg "); n != pictures || strings.Count(page, "</svg>") != n {
-			t.Errorf("%s: %d pictures, want %d", name, n, pictures)
-		}
-	}
-}
-
+// A page in one file has its scripts, which its policy allows by their checksums, and hostile text as data alone.
 func TestWrite(t *testing.T) {
+	h := recorded(t, "evolving")
+	h.Run.Objective, h.Run.Strategy = hostile, hostile
+	for i := range h.Events {
+		h.Events[i].Cause, h.Events[i].Mutation = hostile, hostile
+	}
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	for range 2 { // again over what is there
-		must.Do(t, Write(dir, recorded(t, "evolving"), Options{Title: "Walkers"}))
-	}
-	events, err := journal.Read(filepath.Join("testdata", "small.jsonl"))
-	must.Do(t, err)
-	must.Do(t, WritePNG(filepath.Join(dir, "population.png"), events))
-	for name, inks := range map[string][]plot.Ink{
-		ArchitecturesFile: {inkArchitecture, inkWeights, inkActivation, inkHyperparameter},
-		LineageFile:       {plot.Color(0)}, "population.png": {plot.Color(0), inkBad},
-	} {
-		file, err := os.Open(filepath.Join(dir, name))
-		must.Do(t, err)
-		picture, err := png.Decode(file)
-		must.Do(t, errors.Join(err, file.Close()))
-		seen := map[color.Color]bool{}
-		for i := range picture.Bounds().Dx() * picture.Bounds().Dy() {
-			x, y := i%picture.Bounds().Dx(), i/picture.Bounds().Dx()
-			seen[color.NRGBAModel.Convert(picture.At(x, y))] = true
-		}
-		for _, ink := range inks {
-			if !seen[color.NRGBAModel.Convert(ink)] {
-				t.Errorf("%s lacks the colour %v", name, ink)
-			}
-		}
+		must.Do(t, Write(dir, h, Options{Title: "Walkers " + hostile}))
 	}
 	page, err := os.ReadFile(filepath.Join(dir, PageFile))
-	if err != nil || !strings.Contains(string(page), "<title>Walkers</title>") {
-		t.Errorf("the page: %v", err)
+	must.Do(t, err)
+	if n := bytes.Count(page, []byte("<script")); n != 1+len(scripts) {
+		t.Errorf("%d scripts, want the data and %d", n, len(scripts))
 	}
-	for _, outside := range []string{"src=", "href=", "url(", "@import", "<script", "<link"} {
-		if strings.Contains(string(page), outside) {
-			t.Errorf("the page needs something outside: %s", outside)
+	if n := bytes.Count(page, []byte("'sha256-")); n != len(scripts) {
+		t.Errorf("%d checksums of scripts", n)
+	}
+	for _, wrong := range []string{"src=", `href="page`, `href="uplot`, "url(", "@import", "alert(\"1", "onload=\"x"} {
+		if bytes.Contains(page, []byte(wrong)) {
+			t.Errorf("the page has %q", wrong)
 		}
 	}
-	inFile := filepath.Join(dir, PageFile)
-	if Write(inFile, recorded(t, "small"), Options{}) == nil || WritePNG(filepath.Join(inFile, "x.png"),
-		events) == nil {
+	_, text, _ := strings.Cut(string(page), `id="data">`)
+	text, _, _ = strings.Cut(text, "</script>")
+	var data struct {
+		Populations map[string]struct{ Objective string }
+	}
+	must.Do(t, json.Unmarshal([]byte(text), &data))
+	for _, p := range data.Populations {
+		if p.Objective != hostile {
+			t.Errorf("the objective is %q", p.Objective)
+		}
+	}
+	if Write(filepath.Join(dir, PageFile), recorded(t, "small"), Options{}) == nil {
 		t.Error("a file can be a folder")
 	}
-	if WritePNG(filepath.Join(dir, "none.png"), nil) == nil {
-		t.Error("no history, and no error")
+}
+
+// The charting library is the file of its package, unchanged.
+func TestLibrary(t *testing.T) {
+	for name, want := range map[string]string{
+		"uplot/uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+		"uplot/uPlot.min.css":     "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+	} {
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(read(name)))); got != want {
+			t.Errorf("%s has the checksum %s", name, got)
+		}
 	}
 }
 
@@ -262,14 +140,7 @@ func TestWriteRejects(t *testing.T) {
 	if err := Write(t.TempDir(), h, Options{MaxEvents: -1}); err == nil {
 		t.Error("fewer than no events")
 	}
-	if f, err := gather(h); err != nil || f.page(full{}, Options{}) == nil {
-		t.Errorf("a full disk was not noticed (%v)", err)
-	}
 }
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestMaxEvents(t *testing.T) {
 	h := recorded(t, "small")
@@ -280,8 +151,9 @@ func TestMaxEvents(t *testing.T) {
 		}
 	}
 	rows := func(most int) int {
-		_, table, _ := strings.Cut(html(t, h, Options{MaxEvents: most}), `id="events"`)
-		return strings.Count(table, "<tr") - 1
+		p, err := Of(h, Options{MaxEvents: most})
+		must.Do(t, err)
+		return len(p.Events)
 	}
 	all := len(h.Events)
 	for most, want := range map[int]int{0: all, all: all, all - 1: all - kept, 5: 5} {
@@ -315,10 +187,9 @@ func FuzzJournal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if f, err := gather(h); err == nil {
-			var b bytes.Buffer
-			if err := f.page(&b, Options{}); err == nil {
-				whole(t, b.String())
+		if p, err := Of(h, Options{}); err == nil {
+			if _, err := json.Marshal(p); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})

@@ -104,8 +104,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plot := filepath.Join(*out, "population.png")
-	if err := report.WritePNG(plot, e.Population().Journal()); err != nil {
+	history, err := journal.NewHistory(e.Population().Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.Write(*out, history, report.Options{}); err != nil {
 		return err
 	}
 	if err := e.WriteTable(os.Stdout); err != nil {
@@ -115,7 +118,7 @@ func run(ctx context.Context) error {
 		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"],
 		result.Return, result.Episodes)
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
-		{plot, "fitness, hyperparameters, and which member continued from which"},
+		{filepath.Join(*out, report.PageFile), "the page: fitness, hyperparameters, networks, and who continued from whom"},
 		{filepath.Join(*out, "elite"), "the elite's weights and architecture"},
 		{filepath.Join(*out, "population", "000", journal.File),
 			"every selection and mutation of member 0, one a line"},

@@ -24,6 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tensor"
@@ -62,6 +63,7 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
+	fmt.Fprintf(os.Stderr, "Watch it in a browser: go run ./cmd/gorl serve %s\n", *out)
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range *members {
@@ -129,7 +131,7 @@ func member(seed int64) (*trainers.Trainee, error) {
 	}, trainers.Config{Seed: seed})
 }
 
-// summarise evaluates the best member and writes the table, the plot and the film.
+// summarise evaluates the best member and writes the table, the page and the film.
 func summarise(population *pbt.Population, best *pbt.Result) error {
 	walker, err := member(*seed)
 	if err != nil {
@@ -143,8 +145,12 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 	if err != nil {
 		return err
 	}
-	plot, film := filepath.Join(*out, "population.png"), filepath.Join(*out, "walk.gif")
-	if err := report.WritePNG(plot, population.Journal()); err != nil {
+	film := filepath.Join(*out, "walk.gif")
+	history, err := journal.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.Write(*out, history, report.Options{}); err != nil {
 		return err
 	}
 	policy, err := infer.FromSnapshot(best.Snapshot)
@@ -173,7 +179,7 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 		result.Metrics["speed"], result.Metrics["joint_error"])
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{film, "the best walker beside the reference gait"},
-		{plot, "objective and hyperparameters, and who continued from whom"},
+		{filepath.Join(*out, report.PageFile), "the page of the population: who copied whom and why, and all curves"},
 		{weights, "the best member's weights"},
 		{filepath.Join(*out, "population", "000", "journal.jsonl"), "every decision about member 0, one a line"},
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tensor"
@@ -122,7 +123,7 @@ func member(numEnvs int, seed int64) (*trainers.Trainee, error) {
 	}, trainers.Config{Seed: seed})
 }
 
-// compare compares the best member with plain PPO, which trains for as long, and writes the table and the picture.
+// compare compares the best member with plain PPO, which trains for as long, and writes the table and the page.
 func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) error {
 	plain, err := member(*envs, *seed)
 	if err != nil {
@@ -140,8 +141,11 @@ func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) 
 	if err := winner.Restore(best.Snapshot); err != nil {
 		return err
 	}
-	picture := filepath.Join(*out, "population.png")
-	if err := report.WritePNG(picture, population.Journal()); err != nil {
+	history, err := journal.NewHistory(population.Journal())
+	if err != nil {
+		return err
+	}
+	if err := report.Write(*out, history, report.Options{}); err != nil {
 		return err
 	}
 	fmt.Println()
@@ -172,7 +176,8 @@ func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) 
 		[]string{"who", "learning rate", "height", "velocity", "true objective", "steps of 200"}, rows); err != nil {
 		return err
 	}
-	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture,
+	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n",
+		filepath.Join(*out, report.PageFile),
 		filepath.Join(*out, "population"))
 	return nil
 }

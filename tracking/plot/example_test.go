@@ -24,7 +24,6 @@ func ExampleWritePNG() {
 			{Name: "member 0", X: steps, Y: []float64{20, 150, 240, 280}},
 			{Name: "member 1", X: steps, Y: []float64{20, 40, 45, 250}},
 		},
-		Links: []plot.Link{{From: 0, To: 1, X: 200_000}}, // member 1 continued with a copy of member 0
 	}
 	learningRate := plot.Panel{
 		Title: "learning_rate", XLabel: "steps", Scale: plot.Log,
@@ -32,7 +31,6 @@ func ExampleWritePNG() {
 			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}, Steps: true},
 			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}, Steps: true},
 		},
-		Links: objective.Links,
 	}
 	if err := plot.WritePNG(path, "Population", []plot.Panel{objective, learningRate}, 2); err != nil {
 		log.Fatal(err)

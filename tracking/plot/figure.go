@@ -1,7 +1,8 @@
 package plot
 
 import (
-	"cmp"
+	"image/color"
+	"io"
 	"math"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Sizes in points. Those of the second group grow with the text.
@@ -26,69 +28,60 @@ const (
 	legendHeight = 15
 )
 
-// Figure is a grid of panels under a title and a legend. [WritePNG] draws one with the default sizes.
-type Figure struct {
-	Title string
-	// Label describes the figure for readers who cannot see it, see [Picture].
-	Label string
-	// Panels are drawn row by row. A series must have as many X as Y, and a link's curves must be in its panel.
-	Panels []Panel
-	// Columns is the number of panels per row. Default: as many as rows, or one more.
-	Columns int
-	// PanelWidth and PanelHeight are the size of a panel with its labels, in points. Larger panels get more ticks, not
-	// larger text. Defaults 370 and 235.
-	PanelWidth, PanelHeight vg.Length
-	// TextScale multiplies the size of all text (7.5 to 14 points) and the room for it. Set it above 1 if the figure is
-	// shown at a smaller size. Default 1.
-	TextScale vg.Length
+// figure is a grid of panels under a title and a legend, row by row.
+type figure struct {
+	title   string
+	panels  []Panel
+	columns int // panels per row; below 1 as many as rows, or one more
 }
 
-// Picture lays the figure out: the title and the legend at the top, below them the panels with their axes aligned.
-func (f Figure) Picture() Picture {
-	g := newGrid(f)
-	width, height := g.size()
-	return Picture{Width: width, Height: height, Label: f.Label, Draw: g.draw}
+// dotsPerInch is the resolution of pictures: pixels per 72 points.
+const dotsPerInch = 120
+
+// encodePNG writes the figure to w.
+func (f *grid) encodePNG(w io.Writer) error {
+	width, height := f.size()
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
+	f.draw(draw.New(img))
+	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
+	return err
 }
 
 // grid is a figure with its layout.
 type grid struct {
-	Figure
+	figure
 	rows   int
 	names  map[string]int // the line style of a name: names are numbered as they appear
 	legend []legendEntry
 }
 
-// legendEntry is a sample of a line with its name. The arrow of links has no series.
+// legendEntry is a sample of a line with its name.
 type legendEntry struct {
-	series *Series
-	name   string
-	style  draw.LineStyle
+	name  string
+	style draw.LineStyle
 }
 
 // newGrid fills in the figure's defaults and collects its legend.
-func newGrid(f Figure) *grid {
-	n := len(f.Panels)
-	if f.Columns < 1 {
-		f.Columns = int(math.Ceil(math.Sqrt(float64(n))))
+func newGrid(f figure) *grid {
+	n := len(f.panels)
+	if f.columns < 1 {
+		f.columns = int(math.Ceil(math.Sqrt(float64(n))))
 	}
-	f.Columns = max(1, min(f.Columns, n))
-	f.PanelWidth = cmp.Or(f.PanelWidth, panelWidth)
-	f.PanelHeight = cmp.Or(f.PanelHeight, panelHeight)
-	f.TextScale = cmp.Or(f.TextScale, 1)
-	g := &grid{Figure: f, rows: (n + f.Columns - 1) / f.Columns, names: map[string]int{}}
+	f.columns = max(1, min(f.columns, n))
+	g := &grid{figure: f, rows: (n + f.columns - 1) / f.columns, names: map[string]int{}}
 	g.collectLegend()
 	return g
 }
 
 // size returns the size of the figure, in points.
 func (f *grid) size() (width, height vg.Length) {
-	columns, rows := vg.Length(f.Columns), vg.Length(f.rows)
-	width = 2*margin + columns*f.PanelWidth + (columns-1)*panelGap
-	return width, f.headHeight(width) + 2*margin + rows*f.PanelHeight + (rows-1)*panelGap
+	columns, rows := vg.Length(f.columns), vg.Length(f.rows)
+	width = 2*margin + columns*panelWidth + (columns-1)*panelGap
+	return width, f.headHeight(width) + 2*margin + rows*panelHeight + (rows-1)*panelGap
 }
 
 // font returns the style of the figure's text.
-func (f *grid) font(size vg.Length, bold bool) text.Style { return Font(f.TextScale*size, Text, bold) }
+func (f *grid) font(size vg.Length, bold bool) text.Style { return textStyle(size, black, bold) }
 
 // draw draws the figure on a canvas of its size.
 func (f *grid) draw(c draw.Canvas) {
@@ -117,26 +110,19 @@ func (f *grid) style(p *Panel, i int) draw.LineStyle {
 	return lineStyle(n, s)
 }
 
-// collectLegend adds an entry for every name, in the order in which names appear, and one for links.
+// collectLegend adds an entry for every name, in the order in which names appear.
 func (f *grid) collectLegend() {
-	links, shown := false, map[string]bool{}
-	for i := range f.Panels {
-		p := &f.Panels[i]
-		links = links || len(p.Links) > 0
+	shown := map[string]bool{}
+	for i := range f.panels {
+		p := &f.panels[i]
 		for j := range p.Series {
 			s := &p.Series[j]
 			style := f.style(p, j)
 			if s.Name != "" && !s.Faint && !shown[s.Name] {
 				shown[s.Name] = true
-				if ink, ok := style.Color.(Ink); ok { // a curve may have a transparent one
-					style.Color = ink.Fade(1)
-				}
-				f.legend = append(f.legend, legendEntry{s, s.Name, style})
+				f.legend = append(f.legend, legendEntry{s.Name, style})
 			}
 		}
-	}
-	if links {
-		f.legend = append(f.legend, legendEntry{name: "copied to"})
 	}
 }
 
@@ -169,12 +155,12 @@ func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Le
 // headHeight returns the height of title and legend, with the gap to the panels.
 func (f *grid) headHeight(width vg.Length) vg.Length {
 	rows, _, _ := f.legendRows(width)
-	h := f.TextScale * legendHeight * vg.Length(len(rows))
+	h := legendHeight * vg.Length(len(rows))
 	if len(rows) > 0 {
 		h += 6
 	}
-	if f.Title != "" {
-		h += f.TextScale * titleHeight
+	if f.title != "" {
+		h += titleHeight
 	}
 	return h
 }
@@ -182,11 +168,11 @@ func (f *grid) headHeight(width vg.Length) vg.Length {
 // drawHead draws title and legend in the middle of the upper edge.
 func (f *grid) drawHead(c draw.Canvas) {
 	y := c.Max.Y - margin
-	if f.Title != "" {
+	if f.title != "" {
 		title := f.font(14, true)
 		title.XAlign, title.YAlign = text.XCenter, text.YTop
-		c.FillText(title, vg.Point{X: c.Center().X, Y: y}, Plain(f.Title, 200))
-		y -= f.TextScale * titleHeight
+		c.FillText(title, vg.Point{X: c.Center().X, Y: y}, clean(f.title, 200))
+		y -= titleHeight
 	}
 	rows, widths, style := f.legendRows(c.Size().X)
 	style.YAlign = text.YCenter
@@ -198,18 +184,14 @@ func (f *grid) drawHead(c draw.Canvas) {
 		left += legendGap / 2
 	}
 	for _, row := range rows {
-		x, mid := left, y-f.TextScale*legendHeight/2
+		x, mid := left, y-legendHeight/2
 		for i, e := range row {
-			if e.series == nil {
-				drawArrow(c, Muted, vg.Point{X: x + ringRadius, Y: mid}, vg.Point{X: x + thumbnail, Y: mid})
-			} else {
-				e.style.Width = vg.Points(2)
-				strokeLine(c, e.series, e.style, []vg.Point{{X: x, Y: mid}, {X: x + thumbnail, Y: mid}})
-			}
+			e.style.Width = vg.Points(2)
+			c.StrokeLines(e.style, []vg.Point{{X: x, Y: mid}, {X: x + thumbnail, Y: mid}})
 			c.FillText(style, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
 			x += widths[i]
 		}
-		y -= f.TextScale * legendHeight
+		y -= legendHeight
 	}
 }
 
@@ -217,16 +199,16 @@ func (f *grid) drawHead(c draw.Canvas) {
 func (f *grid) drawPanels(c draw.Canvas) {
 	grid := make([][]*plot.Plot, f.rows)
 	for r := range grid {
-		grid[r] = make([]*plot.Plot, f.Columns)
+		grid[r] = make([]*plot.Plot, f.columns)
 		for i := range grid[r] {
-			if n := r*f.Columns + i; n < len(f.Panels) {
-				grid[r][i] = f.plot(&f.Panels[n])
+			if n := r*f.columns + i; n < len(f.panels) {
+				grid[r][i] = f.plot(&f.panels[n])
 			}
 		}
 	}
 	tiles := draw.Tiles{
-		Rows: f.rows, Cols: f.Columns, PadX: panelGap, PadY: panelGap + f.TextScale*panelTitle,
-		PadTop: margin + f.TextScale*panelTitle, PadBottom: margin, PadLeft: margin, PadRight: margin,
+		Rows: f.rows, Cols: f.columns, PadX: panelGap, PadY: panelGap + panelTitle,
+		PadTop: margin + panelTitle, PadBottom: margin, PadLeft: margin, PadRight: margin,
 	}
 	canvases := plot.Align(grid, tiles, c)
 	for r := range grid {
@@ -238,14 +220,13 @@ func (f *grid) drawPanels(c draw.Canvas) {
 				title := f.font(11, true)
 				title.XAlign = text.XCenter
 				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5},
-					Plain(f.Panels[r*f.Columns+i].Title, 200))
+					clean(f.panels[r*f.columns+i].Title, 200))
 			}
 		}
 	}
 }
 
-// plot returns a panel as a plot of gonum/plot: axes and, from back to front, the grid, events, faint curves, curves,
-// strong curves, links and marks.
+// plot returns a panel as a plot of gonum/plot: axes and, from back to front, the grid, faint curves and curves.
 func (f *grid) plot(panel *Panel) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -255,14 +236,14 @@ func (f *grid) plot(panel *Panel) *plot.Plot {
 		label.Rotation = a.Label.TextStyle.Rotation
 		tick.XAlign, tick.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
 		a.Label.TextStyle, a.Label.Padding = label, 3
-		a.Tick.Label, a.Tick.LineStyle.Color, a.Tick.Length = tick, Muted, 4
-		a.LineStyle.Color, a.Padding = Muted, 0
+		a.Tick.Label, a.Tick.LineStyle.Color, a.Tick.Length = tick, muted, 4
+		a.LineStyle.Color, a.Padding = muted, 0
 	}
-	p.X.Label.Text, p.Y.Label.Text = panel.XLabel, Plain(panel.YLabel, 60)
+	p.X.Label.Text, p.Y.Label.Text = panel.XLabel, clean(panel.YLabel, 60)
 	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
-		return Ticks(lo, hi, max(3, int(f.PanelWidth/f.TextScale/60)))
+		return ticks(lo, hi, max(3, panelWidth/60))
 	})
-	p.Y.Scale, p.Y.Tick.Marker = panel.Scale, panel.Scale.ticker(max(3, int(f.PanelHeight/f.TextScale/45)))
+	p.Y.Scale, p.Y.Tick.Marker = panel.Scale, panel.Scale.ticker(max(3, panelHeight/45))
 
 	x, y, ok := panel.extent()
 	if !ok {
@@ -274,56 +255,21 @@ func (f *grid) plot(panel *Panel) *plot.Plot {
 	}
 	p.X.Min, p.X.Max = Linear.widen(x, 0.02)
 	p.Y.Min, p.Y.Max = panel.Scale.widen(y, 0.06)
-	if panel.XLimits != [2]float64{} {
-		p.X.Min, p.X.Max = panel.XLimits[0], panel.XLimits[1]
-	}
-	gridLine := draw.LineStyle{Color: Grid, Width: vg.Points(0.7)}
-	events := &eventLines{panel: panel, label: f.font(7.5, false)}
-	events.label.Color = Muted
-	p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine}, events)
-	styles := make([]draw.LineStyle, len(panel.Series))
-	layers := make([][]*curve, 3) // from the back to the front
+	gridLine := draw.LineStyle{Color: gridColor, Width: vg.Points(0.7)}
+	p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
+	layers := make([][]*curve, 2) // from the back to the front
 	for i := range panel.Series {
 		s := &panel.Series[i]
-		styles[i] = f.style(panel, i)
 		layer := 1
-		switch {
-		case s.Faint:
+		if s.Faint {
 			layer = 0
-		case s.Strong:
-			layer = 2
 		}
-		layers[layer] = append(layers[layer], &curve{panel, s, styles[i]})
+		layers[layer] = append(layers[layer], &curve{panel, s, f.style(panel, i)})
 	}
 	for _, c := range slices.Concat(layers...) {
 		p.Add(c)
-		events.curves = append(events.curves, c)
 	}
-	p.Add(&arrows{panel, styles}, marks(panel.Marks))
 	return p
-}
-
-// marks draws the marks of a panel, in front of all else.
-type marks []Mark
-
-// Plot implements plot.Plotter.
-func (d marks) Plot(c draw.Canvas, p *plot.Plot) {
-	trX, trY := p.Transforms(&c)
-	for _, m := range d {
-		at := vg.Point{X: trX(m.X), Y: c.Min.Y + 6}
-		if !math.IsNaN(m.Y) {
-			at.Y = trY(m.Y)
-		}
-		radius := vg.Length(3.2)
-		if m.Sign == Star {
-			radius = 7
-		}
-		if c.Contains(at) {
-			Tip(c, m.Tip)
-			m.Sign.Draw(c, m.Color, at, radius)
-		}
-	}
-	Tip(c, "")
 }
 
 // notice is a word in the middle of an empty panel.
@@ -331,7 +277,7 @@ type notice string
 
 // Plot implements plot.Plotter.
 func (d notice) Plot(c draw.Canvas, _ *plot.Plot) {
-	style := Font(10, Muted, false)
+	style := textStyle(10, muted, false)
 	style.XAlign, style.YAlign = text.XCenter, text.YCenter
 	c.FillText(style, c.Center(), string(d))
 }

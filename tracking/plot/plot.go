@@ -1,10 +1,10 @@
 // Package plot draws pictures of learning: panels of curves over steps, in a grid under one title and one legend, as
-// PNG files and as SVG elements of HTML pages. gonum/plot draws axes, text and pixels.
+// PNG files. gonum/plot draws axes, text and pixels.
 //
 // It is separate from tracking so that programs which only train do not link gonum/plot and its fonts.
 //
 // plot.go is the data of a picture, figure.go its layout, curve.go what is drawn in a panel, scale.go and ticks.go the
-// axes. picture.go, svg.go and ink.go are for every drawing.
+// axes, ink.go colours and text.
 package plot
 
 import (
@@ -13,12 +13,13 @@ import (
 	"image/color"
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
 // Series is a curve through the points (X[i], Y[i]) in their order. The curve has a gap at a coordinate that is NaN or
-// infinite, or that the panel's scale and limits cannot show.
+// infinite, or that the panel's scale cannot show.
 type Series struct {
 	// Name is shown in the legend, unless it is empty. Curves of one name have one colour in all panels.
 	Name string
@@ -32,50 +33,17 @@ type Series struct {
 	Dashed bool
 	// Steps keeps every value until the next point, as for hyperparameters.
 	Steps bool
-	// Markers draws a dot at every point.
-	Markers bool
 	// Faint draws a thin, pale line behind the others, which is not in the legend. Use it for the raw values of a
 	// smoothed curve of the same name.
 	Faint bool
-	// Strong draws a thick line with a dark border over the others.
-	Strong bool
-	// Tip is the curve's tooltip in an HTML page.
-	Tip string
-}
-
-// Link is an arrow at X from the curve Series[From] to the curve Series[To] of its panel: To continued with a copy of
-// From. It is not drawn if one of the two has no value yet.
-type Link struct {
-	From, To int
-	X        float64
-}
-
-// Event is a vertical line at X with a label beside the curves.
-type Event struct {
-	X     float64
-	Label string
-}
-
-// Mark is a sign at a place. With a Y of NaN it is drawn at the lower edge.
-type Mark struct {
-	X, Y  float64
-	Sign  Sign
-	Color color.Color
-	Tip   string // the tooltip in an HTML page
 }
 
 // Panel is one pair of axes.
 type Panel struct {
 	Title, XLabel, YLabel string
 	// Scale is the vertical axis': Linear by default.
-	Scale Scale
-	// XLimits and YLimits are the least and the greatest value that are shown. Points outside are gaps. {0, 0} shows
-	// all points with a margin.
-	XLimits, YLimits [2]float64
-	Series           []Series
-	Links            []Link
-	Events           []Event
-	Marks            []Mark
+	Scale  Scale
+	Series []Series
 }
 
 // SeriesOf returns the values of a tag as a curve over steps. Its name is the tag.
@@ -118,7 +86,11 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
 		return fmt.Errorf("plot: %s: %w", path, err)
 	}
-	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().WritePNG(path)
+	err := durable.WriteFile(path, newGrid(figure{title, panels, columns}).encodePNG)
+	if err != nil {
+		return fmt.Errorf("plot: %s: %w", path, err)
+	}
+	return nil
 }
 
 // maxPanels limits the size of the picture.
@@ -142,12 +114,6 @@ func checkPanels(panels []Panel) error {
 					i, p.Title, j, s.Name, len(s.X), len(s.Y))
 			}
 		}
-		for j, l := range p.Links {
-			if l.From < 0 || l.From >= len(p.Series) || l.To < 0 || l.To >= len(p.Series) {
-				return fmt.Errorf("panel %d (%q), link %d: from series %d to series %d; there are %d",
-					i, p.Title, j, l.From, l.To, len(p.Series))
-			}
-		}
 	}
 	return nil
 }
@@ -155,42 +121,11 @@ func checkPanels(panels []Panel) error {
 // drawable reports whether a coordinate can be drawn. The limit keeps differences of two coordinates finite.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
-// within reports whether a value is within the limits, if there are any.
-func within(limits [2]float64, v float64) bool {
-	return limits == [2]float64{} || v >= limits[0] && v <= limits[1]
-}
-
 func (p *Panel) visible(x, y float64) bool {
-	return drawable(x) && drawable(y) && p.Scale.shows(y) && within(p.XLimits, x) && within(p.YLimits, y)
+	return drawable(x) && drawable(y) && p.Scale.shows(y)
 }
 
-// at returns the value of a curve at x: on the straight line between two points, or with Steps the earlier value. ok is
-// false before the first visible point.
-func (p *Panel) at(s *Series, x float64) (y float64, ok bool) {
-	before, after := -1, -1
-	for i := range s.X {
-		if !p.visible(s.X[i], s.Y[i]) {
-			continue
-		}
-		if s.X[i] <= x {
-			before = i
-		} else if after < before || after < 0 {
-			after = i
-		}
-	}
-	if before < 0 {
-		return 0, false
-	}
-	y = s.Y[before]
-	if s.Steps || after < before {
-		return y, true
-	}
-	t := (x - s.X[before]) / (s.X[after] - s.X[before])
-	a, b := p.Scale.measure(y), p.Scale.measure(s.Y[after])
-	return p.Scale.value(a + t*(b-a)), true
-}
-
-// extent returns the ranges of all visible points and events; ok is false without any point.
+// extent returns the ranges of all visible points; ok is false without any point.
 func (p *Panel) extent() (x, y [2]float64, ok bool) {
 	x, y = [2]float64{math.Inf(1), math.Inf(-1)}, [2]float64{math.Inf(1), math.Inf(-1)}
 	include := func(r *[2]float64, v float64) { r[0], r[1] = min(r[0], v), max(r[1], v) }
@@ -206,13 +141,5 @@ func (p *Panel) extent() (x, y [2]float64, ok bool) {
 			}
 		}
 	}
-	if x[0] > x[1] {
-		return x, y, false
-	}
-	for _, e := range p.Events {
-		if drawable(e.X) && within(p.XLimits, e.X) {
-			include(&x, e.X)
-		}
-	}
-	return x, y, true
+	return x, y, x[0] <= x[1]
 }

@@ -10,63 +10,29 @@ import (
 // Scale is the scale of the vertical axis.
 type Scale int
 
-// The scales. Log needs positive values, Complement values below 1.
+// The scales. Log needs positive values.
 const (
-	Linear     Scale = iota
-	Log              // by the logarithm
-	Complement       // by the logarithm of one minus the value, for discount factors: it separates 0.99 from 0.999
+	Linear Scale = iota
+	Log          // by the logarithm
 )
-
-// logSpan is the ratio of greatest to least value above which [ScaleFor] chooses a logarithm.
-const logSpan = 5
-
-// ScaleFor returns the scale that separates values best. It is Complement if all are between 0.5 and 1 and their
-// distances to 1 differ by a factor of 5 or more, Log if all are positive and differ by that factor, and otherwise
-// Linear. Values that are not finite are ignored.
-func ScaleFor(values ...float64) Scale {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		if drawable(v) {
-			lo, hi = min(lo, v), max(hi, v)
-		}
-	}
-	switch {
-	case lo > hi:
-		return Linear
-	case lo > 0.5 && Complement.shows(hi) && 1-lo >= logSpan*(1-hi):
-		return Complement
-	case Log.shows(lo) && hi >= logSpan*lo:
-		return Log
-	}
-	return Linear
-}
-
-// nearest is the least distance to 1 on the scale Complement. Floating-point numbers are too coarse below.
-const nearest = 1e-12
 
 // shows reports whether a drawable value has a place on the scale.
 func (s Scale) shows(v float64) bool {
-	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1-nearest
+	return s == Linear || v > 1e-150
 }
 
 // measure returns the position of a value on the axis.
 func (s Scale) measure(v float64) float64 {
-	switch s {
-	case Log:
+	if s == Log {
 		return math.Log10(v)
-	case Complement:
-		return -math.Log10(1 - v)
 	}
 	return v
 }
 
 // value is the inverse of measure.
 func (s Scale) value(m float64) float64 {
-	switch s {
-	case Log:
+	if s == Log {
 		return math.Pow(10, m)
-	case Complement:
-		return 1 - math.Pow(10, -m)
 	}
 	return m
 }
@@ -96,13 +62,10 @@ func (s Scale) widen(r [2]float64, margin float64) (lo, hi float64) {
 
 // ticker returns the ticks of a scale, about want of them on a linear one.
 func (s Scale) ticker(want int) plot.Ticker {
-	switch s {
-	case Log:
+	if s == Log {
 		return plot.TickerFunc(logTicks)
-	case Complement:
-		return plot.TickerFunc(complementTicks)
 	}
-	return plot.TickerFunc(func(lo, hi float64) []plot.Tick { return Ticks(lo, hi, want) })
+	return plot.TickerFunc(func(lo, hi float64) []plot.Tick { return ticks(lo, hi, want) })
 }
 
 // logTicks labels powers of ten, and round numbers between them if there are few.
@@ -125,7 +88,7 @@ func logTicks(lo, hi float64) []plot.Tick {
 	case mantissas(1, 2, 5) >= 3:
 		labelled, every = []float64{1, 2, 5}, 1
 	default: // less than a decade: the axis is nearly linear
-		list := Ticks(lo, hi, 4)
+		list := ticks(lo, hi, 4)
 		for i := range list {
 			list[i].Label = logLabel(list[i].Value)
 		}
@@ -152,27 +115,10 @@ func logTicks(lo, hi float64) []plot.Tick {
 	return list
 }
 
-// complementTicks returns the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. If there are few of them, the
-// axis is nearly linear.
-func complementTicks(lo, hi float64) []plot.Tick {
-	list, labels := logTicks(1-hi, 1-lo), 0
-	for i := range list {
-		list[i].Value = 1 - list[i].Value
-		if list[i].Label != "" {
-			list[i].Label = strconv.FormatFloat(list[i].Value, 'g', 9, 64)
-			labels++
-		}
-	}
-	if labels < 3 {
-		return Ticks(lo, hi, 5)
-	}
-	return list
-}
-
 func logLabel(v float64) string {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes rounding errors: 0.30000000000000004
 	if v >= 0.00999 && v < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return ShortExponent(strconv.FormatFloat(v, 'e', -1, 64))
+	return shortExponent(strconv.FormatFloat(v, 'e', -1, 64))
 }

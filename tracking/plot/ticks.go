@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Ticks returns about want round numbers from lo to hi with their labels, all in one unit: 0, 5k, 10k.
-func Ticks(lo, hi float64, want int) []plot.Tick {
+// ticks returns about want round numbers from lo to hi with their labels, all in one unit: 0, 5k, 10k.
+func ticks(lo, hi float64, want int) []plot.Tick {
 	values := roundNumbers(lo, hi, want)
 	list := make([]plot.Tick, len(values))
 	for i, label := range tickLabels(values) {
@@ -87,11 +87,11 @@ func plain(largest, step float64) func(v float64) string {
 // scientific returns a function that formats numbers with an exponent, for very small or very large ones.
 func scientific(largest, step float64) func(v float64) string {
 	digits := max(0, int(math.Floor(math.Log10(largest)+1e-9)-math.Floor(math.Log10(step)+1e-9)))
-	return func(v float64) string { return ShortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64)) }
+	return func(v float64) string { return shortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64)) }
 }
 
-// ShortExponent shortens a number with an exponent, 1.00e-05 to 1e-5, and returns others as they are.
-func ShortExponent(s string) string {
+// shortExponent shortens a number with an exponent, 1.00e-05 to 1e-5, and returns others as they are.
+func shortExponent(s string) string {
 	mantissa, exponent, ok := strings.Cut(s, "e")
 	if !ok {
 		return s

@@ -1,0 +1,328 @@
+package watch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
+)
+
+// The server keeps at most maxFollowed runs' curves in memory, each of at most maxPoints points a tag, and reads a log
+// in chunks of chunkBytes. A request reads for at most readFor.
+const (
+	maxFollowed = 64
+	maxPoints   = 1024
+	maxTags     = 2000
+	chunkBytes  = 8 << 20
+	readFor     = 2 * time.Second
+)
+
+// bucket is the mean of several consecutive values of a tag, at the place of the last.
+type bucket struct {
+	step, env int64
+	seconds   float64
+	mean      float64
+	n         int
+}
+
+// curve has the values of a tag, joined so that at most maxPoints buckets of up to per values are kept.
+type curve struct {
+	buckets []bucket
+	per     int
+	values  int
+}
+
+// add appends a value. When the curve is full, every two buckets become one.
+func (c *curve) add(v tracking.Scalar, seconds float64) {
+	c.per, c.values = max(c.per, 1), c.values+1
+	if n := len(c.buckets); n > 0 && c.buckets[n-1].n < c.per {
+		c.buckets[n-1].join(bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
+		return
+	}
+	if len(c.buckets) == maxPoints {
+		half := c.buckets[:0]
+		for i := 0; i < maxPoints; i += 2 {
+			b := c.buckets[i]
+			b.join(c.buckets[i+1])
+			half = append(half, b)
+		}
+		c.buckets, c.per = half, 2*c.per
+	}
+	c.buckets = append(c.buckets, bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
+}
+
+// join adds the values of a later bucket.
+func (b *bucket) join(next bucket) {
+	n := b.n + next.n
+	b.mean += (next.mean - b.mean) * float64(next.n) / float64(n)
+	b.step, b.env, b.seconds, b.n = next.step, next.env, next.seconds, n
+}
+
+// follower reads the log of a run as it grows.
+type follower struct {
+	curves map[string]*curve
+	began  time.Time
+	info   fs.FileInfo // of the file that was read last
+	offset int64
+	note   string
+	used   time.Time
+}
+
+// advance reads what is new in a run's log. more reports whether the time was too short for all.
+func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
+	w.used = time.Now()
+	if len(f.logs) == 0 {
+		return false
+	}
+	name := path.Join(f.id, f.logs[len(f.logs)-1])
+	file, err := s.root.Open(name)
+	if err != nil {
+		w.note = err.Error()
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		w.note = fmt.Sprintf("%s is no regular file", name)
+		return false
+	}
+	lines := path.Ext(name) == ".jsonl"
+	if w.info != nil && info.Size() == w.offset && os.SameFile(w.info, info) {
+		return false
+	}
+	if w.info == nil || !lines || info.Size() < w.offset || !os.SameFile(w.info, info) {
+		w.curves, w.offset, w.began, w.note = map[string]*curve{}, 0, time.Time{}, ""
+	}
+	w.info = info
+	if !lines {
+		w.offset = info.Size()
+		w.readEvents(s, f)
+		return false
+	}
+	for w.offset < info.Size() && w.note == "" {
+		n, err := tracking.DecodeLines(io.NewSectionReader(file, w.offset, chunkBytes), w.add)
+		w.offset += n
+		switch {
+		case err != nil:
+			w.note = err.Error() + "; what stands before that is shown"
+		case n == 0 && info.Size()-w.offset >= chunkBytes:
+			w.note = fmt.Sprintf("the line after byte %d is longer than %d MiB", w.offset, chunkBytes>>20)
+		case n == 0: // a line in progress
+			return false
+		case time.Now().After(until):
+			return w.offset < info.Size()
+		}
+	}
+	return false
+}
+
+// readEvents reads event files from their beginning.
+func (w *follower) readEvents(s *Server, f *folder) {
+	for _, log := range f.logs {
+		if info, err := s.root.Stat(path.Join(f.id, log)); err != nil || info.Size() > maxEvents*16 {
+			w.note = fmt.Sprintf("%s is missing or too large", log)
+			return
+		}
+	}
+	scalars, err := tracking.ReadRun(filepath.Join(s.dir, filepath.FromSlash(f.id)))
+	for _, v := range scalars {
+		w.add(v)
+	}
+	if err = ignoreTruncated(err); err != nil {
+		w.note = err.Error() + "; what stands before that is shown"
+	}
+}
+
+// add adds a value to its curve.
+func (w *follower) add(v tracking.Scalar) {
+	if w.began.IsZero() {
+		w.began = v.Time
+	}
+	c := w.curves[v.Tag]
+	if c == nil {
+		if len(w.curves) == maxTags {
+			return
+		}
+		c = &curve{}
+		w.curves[v.Tag] = c
+	}
+	c.add(v, v.Time.Sub(w.began).Seconds())
+}
+
+// Curves are what the page draws of runs.
+type Curves struct {
+	// Tags are all tags of the runs.
+	Tags   []string `json:"tags"`
+	Panels []Panel  `json:"panels"`
+	// Notes say what is damaged or missing. Partial is true while logs are still being read.
+	Notes   []string `json:"notes,omitempty"`
+	Partial bool     `json:"partial,omitempty"`
+}
+
+// Panel has the curves of one tag.
+type Panel struct {
+	Tag    string  `json:"tag"`
+	Curves []Curve `json:"curves"`
+}
+
+// Curve is a run's curve, or the mean of several seeds with a 95 % interval from Low to High. Every point is the mean
+// of Per values.
+type Curve struct {
+	Name string   `json:"name"`
+	Runs []string `json:"runs"`
+	Per  int      `json:"per"`
+	X    []number `json:"x"`
+	Y    []number `json:"y"`
+	Low  []number `json:"low,omitempty"`
+	High []number `json:"high,omitempty"`
+}
+
+// curvesOf returns curves of runs. Without tags it chooses the usual ones. The axis is steps, timesteps or time. With
+// seeds it joins runs that differ by the seed alone.
+func (s *Server) curvesOf(ids, tags []string, axis string, seeds bool) Curves {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	out, until := Curves{Tags: []string{}, Panels: []Panel{}}, time.Now().Add(readFor)
+	var names, dirs []string
+	followed := map[string]*follower{}
+	for _, id := range ids {
+		f := s.folder(id)
+		if f == nil || followed[id] != nil || len(followed) == maxFollowed {
+			continue
+		}
+		w := s.follow(id)
+		out.Partial = w.advance(s, f, until) || out.Partial
+		if w.note != "" {
+			out.Notes = append(out.Notes, s.name(id)+": "+w.note)
+		}
+		for tag := range w.curves {
+			out.Tags = append(out.Tags, tag)
+		}
+		followed[id] = w
+		names, dirs = append(names, id), append(dirs, filepath.Join(s.dir, filepath.FromSlash(id)))
+	}
+	slices.Sort(out.Tags)
+	out.Tags = slices.Compact(out.Tags)
+	if len(tags) == 0 {
+		tags = s.cfg.Tags(out.Tags)
+	}
+	groups := []Group{}
+	if seeds {
+		groups = s.cfg.Group(names, dirs)
+	} else {
+		for _, name := range names {
+			groups = append(groups, Group{name, []string{name}})
+		}
+	}
+	for _, tag := range tags[:min(len(tags), maxPanels)] {
+		p := Panel{Tag: tag, Curves: []Curve{}}
+		for _, g := range groups {
+			if c, ok := s.joined(g, followed, tag, axis); ok {
+				p.Curves = append(p.Curves, c)
+			}
+		}
+		out.Panels = append(out.Panels, p)
+	}
+	return out
+}
+
+// maxPanels is the number of panels of one answer.
+const maxPanels = 24
+
+// joined returns the curve of a group: of a single run as it is, of several their mean.
+func (s *Server) joined(g Group, followed map[string]*follower, tag, axis string) (c Curve, ok bool) {
+	var x, y [][]float64
+	c.Name, c.Per = s.name(g.Name), 1
+	for _, id := range g.Runs {
+		own := followed[id].curves[tag]
+		if own == nil {
+			continue
+		}
+		c.Runs, c.Per = append(c.Runs, id), max(c.Per, own.per)
+		xs, ys := own.over(axis)
+		x, y = append(x, xs), append(y, ys)
+	}
+	switch len(x) {
+	case 0:
+		return c, false
+	case 1:
+		c.X, c.Y = numbers(x[0]), numbers(y[0])
+		return c, true
+	}
+	mean := aggregate.Curves(x, y, aggregate.Mean)
+	c.Name = fmt.Sprintf("%s: mean of %d seeds", c.Name, len(x))
+	c.X, c.Y, c.Low, c.High = numbers(mean.X), numbers(mean.Y), numbers(mean.Low), numbers(mean.High)
+	return c, true
+}
+
+// over returns the points of a curve in the order of the axis.
+func (c *curve) over(axis string) (x, y []float64) {
+	for _, b := range c.buckets {
+		at := float64(cmp.Or(b.env, b.step))
+		switch axis {
+		case "timesteps":
+			at = float64(b.step)
+		case "time":
+			at = b.seconds
+		}
+		if n := len(x); n > 0 && at < x[n-1] { // written out of order
+			at = x[n-1]
+		}
+		x, y = append(x, at), append(y, b.mean)
+	}
+	return x, y
+}
+
+// numbers converts values for JSON.
+func numbers(values []float64) []number {
+	list := make([]number, len(values))
+	for i, v := range values {
+		list[i] = number(v)
+	}
+	return list
+}
+
+// follow returns the follower of a run. If there are too many, the one that was not used for longest is dropped.
+func (s *Server) follow(id string) *follower {
+	if w := s.followers[id]; w != nil {
+		return w
+	}
+	if len(s.followers) >= maxFollowed {
+		oldest, at := "", int64(math.MaxInt64)
+		for other, w := range s.followers {
+			if t := w.used.UnixNano(); t < at {
+				oldest, at = other, t
+			}
+		}
+		delete(s.followers, oldest)
+	}
+	w := &follower{curves: map[string]*curve{}}
+	s.followers[id] = w
+	return w
+}
+
+// ignoreTruncated drops the error of a log that ends within a record, as that of a run in progress does.
+func ignoreTruncated(err error) error {
+	if errors.Is(err, tracking.ErrTruncated) {
+		return nil
+	}
+	return err
+}
+
+// ignoreMissing drops the error of a file that does not exist.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

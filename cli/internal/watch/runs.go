@@ -1,0 +1,400 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// Row is a run or a population in the list of the page.
+type Row struct {
+	// ID is the folder's path below the folder of all runs, with slashes.
+	ID string `json:"id"`
+	// Members is the number of members of a population, 0 for a run. Of is the population of a member's run.
+	Members int    `json:"members,omitempty"`
+	Of      string `json:"of,omitempty"`
+	// State is starting, training, finished, stopped or failed; Words says more, such as the error.
+	State string `json:"state"`
+	Words string `json:"words,omitempty"`
+	// Step counts timesteps, of a population the environment steps of the farthest member. Total is 0 if unknown.
+	Step  int64 `json:"step"`
+	Total int64 `json:"total"`
+	// Return is the last return, of a population the best objective now.
+	Return *number `json:"return"`
+	// Rate is in steps per second over the last values.
+	Rate number `json:"rate"`
+	// Updated is when the run last wrote, in milliseconds since 1970.
+	Updated     int64  `json:"updated"`
+	Agent       string `json:"agent,omitempty"`
+	Environment string `json:"environment,omitempty"`
+}
+
+// number is a value in JSON: null if it is not finite, and otherwise with seven digits.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return fmt.Appendf(nil, "%.7g", float64(n)), nil
+}
+
+// The sizes in bytes of what is read of a run: of a small file, of the end of a log, and of a whole event file.
+const (
+	maxSmall  = 4 << 20
+	tailBytes = 32 << 10
+	maxEvents = 16 << 20
+)
+
+// fresh is how recently a run without a lock must have written to count as training.
+const fresh = time.Minute
+
+// folder is a run's or a population's folder, and what was last read there.
+type folder struct {
+	id, of     string
+	population bool
+	logs       []string // names of scalars.jsonl, or else of event files
+	journals   []string // paths of the members' journals
+	stamp      string   // of the files that were read; a change reads them again
+	ended      *runfile.Start
+	facts      string // the state by the journals
+	health     []Member
+	began      time.Time // when the population was first seen, after beganAt steps
+	beganAt    int64
+	beat, seen int64 // when the latest heartbeat was written, and the one that health was read at; in milliseconds
+	row        Row
+}
+
+// walk finds the folders of runs and populations. It follows no links.
+func (s *Server) walk() error {
+	found := map[string]*folder{}
+	at := func(id string) *folder {
+		if found[id] == nil {
+			found[id] = &folder{id: id}
+		}
+		return found[id]
+	}
+	err := fs.WalkDir(s.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		dir, base := path.Split(name)
+		dir = cmp.Or(strings.TrimSuffix(dir, "/"), ".")
+		switch {
+		case err != nil && name != ".":
+			return nil // removed, or not for this user
+		case err != nil:
+			return err
+		case e.IsDir() && name != "." && (base[0] == '.' || base == "checkpoints" || strings.Count(name, "/") > 8 ||
+			len(found) > maxRuns):
+			return fs.SkipDir
+		case !e.Type().IsRegular():
+		case base == journal.File && isMember(path.Base(dir)):
+			p := at(path.Dir(dir))
+			p.population, p.journals = true, append(p.journals, name)
+		case base == tracking.ScalarsFile:
+			f := at(dir)
+			f.logs = []string{base}
+		case strings.Contains(base, "tfevents"):
+			if f := at(dir); len(f.logs) == 0 || f.logs[0] != tracking.ScalarsFile {
+				f.logs = append(f.logs, base)
+			}
+		case base == runFile:
+			at(dir)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.dir, err)
+	}
+	for id, f := range found {
+		if p := found[path.Dir(id)]; p != nil && p.population && isMember(path.Base(id)) {
+			f.of = p.id
+		}
+		if old := s.folders[id]; old != nil && old.population == f.population {
+			old.logs, old.journals, old.of = f.logs, f.journals, f.of
+			found[id] = old
+		}
+	}
+	s.folders, s.walked = found, time.Now()
+	return nil
+}
+
+// maxRuns limits the folders that are listed, and runFile is the name of a run's configuration.
+const (
+	maxRuns = 20_000
+	runFile = "run.yaml"
+)
+
+// isMember reports whether a name is that of a member's folder: 000, 001 and so on.
+func isMember(name string) bool { return len(name) >= 3 && strings.Trim(name, "0123456789") == "" }
+
+// refresh looks at the files of all folders, and reads what has changed, for at most the given time: the latest runs
+// first. more reports whether something is left to read.
+func (s *Server) refresh(budget time.Duration) (more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.walked) > s.every {
+		if err := s.walk(); err != nil {
+			return false, err
+		}
+	}
+	end, held := time.Now().Add(budget), durable.Locks()
+	order := make([]*folder, 0, len(s.folders))
+	stamps := map[*folder]string{}
+	for _, f := range s.folders {
+		stamps[f] = s.look(f)
+		order = append(order, f)
+	}
+	slices.SortFunc(order, func(a, b *folder) int {
+		return cmp.Or(cmp.Compare(b.row.Updated, a.row.Updated), cmp.Compare(a.id, b.id))
+	})
+	rows := make([]Row, 0, len(order))
+	for _, f := range order {
+		if f.stamp != stamps[f] {
+			if time.Now().Before(end) {
+				f.stamp = stamps[f]
+				s.read(f)
+			} else {
+				more = true
+			}
+		}
+		if f.seen != f.beat && time.Now().Before(end) {
+			f.seen, f.health = f.beat, s.health(f)
+		}
+		s.judge(f, held)
+		rows = append(rows, f.row)
+	}
+	if !slices.EqualFunc(rows, s.rows, Row.equals) {
+		s.rows, s.version = rows, s.version+1
+	}
+	return more, nil
+}
+
+// equals compares two rows.
+func (r Row) equals(other Row) bool {
+	a, b := r.Return, other.Return
+	r.Return, other.Return = nil, nil
+	return r == other && (a == b || a != nil && b != nil && *a == *b)
+}
+
+// look returns a stamp of the files that a row is read from, and sets when the latest was written.
+func (s *Server) look(f *folder) string {
+	stamp, latest := "", int64(0)
+	names := append([]string{runFile, runfile.ProvenanceFile}, f.logs...)
+	for i := range names {
+		names[i] = path.Join(f.id, names[i])
+	}
+	for i, name := range append(names, f.journals...) {
+		if info, err := s.root.Stat(name); err == nil {
+			stamp += fmt.Sprint(i, info.Size(), info.ModTime().UnixNano(), ";")
+			latest = max(latest, info.ModTime().UnixMilli())
+		}
+	}
+	for _, name := range f.journals {
+		if info, err := s.root.Stat(path.Join(path.Dir(name), "heartbeat.json")); err == nil {
+			f.beat = max(f.beat, info.ModTime().UnixMilli())
+		}
+	}
+	latest = max(latest, f.beat)
+	f.row.ID, f.row.Of, f.row.Updated = f.id, f.of, latest
+	return stamp
+}
+
+// read reads a folder's row again. What cannot be read is left out, and said in the row.
+func (s *Server) read(f *folder) {
+	f.row.Words = ""
+	settings, err := s.settings(f.id)
+	if err != nil {
+		f.row.Words = err.Error()
+	}
+	f.row.Agent, _ = settings.Section("agent")["class"].(string)
+	f.row.Environment, _ = settings.Section("environment")["id"].(string)
+	if n, ok := config.Whole(settings.Section("trainer")["timesteps"]); ok {
+		f.row.Total = int64(n)
+	}
+	if f.population {
+		s.readPopulation(f, settings)
+		return
+	}
+	starts, err := s.starts(f.id)
+	if f.ended = nil; len(starts) > 0 {
+		f.ended = &starts[len(starts)-1]
+	}
+	if err != nil {
+		f.row.Words = err.Error()
+	}
+	if err := s.readLatest(f); err != nil {
+		f.row.Words = err.Error()
+	}
+}
+
+// small reads a file of at most maxSmall bytes. A file that does not exist is empty.
+func (s *Server) small(name string) ([]byte, error) {
+	file, err := s.root.Open(name)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxSmall:
+		return nil, fmt.Errorf("%s is no file of at most %d bytes; it is not read", name, maxSmall)
+	}
+	return io.ReadAll(io.LimitReader(file, maxSmall))
+}
+
+// settings reads the configuration of a run: run.yaml, or the file of a population across processes.
+func (s *Server) settings(id string) (runfile.Sections, error) {
+	text, err := s.small(path.Join(id, runFile))
+	if err == nil && text == nil {
+		text, err = s.small(path.Join(id, "config.yaml"))
+	}
+	if err != nil || text == nil {
+		return runfile.Sections{}, err
+	}
+	settings, err := runfile.Parse([]byte(config.Redact(string(text))))
+	if err != nil {
+		return runfile.Sections{}, fmt.Errorf("the settings of %s: %w", id, err)
+	}
+	return settings, nil
+}
+
+// starts reads the record of a run's starts.
+func (s *Server) starts(id string) (list []runfile.Start, err error) {
+	text, err := s.small(path.Join(id, runfile.ProvenanceFile))
+	if err == nil && text != nil {
+		err = yaml.Unmarshal(text, &list)
+	}
+	return list, err
+}
+
+// readLatest reads the latest step and return, and the rate, from the end of a run's log.
+func (s *Server) readLatest(f *folder) error {
+	if len(f.logs) == 0 {
+		return nil
+	}
+	var first, last tracking.Scalar
+	each := func(v tracking.Scalar) {
+		if first.Tag == "" {
+			first = v
+		}
+		if last.Tag == "" || v.Step >= last.Step {
+			last = v
+		}
+		if v.Tag == tracking.TagReturn || v.Tag == tracking.TagTotalReward+" (mean)" && f.row.Return == nil {
+			value := number(v.Value)
+			f.row.Return = &value
+		}
+	}
+	name := path.Join(f.id, f.logs[len(f.logs)-1])
+	err := s.tail(name, each)
+	f.row.Step = last.Step
+	if seconds := last.Time.Sub(first.Time).Seconds(); seconds > 0 && last.Step > first.Step {
+		f.row.Rate = number(float64(last.Step-first.Step) / seconds)
+	}
+	return err
+}
+
+// tail calls each for the scalars at the end of a log: of JSON lines the last ones, of an event file that is not too
+// large all.
+func (s *Server) tail(name string, each func(tracking.Scalar)) error {
+	file, err := s.root.Open(name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		return err
+	case path.Ext(name) == ".jsonl":
+		from := max(0, info.Size()-tailBytes)
+		end := io.NewSectionReader(file, from, info.Size()-from)
+		if from > 0 { // without the line that the section begins in
+			skip := make([]byte, 1)
+			for n, err := end.Read(skip); n == 1 && err == nil && skip[0] != '\n'; n, err = end.Read(skip) {
+			}
+		}
+		_, err = tracking.DecodeLines(end, each)
+		return err
+	case info.Size() > maxEvents:
+		return nil
+	}
+	scalars, err := tracking.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	for _, v := range scalars {
+		each(v)
+	}
+	return ignoreTruncated(err)
+}
+
+// judge sets the state of a run or a population: by its lock, by the end that it recorded, by heartbeats, or by how
+// recently it wrote.
+func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
+	r := &f.row
+	locked := false
+	if info, err := s.root.Stat(path.Join(f.id, "lock")); err == nil {
+		locked = held(info)
+	}
+	recent := time.Since(time.UnixMilli(r.Updated)) < fresh
+	if f.population {
+		for _, m := range f.health {
+			r.Step, r.Total = max(r.Step, m.Steps), max(r.Total, m.Total)
+			recent = recent && m.Phase != string(workspace.Stopped)
+		}
+		if f.began.IsZero() {
+			f.began, f.beganAt = time.Now(), r.Step
+		}
+		if r.Rate = 0; r.Step > f.beganAt {
+			r.Rate = number(float64(r.Step-f.beganAt) / time.Since(f.began).Seconds())
+		}
+		switch {
+		case f.facts == "finished":
+			r.State = f.facts
+		case strings.HasPrefix(f.facts, "given up"):
+			r.State = "failed"
+		case locked, recent:
+			r.State = "training"
+		default:
+			r.State = "stopped"
+		}
+		return
+	}
+	if p := s.folders[f.of]; p != nil && f.of != "" {
+		r.State = p.row.State
+		return
+	}
+	ended := f.ended != nil && !f.ended.Ended.IsZero()
+	switch {
+	case locked && r.Step > 0:
+		r.State = "training"
+	case locked:
+		r.State = "starting"
+	case ended && f.ended.Stopped:
+		r.State = "stopped"
+	case ended && f.ended.Error != "":
+		r.State, r.Words = "failed", f.ended.Error
+	case ended, r.Total > 0 && r.Step >= r.Total:
+		r.State = "finished"
+	case recent:
+		r.State = "training"
+	default:
+		r.State = "stopped"
+	}
+}

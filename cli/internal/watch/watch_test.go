@@ -1,0 +1,425 @@
+package watch
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// writeRun writes a run of so many values a tag, a second apart, of timesteps 10, 20, ... in 4 environments.
+func writeRun(t testing.TB, dir string, values int, tags ...string) {
+	t.Helper()
+	now := time.Now().Add(-time.Duration(values) * time.Second)
+	run, err := tracking.OpenRun(dir, tracking.Options{StepsPerTimestep: 4, Now: func() time.Time { return now }})
+	must.Do(t, err)
+	for i := 1; i <= values; i++ {
+		now = now.Add(time.Second)
+		for k, tag := range append(tags, tracking.TagReturn) {
+			run.Scalar(tag, int64(10*i), float64(i+k))
+		}
+	}
+	must.Do(t, run.Close())
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+const settings = "seed: %d\nagent: {class: PPO, learning_rate: 0.001}\nenvironment: {id: CartPole}\n" +
+	"trainer: {timesteps: 100, tracker: \"http://me:secret@host\"}\n"
+
+// serve returns a server of a folder, and a function that gets a path and decodes the answer.
+func serve(t testing.TB, root, token string) (s *Server, get func(path string, into any) int) {
+	t.Helper()
+	s, err := New(Config{Root: root, Token: token, Tags: func(all []string) []string { return all },
+		Group: func(names, _ []string) []Group { return []Group{{"all", names}} }})
+	must.Do(t, err)
+	s.every, s.tick = 0, 10*time.Millisecond
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		must.Do(t, s.Close())
+	})
+	return s, func(path string, into any) int {
+		t.Helper()
+		answer, err := http.Get(server.URL + path)
+		must.Do(t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		must.Do(t, err)
+		if raw, ok := into.(*string); ok {
+			*raw = string(text)
+		} else if into != nil {
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %d %s", path, answer.StatusCode, text)
+			}
+			must.Do(t, json.Unmarshal(text, into))
+		}
+		return answer.StatusCode
+	}
+}
+
+type list struct{ Runs []Row }
+
+// The state of a run is that of its lock, of the end that it recorded, or of its files.
+func TestRows(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"finished", "failed", "asked", "killed", "busy", "early"} {
+		dir := filepath.Join(root, "group", name)
+		values := 5
+		if name == "finished" {
+			values = 10
+		}
+		writeRun(t, dir, values)
+		write(t, filepath.Join(dir, "run.yaml"), fmt.Sprintf(settings, 1))
+		must.Do(t, runfile.Record(dir, nil, runfile.Start{}))
+		old := time.Now().Add(-time.Hour)
+		must.Do(t, os.Chtimes(filepath.Join(dir, tracking.ScalarsFile), old, old))
+		for _, file := range []string{"run.yaml", runfile.ProvenanceFile} {
+			must.Do(t, os.Chtimes(filepath.Join(dir, file), old, old))
+		}
+	}
+	must.Do(t, runfile.End(filepath.Join(root, "group", "failed"), fmt.Errorf("the pole broke"), false))
+	must.Do(t, runfile.End(filepath.Join(root, "group", "asked"), fmt.Errorf("context canceled"), true))
+	must.Do(t, runfile.End(filepath.Join(root, "group", "early"), nil, false))
+	unlock, err := durable.Lock(filepath.Join(root, "group", "busy"), "lock")
+	must.Do(t, err)
+	defer func() { must.Do(t, unlock()) }()
+	_, get := serve(t, root, "")
+	var got list
+	get("/api/runs", &got)
+	states := map[string]string{}
+	for _, r := range got.Runs {
+		states[r.ID] = strings.TrimSpace(r.State + " " + r.Words)
+		if r.Agent != "PPO" || r.Environment != "CartPole" || r.Total != 100 || r.Rate != 10 ||
+			r.Return == nil || 10*int64(*r.Return) != r.Step {
+			t.Errorf("%+v", r)
+		}
+	}
+	want := map[string]string{"group/finished": "finished", "group/failed": "failed the pole broke",
+		"group/asked": "stopped", "group/killed": "stopped", "group/early": "finished"}
+	if runtime.GOOS == "linux" {
+		want["group/busy"] = "training"
+	} else {
+		delete(states, "group/busy")
+	}
+	if d := cmp.Diff(want, states); d != "" {
+		t.Error(d)
+	}
+	var details []Settings
+	get("/api/settings?run=group/failed", &details)
+	if v := details[0].Values; v["trainer.tracker"] != "http://me:***@host" || v["agent.learning_rate"] != "0.001" {
+		t.Errorf("%v", v)
+	}
+}
+
+// Curves grow with their logs, keep the number of their points, begin again when a log is replaced, and are joined.
+func TestCurves(t *testing.T) {
+	root := t.TempDir()
+	writeRun(t, filepath.Join(root, "a"), 5000, "loss")
+	writeRun(t, filepath.Join(root, "b"), 5000)
+	s, get := serve(t, root, "")
+	get("/api/runs", nil)
+	panel := func(query string) (p Panel) {
+		t.Helper()
+		var c Curves
+		get("/api/curves?"+query, &c)
+		for _, p := range c.Panels {
+			if p.Tag == tracking.TagReturn && c.Notes == nil {
+				return p
+			}
+		}
+		t.Fatalf("%s: %+v", query, c)
+		return p
+	}
+	c := panel("run=a").Curves[0]
+	n := len(c.X)
+	if n > maxPoints || n < maxPoints/2 || c.Per != 8 || c.X[n-1] != 200_000 {
+		t.Errorf("%d points of %d values to %v", n, c.Per, c.X[n-1])
+	}
+	for i, y := range c.Y { // of values i+1 with steps 40(i+1), joined by 8
+		if want := float64(c.X[i])/40 - 3.5 + 1; math.Abs(float64(y)-want) > 1e-3 && i < n-1 {
+			t.Fatalf("at %v: %v, want %v", c.X[i], y, want)
+		}
+	}
+	if c := panel("run=a&x=time").Curves[0]; c.X[n-1] != 4999 {
+		t.Errorf("the time ends at %v", c.X[n-1])
+	}
+	if c := panel("run=a&x=timesteps").Curves[0]; c.X[n-1] != 50_000 {
+		t.Errorf("the timesteps end at %v", c.X[n-1])
+	}
+	both := panel("run=a&run=b&run=nothing&seeds=1").Curves
+	if len(both) != 1 || len(both[0].Low) != len(both[0].Y) || len(both[0].Runs) != 2 {
+		t.Errorf("%d joined curves", len(both))
+	}
+	file, err := os.OpenFile(filepath.Join(root, "a", tracking.ScalarsFile), os.O_APPEND|os.O_WRONLY, 0)
+	must.Do(t, err)
+	line := `{"time":1,"step":60000,"env_steps":240000,"tag":"Episode / return","value":"NaN"}`
+	_, err = file.WriteString(line) // which is not whole yet
+	must.Do(t, err)
+	if c := panel("run=a").Curves[0]; c.X[len(c.X)-1] != 200_000 {
+		t.Error("a line in progress was read")
+	}
+	_, err = file.WriteString("\n")
+	must.Do(t, err)
+	must.Do(t, file.Close())
+	if c := panel("run=a").Curves[0]; c.X[len(c.X)-1] != 240_000 {
+		t.Error("a new line was not read")
+	}
+	must.Do(t, os.RemoveAll(filepath.Join(root, "a")))
+	writeRun(t, filepath.Join(root, "a"), 3)
+	get("/api/runs", nil)
+	if c := panel("run=a").Curves[0]; len(c.X) != 3 || c.Per != 1 {
+		t.Errorf("a replaced log has %d points", len(c.X))
+	}
+	for i := range maxFollowed + 5 {
+		s.follow(fmt.Sprint(i))
+	}
+	if len(s.followers) > maxFollowed {
+		t.Errorf("%d logs are followed", len(s.followers))
+	}
+}
+
+const secret = "top: secret\n"
+
+// Nothing outside the folder is read, whatever links and requests say, and nothing is written.
+func TestStaysInside(t *testing.T) {
+	outside, root := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(outside, "run.yaml"), secret)
+	writeRun(t, filepath.Join(outside, "run"), 3)
+	write(t, filepath.Join(outside, "run", "run.yaml"), secret)
+	writeRun(t, filepath.Join(root, "good"), 3)
+	must.Do(t, os.Symlink(filepath.Join(outside, "run"), filepath.Join(root, "linked")))
+	must.Do(t, os.Symlink(filepath.Join(outside, "run.yaml"), filepath.Join(root, "good", "run.yaml")))
+	must.Do(t, os.MkdirAll(filepath.Join(root, "files"), 0o755))
+	for _, name := range []string{tracking.ScalarsFile, "x.tfevents", "run.yaml"} {
+		must.Do(t, os.Symlink(filepath.Join(outside, "run", tracking.ScalarsFile), filepath.Join(root, "files", name)))
+	}
+	before := names(t, root)
+	_, get := serve(t, root, "")
+	var got list
+	get("/api/runs", &got)
+	if len(got.Runs) != 1 || got.Runs[0].ID != "good" {
+		t.Errorf("%+v", got.Runs)
+	}
+	for _, id := range []string{"good", "linked", "files", "..", "../x", "/etc", outside, filepath.Join(outside, "run"),
+		"good/../../x", "%2e%2e/run", ".", ""} {
+		for _, path := range []string{"/api/settings", "/api/curves", "/api/population"} {
+			var text string
+			get(path+"?run="+url.QueryEscape(id), &text)
+			if strings.Contains(text, "secret") || id != "good" && strings.Contains(text, `"y"`) {
+				t.Errorf("%s of %q: %s", path, id, text)
+			}
+		}
+	}
+	for path, want := range map[string]int{"/../server.go": 404, "/%2e%2e/page.go": 404, "/uplot/../../page.go": 404,
+		"/api/population?run=good": 404, "/": 200, "/uplot/uPlot.iife.min.js": 200} {
+		if got := get(path, nil); got != want {
+			t.Errorf("%s: status %d, want %d", path, got, want)
+		}
+	}
+	if d := cmp.Diff(before, names(t, root)); d != "" {
+		t.Errorf("something was written: %s", d)
+	}
+}
+
+func names(t *testing.T, root string) (all []string) {
+	t.Helper()
+	must.Do(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	}))
+	return all
+}
+
+// Damaged, huge and odd files are described, and the other runs are shown.
+func TestHostileFiles(t *testing.T) {
+	root := t.TempDir()
+	name := `<img src=x onerror=alert(1)>'"&` + "\u202e"
+	writeRun(t, filepath.Join(root, name), 3, `</script><script>alert(2)</script>`)
+	write(t, filepath.Join(root, name, "run.yaml"), "agent: {class: \"<b>\"}\n")
+	writeRun(t, filepath.Join(root, "cut"), 3)
+	scalars := filepath.Join(root, "cut", tracking.ScalarsFile)
+	text, err := os.ReadFile(scalars)
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(scalars, append(text[:len(text)-20], "\nnot JSON\n"...), 0o644))
+	write(t, filepath.Join(root, "endless", tracking.ScalarsFile), strings.Repeat("x", chunkBytes+1))
+	write(t, filepath.Join(root, "large", "run.yaml"), "a: "+strings.Repeat("x", maxSmall))
+	write(t, filepath.Join(root, "bomb", "run.yaml"), "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n: :")
+	write(t, filepath.Join(root, "zeros", "x.tfevents.1"), strings.Repeat("\x00", 1000))
+	write(t, filepath.Join(root, "crew", "000", journal.File), "no journal\n")
+	_, get := serve(t, root, "")
+	var got list
+	get("/api/runs", &got)
+	words := map[string]string{}
+	for _, r := range got.Runs {
+		words[r.ID] = r.Words
+	}
+	for id, want := range map[string]string{name: "", "cut": "line", "endless": "", "large": "is no file of at most",
+		"bomb": "settings", "zeros": "zeros", "crew": "line 1"} {
+		if w, ok := words[id]; !ok || !strings.Contains(w, want) || want == "" && w != "" {
+			t.Errorf("%q: %q, want %q", id, w, want)
+		}
+	}
+	query := url.Values{}
+	for id := range words {
+		query.Add("run", id)
+	}
+	var raw string
+	get("/api/curves?"+query.Encode(), &raw)
+	if strings.ContainsAny(raw, "<>") || !strings.Contains(raw, "longer than 8 MiB") || !strings.Contains(raw, "cut: ") {
+		t.Errorf("%.2000s", raw)
+	}
+	if status := get("/api/population?run=crew", nil); status != http.StatusUnprocessableEntity {
+		t.Errorf("a damaged population: status %d", status)
+	}
+}
+
+// Without a token only this machine is answered, with one only who has it. Nobody writes.
+func TestAccess(t *testing.T) {
+	for token, cases := range map[string][]struct {
+		method, path, host, cookie string
+		want                       int
+	}{
+		"": {{"GET", "/", "127.0.0.1:1", "", 200}, {"GET", "/api/runs", "evil.example", "", 403},
+			{"POST", "/", "127.0.0.1", "", 405}, {"DELETE", "/api/runs", "localhost", "", 405}},
+		"word": {{"GET", "/", "box:1", "", 403}, {"GET", "/api/runs", "127.0.0.1", "", 403},
+			{"GET", "/?token=wrong", "box", "", 403}, {"GET", "/?token=word", "box", "", 303},
+			{"GET", "/", "box", "word", 200}, {"GET", "/", "box", "wor", 403}, {"POST", "/", "box", "word", 405}},
+	} {
+		s, _ := serve(t, t.TempDir(), token)
+		for _, c := range cases {
+			r := httptest.NewRequest(c.method, c.path, nil)
+			if r.Host = c.host; c.cookie != "" {
+				r.AddCookie(&http.Cookie{Name: "gorl-token", Value: c.cookie})
+			}
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			if w.Code != c.want || !strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+				t.Errorf("%q: %+v: status %d", token, c, w.Code)
+			}
+		}
+	}
+}
+
+// Pages learn of changes, and readers that do not read hold up nobody.
+func TestEventsAndSlowReaders(t *testing.T) {
+	root := t.TempDir()
+	writeRun(t, filepath.Join(root, "a"), 3000, "b", "c", "d")
+	s, err := New(Config{Root: root, Tags: func(all []string) []string { return all }})
+	must.Do(t, err)
+	s.every, s.tick = 0, 10*time.Millisecond
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Do(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context(), l) }()
+	defer func() {
+		l.Close()
+		must.Do(t, s.Close())
+	}()
+	address := "http://" + l.Addr().String()
+	answer, err := http.Get(address + "/api/runs")
+	must.Do(t, err)
+	answer.Body.Close()
+	for range 20 {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		must.Do(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "GET /api/curves?run=a%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+			strings.Repeat("&x=time", 10))
+		must.Do(t, err)
+	}
+	stream, err := http.Get(address + "/api/events")
+	must.Do(t, err)
+	defer stream.Body.Close()
+	lines := bufio.NewScanner(stream.Body)
+	next := func() string {
+		for lines.Scan() {
+			if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				return text
+			}
+		}
+		t.Fatal(lines.Err())
+		return ""
+	}
+	first := next()
+	writeRun(t, filepath.Join(root, "b"), 3)
+	if second := next(); second == first {
+		t.Errorf("the version stays %s", first)
+	}
+}
+
+var load = flag.Int("load", 40, "number of synthetic runs of TestLoad; 1000 is the figure of the guides")
+
+// A list of many long runs is there within a second, and memory stays small.
+func TestLoad(t *testing.T) {
+	root := t.TempDir()
+	var tags []string
+	for k := range 24 {
+		tags = append(tags, fmt.Sprintf("loss %d", k))
+	}
+	for i := range *load {
+		dir := filepath.Join(root, fmt.Sprintf("group-%d", i/100), fmt.Sprintf("run-%d", i))
+		writeRun(t, dir, 400, tags...)
+		write(t, filepath.Join(dir, "run.yaml"), fmt.Sprintf(settings, i))
+	}
+	s, get := serve(t, root, "")
+	s.every = time.Minute
+	began := time.Now()
+	var got list
+	get("/api/runs", &got)
+	first := time.Since(began)
+	if len(got.Runs) != *load || first > time.Second {
+		t.Errorf("%d runs after %v", len(got.Runs), first)
+	}
+	query := "run=group-0/run-1"
+	for i := range min(*load, maxFollowed, 100) {
+		query += fmt.Sprintf("&run=group-0/run-%d", i)
+	}
+	for partial := true; partial; {
+		var c Curves
+		get("/api/curves?"+query, &c)
+		partial = c.Partial
+	}
+	for more := true; more; {
+		var err error
+		more, err = s.refresh(time.Second)
+		must.Do(t, err)
+	}
+	all := time.Since(began)
+	began = time.Now()
+	_, err := s.refresh(time.Second)
+	must.Do(t, err)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.Logf("%d runs of 10000 values: list after %v, all after %v, a look takes %v, heap %d MiB, from the system %d MiB",
+		*load, first.Round(time.Millisecond), all.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+		m.HeapAlloc>>20, m.Sys>>20)
+	if m.HeapAlloc > 300<<20 {
+		t.Errorf("%d MiB in use", m.HeapAlloc>>20)
+	}
+}

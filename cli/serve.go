@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorl-dev/gorl/cli/internal/watch"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
+)
+
+// servePort is the port that gorl serve takes if it is free.
+const servePort = 8484
+
+func serveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve [RUNS]",
+		Short: "show runs and populations in the browser while they train",
+		Long: `
+Starts a web server at 127.0.0.1 and prints its address. The page lists the runs and
+populations in the folder RUNS (default: runs) with state, progress and remaining time,
+compares their curves and settings, and shows for a population who copied whom and why,
+all hyperparameters and the members' health. It follows what is written; the runs need
+no change, and may be on another machine that shares the folder.
+
+The server only reads, and only below RUNS; it follows no links. Another --address than
+a loopback one needs the token in the address that is printed. --export writes the page
+into one file instead, for a reader without gorl. Ctrl-C ends the server.`,
+		Example: `
+gorl serve
+gorl serve runs/walker --port 8000
+gorl serve --export report.html runs/population`,
+		Args: commandline.Arguments(0, 1, "the folder of runs"),
+	}
+	c.ValidArgsFunction = commandline.Files()
+	address := c.Flags().String("address", "127.0.0.1", "`IP` address of the server")
+	port := c.Flags().Uint16("port", servePort, "`port` of the server; without the flag a free one, if this is taken")
+	export := commandline.FileFlag(c, "export", "", "HTML `file` to write instead of serving", "html")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg := watch.Config{Root: "runs", Tags: usualTags, Group: watchGroups}
+		if len(args) > 0 {
+			cfg.Root = args[0]
+		}
+		ip, err := netip.ParseAddr(*address)
+		if err != nil {
+			return commandline.Usagef("--address is %q; want an IP address such as 127.0.0.1 or 0.0.0.0", *address)
+		}
+		query := ""
+		if !ip.IsLoopback() {
+			cfg.Token = rand.Text()
+			query = "/?token=" + cfg.Token
+		}
+		server, err := watch.New(cfg)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		if *export != "" {
+			full, err := filepath.Abs(cfg.Root)
+			if err != nil {
+				return err
+			}
+			return durable.WriteFile(*export, func(w io.Writer) error {
+				return server.Export(w, filepath.Base(full))
+			})
+		}
+		listener, err := net.Listen("tcp", net.JoinHostPort(*address, strconv.Itoa(int(*port))))
+		if err != nil && !cmd.Flags().Changed("port") {
+			listener, err = net.Listen("tcp", net.JoinHostPort(*address, "0"))
+		}
+		if err != nil {
+			return commandline.Usagef("--address, --port: %w", err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", listener.Addr(), query)
+		return server.Serve(cmd.Context(), listener)
+	}
+	return c
+}
+
+// usualTags returns the tags that are drawn without being asked for, the raw return first.
+func usualTags(all []string) []string {
+	chosen := matching(all, usual)
+	if slices.Contains(chosen, rawReturn) {
+		chosen = slices.DeleteFunc(chosen, func(tag string) bool { return tag == shapedReturn })
+	}
+	if len(chosen) == 0 {
+		return all
+	}
+	return chosen
+}
+
+// watchGroups groups runs for the page.
+func watchGroups(names, dirs []string) (list []watch.Group) {
+	for _, g := range groupRuns(names, dirs) {
+		list = append(list, watch.Group{Name: g.name, Runs: g.runs})
+	}
+	return list
+}

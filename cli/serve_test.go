@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/tracking"
+)
+
+// hostileName is the name of a run that would run a script if it became markup.
+const hostileName = `<img src=x onerror="window.pwned=1">`
+
+// servedRuns makes a folder of two runs of 50 values and a population, and returns it.
+func servedRuns(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for k, name := range []string{"walk", hostileName} {
+		run, err := tracking.OpenRun(filepath.Join(root, name), tracking.Options{StepsPerTimestep: 4})
+		must(t, err)
+		for i := range 50 {
+			run.Scalar(tracking.TagReturn, int64(10*i), float64(i*(k+1)))
+			run.Scalar("Loss / "+hostileName, int64(10*i), 1/float64(i+1))
+		}
+		must(t, run.Close())
+		must(t, os.WriteFile(filepath.Join(root, name, runFile), fmt.Appendf(nil,
+			"seed: %d\nagent: {class: PPO, rollouts: 8}\nenvironment: {id: Walker}\ntrainer: {timesteps: 1000}\n", k), 0o644))
+	}
+	recorded, err := os.ReadFile(filepath.Join("..", "pbt", "report", "testdata", "small.jsonl"))
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Join(root, "crew", "000"), 0o755))
+	must(t, os.WriteFile(filepath.Join(root, "crew", "000", journal.File), recorded, 0o644))
+	return root
+}
+
+// The page in one file has runs, settings, curves and populations.
+func TestServeExport(t *testing.T) {
+	root := servedRuns(t)
+	page := filepath.Join(t.TempDir(), "page.html")
+	if status, _, stderr := use(t.Context(), "serve", root, "--export", page); status != commandline.Done {
+		t.Fatal(stderr)
+	}
+	text, err := os.ReadFile(page)
+	must(t, err)
+	_, after, _ := bytes.Cut(text, []byte(`id="data">`))
+	before, _, _ := bytes.Cut(after, []byte("</script>"))
+	var data struct {
+		Runs     []struct{ ID, State string }
+		Settings []struct{ Values map[string]string }
+		Curves   map[string]struct {
+			Panels []struct{ Curves []struct{ X []float64 } }
+		}
+		Populations map[string]struct{ Members int }
+	}
+	must(t, json.Unmarshal(before, &data))
+	if len(data.Runs) != 3 || len(data.Settings) != 2 || data.Populations["crew"].Members != 4 ||
+		len(data.Curves["seeds"].Panels[0].Curves) != 1 || len(data.Curves[""].Panels[0].Curves[0].X) != 50 {
+		t.Errorf("%+v", data)
+	}
+	if bytes.Contains(text, []byte(hostileName)) {
+		t.Error("a name became markup")
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"--address", "here"}, {"--port", "70000"}, {filepath.Join(t.TempDir(), "none")}} {
+		if status, _, stderr := use(ctx, append([]string{"serve"}, args...)...); status == commandline.Done {
+			t.Errorf("%q: %s", args, stderr)
+		}
+	}
+	_, stdout, _ := use(ctx, "serve", t.TempDir(), "--address", "0.0.0.0", "--port", "0")
+	if _, token, _ := strings.Cut(stdout, "/?token="); len(token) < 20 {
+		t.Errorf("no token: %s", stdout)
+	}
+}

@@ -1,0 +1,345 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/timeline"
+)
+
+// Population is what the page shows of a population, as JSON. Steps are environment steps of the member itself. A
+// colour is the rank of the lineage: the founding member from which the weights descend.
+type Population struct {
+	Title         string `json:"title"`
+	State         string `json:"state"`
+	Objective     string `json:"objective"`
+	Minimise      bool   `json:"minimise"`
+	Strategy      string `json:"strategy"`
+	Seed          int64  `json:"seed"`
+	Members       int    `json:"members"`
+	IntervalSteps int64  `json:"interval_steps"`
+	// Intervals and Steps are the greatest of any member; Span is the end of the axis.
+	Intervals int64 `json:"intervals"`
+	Steps     int64 `json:"steps"`
+	Span      int64 `json:"span"`
+	// Counts are how often what happened, without what never happened.
+	Counts []Count `json:"counts"`
+	// Best is the best member now and Ever the best there was at any interval's end. They are nil while no finite
+	// objective is known.
+	Best *Place `json:"best"`
+	Ever *Place `json:"ever"`
+	// Keys are the hyperparameters shown. Hidden says what the page leaves out.
+	Keys   []string `json:"keys"`
+	Hidden string   `json:"hidden,omitempty"`
+	// Lanes are the members that are shown, and Path the stretches that the weights of Best went through.
+	Lanes []Lane  `json:"lanes"`
+	Path  []Piece `json:"path"`
+	// Panels are the curves: the objective first.
+	Panels   []Panel  `json:"panels"`
+	Schedule Schedule `json:"schedule"`
+	// Met and Ratings are tables of a population whose members play against each other.
+	Met     *Table `json:"met,omitempty"`
+	Ratings *Table `json:"ratings,omitempty"`
+	// Events are the latest events, in the order of the journal; EventsTotal counts all.
+	Events      []Event `json:"events"`
+	EventsTotal int     `json:"events_total"`
+}
+
+// Count is how often something happened.
+type Count struct {
+	Name string `json:"name"`
+	N    int    `json:"n"`
+}
+
+// Place is a member at an interval's end.
+type Place struct {
+	Member   int    `json:"member"`
+	Interval int64  `json:"interval"`
+	Steps    int64  `json:"steps"`
+	Value    finite `json:"value"`
+}
+
+// Lane is a member, with the stretches of its training and the signs on them.
+type Lane struct {
+	Member int `json:"member"`
+	// Founder and Color are those of the present weights.
+	Founder int `json:"founder"`
+	Color   int `json:"color"`
+	// Last is the last objective, Stale if it was measured before the member's last copy; Best is the best that the
+	// member itself ever had.
+	Last         finite            `json:"last"`
+	Stale        bool              `json:"stale,omitempty"`
+	Best         finite            `json:"best"`
+	Steps        int64             `json:"steps"`
+	Took         int               `json:"took"`
+	Copied       int               `json:"copied"`
+	Values       map[string]finite `json:"values"`
+	Architecture string            `json:"architecture,omitempty"`
+	Stretches    []Stretch         `json:"stretches"`
+	Marks        []Mark            `json:"marks,omitempty"`
+}
+
+// Stretch is training between two copies. From and To are steps. Parent is the member that was copied at the
+// beginning, after ParentSteps of its own steps; it is -1 in a member's first stretch.
+type Stretch struct {
+	Color       int    `json:"color"`
+	Founder     int    `json:"founder"`
+	From        int64  `json:"from"`
+	To          int64  `json:"to"`
+	Parent      int    `json:"parent"`
+	ParentSteps int64  `json:"parent_steps,omitempty"`
+	Interval    int64  `json:"interval,omitempty"`
+	Cause       string `json:"cause,omitempty"`
+}
+
+// Mark is a sign on a lane.
+type Mark struct {
+	Kind     journal.Kind `json:"kind"`
+	Interval int64        `json:"interval"`
+	Steps    int64        `json:"steps"`
+	Cause    string       `json:"cause,omitempty"`
+}
+
+// Piece is a part of the path of the best weights: member's lane from one number of steps to another.
+type Piece struct {
+	Member int   `json:"member"`
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+}
+
+// Panel has the curves of one figure over steps: a line for every stretch, and the path of the best weights.
+type Panel struct {
+	Key   string `json:"key"`
+	Lines []Line `json:"lines"`
+	Path  []XY   `json:"path"`
+	// Constant reports whether a value holds until the next one, as those of hyperparameters do.
+	Constant bool `json:"constant,omitempty"`
+}
+
+// Line is the curve of one stretch.
+type Line struct {
+	Member int  `json:"member"`
+	Color  int  `json:"color"`
+	Points []XY `json:"points"`
+}
+
+// XY is a point: steps and a value.
+type XY [2]finite
+
+// Event is an event of the journal. Changed are the hyperparameters that it changed.
+type Event struct {
+	Interval  int64        `json:"interval"`
+	Member    int          `json:"member"`
+	Kind      journal.Kind `json:"kind"`
+	From      int          `json:"from"`
+	Steps     int64        `json:"steps"`
+	Objective *finite      `json:"objective,omitempty"`
+	Cause     string       `json:"cause,omitempty"`
+	Mutation  string       `json:"mutation,omitempty"`
+	Changed   []Change     `json:"changed,omitempty"`
+}
+
+// Change is a changed hyperparameter. Before is nil if there was none.
+type Change struct {
+	Key    string  `json:"key"`
+	Before *finite `json:"before"`
+	After  finite  `json:"after"`
+}
+
+// Schedule has the hyperparameters that the weights of the best there was were trained with. Missing says why there
+// is none.
+type Schedule struct {
+	Missing string   `json:"missing,omitempty"`
+	Keys    []string `json:"keys"`
+	Steps   int64    `json:"steps,omitempty"`
+	Phases  []Phase  `json:"phases,omitempty"`
+}
+
+// Phase is a part of a schedule, from a number of environment steps on.
+type Phase struct {
+	From         int64             `json:"from"`
+	Member       int               `json:"member"`
+	Values       map[string]finite `json:"values"`
+	Architecture string            `json:"architecture,omitempty"`
+}
+
+// Table is a header and rows of text.
+type Table struct {
+	Header []string   `json:"header"`
+	Rows   [][]string `json:"rows"`
+}
+
+// finite is a number in JSON, null if it is not finite.
+type finite float64
+
+// MarshalJSON implements json.Marshaler.
+func (v finite) MarshalJSON() ([]byte, error) {
+	if !drawable(float64(v)) {
+		return []byte("null"), nil
+	}
+	return number.JSON(v).MarshalJSON()
+}
+
+// Of returns what the page shows of a history. A history without members is an error.
+func Of(h *journal.History, opt Options) (*Population, error) {
+	if opt.MaxEvents < 0 {
+		return nil, fmt.Errorf("report: MaxEvents is %d; give 1 or more, or 0 for 2000", opt.MaxEvents)
+	}
+	f, err := gather(h)
+	if err != nil {
+		return nil, err
+	}
+	p := &Population{
+		Title: cmp.Or(opt.Title, fmt.Sprintf("Population of %d", f.Run.Members)), State: f.state,
+		Objective: cut(f.Run.Objective), Minimise: f.Run.Minimise, Strategy: cut(f.Run.Strategy), Seed: f.Run.Seed,
+		Members: f.Run.Members, IntervalSteps: f.Run.IntervalSteps, Intervals: f.intervals, Steps: f.steps,
+		Span: f.span, Keys: append([]string{}, f.keys...), Best: f.best.place(), Ever: f.ever.place(),
+	}
+	for _, c := range []Count{
+		{"copies", f.copies}, {"mutations without a copy", f.happened[journal.SelfMutate]},
+		{"failures", f.happened[journal.Failed]}, {"divergences", f.happened[journal.Diverged]},
+		{"rescues", f.rescues}, {"decisions not applied", f.happened[journal.ApplyFailed]},
+		{"lineages left", len(f.alive)},
+	} {
+		if c.N > 0 {
+			p.Counts = append(p.Counts, c)
+		}
+	}
+	if n := len(f.Members) - len(f.lanes); n > 0 {
+		p.Hidden = fmt.Sprintf("%d of %d members are not shown; those that the best descends from are. ", n,
+			len(f.Members))
+	}
+	if f.moreKeys > 0 {
+		p.Hidden += fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys)
+	}
+	for _, member := range f.lanes {
+		p.Lanes = append(p.Lanes, f.laneOf(member))
+	}
+	for i, a := range f.ancestry {
+		if s := f.find(a); s != nil && f.lane[a.Member] >= 0 {
+			to := a.ToSteps
+			if i == len(f.ancestry)-1 {
+				to = f.best.point.Steps
+			}
+			p.Path = append(p.Path, Piece{a.Member, s.fromSteps, to})
+		}
+	}
+	p.Panels = f.panels()
+	p.Schedule = f.schedule()
+	p.Met, p.Ratings = f.games()
+	p.Events, p.EventsTotal = f.events(cmp.Or(opt.MaxEvents, 2000)), len(f.Events)
+	return p, nil
+}
+
+// place is nil for no stand.
+func (s *stand) place() *Place {
+	if s == nil {
+		return nil
+	}
+	return &Place{s.member, s.point.Iteration, s.point.Steps, finite(s.point.Value)}
+}
+
+// cut returns the first thousand characters of a text of the journal.
+func cut(s string) string {
+	if r := []rune(s); len(r) > 1000 {
+		return string(r[:999]) + "…"
+	}
+	return s
+}
+
+// laneOf returns the lane of a member.
+func (f *facts) laneOf(member int) Lane {
+	t, course := f.Members[member], f.courses[member]
+	founder := course[len(course)-1].founder
+	l := Lane{
+		Member: member, Founder: founder, Color: f.rank[founder], Last: finite(math.NaN()), Best: finite(math.NaN()),
+		Steps: t.Steps, Took: len(t.Copies), Copied: f.copied[member], Values: map[string]finite{},
+	}
+	for _, p := range t.Objective {
+		l.Last = finite(p.Value)
+		if drawable(p.Value) && (!drawable(float64(l.Best)) || f.better(p.Value, float64(l.Best))) {
+			l.Best = finite(p.Value)
+		}
+		n := len(t.Copies)
+		l.Stale = n > 0 && t.Copies[n-1].Iteration >= p.Iteration
+	}
+	for _, key := range f.keys {
+		if points := t.Hyperparameters[key]; len(points) > 0 {
+			l.Values[key] = finite(points[len(points)-1].Value)
+		}
+	}
+	if n := f.networks[member]; len(n) > 0 {
+		l.Architecture = cut(n[len(n)-1].architecture)
+	}
+	for _, s := range course {
+		x := Stretch{Color: f.rank[s.founder], Founder: s.founder, From: s.fromSteps, To: s.toSteps, Parent: -1}
+		if c := s.copied; c != nil {
+			x.Parent, x.ParentSteps, x.Interval, x.Cause = c.Parent, c.ParentSteps, c.Iteration, cut(c.Cause)
+		}
+		l.Stretches = append(l.Stretches, x)
+	}
+	for _, m := range f.troubles {
+		if m.member == member {
+			l.Marks = append(l.Marks, Mark{m.kind, m.iteration, m.steps, cut(m.cause)})
+		}
+	}
+	return l
+}
+
+// schedule returns the hyperparameters of the best there was, a phase for every change: what gorl-pbt replay plays to
+// a single agent. Its steps count what the weights have gone through, in whichever member.
+func (f *facts) schedule() Schedule {
+	if f.ever == nil {
+		return Schedule{Missing: "No objective is known yet."}
+	}
+	s, err := timeline.ExtractAt(f.History, f.ever.member, f.ever.point.Iteration)
+	if err != nil {
+		return Schedule{Missing: err.Error()}
+	}
+	list := Schedule{Keys: append([]string{}, s.Keys()...), Steps: s.Steps}
+	for _, phase := range s.Phases {
+		values := map[string]finite{}
+		for key, v := range phase.Hyperparameters {
+			values[key] = finite(v)
+		}
+		list.Phases = append(list.Phases, Phase{phase.From, phase.Member, values, cut(phase.Architecture)})
+	}
+	return list
+}
+
+// events returns at most so many events: members that were merely kept, which is most events of most populations, are
+// left out first, then the oldest events.
+func (f *facts) events(most int) []Event {
+	events := f.Events
+	if len(events) > most {
+		events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return e.Kind == journal.Keep })
+	}
+	list := []Event{}
+	for _, e := range events[max(0, len(events)-most):] {
+		x := Event{Interval: e.Iteration, Member: e.Member, Kind: e.Kind, From: e.Parent, Steps: e.Steps,
+			Cause: cut(e.Cause), Mutation: cut(e.Mutation)}
+		if e.HasObjective {
+			v := finite(e.Objective)
+			x.Objective = &v
+		}
+		for _, key := range f.keys {
+			before, had := e.Before[key]
+			after, has := e.After[key]
+			if !has || had && before == after {
+				continue
+			}
+			c := Change{Key: key, After: finite(after)}
+			if had {
+				v := finite(before)
+				c.Before = &v
+			}
+			x.Changed = append(x.Changed, c)
+		}
+		list = append(list, x)
+	}
+	return list
+}
