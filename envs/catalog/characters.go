@@ -3,6 +3,8 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -50,8 +52,8 @@ type bodySettings struct {
 	MinHeight float64 `yaml:"min_height" config:"min=0"`
 	// MaxTilt is the angle in radians between root and vertical above which it has fallen.
 	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
-	// Trots are generated clips of a body with four feet, in addition to motions: each is [forwards in m/s, to the left
-	// in m/s, turning to the left in rad/s].
+	// Trots are generated clips of a body whose keys are its four feet, in addition to motions: each is [forwards in
+	// m/s, to the left in m/s, turning to the left in rad/s].
 	Trots [][]float64 `yaml:"trots"`
 }
 
@@ -84,11 +86,17 @@ func modelDefaults() modelSettings {
 	return s
 }
 
+// modelSources ends the error of a missing model.
+const modelSources = ". Models of robots are in the PyPI package mjlab (mjlab/asset_zoo/robots) and in " +
+	"github.com/google-deepmind/mujoco_menagerie"
+
 // newModel makes the environment Character.
 func newModel(s modelSettings) (envs.Env, error) {
 	if s.Model == "" {
-		return nil, errors.New("\"model\" is missing: give the path of an MJCF file. Models of robots are in the PyPI " +
-			"package mjlab (mjlab/asset_zoo/robots) and in github.com/google-deepmind/mujoco_menagerie")
+		return nil, errors.New("\"model\" is missing: give the path of an MJCF file" + modelSources)
+	}
+	if _, err := os.Stat(s.Model); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("\"model\": there is no file %s: give the path of an MJCF file%s", s.Model, modelSources)
 	}
 	c := mujoco.BodyConfig{Name: s.Name, DefaultPose: s.DefaultPose, DefaultHeight: s.DefaultHeight,
 		ControlFrequency: s.ControlFrequency, TimeStep: s.TimeStep, Solver: s.Solver, Iterations: s.Iterations,
@@ -157,8 +165,8 @@ type characterSettings struct {
 	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have
 	// everything. Default: everything for both.
 	Observations []string `yaml:"observations"`
-	// Residual adds actions to the clip's present pose instead of the middle of joint ranges. It needs one wrapping
-	// clip and shows its phase.
+	// Residual adds actions to the first clip's present pose instead of the middle of joint ranges, and shows its
+	// phase. The clip must wrap. Others are reference motion of AMP only.
 	Residual bool `yaml:"residual"`
 	// Lead is the time in seconds by which the residual's pose is ahead, against the actuators' lag of 0.1 s. Quick
 	// motion needs it.

@@ -122,15 +122,15 @@ type CharacterConfig struct {
 	// sees the whole observation as its state. Empty means the whole observation for both.
 	Observations []string
 	// Residual adds actions to the clip's pose at this moment, instead of to the middle of the clips' joint ranges. A
-	// policy whose actions are 0 then already follows the clip's targets. Residual needs one wrapping clip and turns on
-	// Clock.
+	// policy whose actions are 0 then already follows the clip's targets. Residual turns on Clock.
 	Residual bool
 	// Lead is the time in seconds by which the clip's pose in residual targets is ahead of this moment. Actuators with
 	// damping kd and gain kp follow a target with a delay of kd/kp, which is 0.1 s for the bodies of this package. A
 	// lead equal to the delay compensates it, which fast motions need. A longer lead moves the limbs too early. Zero
 	// means none.
 	Lead float64
-	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] turn it on.
+	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] turn it on. The clip must
+	// wrap. Further clips, which [Track] and Difference do not allow, are reference motion for AMP only.
 	Clock bool
 	// ActionScale is the change of a joint's target by an action of 1. Its unit is half the clips' range of the joint
 	// plus 0.2 rad. Larger values explore more, but the character falls more often. With too small values a policy
@@ -372,8 +372,11 @@ func (c *CharacterConfig) check() error {
 	if c.Difference && c.History != 1 {
 		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
 	}
-	if c.Clock && (len(c.Motions) != 1 || c.Motions[0].Loop() != motions.LoopWrap) {
-		return errors.New("Residual, Clock and the task \"track\" need exactly one clip, and one that wraps")
+	if c.Clock && c.Motions[0].Loop() != motions.LoopWrap {
+		return errors.New("Residual, Clock and the task \"track\" need a first clip that wraps")
+	}
+	if (c.Task == Track || c.Difference) && len(c.Motions) != 1 {
+		return fmt.Errorf("the task %q and Difference need exactly one clip", Track)
 	}
 	if err := c.Velocity.check(); err != nil {
 		return err
