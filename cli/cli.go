@@ -55,7 +55,7 @@ own, gorl-pbt.`,
 
 // call matches gorl before one of its subcommands.
 var call = regexp.MustCompile(
-	`\bgorl (train|sweep|eval|inspect|convert|export|plot|list|schema|init|view|serve|member|sync|version)\b`)
+	`\bgorl (train|sweep|eval|inspect|convert|export|plot|list|schema|init|view|serve|member|sync|retarget|version)\b`)
 
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
@@ -65,7 +65,7 @@ func subcommands() []*cobra.Command {
 	return []*cobra.Command{
 		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
 		sweepCommand(), listCommand(), schemaCommand(),
-		initCommand(), viewCommand(), serveCommand(), memberCommand(), syncCommand(),
+		initCommand(), viewCommand(), serveCommand(), memberCommand(), syncCommand(), retargetCommand(),
 		commandline.VersionCommand(program, computesWith),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,7 @@ actions, to OUT:
 
   OUT.onnx         a model for onnxruntime, TensorRT, browsers, game engines
   OUT.safetensors  the policy alone, a small file that package infer reads in Go
+  OUT.xml          the model that a run of a character simulates, for MuJoCo 3
 
 CHECKPOINT is a file, or the folder of a run or of a population, which stands for
 its best checkpoint, or without one the newest; --checkpoint chooses another. The
@@ -44,6 +46,9 @@ The policy includes the wrappers normalize_observation and clip_observation of t
 training environment. It does not include rescale_action and clip_action: apply
 them to what the policy returns. A recurrent policy has its state as a second input
 and output in OUT.onnx; package infer keeps the state itself.
+
+If the run's folder has robot.json, OUT says for which robot the policy is: joints,
+gains, default pose, action scales, observation terms, rates (docs/deploying.md).
 
 A user's own model without a description cannot be exported.`,
 		Example: `
@@ -66,8 +71,8 @@ gorl export runs/cartpole cartpole.safetensors`,
 		out := args[1]
 		format := filepath.Ext(out)
 		switch {
-		case format != ".onnx" && format != ".safetensors":
-			return commandline.Usagef("OUT is %s: want a name that ends in .onnx or .safetensors", out)
+		case format != ".onnx" && format != ".safetensors" && format != ".xml":
+			return commandline.Usagef("OUT is %s: want a name that ends in .onnx, .safetensors or .xml", out)
 		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
 			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
 		}
@@ -76,6 +81,9 @@ gorl export runs/cartpole cartpole.safetensors`,
 		}
 		if err := spoils(out); err != nil {
 			return err
+		}
+		if format == ".xml" {
+			return exportModel(args[0], out, cmd.OutOrStdout())
 		}
 		var path string
 		var err error
@@ -98,6 +106,15 @@ gorl export runs/cartpole cartpole.safetensors`,
 		}
 		if err := try(p); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
+		}
+		p, run, err := withRobot(p, path)
+		if err != nil {
+			return err
+		}
+		if _, given := (*metadata)["run_path"]; !given && run != "" {
+			extra := map[string]string{"run_path": run}
+			maps.Copy(extra, *metadata)
+			*metadata = extra
 		}
 		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 			return err

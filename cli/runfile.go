@@ -62,11 +62,13 @@ func check(c runfile.Sections) error {
 	case runfile.Evolution:
 		readers = runfile.Environments | runfile.Agents | runfile.Evolutions
 	}
-	errs := []error{c.Check("", readers)}
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c)) {
-		if _, ok := c[name].(map[string]any); !ok && c[name] != nil && !slices.Contains(values, name) {
-			errs = append(errs, &config.Error{Path: name, Given: c[name], Reason: "want a section of keys"})
+		err := runfile.Sections{name: c[name]}.Check("", readers)
+		if _, ok := c[name].(map[string]any); !ok && c[name] != nil && !slices.Contains(values, name) && err == nil {
+			err = &config.Error{Path: name, Given: c[name], Reason: "want a section of keys"}
 		}
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -256,6 +256,13 @@ func TestCheckTellsAll(t *testing.T) {
 			t.Errorf("no %q in\n%s", key, stderr)
 		}
 	}
+
+	// each once
+	here(t, "f.yaml", "gamma: 0.99\n"+fileOfSkrl)
+	_, stderr = gorl(t, commandline.WrongUse, "train", "-c", "f.yaml", "--check", "--env", "CartPole")
+	if strings.Count(stderr, "gamma") != 1 || !strings.Contains(stderr, "f.yaml:1: unknown key gamma (given 0.99)") {
+		t.Errorf("a number that is no section: %s", stderr)
+	}
 }
 
 // TestCheckFigures checks names of figures against those that an environment of this process reports.

@@ -47,6 +47,10 @@ func TestTrainExamples(t *testing.T) {
 			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64", "--set",
 			"mutation.probabilities.arch_mut=5"},
 	}
+	if robots := os.Getenv("GORL_ROBOTS"); robots != "" {
+		examples["g1"] = []string{"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
+			"environment.model=" + filepath.Join(robots, "unitree_g1/xmls/g1.xml")}
+	}
 	// humanoid-amp and humanoid-population go on from humanoid
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
 		args := examples[name]

@@ -117,6 +117,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		if err := run.write(trainer.Timestep()); err != nil {
 			return err
 		}
+		if err := run.writeRobot(env); err != nil {
+			return err
+		}
 	}
 	bars.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
 	err = trainer.Train(ctx)

@@ -119,7 +119,7 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
 	p.limitBlock()
-	return newPolicy(p), nil
+	return newPolicy(p).readRobot(snap)
 }
 
 // weights copies an F32 array of the policy.
@@ -158,7 +158,7 @@ func product(shape []int64) int64 {
 	return n
 }
 
-// Snapshot returns the policy without what only training needs: its arrays and its description.
+// Snapshot returns the policy without what only training needs: its arrays, its description and its robot's.
 func (p *Policy) Snapshot() *checkpoint.Snapshot {
 	snap := checkpoint.NewSnapshot()
 	snap.Values[layout.Description], snap.Values[layout.Alone] = p.d.Values(), true
@@ -168,6 +168,7 @@ func (p *Policy) Snapshot() *checkpoint.Snapshot {
 	for name, v := range p.float64s {
 		snap.Arrays[name] = checkpoint.ArrayFloat64([]int64{int64(len(v))}, slices.Clone(v))
 	}
+	p.writeRobot(snap)
 	return snap
 }
 

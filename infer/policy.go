@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -31,6 +32,7 @@ type Policy struct {
 	*program
 	guard  exclusive.Guard // of hidden
 	hidden []float32       // the states of the environments that have acted
+	robot  *envs.Robot     // nil if it is not described
 }
 
 // newPolicy returns a policy without states.
@@ -40,7 +42,7 @@ func newPolicy(p *program) *Policy {
 }
 
 // Clone returns a policy that shares the weights and has states of its own, which are zeros.
-func (p *Policy) Clone() *Policy { return newPolicy(p.program) }
+func (p *Policy) Clone() *Policy { return p.of(p.robot) }
 
 // Spaces are the observation space, the action space, and the action mask space if the policy was trained with masks.
 func (p *Policy) Spaces() spaces.Set { return p.set }

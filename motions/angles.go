@@ -66,19 +66,3 @@ func squaredDistance(a, b []float64) float64 {
 	}
 	return sum
 }
-
-// orthogonal reports whether angles can solve for the body's joints: one ball joint, or at most three hinges at right
-// angles to each other.
-func (b *Body) orthogonal() bool {
-	if len(b.Joints) == 0 || b.Joints[0].Kind == Rotation {
-		return len(b.Joints) < 2
-	}
-	for i, j := range b.Joints {
-		for _, k := range b.Joints[:i] {
-			if j.Kind != Hinge || math.Abs(dot(j.Axis, k.Axis)) > 1e-6 {
-				return false
-			}
-		}
-	}
-	return len(b.Joints) <= 3
-}

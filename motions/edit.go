@@ -149,3 +149,21 @@ func (c *Clip) Forwards() (*Clip, error) {
 	out, err := c.derive(ClipConfig{Frames: rows})
 	return out, named(c.name, err)
 }
+
+// On returns a clip without a skeleton, such as rows of numbers, on a skeleton: the root's position (3) and rotation,
+// then the skeleton's joints in their order, whose names the clip need not know. It fails if the columns are others.
+func (c *Clip) On(s *Skeleton) (*Clip, error) {
+	if err := s.check(); err != nil {
+		return nil, named(c.name, err)
+	}
+	want, have := s.description().Columns, c.description.Columns
+	fits := c.skeleton == nil && len(have) == len(want)
+	for i := 0; fits && i < len(want); i++ {
+		fits = have[i].Kind == want[i].Kind
+	}
+	if !fits {
+		return nil, c.fail("its columns are not the root's and %d joints of %s", len(s.Joints()), s.Name)
+	}
+	out, err := c.derive(ClipConfig{Skeleton: s, Frames: framesOf(c)})
+	return out, named(c.name, err)
+}

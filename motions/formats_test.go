@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -290,5 +291,16 @@ func TestSave(t *testing.T) {
 	}
 	err = quadruped(3, LoopNone, []float64{.1, .2, 0}).Save(&strings.Builder{}, "")
 	refuses(t, err, "motions: part: ", "evenly apart")
-	refuses(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "HumanoidSkeleton")
+	refuses(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "no skeleton")
+	other := QuadrupedSkeleton() // a skeleton of that name that is another one is in the file
+	other.Bodies[1].Offset[0], other.Bodies[1].Orientation = 0.3, turnAbout([3]float64{0, 0, 1}, 0.2)
+	c, err := NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3], Durations: []float64{.1, .1, 0}})
+	must(t, err)
+	var file strings.Builder
+	must(t, c.Save(&file, ""))
+	back, err := parse([]byte(file.String()), "other")
+	must(t, err)
+	if !reflect.DeepEqual(back.skeleton, c.skeleton) {
+		t.Errorf("%v, want %v", back.skeleton, c.skeleton)
+	}
 }

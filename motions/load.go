@@ -19,7 +19,7 @@ const maxFile = 256 << 20
 const byteOrderMark = "\xef\xbb\xbf"
 
 // Load reads a clip from a file of any known format, with the format's default settings. The content decides the
-// format, not the file's name: DeepMimic's JSON, npz of Isaac Lab, AMASS and gorl ([Clip.Save]), BVH, MimicKit's
+// format, not the file's name: DeepMimic's JSON, npz of Isaac Lab, mjlab, AMASS and gorl ([Clip.Save]), BVH, MimicKit's
 // pickles, and CSV. The clip is named after the file. An error names the file, the line or frame, and the value.
 func Load(path string) (*Clip, error) { return loadWith(path, parse) }
 
@@ -62,7 +62,7 @@ func parse(data []byte, name string) (*Clip, error) {
 	case isCSV(text):
 		return parseCSV(data, name, CSVConfig{})
 	}
-	return nil, errors.New("not a clip: neither JSON (DeepMimic), npz (Isaac Lab, AMASS, gorl), BVH, a pickle " +
+	return nil, errors.New("not a clip: neither JSON (DeepMimic), npz (Isaac Lab, mjlab, AMASS, gorl), BVH, a pickle " +
 		"(MimicKit) nor rows of numbers (CSV)")
 }
 
@@ -79,6 +79,8 @@ func parseNpz(data []byte, name string) (*Clip, error) {
 		return parseSaved(r, name)
 	case has("poses") && has("trans"):
 		return parseAMASS(r, name)
+	case has("joint_pos") && has("body_pos_w"):
+		return parseMJLab(r, name)
 	}
 	return parseIsaacLab(r, name)
 }

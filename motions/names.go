@@ -20,35 +20,75 @@ var humanoidNames = map[string][]string{
 	"foot":      {"ankle", "foot"},
 }
 
-// pairBodies maps the bodies of [HumanoidSkeleton], or of another target with its names, to the bodies of a source that
-// are the same part of the body. Bodies of equal names are always paired. It fails if a thigh, shin or upper arm of the
-// target has no pair.
-func pairBodies(source, target *Skeleton) (map[string]string, error) {
-	known := map[string]string{} // the source's names by their plain names
-	for _, b := range source.Bodies {
-		if p := plainName(b.Name); known[p] == "" {
-			known[p] = b.Name
+// robotNames begin the plain names of robots' links. The last link of a limb is the part of the body.
+var robotNames = map[string][]string{"torso": {"torso", "waist"}, "upper_arm": {"shoulder"}, "lower_arm": {"elbow"},
+	"hand": {"wrist"}, "thigh": {"hip"}, "shin": {"knee"}, "foot": {"ankle"}}
+
+// parts returns the bodies of a humanoid skeleton by the part of the body: "torso", "left_thigh".
+func (s *Skeleton) parts() map[string]int {
+	plain := map[string]int{}
+	names := make([]string, len(s.Bodies))
+	for i, b := range s.Bodies {
+		names[i] = plainName(b.Name)
+		if _, ok := plain[names[i]]; !ok {
+			plain[names[i]] = i
 		}
 	}
-	out := map[string]string{}
-	for i, b := range target.Bodies {
-		if source.Body(b.Name) >= 0 {
-			out[b.Name] = b.Name
-			continue
+	out := map[string]int{}
+	for part, known := range humanoidNames {
+		sides := []string{"right_", "left_"}
+		if part == "pelvis" || part == "torso" || part == "head" {
+			sides = []string{""}
 		}
-		side, part := cutSide(b.Name)
-		for _, name := range humanoidNames[part] {
-			if from := known[strings.TrimSuffix(side, "_")+name]; from != "" {
-				out[b.Name] = from
-				break
+		for _, side := range sides {
+			start := strings.TrimSuffix(side, "_")
+			for _, name := range slices.Backward(known) { // the best name last
+				if i, ok := plain[start+name]; ok {
+					out[side+part] = i
+				}
+			}
+			if _, ok := out[side+part]; ok {
+				continue
+			}
+			for _, name := range slices.Backward(robotNames[part]) {
+				for i := range names {
+					if strings.HasPrefix(names[i], start+name) {
+						out[side+part] = i
+					}
+				}
 			}
 		}
-		if i == 0 && out[b.Name] == "" {
-			out[b.Name] = source.Bodies[0].Name
+	}
+	return out
+}
+
+// ProposeBodies proposes RetargetConfig.Bodies by the names of the bodies: the target's, with the source's that each
+// follows. Bodies of equal names are always paired. It knows the names of SMPL, CMU, LAFAN1, Mixamo, 100STYLE, and of
+// robots' links (hip, knee, ankle, waist, shoulder, elbow, wrist). It fails if a thigh, shin or upper arm of the target
+// has no pair.
+func ProposeBodies(source, target *Skeleton) (map[string]string, error) {
+	known, out := source.parts(), map[string]string{}
+	partOf := map[int]string{}
+	for part, i := range target.parts() {
+		partOf[i] = part
+	}
+	for i, b := range target.Bodies {
+		part, from := partOf[i], -1
+		if from = source.Body(b.Name); from < 0 && part != "" {
+			if j, ok := known[part]; ok {
+				from = j
+			}
 		}
-		if out[b.Name] == "" && slices.Contains([]string{"thigh", "shin", "upper_arm"}, part) {
-			return nil, fmt.Errorf("no body of %s is known to be %s; name the pairs in RetargetConfig.Bodies",
-				source.Name, b.Name)
+		if from < 0 && i == 0 {
+			from = 0
+		}
+		if from >= 0 {
+			out[b.Name] = source.Bodies[from].Name
+			continue
+		}
+		if _, limb := cutSide(part); slices.Contains([]string{"thigh", "shin", "upper_arm"}, limb) {
+			return nil, fmt.Errorf("no body of %s is known to be %s, %s of %s; name the pairs in RetargetConfig.Bodies",
+				source.Name, part, b.Name, target.Name)
 		}
 	}
 	return out, nil

@@ -3,6 +3,7 @@ package motions
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // RetargetConfig says how a clip is carried over to another skeleton.
@@ -16,14 +17,15 @@ type RetargetConfig struct {
 	Rest []float64
 }
 
-// Retarget carries a clip with a skeleton over to another skeleton. Every paired body of the target turns as its body
-// of the source turns, from the rest pose on. Limbs that point elsewhere than the target's (arms in a T-pose) are
-// aligned first. The root's way is scaled by the lengths of the legs. Hinges take the part of the rotation that they
-// can reach, and joints stay within their limits; [Clip.Repairs] says how many joints were held there. The result
-// stands on the floor.
+// Retarget carries a clip with a skeleton over to another skeleton, for example a robot's, with other proportions and
+// axes of joints. Every paired body of the target turns as its body of the source turns, from the rest pose on, and is
+// where the target's limbs then take it. Limbs that point elsewhere than the target's (arms in a T-pose) are aligned
+// first. The root's way and the places of feet near the floor are scaled by the lengths of the legs.
 //
-// Retarget fails for clips without a skeleton, for names that do not exist, and for target joints that are neither
-// balls nor hinges at right angles.
+// Inverse kinematics finds the joints of each frame, within their limits; [Clip.Repairs] says how many joints were held
+// there. Capsules of the target keep a distance. The result stands on the floor, and standing feet do not slide.
+//
+// Retarget fails for clips without a skeleton and for names that do not exist.
 func (c *Clip) Retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	out, err := retarget(c, target, cfg)
 	return out, named(c.name, err)
@@ -40,17 +42,13 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	names := cfg.Bodies
 	if names == nil {
 		var err error
-		if names, err = pairBodies(source, target); err != nil {
+		if names, err = ProposeBodies(source, target); err != nil {
 			return nil, err
 		}
 	}
 	r := retargeting{source: source, target: target, follows: make([]int, len(target.Bodies))}
-	for i := range target.Bodies {
+	for i := range r.follows {
 		r.follows[i] = -1
-		if !target.Bodies[i].orthogonal() {
-			return nil, fmt.Errorf("the joints of %s are neither a ball joint nor hinges at right angles",
-				target.Bodies[i].Name)
-		}
 	}
 	for to, from := range names {
 		i, j := target.Body(to), source.Body(from)
@@ -78,44 +76,77 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	if err := r.checkStanding(); err != nil && cfg.Rest == nil {
 		return nil, err
 	}
-	rows := make([][]float64, c.n)
-	for k := range rows {
-		var near []float64
-		if k > 0 {
-			near = rows[k-1]
+	return r.clip(c)
+}
+
+// clip solves for all frames: first for the bodies alone, and, once the result is on the floor, for standing feet.
+func (r *retargeting) clip(c *Clip) (*Clip, error) {
+	wants := r.wants(c)
+	v := newSolver(r.target)
+	rows, held := make([][]float64, c.n), make([]bool, len(v.dofs))
+	for k, want := range wants {
+		if k == 0 {
+			copy(v.row, want[0].place[:])
+			copy(v.row[3:], want[0].turn[:])
 		}
-		rows[k] = r.row(c.Frame(k), near)
+		near := slices.Clone(v.row)
+		terms := func() {
+			v.askPose(want, 0)
+			v.askApart(apartWeight)
+			if k > 0 {
+				v.askRow(near, 0, nearWeight)
+			}
+		}
+		v.solve(terms, 100)
+		for i, pressed := range v.pressed(terms) {
+			held[i] = held[i] || pressed
+		}
+		rows[k] = slices.Clone(v.row)
 	}
-	held := holdLimits(target, rows)
-	out, err := c.derive(ClipConfig{Skeleton: target, Frames: rows})
+	out, err := c.derive(ClipConfig{Skeleton: r.target, Frames: rows})
 	if err != nil {
 		return nil, err
 	}
-	if held > 0 {
-		out.repairs = append(out.repairs, fmt.Sprintf("%d joints were held at their limits", held))
+	n := 0
+	for _, h := range held {
+		if h {
+			n++
+		}
 	}
-	return settle(out)
+	if n > 0 {
+		out.repairs = append(out.repairs, fmt.Sprintf("%d joints were held at their limits", n))
+	}
+	on, err := settle(out)
+	if err != nil {
+		return nil, err
+	}
+	return stand(on, wants, func(k int) float64 { return on.Frame(k)[2] - rows[k][2] }, v)
 }
 
 // retargeting carries rows over.
 type retargeting struct {
 	source, target *Skeleton
 	follows        []int  // for each body of the target, the body of the source, or −1
-	offsets        []quat // for each body of the target, its rotation in the frame of the source's body
+	offsets        []quat // for each body of the target, its turn from the zero pose in the frame of the source's body
 	scale          float64
 	from           *pose // of the source
+	to             *pose // the target's zero pose
+	// sides are, for each foot of the target, how far it stands from the scaled place of the source's: to the front, to
+	// the left, and upwards.
+	sides [][3]float64
 }
 
 // align computes offsets and scale from the rest pose of the source and the zero pose of the target.
 func (r *retargeting) align(rest []float64) {
 	r.from = newPose(r.source, rest)
-	to := newPose(r.target, r.target.zero())
+	r.to = newPose(r.target, r.target.zero())
+	to := r.to
 	facing := turnAbout([3]float64{0, 0, 1}, r.heading(quatOf(rest[3:])))
 	r.offsets = make([]quat, len(r.target.Bodies))
 	aligned := make([]quat, len(r.target.Bodies))
 	for i, from := range r.follows {
 		aligned[i] = facing
-		if p := r.target.Bodies[i].Parent; i > 0 && r.child(i) < 0 && r.child(p) == i {
+		if p := r.over(i); i > 0 && r.child(i) < 0 && r.child(p) == i {
 			aligned[i] = aligned[p] // a hand continues its arm
 		}
 		if from < 0 {
@@ -131,13 +162,26 @@ func (r *retargeting) align(rest []float64) {
 		r.offsets[i] = r.from.rotation(from).conj().mul(aligned[i])
 	}
 	r.scale = to.rootHeight() / max(1e-6, r.from.rootHeight())
+	r.sides = make([][3]float64, len(r.target.Bodies))
+	back, root := facing.conj(), r.from.position(r.follows[0])
+	for i, from := range r.follows {
+		if from < 0 || len(r.target.Bodies[i].Contacts) == 0 {
+			continue
+		}
+		there, here := back.rotate(sub(r.from.position(from), root)), sub(to.position(i), to.position(0))
+		for k := range here {
+			r.sides[i][k] = here[k] - r.scale*there[k]
+		}
+	}
 }
 
 // heading returns the angle about z of the source's rest pose: square to the line from the right hip to the left hip,
 // or, if the hips are not known, along the root's x axis.
 func (r *retargeting) heading(root quat) float64 {
-	left, right := r.target.Body("left_thigh"), r.target.Body("right_thigh")
-	if left < 0 || right < 0 || r.follows[left] < 0 || r.follows[right] < 0 {
+	parts := r.target.parts()
+	left, hasLeft := parts["left_thigh"]
+	right, hasRight := parts["right_thigh"]
+	if !hasLeft || !hasRight || r.follows[left] < 0 || r.follows[right] < 0 {
 		return root.heading()
 	}
 	across := r.from.direction(r.follows[right], r.follows[left])
@@ -149,9 +193,14 @@ func (r *retargeting) heading(root quat) float64 {
 
 // checkStanding fails unless the head is above the root and the feet are below it in the rest pose.
 func (r *retargeting) checkStanding() error {
-	for i, b := range r.target.Bodies {
+	parts := r.target.parts()
+	for _, part := range []string{"head", "right_foot", "left_foot"} {
+		i, ok := parts[part]
+		if !ok {
+			continue
+		}
 		up := 0.0
-		switch _, part := cutSide(b.Name); part {
+		switch _, limb := cutSide(part); limb {
 		case "head":
 			up = 1
 		case "foot":
@@ -165,11 +214,19 @@ func (r *retargeting) checkStanding() error {
 	return nil
 }
 
-// child returns the one body below i that follows a body of the source, or −1 if there are none or several.
+// over returns the nearest body above i that follows a body of the source.
+func (r *retargeting) over(i int) int {
+	for i = r.target.Bodies[i].Parent; i >= 0 && r.follows[i] < 0; {
+		i = r.target.Bodies[i].Parent
+	}
+	return i
+}
+
+// child returns the one body next below i that follows a body of the source, or −1 if there are none or several.
 func (r *retargeting) child(i int) int {
 	found := -1
-	for k, b := range r.target.Bodies {
-		if b.Parent == i && r.follows[k] >= 0 {
+	for k := range r.target.Bodies {
+		if r.follows[k] >= 0 && r.over(k) == i {
 			if found >= 0 {
 				return -1
 			}
@@ -189,64 +246,95 @@ func shortest(a, b [3]float64) quat {
 	return quat{w / n, v[0] / n, v[1] / n, v[2] / n}
 }
 
-// row carries one row over. near is the result for the row before, or nil.
-func (r *retargeting) row(from, near []float64) []float64 {
-	r.from.set(from)
-	row := make([]float64, 0, r.target.Width())
-	world := make([]quat, len(r.target.Bodies))
-	for i := range r.target.Bodies {
-		b, j := &r.target.Bodies[i], r.follows[i]
-		turned := quat{}
-		if j >= 0 {
-			turned = r.from.rotation(j).mul(r.offsets[i])
+// want is where a body of the target should be.
+type want struct {
+	body  int // -1: it follows no body
+	place [3]float64
+	turn  quat
+	foot  bool
+}
+
+// wants returns, for each frame of a clip, where the bodies of the target should be.
+func (r *retargeting) wants(c *Clip) [][]want {
+	n := len(r.target.Bodies)
+	least := make([]float64, n) // of the source's feet over the clip
+	for k := range c.n {
+		r.from.set(c.Frame(k))
+		for i, j := range r.follows {
+			if z := 0.0; j >= 0 {
+				z = r.from.position(j)[2]
+				if k == 0 || z < least[i] {
+					least[i] = z
+				}
+			}
 		}
-		if i == 0 {
-			p := r.from.position(j)
-			world[0] = turned
-			row = append(row, r.scale*p[0], r.scale*p[1], r.scale*p[2], turned[0], turned[1], turned[2], turned[3])
+	}
+	all := make([][]want, c.n)
+	turns := make([]quat, n) // from the zero pose
+	for k := range all {
+		r.from.set(c.Frame(k))
+		wants := make([]want, n)
+		for i, j := range r.follows {
+			if j < 0 {
+				wants[i].body = -1
+				continue
+			}
+			turns[i] = r.from.rotation(j).mul(r.offsets[i])
+			wants[i] = want{body: i, turn: turns[i].mul(r.to.rotation(i)), foot: len(r.target.Bodies[i].Contacts) > 0}
+			here := r.from.position(j)
+			if i == 0 {
+				wants[0].place = [3]float64{r.scale * here[0], r.scale * here[1], r.scale * here[2]}
+				continue
+			}
+			over := r.over(i)
+			pivot := r.to.position(i) // a limb of several bodies turns about the last one's parent
+			if p := r.target.Bodies[i].Parent; p != over {
+				pivot = r.to.position(p)
+			}
+			a := turns[over].rotate(sub(pivot, r.to.position(over)))
+			b := turns[i].rotate(sub(r.to.position(i), pivot))
+			p := &wants[i].place
+			for x := range p {
+				p[x] = wants[over].place[x] + a[x] + b[x]
+			}
+			if wants[i].foot {
+				side := turnAbout([3]float64{0, 0, 1}, turns[0].heading()).rotate(r.sides[i])
+				low := 1 - unit((here[2]-least[i]-footLow)/(footHigh-footLow))
+				low *= low * (3 - 2*low)
+				for x := range p {
+					p[x] += low * (r.scale*here[x] + side[x] - p[x])
+				}
+			}
+		}
+		all[k] = wants
+	}
+	return all
+}
+
+const (
+	// A foot of the source lower than footLow metres above its lowest place is where the source's scaled foot is, one
+	// higher than footHigh where the target's limbs take it.
+	footLow, footHigh = 0.05, 0.2
+	// Weights of terms: a turn's error counts in rad, a place's in m.
+	turnWeight, placeWeight, footWeight = 1.0, 2.0, 6.0
+	apartWeight, nearWeight             = 30.0, 0.02
+)
+
+// askPose asks for where the bodies should be, lifted by a height.
+func (v *solver) askPose(wants []want, lift float64) {
+	for _, w := range wants {
+		if w.body < 0 {
 			continue
 		}
-		local := quat{1, 0, 0, 0}
-		if j >= 0 {
-			local = world[b.Parent].conj().mul(turned)
+		weight := placeWeight
+		if w.foot {
+			weight = footWeight
 		}
-		begin, end := len(row), len(row)+b.width()
-		var last []float64
-		if near != nil {
-			last = near[begin:end]
-		}
-		row = row[:end]
-		b.angles(local, row[begin:end], last)
-		world[i] = world[b.Parent].mul(b.rotation(row[begin:end]))
+		w.place[2] += lift
+		v.askPlace(w.body, [3]float64{}, w.place, [3]float64{weight, weight, weight})
+		v.askTurn(w.body, w.turn, turnWeight)
 	}
-	return row
 }
 
 // limitTolerance is the angle in radians up to which a joint beyond its limits counts as within.
 const limitTolerance = 2 * math.Pi / 180
-
-// holdLimits moves hinges by the full turns that bring the whole clip nearest to their ranges, and then keeps them
-// within their limits. It returns the number of joints that needed to be kept.
-func holdLimits(s *Skeleton, rows [][]float64) int {
-	held, at := 0, 7
-	for _, j := range s.Joints() {
-		if j.limited() {
-			mean := 0.0
-			for _, row := range rows {
-				mean += row[at] / float64(len(rows))
-			}
-			turns := 2 * math.Pi * math.Round((mean-(j.Lower+j.Upper)/2)/(2*math.Pi))
-			beyond := false
-			for _, row := range rows {
-				x := row[at] - turns
-				row[at] = max(j.Lower, min(j.Upper, x))
-				beyond = beyond || math.Abs(row[at]-x) > limitTolerance
-			}
-			if beyond {
-				held++
-			}
-		}
-		at += j.Kind.Width()
-	}
-	return held
-}

@@ -17,21 +17,143 @@ func bodiesOf(c *Clip, row []float64) map[string][3]float64 {
 	return out
 }
 
+// barefoot returns a skeleton without contacts, on which clips are not changed for standing feet.
+func barefoot(s *Skeleton) *Skeleton {
+	for i := range s.Bodies {
+		s.Bodies[i].Contacts = nil
+	}
+	return s
+}
+
 // A clip is carried over to a skeleton with arms in a T-pose and ball joints, and back.
 func TestRetargetAndBack(t *testing.T) {
-	c := stroll(t, 30)
-	over, err := c.Retarget(mimicKitHumanoid(), RetargetConfig{})
+	shod := stroll(t, 30)
+	c, err := shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)})
 	must(t, err)
-	for k := range c.NumFrames() {
-		want := bodiesOf(c, c.Frame(k))
-		for name, p := range bodiesOf(over, over.Frame(k)) {
-			w := want[name]
-			near(t, fmt.Sprintf("%s of frame %d", name, k), p[:], w[:]...)
+	same := func(got *Clip) {
+		t.Helper()
+		for k := range c.NumFrames() {
+			want := bodiesOf(c, c.Frame(k))
+			for name, p := range bodiesOf(got, got.Frame(k)) {
+				if d := norm(sub(p, want[name])); d > 1e-3 {
+					t.Errorf("%s of frame %d is %g m away", name, k, d)
+				}
+			}
 		}
 	}
-	back, err := over.Retarget(HumanoidSkeleton(), RetargetConfig{})
+	over, err := c.Retarget(barefoot(mimicKitHumanoid()), RetargetConfig{})
 	must(t, err)
-	sameMotion(t, back, c, 1e-6)
+	same(over)
+	back, err := over.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{})
+	must(t, err)
+	same(back)
+}
+
+// robot returns a skeleton with a robot's names, short legs, a link for each hinge, elbows that are bent in the zero
+// pose, links that are turned against their parents, and capsules of the shins.
+func robot() *Skeleton {
+	s := &Skeleton{Name: "robot"}
+	add := func(name, parent string, offset [3]float64, axis int, low, high float64) *Body {
+		b := Body{Name: name, Parent: s.Body(parent), Offset: offset}
+		if axis >= 0 {
+			j := Joint{Name: strings.Replace(name, "_link", "_joint", 1), Kind: Hinge, Lower: low, Upper: high}
+			j.Axis[axis] = 1
+			b.Joints = []Joint{j}
+		}
+		s.Bodies = append(s.Bodies, b)
+		return &s.Bodies[len(s.Bodies)-1]
+	}
+	add("pelvis", "", [3]float64{}, -1, 0, 0)
+	for _, side := range []string{"left_", "right_"} {
+		y := 1.0
+		if side == "right_" {
+			y = -1
+		}
+		add(side+"hip_pitch_link", "pelvis", [3]float64{0, 0.06 * y, -0.1}, 1, -2.5, 2.8)
+		roll := add(side+"hip_roll_link", side+"hip_pitch_link", [3]float64{0, 0.05 * y, 0}, 0, -0.5, 0.5)
+		roll.Orientation = turnAbout([3]float64{0, 1, 0}, -0.2)
+		add(side+"hip_yaw_link", side+"hip_roll_link", [3]float64{0, 0, -0.1}, 2, -2.7, 2.7)
+		knee := add(side+"knee_link", side+"hip_yaw_link", [3]float64{0, 0, -0.2}, 1, -0.1, 2.8)
+		knee.Orientation = turnAbout([3]float64{0, 1, 0}, 0.2)
+		knee.Capsules = []Capsule{{To: [3]float64{0, 0, -0.25}, Radius: 0.05}}
+		add(side+"ankle_pitch_link", side+"knee_link", [3]float64{0, 0, -0.3}, 1, -0.9, 0.5)
+		foot := add(side+"ankle_roll_link", side+"ankle_pitch_link", [3]float64{0, 0, -0.02}, 0, -0.3, 0.3)
+		for _, at := range [][3]float64{{-0.05, 0.03, -0.03}, {-0.05, -0.03, -0.03}, {0.12, 0.03, -0.03},
+			{0.12, -0.03, -0.03}} {
+			foot.Contacts = append(foot.Contacts, Contact{At: at, Radius: 0.005})
+		}
+	}
+	add("waist_yaw_link", "pelvis", [3]float64{}, 2, -2.6, 2.6)
+	add("torso_link", "waist_yaw_link", [3]float64{0, 0, 0.05}, 1, -0.5, 0.5)
+	for _, side := range []string{"left_", "right_"} {
+		y := 1.0
+		if side == "right_" {
+			y = -1
+		}
+		add(side+"shoulder_pitch_link", "torso_link", [3]float64{0, 0.1 * y, 0.25}, 1, -3, 2.6)
+		add(side+"shoulder_roll_link", side+"shoulder_pitch_link", [3]float64{0, 0.04 * y, 0}, 0, -2.2, 2.2)
+		add(side+"shoulder_yaw_link", side+"shoulder_roll_link", [3]float64{0, 0, -0.1}, 2, -2.6, 2.6)
+		add(side+"elbow_link", side+"shoulder_yaw_link", [3]float64{0.01, 0, -0.08}, 1, -1, 2.1)
+		add(side+"wrist_roll_link", side+"elbow_link", [3]float64{0.2, 0, 0}, 0, -2, 2)
+	}
+	return s
+}
+
+// A walk on a robot: standing feet stand, none is under the floor, joints keep their limits, shins keep apart, arms
+// hang as the human's do, and the loop closes.
+func TestRetargetRobot(t *testing.T) {
+	walk, err := Builtin("humanoid_walk")
+	must(t, err)
+	c, err := walk.Retarget(robot(), RetargetConfig{})
+	must(t, err)
+	before, after := Check(walk), Check(c)
+	if len(after.Faults) > 0 || after.Sliding > 0.6*before.Sliding || after.FeetLowest < -0.005 ||
+		after.FeetHighest > 0.03 {
+		t.Errorf("feet slide at %.3f m/s (%.3f before), from %.4f to %.4f m, %v", after.Sliding, before.Sliding,
+			after.FeetLowest, after.FeetHighest, after.Faults)
+	}
+	v := newSolver(robot())
+	if len(v.pairs) != 1 {
+		t.Fatalf("%d pairs of capsules", len(v.pairs))
+	}
+	worst := 0.0 // of the forearms' angle to the human's
+	for k := range c.NumFrames() {
+		copy(v.row, c.Frame(k))
+		v.move()
+		if gap, _, _, _ := v.gap(v.pairs[0][0], v.pairs[0][1]); gap < 0 {
+			t.Errorf("frame %d: shins overlap by %g m", k, -gap)
+		}
+		human, machine := newPose(walk.skeleton, walk.Frame(k)), newPose(c.skeleton, c.Frame(k))
+		for _, side := range []string{"left_", "right_"} {
+			a := human.direction(walk.skeleton.Body(side+"lower_arm"), walk.skeleton.Body(side+"hand"))
+			b := machine.direction(c.skeleton.Body(side+"elbow_link"), c.skeleton.Body(side+"wrist_roll_link"))
+			worst = max(worst, math.Acos(min(1, dot(a, b))))
+		}
+	}
+	if worst > 0.2 {
+		t.Errorf("a forearm is %g rad off", worst)
+	}
+	for i, x := range c.Frame(0)[2:] {
+		if d := math.Abs(x - c.Frame(c.NumFrames() - 1)[2+i]); d > 1e-9 {
+			t.Errorf("value %d of the loop's ends differs by %g", 2+i, d)
+		}
+	}
+	// A mapping of the user's counts.
+	bodies, err := ProposeBodies(walk.Skeleton(), robot())
+	must(t, err)
+	if len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" || bodies["right_wrist_roll_link"] != "right_hand" {
+		t.Errorf("%v", bodies)
+	}
+	delete(bodies, "left_elbow_link")
+	delete(bodies, "left_wrist_roll_link")
+	stiff, err := walk.Retarget(robot(), RetargetConfig{Bodies: bodies})
+	must(t, err)
+	elbow, _, _ := stiff.description.Find("left_elbow_joint")
+	for k := range stiff.NumFrames() {
+		if math.Abs(stiff.Frame(k)[elbow]) > 1e-6 {
+			t.Fatalf("an elbow that follows nothing is at %g", stiff.Frame(k)[elbow])
+		}
+	}
 }
 
 // A BVH file of another size, in other units and with arms out, by names that the package knows.
@@ -71,7 +193,7 @@ Frame Time: 0.05
 	}
 	for name, want := range map[string]float64{"left_knee": 70, "right_knee": 0, "left_shoulder_x": 0,
 		"left_elbow": -40, "right_elbow": 0, "right_shoulder_x": -90, "abdomen_y": 0} {
-		if math.Abs(at(name)-want) > 1e-6 {
+		if math.Abs(at(name)-want) > 0.1 {
 			t.Errorf("%s is %.3f°, want %g", name, at(name), want)
 		}
 	}
@@ -112,7 +234,9 @@ Frame Time: 0.05
 
 // A skeleton whose zero pose lies flat, as LAFAN1's do, needs a rest pose, and with one is carried over as any other.
 func TestRetargetNeedsARestPose(t *testing.T) {
-	human := stroll(t, 20)
+	shod := stroll(t, 20)
+	human, err := shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)})
+	must(t, err)
 	flat := human.Skeleton()
 	flat.Name = "flat"
 	by := turnAbout([3]float64{0, 1, 0}, math.Pi/2) // the zero pose of the root lies on its face
@@ -145,11 +269,11 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 	must(t, err)
 	_, err = c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: flat: ", "head")
-	back, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{Rest: rest})
+	back, err := c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest})
 	must(t, err)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
-			if math.Abs(x-human.Frame(k)[7+i]) > 1e-6 {
+			if math.Abs(x-human.Frame(k)[7+i]) > 5e-3 {
 				t.Fatalf("frame %d, joint %d is %g, want %g", k, i, x, human.Frame(k)[7+i])
 			}
 		}
@@ -170,7 +294,7 @@ func TestRetargetSMPL(t *testing.T) {
 	}
 	for i, j := range h.Skeleton().Joints() {
 		want := map[string]float64{"right_shoulder_x": -math.Pi / 2, "left_shoulder_x": math.Pi / 2}[j.Name]
-		if got := h.Frame(0)[7+i]; math.Abs(got-want) > 1e-6 {
+		if got := h.Frame(0)[7+i]; math.Abs(got-want) > 5e-3 {
 			t.Errorf("%s is %g, want %g", j.Name, got, want)
 		}
 	}
@@ -200,7 +324,7 @@ func TestPairBodies(t *testing.T) {
 				source.Bodies = append(source.Bodies, Body{Name: left})
 			}
 		}
-		got, err := pairBodies(source, HumanoidSkeleton())
+		got, err := ProposeBodies(source, HumanoidSkeleton())
 		if err != nil || len(got) != 15 {
 			t.Errorf("%s: %v, %v", names, got, err)
 		}

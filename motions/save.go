@@ -1,26 +1,24 @@
 package motions
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// Save writes a clip on [HumanoidSkeleton] or [QuadrupedSkeleton] as an npz file that [Load] reads: qpos (N, W), the
-// rows; fps, the frame rate; duration in seconds; loop, "none" or "wrap"; skeleton, its name; joints, the joints'
-// names; and credit, a text on the motion's origin. Velocities are left out: Load computes central differences. Save
-// fails for clips on other skeletons and for frames that are unevenly apart.
+// Save writes a clip with a skeleton as an npz file that [Load] reads: qpos (N, W), the rows; fps, the frame rate;
+// duration in seconds; loop, "none" or "wrap"; skeleton, its name; joints, the joints' names; bodies, the skeleton as
+// JSON, unless it is [HumanoidSkeleton] or [QuadrupedSkeleton]; and credit, a text on the motion's origin. Velocities
+// are left out: Load computes central differences. Save fails for frames that are unevenly apart. [Clip.Export] writes
+// formats of others.
 func (c *Clip) Save(w io.Writer, credit string) error {
-	known := c.skeleton != nil
-	if known {
-		s := knownSkeleton(c.skeleton.Name)
-		known = s != nil && slices.Equal(s.description().Columns, c.description.Columns)
-	}
-	if !known {
-		return c.fail("only clips on HumanoidSkeleton or QuadrupedSkeleton can be saved")
+	if c.skeleton == nil {
+		return named(c.name, errNoSkeleton)
 	}
 	uneven := c.n < 2
 	for k := range c.n - 1 {
@@ -38,11 +36,18 @@ func (c *Clip) Save(w io.Writer, credit string) error {
 	for _, j := range c.skeleton.Joints() {
 		joints = append(joints, j.Name)
 	}
-	err := npz.Write(w, npz.New("qpos", rows, c.n, c.w), npz.New("fps", []float64{1 / c.times[1]}),
+	arrays := []*npz.Array{npz.New("qpos", rows, c.n, c.w), npz.New("fps", []float64{1 / c.times[1]}),
 		npz.New("duration", []float64{c.Duration()}), npz.NewString("loop", []string{c.loop.String()}),
 		npz.NewString("skeleton", []string{c.skeleton.Name}), npz.NewString("joints", joints, len(joints)),
-		npz.NewString("credit", []string{credit}))
-	return named(c.name, err)
+		npz.NewString("credit", []string{credit})}
+	if s := knownSkeleton(c.skeleton.Name); s == nil || !reflect.DeepEqual(s, c.skeleton) {
+		bodies, err := json.Marshal(c.skeleton)
+		if err != nil {
+			return named(c.name, err)
+		}
+		arrays = append(arrays, npz.NewString("bodies", []string{string(bodies)}))
+	}
+	return named(c.name, npz.Write(w, arrays...))
 }
 
 // knownSkeleton returns a skeleton of this package by its name, or nil.
@@ -63,6 +68,19 @@ func parseSaved(r *npzReader, name string) (*Clip, error) {
 		return nil, r.err
 	}
 	s := knownSkeleton(skeleton[0])
+	if r.file.Arrays["bodies"] != nil {
+		bodies := r.words("bodies")
+		if r.err != nil {
+			return nil, r.err
+		}
+		s = &Skeleton{}
+		if err := json.Unmarshal([]byte(bodies[0]), s); err != nil {
+			return nil, fmt.Errorf("bodies: %w", err)
+		}
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("bodies: %w", err)
+		}
+	}
 	if s == nil {
 		return nil, fmt.Errorf("the skeleton %.40q is not known; there are humanoid and quadruped", skeleton[0])
 	}

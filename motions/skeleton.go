@@ -24,12 +24,17 @@ type Body struct {
 	Parent int
 	// Offset is the position of the body's origin in its parent's frame. It is unused for the root.
 	Offset [3]float64
+	// Orientation is the rotation of the body against its parent in the zero pose, w first. All zero means none. It is
+	// unused for the root.
+	Orientation [4]float64
 	// Joints turn the body against its parent about the body's origin: the first joint's rotation times the second's,
 	// and so on, as in MuJoCo. A body without joints is fixed to its parent. The root has no joints.
 	Joints []Joint
 	// Contacts are the balls that touch the floor when the body stands, for example the corners of a sole. Bodies with
 	// contacts are feet.
 	Contacts []Contact
+	// Capsules are the parts of the body that may not enter those of other bodies.
+	Capsules []Capsule
 }
 
 // Joint turns a body against its parent.
@@ -49,6 +54,12 @@ type Contact struct {
 	At [3]float64
 	// Radius is in metres. Zero makes the ball a point.
 	Radius float64
+}
+
+// Capsule is what lies within Radius metres of the line between two points of a body's frame.
+type Capsule struct {
+	From, To [3]float64
+	Radius   float64
 }
 
 // Width returns the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
@@ -105,6 +116,9 @@ func (s *Skeleton) Forward(row, positions, rotations []float64) {
 			o := q.rotate(b.Offset)
 			for k := range p {
 				p[k] = positions[3*b.Parent+k] + o[k]
+			}
+			if b.Orientation != [4]float64{} {
+				q = q.mul(b.Orientation)
 			}
 		}
 		for j := range b.Joints {
@@ -185,6 +199,9 @@ func (s *Skeleton) check() error {
 			return fmt.Errorf("body %s: the root moves freely, so it has no joints of its own", b.Name)
 		}
 		names[b.Name] = true
+		if q := quat(b.Orientation); q != (quat{}) && !(math.Abs(q.dot(q)-1) < 1e-6) {
+			return fmt.Errorf("body %s: Orientation must have length 1 or be all zero, and is %g", b.Name, b.Orientation)
+		}
 		for _, j := range b.Joints {
 			if j.Kind != Hinge && j.Kind != Rotation {
 				return fmt.Errorf("joint %s: Kind must be Hinge or Rotation, and is %s", j.Name, j.Kind)
@@ -205,6 +222,7 @@ func (s *Skeleton) clone() *Skeleton {
 	for i, b := range other.Bodies {
 		other.Bodies[i].Joints = append([]Joint(nil), b.Joints...)
 		other.Bodies[i].Contacts = append([]Contact(nil), b.Contacts...)
+		other.Bodies[i].Capsules = append([]Capsule(nil), b.Capsules...)
 	}
 	return other
 }

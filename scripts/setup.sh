@@ -153,18 +153,18 @@ done
 # system's, these small linker scripts lead there; the shims know the way by their rpath.
 # They are named .a, which the linker takes as well and the loader never does.
 for library in torch torch_cpu c10; do
-	script=$prefix/lib/lib$library.a
+	pointer=$prefix/lib/lib$library.a
 	if [ -n "${LIBTORCH:-}" ]; then
 		file=$LIBTORCH/lib/lib$library.so
 		[ -f "$file" ] || file=$LIBTORCH/lib/libtorch_cpu.so # libtorch.so holds no code, and PyPI's is left out
 		wanted="INPUT(AS_NEEDED(\"$(cd "$LIBTORCH" 2>/dev/null && pwd || echo "$LIBTORCH")/lib/$(basename "$file")\"))"
-		if [ "$(head -c 512 "$script" 2>/dev/null | tr -d '\0')" != "$wanted" ] &&
-			step "pointing $script to $LIBTORCH"; then
-			printf '%s\n' "$wanted" | in_prefix tee "$script" >/dev/null || full "$script"
+		if [ "$(head -c 512 "$pointer" 2>/dev/null | tr -d '\0')" != "$wanted" ] &&
+			step "pointing $pointer to $LIBTORCH"; then
+			printf '%s\n' "$wanted" | in_prefix tee "$pointer" >/dev/null || full "$pointer"
 		fi
-	elif [ -f "$script" ] && [ "$(head -c 6 "$script")" = 'INPUT(' ] &&
-		step "removing $script, which pointed to an earlier LIBTORCH"; then
-		in_prefix rm -f "$script"
+	elif [ -f "$pointer" ] && [ "$(head -c 6 "$pointer")" = 'INPUT(' ] &&
+		step "removing $pointer, which pointed to an earlier LIBTORCH"; then
+		in_prefix rm -f "$pointer"
 	fi
 done
 

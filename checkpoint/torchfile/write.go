@@ -47,6 +47,17 @@ func Write(w io.Writer, v any) error {
 	return nil
 }
 
+// WritePickle returns a bare pickle of plain values, which Python's pickle.load reads. It is what [ReadPickle] reads.
+func WritePickle(v any) ([]byte, error) {
+	e := &encoder{memo: map[string]uint32{}, storages: map[*Storage]storageOf{}}
+	e.b = append(e.b, opProto, 2)
+	if e.value(v, 0); len(e.order) > 0 {
+		e.fail("a bare pickle cannot hold tensors")
+	}
+	e.op(opStop)
+	return e.b, e.err
+}
+
 // zipWriter writes entries as PyTorch does: uncompressed, with data that begins at multiples of 64 bytes.
 type zipWriter struct {
 	zip *zip.Writer

@@ -145,6 +145,11 @@ func TestSetupWithoutRoot(t *testing.T) {
 		t.Errorf("compiled by %q, want an rpath to %s and no -ltorch", log, libtorch)
 	}
 	flags := "-lmine -L" + prefix + "/lib -Wl,-rpath," + prefix + "/lib"
+	for line := range strings.Lines(output) {
+		if strings.HasSuffix(line, "make works without it\n") && !strings.HasPrefix(line, "setup: ready") {
+			t.Errorf("setup does not write in its name: %q", line)
+		}
+	}
 	if line := "go env -w 'CGO_CFLAGS=-O2 -g -I" + prefix + "/include' 'CGO_LDFLAGS=" +
 		flags + "'"; !strings.Contains(output, line) {
 		t.Errorf("setup wrote %q, want %q in it", output, line)

@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -15,19 +17,145 @@ func init() {
 	Register("Quadruped", characterDefaults(), func(s characterSettings) (envs.Env, error) {
 		return newCharacter(s, mujoco.NewQuadruped, func(c *motions.Clip) (*motions.Clip, error) { return c, nil })
 	})
+	Register("Character", modelDefaults(), newModel)
+}
+
+// bodySettings are those of mujoco.BodyConfig.
+type bodySettings struct {
+	// Model is the path of the MJCF file, for example of a robot. Its meshes and includes are read from its folder.
+	Model string `yaml:"model"`
+	// Name is a short word for figures. Default: the name in the file.
+	Name string `yaml:"name"`
+	// Actuators are the hinges' motors. Default: the file's position actuators.
+	Actuators []actuatorSettings `yaml:"actuators"`
+	// DefaultPose are angles in rad of hinges, by regular expression of their whole names. Others are at 0. Default:
+	// the file's first keyframe.
+	DefaultPose map[string]float64 `yaml:"default_pose"`
+	// DefaultHeight is the height of the root in the default pose in metres; 0 puts the pose on the floor.
+	DefaultHeight float64 `yaml:"default_height" config:"min=0"`
+	// ControlFrequency is the number of actions a second.
+	ControlFrequency float64 `yaml:"control_frequency" config:"gt=0"`
+	// TimeStep is that of the simulation in seconds; 0 is the file's. Long ones are fast and can be unstable.
+	TimeStep float64 `yaml:"time_step" config:"min=0"`
+	// Solver computes contacts. Default: the file's.
+	Solver string `yaml:"solver" config:"oneof=|Newton|CG|PGS"`
+	// Iterations is the solver's limit; 0 is the file's. Few are fast and let feet sink in and slide.
+	Iterations int `yaml:"iterations" config:"min=0"`
+	// Feet are regular expressions of the bodies, geoms or sites that may touch the floor. Without any, contacts end
+	// no episode.
+	Feet []string `yaml:"feet"`
+	// Keys are those whose positions are observed. Default: the feet.
+	Keys []string `yaml:"keys"`
+	// MinHeight is the root's height in metres below which the character has fallen; 0 is half the default height.
+	MinHeight float64 `yaml:"min_height" config:"min=0"`
+	// MaxTilt is the angle in radians between root and vertical above which it has fallen.
+	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
+	// Trots are generated clips of a body with four feet, in addition to motions: each is [forwards in m/s, to the left
+	// in m/s, turning to the left in rad/s].
+	Trots [][]float64 `yaml:"trots"`
+}
+
+// actuatorSettings are those of mujoco.ActuatorConfig.
+type actuatorSettings struct {
+	// Joints is a regular expression of the whole names of the hinges.
+	Joints string `yaml:"joints"`
+	// Stiffness is in N·m/rad. Larger ones follow targets more closely.
+	Stiffness float64 `yaml:"stiffness" config:"gt=0"`
+	// Damping is in N·m·s/rad.
+	Damping float64 `yaml:"damping" config:"min=0"`
+	// Armature is the rotor's inertia in kg·m².
+	Armature float64 `yaml:"armature" config:"min=0"`
+	// EffortLimit is the largest torque in N·m; 0 is none.
+	EffortLimit float64 `yaml:"effort_limit" config:"min=0"`
+	// ActionScale is the change of the target in rad by an action of 1; 0 is 0.25 · effort_limit / stiffness.
+	ActionScale float64 `yaml:"action_scale" config:"min=0"`
+}
+
+// modelSettings are those of the environment Character.
+type modelSettings struct {
+	bodySettings      `yaml:",inline"`
+	characterSettings `yaml:",inline"`
+}
+
+// modelDefaults returns the defaults of the environment Character.
+func modelDefaults() modelSettings {
+	s := modelSettings{bodySettings{ControlFrequency: 50, MaxTilt: 1}, characterDefaults()}
+	s.ActionScale, s.EpisodeLength = 1, 1000
+	return s
+}
+
+// newModel makes the environment Character.
+func newModel(s modelSettings) (envs.Env, error) {
+	if s.Model == "" {
+		return nil, errors.New("\"model\" is missing: give the path of an MJCF file. Models of robots are in the PyPI " +
+			"package mjlab (mjlab/asset_zoo/robots) and in github.com/google-deepmind/mujoco_menagerie")
+	}
+	c := mujoco.BodyConfig{Name: s.Name, DefaultPose: s.DefaultPose, DefaultHeight: s.DefaultHeight,
+		ControlFrequency: s.ControlFrequency, TimeStep: s.TimeStep, Solver: s.Solver, Iterations: s.Iterations,
+		Feet: s.Feet, Keys: s.Keys, MinHeight: s.MinHeight, MaxTilt: s.MaxTilt}
+	for _, a := range s.Actuators {
+		c.Actuators = append(c.Actuators, mujoco.ActuatorConfig(a))
+	}
+	body, err := mujoco.LoadBody(s.Model, c)
+	if err != nil {
+		return nil, err
+	}
+	var trots []*motions.Clip
+	for i, v := range s.Trots {
+		if len(v) != 3 {
+			return nil, fmt.Errorf("\"trots[%d]\" has %d numbers; want [forwards, to the left, turning]", i, len(v))
+		}
+		clip, err := body.Trot(v[0], v[1], v[2])
+		if err != nil {
+			return nil, fmt.Errorf("\"trots[%d]\": %w", i, err)
+		}
+		trots = append(trots, clip)
+	}
+	return newCharacter(s.characterSettings, func(cfg mujoco.CharacterConfig) (*mujoco.Character, error) {
+		cfg.Body, cfg.Motions = body, append(cfg.Motions, trots...)
+		return mujoco.NewCharacter(cfg)
+	}, func(c *motions.Clip) (*motions.Clip, error) { return Retarget(c, s.Model, nil) })
+}
+
+// Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]. A clip with
+// as many joints as the model and no skeleton, or with the model's joints, is on the model already.
+func Retarget(c *motions.Clip, model string, bodies map[string]string) (*motions.Clip, error) {
+	skeleton, err := mujoco.LoadSkeleton(model)
+	if err != nil {
+		return nil, err
+	}
+	if c.Skeleton() == nil {
+		if on, err := c.On(skeleton); err == nil {
+			return on, nil
+		}
+		if c, err = motions.Humanoid(c); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Equal(c.Skeleton().Joints(), skeleton.Joints()) {
+		return c, nil
+	}
+	return c.Retarget(skeleton, motions.RetargetConfig{Bodies: bodies})
 }
 
 // characterSettings are those of mujoco.NewHumanoid and mujoco.NewQuadruped.
 type characterSettings struct {
 	Batch `yaml:",inline"`
 	// Task is what is rewarded: imitate (every step equally; AMP's style reward counts), track (the clip's pose at
-	// this moment, as in DeepMimic) or command (the commanded direction and speed).
-	Task string `yaml:"task" config:"oneof=imitate|track|command"`
+	// this moment, as in DeepMimic), command (the commanded direction and speed) or velocity (the commanded velocity
+	// forwards, sideways and in turning).
+	Task string `yaml:"task" config:"oneof=imitate|track|command|velocity"`
 	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. DeepMimic's and
 	// Isaac Lab's humanoids are converted. Default: humanoid_walk; of the quadruped generated trots.
 	Motions []string `yaml:"motions"`
 	// Command says what is commanded in the task command.
 	Command characterCommand `yaml:"command"`
+	// Velocity says what is commanded in the task velocity.
+	Velocity characterVelocity `yaml:"velocity"`
+	// Observations are the terms of the policy's observation: base_lin_vel, base_ang_vel, projected_gravity, joint_pos,
+	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have
+	// everything. Default: everything for both.
+	Observations []string `yaml:"observations"`
 	// Residual adds actions to the clip's present pose instead of the middle of joint ranges. It needs one wrapping
 	// clip and shows its phase.
 	Residual bool `yaml:"residual"`
@@ -57,7 +185,7 @@ type characterSettings struct {
 	// FailureDecay is the factor of the counts of terminations per step. Larger ones remember longer, 1/(1 −
 	// failure_decay) steps; smaller ones follow a changing policy.
 	FailureDecay float64 `yaml:"failure_decay" config:"gt=0,lt=1"`
-	// EpisodeLength is the number of control steps of 1/30 s at which an episode is truncated.
+	// EpisodeLength is the number of control steps (1/30 s for Humanoid and Quadruped) at which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
 	// Stagger shortens first episodes by a random number of steps below it, so that time limits do not coincide; 0
 	// does not.
@@ -67,6 +195,10 @@ type characterSettings struct {
 	Fade int `yaml:"fade" config:"min=0"`
 	// Recovery makes falls part of an episode, so that a policy learns to get up.
 	Recovery characterRecovery `yaml:"recovery"`
+	// Randomize lets characters differ in what nobody knows of a robot: friction, masses, gains, delays, noise, pushes.
+	// A range is two numbers, drawn from anew for each episode; wider ones make a policy robust and its task harder.
+	// Two zeros are off.
+	Randomize characterRandomize `yaml:"randomize"`
 	// Measure adds metrics of episodes (pose error of the AMP paper, success, sliding feet). They cost time at the
 	// end of an episode; gorl eval always has them.
 	Measure bool `yaml:"measure"`
@@ -84,6 +216,37 @@ type characterCommand struct {
 	Turn float64 `yaml:"turn" config:"min=0,max=3.1416"`
 	// Seconds is the time between commands; 0 is one per episode.
 	Seconds float64 `yaml:"seconds" config:"min=0"`
+}
+
+type characterVelocity struct {
+	// LinearX, LinearY and AngularZ bound the uniformly drawn velocity forwards and to the left in m/s and the turn to
+	// the left in rad/s: [least, greatest]. Default: 0.
+	LinearX  []float64 `yaml:"linear_x"`
+	LinearY  []float64 `yaml:"linear_y"`
+	AngularZ []float64 `yaml:"angular_z"`
+	// Standing is the share of commands that are all 0.
+	Standing float64 `yaml:"standing" config:"min=0,max=1"`
+	// Seconds is the time between commands; 0 is one per episode.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
+}
+
+// config returns the settings of the task.
+func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
+	c := mujoco.VelocityConfig{Standing: v.Standing, Seconds: v.Seconds}
+	for _, r := range []struct {
+		key    string
+		values []float64
+		to     *[2]float64
+	}{{"linear_x", v.LinearX, &c.LinearX}, {"linear_y", v.LinearY, &c.LinearY}, {"angular_z", v.AngularZ, &c.AngularZ}} {
+		switch len(r.values) {
+		case 0:
+		case 2:
+			*r.to = [2]float64(r.values)
+		default:
+			return c, fmt.Errorf("\"velocity.%s\" has %d numbers; want [least, greatest]", r.key, len(r.values))
+		}
+	}
+	return c, nil
 }
 
 type characterRecovery struct {
@@ -118,13 +281,19 @@ func characterDefaults() characterSettings {
 // newCharacter makes the environment of settings. onto converts a clip of another character for this one.
 func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoco.Character, error),
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
+	velocity, err := s.Velocity.config()
+	if err != nil {
+		return nil, err
+	}
 	cfg := mujoco.CharacterConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
 		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Lead: s.Lead, Fade: s.Fade, Clock: s.Clock,
 		ActionScale: s.ActionScale,
 		History:     s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
-		Command: mujoco.CommandConfig(s.Command), Recovery: mujoco.RecoveryConfig(s.Recovery),
+		Command: mujoco.CommandConfig(s.Command), Velocity: velocity, Observations: s.Observations,
+		Recovery:  mujoco.RecoveryConfig(s.Recovery),
+		Randomize: s.Randomize.config(),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation,
 				Distance: s.Render.Distance}},

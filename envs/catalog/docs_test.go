@@ -22,6 +22,8 @@ func TestTablesMatchTheCode(t *testing.T) {
 			Common: []any{classicDefaults()}},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog character settings", Defaults: characterDefaults(), Common: []any{Defaults()}},
+		docgen.Listed{Name: "catalog model settings", Defaults: modelDefaults(), Common: []any{characterDefaults()}},
+		docgen.Listed{Name: "catalog actuator settings", Defaults: actuatorSettings{}},
 		docgen.Listed{Name: "catalog python settings", Defaults: pythonDefaults(gymnasiumStart, gymnasiumStep),
 			Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(),

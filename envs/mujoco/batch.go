@@ -5,6 +5,8 @@ package mujoco
 #cgo nocallback gm_step
 #cgo noescape gm_reset
 #cgo nocallback gm_reset
+#cgo noescape gm_forward
+#cgo nocallback gm_forward
 #include <stdlib.h>
 #include "engine.h"
 */
@@ -208,7 +210,8 @@ func (b *Batch) stepRange(worker, first, last, substeps int) error {
 	if b.reference {
 		reference = 1
 	}
-	failed := C.gm_step(b.c, C.int(first), C.int(last), C.int(substeps), C.int(reference), b.message[worker])
+	failed := C.gm_step(b.c, C.int(worker), C.int(first), C.int(last), C.int(substeps), C.int(reference),
+		b.message[worker])
 	return b.failure("step", worker, int(failed))
 }
 
@@ -217,15 +220,18 @@ func (b *Batch) resetList(worker int, which []C.int) error {
 	if len(which) == 0 {
 		return nil
 	}
-	failed := C.gm_reset(b.c, &which[0], C.int(len(which)), b.message[worker])
+	failed := C.gm_reset(b.c, C.int(worker), &which[0], C.int(len(which)), b.message[worker])
 	return b.failure("reset", worker, int(failed))
 }
 
 // forward takes positions and velocities of simulations first to last-1 from their rows and recomputes what depends on
 // them. It keeps time, activations and warm start.
-func (b *Batch) forward(first, last int) error {
-	failed := C.gm_forward(b.c, C.int(first), C.int(last), b.message[0])
-	return b.failure("restore", 0, int(failed))
+func (b *Batch) forward(first, last int) error { return b.forwardBy(0, first, last) }
+
+// forwardBy is forward on a worker.
+func (b *Batch) forwardBy(worker, first, last int) error {
+	failed := C.gm_forward(b.c, C.int(worker), C.int(first), C.int(last), b.message[worker])
+	return b.failure("restore", worker, int(failed))
 }
 
 // failure returns the error of a C call that returned i: the index of the failed simulation, or negative for success.

@@ -40,8 +40,9 @@ func BenchmarkQuadrupedStep(b *testing.B) { characterSteps(b, QuadrupedBody()) }
 
 func characterSteps(b *testing.B, body CharacterBody) {
 	const n = 64
-	run := func(b *testing.B, workers int, reference bool) {
-		e := characterOf(b, CharacterConfig{Body: body, NumEnvs: n, Workers: workers, Residual: true})
+	run := func(b *testing.B, workers int, reference bool, randomize RandomizeConfig) {
+		e := characterOf(b, CharacterConfig{Body: body, NumEnvs: n, Workers: workers, Residual: true,
+			Randomize: randomize})
 		e.batch.reference = reference
 		envtest.Reset(b, e, 1)
 		rng := rand.New(rand.NewPCG(1, 1))
@@ -55,7 +56,21 @@ func characterSteps(b *testing.B, body CharacterBody) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
 	}
-	b.Run("one worker", func(b *testing.B) { run(b, 1, false) })
-	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true) })
-	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false) })
+	b.Run("one worker", func(b *testing.B) { run(b, 1, false, RandomizeConfig{}) })
+	b.Run("one worker, randomized", func(b *testing.B) { run(b, 1, false, everything()) })
+	b.Run("one worker, terrain", func(b *testing.B) {
+		run(b, 1, false, RandomizeConfig{Terrain: TerrainConfig{Slope: 0.4, Steps: 0.1, Rough: 0.05}})
+	})
+	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true, RandomizeConfig{}) })
+	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false, RandomizeConfig{}) })
+}
+
+// BenchmarkRandomizedReset draws the numbers of a humanoid's episode, most of which is MuJoCo's mj_setConst.
+func BenchmarkRandomizedReset(b *testing.B) {
+	e := characterOf(b, CharacterConfig{Body: HumanoidBody(), Randomize: everything()})
+	for b.Loop() {
+		if err := e.random.draw(0, 0, e.rng[0]); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -25,6 +25,8 @@ type CharacterBody struct {
 	Name string
 	// XML is the MJCF text. Its first joint is free, all others are hinges, and actuator i moves hinge i.
 	XML string
+	// Assets are the files that XML names, such as meshes, by their names there.
+	Assets map[string][]byte
 	// Substeps is the number of the model's time steps in a control step.
 	Substeps int
 	// Feet are the bodies that may touch the floor. A contact of any other body ends the episode. If Feet is empty,
@@ -35,6 +37,13 @@ type CharacterBody struct {
 	// MinHeight is the root's height in metres below which a character has fallen. MaxTilt is the angle in radians
 	// between the root's z axis and the vertical above which it has fallen.
 	MinHeight, MaxTilt float64
+	// DefaultPose (hinges) are the angles in radians about which the targets of actions move. Nil means the middle of
+	// the clips' ranges. DefaultHeight is the height in metres of the root in this pose.
+	DefaultPose   []float64
+	DefaultHeight float64
+	// Actuators (hinges) describe the motors by the names of their joints, for [LoadBody] and for the robot. Their
+	// ActionScale is that of actions. If there are none, the clips' ranges set it.
+	Actuators []ActuatorConfig
 }
 
 // HumanoidBody returns a humanoid of 15 bodies and 28 hinges, 48.9 kg and 1.61 m. Its skeleton is that of the AMP
@@ -66,6 +75,9 @@ const (
 	Track CharacterTask = "track"
 	// Command rewards moving in a commanded direction at a commanded speed.
 	Command CharacterTask = "command"
+	// Velocity rewards a commanded velocity forwards, sideways and in turning, as the velocity tasks of mjlab and Isaac
+	// Lab do.
+	Velocity CharacterTask = "velocity"
 )
 
 // CommandConfig sets the distribution of commands in the task [Command].
@@ -97,12 +109,18 @@ type CharacterConfig struct {
 	// Body describes the character's model.
 	Body CharacterBody
 	// Motions are the reference clips, drawn by weight. Their columns are the root's x, y and z, its rotation, and the
-	// hinges of the body by name, in the model's order.
+	// hinges of the body by name, in the model's order. Without clips there are no AMP observations, an episode begins
+	// in the body's DefaultPose, and only the tasks [Velocity] and [Command] are possible.
 	Motions []*motions.Clip
 	// Task selects the reward. Empty means [Imitate].
 	Task CharacterTask
 	// Command is used by the task [Command]. The zero value means the clips' mean speed, straight ahead.
 	Command CommandConfig
+	// Velocity is used by the task [Velocity]. The zero value commands standing still.
+	Velocity VelocityConfig
+	// Observations are the terms of the policy's observation, in order, see [ObservationTerms]. The value network then
+	// sees the whole observation as its state. Empty means the whole observation for both.
+	Observations []string
 	// Residual adds actions to the clip's pose at this moment, instead of to the middle of the clips' joint ranges. A
 	// policy whose actions are 0 then already follows the clip's targets. Residual needs one wrapping clip and turns on
 	// Clock.
@@ -116,7 +134,7 @@ type CharacterConfig struct {
 	Clock bool
 	// ActionScale is the change of a joint's target by an action of 1. Its unit is half the clips' range of the joint
 	// plus 0.2 rad. Larger values explore more, but the character falls more often. With too small values a policy
-	// cannot recover. Zero means 0.4.
+	// cannot recover. Zero means 0.4. For a body with Actuators it is a factor of their scales, and zero means 1.
 	ActionScale float64
 	// History is the number of control steps in an AMP observation. Zero means 2, or 1 with Difference, which allows
 	// only 1.
@@ -159,6 +177,8 @@ type CharacterConfig struct {
 	// The influence of the clip decreases linearly: in the targets of Residual, in the observed clock and position of
 	// the clip, and in the reward, which approaches 1 per step. The limit Deviation grows to infinity.
 	Fade int
+	// Randomize makes characters differ from their model, and disturbs them. The zero value does not.
+	Randomize RandomizeConfig
 	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
 }
@@ -173,7 +193,8 @@ type CharacterConfig struct {
 //
 // An observation begins with the features. With a clock, sine and cosine of the clip's phase follow. In the task
 // [Track], the clip's root relative to the character's follows (3, heading frame), with sine and cosine of the angle
-// between their headings. In the task [Command], the commanded direction (2, heading frame) and speed in m/s follow.
+// between their headings. In the task [Command], the commanded direction (2, heading frame) and speed in m/s follow. In the task [Velocity], the commanded
+// velocity forwards and to the left in m/s and the turn in rad/s follow. With Observations this is the state.
 //
 // An AMP observation holds the features of the last History control steps, the oldest first. With Difference it holds
 // the difference from the clip instead. HideRoot leaves out the root's part.
@@ -193,7 +214,7 @@ type CharacterConfig struct {
 //   - "joint_error": the mean absolute difference in radians of the hinges' angles to the clip at this moment. Without
 //     a clock it is the difference to the nearest frame of any clip;
 //   - "velocity_error", in the task [Command]: the mean distance in m/s between the root's horizontal velocity and the
-//     commanded one.
+//     commanded one. In the task [Velocity] likewise, and "turn_error" in rad/s.
 //
 // Measure adds those of package motions/metrics. Their reference is the clip with the smallest pose error. A metric for
 // which an episode is too short is left out:
@@ -266,6 +287,9 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	}
 	if cfg.ActionScale == 0 {
 		cfg.ActionScale = 0.4
+		if cfg.Body.Actuators != nil {
+			cfg.ActionScale = 1
+		}
 	}
 	if cfg.History == 0 {
 		cfg.History = 2
@@ -283,14 +307,23 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
 	}
+	var ground *terrain
+	if cfg.Randomize.Terrain.on() {
+		ground = newTerrain(cfg.Randomize.Terrain)
+		if err := ground.install(&cfg.Body); err != nil {
+			return nil, fmt.Errorf("mujoco: character: %w", err)
+		}
+	}
 	task := newCharacterTask(cfg)
+	task.terrain = ground
 	var played Task = task
 	if cfg.Measure {
 		played = &measuredTask{characterTask: task}
 	}
 	env, err := New(Config{
-		XML: cfg.Body.XML, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
+		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
+		randomize: cfg.Randomize,
 	}, played)
 	if err != nil {
 		return nil, err
@@ -304,10 +337,13 @@ func (c *CharacterConfig) check() error {
 	switch {
 	case c.Body.XML == "":
 		return errors.New("there is no Body; give HumanoidBody(), QuadrupedBody() or one of your own")
-	case len(c.Motions) == 0:
-		return errors.New("there are no Motions; give at least one clip with the body's columns")
-	case c.Task != Imitate && c.Task != Track && c.Task != Command:
-		return fmt.Errorf("Task is %q; there are %q, %q and %q", c.Task, Imitate, Track, Command)
+	case c.Task != Imitate && c.Task != Track && c.Task != Command && c.Task != Velocity:
+		return fmt.Errorf("Task is %q; there are %q, %q, %q and %q", c.Task, Imitate, Track, Command, Velocity)
+	case len(c.Motions) == 0 && (c.Body.DefaultPose == nil || c.Task == Imitate || c.Task == Track || c.Clock ||
+		c.Difference || c.FailureStarts > 0):
+		return fmt.Errorf("there are no Motions; give at least one clip with the body's columns. Only a body with a "+
+			"DefaultPose does without, in the tasks %q and %q, without Clock, Residual, Difference and "+
+			"FailureStarts", Velocity, Command)
 	case !(c.ActionScale > 0) || !finite(c.ActionScale):
 		return fmt.Errorf("ActionScale is %g; it must be positive and finite", c.ActionScale)
 	case c.History < 1 || c.History > 64:
@@ -339,6 +375,16 @@ func (c *CharacterConfig) check() error {
 	if c.Clock && (len(c.Motions) != 1 || c.Motions[0].Loop() != motions.LoopWrap) {
 		return errors.New("Residual, Clock and the task \"track\" need exactly one clip, and one that wraps")
 	}
+	if err := c.Velocity.check(); err != nil {
+		return err
+	}
+	if err := c.Randomize.Terrain.check(); err != nil {
+		return err
+	}
+	if c.Randomize.Terrain.on() && (c.Task == Track || c.Difference) {
+		return fmt.Errorf("Randomize.Terrain does not fit the task %q and Difference, whose clip is on flat ground",
+			Track)
+	}
 	if err := c.Recovery.check(c); err != nil {
 		return err
 	}
@@ -361,13 +407,14 @@ func (c *CharacterConfig) check() error {
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
 
 // Supports reports whether the characters support an optional interface, as [Env.Supports] does. With Difference there
-// is no reference motion, because AMP observations are compared with zeros. Without Fade there is no curriculum.
+// is no reference motion, because AMP observations are compared with zeros. Without Fade and
+// Randomize.Curriculum there is no curriculum.
 func (c *Character) Supports(iface any) bool {
 	switch iface.(type) {
 	case *envs.MotionSource, *envs.OverlappingMotionSource:
-		return !c.task.cfg.Difference
+		return !c.task.cfg.Difference && c.task.refs != nil
 	case *envs.Curriculum:
-		return c.task.cfg.Fade > 0
+		return c.curriculum() == nil
 	}
 	return c.Env.Supports(iface)
 }

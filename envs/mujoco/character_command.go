@@ -54,6 +54,10 @@ func (e *Env) SetCommand(i int, direction, speed float64) error {
 // commanded implements commander.
 func (c *characterTask) commanded(s *State) (Commanded, bool) {
 	mem, d := c.memory(s), &c.cfg.Command
+	if c.cfg.Task == Velocity {
+		x := c.cfg.Velocity.LinearX
+		return Commanded{mem[memoryDirection], mem[memoryForward], max(0, x[0]), max(0, x[1])}, true
+	}
 	return Commanded{mem[memoryDirection], mem[memorySpeed], d.MinSpeed, d.MaxSpeed}, c.cfg.Task == Command
 }
 

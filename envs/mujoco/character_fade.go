@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -19,34 +20,52 @@ func (c *characterTask) told() float64 {
 	return max(0, 1-c.faded/float64(c.cfg.Fade))
 }
 
-// fadeState is the JSON form of the curriculum.
-type fadeState struct {
-	// Steps is the number of control steps that each environment has taken. It is not limited to Fade.
+// curriculumState is the JSON form of the curriculum.
+type curriculumState struct {
+	// Steps is the number of control steps that each environment has taken. It is not limited.
 	Steps float64 `json:"steps"`
+	// Levels are those of the characters on a terrain with a curriculum.
+	Levels []int `json:"levels,omitempty"`
 }
 
-// CurriculumState implements [envs.Curriculum]: it returns as JSON how far the clip has faded. It fails without
-// CharacterConfig.Fade.
+// curriculum returns an error if there is none.
+func (c *Character) curriculum() error {
+	r := &c.task.cfg.Randomize
+	if c.task.cfg.Fade == 0 && r.Curriculum == 0 && !r.Terrain.Curriculum {
+		return errors.New("mujoco: character: without Fade, Randomize.Curriculum and Randomize.Terrain.Curriculum " +
+			"there is no curriculum")
+	}
+	return nil
+}
+
+// CurriculumState implements [envs.Curriculum]: it returns as JSON how far the clip has faded and randomisation has
+// grown, and the levels of a terrain. It fails without a curriculum.
 func (c *Character) CurriculumState() ([]byte, error) {
-	if c.task.cfg.Fade == 0 {
-		return nil, fmt.Errorf("mujoco: character: without Fade there is no curriculum")
+	if err := c.curriculum(); err != nil {
+		return nil, err
 	}
-	return json.Marshal(fadeState{c.task.faded})
+	return json.Marshal(curriculumState{c.task.faded, c.random.levels()})
 }
 
-// SetCurriculumState restores what CurriculumState returned. It fails without CharacterConfig.Fade, or if the number of
-// steps is negative or not finite.
+// SetCurriculumState restores what CurriculumState returned, also for another number of characters. It fails without a
+// curriculum, or if the number of steps or a level is impossible.
 func (c *Character) SetCurriculumState(state []byte) error {
-	if c.task.cfg.Fade == 0 {
-		return fmt.Errorf("mujoco: character: without Fade there is no curriculum")
+	if err := c.curriculum(); err != nil {
+		return err
 	}
-	var s fadeState
+	var s curriculumState
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("mujoco: character: the curriculum: %w", err)
 	}
 	if !(s.Steps >= 0) || s.Steps-s.Steps != 0 {
 		return fmt.Errorf("mujoco: character: the curriculum has %g steps", s.Steps)
 	}
+	if err := c.random.setLevels(s.Levels); err != nil {
+		return fmt.Errorf("mujoco: character: the curriculum: %w", err)
+	}
 	c.task.faded = s.Steps
+	if c.random != nil {
+		c.random.steps = s.Steps
+	}
 	return nil
 }

@@ -28,10 +28,37 @@ func (c *characterTask) observation() int {
 	switch c.cfg.Task {
 	case Track:
 		n += 5 // the clip's root (3), sine and cosine of the angle to its heading
-	case Command:
-		n += 3 // direction (2) and speed
+	case Command, Velocity:
+		n += 3 // direction (2) and speed, or a velocity
 	}
 	return n
+}
+
+// parts describes an observation, as Observe writes it.
+func (c *characterTask) parts() (all []part) {
+	hinges := c.nq - rootPositions
+	features := []part{{"height", 1}, {"projected_gravity", 6}, {"base_lin_vel", 3}, {"base_ang_vel", 3},
+		{"joint_pos", hinges}, {"joint_vel", hinges}, {"key_pos", 3 * len(c.keys)}}
+	for _, t := range c.observed {
+		if t.name == "features" {
+			all = append(all, features...)
+		} else {
+			all = append(all, part{t.name, t.size})
+		}
+	}
+	if c.observed != nil {
+		return all
+	}
+	if all = features; c.cfg.Clock {
+		all = append(all, part{"phase", 2})
+	}
+	switch c.cfg.Task {
+	case Track:
+		all = append(all, part{"reference", 5})
+	case Command, Velocity:
+		all = append(all, part{"command", 3})
+	}
+	return all
 }
 
 // writeFeatures writes the features of a moment into out, see [Character]. xpos (bodies, 3) must be computed from qpos.

@@ -65,7 +65,10 @@ func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
 
 // EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
 func (c *measuredTask) EpisodeMetricNames() (names []string) {
-	names = []string{"pose_error", "success"}
+	if c.refs != nil {
+		names = []string{"pose_error"}
+	}
+	names = append(names, "success")
 	if c.cfg.Task == Track {
 		names = append(names, "root_velocity_error")
 	}
@@ -86,6 +89,9 @@ func (c *measuredTask) EpisodeMetricNames() (names []string) {
 
 // skeleton returns the first clip's skeleton. It is nil if there is none, or if its width differs from the model's.
 func (c *measuredTask) skeleton() *motions.Skeleton {
+	if c.refs == nil {
+		return nil
+	}
 	s := c.refs[0].clip.Skeleton()
 	if s == nil || s.Width() != c.nq {
 		return nil
@@ -100,7 +106,7 @@ func (c *measuredTask) wraps() bool {
 			return false
 		}
 	}
-	return true
+	return c.refs != nil
 }
 
 // Follow implements [EpisodeTask]: it appends the state to the environment's record.

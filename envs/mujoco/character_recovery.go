@@ -28,6 +28,8 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 		return fmt.Errorf("Recovery.Share is %g; it must be between 0 and 1", r.Share)
 	case r.Share > 0 && r.Seconds == 0:
 		return errors.New("Recovery.Share needs Recovery.Seconds: a character on the floor needs time to get up")
+	case r.Share > 0 && c.Motions == nil:
+		return errors.New("Recovery.Share needs Motions, from whose poses the bodies fall")
 	case r.Seconds > 0 && c.Task == Track && c.Fade == 0:
 		return fmt.Errorf("Recovery does not fit the task %q, which ends far from its clip; use another task, or Fade",
 			Track)
@@ -37,7 +39,7 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 
 const (
 	// fallenPoses is the number of poses in which episodes with Recovery.Share begin.
-	fallenPoses = 128
+	fallenPoses = 64
 	// fallSeconds is the time in which a limp body comes to rest.
 	fallSeconds = 2
 	// fallHeight is the height in metres at which the root begins to fall. Smaller heights put limbs into the floor.
@@ -52,15 +54,16 @@ type floored struct {
 }
 
 // fall returns poses on the floor, one of each simulation. A body in a clip's pose, turned any way, falls with random
-// targets for its joints. The seed makes the poses repeatable.
-func (c *characterTask) fall(simulation *Batch, seed int64) ([]floored, error) {
-	rng := rand.New(rand.NewPCG(uint64(seed), 0x66616c6c)) // a stream of its own
+// targets for its joints. The poses of a body and its clips are always the same.
+func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
+	rng := rand.New(rand.NewPCG(0, 0))
+	away := c.terrain.outside()
 	for i := range simulation.Len() {
 		r := &c.refs[c.draw(rng)]
 		q, v := simulation.QPos(i), simulation.QVel(i)
 		r.at(r.time(rng.IntN(r.rows)), moment{q, v})
 		clear(v)
-		q[0], q[1], q[2] = 0, 0, fallHeight
+		q[0], q[1], q[2] = away, 0, fallHeight
 		length := 0.0
 		for k := 3; k < rootPositions; k++ { // four normal numbers are a uniformly distributed rotation
 			q[k] = rng.NormFloat64()
@@ -91,6 +94,9 @@ func (c *characterTask) fall(simulation *Batch, seed int64) ([]floored, error) {
 		if simulation.Status(i)&Diverged != 0 {
 			continue
 		}
+		if c.terrain != nil {
+			simulation.QPos(i)[2] += terrainSunk // as on the ground in the middle of a patch
+		}
 		xpos := floats(simulation.data[i].xpos, 3*simulation.model.NumBodies())
 		c.writeFeatures(simulation.QPos(i), simulation.QVel(i), xpos, features)
 		poses = append(poses, floored{slices.Clone(simulation.QPos(i)), slices.Clone(features[len(features)-c.style():])})
@@ -110,7 +116,7 @@ func (c *characterTask) lie(s *State, rng *rand.Rand) {
 	copy(s.QPos, start.qpos)
 	s.QPos[0], s.QPos[1] = 0, 0
 	clear(s.QVel)
-	for i := range s.Memory[:len(s.Memory)-memorySize] {
+	for i := range s.Memory[:c.past()] {
 		s.Memory[i] = float64(start.style[i%len(start.style)])
 	}
 }
@@ -137,7 +143,7 @@ func (c *characterTask) recovering(s *State, fallen bool) (up, over bool) {
 // risen returns how far a character has got up: 0 lying upside down, 1 standing. The root's height, relative to that in
 // the clips, and its tilt count equally.
 func (c *characterTask) risen(s *State, up float64) float64 {
-	return 0.5*max(0, min(1, s.QPos[2]/c.standing)) + 0.25*(1+up)
+	return 0.5*max(0, min(1, c.above(s)/c.standing)) + 0.25*(1+up)
 }
 
 // recovery returns a metric of an episode's falls, see [Character]. A fall that the episode's time limit interrupts does

@@ -83,6 +83,16 @@ func (c *characterTask) readMotions(m *Model) error {
 	}
 	defer func() { _ = pose.Close() }() // tables hold copies of its numbers
 	names := m.Names(Joint)[1:]
+	if len(c.cfg.Motions) == 0 {
+		c.middle = c.cfg.Body.DefaultPose
+		for i := range names {
+			c.scale = append(c.scale, c.cfg.ActionScale)
+			if a := c.cfg.Body.Actuators; a != nil {
+				c.scale[i] *= a[i].ActionScale
+			}
+		}
+		return nil
+	}
 	low, high := make([]float64, len(names)), make([]float64, len(names))
 	for i := range names {
 		low[i], high[i] = math.Inf(1), math.Inf(-1)
@@ -114,6 +124,12 @@ func (c *characterTask) readMotions(m *Model) error {
 	for i := range names {
 		c.middle = append(c.middle, (low[i]+high[i])/2)
 		c.scale = append(c.scale, c.cfg.ActionScale*((high[i]-low[i])/2+0.2))
+		if a := c.cfg.Body.Actuators; a != nil {
+			c.scale[i] = c.cfg.ActionScale * a[i].ActionScale
+		}
+	}
+	if pose := c.cfg.Body.DefaultPose; pose != nil {
+		c.middle = pose
 	}
 	for i := range c.refs {
 		clip, height := c.refs[i].clip, 0.0
@@ -128,7 +144,7 @@ func (c *characterTask) readMotions(m *Model) error {
 			return err
 		}
 		defer func() { _ = falls.Close() }()
-		if c.floored, err = c.fall(falls, c.cfg.Seed); err != nil {
+		if c.floored, err = c.fall(falls); err != nil {
 			return err
 		}
 	}
@@ -229,6 +245,9 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 
 // drawable returns the error of drawing n rows of reference motion, or n pairs of rows. It is nil if they can be drawn.
 func (c *characterTask) drawable(n int) error {
+	if c.refs == nil {
+		return fmt.Errorf("mujoco: character: there are no clips: %w", errors.ErrUnsupported)
+	}
 	if c.cfg.Difference {
 		return fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no "+
 			"reference motion: %w", errors.ErrUnsupported)

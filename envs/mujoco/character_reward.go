@@ -16,6 +16,11 @@ type characterTerms struct {
 	pose, velocity, root, rootVelocity, keys characterTerm
 	// The terms of the task Command: of the root's horizontal velocity, and of the heading.
 	command, facing characterTerm
+	// The terms of the task Velocity: of the root's horizontal velocity, and of its turn.
+	linear, angular characterTerm
+	// Penalties of the task Velocity: of the root's vertical velocity (m/s)², of its angular velocity but the turn
+	// (rad/s)², of the torques (N·m)², and of the change of actions by the step.
+	bounce, wobble, effort, actionRate float64
 	// alive is added in every step of every task. Fade reduces its share, as that of the other terms.
 	alive float64
 	// rise is the whole reward of a step on the floor with Recovery, for a character that has got up entirely. Lying
@@ -32,6 +37,8 @@ func defaultCharacterTerms(task CharacterTask) characterTerms {
 		command: characterTerm{0.75, 4}, facing: characterTerm{0.25, 4},
 	}
 	t.rise = 0.5
+	t.linear, t.angular = characterTerm{1, 4}, characterTerm{0.5, 4}
+	t.bounce, t.wobble, t.effort, t.actionRate = 1, 0.05, 2e-5, 0.01
 	if task == Imitate {
 		t.alive = 1
 	}
@@ -40,9 +47,11 @@ func defaultCharacterTerms(task CharacterTask) characterTerms {
 
 // fields returns pointers to the parameters by their key, such as "pose.weight".
 func (t *characterTerms) fields() map[string]*float64 {
-	out := map[string]*float64{"alive": &t.alive, "rise": &t.rise}
+	out := map[string]*float64{"alive": &t.alive, "rise": &t.rise, "lin_vel_z": &t.bounce, "ang_vel_xy": &t.wobble,
+		"effort": &t.effort, "action_rate": &t.actionRate}
 	for name, term := range map[string]*characterTerm{"pose": &t.pose, "velocity": &t.velocity, "root": &t.root,
-		"root_velocity": &t.rootVelocity, "keys": &t.keys, "command": &t.command, "facing": &t.facing} {
+		"root_velocity": &t.rootVelocity, "keys": &t.keys, "command": &t.command, "facing": &t.facing,
+		"track_linear_velocity": &t.linear, "track_angular_velocity": &t.angular} {
 		out[name+".weight"], out[name+".sharpness"] = &term.weight, &term.sharpness
 	}
 	return out
@@ -54,7 +63,7 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	t, b := &c.terms[s.Env], &c.cfg.Body
 	// up is the cosine of the angle between the root's z axis and the vertical.
 	up := 1 - 2*(s.QPos[4]*s.QPos[4]+s.QPos[5]*s.QPos[5])
-	fallen := s.QPos[2] < b.MinHeight || up < math.Cos(b.MaxTilt)
+	fallen := c.above(s) < b.MinHeight || up < math.Cos(b.MaxTilt)
 	if len(b.Feet) > 0 {
 		for body, touches := range s.Touch[1:] {
 			fallen = fallen || touches != 0 && !c.feet[body+1]
@@ -73,6 +82,8 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 		dx, dy := s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin
 		angle := math.Remainder(heading(s.QPos[3:7])-mem[memoryDirection], 2*math.Pi)
 		reward += t.command.of(dx*dx+dy*dy) + t.facing.of(angle*angle)
+	case Velocity:
+		reward += c.velocityReward(s, t)
 	case Track:
 		if told := c.told(); told > 0 {
 			// Fade relaxes the limit and mixes the reward with that of Imitate, 1 per step.
@@ -132,9 +143,15 @@ func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (
 
 // MetricNames implements [MetricTask].
 func (c *characterTask) MetricNames() []string {
-	names := []string{"speed", "joint_error"}
-	if c.cfg.Task == Command {
+	names := []string{"speed"}
+	if c.refs != nil {
+		names = append(names, "joint_error")
+	}
+	switch c.cfg.Task {
+	case Command:
 		names = append(names, "velocity_error")
+	case Velocity:
+		names = append(names, "velocity_error", "turn_error")
 	}
 	return names
 }
@@ -148,21 +165,33 @@ func (c *characterTask) Metrics(s *State, out []float64) {
 	}
 	sin, cos := math.Sincos(direction)
 	out[0] = cos*s.QVel[0] + sin*s.QVel[1]
+	out = out[1:]
+	if c.refs != nil {
+		out[0] = c.jointError(s)
+		out = out[1:]
+	}
+	switch c.cfg.Task {
+	case Command:
+		out[0] = math.Hypot(s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin)
+	case Velocity:
+		out[0], out[1] = c.velocityError(s)
+	}
+}
+
+// jointError returns the mean absolute difference in radians of the hinges' angles to the clip at this moment or,
+// without a clock, to the nearest frame of any clip.
+func (c *characterTask) jointError(s *State) float64 {
 	joints := s.QPos[rootPositions:]
 	if c.cfg.Clock && c.told() > 0 {
-		out[1] = apart(joints, c.scratch[s.Env].qpos[rootPositions:], math.Inf(1)) / float64(len(joints))
-	} else {
-		best := math.Inf(1)
-		for i := range c.refs {
-			for _, f := range c.refs[i].poses {
-				best = min(best, apart(joints, f, best))
-			}
+		return apart(joints, c.scratch[s.Env].qpos[rootPositions:], math.Inf(1)) / float64(len(joints))
+	}
+	best := math.Inf(1)
+	for i := range c.refs {
+		for _, f := range c.refs[i].poses {
+			best = min(best, apart(joints, f, best))
 		}
-		out[1] = best / float64(len(joints))
 	}
-	if c.cfg.Task == Command {
-		out[2] = math.Hypot(s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin)
-	}
+	return best / float64(len(joints))
 }
 
 // apart returns the sum of absolute differences of a and b. It stops when the sum exceeds limit, so that a search for

@@ -50,8 +50,12 @@ type characterTask struct {
 	// targets (N, NQ) is the pose about which targets move, if Lead or Fade makes it differ from the clip's.
 	targets [][]float64
 	starts  starts
+	// observed are the terms of Observations.
+	observed []observedTerm
 	// faded is the number of control steps so far. Only Fade reads it.
 	faded float64
+	// terrain is the ground, nil if it is flat.
+	terrain *terrain
 	// floored are the starts of Recovery.Share. standing is the mean height in metres of the root in the clips.
 	floored  []floored
 	standing float64
@@ -84,6 +88,12 @@ const (
 	memoryFalls
 	memoryRecovered
 	memoryRecovery
+	// memoryForward, memoryLeftward and memoryTurn are the command of the task Velocity, in m/s and rad/s.
+	memoryForward
+	memoryLeftward
+	memoryTurn
+	// memoryChange is the sum of the squared changes of the actions by the last step.
+	memoryChange
 	// memorySize is the number of these values.
 	memorySize
 )
@@ -104,6 +114,14 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			"has %d positions, %d velocities and %d actuators",
 			m.NQ(), m.NV(), m.NU())
 	}
+	for _, v := range []struct {
+		name string
+		n    int
+	}{{"DefaultPose", len(b.DefaultPose)}, {"Actuators", len(b.Actuators)}} {
+		if v.n != 0 && v.n != hinges {
+			return Spec{}, fmt.Errorf("Body.%s has %d entries; the model has %d hinges", v.name, v.n, hinges)
+		}
+	}
 	c.dt = m.TimeStep() * float64(max(1, b.Substeps))
 	c.feet = make([]bool, m.NumBodies())
 	for _, name := range b.Feet {
@@ -123,6 +141,9 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	if err := c.readMotions(m); err != nil {
 		return Spec{}, err
 	}
+	if err := c.readTerms(); err != nil {
+		return Spec{}, err
+	}
 	c.starts = starts{clip: -1}
 	if c.cfg.FailureStarts > 0 {
 		c.starts = newStarts(c.refs, len(c.terms))
@@ -132,21 +153,57 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 		c.targets = append(c.targets, make([]float64, c.nq))
 	}
 	set := spaces.Set{
-		Observation:    spaces.Unbounded(c.observation()),
-		Action:         spaces.NewBox(-maxAction, maxAction, hinges),
-		AMPObservation: spaces.Unbounded(c.cfg.History * c.style()),
+		Observation: spaces.Unbounded(c.observation()),
+		Action:      spaces.NewBox(-maxAction, maxAction, hinges),
 	}
-	return Spec{Name: b.Name, Spaces: set, Memory: (c.cfg.History-1)*c.style() + memorySize}, nil
+	if c.refs != nil {
+		set.AMPObservation = spaces.Unbounded(c.cfg.History * c.style())
+	}
+	if c.observed != nil {
+		set.Observation, set.State = spaces.Unbounded(c.observedWidth()), set.Observation
+	}
+	return Spec{Name: b.Name, Spaces: set, Memory: c.past() + c.remembered() + memorySize}, nil
 }
 
-// memory returns the part of an environment's memory after the history, see memoryClip.
+// past is the width of the AMP history in State.Memory.
+func (c *characterTask) past() int { return (c.cfg.History - 1) * c.style() }
+
+// remembered is the number of last actions in State.Memory, after the history.
+func (c *characterTask) remembered() int {
+	if c.cfg.Task == Velocity || c.observed != nil {
+		return c.nq - rootPositions
+	}
+	return 0
+}
+
+// above returns the height of the root above the ground in metres.
+func (c *characterTask) above(s *State) float64 {
+	if c.terrain == nil {
+		return s.QPos[2]
+	}
+	return s.QPos[2] - c.terrain.height(s.QPos[0], s.QPos[1])
+}
+
+// acted returns the last actions, none if they are not remembered.
+func (c *characterTask) acted(s *State) []float64 {
+	return s.Memory[c.past() : len(s.Memory)-memorySize]
+}
+
+// memory returns the part of an environment's memory after the history and the actions, see memoryClip.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
 // Reset implements [Task]. The episode starts with the last moment of a row of a clip. The row's earlier moments become
 // the AMP history, so that the first AMP observation is complete. The root starts above the world's origin.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
+	mem := c.memory(s)
+	if c.refs == nil {
+		c.stand(s, rng.Float64)
+		s.QPos[2] += characterLift
+		c.command(s, rng)
+		return
+	}
 	k, row := c.start(rng)
-	r, mem := &c.refs[k], c.memory(s)
+	r := &c.refs[k]
 	t := r.time(row) + float64(c.cfg.History-1)*c.dt
 	r.at(t, moment{s.QPos, s.QVel})
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]
@@ -154,11 +211,21 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	s.QPos[2] += characterLift
 	c.lie(s, rng)
 	// Observe appends the current moment, and drops the oldest one.
-	history := s.Memory[:len(s.Memory)-memorySize]
+	history := s.Memory[:c.past()]
 	for i, v := range r.features[row*r.width : row*r.width+len(history)] {
 		history[i] = float64(v)
 	}
+	c.command(s, rng)
+}
+
+// command draws the first command of an episode.
+func (c *characterTask) command(s *State, rng *rand.Rand) {
+	mem := c.memory(s)
 	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos[3:7]), float64(rng.Uint32())
+	if c.cfg.Task == Velocity {
+		c.cfg.Velocity.draw(mem, c.dt)
+		return
+	}
 	c.cfg.Command.draw(mem, c.dt)
 }
 
@@ -198,14 +265,33 @@ func (c *characterTask) Act(s *State, action []float32) {
 	for i, a := range action {
 		s.Ctrl[i] = middle[i] + c.scale[i]*max(-maxAction, min(maxAction, float64(a)))
 	}
+	if last := c.acted(s); len(last) > 0 {
+		change := 0.0
+		for i, a := range action {
+			now := max(-maxAction, min(maxAction, float64(a)))
+			change += (now - last[i]) * (now - last[i])
+			last[i] = now
+		}
+		c.memory(s)[memoryChange] = change
+	}
 }
 
 // Observe implements [Task]. It also advances the AMP history and draws the next command when its time has come.
 func (c *characterTask) Observe(s *State, out envs.Row) {
+	if c.observed == nil {
+		c.observe(s, out, out.Observation)
+		return
+	}
+	c.observe(s, out, out.State)
+	c.writeTerms(s, out.State, out.Observation)
+}
+
+// observe writes the AMP observation into out and what follows the features into o.
+func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 	width, mem := c.features(), c.memory(s)
-	o := out.Observation
 	c.writeFeatures(s.QPos, s.QVel, s.XPos, o[:width])
-	history, style := s.Memory[:len(s.Memory)-memorySize], o[width-c.style():width]
+	o[0] = float32(c.above(s))
+	history, style := s.Memory[:c.past()], o[width-c.style():width]
 	switch {
 	case out.AMPObservation == nil:
 	case c.cfg.Difference:
@@ -222,11 +308,8 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 			history[len(history)-len(style)+i] = float64(v)
 		}
 	}
-	if out.AMPObservation != nil && c.cfg.Command.Seconds > 0 {
-		if mem[memoryLeft]--; mem[memoryLeft] <= 0 {
-			c.cfg.Command.draw(mem, c.dt)
-		}
-	}
+	ahead := heading(s.QPos[3:7])
+	c.advance(s, mem, ahead)
 	o = o[width:]
 	clip := o // all that follows describes the clip in the task Track, and fades
 	if c.cfg.Clock {
@@ -234,11 +317,10 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 		o[0], o[1] = float32(sin), float32(cos)
 		o = o[2:]
 	}
-	ahead := heading(s.QPos[3:7])
 	switch c.cfg.Task {
 	case Track:
 		now := &c.scratch[s.Env]
-		if out.AMPObservation == nil { // an episode begins, and Act has not written the clip yet
+		if s.Steps == 0 { // an episode begins, and Act has not written the clip yet
 			c.follow(s)
 		}
 		dx, dy := facing(s.QPos[3:7]).turn(now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1])
@@ -253,6 +335,30 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	case Command:
 		sin, cos := math.Sincos(mem[memoryDirection] - ahead)
 		o[0], o[1], o[2] = float32(cos), float32(sin), float32(mem[memorySpeed])
+	case Velocity:
+		o[0], o[1], o[2] = float32(mem[memoryForward]), float32(mem[memoryLeftward]), float32(mem[memoryTurn])
+	}
+}
+
+// advance counts the step, and draws the next command when its time has come. A command of SetCommand stays.
+func (c *characterTask) advance(s *State, mem []float64, ahead float64) {
+	seconds := c.cfg.Command.Seconds
+	if c.cfg.Task == Velocity {
+		if math.IsInf(mem[memoryLeft], 1) {
+			c.cfg.Velocity.hold(mem, ahead)
+		}
+		seconds = c.cfg.Velocity.Seconds
+	}
+	if s.Steps == 0 || seconds == 0 {
+		return
+	}
+	if mem[memoryLeft]--; mem[memoryLeft] > 0 {
+		return
+	}
+	if c.cfg.Task == Velocity {
+		c.cfg.Velocity.draw(mem, c.dt)
+	} else {
+		c.cfg.Command.draw(mem, c.dt)
 	}
 }
 
@@ -271,6 +377,7 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 		return true
 	}
 	qpos[0], qpos[1] = s.QPos[0], s.QPos[1]
+	qpos[2] += s.QPos[2] - c.above(s)
 	// Multiply from the left by the quaternion of the difference of headings, a rotation about z.
 	sin, cos := math.Sincos((heading(s.QPos[3:7]) - heading(qpos[3:7])) / 2)
 	w, x, y, z := qpos[3], qpos[4], qpos[5], qpos[6]

@@ -12,8 +12,9 @@ type Config struct {
 	Model *Model
 	// File is the path of an MJCF file.
 	File string
-	// XML is MJCF text.
-	XML string
+	// XML is MJCF text. Assets are the files that the text names, such as meshes, by their names there.
+	XML    string
+	Assets map[string][]byte
 	// NumEnvs is the number of environments. Zero means 1.
 	NumEnvs int
 	// Substeps is the number of the model's time steps in one control step. Zero means 1.
@@ -30,6 +31,8 @@ type Config struct {
 	Stagger int
 	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
+	// randomize is for characters, see CharacterConfig.Randomize.
+	randomize RandomizeConfig
 }
 
 // check validates the settings and replaces zeros by their defaults. Workers stays 0, which NewBatch resolves.
@@ -75,5 +78,5 @@ func (c *Config) model() (*Model, error) {
 	if c.File != "" {
 		return LoadModel(c.File)
 	}
-	return ParseModel(c.XML)
+	return parseModel(c.XML, c.Assets)
 }

@@ -39,6 +39,10 @@ func TestConformCharacters(t *testing.T) {
 		{CharacterConfig{HideRoot: true, History: 3}, 0, 3},
 		{CharacterConfig{Task: Command, FailureStarts: 0.7,
 			Command: CommandConfig{MinSpeed: 0.2, MaxSpeed: 1, Turn: 1, Seconds: 0.2}}, 3, 2},
+		{CharacterConfig{Task: Command, Randomize: everything()}, 3, 2},
+		{CharacterConfig{Recovery: RecoveryConfig{Seconds: 0.3, Share: 0.3}, Randomize: RandomizeConfig{
+			Terrain: TerrainConfig{Slope: 0.4, Steps: 0.1, Rough: 0.05, Levels: 3, Size: 5}}}, 0, 2},
+		{CharacterConfig{Task: Velocity, Velocity: velocity, Recovery: RecoveryConfig{Seconds: 0.3, Share: 0.3}}, 3, 2},
 	} {
 		for name, body := range bodies {
 			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
@@ -64,4 +68,13 @@ func TestConformCharacters(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A body without clips conforms, with terms of observations and last actions.
+func TestConformVelocity(t *testing.T) {
+	envtest.Conform(t, 100, func(seed int64, workers int) (envs.Env, error) {
+		return NewCharacter(CharacterConfig{Body: standing(), NumEnvs: 5, EpisodeLength: 30, Seed: seed, Workers: workers,
+			Task: Velocity, Velocity: velocity,
+			Observations: []string{"base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions", "command"}})
+	})
 }

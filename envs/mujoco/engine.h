@@ -26,6 +26,17 @@ typedef struct {
   int fast;     // the fast implicit integrator applies
 } gm_model;
 
+// gm_variants are the numbers in which the models of a batch's simulations differ. A worker has a copy of the model. It
+// writes a simulation's numbers into the copy before it uses the simulation.
+typedef struct {
+  int workers, count, width;
+  gm_model* own;     // (workers) copies of the model; plan is that of the batch's model
+  mjData** scratch;  // (workers) for gm_derive
+  double** at;       // (workers, count): where the arrays of numbers are in the copies
+  int* lengths;      // (count) their lengths, in sum width
+  double* table;     // (n, width): the numbers of every simulation
+} gm_variants;
+
 // gm_batch is n simulations of one model and the contiguous arrays that Go reads and writes.
 typedef struct {
   const gm_model* model;
@@ -37,6 +48,7 @@ typedef struct {
   unsigned char* touch;         // (n, nbody): 1 if the body touches another one or the world
   double* work;                 // scratch of the fast integrator, one piece a simulation
   int nwork;
+  gm_variants* variants;        // null if the models do not differ
 } gm_batch;
 
 // gm_install installs this package's handlers of MuJoCo's errors and warnings, once per process.
@@ -44,9 +56,15 @@ void gm_install(void);
 // gm_live is the number of models and simulations that have been made and not freed.
 int gm_live(void);
 
-// gm_load compiles the file at path or, if xml is not null, its length bytes of text. It returns null on an error, with
-// the reason in message (GM_MESSAGE bytes).
-gm_model* gm_load(const char* path, const char* xml, int length, char* message);
+// gm_new_files makes an empty set of files in memory, or returns null. gm_add_file copies a file into it, and returns 0
+// on success.
+mjVFS* gm_new_files(void);
+int gm_add_file(mjVFS* files, const char* name, const void* data, int length);
+void gm_free_files(mjVFS* files);
+
+// gm_load compiles the file at path, which may be one of files. It returns null on an error, with the reason in message
+// (GM_MESSAGE bytes).
+gm_model* gm_load(const char* path, const mjVFS* files, char* message);
 void gm_free_model(gm_model* g);
 int gm_model_bytes(const gm_model* g, void* out, int size);
 
@@ -56,9 +74,24 @@ gm_batch* gm_make_batch(const gm_model* g, int n, char* message);
 void gm_free_batch(gm_batch* b);
 
 // Each returns -1, or the index of the simulation in which MuJoCo raised an error (its words in message).
-int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char* message);
-int gm_reset(gm_batch* b, const int* which, int count, char* message);
-int gm_forward(gm_batch* b, int first, int last, char* message);
+int gm_step(gm_batch* b, int worker, int first, int last, int substeps, int reference, char* message);
+int gm_reset(gm_batch* b, int worker, const int* which, int count, char* message);
+int gm_forward(gm_batch* b, int worker, int first, int last, char* message);
+
+// The variants of randomize.c. gm_make_variants makes those of a batch, of count arrays in its model. reach is how far
+// the centre of mass of body 1 moves at most, in metres. It returns 0, or -1 with the reason in message.
+int gm_make_variants(gm_batch* b, int workers, double* const* arrays, const int* lengths, int count, double reach,
+                     char* message);
+void gm_free_variants(gm_variants* v);
+// gm_variant writes the numbers of simulation i into the worker's model, and returns it.
+const gm_model* gm_variant(const gm_variants* v, int worker, int i);
+// gm_derive computes the numbers of simulation i that follow from others, such as inverse weights from masses.
+int gm_derive(gm_batch* b, int worker, int i, char* message);
+
+// gm_model_of returns the model of simulation i.
+static inline const gm_model* gm_model_of(const gm_batch* b, int worker, int i) {
+  return b->variants ? gm_variant(b->variants, worker, i) : b->model;
+}
 
 // The implicit integrator of implicit.c.
 int gm_plan_make(gm_model* g);

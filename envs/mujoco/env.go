@@ -34,6 +34,8 @@ type Env struct {
 	// ends (N) marks the episodes that the next step terminates at the request of Terminate.
 	ends   []bool
 	ledger ledger
+	// random holds what differs between the environments. It is nil if nothing does.
+	random *randomizer
 	// started is false before the first Reset and after an error from MuJoCo. Step and Observe need it.
 	started bool
 
@@ -106,8 +108,12 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 		return nil, err
 	}
 	n := cfg.NumEnvs
+	random, err := newRandomizer(cfg.randomize, batch, task, spec.Spaces.Action.Width(), cfg.Substeps)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("mujoco: %s: %w", spec.Name, err), batch.Close())
+	}
 	e := &Env{cfg: cfg, task: task, spec: spec, model: m, batch: batch, initial: m.InitialQPos(),
-		ends: make([]bool, n), ledger: newLedger(task, spec.Name, n, cfg.EpisodeLength)}
+		ends: make([]bool, n), ledger: newLedger(task, spec.Name, n, cfg.EpisodeLength, random), random: random}
 	e.states = newStates(batch, make([]float64, n*spec.Memory), spec.Memory, m.TimeStep()*float64(cfg.Substeps))
 	for range n {
 		p := rand.NewPCG(0, 0)
@@ -239,6 +245,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	}
 	if e.shared != nil {
 		e.shared.stepped()
+	}
+	if e.random != nil {
+		e.random.steps++
 	}
 	return &e.out, nil
 }

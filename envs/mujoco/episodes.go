@@ -21,8 +21,10 @@ type ledger struct {
 	ended []episodeEnd
 
 	// task is nil if the task has no metrics.
-	task  MetricTask
-	names []string
+	task MetricTask
+	// names are the task's metrics, and random's behind them.
+	names  []string
+	random *randomizer
 	// batchNames are the keys of envs.Step.Metrics: "task/metric".
 	batchNames []string
 	// metrics (N, names) are the values of the current step.
@@ -51,11 +53,16 @@ type episodeEnd struct {
 	ret float64
 }
 
-// newLedger allocates the ledger of n environments. name is the prefix of batch metrics, length the time limit.
-func newLedger(task Task, name string, n, length int) ledger {
-	l := ledger{length: length, limit: make([]int, n), returns: make([]float64, n), ended: make([]episodeEnd, n)}
+// newLedger allocates the ledger of n environments. name is the prefix of batch metrics, length the time limit. random
+// may be nil.
+func newLedger(task Task, name string, n, length int, random *randomizer) ledger {
+	l := ledger{length: length, random: random, limit: make([]int, n), returns: make([]float64, n),
+		ended: make([]episodeEnd, n)}
 	if t, ok := task.(MetricTask); ok {
 		l.task, l.names = t, t.MetricNames()
+		if random != nil {
+			l.names = append(l.names, random.names...)
+		}
 		l.metrics, l.sums = make([]float64, n*len(l.names)), make([]float64, n*len(l.names))
 		for _, metric := range l.names {
 			l.batchNames = append(l.batchNames, name+"/"+metric)
@@ -86,7 +93,12 @@ func (l *ledger) step(s *State, reward float64, terminated bool) (truncated, end
 	l.returns[i] += reward
 	if l.task != nil {
 		m := row(l.metrics, i, k)
-		l.task.Metrics(s, m)
+		if l.random == nil {
+			l.task.Metrics(s, m)
+		} else {
+			own := k - copy(m[k-len(l.random.names):], l.random.metrics(i))
+			l.task.Metrics(s, m[:own:own])
+		}
 		for j, v := range m {
 			l.sums[i*k+j] += v
 		}

@@ -147,3 +147,26 @@ func ExampleNewQuadruped() {
 	// trot of the kind wrap
 	// trot of the kind wrap
 }
+
+// Quadrupeds differ from each other, as robots do: each episode draws the friction of its floor anew.
+func ExampleRandomizeConfig() {
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{NumEnvs: 64, Seed: 1, Randomize: mujoco.RandomizeConfig{
+		Friction: [2]float64{0.4, 0.6}, ActionDelay: [2]int{0, 2}, Push: mujoco.PushConfig{Velocity: 0.5, Seconds: 5}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	if _, err := env.Reset(1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	step, err := env.Step(make([]float32, 64*12))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("mean friction %.1f\n", step.Metrics["quadruped/friction"])
+	// Output:
+	// mean friction 0.5
+}

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -44,35 +45,52 @@ func LoadModel(path string) (*Model, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("mujoco: model: %w", err)
 	}
-	return compile(path, path, "")
+	return compile(path, path, nil)
 }
 
 // ParseModel compiles MJCF text. The error carries MuJoCo's message.
-func ParseModel(xml string) (*Model, error) {
+func ParseModel(xml string) (*Model, error) { return parseModel(xml, nil) }
+
+// parseModel compiles MJCF text that names files in memory.
+func parseModel(xml string, assets map[string][]byte) (*Model, error) {
 	if strings.TrimSpace(xml) == "" {
 		return nil, errors.New("mujoco: model: the MJCF text is empty")
 	}
-	return compile("MJCF text", "", xml)
+	files := C.gm_new_files()
+	defer C.gm_free_files(files)
+	add := func(name string, data []byte) error {
+		c := C.CString(name)
+		defer C.free(unsafe.Pointer(c))
+		if files == nil || len(data) > math.MaxInt32 ||
+			C.gm_add_file(files, c, unsafe.Pointer(unsafe.SliceData(data)), C.int(len(data))) != 0 {
+			return fmt.Errorf("mujoco: model: MuJoCo does not take the file %s of %d bytes", name, len(data))
+		}
+		return nil
+	}
+	const text = "model.xml"
+	if err := add(text, []byte(xml)); err != nil {
+		return nil, err
+	}
+	for name, data := range assets {
+		if err := add(name, data); err != nil {
+			return nil, err
+		}
+	}
+	return compile("MJCF text", text, files)
 }
 
-// compile compiles the file at path or, if path is empty, the text xml. name stands for the model in errors.
-func compile(name, path, xml string) (*Model, error) {
+// compile compiles the file at path, which may be one of files. name stands for the model in errors.
+func compile(name, path string, files *C.mjVFS) (*Model, error) {
 	if err := checkLibrary(); err != nil {
 		return nil, err
 	}
 	message := (*C.char)(C.calloc(C.GM_MESSAGE, 1))
 	defer C.free(unsafe.Pointer(message))
-	var cpath, cxml *C.char
-	if path != "" {
-		cpath = C.CString(path)
-		defer C.free(unsafe.Pointer(cpath))
-	} else {
-		cxml = C.CString(xml)
-		defer C.free(unsafe.Pointer(cxml))
-	}
+	cpath := C.CString(path)
+	defer C.free(unsafe.Pointer(cpath))
 	loading.Lock()
 	defer loading.Unlock()
-	c := C.gm_load(cpath, cxml, C.int(len(xml)), message)
+	c := C.gm_load(cpath, files, message)
 	if c == nil {
 		return nil, fmt.Errorf("mujoco: model: %s: %s", name, tidy(C.GoString(message)))
 	}

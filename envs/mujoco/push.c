@@ -5,7 +5,7 @@
 #include <string.h>
 
 int gm_push(gm_batch* b, int i, int body, const double* impulse, double* work, char* message) {
-  const mjModel* m = b->model->m;
+  const mjModel* m = gm_model_of(b, 0, i)->m;
   mjData* d = b->d[i];
   double torque[3] = {0, 0, 0};
   if (GUARD()) {

@@ -101,7 +101,7 @@ func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 	case C.mjGEOM_BOX:
 		t, normal, ok = hitBox(o, d, s.shape.size)
 	case C.mjGEOM_MESH:
-		t, normal, ok = hitMesh(o, d, s.shape)
+		t, normal, ok = s.shape.mesh.hit(o, d)
 	}
 	if !ok {
 		return 0, normal, false
@@ -150,25 +150,4 @@ func hitBox(o, d r3.Vec, size [3]float64) (t float64, normal r3.Vec, ok bool) {
 	var n [3]float64
 	n[axis] = side
 	return near, r3.Vec{X: n[0], Y: n[1], Z: n[2]}, near < far && near > 0
-}
-
-// hitMesh intersects the ray with the mesh's triangles, after Möller and Trumbore, and returns the nearest hit.
-func hitMesh(o, d r3.Vec, s *shape) (t float64, normal r3.Vec, ok bool) {
-	for f := s.faces; len(f) >= 3; f = f[3:] {
-		a := vertex(s.vertices, f[0])
-		u, v := r3.Sub(vertex(s.vertices, f[1]), a), r3.Sub(vertex(s.vertices, f[2]), a)
-		n := r3.Cross(u, v)
-		steep := r3.Dot(d, n)
-		if steep >= 0 {
-			continue // the ray meets the back of the triangle, or is parallel to it
-		}
-		from := r3.Sub(a, o)
-		at := r3.Dot(from, n) / steep
-		cross := r3.Cross(from, d)
-		y, z := r3.Dot(v, cross)/steep, -r3.Dot(u, cross)/steep
-		if at > 0 && y >= 0 && z >= 0 && y+z <= 1 && (!ok || at < t) {
-			t, normal, ok = at, n, true
-		}
-	}
-	return t, normal, ok
 }

@@ -55,7 +55,12 @@ type shape struct {
 	// vertices (V, 3) and faces (F, 3) are those of a mesh, otherwise nil.
 	vertices []float32
 	faces    []int32
+	mesh     *meshTree
 }
+
+// lastDrawnGroup is the last of MuJoCo's groups of geoms that are drawn, as in MuJoCo's own viewer. Models of robots
+// have the shapes of contacts in group 3.
+const lastDrawnGroup = 2
 
 // newDrawing copies the model's geoms and chooses the settings that cfg leaves open. close frees its simulation.
 func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
@@ -64,11 +69,19 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 	types := unsafe.Slice(m.m.geom_type, n)
 	sizes := floats(m.m.geom_size, 3*n)
 	rgba := unsafe.Slice((*float32)(unsafe.Pointer(m.m.geom_rgba)), 4*n)
-	data := unsafe.Slice(m.m.geom_dataid, n)
+	data, groups := unsafe.Slice(m.m.geom_dataid, n), unsafe.Slice(m.m.geom_group, n)
+	materials := unsafe.Slice(m.m.geom_matid, n)
+	trees := map[C.int]*meshTree{}
 	for g := range n {
 		s := shape{kind: types[g], size: [3]float64(sizes[3*g : 3*g+3])}
 		c := rgba[4*g : 4*g+4]
+		if mat := int(materials[g]); mat >= 0 && slices.Equal(c, []float32{0.5, 0.5, 0.5, 1}) { // MJCF's default
+			c = unsafe.Slice((*float32)(unsafe.Pointer(m.m.mat_rgba)), 4*mat+4)[4*mat:]
+		}
 		s.color = color.RGBA{byte8(c[0] * c[3]), byte8(c[1] * c[3]), byte8(c[2] * c[3]), byte8(c[3])}
+		if groups[g] > lastDrawnGroup {
+			s.color = color.RGBA{}
+		}
 		if s.kind == C.mjGEOM_MESH && data[g] >= 0 {
 			at := unsafe.Slice(m.m.mesh_vertadr, int(m.m.nmesh))[data[g]]
 			count := unsafe.Slice(m.m.mesh_vertnum, int(m.m.nmesh))[data[g]]
@@ -78,6 +91,10 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 			count = unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
 			faces := unsafe.Slice((*int32)(unsafe.Pointer(m.m.mesh_face)), 3*int(m.m.nmeshface))
 			s.faces = slices.Clone(faces[3*at : 3*(at+count)])
+			if trees[data[g]] == nil {
+				trees[data[g]] = newMeshTree(s.vertices, s.faces)
+			}
+			s.mesh = trees[data[g]]
 		}
 		d.shapes = append(d.shapes, s)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// stateHeader begins a saved state. Its number changes with the format.
+// stateHeader begins a saved state. Its number changes with the format. An environment that is randomised writes more.
 const stateHeader = "mujoco/1"
 
 // kept returns views of the numbers of environment i that a saved state holds, in the order of the format. They include
@@ -32,6 +32,9 @@ func (e *Env) kept(i int) [][]float64 {
 		var length C.int
 		state := C.gm_newer_state(m.m, d, C.int(k), &length)
 		parts = append(parts, floats(state, int(length)))
+	}
+	if e.random != nil {
+		parts = append(parts, e.random.mine(i), e.random.own(i))
 	}
 	return parts
 }
@@ -55,7 +58,7 @@ func (e *Env) MarshalState() ([]byte, error) {
 		return nil, errors.New("mujoco: no state to save before Reset")
 	}
 	enc := statecodec.NewEncoder(stateHeader)
-	enc.Bytes([]byte(e.spec.Name))
+	enc.Bytes([]byte(e.saved()))
 	enc.Bytes(e.model.print[:])
 	for _, v := range e.identity() {
 		enc.Int(v.number)
@@ -84,14 +87,33 @@ func (e *Env) MarshalState() ([]byte, error) {
 			enc.Float(v)
 		}
 	}
+	if e.random != nil {
+		enc.Float(e.random.steps)
+		enc.Floats(e.random.signals.sent)
+		enc.Floats(e.random.signals.seen)
+	}
 	return enc.State(), nil
+}
+
+// saved is the name of the task in a saved state.
+func (e *Env) saved() string {
+	if e.random != nil {
+		return e.spec.Name + ", randomized"
+	}
+	return e.spec.Name
 }
 
 // identity returns the numbers that two environments must share to exchange states, in the order of the format.
 func (e *Env) identity() []named {
-	return []named{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps},
+	numbers := []named{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps},
 		{"steps an episode", e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory},
 		{"metrics", len(e.ledger.names)}}
+	if r := e.random; r != nil {
+		numbers = append(numbers, named{"numbers that differ between models", len(r.base)},
+			named{"steps of delayed actions", r.signals.sentSlots},
+			named{"steps of delayed observations", r.signals.seenSlots})
+	}
+	return numbers
 }
 
 // named is a number of identity with its name for the error of RestoreState.
@@ -107,8 +129,8 @@ func (e *Env) RestoreState(b []byte) error {
 		return errClosed
 	}
 	dec := statecodec.NewDecoder(stateHeader, b)
-	if name := string(dec.Bytes()); name != e.spec.Name {
-		dec.Fail("it is of the task %q, this is %q", name, e.spec.Name)
+	if name := string(dec.Bytes()); name != e.saved() {
+		dec.Fail("it is of the task %q, this is %q", name, e.saved())
 	}
 	if !bytes.Equal(dec.Bytes(), e.model.print[:]) {
 		dec.Fail("it is of another model, or was saved with another version of MuJoCo than this %s", Version())
@@ -137,6 +159,9 @@ func (e *Env) RestoreState(b []byte) error {
 			}
 		}
 		s.rng = dec.Bytes()
+		if r := e.random; r != nil && !r.valid(s.parts[len(s.parts)-r.size-len(r.base):]) {
+			dec.Fail("environment %d has a delay or level that the settings do not allow", i)
+		}
 		if s.steps < 0 || s.limit < 0 || s.limit > e.cfg.EpisodeLength {
 			dec.Fail("environment %d is at step %d of %d", i, s.steps, s.limit)
 		}
@@ -151,6 +176,11 @@ func (e *Env) RestoreState(b []byte) error {
 		for range e.shared.shared() {
 			shared = append(shared, dec.Float())
 		}
+	}
+	var steps float64
+	var sent, seen []float32
+	if r := e.random; r != nil {
+		steps, sent, seen = dec.Float(), dec.Floats(len(r.signals.sent)), dec.Floats(len(r.signals.seen))
 	}
 	if err := dec.End(); err != nil {
 		return fmt.Errorf("mujoco: %w", err)
@@ -169,6 +199,11 @@ func (e *Env) RestoreState(b []byte) error {
 		restore(e.kept(i), s.parts)
 	}
 	clear(e.ledger.seen) // the saved state does not hold what an EpisodeTask has followed
+	if r := e.random; r != nil {
+		r.steps = steps
+		copy(r.signals.sent, sent)
+		copy(r.signals.seen, seen)
+	}
 	copy(e.observation, observation)
 	copy(e.state, state)
 	clear(e.ends)

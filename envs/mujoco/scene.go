@@ -49,7 +49,9 @@ type scene struct {
 	// ground is the height of the floor, if there is a floor.
 	ground float64
 	floor  bool
-	solids []solid
+	// terrain lies on the floor, nil without one.
+	terrain *terrain
+	solids  []solid
 	// touches are the positions of contacts in the world.
 	touches []r3.Vec
 }
@@ -119,7 +121,11 @@ func (s *scene) mark(data *C.mjData, shift r3.Vec) {
 // full parts of the picture.
 func (s *scene) draw(x, y float64) *image.RGBA {
 	w, h := s.cfg.Width, s.cfg.Height
-	v := s.camera.at(r3.Vec{X: x, Y: y, Z: s.middle}, w, h)
+	middle := r3.Vec{X: x, Y: y, Z: s.middle}
+	if s.terrain != nil {
+		middle.Z += s.terrain.height(x, y)
+	}
+	v := s.camera.at(middle, w, h)
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
 	boxes := make([][4]float64, len(s.solids))
 	for i := range s.solids {
@@ -200,7 +206,12 @@ func (s *scene) look(v *view, x, y float64, near []int, boxes [][4]float64) colo
 			best, normal, seen = t, n, i
 		}
 	}
-	if s.floor && d.Z < 0 {
+	if s.terrain != nil {
+		p, n, ok := s.terrain.hit(v.eye, d, s.ground+terrainSunk, min(best, 4*s.camera.Distance))
+		if ok {
+			return mix(s.floorColor(p, v, y), color.RGBA{0x20, 0x28, 0x30, 0xff}, shade(n))
+		}
+	} else if s.floor && d.Z < 0 {
 		if t := (s.ground - v.eye.Z) / d.Z; t > 0 && t < best {
 			return s.floorColor(r3.Add(v.eye, r3.Scale(t, d)), v, y)
 		}

@@ -3,6 +3,9 @@ package mujoco
 import (
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -57,6 +60,67 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// The skeleton of a model has its bodies where the model has them, for any pose; the built-in models' skeletons are
+// those of package motions.
+func TestModelSkeleton(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	models := []*Model{modelOf(t, humanoidXML), modelOf(t, quadrupedXML)}
+	for _, name := range []string{"unitree_g1/xmls/g1.xml", "unitree_go1/xmls/go1.xml"} {
+		if dir := os.Getenv("GORL_ROBOTS"); dir != "" {
+			m, err := LoadModel(filepath.Join(dir, name))
+			must.Do(t, err)
+			t.Cleanup(func() { _ = m.Close() })
+			models = append(models, m)
+		}
+	}
+	for _, m := range models {
+		s, err := m.Skeleton()
+		must.Do(t, err)
+		b := batchOf(t, m, 1, 1)
+		if s.Width() != m.NQ() || len(s.Bodies) != m.NumBodies()-1 {
+			t.Fatalf("%d positions and %d bodies, the model has %d and %d", s.Width(), len(s.Bodies), m.NQ(),
+				m.NumBodies()-1)
+		}
+		feet := 0
+		for _, body := range s.Bodies {
+			feet += min(1, len(body.Contacts))
+		}
+		if feet != 2 && feet != 4 {
+			t.Errorf("%d feet", feet)
+		}
+		positions := make([]float64, 3*len(s.Bodies))
+		for range 20 {
+			q := b.QPos(0)
+			for i := range q {
+				q[i] = rng.NormFloat64()
+			}
+			n := math.Sqrt(q[3]*q[3] + q[4]*q[4] + q[5]*q[5] + q[6]*q[6])
+			for i := range 4 {
+				q[3+i] /= n
+			}
+			must.Do(t, b.forward(0, 1))
+			s.Forward(q, positions, nil)
+			for i, p := range floats(b.data[0].xpos, 3*m.NumBodies())[3:] {
+				if math.Abs(p-positions[i]) > 1e-6 {
+					t.Fatalf("%s is %g m away from the model's", s.Bodies[i/3].Name, p-positions[i])
+				}
+			}
+		}
+	}
+	for want, xml := range map[string]string{
+		"is a slide":          `<body name="a"><freejoint/><geom size="1"/><body name="b"><joint name="j" type="slide"/><geom size="1"/></body></body>`,
+		"at the body's orig":  `<body name="a"><freejoint/><geom size="1"/><body name="b"><joint name="j" pos="0 0 1"/><geom size="1"/></body></body>`,
+		"has ref":             `<body name="a"><freejoint/><geom size="1"/><body name="b"><joint name="j" ref="1"/><geom size="1"/></body></body>`,
+		"root has one free":   `<body name="a"><joint name="j"/><geom size="1"/></body>`,
+		"no body has a free ": `<body name="a"><geom size="1"/></body>`,
+	} {
+		_, err := modelOf(t, "<mujoco><worldbody>"+xml+"</worldbody></mujoco>").Skeleton()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -13,7 +13,13 @@ import (
 func (e *Env) stepPiece(worker, first, last int) {
 	w := e.spec.Spaces.Action.Width()
 	for i := first; i < last; i++ {
-		e.task.Act(&e.states[i], e.actions[i*w:(i+1)*w:(i+1)*w])
+		s, action := &e.states[i], row(e.actions, i, w)
+		if e.random == nil {
+			e.task.Act(s, action)
+		} else if err := e.actRandomized(worker, s, action); err != nil {
+			e.batch.note(err)
+			return
+		}
 	}
 	if err := e.batch.stepRange(worker, first, last, e.cfg.Substeps); err != nil {
 		e.batch.note(err)
@@ -29,10 +35,10 @@ func (e *Env) stepPiece(worker, first, last int) {
 		truncated, ended := e.ledger.step(s, reward, terminated)
 		e.out.Rewards[i], e.out.Terminated[i], e.out.Truncated[i] = float32(reward), terminated, truncated
 		if !ended {
-			e.task.Observe(s, e.spec.row(i, e.observation, e.state, e.out.AMPObservations))
+			e.observe(s, e.spec.row(i, e.observation, e.state, e.out.AMPObservations))
 			continue
 		}
-		e.task.Observe(s, e.spec.row(i, e.final.FinalObservations, e.final.FinalStates, e.out.AMPObservations))
+		e.observe(s, e.spec.row(i, e.final.FinalObservations, e.final.FinalStates, e.out.AMPObservations))
 		list = append(list, C.int(i))
 	}
 	e.lists[worker] = list
@@ -44,21 +50,51 @@ func (e *Env) stepPiece(worker, first, last int) {
 func (e *Env) begin(worker int, list []C.int) {
 	for _, i := range list {
 		s := &e.states[i]
+		if e.random != nil && e.ledger.ended[i].ended {
+			e.random.finish(s, e.rng[i])
+		}
 		s.Steps, s.Diverged = 0, false
 		copy(s.QPos, e.initial)
 		clear(s.QVel)
 		clear(s.Ctrl)
 		clear(s.Memory)
 		e.ledger.begin(int(i))
+		if e.random != nil {
+			if err := e.random.draw(worker, int(i), e.rng[i]); err != nil {
+				e.batch.note(err)
+				return
+			}
+		}
 		e.task.Reset(s, e.rng[i])
+		if e.random != nil {
+			e.random.place(s)
+		}
 	}
 	if err := e.batch.resetList(worker, list); err != nil {
 		e.batch.note(err)
 		return
 	}
 	for _, i := range list {
-		e.task.Observe(&e.states[i], e.spec.row(int(i), e.observation, e.state, nil))
+		e.observe(&e.states[i], e.spec.row(int(i), e.observation, e.state, nil))
 	}
+}
+
+// observe lets the task observe s. The policy's part is then what its sensors show.
+func (e *Env) observe(s *State, out envs.Row) {
+	e.task.Observe(s, out)
+	if e.random != nil {
+		e.random.observe(s, out.Observation, e.rng[s.Env])
+	}
+}
+
+// actRandomized lets the task act by the action that arrives in this step, and pushes the environment if it is time.
+func (e *Env) actRandomized(worker int, s *State, action []float32) error {
+	e.task.Act(s, e.random.act(s, action))
+	e.random.offset(s)
+	if !e.random.pushed(s, e.rng[s.Env]) {
+		return nil
+	}
+	return e.batch.forwardBy(worker, s.Env, s.Env+1)
 }
 
 // row returns the rows of environment i in the buffers of the batch, for Task.Observe. states is nil if the task has

@@ -43,6 +43,11 @@ func builtIn(xml string) string {
 	if headerVersion < 3000000 {
 		return xml
 	}
+	return portable(xml)
+}
+
+// portable is builtIn for MuJoCo 3.
+func portable(xml string) string {
 	xml = strings.Replace(xml, ` collision="predefined"`, "", 1)
 	// The first geom element of the text is the default for all geoms.
 	return strings.Replace(xml, `<geom `, `<geom contype="0" conaffinity="0" `, 1)

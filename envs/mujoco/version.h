@@ -19,13 +19,13 @@
 #error "gorl needs MuJoCo 2.2.2 or later, and these headers are older. See docs/building.md."
 #endif
 
-// gm_add_text puts a file with the text given into a virtual file system. Returns 0 on success.
-static inline int gm_add_text(mjVFS* vfs, const char* name, const char* text, int length) {
+// gm_add_buffer copies a file's bytes into a virtual file system. Returns 0 on success.
+static inline int gm_add_buffer(mjVFS* vfs, const char* name, const void* data, int length) {
 #if GM_VERSION >= 3001003
-  return mj_addBufferVFS(vfs, name, text, length);
+  return mj_addBufferVFS(vfs, name, data, length);
 #else
   if (mj_makeEmptyFileVFS(vfs, name, length)) return 1;
-  memcpy(vfs->filedata[mj_findFileVFS(vfs, name)], text, length);
+  memcpy(vfs->filedata[mj_findFileVFS(vfs, name)], data, length);
   return 0;
 #endif
 }
@@ -101,6 +101,17 @@ static inline mjtNum* gm_newer_state(const mjModel* m, const mjData* d, int k, i
 #endif
   (void)m, (void)d, (void)k;
   return NULL;
+}
+
+// gm_grow_boxes makes the bounding boxes of a body, which MuJoCo 3 has in the body's inertial frame, larger by reach in
+// every direction.
+static inline void gm_grow_boxes(mjModel* m, int body, double reach) {
+#if GM_VERSION >= 3000000
+  for (int k = 0; k < m->body_bvhnum[body]; k++)
+    for (int j = 3; j < 6; j++) m->bvh_aabb[6 * (m->body_bvhadr[body] + k) + j] += reach;
+#else
+  (void)m, (void)body, (void)reach;
+#endif
 }
 
 // gm_add_inertia turns row and column i of the dense matrix A (nv, nv) from a derivative D into M + h D. M is the

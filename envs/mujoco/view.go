@@ -119,6 +119,9 @@ func (e *Env) viewed(i int) (*drawing, error) {
 		if err != nil {
 			return nil, err
 		}
+		if e.random != nil {
+			d.scene.terrain = e.random.terrain
+		}
 		e.drawing = d
 	}
 	return e.drawing, nil

@@ -52,7 +52,9 @@ type Options struct {
 	// Doc is a text for people.
 	Doc string
 	// Metadata is added to the model's metadata, which has "gorl.observation_space" and "gorl.action_space" as JSON,
-	// with the limits of a Box, and "gorl.distribution".
+	// with the limits of a Box, and "gorl.distribution". The robot of a policy that has one (infer.Policy.Robot) is
+	// "gorl.robot" as JSON, and joint_names, joint_stiffness, joint_damping, default_joint_pos, action_scale,
+	// observation_names and command_names, lists with commas, as mjlab's exporter writes them.
 	Metadata map[string]string
 }
 
@@ -73,6 +75,11 @@ func Encode(p *infer.Policy, o Options) ([]byte, error) {
 				return nil, fmt.Errorf("onnx: %w", err)
 			}
 			metadata["gorl."+key] = string(text)
+		}
+	}
+	if robot, ok := p.Robot(); ok {
+		if err := describeRobot(metadata, robot); err != nil {
+			return nil, err
 		}
 	}
 	for k, v := range o.Metadata {

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// robotXML is a robot of eight hinges with a robot's names.
+const robotXML = `<mujoco model="robot"><compiler angle="radian"/><default><joint axis="0 1 0"/>
+<geom type="capsule" size=".04"/></default><worldbody><body name="pelvis" pos="0 0 .7"><freejoint/><geom size=".08" type="sphere"/>
+<body name="left_hip_link" pos="0 .1 0"><joint name="left_hip" range="-2 2" limited="true"/><geom fromto="0 0 -.05 0 0 -.3"/>
+<body name="left_knee_link" pos="0 0 -.35"><joint name="left_knee" range="0 2.5" limited="true"/><geom fromto="0 0 -.05 0 0 -.25"/>
+<body name="left_ankle_link" pos="0 0 -.3"><joint name="left_ankle" range="-1 1" limited="true"/><geom type="box" size=".1 .04 .02" pos=".04 0 -.03"/></body></body></body>
+<body name="right_hip_link" pos="0 -.1 0"><joint name="right_hip" range="-2 2" limited="true"/><geom fromto="0 0 -.05 0 0 -.3"/>
+<body name="right_knee_link" pos="0 0 -.35"><joint name="right_knee" range="0 2.5" limited="true"/><geom fromto="0 0 -.05 0 0 -.25"/>
+<body name="right_ankle_link" pos="0 0 -.3"><joint name="right_ankle" range="-1 1" limited="true"/><geom type="box" size=".1 .04 .02" pos=".04 0 -.03"/></body></body></body>
+<body name="torso_link" pos="0 0 .1"><joint name="waist" axis="0 0 1"/><geom fromto="0 0 .05 0 0 .3"/>
+<body name="left_shoulder_link" pos="0 .2 .3"><joint name="left_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body>
+<body name="right_shoulder_link" pos="0 -.2 .3"><joint name="right_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body></body>
+</body></worldbody></mujoco>`
+
+// gorl retarget proposes pairs, takes corrected ones, writes a picture and files that gorl reads, and the environment
+// Character retargets likewise.
+func TestRetarget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "robot.xml", robotXML)
+	proposed := says(t, "retarget", "humanoid_walk", "--model", "robot.xml", "--propose")
+	if !strings.Contains(proposed, "left_knee_link: left_shin\n") || !strings.Contains(proposed, "pelvis: pelvis\n") {
+		t.Errorf("proposed:\n%s", proposed)
+	}
+	write(t, "map.yaml", strings.Replace(proposed, "left_shoulder_link: left_upper_arm\n", "", 1))
+	out := says(t, "retarget", "humanoid_walk", "-m", "robot.xml", "--mapping", "map.yaml", "-o", "walk.npz", "--image",
+		"walk.png", "--credit", "CMU")
+	if !strings.Contains(out, "robot: 10 bodies, 9 joints") {
+		t.Errorf("%s", out)
+	}
+	walk, err := motions.Load("walk.npz")
+	must(t, err)
+	shoulder, _, ok := walk.Description().Find("left_shoulder")
+	if s := walk.Skeleton(); s == nil || s.Name != "robot" || !ok || walk.Frame(5)[shoulder] != 0 {
+		t.Errorf("the clip's skeleton is %v, the shoulder at %g", s, walk.Frame(5)[shoulder])
+	}
+	if info, err := os.Stat("walk.png"); err != nil || info.Size() < 10000 {
+		t.Errorf("picture: %v", err)
+	}
+	for _, format := range []string{"mjlab", "isaaclab", "mimickit"} {
+		says(t, "retarget", "walk.npz", "-m", "robot.xml", "-o", "theirs", "--format", format, "--seconds", "2")
+		theirs, err := motions.Load("theirs")
+		must(t, err)
+		if theirs.NumFrames() != 101 {
+			t.Errorf("%s: %d frames", format, theirs.NumFrames())
+		}
+	}
+	says(t, "retarget", "theirs", "-m", "robot.xml") // a clip of the robot without names
+	refuses(t, ".", []refusal{
+		{[]string{"retarget", "humanoid_walk"}, 2, "--model is missing"},
+		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--format", "fbx"}, 2, "--format fbx"},
+		{[]string{"retarget", "humanoid_walk", "-m", "none.xml"}, commandline.Failed, "none.xml"},
+		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--mapping", "robot.xml"}, commandline.Failed, "robot.xml"},
+		{[]string{"retarget", "robot.xml", "-m", "robot.xml"}, commandline.Failed, "not a clip"},
+	})
+	text, err := example("humanoid")
+	must(t, err)
+	write(t, "robot.yaml", string(text))
+	use(t.Context(), "train", "-c", "robot.yaml", "--timesteps", "32", "-e", "Character", "--set",
+		"environment.model=robot.xml", "--set", "environment.actuators=[{joints: '.*', stiffness: 50}]", "--set",
+		"environment.motions=[humanoid_walk]", "--set", "environment.num_envs=4")
+	if _, err := os.Stat("runs/humanoid/checkpoints"); err != nil {
+		t.Errorf("Character does not retarget: %v", err)
+	}
+}

@@ -1,0 +1,380 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// ActuatorConfig gives hinges a position actuator: torque = Stiffness · (target − angle) − Damping · velocity.
+//
+// Damping acts as the joint's own, which the Euler integrator treats implicitly. EffortLimit bounds the other term. An
+// actuator of MuJoCo 3 with kv bounds the sum of both, and so do the motors of a robot.
+type ActuatorConfig struct {
+	// Joints is a regular expression for the whole names of the hinges.
+	Joints string
+	// Stiffness is in N·m/rad, and must be positive. Damping is in N·m·s/rad. Larger stiffness follows targets more
+	// closely and makes the simulation stiffer.
+	Stiffness, Damping float64
+	// Armature is the inertia of the rotor in kg·m², as the joint feels it.
+	Armature float64
+	// EffortLimit is the largest torque in N·m. Zero means none.
+	EffortLimit float64
+	// ActionScale is the change of the target in rad by an action of 1. Zero means 0.25·EffortLimit/Stiffness, as in
+	// mjlab, or without a limit 0.25 rad.
+	ActionScale float64
+}
+
+// BodyConfig says how [LoadBody] makes a character of a model file. The zero value takes everything from the file.
+type BodyConfig struct {
+	// Name is a short word, the prefix of batch metrics. Empty means the name of the file's model.
+	Name string
+	// Actuators are the motors. Each hinge takes the one entry that matches. A hinge that none matches keeps the file's
+	// position actuator.
+	Actuators []ActuatorConfig
+	// DefaultPose are hinges' angles in rad by regular expression of the whole name, or by the name itself, which has
+	// precedence. Hinges that nothing matches are at 0. Nil means the file's first keyframe, or all 0.
+	DefaultPose map[string]float64
+	// DefaultHeight is the root's height in metres in the default pose. Zero means that of the keyframe, or that at
+	// which the pose stands on the floor.
+	DefaultHeight float64
+	// ControlFrequency is the number of actions a second. Zero means 50 Hz. It must divide 1/TimeStep.
+	ControlFrequency float64
+	// TimeStep is that of the simulation in seconds. Zero means the file's.
+	TimeStep float64
+	// Solver is "Newton", "CG" or "PGS", and Iterations is the limit of its iterations. Empty and zero mean the file's.
+	Solver     string
+	Iterations int
+	// Feet and Keys are regular expressions of whole names, see [CharacterBody]. They match bodies or, if there is no
+	// such body, geoms or sites, which become bodies of their own. Without Keys the keys are the feet.
+	Feet, Keys []string
+	// MinHeight and MaxTilt are those of [CharacterBody]. Zero means half the default height, and 1 rad.
+	MinHeight, MaxTilt float64
+}
+
+// LoadBody makes a character's body of an MJCF file, for example of a robot. It reads includes and meshes, adds a floor
+// if the file has none, gives every hinge a position actuator, and integrates by Euler's method. The file's actuators,
+// sensors and keyframes are not in the result. Errors name the file's body, joint or attribute.
+func LoadBody(path string, cfg BodyConfig) (CharacterBody, error) {
+	b, err := loadBody(path, cfg)
+	if err != nil {
+		return CharacterBody{}, fmt.Errorf("mujoco: body %s: %w", path, err)
+	}
+	return b, nil
+}
+
+func loadBody(path string, cfg BodyConfig) (CharacterBody, error) {
+	if err := cfg.check(); err != nil {
+		return CharacterBody{}, err
+	}
+	file, err := mjcf.Read(path)
+	if err != nil {
+		return CharacterBody{}, err
+	}
+	l := loader{cfg: cfg, root: file.Root, assets: file.Assets}
+	if err := l.prepare(); err != nil {
+		return CharacterBody{}, err
+	}
+	original, err := parseModel(file.Root.Text(), file.Assets)
+	if err != nil {
+		return CharacterBody{}, err
+	}
+	defer func() { _ = original.Close() }() // everything taken from it is copied
+	l.model = original
+	if err := l.read(); err != nil {
+		return CharacterBody{}, err
+	}
+	if l.body.Feet, err = l.bodies("Feet", cfg.Feet); err != nil {
+		return CharacterBody{}, err
+	}
+	if l.body.Keys, err = l.bodies("Keys", cfg.Keys); err != nil {
+		return CharacterBody{}, err
+	}
+	if len(cfg.Keys) == 0 {
+		l.body.Keys = l.body.Feet
+	}
+	if err := l.motors(); err != nil {
+		return CharacterBody{}, err
+	}
+	l.body.XML, l.body.Assets = l.root.Text(), l.assets
+	final, err := parseModel(l.body.XML, l.assets)
+	if err != nil {
+		return CharacterBody{}, err
+	}
+	defer func() { _ = final.Close() }()
+	return l.finish(final)
+}
+
+// check validates what does not depend on the file. Errors have no prefix.
+func (c *BodyConfig) check() error {
+	for i, a := range c.Actuators {
+		for _, v := range []struct {
+			name  string
+			value float64
+			least bool
+		}{{"Stiffness", a.Stiffness, a.Stiffness > 0}, {"Damping", a.Damping, a.Damping >= 0},
+			{"Armature", a.Armature, a.Armature >= 0}, {"EffortLimit", a.EffortLimit, a.EffortLimit >= 0},
+			{"ActionScale", a.ActionScale, a.ActionScale >= 0}} {
+			if !v.least || math.IsInf(v.value, 0) {
+				return fmt.Errorf("Actuators[%d] (%s): %s is %g; it must be finite and not negative, Stiffness positive",
+					i, a.Joints, v.name, v.value)
+			}
+		}
+	}
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{{"DefaultHeight", c.DefaultHeight}, {"ControlFrequency", c.ControlFrequency}, {"TimeStep", c.TimeStep},
+		{"MinHeight", c.MinHeight}, {"MaxTilt", c.MaxTilt}, {"Iterations", float64(c.Iterations)}} {
+		if !(v.value >= 0) || math.IsInf(v.value, 0) {
+			return fmt.Errorf("%s is %g; it must be finite and not negative", v.name, v.value)
+		}
+	}
+	if c.Solver != "" && !slices.Contains([]string{"Newton", "CG", "PGS"}, c.Solver) {
+		return fmt.Errorf("Solver is %q; there are Newton, CG and PGS", c.Solver)
+	}
+	return nil
+}
+
+// whole compiles a regular expression for whole names.
+func whole(setting, pattern string) (*regexp.Regexp, error) {
+	r, err := regexp.Compile("^(?:" + pattern + ")$")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %q is not a regular expression: %w", setting, pattern, err)
+	}
+	return r, nil
+}
+
+// Trot makes a clip in which a body with four feet trots from its default pose: forwards and to the left in m/s, turning
+// to the left in rad/s. See [motions.Skeleton.Trot].
+func (b *CharacterBody) Trot(forward, left, turn float64) (*motions.Clip, error) {
+	m, err := parseModel(b.XML, b.Assets)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = m.Close() }() // everything taken from it is copied
+	s, err := m.Skeleton()
+	if err != nil {
+		return nil, err
+	}
+	if len(b.DefaultPose) != s.Width()-rootPositions {
+		return nil, fmt.Errorf("mujoco: trot of %s: the body has no DefaultPose", b.Name)
+	}
+	stand := append([]float64{0, 0, b.DefaultHeight, 1, 0, 0, 0}, b.DefaultPose...)
+	return s.Trot(motions.TrotConfig{Stand: stand, Feet: b.Feet, Forward: forward, Left: left, Turn: turn})
+}
+
+// loader makes the body of a document.
+type loader struct {
+	cfg    BodyConfig
+	root   *mjcf.Element
+	assets map[string][]byte
+	// model is the compiled document before its joints and actuators change.
+	model *Model
+	// hinges are the names of the joints but the root's.
+	hinges []string
+	body   CharacterBody
+}
+
+// prepare adds a floor and the options of the simulation.
+func (l *loader) prepare() error {
+	floor, world := false, (*mjcf.Element)(nil)
+	for _, section := range l.root.Children {
+		if section.Name != "worldbody" {
+			continue
+		}
+		world = section
+		for _, e := range section.Children {
+			floor = floor || e.Name == "geom" && (e.Get("type") == "plane" || e.Get("type") == "hfield")
+		}
+	}
+	if world == nil {
+		return errors.New("the file has no <worldbody>")
+	}
+	if !floor {
+		world.Children = append([]*mjcf.Element{mjcf.New("geom", "name", "floor", "type", "plane", "size", "100 100 1",
+			"contype", "1", "conaffinity", "1", "condim", "3", "friction", "1 0.005 0.0001", "group", "0",
+			"rgba", "0.45 0.5 0.53 1")}, world.Children...)
+	}
+	option := mjcf.New("option", "integrator", "Euler")
+	if l.cfg.TimeStep > 0 {
+		option.Set("timestep", number(l.cfg.TimeStep))
+	}
+	if l.cfg.Solver != "" {
+		option.Set("solver", l.cfg.Solver)
+	}
+	if l.cfg.Iterations > 0 {
+		option.Set("iterations", strconv.Itoa(l.cfg.Iterations))
+	}
+	l.root.Children = append(l.root.Children, option)
+	l.root.Remove("sensor")
+	return nil
+}
+
+// number formats a number for MJCF.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// read takes the joints and the default pose from the compiled model.
+func (l *loader) read() error {
+	m := l.model
+	n := int(m.m.njnt)
+	types, owners := unsafe.Slice(m.m.jnt_type, n), unsafe.Slice(m.m.jnt_bodyid, n)
+	bodies := m.Names(Body)
+	for i, name := range m.Names(Joint) {
+		body := bodies[owners[i]]
+		switch kind := types[i]; {
+		case i == 0 && kind != C.mjJNT_FREE:
+			return fmt.Errorf("the first joint, %q of the body %q, is no free joint; give the robot's root a <freejoint/>",
+				name, body)
+		case i > 0 && kind != C.mjJNT_HINGE:
+			what := map[C.int]string{C.mjJNT_FREE: "another free joint", C.mjJNT_BALL: "a ball joint",
+				C.mjJNT_SLIDE: "a slide"}[kind]
+			return fmt.Errorf("the joint %q of the body %q is %s; a character has one free joint and hinges", name, body,
+				what)
+		case i > 0 && name == "":
+			return fmt.Errorf("a hinge of the body %q has no name; name it in the file", body)
+		case i > 0:
+			l.hinges = append(l.hinges, name)
+		}
+	}
+	if len(l.hinges) == 0 {
+		return errors.New("the model has no hinges; a character needs a free joint and hinges")
+	}
+	pose, err := l.pose()
+	if err != nil {
+		return err
+	}
+	l.body.DefaultPose, l.body.DefaultHeight = pose, l.cfg.DefaultHeight
+	if m.m.nkey > 0 && l.body.DefaultHeight == 0 && l.cfg.DefaultPose == nil {
+		l.body.DefaultHeight = floats(m.m.key_qpos, m.NQ())[2]
+	}
+	if l.body.DefaultHeight == 0 {
+		low, err := lowest(m, pose)
+		if err != nil {
+			return err
+		}
+		l.body.DefaultHeight = -low
+	}
+	return nil
+}
+
+// pose returns the default angles of the hinges.
+func (l *loader) pose() ([]float64, error) {
+	m, given := l.model, l.cfg.DefaultPose
+	if given == nil {
+		if m.m.nkey > 0 {
+			return slices.Clone(floats(m.m.key_qpos, m.NQ())[rootPositions:]), nil
+		}
+		return make([]float64, len(l.hinges)), nil
+	}
+	pose, by := make([]float64, len(l.hinges)), make([]string, len(l.hinges))
+	for pattern, angle := range given {
+		r, err := whole("DefaultPose", pattern)
+		if err != nil {
+			return nil, err
+		}
+		matched := false
+		for i, name := range l.hinges {
+			if !r.MatchString(name) {
+				continue
+			}
+			matched = true
+			switch {
+			case by[i] == name: // the name itself has precedence
+				continue
+			case by[i] != "" && pattern != name && pose[i] != angle:
+				return nil, fmt.Errorf("DefaultPose: %q and %q both match the joint %s and differ", by[i], pattern, name)
+			}
+			pose[i], by[i] = angle, pattern
+		}
+		if !matched {
+			return nil, fmt.Errorf("DefaultPose: no hinge matches %q; there are %q", pattern, l.hinges)
+		}
+	}
+	for i, name := range l.hinges {
+		low, high, limited, err := m.JointRange(name)
+		if err != nil {
+			return nil, err
+		}
+		if a := pose[i]; a-a != 0 || limited && (a < low-1e-6 || a > high+1e-6) {
+			return nil, fmt.Errorf("DefaultPose: the joint %s is at %g rad; its range is %g to %g", name, a, low, high)
+		}
+	}
+	return pose, nil
+}
+
+// bodies returns the names of the bodies that patterns match. Geoms and sites that they match become bodies.
+func (l *loader) bodies(setting string, patterns []string) ([]string, error) {
+	var all []string
+	for _, pattern := range patterns {
+		r, err := whole(setting, pattern)
+		if err != nil {
+			return nil, err
+		}
+		var found []string
+		for _, kind := range []Kind{Body, Geom, Site} {
+			for id, name := range l.model.Names(kind) {
+				if name == "" || name == "world" || !r.MatchString(name) {
+					continue
+				}
+				if kind != Body {
+					if name, err = l.split(kind, id, name); err != nil {
+						return nil, err
+					}
+				}
+				found = append(found, name)
+			}
+			if found != nil {
+				break
+			}
+		}
+		if found == nil {
+			return nil, fmt.Errorf("%s: no body, geom or site matches %q; there are the bodies %q", setting, pattern,
+				l.model.Names(Body)[1:])
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// split makes a geom or site a body of its own at the same place, fixed to the body that has it, and returns the body's
+// name. The contacts of the geom are then told from those of the rest.
+func (l *loader) split(kind Kind, id int, name string) (string, error) {
+	parent, e := l.root.Find(kind.String(), name)
+	if e == nil {
+		return "", fmt.Errorf("%v %s is not in the file's <worldbody>", kind, name)
+	}
+	place := floats(l.model.m.geom_pos, 3*(id+1))
+	if kind == Site {
+		place = floats(l.model.m.site_pos, 3*(id+1))
+	}
+	place = place[3*id:]
+	own := mjcf.New("body", "name", name, "pos",
+		number(place[0])+" "+number(place[1])+" "+number(place[2]))
+	if _, taken := l.root.Find("body", name); taken != nil {
+		return name, nil // split before, or a body after all
+	}
+	if kind == Geom {
+		if size := e.Get("fromto"); size != "" {
+			return "", fmt.Errorf("geom %s is given by fromto; give it by pos and size to use it as a foot or key", name)
+		}
+		e.Set("pos", "0 0 0")
+		if slices.ContainsFunc(parent.Children, func(c *mjcf.Element) bool { return c.Name == "inertial" }) {
+			e.Set("mass", "0") // the body's inertia counts the geom already
+		}
+		parent.Children = slices.DeleteFunc(parent.Children, func(c *mjcf.Element) bool { return c == e })
+		own.Children = []*mjcf.Element{e}
+	}
+	parent.Children = append(parent.Children, own)
+	return name, nil
+}

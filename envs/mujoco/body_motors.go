@@ -1,0 +1,196 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+)
+
+// motors replaces the file's actuators by one position actuator a hinge, in the order of the hinges, and fills the
+// body's gains.
+func (l *loader) motors() error {
+	own, err := l.own()
+	if err != nil {
+		return err
+	}
+	taken := make([]string, len(l.hinges))
+	for _, a := range l.cfg.Actuators {
+		r, err := whole("Actuators", a.Joints)
+		if err != nil {
+			return err
+		}
+		matched := false
+		for i, name := range l.hinges {
+			if !r.MatchString(name) {
+				continue
+			}
+			if taken[i] != "" {
+				return fmt.Errorf("Actuators: %q and %q both match the joint %s", taken[i], a.Joints, name)
+			}
+			taken[i], own[i], matched = a.Joints, a, true
+		}
+		if !matched {
+			return fmt.Errorf("Actuators: no hinge matches %q; there are %q", a.Joints, l.hinges)
+		}
+	}
+	l.root.Remove("actuator", "keyframe")
+	section := mjcf.New("actuator")
+	for i, name := range l.hinges {
+		a := &own[i]
+		if a.Stiffness == 0 {
+			return fmt.Errorf("the joint %s has no position actuator; add an entry of Actuators that matches it", name)
+		}
+		a.Joints = name
+		switch {
+		case a.ActionScale > 0:
+		case a.EffortLimit > 0:
+			a.ActionScale = 0.25 * a.EffortLimit / a.Stiffness
+		default:
+			a.ActionScale = 0.25
+		}
+		_, joint := l.root.Find("joint", name)
+		if joint == nil {
+			return fmt.Errorf("the joint %s is not in the file's <worldbody>", name)
+		}
+		joint.Set("damping", number(a.Damping))
+		joint.Set("armature", number(a.Armature))
+		// Every attribute is given, because the file's defaults would count for those that are not.
+		e := mjcf.New("general", "name", name, "joint", name, "gear", "1", "ctrllimited", "false", "dyntype", "none",
+			"gaintype", "fixed", "gainprm", number(a.Stiffness), "biastype", "affine", "biasprm",
+			"0 "+number(-a.Stiffness)+" 0", "forcelimited", "false")
+		if a.EffortLimit > 0 {
+			e.Set("forcelimited", "true")
+			e.Set("forcerange", number(-a.EffortLimit)+" "+number(a.EffortLimit))
+		}
+		section.Children = append(section.Children, e)
+		l.body.Actuators = append(l.body.Actuators, *a)
+	}
+	l.root.Children = append(l.root.Children, section)
+	return nil
+}
+
+// own returns the actuators of the file, one a hinge. One without a position actuator has no Stiffness.
+func (l *loader) own() ([]ActuatorConfig, error) {
+	m := l.model
+	own := make([]ActuatorConfig, len(l.hinges))
+	// A free joint has six velocities, a hinge one.
+	damping, armature := floats(m.m.dof_damping, m.NV()), floats(m.m.dof_armature, m.NV())
+	for i := range own {
+		own[i].Damping, own[i].Armature = damping[rootVelocities+i], armature[rootVelocities+i]
+	}
+	n := Actuator.count(m.m)
+	if n == 0 {
+		return own, nil
+	}
+	for i, name := range m.Names(Actuator) {
+		gain, bias := floats(m.m.actuator_gainprm, n*C.mjNGAIN)[i*C.mjNGAIN:], floats(m.m.actuator_biasprm, n*C.mjNBIAS)[i*C.mjNBIAS:]
+		joint := int(unsafe.Slice(m.m.actuator_trnid, 2*n)[2*i])
+		switch {
+		case unsafe.Slice(m.m.actuator_trntype, n)[i] != C.mjTRN_JOINT || joint < 1:
+			return nil, fmt.Errorf("the actuator %q moves no hinge; a character's move hinges", name)
+		case unsafe.Slice(m.m.actuator_biastype, n)[i] != C.mjBIAS_AFFINE || gain[0] <= 0 ||
+			math.Abs(gain[0]+bias[1]) > 1e-9*gain[0] || unsafe.Slice(m.m.actuator_dyntype, n)[i] != C.mjDYN_NONE:
+			continue // a motor: it needs an entry of Actuators
+		}
+		a := &own[joint-1]
+		a.Stiffness, a.Damping = gain[0], a.Damping-bias[2]
+		if flagAt(unsafe.Pointer(m.m.actuator_forcelimited), i) {
+			low, high := limits(m.m.actuator_forcerange, i)
+			a.EffortLimit = min(-low, high)
+		}
+	}
+	return own, nil
+}
+
+// finish completes the body from the compiled result.
+func (l *loader) finish(m *Model) (CharacterBody, error) {
+	b := &l.body
+	b.Name = cmp.Or(l.cfg.Name, l.root.Get("model"), "character")
+	frequency := cmp.Or(l.cfg.ControlFrequency, 50)
+	steps := 1 / (frequency * m.TimeStep())
+	b.Substeps = int(math.Round(steps))
+	if b.Substeps < 1 || math.Abs(steps-float64(b.Substeps)) > 1e-6*steps {
+		return CharacterBody{}, fmt.Errorf("ControlFrequency is %g Hz, and the time step %g s; a control step must be a "+
+			"whole number of time steps", frequency, m.TimeStep())
+	}
+	b.MinHeight, b.MaxTilt = cmp.Or(l.cfg.MinHeight, b.DefaultHeight/2), cmp.Or(l.cfg.MaxTilt, 1)
+	if names := m.Names(Joint)[1:]; !slices.Equal(names, l.hinges) {
+		return CharacterBody{}, fmt.Errorf("the compiled model has the hinges %q, not %q", names, l.hinges)
+	}
+	if !(m.Mass() > 0) {
+		return CharacterBody{}, errors.New("the model has no mass")
+	}
+	return *b, nil
+}
+
+// lowest returns the height in metres of the lowest point of all geoms that collide, relative to the root, for upright
+// angles of the hinges.
+func lowest(m *Model, hinges []float64) (float64, error) {
+	batch, err := NewBatch(m, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = batch.Close() }()
+	q := batch.QPos(0)
+	clear(q)
+	q[3] = 1
+	copy(q[rootPositions:], hinges)
+	if err := batch.forward(0, 1); err != nil {
+		return 0, err
+	}
+	low := math.Inf(1)
+	for g := range int(m.m.ngeom) {
+		if at, solid := bottom(m, batch.data[0], g); solid {
+			low = min(low, at)
+		}
+	}
+	if math.IsInf(low, 1) {
+		return 0, errors.New("no geom of the model collides; give some contype and conaffinity 1")
+	}
+	return low, nil
+}
+
+// bottom returns the height of the lowest point of a geom in the world. solid is false for geoms of the world and for
+// those that do not collide.
+func bottom(m *Model, d *C.mjData, g int) (height float64, solid bool) {
+	c := m.m
+	n := int(c.ngeom)
+	if unsafe.Slice(c.geom_bodyid, n)[g] == 0 ||
+		unsafe.Slice(c.geom_contype, n)[g]|unsafe.Slice(c.geom_conaffinity, n)[g] == 0 {
+		return 0, false
+	}
+	size, z := floats(c.geom_size, 3*n)[3*g:], floats(d.geom_xpos, 3*n)[3*g+2]
+	up := floats(d.geom_xmat, 9*n)[9*g+6 : 9*g+9] // how far each axis of the geom points up
+	switch unsafe.Slice(c.geom_type, n)[g] {
+	case C.mjGEOM_SPHERE:
+		return z - size[0], true
+	case C.mjGEOM_CAPSULE:
+		return z - size[0] - size[1]*math.Abs(up[2]), true
+	case C.mjGEOM_CYLINDER:
+		return z - size[0]*math.Hypot(up[0], up[1]) - size[1]*math.Abs(up[2]), true
+	case C.mjGEOM_ELLIPSOID:
+		return z - math.Sqrt(size[0]*size[0]*up[0]*up[0]+size[1]*size[1]*up[1]*up[1]+size[2]*size[2]*up[2]*up[2]), true
+	case C.mjGEOM_BOX:
+		return z - size[0]*math.Abs(up[0]) - size[1]*math.Abs(up[1]) - size[2]*math.Abs(up[2]), true
+	case C.mjGEOM_MESH:
+		mesh := int(unsafe.Slice(c.geom_dataid, n)[g])
+		first := int(unsafe.Slice(c.mesh_vertadr, mesh+1)[mesh])
+		count := int(unsafe.Slice(c.mesh_vertnum, mesh+1)[mesh])
+		vertices := unsafe.Slice((*float32)(unsafe.Pointer(c.mesh_vert)), 3*(first+count))[3*first:]
+		low := math.Inf(1)
+		for i := 0; i < len(vertices); i += 3 {
+			v := vertices[i : i+3]
+			low = min(low, z+float64(v[0])*up[0]+float64(v[1])*up[1]+float64(v[2])*up[2])
+		}
+		return low, true
+	}
+	return 0, false
+}

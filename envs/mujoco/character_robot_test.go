@@ -1,0 +1,76 @@
+package mujoco_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/test/must"
+)
+
+// The description has the model's numbers, covers the observation, and survives JSON.
+func TestRobotOfCharacters(t *testing.T) {
+	for name, c := range map[string]struct {
+		made  func(mujoco.CharacterConfig) (*mujoco.Character, error)
+		cfg   mujoco.CharacterConfig
+		terms string
+	}{
+		"quadruped": {mujoco.NewQuadruped, mujoco.CharacterConfig{Task: mujoco.Command, Residual: true},
+			"features phase command"},
+		"imitating": {mujoco.NewQuadruped, mujoco.CharacterConfig{}, "features"},
+		"humanoid": {mujoco.NewHumanoid, mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Lead: 0.1},
+			"features phase reference"},
+		"faded": {mujoco.NewHumanoid, mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Fade: 10},
+			"features zeros"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env, err := c.made(c.cfg)
+			must.Do(t, err)
+			r, err := env.Robot()
+			must.Do(t, err)
+			var terms []string
+			for _, term := range r.Observation {
+				terms = append(terms, term.Name)
+			}
+			if got := strings.Join(terms, " "); got != c.terms || r.Width() != env.Spaces().Observation.Width() {
+				t.Errorf("terms %s of width %d, want %s of %d", got, r.Width(), c.terms,
+					env.Spaces().Observation.Width())
+			}
+			if len(r.Joints) != env.Spaces().Action.Width() || math.Abs(r.Frequency-30) > 1e-9 {
+				t.Errorf("%d joints at %g Hz", len(r.Joints), r.Frequency)
+			}
+			text, err := json.Marshal(r)
+			must.Do(t, err)
+			again, err := envs.ReadRobot(bytes.NewReader(text))
+			must.Do(t, err)
+			if !reflect.DeepEqual(r, again) {
+				t.Errorf("%v became %v", r, again)
+			}
+			if name == "quadruped" {
+				want := envs.RobotJoint{Name: "FR_hip", Default: r.Joints[0].Default, Scale: r.Joints[0].Scale,
+					Stiffness: 80, Damping: 2, Effort: 33.5, Low: -0.803, High: 0.803}
+				if r.Joints[0] != want {
+					t.Errorf("%v, want %v", r.Joints[0], want)
+				}
+				middle := make([]float64, 12)
+				r.Reference.At(-0.25*r.Reference.Duration, middle)
+				row := make([]float64, 19)
+				env.Motions()[0].At(0.75*r.Reference.Duration, row, nil)
+				for i, v := range middle {
+					if math.Abs(v-row[7+i]) > 1e-9 {
+						t.Errorf("joint %d of the reference is %g, the clip's %g", i, v, row[7+i])
+					}
+				}
+			}
+			must.Do(t, env.Close())
+			if _, err := env.Robot(); err == nil {
+				t.Error("a closed environment describes its robot")
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package mujoco
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ObservationTerms are the names for CharacterConfig.Observations. Those before "height" are what a robot measures or
+// knows, with the names of mjlab and Isaac Lab:
+//
+//   - "base_lin_vel" (3): the root's linear velocity in m/s, in the root's frame. Robots have to estimate it;
+//   - "base_ang_vel" (3): its angular velocity in rad/s, in the root's frame, as a gyroscope measures it;
+//   - "projected_gravity" (3): the unit vector downwards, in the root's frame;
+//   - "joint_pos" (hinges): angles in rad relative to the body's DefaultPose, or to 0;
+//   - "joint_vel" (hinges): velocities in rad/s;
+//   - "actions" (hinges): the last actions, 0 at the beginning of an episode;
+//   - "command" (3): in the task [Velocity] the commanded velocity forwards and to the left in m/s and the turn in rad/s;
+//     in the task [Command] the direction (2, heading frame) and the speed;
+//   - "phase" (2): sine and cosine of the clip's phase. It needs a clock;
+//   - "reference" (5): in the task [Track] the clip's root relative to the character's (3, heading frame), and sine and
+//     cosine of the angle between their headings;
+//   - "height" (1): the root's height in m;
+//   - "features": all features of [Character].
+var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions",
+	"command", "phase", "reference", "height", "features"}
+
+// observedTerm is a part of an observation. write writes its size values for a state. full is the row of today's
+// observation, which the state space has.
+type observedTerm struct {
+	name  string
+	size  int
+	write func(c *characterTask, s *State, full, out []float32)
+}
+
+// readTerms makes the terms of CharacterConfig.Observations.
+func (c *characterTask) readTerms() error {
+	hinges, features := c.nq-rootPositions, c.features()
+	clock := 0
+	if c.cfg.Clock {
+		clock = 2
+	}
+	for _, name := range c.cfg.Observations {
+		t := observedTerm{name: name}
+		switch name {
+		case "base_lin_vel":
+			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) {
+				inRoot(s, out, s.QVel[0], s.QVel[1], s.QVel[2])
+			}
+		case "base_ang_vel":
+			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) {
+				for i := range out {
+					out[i] = float32(s.QVel[3+i])
+				}
+			}
+		case "projected_gravity":
+			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) { inRoot(s, out, 0, 0, -1) }
+		case "joint_pos":
+			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
+				pose := c.cfg.Body.DefaultPose
+				for i := range out {
+					if out[i] = float32(s.QPos[rootPositions+i]); pose != nil {
+						out[i] = float32(s.QPos[rootPositions+i] - pose[i])
+					}
+				}
+			}
+		case "joint_vel":
+			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
+				for i := range out {
+					out[i] = float32(s.QVel[rootVelocities+i])
+				}
+			}
+		case "actions":
+			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
+				for i, a := range c.acted(s) {
+					out[i] = float32(a)
+				}
+			}
+		case "command":
+			if c.cfg.Task != Command && c.cfg.Task != Velocity {
+				return fmt.Errorf("Observations: the task %q has no command", c.cfg.Task)
+			}
+			t.size, t.write = 3, lastOf(features+clock)
+		case "phase":
+			if !c.cfg.Clock {
+				return fmt.Errorf("Observations: phase needs Clock, Residual or the task %q", Track)
+			}
+			t.size, t.write = 2, lastOf(features)
+		case "reference":
+			if c.cfg.Task != Track {
+				return fmt.Errorf("Observations: the task %q has no reference; %q has", c.cfg.Task, Track)
+			}
+			t.size, t.write = 5, lastOf(features+clock)
+		case "height":
+			t.size, t.write = 1, lastOf(0)
+		case "features":
+			t.size, t.write = features, lastOf(0)
+		default:
+			return fmt.Errorf("Observations: there is no term %q; there are %q", name, ObservationTerms)
+		}
+		if slices.ContainsFunc(c.observed, func(o observedTerm) bool { return o.name == name }) {
+			return fmt.Errorf("Observations: %q is there twice", name)
+		}
+		c.observed = append(c.observed, t)
+	}
+	return nil
+}
+
+// lastOf returns the function that copies a term from the full row, from column at on.
+func lastOf(at int) func(c *characterTask, s *State, full, out []float32) {
+	return func(_ *characterTask, _ *State, full, out []float32) { copy(out, full[at:]) }
+}
+
+// inRoot writes a vector of the world in the root's frame.
+func inRoot(s *State, out []float32, x, y, z float64) {
+	q := s.QPos[3:7]
+	x, y, z = rotate([]float64{q[0], -q[1], -q[2], -q[3]}, x, y, z)
+	out[0], out[1], out[2] = float32(x), float32(y), float32(z)
+}
+
+// observedWidth is the width of the observation that the terms make.
+func (c *characterTask) observedWidth() int {
+	n := 0
+	for i := range c.observed {
+		n += c.observed[i].size
+	}
+	return n
+}
+
+// writeTerms writes the terms of the observation. full is the row of the state space.
+func (c *characterTask) writeTerms(s *State, full, out []float32) {
+	for i := range c.observed {
+		t := &c.observed[i]
+		t.write(c, s, full, out[:t.size])
+		out = out[t.size:]
+	}
+}
+
+// stand writes a resting body's default pose into the state, with up to 0.1 rad of noise at each hinge: the start of an
+// episode without clips.
+func (c *characterTask) stand(s *State, noise func() float64) {
+	b := &c.cfg.Body
+	clear(s.QPos[:3])
+	s.QPos[2] = b.DefaultHeight
+	turn := math.Pi * (2*noise() - 1)
+	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(turn/2), 0, 0, math.Sin(turn/2)
+	for i, a := range b.DefaultPose {
+		s.QPos[rootPositions+i] = a + 0.1*(2*noise()-1)
+	}
+}

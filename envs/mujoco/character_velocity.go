@@ -1,0 +1,85 @@
+package mujoco
+
+import (
+	"fmt"
+	"math"
+)
+
+// VelocityConfig sets the distribution of the commands of the task [Velocity], as mjlab's and Isaac Lab's velocity
+// command: each is drawn uniformly.
+type VelocityConfig struct {
+	// LinearX and LinearY bound the velocity forwards and to the left in m/s, in the heading frame. AngularZ bounds the
+	// turn to the left in rad/s.
+	LinearX, LinearY, AngularZ [2]float64
+	// Standing is the share of commands that are all 0.
+	Standing float64
+	// Seconds is the time after which a new command is drawn. 0 means one command per episode.
+	Seconds float64
+}
+
+// check validates the settings. Errors have no prefix.
+func (v *VelocityConfig) check() error {
+	for _, r := range []struct {
+		name  string
+		bound [2]float64
+	}{{"LinearX", v.LinearX}, {"LinearY", v.LinearY}, {"AngularZ", v.AngularZ}} {
+		if !(r.bound[0] <= r.bound[1]) || math.IsInf(r.bound[0], 0) || math.IsInf(r.bound[1], 0) {
+			return fmt.Errorf("Velocity.%s is from %g to %g; both must be finite and in order", r.name, r.bound[0],
+				r.bound[1])
+		}
+	}
+	switch {
+	case !(v.Standing >= 0 && v.Standing <= 1):
+		return fmt.Errorf("Velocity.Standing is %g; it must be between 0 and 1", v.Standing)
+	case !(v.Seconds >= 0) || math.IsInf(v.Seconds, 0):
+		return fmt.Errorf("Velocity.Seconds is %g; it must be finite and not negative", v.Seconds)
+	}
+	return nil
+}
+
+// draw draws a command into mem. dt is the duration of a control step in seconds.
+func (v *VelocityConfig) draw(mem []float64, dt float64) {
+	between := func(r [2]float64) float64 { return r[0] + (r[1]-r[0])*uniform(&mem[memoryRandom]) }
+	mem[memoryForward], mem[memoryLeftward], mem[memoryTurn] = between(v.LinearX), between(v.LinearY), between(v.AngularZ)
+	if uniform(&mem[memoryRandom]) < v.Standing {
+		mem[memoryForward], mem[memoryLeftward], mem[memoryTurn] = 0, 0, 0
+	}
+	mem[memoryLeft] = math.Round(v.Seconds / dt)
+}
+
+// hold keeps a command of [Env.SetCommand], a direction and speed in the world: forwards at the speed, turning towards
+// the direction as fast as AngularZ allows.
+func (v *VelocityConfig) hold(mem []float64, ahead float64) {
+	angle := math.Remainder(mem[memoryDirection]-ahead, 2*math.Pi)
+	mem[memoryForward], mem[memoryLeftward] = mem[memorySpeed], 0
+	mem[memoryTurn] = max(v.AngularZ[0], min(v.AngularZ[1], 2*angle))
+}
+
+// moving returns the root's velocity forwards and to the left in m/s, and its turn in rad/s.
+func moving(s *State) (forward, left, turn float64) {
+	q := s.QPos[3:7]
+	forward, left = facing(q).turn(s.QVel[0], s.QVel[1])
+	_, _, turn = rotate(q, s.QVel[3], s.QVel[4], s.QVel[5])
+	return forward, left, turn
+}
+
+// velocityReward returns the reward of the task [Velocity]: two terms for the command, less penalties.
+func (c *characterTask) velocityReward(s *State, t *characterTerms) float64 {
+	mem := c.memory(s)
+	forward, left, turn := moving(s)
+	dx, dy, dw := forward-mem[memoryForward], left-mem[memoryLeftward], turn-mem[memoryTurn]
+	reward := t.linear.of(dx*dx+dy*dy) + t.angular.of(dw*dw)
+	effort := 0.0
+	for _, f := range s.ActuatorForce {
+		effort += f * f
+	}
+	return reward - t.bounce*s.QVel[2]*s.QVel[2] - t.wobble*(s.QVel[3]*s.QVel[3]+s.QVel[4]*s.QVel[4]) -
+		t.effort*effort - t.actionRate*mem[memoryChange]
+}
+
+// velocityError returns the distances of the root's horizontal velocity in m/s and turn in rad/s from the command.
+func (c *characterTask) velocityError(s *State) (linear, angular float64) {
+	mem := c.memory(s)
+	forward, left, turn := moving(s)
+	return math.Hypot(forward-mem[memoryForward], left-mem[memoryLeftward]), math.Abs(turn - mem[memoryTurn])
+}

@@ -1,0 +1,489 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// everything randomises all there is.
+func everything() RandomizeConfig {
+	return RandomizeConfig{Friction: [2]float64{0.5, 1.2}, Mass: [2]float64{0.8, 1.2}, CenterOfMass: 0.02,
+		Stiffness: [2]float64{0.8, 1.2}, Damping: [2]float64{0.8, 1.2}, MotorStrength: [2]float64{0.8, 1},
+		Armature: [2]float64{0.9, 1.1}, JointOffset: 0.01, ActionDelay: [2]int{0, 2}, ObservationDelay: [2]int{1, 2},
+		ObservationNoise: NoiseConfig{JointPos: 0.01, JointVel: 1.5, BaseAngVel: 0.2, ProjectedGravity: 0.05},
+		Push:             PushConfig{Velocity: 0.5, Seconds: 0.2}}
+}
+
+// dog makes quadrupeds that nothing ends.
+func dog(t testing.TB, cfg CharacterConfig) *Character {
+	t.Helper()
+	cfg.Body = QuadrupedBody()
+	cfg.Body.Feet, cfg.Body.MinHeight, cfg.Body.MaxTilt = nil, 0, math.Pi
+	return characterOf(t, cfg)
+}
+
+// drawn checks that values are uniform in [low, high].
+func drawn(t *testing.T, name string, values []float64, low, high float64) {
+	t.Helper()
+	mean, n := 0.0, float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	sigma := (high - low) / math.Sqrt(12*n)
+	if least, most := slices.Min(values), slices.Max(values); least < low-1e-9 || most > high+1e-9 ||
+		math.Abs(mean-(low+high)/2) > 5*sigma || most-least < 0.9*(high-low) {
+		t.Errorf("%s: %d values from %g to %g with the mean %g; they should be from %g to %g", name, len(values), least,
+			most, mean, low, high)
+	}
+}
+
+// TestRandomizeDraws checks the distribution of all that is drawn at a reset, and that metrics report it.
+func TestRandomizeDraws(t *testing.T) {
+	const n = 500
+	e := dog(t, CharacterConfig{NumEnvs: n, Randomize: everything()})
+	envtest.Reset(t, e, 1)
+	r, m := e.random, e.Model()
+	got := map[string][]float64{}
+	add := func(name string, v ...float64) { got[name] = append(got[name], v...) }
+	for i := range n {
+		model, mem := r.own(i), r.mine(i)
+		for k := range int(m.m.npair) {
+			mu := model[r.at[variedPairs]+5*k:]
+			if mu[0] != mu[1] || math.Abs(mu[0]-model[r.at[variedPairs]]) > 1e-12 ||
+				mu[2] != r.base[r.at[variedPairs]+5*k+2] {
+				t.Fatalf("environment %d: the pair %d has the friction %g, the first one %g", i, k, mu[:5],
+					model[r.at[variedPairs]])
+			}
+		}
+		add("friction", model[r.at[variedPairs]])
+		for k := 1; k < m.NumBodies(); k++ {
+			f := model[r.at[variedMass]+k] / r.base[r.at[variedMass]+k]
+			add("mass", f)
+			if inertia := r.at[variedInertia] + 3*k; math.Abs(model[inertia]/r.base[inertia]-f) > 1e-12 {
+				t.Fatalf("environment %d: mass and inertia of body %d have different factors", i, k)
+			}
+		}
+		for j := range 3 {
+			add("center", model[r.at[variedCenter]+3+j]-r.base[r.at[variedCenter]+3+j])
+		}
+		for k := range 12 {
+			f := func(at int) float64 { return model[at] / r.base[at] }
+			add("stiffness", f(r.at[variedGain]+k*10))
+			add("damping", f(r.at[variedDamping]+6+k))
+			add("strength", f(r.at[variedForce]+2*k))
+			add("armature", f(r.at[variedArmature]+6+k))
+		}
+		add("offset", mem[r.offsets:]...)
+		add("action delay", mem[r.lags])
+		add("observation delay", mem[r.lags+1])
+		add("push", mem[r.push])
+	}
+	if len(got["offset"]) != 12*n {
+		t.Fatalf("%d offsets of %d joints", len(got["offset"]), 12*n)
+	}
+	for name, want := range map[string][2]float64{"friction": {0.5, 1.2}, "mass": {0.8, 1.2}, "center": {-0.02, 0.02},
+		"stiffness": {0.8, 1.2}, "damping": {0.8, 1.2}, "strength": {0.8, 1}, "armature": {0.9, 1.1},
+		"offset": {-0.01, 0.01}, "action delay": {0, 2}, "observation delay": {1, 2}, "push": {1, 6}} {
+		drawn(t, name, got[name], want[0], want[1])
+	}
+	step := envtest.Step(t, e, make([]float32, 12*n))
+	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength",
+		"armature", "joint_offset", "action_delay", "observation_delay"} {
+		if v, ok := step.Metrics["quadruped/"+name]; !ok || v <= 0 {
+			t.Errorf("the metric %s is %g (%t)", name, v, ok)
+		}
+	}
+	if v, want := step.Metrics["quadruped/friction"], 0.85; math.Abs(v-want) > 0.05 {
+		t.Errorf("the mean friction is %g, want about %g", v, want)
+	}
+}
+
+// TestRandomizeDerived compares a model that has been made twice as heavy with one compiled that way.
+func TestRandomizeDerived(t *testing.T) {
+	body := QuadrupedBody()
+	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{Mass: [2]float64{2, 2}}})
+	envtest.Reset(t, e, 1)
+	double := regexp.MustCompile(` mass="([0-9.]+)"`).ReplaceAllStringFunc(body.XML, func(s string) string {
+		mass, err := strconv.ParseFloat(strings.Trim(s, ` mas="`), 64)
+		must.Do(t, err)
+		return ` mass="` + strconv.FormatFloat(2*mass, 'g', -1, 64) + `"`
+	})
+	m, err := ParseModel(double)
+	must.Do(t, err)
+	defer m.Close()
+	same, err := newRandomizer(e.cfg.randomize, mustBatch(t, m), e.task, 12, 4)
+	must.Do(t, err)
+	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
+		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
+	}
+	for k, v := range e.random.own(0) {
+		if k == len(same.base)-1 && headerVersion >= 3000000 {
+			break // MuJoCo 3 keeps the mean inertia, which scales the solver's tolerance alone
+		}
+		if want := same.base[k]; math.Abs(v-want) > 1e-9*math.Abs(want) {
+			t.Errorf("number %d is %.15g; in the compiled model it is %.15g", k, v, want)
+		}
+	}
+}
+
+func mustBatch(t *testing.T, m *Model) *Batch {
+	b, err := NewBatch(m, 1, 1)
+	must.Do(t, err)
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// TestRandomizeNeutral: a model with its own numbers moves as without randomisation, bit for bit, on any worker.
+func TestRandomizeNeutral(t *testing.T) {
+	for name, body := range bodies {
+		with := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 2, Randomize: func() RandomizeConfig {
+			all := everything()
+			all.Curriculum, all.JointOffset, all.ActionDelay = 1e9, 0, [2]int{}
+			return all
+		}()})
+		without := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 1})
+		envtest.Reset(t, with, 1)
+		envtest.Reset(t, without, 1)
+		for i := range 8 {
+			copy(without.batch.QPos(i), with.batch.QPos(i))
+			copy(without.batch.QVel(i), with.batch.QVel(i))
+			must.Do(t, without.batch.Reset(i))
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		for step := range 5 {
+			for i := range 8 {
+				for k := range with.batch.Ctrl(i) {
+					with.batch.Ctrl(i)[k] = 0.5 * rng.NormFloat64()
+				}
+				copy(without.batch.Ctrl(i), with.batch.Ctrl(i))
+			}
+			must.Do(t, with.batch.Step(4))
+			must.Do(t, without.batch.Step(4))
+			for i, v := range with.batch.qvel {
+				if w := without.batch.qvel[i]; v != w {
+					t.Fatalf("%s: after step %d velocity %d is %.17g, without randomisation %.17g", name, step, i, v, w)
+				}
+			}
+		}
+	}
+}
+
+// TestRandomizePhysics: each number has its effect.
+func TestRandomizePhysics(t *testing.T) {
+	at := func(v float64) [2]float64 { return [2]float64{v, v} }
+	// run returns what measure finds after some steps with these actions, of one environment.
+	run := func(r RandomizeConfig, steps int, action float32, measure func(e *Character) float64) float64 {
+		e := dog(t, CharacterConfig{Residual: true, Randomize: r})
+		envtest.Reset(t, e, 1)
+		copy(e.batch.QPos(0), e.task.refs[0].clip.Frame(0))
+		must.Do(t, e.batch.Reset(0))
+		for range steps {
+			envtest.Step(t, e, slices.Repeat([]float32{action}, 12))
+		}
+		return measure(e)
+	}
+	ratio := func(name string, low, high, least, most float64) {
+		t.Helper()
+		if r := high / low; !(r >= least && r <= most) {
+			t.Errorf("%s: %g and %g, a ratio of %g; want %g to %g", name, low, high, r, least, most)
+		}
+	}
+	// On its back, with a sideways velocity of v, a dog slides v²/2μg.
+	slide := func(e *Character) float64 {
+		q := e.batch.QPos(0)
+		q[2], q[3], q[4], q[5], q[6] = 0.05, 0, 1, 0, 0
+		e.batch.QVel(0)[1] = 1
+		must.Do(t, e.batch.Reset(0))
+		from := q[1]
+		for range 60 {
+			envtest.Step(t, e, make([]float32, 12))
+		}
+		return q[1] - from
+	}
+	ratio("sliding with a friction of 0.6 and of 0.1", run(RandomizeConfig{Friction: at(0.6)}, 0, 0, slide),
+		run(RandomizeConfig{Friction: at(0.1)}, 0, 0, slide), 5, 8)
+	weight := func(e *Character) float64 {
+		force := 0.0
+		for range 60 {
+			envtest.Step(t, e, make([]float32, 12))
+			force += floats(e.batch.data[0].qfrc_constraint, 3)[2] / 60
+		}
+		return force
+	}
+	ratio("force on the floor with twice the mass", run(RandomizeConfig{Mass: at(1)}, 60, 0, weight),
+		run(RandomizeConfig{Mass: at(2)}, 60, 0, weight), 1.9, 2.1)
+	torque := func(e *Character) float64 { return e.State(0).ActuatorForce[0] }
+	ratio("torque with half the motor strength", run(RandomizeConfig{MotorStrength: at(0.25)}, 1, 5, torque),
+		run(RandomizeConfig{MotorStrength: at(0.5)}, 1, 5, torque), 1.999, 2.001)
+	ratio("torque with half the stiffness", run(RandomizeConfig{Stiffness: at(0.5)}, 1, 0.1, torque),
+		run(RandomizeConfig{Stiffness: at(1)}, 1, 0.1, torque), 1.3, 2.1)
+	turned := func(e *Character) float64 { return e.State(0).QPos[7] }
+	ratio("turn with twice the damping", run(RandomizeConfig{Damping: at(2)}, 1, 5, turned),
+		run(RandomizeConfig{Damping: at(1)}, 1, 5, turned), 1.2, 2.1)
+	ratio("turn with 20 times the armature", run(RandomizeConfig{Armature: at(20)}, 1, 5, turned),
+		run(RandomizeConfig{Armature: at(1)}, 1, 5, turned), 1.2, 10)
+}
+
+// TestRandomizeCenter: the root's centre of mass moves in its own frame, and its geoms stay.
+func TestRandomizeCenter(t *testing.T) {
+	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{CenterOfMass: 0.05}})
+	plain := dog(t, CharacterConfig{})
+	envtest.Reset(t, e, 1)
+	envtest.Reset(t, plain, 1)
+	copy(plain.batch.QPos(0), e.batch.QPos(0))
+	must.Do(t, plain.batch.forward(0, 1))
+	m, a, b := e.Model(), e.batch.data[0], plain.batch.data[0]
+	at := e.random.at[variedCenter] + 3
+	d := make([]float64, 3)
+	for j := range d {
+		d[j] = e.random.own(0)[at+j] - e.random.base[at+j]
+	}
+	x, y, z := rotate(e.State(0).QPos[3:7], d[0], d[1], d[2])
+	for j, want := range []float64{x, y, z} {
+		if got := floats(a.xipos, 6)[3+j] - floats(b.xipos, 6)[3+j]; math.Abs(got-want) > 1e-12 || want == 0 {
+			t.Errorf("the centre of mass moves by %g along axis %d, want %g", got, j, want)
+		}
+	}
+	for g, v := range floats(a.geom_xpos, 3*int(m.m.ngeom)) {
+		if w := floats(b.geom_xpos, 3*int(m.m.ngeom))[g]; math.Abs(v-w) > 1e-12 {
+			t.Errorf("coordinate %d of the geoms' positions is %g, without randomisation %g", g, v, w)
+		}
+	}
+}
+
+// TestRandomizeSignals: delays, offsets and noise reach the policy's observation and the targets, and nothing else.
+func TestRandomizeSignals(t *testing.T) {
+	const hinges, n = 12, 40
+	pos := rootFeatures
+	e := dog(t, CharacterConfig{NumEnvs: n, History: 1, Task: Command, EpisodeLength: 12, Randomize: RandomizeConfig{
+		ActionDelay: [2]int{1, 3}, ObservationDelay: [2]int{0, 2}, JointOffset: 0.03,
+		ObservationNoise: NoiseConfig{JointVel: 1.5}, Curriculum: 0}})
+	width := e.Spaces().Observation.Width()
+	var shown, truth [][]float32 // of every step: the observations, and the rows without disturbance
+	look := func(step *envs.Step) {
+		shown = append(shown, slices.Clone(step.Observations))
+		all := make([]float32, n*width)
+		for i := range n {
+			s := e.State(i)
+			e.task.writeFeatures(s.QPos, s.QVel, s.XPos, all[i*width:(i+1)*width])
+		}
+		truth = append(truth, all)
+	}
+	look(envtest.Reset(t, e, 1))
+	var noise, offsets []float64
+	for k := range 10 {
+		actions := make([]float32, hinges*n)
+		if k == 0 {
+			for i := range actions {
+				actions[i] = 1
+			}
+		}
+		step := envtest.Step(t, e, actions)
+		look(step)
+		for i := range n {
+			mem := e.random.mine(i)
+			lag, late := int(mem[e.random.lags]), int(mem[e.random.lags+1])
+			for j := range hinges {
+				want := e.task.middle[j] - mem[e.random.offsets+j]
+				if k == lag {
+					want += e.task.scale[j]
+				}
+				if got := e.State(i).Ctrl[j]; math.Abs(got-want) > 1e-12 {
+					t.Fatalf("step %d with a delay of %d: the target %d is %g, want %g", k, lag, j, got, want)
+				}
+				source := truth[max(0, k+1-late)][i*width:]
+				o := shown[k+1][i*width:]
+				if got, want := o[pos+j], source[pos+j]+float32(mem[e.random.offsets+j]); got != want {
+					t.Fatalf("step %d with a delay of %d: the angle %d is shown as %g, want %g", k, late, j, got, want)
+				}
+				if late == 0 {
+					noise = append(noise, float64(o[pos+hinges+j]-source[pos+hinges+j]))
+				}
+				offsets = append(offsets, mem[e.random.offsets+j])
+			}
+			for j, v := range step.AMPObservations[i*(width-3) : (i+1)*(width-3)] {
+				if want := truth[k+1][i*width+j]; v != want {
+					t.Fatalf("the AMP observation %d is %g, want the true %g", j, v, want)
+				}
+			}
+			if got := float64(shown[k+1][(i+1)*width-1]); math.Abs(got-e.task.memory(e.State(i))[memorySpeed]) > 1e-6 {
+				t.Fatalf("the command is shown as %g", got)
+			}
+		}
+	}
+	drawn(t, "noise", noise, -1.5, 1.5)
+	drawn(t, "offsets", offsets, -0.03, 0.03)
+}
+
+// TestRandomizePushes: pushes come at their times and with their size, and the simulation goes on from them.
+func TestRandomizePushes(t *testing.T) {
+	const n = 200
+	e := dog(t, CharacterConfig{NumEnvs: n, Randomize: RandomizeConfig{Push: PushConfig{Velocity: 0.5, Seconds: 0.1}}})
+	envtest.Reset(t, e, 1)
+	var first, changes []float64
+	for i := range n {
+		s := e.State(i)
+		at := 0
+		for k := range 9 {
+			before := slices.Clone(s.QVel)
+			if !e.random.pushed(s, e.rng[i]) {
+				if !slices.Equal(before, s.QVel) {
+					t.Fatal("a velocity changes without a push")
+				}
+				continue
+			}
+			if at == 0 {
+				first = append(first, float64(k+1))
+			} else if k+1-at != 3 {
+				t.Fatalf("pushes in the steps %d and %d; 0.1 s are 3 steps", at, k+1)
+			}
+			at = k + 1
+			changes = append(changes, s.QVel[0]-before[0], s.QVel[1]-before[1])
+			if !slices.Equal(before[2:], s.QVel[2:]) {
+				t.Fatal("a push changes another velocity than the horizontal ones")
+			}
+		}
+	}
+	drawn(t, "first pushes", first, 1, 3)
+	drawn(t, "changes", changes, -0.5, 0.5)
+}
+
+// TestRandomizeCurriculum: the strength grows with the steps, and the curriculum's state keeps them.
+func TestRandomizeCurriculum(t *testing.T) {
+	make := func() *Character {
+		return dog(t, CharacterConfig{NumEnvs: 50, EpisodeLength: 1, Randomize: RandomizeConfig{Mass: [2]float64{2, 2},
+			Friction: [2]float64{0.2, 0.2}, JointOffset: 0.1, ActionDelay: [2]int{4, 4}, Curriculum: 4}})
+	}
+	e := make()
+	envtest.Reset(t, e, 1)
+	check := func(e *Character, share float64) {
+		t.Helper()
+		mem := e.random.mine(0)
+		own, mass := e.random.own(0), e.random.at[variedMass]+1
+		for name, v := range map[string][2]float64{"friction": {own[e.random.at[variedPairs]], 1 - 0.8*share},
+			"mass":  {own[mass] / e.random.base[mass], 1 + share},
+			"delay": {mem[e.random.lags], math.Round(4 * share)}} {
+			if math.Abs(v[0]-v[1]) > 1e-9 {
+				t.Errorf("at a strength of %g the %s is %g, want %g", share, name, v[0], v[1])
+			}
+		}
+		for i := range 50 {
+			for _, v := range e.random.mine(i)[e.random.offsets:] {
+				if math.Abs(v) > 0.1*share+1e-12 {
+					t.Fatalf("at a strength of %g an offset is %g", share, v)
+				}
+			}
+		}
+	}
+	check(e, 0)
+	for k := range 6 {
+		step := envtest.Step(t, e, slices.Repeat([]float32{0}, 50*12)) // episodes last one step
+		check(e, min(1, float64(k)/4))
+		if got := step.Metrics["quadruped/randomization"]; math.Abs(got-min(1, float64(max(0, k-1))/4)) > 1e-9 {
+			t.Errorf("step %d: the metric randomization is %g", k, got)
+		}
+	}
+	state, err := e.CurriculumState()
+	must.Do(t, err)
+	other := make()
+	must.Do(t, other.SetCurriculumState(state))
+	envtest.Reset(t, other, 1)
+	check(other, 1)
+	if !other.Supports((*envs.Curriculum)(nil)) || dog(t, CharacterConfig{}).Supports((*envs.Curriculum)(nil)) {
+		t.Error("Supports is wrong about the curriculum")
+	}
+}
+
+// TestRandomizeErrors: what cannot be is refused, with the setting and its value.
+func TestRandomizeErrors(t *testing.T) {
+	body := QuadrupedBody()
+	unlimited := body
+	unlimited.XML = strings.Replace(body.XML, `forcelimited="true" forcerange="-33.5 33.5"`, "", 1)
+	motors := body
+	motors.XML = strings.NewReplacer("<position name", "<motor name", `<position kp="80" `, "<motor ").Replace(body.XML)
+	for want, c := range map[string]struct {
+		body CharacterBody
+		r    RandomizeConfig
+	}{
+		"Randomize.Mass is [1.2 0.8]":            {body, RandomizeConfig{Mass: [2]float64{1.2, 0.8}}},
+		"Randomize.Friction is [0 1]":            {body, RandomizeConfig{Friction: [2]float64{0, 1}}},
+		"Randomize.Stiffness is [1 +Inf]":        {body, RandomizeConfig{Stiffness: [2]float64{1, math.Inf(1)}}},
+		"Randomize.CenterOfMass is -1":           {body, RandomizeConfig{CenterOfMass: -1}},
+		"Randomize.JointOffset is NaN":           {body, RandomizeConfig{JointOffset: math.NaN()}},
+		"Randomize.ActionDelay is [2 1]":         {body, RandomizeConfig{ActionDelay: [2]int{2, 1}}},
+		"Randomize.ObservationDelay is [0 1000]": {body, RandomizeConfig{ObservationDelay: [2]int{0, 1000}}},
+		"Randomize.Push has 0.5 m/s every 0 s":   {body, RandomizeConfig{Push: PushConfig{Velocity: 0.5}}},
+		"Randomize.ObservationNoise.joint_vel is ": {body,
+			RandomizeConfig{ObservationNoise: NoiseConfig{JointVel: -1}}},
+		"Randomize.Curriculum is -1":               {body, RandomizeConfig{Mass: [2]float64{1, 1}, Curriculum: -1}},
+		`the actuator "FR_hip" has no force limit`: {unlimited, RandomizeConfig{MotorStrength: [2]float64{0.5, 1}}},
+		`"FR_hip" is not one for positions`:        {motors, RandomizeConfig{Stiffness: [2]float64{0.5, 1}}},
+	} {
+		clip := marching(t, body)
+		before := live()
+		e, err := NewCharacter(CharacterConfig{Body: c.body, Motions: []*motions.Clip{clip}, Randomize: c.r})
+		if err == nil {
+			e.Close()
+			t.Errorf("%+v is accepted", c.r)
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %q does not say %q", err, want)
+		}
+		if after := live(); after != before {
+			t.Errorf("%d models and simulations are left", after-before)
+		}
+	}
+	lacks := RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}
+	if err := lacks.check([]part{{"joint_pos", 1}}); err == nil ||
+		!strings.Contains(err.Error(), `"key_pos"`) {
+		t.Errorf("noise of what the observation lacks: %v", err)
+	}
+}
+
+// TestRandomizeTerms: noise and delays act on the terms of an observation and not on the value network's state, and the
+// observed actions are those that the policy has sent.
+func TestRandomizeTerms(t *testing.T) {
+	terms := []string{"command", "joint_vel", "actions", "projected_gravity"}
+	e := dog(t, CharacterConfig{Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{0.1, 1}},
+		Observations: terms, NumEnvs: 20, Randomize: RandomizeConfig{ActionDelay: [2]int{2, 2}, ObservationDelay: [2]int{1, 1},
+			ObservationNoise: NoiseConfig{ProjectedGravity: 0.05}}})
+	step := envtest.Reset(t, e, 1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	w, all := e.Spaces().Observation.Width(), e.Spaces().State.Width()
+	var noise []float64
+	for range 30 {
+		state := slices.Clone(step.States)
+		actions := e.Spaces().Action.Rows(20)
+		for i := range actions {
+			actions[i] = float32(rng.NormFloat64())
+		}
+		step = envtest.Step(t, e, actions)
+		for i := range 20 {
+			o, now := step.Observations[i*w:(i+1)*w], step.States[i*all:(i+1)*all]
+			if !slices.Equal(o[:3], now[all-3:]) || !slices.Equal(o[15:27], actions[12*i:12*i+12]) {
+				t.Fatal("the command or the last action is not the newest")
+			}
+			before := state[i*all:]
+			if !slices.Equal(o[3:15], before[rootFeatures+12:rootFeatures+24]) {
+				t.Fatal("the joints' velocities are not those of the last step")
+			}
+			length := 0.0
+			for _, v := range o[27:30] {
+				length += float64(v * v)
+			}
+			noise = append(noise, length-1)
+		}
+	}
+	if least, most := slices.Min(noise), slices.Max(noise); least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2 {
+		t.Errorf("the squared length of gravity's direction differs from 1 by %g to %g", least, most)
+	}
+}

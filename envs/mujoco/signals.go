@@ -1,0 +1,141 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// signals delays and disturbs what passes between a policy and its robots, and pushes the robots, for a randomizer.
+type signals struct {
+	// period is the number of control steps between pushes.
+	period int
+	// widths are those of an observation and of an action.
+	observation, actions int
+	// spans are the parts of an observation that are delayed or disturbed.
+	spans []span
+	// sent (N, slots, actions) and seen (N, slots, observation) are rings of what was sent and seen in the last control
+	// steps. Step k of an episode is in slot k modulo the number of slots. They are nil without delays.
+	sent, seen           []float32
+	sentSlots, seenSlots int
+}
+
+// span is a part of an observation.
+type span struct {
+	at, width int
+	// noise is the largest error.
+	noise float64
+	// joints is true if the joints' offsets apply, and delayed if the delay does. sent is true for the last actions,
+	// which are those that the policy has sent, whenever they arrive.
+	joints, delayed, sent bool
+}
+
+// newSignals allocates the rings of n environments.
+func newSignals(cfg *RandomizeConfig, n int, parts []part, actions int, dt float64) signals {
+	s := signals{actions: actions, period: max(1, int(math.Round(cfg.Push.Seconds/dt)))}
+	noise := cfg.ObservationNoise.parts()
+	for _, p := range parts {
+		part := span{at: s.observation, width: p.width, noise: noise[p.name],
+			joints: p.name == "joint_pos" && cfg.JointOffset > 0, sent: p.name == "actions" && cfg.ActionDelay[1] > 0,
+			delayed: cfg.ObservationDelay[1] > 0 && !slices.Contains(undelayed, p.name)}
+		if part.noise > 0 || part.joints || part.delayed || part.sent {
+			s.spans = append(s.spans, part)
+		}
+		s.observation += p.width
+	}
+	if k := cfg.ActionDelay[1]; k > 0 {
+		s.sentSlots = k + 1
+		s.sent = make([]float32, n*s.sentSlots*actions)
+	}
+	if k := cfg.ObservationDelay[1]; k > 0 {
+		s.seenSlots = k + 1
+		s.seen = make([]float32, n*s.seenSlots*s.observation)
+	}
+	return s
+}
+
+// begin forgets the actions of the last episode of environment i.
+func (s *signals) begin(i int) { clear(row(s.sent, i, s.sentSlots*s.actions)) }
+
+// act keeps the action of a step, and returns the one that arrives in it.
+func (r *randomizer) act(s *State, action []float32) []float32 {
+	g := &r.signals
+	if g.sent == nil {
+		return action
+	}
+	ring := row(g.sent, s.Env, g.sentSlots*g.actions)
+	copy(row(ring, s.Steps%g.sentSlots, g.actions), action)
+	lag := int(r.mine(s.Env)[r.lags])
+	return row(ring, (s.Steps-lag+g.sentSlots)%g.sentSlots, g.actions)
+}
+
+// offset moves the targets of the joints by the errors of their encoders.
+func (r *randomizer) offset(s *State) {
+	if r.cfg.JointOffset == 0 {
+		return
+	}
+	for k, v := range r.mine(s.Env)[r.offsets:] {
+		s.Ctrl[k] -= v
+	}
+}
+
+// pushed changes the velocity of an environment's root if it is time. It reports whether it did.
+func (r *randomizer) pushed(s *State, rng *rand.Rand) bool {
+	if r.cfg.Push.Seconds == 0 {
+		return false
+	}
+	left := &r.mine(s.Env)[r.push]
+	if *left--; *left > 0 {
+		return false
+	}
+	*left = float64(r.signals.period)
+	size := r.strength() * r.cfg.Push.Velocity
+	for k := range 2 {
+		s.QVel[k] += size * (2*rng.Float64() - 1)
+	}
+	return size > 0
+}
+
+// observe turns the true observation of a step into what the policy sees.
+func (r *randomizer) observe(s *State, o []float32, rng *rand.Rand) {
+	g, mem := &r.signals, r.mine(s.Env)
+	strength := r.strength()
+	for k := range g.spans {
+		p := &g.spans[k]
+		values := o[p.at : p.at+p.width]
+		if p.joints {
+			for j, v := range mem[r.offsets:] {
+				values[j] += float32(v)
+			}
+		}
+		if p.sent {
+			ring := row(g.sent, s.Env, g.sentSlots*g.actions)
+			for j, a := range row(ring, (s.Steps+g.sentSlots-1)%g.sentSlots, g.actions) {
+				values[j] = max(-maxAction, min(maxAction, a))
+			}
+		}
+		if size := strength * p.noise; size > 0 {
+			for j := range values {
+				values[j] += float32(size * (2*rng.Float64() - 1))
+			}
+		}
+	}
+	if g.seen == nil {
+		return
+	}
+	ring := row(g.seen, s.Env, g.seenSlots*g.observation)
+	if s.Steps == 0 {
+		for k := range g.seenSlots {
+			copy(row(ring, k, g.observation), o)
+		}
+		return
+	}
+	copy(row(ring, s.Steps%g.seenSlots, g.observation), o)
+	lag := int(mem[r.lags+1])
+	old := row(ring, (s.Steps-lag+g.seenSlots)%g.seenSlots, g.observation)
+	for k := range g.spans {
+		if p := &g.spans[k]; p.delayed {
+			copy(o[p.at:p.at+p.width], old[p.at:p.at+p.width])
+		}
+	}
+}

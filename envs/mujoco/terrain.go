@@ -1,0 +1,317 @@
+package mujoco
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+)
+
+// TerrainConfig replaces the flat floor by a field of square patches, in rows of one level and columns of one kind. An
+// episode begins in the middle of a patch, which is flat. Around it the ground rises, and falls again towards the edge
+// of the patch. The zero value is the flat floor.
+//
+// Heights of the root, and limits of falls, are relative to the ground below the root. The first level is flat, and the
+// heights grow linearly to those of the last.
+type TerrainConfig struct {
+	// Slope is the steepest gradient of slopes: metres up per metre ahead. 0 means no slopes. mjlab's is 1 at most;
+	// legged robots without sight manage about 0.4.
+	Slope float64
+	// Steps is the largest height of steps in metres. They are 0.3 m deep. 0 means no steps.
+	Steps float64
+	// Rough is the largest height of bumps in metres, which are 0.2 m apart. 0 means none.
+	Rough float64
+	// Levels is the number of levels. Zero means 10.
+	Levels int
+	// Size is the length of a patch's side in metres. Zero means 8.
+	Size float64
+	// Curriculum lets each character begin at the first level. After an episode it moves up if it has gone further than
+	// half a patch, and down if it has gone less than half of what its command asked for, as in mjlab. Above the last
+	// level it goes on at a random one. Without Curriculum every episode is on a random level.
+	Curriculum bool
+}
+
+const (
+	// terrainCell is the distance of the field's heights in metres.
+	terrainCell = 0.1
+	// terrainMiddle is half the side of a patch's flat middle, and terrainTread the depth of a step, in metres.
+	terrainMiddle, terrainTread = 1.0, 0.3
+	// terrainSunk is the depth in metres at which the flat floor lies below the field, so that feet touch one of them.
+	terrainSunk = 0.03
+	// terrainFile is the name of the field's file, which is in memory.
+	terrainFile = "gorl_terrain.bin"
+)
+
+// terrain is the field of a configuration.
+type terrain struct {
+	TerrainConfig
+	// kinds are the columns: the height above the ground at the distance r from a patch's middle, in metres, at the
+	// last level. x and y are the indices of the place in the field.
+	kinds []func(r float64, x, y int) float64
+	// nx and ny are the numbers of heights along x and y. The field's middle is the world's origin.
+	nx, ny int
+	// heights (ny, nx) are in metres, and highest is the largest.
+	heights []float32
+	highest float64
+}
+
+// on reports whether the ground is not flat.
+func (t *TerrainConfig) on() bool { return t.Slope != 0 || t.Steps != 0 || t.Rough != 0 }
+
+// check validates the settings and fills in defaults. Errors have no prefix.
+func (t *TerrainConfig) check() error {
+	if !t.on() {
+		if *t != (TerrainConfig{}) {
+			return fmt.Errorf("Randomize.Terrain is %+v; give Slope, Steps or Rough", *t)
+		}
+		return nil
+	}
+	if t.Levels == 0 {
+		t.Levels = 10
+	}
+	if t.Size == 0 {
+		t.Size = 8
+	}
+	for _, v := range []struct {
+		name      string
+		value     float64
+		low, high float64
+	}{{"Slope", t.Slope, 0, 2}, {"Steps", t.Steps, 0, 1}, {"Rough", t.Rough, 0, 1}, {"Size", t.Size, 4, 100},
+		{"Levels", float64(t.Levels), 1, 100}} {
+		if !(v.value >= v.low && v.value <= v.high) {
+			return fmt.Errorf("Randomize.Terrain.%s is %g; it must be between %g and %g", v.name, v.value, v.low,
+				v.high)
+		}
+	}
+	if cells := float64(3*t.Levels) * t.Size * t.Size / terrainCell / terrainCell; cells > 2e7 {
+		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give fewer or smaller ones", t.Levels,
+			t.Size)
+	}
+	return nil
+}
+
+// newTerrain computes the field of a checked configuration.
+func newTerrain(cfg TerrainConfig) *terrain {
+	t := &terrain{TerrainConfig: cfg}
+	// up is how far a place is on the way up from the middle to the ridge, at most, and down again, in metres.
+	half := cfg.Size / 2
+	up := func(r float64) float64 { return max(0, min(r-terrainMiddle, half-r)) }
+	bumps := make([]float64, 1<<16)
+	rng := rand.New(rand.NewPCG(0, 0x74657272)) // the same bumps in every field
+	for i := range bumps {
+		bumps[i] = rng.Float64()
+	}
+	if cfg.Slope > 0 {
+		t.kinds = append(t.kinds, func(r float64, _, _ int) float64 { return cfg.Slope * up(r) })
+	}
+	if cfg.Steps > 0 {
+		t.kinds = append(t.kinds, func(r float64, _, _ int) float64 {
+			return cfg.Steps * math.Ceil(up(r)/terrainTread-1e-6)
+		})
+	}
+	if cfg.Rough > 0 {
+		t.kinds = append(t.kinds, func(r float64, x, y int) float64 {
+			if up(r) == 0 {
+				return 0
+			}
+			return cfg.Rough * bumps[(x/2*193+y/2*389)%len(bumps)]
+		})
+	}
+	across := int(math.Round(cfg.Size / terrainCell))
+	t.nx, t.ny = cfg.Levels*across+1, len(t.kinds)*across+1
+	t.heights = make([]float32, t.nx*t.ny)
+	for y := range t.ny {
+		for x := range t.nx {
+			level, kind := min(x/across, cfg.Levels-1), min(y/across, len(t.kinds)-1)
+			dx, dy := float64(x-level*across)*terrainCell-half, float64(y-kind*across)*terrainCell-half
+			hard := float64(level) / float64(max(1, cfg.Levels-1))
+			if cfg.Levels == 1 {
+				hard = 1
+			}
+			h := hard * t.kinds[kind](max(math.Abs(dx), math.Abs(dy)), x, y)
+			t.heights[y*t.nx+x], t.highest = float32(h), max(t.highest, h)
+		}
+	}
+	return t
+}
+
+// middle returns the middle of a patch in metres.
+func (t *terrain) middle(level, kind int) (x, y float64) {
+	at := func(i, n int) float64 { return (float64(i) + 0.5 - float64(n)/2) * t.Size }
+	return at(level, t.Levels), at(kind, len(t.kinds))
+}
+
+// height returns the height of the ground in metres, relative to the middles of patches.
+func (t *terrain) height(x, y float64) float64 {
+	x, y = x/terrainCell+float64(t.nx-1)/2, y/terrainCell+float64(t.ny-1)/2
+	if !(x >= 0 && y >= 0 && x <= float64(t.nx-1) && y <= float64(t.ny-1)) {
+		return -terrainSunk
+	}
+	i, k := min(int(x), t.nx-2), min(int(y), t.ny-2)
+	fx, fy := x-float64(i), y-float64(k)
+	at := func(i, k int) float64 { return float64(t.heights[k*t.nx+i]) }
+	return (1-fy)*((1-fx)*at(i, k)+fx*at(i+1, k)) + fy*((1-fx)*at(i, k+1)+fx*at(i+1, k+1))
+}
+
+// outside returns the x of a place beside the field, or 0 if there is none.
+func (t *terrain) outside() float64 {
+	if t == nil {
+		return 0
+	}
+	return float64(t.nx-1)/2*terrainCell + 5
+}
+
+// install adds the field to a body's model, and sinks the floor.
+func (t *terrain) install(body *CharacterBody) error {
+	root, err := mjcf.Parse([]byte(body.XML))
+	if err != nil {
+		return err
+	}
+	var floor, ground *mjcf.Element
+	for _, section := range root.Children {
+		if section.Name != "worldbody" {
+			continue
+		}
+		for _, e := range section.Children {
+			if e.Name == "geom" && e.Get("type") == "plane" && floor == nil {
+				floor, ground = e, &mjcf.Element{Name: "geom"}
+				section.Children = append(section.Children, ground)
+			}
+		}
+	}
+	if floor == nil {
+		return errors.New("Randomize.Terrain needs a floor: a <geom type=\"plane\"> in the model's <worldbody>")
+	}
+	pos := [3]float64{}
+	for i, s := range strings.Fields(floor.Get("pos")) {
+		if v, err := strconv.ParseFloat(s, 64); err == nil && i < 3 {
+			pos[i] = v
+		}
+	}
+	const name = "gorl_terrain"
+	ground.Attributes = append(ground.Attributes, floor.Attributes...)
+	ground.Drop("size")
+	ground.Drop("material")
+	for key, value := range map[string]string{"name": name, "type": "hfield", "hfield": name,
+		"pos": "0 0 " + number(pos[2])} {
+		ground.Set(key, value)
+	}
+	floor.Set("pos", number(pos[0])+" "+number(pos[1])+" "+number(pos[2]-terrainSunk))
+	root.Children = append(root.Children, mjcf.New("asset"))
+	asset := root.Children[len(root.Children)-1]
+	half := func(n int) string { return number(float64(n-1) / 2 * terrainCell) }
+	asset.Children = []*mjcf.Element{mjcf.New("hfield", "name", name, "file", terrainFile,
+		"size", half(t.nx)+" "+half(t.ny)+" "+number(t.highest)+" 1")}
+	for _, section := range root.Children {
+		switch section.Name {
+		case "contact": // the pairs of the floor are those of the ground, too
+			for _, e := range section.Children {
+				for _, key := range []string{"geom1", "geom2"} {
+					if e.Name == "pair" && e.Get(key) == floor.Get("name") {
+						pair := &mjcf.Element{Name: "pair", Attributes: append(e.Attributes[:0:0], e.Attributes...)}
+						pair.Set(key, name)
+						section.Children = append(section.Children, pair)
+					}
+				}
+			}
+		case "size": // a box touches a field in more points than a plane
+			if headerVersion < 3000000 && section.Get("njmax") != "" {
+				for key, value := range map[string]string{"njmax": "400", "nconmax": "90", "nstack": "400000"} {
+					section.Set(key, value)
+				}
+			}
+		}
+	}
+	body.XML = root.Text()
+	assets := map[string][]byte{terrainFile: t.file()}
+	for name, data := range body.Assets {
+		assets[name] = data
+	}
+	body.Assets = assets
+	return nil
+}
+
+// patch returns the middle of the patch on which environment i begins, in metres.
+func (r *randomizer) patch(i int) (x, y float64) {
+	return r.terrain.middle(int(r.mine(i)[r.level]), i%len(r.terrain.kinds))
+}
+
+// place moves the first state of an episode to the environment's patch.
+func (r *randomizer) place(s *State) {
+	if r.terrain != nil {
+		x, y := r.patch(s.Env)
+		s.QPos[0] += x
+		s.QPos[1] += y
+	}
+}
+
+// finish changes the environment's level by how far the episode that ends in s has come.
+func (r *randomizer) finish(s *State, rng *rand.Rand) {
+	if r.terrain == nil || !r.terrain.Curriculum {
+		return
+	}
+	x, y := r.patch(s.Env)
+	level, far := &r.mine(s.Env)[r.level], math.Hypot(s.QPos[0]-x, s.QPos[1]-y)
+	switch {
+	case far > r.terrain.Size/2:
+		if *level++; *level >= float64(r.terrain.Levels) {
+			*level = float64(rng.IntN(r.terrain.Levels))
+		}
+	case far < r.task.asked(s)/2:
+		*level = max(0, *level-1)
+	}
+}
+
+// levels returns the levels of all environments, nil without a curriculum of them.
+func (r *randomizer) levels() (all []int) {
+	if r == nil || r.terrain == nil || !r.terrain.Curriculum {
+		return nil
+	}
+	for i := range r.batch.n {
+		all = append(all, int(r.mine(i)[r.level]))
+	}
+	return all
+}
+
+// setLevels spreads levels over the environments. On an error it changes nothing.
+func (r *randomizer) setLevels(levels []int) error {
+	if len(levels) == 0 || r == nil || r.terrain == nil || !r.terrain.Curriculum {
+		return nil
+	}
+	for _, v := range levels {
+		if v < 0 || v >= r.terrain.Levels {
+			return fmt.Errorf("it has a character on the level %d; the terrain has %d", v, r.terrain.Levels)
+		}
+	}
+	for i := range r.batch.n {
+		r.mine(i)[r.level] = float64(levels[i*len(levels)/r.batch.n])
+	}
+	return nil
+}
+
+// ground implements randomizedTask.
+func (c *characterTask) ground() *terrain { return c.terrain }
+
+// asked implements randomizedTask.
+func (c *characterTask) asked(s *State) float64 {
+	mem := c.memory(s)
+	speed := mem[memorySpeed]
+	if c.cfg.Task == Velocity {
+		speed = math.Hypot(mem[memoryForward], mem[memoryLeftward])
+	}
+	return speed * float64(c.cfg.EpisodeLength) * c.dt
+}
+
+// file returns the field in MuJoCo's format.
+func (t *terrain) file() []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, []int32{int32(t.ny), int32(t.nx)}) // a buffer takes everything
+	_ = binary.Write(&b, binary.LittleEndian, t.heights)
+	return b.Bytes()
+}

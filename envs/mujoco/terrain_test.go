@@ -1,0 +1,255 @@
+package mujoco
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/spatial/r3"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+var hilly = TerrainConfig{Slope: 0.4, Steps: 0.1, Rough: 0.08, Levels: 3, Size: 6}
+
+// TestTerrainField: patches are flat in the middle and at the edge, the first level is flat, and heights grow with the
+// level to what is configured.
+func TestTerrainField(t *testing.T) {
+	f := newTerrain(hilly)
+	for level := range 3 {
+		for kind, highest := range []float64{0.4, 0.1 * 4, 0.08} { // the ridge is 1 m from the middle's edge
+			x, y := f.middle(level, kind)
+			top := 0.0
+			for i := range 121 {
+				for k := range 121 {
+					dx, dy := float64(i-60)/20, float64(k-60)/20
+					h, r := f.height(x+dx, y+dy), max(math.Abs(dx), math.Abs(dy))
+					if top = max(top, h); h < 0 || (r <= 1 || r == 3) && math.Abs(h) > 1e-6 {
+						t.Fatalf("level %d, kind %d: %g m at %g %g from the middle", level, kind, h, dx, dy)
+					}
+				}
+			}
+			if want := highest * float64(level) / 2; math.Abs(top-want) > 0.03*highest {
+				t.Errorf("level %d, kind %d: up to %g m, want %g", level, kind, top, want)
+			}
+		}
+	}
+	if h := f.height(100, 0); h != -terrainSunk {
+		t.Errorf("beside the field the ground is at %g", h)
+	}
+}
+
+// TestTerrainContacts lets bodies fall on the field: they rest where it says that the ground is.
+func TestTerrainContacts(t *testing.T) {
+	for name, body := range bodies {
+		b := body()
+		b.Feet, b.MinHeight, b.MaxTilt = nil, -1, math.Pi
+		e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 12, Randomize: RandomizeConfig{Terrain: hilly}})
+		envtest.Reset(t, e, 1)
+		for i := range 12 {
+			x, y := e.random.terrain.middle(2, i%3)
+			angle := float64(i)
+			q := e.batch.QPos(i)
+			q[0], q[1] = x+2*math.Cos(angle), y+2*math.Sin(angle)
+			q[2] += e.random.terrain.height(q[0], q[1]) + 0.15 // feet that begin in the ground stay there
+			must.Do(t, e.batch.Reset(i))
+		}
+		must.Do(t, e.batch.Step(150))
+		number := 0
+		for i := range 12 {
+			s := e.State(i)
+			if h := e.task.above(s); h < 0 || h > 1.2 {
+				t.Errorf("%s: the root rests %g m above the ground", name, h)
+			}
+			for _, c := range contacts(e.batch.data[i]) {
+				number++
+				x, y, z := float64(c.pos[0]), float64(c.pos[1]), float64(c.pos[2])
+				// The ground nearby: a step is steep, and cells of the field are triangles.
+				low, high := math.Inf(1), math.Inf(-1)
+				for _, dx := range []float64{-0.06, 0, 0.06} {
+					for _, dy := range []float64{-0.06, 0, 0.06} {
+						h := e.random.terrain.height(x+dx, y+dy)
+						low, high = min(low, h), max(high, h)
+					}
+				}
+				if z < low-0.03 || z > high+0.03 {
+					t.Errorf("%s: a contact at the height %g; the ground there is from %g to %g", name, z, low, high)
+				}
+			}
+		}
+		if number < 24 {
+			t.Errorf("%s: 12 bodies have %d contacts", name, number)
+		}
+	}
+}
+
+// TestTerrainEpisodes: an episode begins in the middle of a patch, and heights are relative to the ground.
+func TestTerrainEpisodes(t *testing.T) {
+	const n = 90
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: n, Randomize: RandomizeConfig{Terrain: hilly}})
+	step := envtest.Reset(t, e, 1)
+	width := e.Spaces().Observation.Width()
+	count := map[[2]float64]int{}
+	for i := range n {
+		q := e.State(i).QPos
+		count[[2]float64{math.Round(q[0]*1e6) / 1e6, math.Round(q[1]*1e6) / 1e6}]++
+		if x, y := e.random.patch(i); math.Abs(q[0]-x) > 1e-9 || math.Abs(q[1]-y) > 1e-9 {
+			t.Errorf("environment %d begins at %g, its patch is at %g %g", i, q[:2], x, y)
+		}
+	}
+	for _, k := range count {
+		if k < 3 {
+			t.Errorf("of %d episodes on 9 patches %d begin on one", n, k)
+		}
+	}
+	if len(count) != 9 {
+		t.Errorf("episodes begin on %d of 9 patches", len(count))
+	}
+	// Standing on the ridge of the slope, the dog is as high as on the floor, and has not fallen.
+	x, y := e.random.terrain.middle(2, 0)
+	q := e.batch.QPos(0)
+	h := q[2]
+	q[0], q[1], q[2] = x+2, y, h+e.random.terrain.height(x+2, y)
+	must.Do(t, e.batch.Reset(0))
+	e.observe(e.State(0), e.spec.row(0, e.observation, e.state, nil))
+	if got := float64(step.Observations[0]); math.Abs(got-h) > 1e-6 || q[2]-h < 0.35 {
+		t.Errorf("on a ridge of %g m the observed height is %g, want %g", q[2]-h, got, h)
+	}
+	q[2] -= 0.2
+	must.Do(t, e.batch.Reset(0))
+	if _, fallen := e.task.Reward(e.State(0)); !fallen || q[2] < 0.3 {
+		t.Errorf("at %g m, below the ground, the dog has not fallen", q[2])
+	}
+	for range 5 {
+		step = envtest.Step(t, e, make([]float32, 12*n))
+	}
+	if got := step.Metrics["quadruped/terrain_level"]; !(got > 0.5 && got < 1.5) || len(step.Observations) != n*width {
+		t.Errorf("the mean level is %g", got)
+	}
+}
+
+// TestTerrainCurriculum: levels follow success, and go with the curriculum's state.
+func TestTerrainCurriculum(t *testing.T) {
+	cfg := CharacterConfig{Body: QuadrupedBody(), Task: Command, NumEnvs: 4, EpisodeLength: 60,
+		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 1}, Randomize: RandomizeConfig{Terrain: hilly}}
+	cfg.Randomize.Terrain.Curriculum = true
+	e := characterOf(t, cfg)
+	envtest.Reset(t, e, 1)
+	r := e.random
+	if asked := e.task.asked(e.State(0)); math.Abs(asked-2) > 1e-9 {
+		t.Fatalf("2 s at 1 m/s are %g m", asked)
+	}
+	// go ends an episode of every environment that has come so far.
+	walk := func(far ...float64) []int {
+		for i, d := range far {
+			x, y := r.patch(i)
+			e.State(i).QPos[0], e.State(i).QPos[1] = x, y-d
+			e.ledger.ended[i].ended = true
+			r.finish(e.State(i), e.rng[i])
+		}
+		return r.levels()
+	}
+	for _, w := range []struct{ far, want []int }{{[]int{4, 2, 0, 4}, []int{1, 0, 0, 1}}, {[]int{4, 4, 2, 0},
+		[]int{2, 1, 0, 0}}} {
+		far := make([]float64, 4)
+		for i, v := range w.far {
+			far[i] = float64(v)
+		}
+		if got := walk(far...); !slices.Equal(got, w.want) {
+			t.Errorf("after %g m the levels are %d, want %d", far, got, w.want)
+		}
+	}
+	state, err := e.CurriculumState()
+	must.Do(t, err)
+	cfg.NumEnvs = 8
+	other := characterOf(t, cfg)
+	must.Do(t, other.SetCurriculumState(state))
+	envtest.Reset(t, other, 1)
+	if got := other.random.levels(); !slices.Equal(got, []int{2, 2, 1, 1, 0, 0, 0, 0}) {
+		t.Errorf("eight environments have the levels %d", got)
+	}
+	if err := other.SetCurriculumState([]byte(`{"steps": 1, "levels": [0, 3]}`)); err == nil {
+		t.Error("a level that the terrain does not have is accepted")
+	}
+	// A Reset that abandons episodes, and one that follows ends, leave the levels.
+	envtest.Reset(t, other, 2)
+	if got := other.random.levels(); !slices.Equal(got, []int{2, 2, 1, 1, 0, 0, 0, 0}) {
+		t.Errorf("after a Reset the levels are %d", got)
+	}
+	if got := walk(4, 4, 4, 4); got[0] > 2 || got[1] != 2 {
+		t.Errorf("above the last level they are %d", got)
+	}
+}
+
+// TestTerrainConform: with curricula, which go on through a Reset, all but the seed's rule holds.
+func TestTerrainConform(t *testing.T) {
+	clip := marching(t, QuadrupedBody())
+	envtest.ConformLearning(t, func(seed int64, workers int) (envs.Env, error) {
+		r := RandomizeConfig{Terrain: hilly, Friction: [2]float64{0.5, 1}, Curriculum: 20}
+		r.Terrain.Curriculum = true
+		return NewCharacter(CharacterConfig{Body: QuadrupedBody(), Motions: []*motions.Clip{clip}, NumEnvs: 5, Seed: seed,
+			Workers: workers, EpisodeLength: 20, Randomize: r})
+	})
+}
+
+func TestTerrainErrors(t *testing.T) {
+	body := QuadrupedBody()
+	bare := body
+	bare.XML = strings.Replace(body.XML, `name="floor" type="plane"`, `name="floor" type="box"`, 1)
+	for want, c := range map[string]CharacterConfig{
+		"Randomize.Terrain.Slope is -1":  {Randomize: RandomizeConfig{Terrain: TerrainConfig{Slope: -1}}},
+		"Randomize.Terrain.Steps is NaN": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Steps: math.NaN()}}},
+		"Randomize.Terrain.Size is 1":    {Randomize: RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1, Size: 1}}},
+		"Randomize.Terrain.Levels is 1000": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1,
+			Levels: 1000}}},
+		"give Slope, Steps or Rough": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Levels: 3}}},
+		"100 levels of patches of 100 m": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1,
+			Levels: 100, Size: 100}}},
+		`does not fit the task "track"`:      {Task: Track, Randomize: RandomizeConfig{Terrain: hilly}},
+		"Randomize.Terrain needs a floor: a": {Body: bare, Randomize: RandomizeConfig{Terrain: hilly}},
+	} {
+		if c.Body.XML == "" {
+			c.Body = body
+		}
+		c.Motions = []*motions.Clip{marching(t, body)}
+		e, err := NewCharacter(c)
+		if err == nil {
+			e.Close()
+			t.Errorf("%+v is accepted", c.Randomize.Terrain)
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %q does not say %q", err, want)
+		}
+	}
+}
+
+// TestTerrainDrawn: rays meet the terrain where it is, from above and at an angle, and the floor beside it.
+func TestTerrainDrawn(t *testing.T) {
+	f := newTerrain(hilly)
+	for i := range 200 {
+		x, y := 20*math.Sin(float64(i)), 12*math.Cos(3*float64(i))
+		eye := r3.Vec{X: x, Y: y, Z: 3}
+		for _, d := range []r3.Vec{{Z: -1}, {X: 1, Y: 0.5, Z: -0.5}} {
+			p, normal, ok := f.hit(eye, d, 0, 100)
+			if !ok || math.Abs(p.Z-f.height(p.X, p.Y)) > 0.01 || r3.Norm(r3.Cross(r3.Sub(p, eye), d)) > 1e-6 ||
+				normal.Z <= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9 {
+				t.Fatalf("from %v along %v: %v with the normal %v, %t; the ground there is at %g", eye, d, p, normal, ok,
+					f.height(p.X, p.Y))
+			}
+			if _, _, ok := f.hit(eye, d, 0, 1); ok {
+				t.Fatal("a ray of 1 m reaches the ground 3 m below")
+			}
+		}
+	}
+	if _, _, ok := f.hit(r3.Vec{Z: 3}, r3.Vec{X: 1, Z: 0.1}, 0, 100); ok {
+		t.Error("a ray into the sky meets the ground")
+	}
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), Randomize: RandomizeConfig{Terrain: hilly}})
+	envtest.Reset(t, e, 1)
+	if img, err := e.Render(0); err != nil || img == nil {
+		t.Errorf("a picture of the terrain: %v", err)
+	}
+}

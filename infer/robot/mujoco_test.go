@@ -1,0 +1,126 @@
+//go:build cgo
+
+package robot
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/must"
+)
+
+// trot returns the quadruped of the trained policy, and the policy with its robot.
+func trot(t testing.TB) (*mujoco.Character, *infer.Policy) {
+	t.Helper()
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Command, Residual: true, HideRoot: true,
+		Command: mujoco.CommandConfig{MinSpeed: 0.3, MaxSpeed: 1, Turn: 0.3, Seconds: 4}})
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, env.Close()) })
+	p, err := infer.Load("../../cli/policies/quadruped.safetensors")
+	must.Do(t, err)
+	r, err := env.Robot()
+	must.Do(t, err)
+	p, err = p.WithRobot(r)
+	must.Do(t, err)
+	return env, p
+}
+
+// measure returns what a robot in the state of an environment measures, and what a perfect estimator says.
+func measure(env *mujoco.Character, sequence uint32) *Sensors {
+	s := env.State(0)
+	m := &Sensors{Sequence: sequence, Position: s.QPos[7:], Velocity: s.QVel[6:], Quaternion: [4]float64(s.QPos[3:7]),
+		AngularVelocity: [3]float64(s.QVel[3:6])}
+	to, _ := env.Commanded(0)
+	sin, cos := math.Sincos(to.Direction - yaw(m.Quaternion))
+	m.Command = []float64{cos, sin, to.Speed}
+	m.Estimates = []float64{s.QPos[2]}
+	// The body's frame is the world turned by the conjugate.
+	back := [4]float64{m.Quaternion[0], -m.Quaternion[1], -m.Quaternion[2], -m.Quaternion[3]}
+	m.Estimates = append(m.Estimates, turned(back, [3]float64(s.QVel[:3]))...)
+	level := [4]float64{math.Cos(yaw(m.Quaternion) / 2), 0, 0, -math.Sin(yaw(m.Quaternion) / 2)}
+	r, _ := env.Robot()
+	for _, key := range r.Keys {
+		id, _ := env.Model().ID(mujoco.Body, key)
+		x := s.XPos[3*id:]
+		m.Estimates = append(m.Estimates, turned(level, [3]float64{x[0] - s.QPos[0], x[1] - s.QPos[1],
+			x[2] - s.QPos[2]})...)
+	}
+	return m
+}
+
+func yaw(q [4]float64) float64 {
+	x, y, _ := axis(q, 0)
+	return math.Atan2(y, x)
+}
+
+func turned(q [4]float64, v [3]float64) []float64 {
+	out := make([]float64, 3)
+	for i, part := range v {
+		x, y, z := axis(q, i)
+		out[0], out[1], out[2] = out[0]+part*x, out[1]+part*y, out[2]+part*z
+	}
+	return out
+}
+
+// The controller sees and does, from sensors, what the policy sees and does in training's environment.
+func TestLikeTheEnvironment(t *testing.T) {
+	env, p := trot(t)
+	c, err := New(p, Config{Estimates: []string{"height", "base_lin_vel", "key_positions"}})
+	must.Do(t, err)
+	step, err := env.Reset(3)
+	must.Do(t, err)
+	w := len(step.Observations)
+	c.view.time = math.Atan2(float64(step.Observations[w-5]), float64(step.Observations[w-4])) / (2 * math.Pi) *
+		c.robot.Reference.Duration
+	now, action, jump, speed := time.Unix(0, 0), make([]float32, 12), 0.0, 0.0
+	for k := range 300 {
+		c.Sense(now, measure(env, uint32(k)))
+		targets := c.Step(now)
+		if c.Fault() != nil {
+			t.Fatalf("step %d: %v", k, c.Fault())
+		}
+		for i, x := range step.Observations {
+			if d := math.Abs(float64(c.observation[i] - x)); d > 1e-6 {
+				t.Fatalf("step %d, value %d: %g, the environment's is %g", k, i, c.observation[i], x)
+			}
+		}
+		must.Do(t, p.Act(step.Observations, action))
+		if k > 0 {
+			for i := range targets.Position {
+				jump = max(jump, math.Abs(targets.Position[i]-c.before[i]))
+			}
+		}
+		step, err = env.Step(action)
+		must.Do(t, err)
+		for i, x := range env.State(0).Ctrl {
+			if d := math.Abs(targets.Position[i] - x); !(d < 1e-6) && !step.Truncated[0] {
+				t.Fatalf("step %d, joint %d: target %g, the environment's is %g", k, i, targets.Position[i], x)
+			}
+		}
+		speed += env.State(0).QVel[0] / 300
+		now = now.Add(c.Period())
+	}
+	t.Logf("largest change of a target in a step %.2f rad, mean speed %.2f m/s", jump, speed)
+}
+
+// A step allocates nothing.
+func TestStepAllocatesNothing(t *testing.T) {
+	env, p := trot(t)
+	c, err := New(p, Config{Estimates: []string{"height", "base_lin_vel", "key_positions"}})
+	must.Do(t, err)
+	_, err = env.Reset(3)
+	must.Do(t, err)
+	now, sequence, s, packet := time.Unix(0, 0), uint32(0), measure(env, 0), []byte(nil)
+	if n := testing.AllocsPerRun(100, func() {
+		sequence++
+		s.Sequence, now = sequence, now.Add(c.Period())
+		packet = AppendState(packet[:0], s)
+		c.Receive(now, packet)
+		packet = c.Step(now).Append(packet[:0])
+	}); n > 0 || c.Fault() != nil {
+		t.Errorf("%g allocations, %v", n, c.Fault())
+	}
+}

@@ -1,0 +1,154 @@
+package robot
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Fault is why a robot went into damping mode.
+type Fault struct {
+	// Kind is one of the constants of this type, and Detail a sentence with numbers.
+	Kind   Kind
+	Detail string
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return fmt.Sprintf("robot: %s: %s", f.Kind, f.Detail) }
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds of faults, in the order in which a watchdog looks for them.
+const (
+	Malformed  Kind = "malformed packet"
+	Disordered Kind = "packets out of order"
+	Lost       Kind = "packets lost"
+	Stale      Kind = "stale input"
+	Late       Kind = "late step"
+	NotFinite  Kind = "not finite"
+	Attitude   Kind = "no attitude"
+	Tilted     Kind = "tilted"
+	JointLimit Kind = "joint limit"
+	Policy     Kind = "policy"
+	Jump       Kind = "target jump"
+	Stopped    Kind = "stopped" // by Controller.Stop
+)
+
+// Limits are what a watchdog tolerates. Zeros stand for defaults.
+type Limits struct {
+	// Stale is the largest age of measurements. The default is three control steps.
+	Stale time.Duration
+	// Late is the largest delay of a control step. The default is two control steps.
+	Late time.Duration
+	// Lost is the largest number of packets in a row that may be missing, by their sequence numbers. The default is 5.
+	Lost int
+	// Disordered is the largest number of packets in a row that may be older than one before, for example because the
+	// robot counts anew. Such packets are not used. The default is 3.
+	Disordered int
+	// Margin is by how much in radians a joint may be beyond its limits. The default is 0.1.
+	Margin float64
+	// Tilt is the largest angle in radians of the body's z axis from the vertical. The default is the robot's MaxTilt
+	// or, without one, 1.
+	Tilt float64
+	// Jump is the largest change of a target in radians in a control step. The first targets are compared with the
+	// positions. The default is 1.
+	Jump float64
+}
+
+// fill replaces zeros by defaults.
+func (l *Limits) fill(r *envs.Robot) error {
+	step := time.Duration(float64(time.Second) / r.Frequency)
+	fill := func(v *float64, by float64) {
+		if *v == 0 {
+			*v = by
+		}
+	}
+	for _, d := range []struct {
+		v  *time.Duration
+		by time.Duration
+	}{{&l.Stale, 3 * step}, {&l.Late, 2 * step}} {
+		if *d.v == 0 {
+			*d.v = d.by
+		}
+	}
+	for _, n := range []struct {
+		v  *int
+		by int
+	}{{&l.Lost, 5}, {&l.Disordered, 3}} {
+		if *n.v == 0 {
+			*n.v = n.by
+		}
+	}
+	fill(&l.Margin, 0.1)
+	fill(&l.Tilt, r.MaxTilt)
+	fill(&l.Tilt, 1)
+	fill(&l.Jump, 1)
+	if min(l.Stale, l.Late) < 0 || min(l.Lost, l.Disordered) < 0 || !(min(l.Margin, l.Tilt, l.Jump) > 0) {
+		return fmt.Errorf("robot: Limits are %+v; they must not be negative", *l)
+	}
+	return nil
+}
+
+// moment is all that a watchdog judges.
+type moment struct {
+	// malformed is why a packet since the last step could not be read, nil if all could.
+	malformed error
+	// disordered is the number of the last packets in a row that were older than one before, and lost the largest
+	// number of packets in a row that are missing.
+	disordered, lost int
+	// age is the age of the measurements, and late the delay of the step.
+	age, late time.Duration
+	// sensors are the newest measurements.
+	sensors *Sensors
+	// policy is the error of the policy.
+	policy error
+	// targets (rad) are the policy's, nil before it has acted, and before those of the step before.
+	targets, before []float64
+}
+
+// judge returns the fault of a moment, nil if there is none. It depends on its arguments alone.
+func (l Limits) judge(r *envs.Robot, m *moment) *Fault {
+	fault := func(kind Kind, format string, args ...any) *Fault { return &Fault{kind, fmt.Sprintf(format, args...)} }
+	switch {
+	case m.malformed != nil:
+		return fault(Malformed, "%v", m.malformed)
+	case m.disordered > l.Disordered:
+		return fault(Disordered, "%d packets in a row are older than one before; the limit is %d. Did the robot's "+
+			"program begin anew, or do two send?", m.disordered, l.Disordered)
+	case m.lost > l.Lost:
+		return fault(Lost, "%d packets in a row are missing; the limit is %d", m.lost, l.Lost)
+	case m.age > l.Stale:
+		return fault(Stale, "the newest measurements are %v old; the limit is %v", m.age, l.Stale)
+	case m.late > l.Late:
+		return fault(Late, "the step is %v late; the limit is %v", m.late, l.Late)
+	}
+	if what, ok := m.sensors.finite(); !ok {
+		return fault(NotFinite, "%s is NaN or infinite", what)
+	}
+	q, ok := m.sensors.unit()
+	if !ok {
+		return fault(Attitude, "the quaternion %.3g has not the length 1", m.sensors.Quaternion)
+	}
+	if angle := tilt(q); angle > l.Tilt {
+		return fault(Tilted, "the body is %.2f rad from upright; the limit is %.2f", angle, l.Tilt)
+	}
+	for i, j := range r.Joints {
+		if p := m.sensors.Position[i]; j.Low < j.High && (p < j.Low-l.Margin || p > j.High+l.Margin) {
+			return fault(JointLimit, "joint %s is at %.3f rad; its limits are %.3f and %.3f, and the margin is %.3f",
+				j.Name, p, j.Low, j.High, l.Margin)
+		}
+	}
+	if m.policy != nil {
+		return fault(Policy, "%v", m.policy)
+	}
+	for i, target := range m.targets {
+		if d := math.Abs(target - m.before[i]); !(d <= l.Jump) {
+			return fault(Jump, "the target of joint %s moves by %.3f rad in one step; the limit is %.3f",
+				r.Joints[i].Name, d, l.Jump)
+		}
+	}
+	return nil
+}

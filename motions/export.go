@@ -1,0 +1,225 @@
+package motions
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+	"github.com/gorl-dev/gorl/internal/npz"
+)
+
+// ExportConfig says how a clip is written for other software.
+type ExportConfig struct {
+	// Format is "mjlab" (npz of its tracking task), "isaaclab" (npz of its AMP task) or "mimickit" (a pickle).
+	Format string
+	// Rate is the number of frames a second. Zero means 50, the control frequency of mjlab's robots. A loop for MimicKit
+	// is a whole number of frames, so that its rate differs a little.
+	Rate float64
+	// Seconds is the length. A clip that wraps goes on over its loops. Zero means the clip's duration.
+	Seconds float64
+}
+
+// Export writes a clip with a skeleton in a format of others, at even times: the joints in the skeleton's order, and the
+// bodies where the skeleton has them, with velocities by central differences. mjlab's files have no names; Export adds
+// joint_names and body_names, which mjlab does not read and [Load] does.
+func (c *Clip) Export(w io.Writer, cfg ExportConfig) error {
+	return named(c.name, c.export(w, cfg))
+}
+
+func (c *Clip) export(w io.Writer, cfg ExportConfig) error {
+	rate := cfg.Rate
+	if rate == 0 {
+		rate = 50
+	}
+	if c.skeleton == nil {
+		return errNoSkeleton
+	}
+	if !(rate > 0) || infinite(1/rate) || !(cfg.Seconds >= 0) || infinite(cfg.Seconds) {
+		return fmt.Errorf("ExportConfig.Rate is %g and Seconds %g; both must be finite and not negative", cfg.Rate,
+			cfg.Seconds)
+	}
+	seconds := cfg.Seconds
+	if seconds == 0 {
+		seconds = c.Duration()
+	}
+	loop := LoopNone
+	if cfg.Format == "mimickit" && cfg.Seconds == 0 {
+		if loop = c.loop; loop == LoopWrap { // a loop is a whole number of frames
+			rate = max(1, math.Round(seconds*rate)) / seconds
+		}
+	}
+	n := int(math.Floor(seconds*rate+1e-6)) + 1
+	if n < 2 {
+		return fmt.Errorf("it has %g s, which is less than two frames at %g a second", seconds, rate)
+	}
+	rows := make([][]float64, n)
+	for k := range rows {
+		rows[k] = make([]float64, c.w)
+		c.At(float64(k)/rate, rows[k], nil)
+	}
+	even, err := newClip(ClipConfig{Name: c.name, Skeleton: c.skeleton, Frames: rows, Durations: evenly(n, 1/rate)})
+	if err != nil {
+		return err
+	}
+	switch cfg.Format {
+	case "mimickit":
+		return even.writeMimicKit(w, rate, loop)
+	case "mjlab", "isaaclab":
+	default:
+		return fmt.Errorf("ExportConfig.Format is %q; there are mjlab, isaaclab and mimickit", cfg.Format)
+	}
+	var joints, bodies []string
+	for _, j := range c.skeleton.Joints() {
+		if j.Kind != Hinge {
+			return fmt.Errorf("the joint %s is a ball joint; the format has hinges only", j.Name)
+		}
+		joints = append(joints, j.Name)
+	}
+	for _, b := range c.skeleton.Bodies {
+		bodies = append(bodies, b.Name)
+	}
+	f := even.bodyMotion()
+	array := func(name string, values []float32, last int) *npz.Array {
+		if last == 0 {
+			return npz.New(name, values, n, len(joints))
+		}
+		return npz.New(name, values, n, len(bodies), last)
+	}
+	if cfg.Format == "mjlab" {
+		return npz.Write(w, npz.New("fps", []float64{rate}, 1), array("joint_pos", f.angles, 0),
+			array("joint_vel", f.speeds, 0), array("body_pos_w", f.places, 3), array("body_quat_w", f.turns, 4),
+			array("body_lin_vel_w", f.linear, 3), array("body_ang_vel_w", f.angular, 3),
+			npz.NewString("joint_names", joints, len(joints)), npz.NewString("body_names", bodies, len(bodies)))
+	}
+	return npz.Write(w, npz.New("fps", []float64{rate}), npz.NewString("dof_names", joints, len(joints)),
+		npz.NewString("body_names", bodies, len(bodies)), array("dof_positions", f.angles, 0),
+		array("dof_velocities", f.speeds, 0), array("body_positions", f.places, 3), array("body_rotations", f.turns, 4),
+		array("body_linear_velocities", f.linear, 3), array("body_angular_velocities", f.angular, 3))
+}
+
+// bodyMotion is a clip's joints and bodies: (N, joints), (N, bodies, 3) and, of turns, (N, bodies, 4).
+type bodyMotion struct {
+	angles, speeds, places, turns, linear, angular []float32
+}
+
+// bodyMotion computes where the bodies of a clip of hinges are, and how they move in the world.
+func (c *Clip) bodyMotion() *bodyMotion {
+	f, s := &bodyMotion{}, c.skeleton
+	d, rows := &Description{}, make([][]float64, c.n)
+	for _, b := range s.Bodies {
+		for _, axis := range []string{"/x", "/y", "/z"} {
+			d.Columns = append(d.Columns, Column{b.Name + axis, Linear})
+		}
+	}
+	for _, b := range s.Bodies {
+		d.Columns = append(d.Columns, Column{b.Name + "/rotation", Rotation})
+	}
+	p := newPose(s, nil)
+	for k := range rows {
+		p.set(c.Frame(k))
+		rows[k] = append(append(rows[k], p.positions...), p.rotations...)
+		f.angles, f.speeds = singles(f.angles, c.Frame(k)[7:]), singles(f.speeds, c.frameVelocity(k)[6:])
+		f.places, f.turns = singles(f.places, p.positions), singles(f.turns, p.rotations)
+	}
+	bodies, err := newClip(ClipConfig{Description: d, Frames: rows, Durations: durationsOf(c)})
+	if err != nil {
+		panic(err) // a clip's bodies are where its numbers, which are finite, take them
+	}
+	for k := range c.n {
+		v := bodies.frameVelocity(k)
+		f.linear, f.angular = singles(f.linear, v[:3*len(s.Bodies)]), singles(f.angular, v[3*len(s.Bodies):])
+	}
+	return f
+}
+
+func singles(to []float32, values []float64) []float32 {
+	for _, x := range values {
+		to = append(to, float32(x))
+	}
+	return to
+}
+
+// writeMimicKit writes the pickle that parseMimicKit reads.
+func (c *Clip) writeMimicKit(w io.Writer, rate float64, loop Loop) error {
+	frames := &torchfile.List{}
+	numbers := func(to *torchfile.List, values ...float64) {
+		for _, x := range values {
+			to.Items = append(to.Items, x)
+		}
+	}
+	turn := func(to *torchfile.List, q quat) {
+		v := rotationVector(quat{1, 0, 0, 0}, q)
+		numbers(to, v[:]...)
+	}
+	for k := range c.n {
+		f, row := &torchfile.List{}, c.Frame(k)
+		numbers(f, row[:3]...)
+		turn(f, quatOf(row[3:]))
+		at := 7
+		for _, j := range c.skeleton.Joints() {
+			if j.Kind == Hinge {
+				numbers(f, row[at])
+			} else {
+				turn(f, quatOf(row[at:]))
+			}
+			at += j.Kind.Width()
+		}
+		frames.Items = append(frames.Items, f)
+	}
+	file := &torchfile.Dict{}
+	file.Set("loop_mode", int64(loop))
+	file.Set("fps", rate)
+	file.Set("frames", frames)
+	data, err := torchfile.WritePickle(file)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// parseMJLab reads a motion of mjlab's tracking task: fps, joint_pos and joint_vel (N, J), and body_pos_w,
+// body_quat_w, body_lin_vel_w and body_ang_vel_w (N, B, 3 or 4), all of the robot's bodies. The clip's rows are the
+// first body's position and rotation, and the joints, "joint_0" and so on if the file has no joint_names. [Clip.On]
+// gives it a skeleton. The clip does not loop.
+func parseMJLab(r *npzReader, name string) (*Clip, error) {
+	step := r.step("fps")
+	shape := func(name string) (int, int) {
+		a := r.array(name)
+		if a == nil || len(a.Shape) < 2 {
+			r.fail("%s must have frames and a second dimension", name)
+			return 0, 0
+		}
+		return a.Shape[0], a.Shape[1]
+	}
+	n, j := shape("joint_pos")
+	_, b := shape("body_pos_w")
+	angles := r.numbers("joint_pos", n, j)
+	places, turns := r.numbers("body_pos_w", n, b, 3), r.numbers("body_quat_w", n, b, 4)
+	if r.err != nil {
+		return nil, r.err
+	}
+	if n == 0 || b == 0 {
+		return nil, fmt.Errorf("it has %d frames and %d bodies; at least one of both is needed", n, b)
+	}
+	cfg := ClipConfig{Name: name, Durations: evenly(n, step), Description: &Description{Columns: freeRoot()}}
+	cfg.Description.add("joint", j, Hinge)
+	if r.file.Arrays["joint_names"] != nil {
+		names := r.words("joint_names")
+		if r.err == nil && len(names) != j {
+			r.fail("joint_names has %d names of %d joints", len(names), j)
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		for i, joint := range names {
+			cfg.Description.Columns[4+i].Name = joint
+		}
+	}
+	for k := range n {
+		row := append(append([]float64(nil), places[3*b*k:3*b*k+3]...), turns[4*b*k:4*b*k+4]...)
+		cfg.Frames = append(cfg.Frames, append(row, angles[j*k:j*(k+1)]...))
+	}
+	return newClip(cfg)
+}

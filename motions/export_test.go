@@ -1,0 +1,105 @@
+package motions
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A clip on a robot comes back from the files of others: the same rows at the file's times.
+func TestExport(t *testing.T) {
+	walk, err := Builtin("humanoid_walk")
+	must(t, err)
+	c, err := walk.Retarget(robot(), RetargetConfig{})
+	must(t, err)
+	want := make([]float64, c.Width())
+	for _, x := range []struct {
+		cfg    ExportConfig
+		frames int
+	}{{ExportConfig{Format: "mjlab"}, 52}, {ExportConfig{Format: "mjlab", Rate: 30, Seconds: 3}, 91},
+		{ExportConfig{Format: "isaaclab", Rate: 60}, 63}, {ExportConfig{Format: "mimickit", Rate: 30}, 32},
+		{ExportConfig{Format: "mimickit", Seconds: 2}, 101}} {
+		var file bytes.Buffer
+		must(t, c.Export(&file, x.cfg))
+		back, err := parse(file.Bytes(), "walk")
+		must(t, err)
+		if back.NumFrames() != x.frames || (back.Loop() == LoopWrap) != (x.cfg == ExportConfig{Format: "mimickit", Rate: 30}) {
+			t.Errorf("%+v: %d frames, loop %v", x.cfg, back.NumFrames(), back.Loop())
+		}
+		if x.cfg.Format == "isaaclab" { // joints, then all bodies' places and rotations
+			p := newPose(c.skeleton, nil)
+			for k := range back.NumFrames() {
+				c.At(back.FrameTime(k), want, nil)
+				p.set(want)
+				row, joints := back.Frame(k), len(want)-7
+				if !close5(row[:joints], want[7:]) || !close5(row[joints:joints+len(p.positions)], p.positions) ||
+					!close5(row[joints+len(p.positions):], p.rotations) {
+					t.Fatalf("%+v: frame %d is %v, want %v, %v and %v", x.cfg, k, row, want[7:], p.positions, p.rotations)
+				}
+			}
+			continue
+		}
+		on, err := back.On(robot())
+		must(t, err)
+		for k := range on.NumFrames() {
+			c.At(on.FrameTime(k), want, nil)
+			if !close5(on.Frame(k), want) {
+				t.Fatalf("%+v: frame %d is %v, want %v", x.cfg, k, on.Frame(k), want)
+			}
+		}
+		if name := back.Description().Columns[4].Name; x.cfg.Format == "mjlab" && name != "left_hip_pitch_joint" {
+			t.Errorf("the first joint is %s", name)
+		}
+	}
+	refuses(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "fbx"}), "motions: humanoid_walk: ", "mjlab, isaaclab")
+	refuses(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab", Rate: -1}), "motions: humanoid_walk: ", "Rate")
+	refuses(t, spin(t, LoopNone).Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: spin: ", "no skeleton")
+	_, err = c.On(robot())
+	refuses(t, err, "motions: humanoid_walk: ", "columns")
+	ball, err := walk.Retarget(mimicKitHumanoid(), RetargetConfig{})
+	must(t, err)
+	refuses(t, ball.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: humanoid_walk: ", "ball joint")
+}
+
+// close5 reports whether two rows agree to 1e-5 but for the signs of their quaternions.
+func close5(a, b []float64) bool {
+	for i, v := range a {
+		if math.Abs(v-b[i]) > 1e-5 && math.Abs(v+b[i]) > 1e-5 {
+			return false
+		}
+	}
+	return true
+}
+
+// mjlab's loader reads what Export writes: the G1's walk, with the velocities of finite differences.
+func TestMJLabReads(t *testing.T) {
+	robots := os.Getenv("GORL_ROBOTS") // .../lib/pythonX/site-packages/mjlab/asset_zoo/robots
+	python := filepath.Join(robots, "../../../../../..", "bin", "python")
+	if _, err := os.Stat(python); robots == "" || err != nil {
+		t.Skip("mjlab is not here: set GORL_ROBOTS to its mjlab/asset_zoo/robots")
+	}
+	walk, err := Builtin("humanoid_walk")
+	must(t, err)
+	c, err := walk.Retarget(robot(), RetargetConfig{})
+	must(t, err)
+	var file bytes.Buffer
+	must(t, c.Export(&file, ExportConfig{Format: "mjlab", Seconds: 4}))
+	path := filepath.Join(t.TempDir(), "walk.npz")
+	must(t, os.WriteFile(path, file.Bytes(), 0o644))
+	out, err := exec.Command(python, "-c", `
+import sys, torch
+from mjlab.tasks.tracking.mdp.commands import MotionLoader
+m = MotionLoader(sys.argv[1], torch.arange(int(sys.argv[2])))
+v = (m.body_pos_w[2:] - m.body_pos_w[:-2]) * 25
+print("read", m.time_step_total, tuple(m.joint_pos.shape), tuple(m.body_quat_w.shape),
+      bool((v - m.body_lin_vel_w[1:-1]).abs().max() < 1e-3))`, path, fmt.Sprint(len(robot().Bodies))).CombinedOutput()
+	must(t, err)
+	if want := fmt.Sprintf("read 201 (201, %d) (201, %d, 4) True", len(robot().Joints()), len(robot().Bodies)); !strings.Contains(string(out), want) {
+		t.Errorf("%s; want %s", out, want)
+	}
+}

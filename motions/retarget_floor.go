@@ -1,0 +1,141 @@
+package motions
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// A contact of a foot stands fully below standLow metres and slower than standSlow m/s, and not at all above
+	// standingHeight or faster than standFast.
+	standLow, standSlow, standFast = 0.015, 0.6, 1.2
+	// standWeight is the weight of a standing contact's place, smoothWeight that of a correction's change from frame to
+	// frame.
+	standWeight, smoothWeight = 60.0, 1.0
+)
+
+// stand solves again for the frames of a clip that is on the floor, so that standing contacts stay where they are and
+// none is under the floor. lift is by how much a frame is higher than its wants.
+func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip, error) {
+	s := c.skeleton
+	if !slices.ContainsFunc(s.Bodies, func(b Body) bool { return len(b.Contacts) > 0 }) {
+		return c, nil
+	}
+	places := contactPlaces(c)
+	rows := framesOf(c)
+	wraps, period := c.loop == LoopWrap && c.turn == nil && c.n > 2, c.n
+	if wraps && !c.closes() {
+		period-- // the last frame is the first one
+	}
+	loops := 1
+	if wraps {
+		loops = 2 // the second one begins as the first one ends
+	}
+	last, corrected := rows[0], rows[0] // the frame before as it was, and corrected
+	shift := func(row []float64) []float64 {
+		row = slices.Clone(row)
+		row[0], row[1] = row[0]-c.travel[0], row[1]-c.travel[1]
+		return row
+	}
+	now, before := newPose(s, nil), newPose(s, nil)
+	for loop := range loops {
+		for k := range period {
+			if k == 0 && loop > 0 {
+				last, corrected = shift(c.Frame(period-1)), shift(rows[period-1])
+			}
+			first := k == 0 && loop == 0
+			now.set(c.Frame(k))
+			before.set(corrected)
+			smooth := follow(c.Frame(k), last, corrected, s)
+			copy(v.row, smooth)
+			standing := 0.0
+			terms := func() {
+				v.askPose(wants[k], lift(k))
+				v.askApart(apartWeight)
+				if !first {
+					v.askRow(smooth, smoothWeight, smoothWeight)
+				}
+				n := 0
+				for i, b := range s.Bodies {
+					for _, contact := range b.Contacts {
+						p := v.point(i, contact.At)
+						low := p[2] - contact.Radius
+						share := places.stands(k, n, period, wraps)
+						if first {
+							share = 0
+						}
+						at := before.position(i)
+						o := before.rotation(i).rotate(contact.At)
+						weights := [3]float64{standWeight * share, standWeight * share, standWeight * share}
+						if low < 0 {
+							weights[2] = standWeight
+						}
+						v.askPlace(i, contact.At, [3]float64{at[0] + o[0], at[1] + o[1], contact.Radius}, weights)
+						n++
+					}
+				}
+			}
+			_ = standing
+			v.solve(terms, 50)
+			last, corrected = c.Frame(k), slices.Clone(v.row)
+			rows[k] = corrected
+		}
+	}
+	if period < c.n {
+		rows[period] = slices.Clone(rows[0])
+		rows[period][0], rows[period][1] = rows[0][0]+c.travel[0], rows[0][1]+c.travel[1]
+	}
+	return c.derive(ClipConfig{Frames: rows})
+}
+
+// follow returns a row corrected as the row before it was.
+func follow(row, last, corrected []float64, s *Skeleton) []float64 {
+	out := slices.Clone(row)
+	for at, col := range s.description().each {
+		if col.Kind != Rotation {
+			out[at.pos] += corrected[at.pos] - last[at.pos]
+			continue
+		}
+		q := quatOf(corrected[at.pos:]).mul(quatOf(last[at.pos:]).conj()).mul(quatOf(row[at.pos:]))
+		copy(out[at.pos:at.pos+4], q[:])
+	}
+	return out
+}
+
+// contacts are the lowest points of all contacts of a clip's frames.
+type contacts struct {
+	clip   *Clip
+	places [][][3]float64
+}
+
+func contactPlaces(c *Clip) *contacts {
+	out := &contacts{clip: c}
+	p := newPose(c.skeleton, nil)
+	for k := range c.n {
+		p.set(c.Frame(k))
+		var places [][3]float64
+		for i, b := range c.skeleton.Bodies {
+			for _, contact := range b.Contacts {
+				at, o := p.position(i), p.rotation(i).rotate(contact.At)
+				places = append(places, [3]float64{at[0] + o[0], at[1] + o[1], at[2] + o[2] - contact.Radius})
+			}
+		}
+		out.places = append(out.places, places)
+	}
+	return out
+}
+
+// stands returns how far contact i stands in frame k and in the one before: 0 not at all, 1 fully.
+func (c *contacts) stands(k, i, period int, wraps bool) float64 {
+	last, travel := k-1, [2]float64{}
+	if last < 0 {
+		if !wraps {
+			return 0
+		}
+		last, travel = period-1, [2]float64{c.clip.travel[0], c.clip.travel[1]}
+	}
+	a, b := c.places[last][i], c.places[k][i]
+	speed := math.Hypot(b[0]-a[0]+travel[0], b[1]-a[1]+travel[1]) / c.clip.frameDuration(last)
+	high := max(a[2], b[2])
+	return unit((standingHeight-high)/(standingHeight-standLow)) * unit((standFast-speed)/(standFast-standSlow))
+}
