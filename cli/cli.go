@@ -65,7 +65,8 @@ func subcommands() []*cobra.Command {
 	return []*cobra.Command{
 		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
 		sweepCommand(), listCommand(), schemaCommand(),
-		initCommand(), viewCommand(), serveCommand(), memberCommand(), syncCommand(), retargetCommand(),
+		initCommand(), viewCommand(), serveCommand(), memberCommand(), syncCommand(),
+		retargetCommand(),
 		commandline.VersionCommand(program, computesWith),
 	}
 }
