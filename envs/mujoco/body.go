@@ -155,8 +155,8 @@ func whole(setting, pattern string) (*regexp.Regexp, error) {
 	return r, nil
 }
 
-// Trot makes a clip in which a body, whose Keys are its four feet, trots from its default pose: forwards and to the left in m/s, turning
-// to the left in rad/s. See [motions.Skeleton.Trot].
+// Trot makes a clip in which a body, whose Keys are its four feet, trots from its default pose: forwards and to the
+// left in m/s, turning to the left in rad/s. See [motions.Skeleton.Trot].
 func (b *CharacterBody) Trot(forward, left, turn float64) (*motions.Clip, error) {
 	m, err := parseModel(b.XML, b.Assets)
 	if err != nil {
