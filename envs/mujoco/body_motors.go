@@ -41,6 +41,12 @@ func (l *loader) motors() error {
 			return fmt.Errorf("Actuators: no hinge matches %q; there are %q", a.Joints, l.hinges)
 		}
 	}
+	for i, name := range l.hinges {
+		if l.newer != "" && taken[i] == "" {
+			return fmt.Errorf("the file's actuators have the attribute %s, which MuJoCo %s lacks; add an entry of Actuators "+
+				"that matches the joint %s", l.newer, Version(), name)
+		}
+	}
 	l.root.Remove("actuator", "keyframe")
 	section := mjcf.New("actuator")
 	for i, name := range l.hinges {

@@ -110,6 +110,11 @@ func parse(file string, text []byte) (*Element, error) {
 		switch t := token.(type) {
 		case xml.StartElement:
 			e := &Element{Name: t.Name.Local, Attributes: t.Attr, file: file, line: line}
+			for i, a := range t.Attr {
+				if slices.ContainsFunc(t.Attr[:i], func(b xml.Attr) bool { return a.Name.Local == b.Name.Local }) {
+					return nil, fmt.Errorf("%s: the attribute %s is given twice", e.where(), a.Name.Local)
+				}
+			}
 			switch {
 			case len(stack) >= maxDepth:
 				return nil, fmt.Errorf("%s: elements are nested more than %d deep", e.where(), maxDepth)
