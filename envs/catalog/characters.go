@@ -84,19 +84,37 @@ func modelDefaults() modelSettings {
 	return s
 }
 
-// newModel makes the environment Character.
-func newModel(s modelSettings) (envs.Env, error) {
-	if s.Model == "" {
-		return nil, errors.New("\"model\" is missing: give the path of an MJCF file. Models of robots are in the PyPI " +
-			"package mjlab (mjlab/asset_zoo/robots) and in github.com/google-deepmind/mujoco_menagerie")
-	}
+// config returns the settings of the body.
+func (s *bodySettings) config() mujoco.BodyConfig {
 	c := mujoco.BodyConfig{Name: s.Name, DefaultPose: s.DefaultPose, DefaultHeight: s.DefaultHeight,
 		ControlFrequency: s.ControlFrequency, TimeStep: s.TimeStep, Solver: s.Solver, Iterations: s.Iterations,
 		Feet: s.Feet, Keys: s.Keys, MinHeight: s.MinHeight, MaxTilt: s.MaxTilt}
 	for _, a := range s.Actuators {
 		c.Actuators = append(c.Actuators, mujoco.ActuatorConfig(a))
 	}
-	body, err := mujoco.LoadBody(s.Model, c)
+	return c
+}
+
+// Body returns the settings of the body in a dictionary of the environment Character. Its model may be missing.
+func Body(dict map[string]any) (mujoco.BodyConfig, error) {
+	d, err := parse(dict)
+	if err != nil {
+		return mujoco.BodyConfig{}, err
+	}
+	s, ok := d.settings.(modelSettings)
+	if !ok {
+		return mujoco.BodyConfig{}, fmt.Errorf("catalog: the environment is %s; want Character", d.name)
+	}
+	return s.config(), nil
+}
+
+// newModel makes the environment Character.
+func newModel(s modelSettings) (envs.Env, error) {
+	if s.Model == "" {
+		return nil, errors.New("\"model\" is missing: give the path of an MJCF file. Models of robots are in the PyPI " +
+			"package mjlab (mjlab/asset_zoo/robots) and in github.com/google-deepmind/mujoco_menagerie")
+	}
+	body, err := mujoco.LoadBody(s.Model, s.config())
 	if err != nil {
 		return nil, err
 	}

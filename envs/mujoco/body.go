@@ -9,7 +9,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
@@ -85,11 +84,7 @@ func loadBody(path string, cfg BodyConfig) (CharacterBody, error) {
 	if err := l.prepare(); err != nil {
 		return CharacterBody{}, err
 	}
-	original, err := parseModel(file.Root.Text(), file.Assets)
-	if err != nil && headerVersion < 3000000 && strings.Contains(err.Error(), "XML Error") {
-		return CharacterBody{}, fmt.Errorf("%w. If the file is for MuJoCo 3, remove that from it, or compile gorl with "+
-			"MuJoCo 3 instead of %s", err, Version())
-	}
+	original, err := l.compile()
 	if err != nil {
 		return CharacterBody{}, err
 	}

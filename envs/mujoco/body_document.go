@@ -2,7 +2,9 @@ package mujoco
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
@@ -39,6 +41,9 @@ func (l *loader) prepare() error {
 	}
 	l.root.Children = append(l.root.Children, option)
 	l.root.Remove("sensor")
+	if headerVersion < 3000000 { // MuJoCo 3's default
+		l.root.Children = append([]*mjcf.Element{mjcf.New("compiler", "autolimits", "true")}, l.root.Children...)
+	}
 	for _, e := range l.root.All {
 		e.Remove("camera")
 		if e.Name == "option" && e != option {
@@ -80,4 +85,15 @@ func (l *loader) older(e *mjcf.Element) {
 		e.Drop("island")
 		e.Drop("multiccd")
 	}
+}
+
+// compile compiles the prepared document.
+func (l *loader) compile() (*Model, error) {
+	m, err := parseModel(l.root.Text(), l.assets)
+	if err != nil && headerVersion < 3000000 &&
+		(strings.Contains(err.Error(), "Schema violation") || strings.Contains(err.Error(), "invalid keyword")) {
+		return nil, fmt.Errorf("%w. If the file is for MuJoCo 3, remove that from it, or compile gorl with MuJoCo 3 "+
+			"instead of %s", err, Version())
+	}
+	return m, err
 }

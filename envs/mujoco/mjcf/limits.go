@@ -3,6 +3,7 @@ package mjcf
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image/png"
 	"slices"
@@ -20,6 +21,18 @@ const (
 	maxMemory = 1 << 30
 )
 
+// numeric are attributes of numbers that MuJoCo takes even where they are not finite.
+var numeric = []string{"pos", "quat", "axis", "axisangle", "xyaxes", "zaxis", "euler", "fromto", "size", "range", "ref",
+	"springref", "mass", "diaginertia", "fullinertia", "damping", "armature", "stiffness", "friction", "frictionloss",
+	"solref", "solimp", "margin", "gap", "density", "scale", "gravity", "timestep", "kp", "kv", "gear", "gainprm",
+	"biasprm", "forcerange", "qpos", "qvel"}
+
+// infinite reports whether a word is infinite or not a number.
+func infinite(word string) bool {
+	v, err := strconv.ParseFloat(word, 64)
+	return v-v != 0 && (err == nil || errors.Is(err, strconv.ErrRange))
+}
+
 // check refuses what would read further files or take all memory. copies is the number of copies of the element that
 // the elements around it order.
 func (e *Element) check(asset bool, depth int, copies float64) error {
@@ -31,6 +44,8 @@ func (e *Element) check(asset bool, depth int, copies float64) error {
 		key := a.Name.Local
 		limit := 0.0
 		switch {
+		case slices.Contains(numeric, key) && slices.ContainsFunc(strings.Fields(a.Value), infinite):
+			return fmt.Errorf("%s: the attribute %s is %q; it must be finite", e.where(), key, a.Value)
 		case strings.HasPrefix(key, "file") && !(asset && assetFiles[e.Name] != nil):
 			return fmt.Errorf("%s: the attribute %s names a file; files are read for meshes, textures and height fields "+
 				"in <asset>", e.where(), key)
