@@ -40,7 +40,7 @@ func (l *loader) prepare() error {
 		option.Set("iterations", strconv.Itoa(l.cfg.Iterations))
 	}
 	l.root.Children = append(l.root.Children, option)
-	l.root.Remove("sensor")
+	l.root.Remove("sensor", "visual")
 	if headerVersion < 3000000 { // MuJoCo 3's default
 		l.root.Children = append([]*mjcf.Element{mjcf.New("compiler", "autolimits", "true")}, l.root.Children...)
 	}

@@ -114,6 +114,7 @@ func parse(file string, text []byte) (*Element, error) {
 				if slices.ContainsFunc(t.Attr[:i], func(b xml.Attr) bool { return a.Name.Local == b.Name.Local }) {
 					return nil, fmt.Errorf("%s: the attribute %s is given twice", e.where(), a.Name.Local)
 				}
+				t.Attr[i].Value = strings.Join(strings.Fields(a.Value), " ") // MuJoCo 2.2 miscounts ends of lines
 			}
 			switch {
 			case len(stack) >= maxDepth:
