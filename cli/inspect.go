@@ -4,17 +4,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image/png"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect PATH...",
-		Short: "describe checkpoints, runs, populations and clips",
+		Short: "describe checkpoints, runs, populations, clips and models",
 		Long: `
 Describes each PATH, and whether it is complete:
 
@@ -27,6 +32,8 @@ Describes each PATH, and whether it is complete:
                  the best weights, all checkpoints, and the best one in detail
   a clip         of reference motion, in any format: frames, skeleton, repairs and
                  faults
+  a model        an MJCF file of MuJoCo: bodies, joints, gains, and what is missing for
+                 the environment Character, also with the settings of --config
   another file   .pt (also of skrl), .npz, .safetensors: values and tensors
 
 Checkpoints are compared with the SHA-256 in their manifests. If one is damaged, the
@@ -37,19 +44,31 @@ gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
 gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
 gorl inspect agent_20000.pt                    # of skrl
-gorl inspect humanoid3d_walk.txt`,
+gorl inspect humanoid3d_walk.txt
+gorl inspect g1.xml --config g1.yaml --image g1.png`,
 		Args: commandline.Arguments(1, 0,
-			"a checkpoint, a clip, or the folder of a run or of a population"),
+			"a checkpoint, a clip, a model, or the folder of a run or of a population"),
 		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl",
-			"txt"),
+			"txt", "xml"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
 	tensors := c.Flags().Bool("tensors", true, "list the tensors")
 	stats := c.Flags().Bool("stats", false, "show the least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list only tensors whose names match this `pattern`, with * for anything (may be repeated)")
+	config := c.Flags().StringP("config", "c", "", "run `file` whose environment Character has the settings of a model")
+	picture := c.Flags().String("image", "", "PNG `file` to write: the model in its default pose")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := inspection.Options{Stats: *stats}
+		if *config != "" {
+			sections, err := readConfiguration(*config, nil)
+			if err == nil {
+				o.Body, err = catalog.Body(sections.Section("environment"))
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", *config, err)
+			}
+		}
 		if len(*keys) > 0 {
 			o.Tensor = commandline.Globs(*keys)
 		}
@@ -63,6 +82,11 @@ gorl inspect humanoid3d_walk.txt`,
 				return err
 			}
 			damaged += r.Damaged()
+			if *picture != "" {
+				if err := pictureOf(path, *picture, r.Model); err != nil {
+					return err
+				}
+			}
 			if *asJSON {
 				if !*tensors && r.Checkpoint != nil {
 					r.Checkpoint.Tensors = nil
@@ -92,4 +116,21 @@ gorl inspect humanoid3d_walk.txt`,
 		return fmt.Errorf("%d checkpoints are damaged", damaged)
 	}
 	return c
+}
+
+// pictureOf draws the model of a path in its default pose.
+func pictureOf(path, out string, m *mujoco.ModelReport) error {
+	if m == nil {
+		return commandline.Usagef("%s: --image draws a model, an MJCF file", path)
+	}
+	model, err := mujoco.LoadScene(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = model.Close() }() // freeing memory cannot fail
+	pictures, err := model.Pictures([][]float64{m.Pose}, mujoco.RenderConfig{Width: 640, Height: 480})
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(out, func(w io.Writer) error { return png.Encode(w, pictures[0]) })
 }

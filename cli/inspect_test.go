@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"image/png"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,5 +84,42 @@ func TestInspectClip(t *testing.T) {
 	write(t, bad, "HIERARCHY\nROOT")
 	if _, said := gorl(t, 1, "inspect", bad); !strings.Contains(said, "bad.bvh: line 2: a joint has no name") {
 		t.Error(said)
+	}
+}
+
+// inspect says what a model lacks, and with the settings of a run file nothing is missing.
+func TestInspectModel(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	model := write("leg.xml", `<mujoco model="hopper"><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
+<geom size=".1" mass="2"/><body name="leg"><joint name="knee" axis="0 1 0"/><geom name="shin" type="capsule"
+size=".02 .1" pos="0 0 -.2"/><geom name="foot" size=".05" pos="0 0 -.35"/></body></body></worldbody></mujoco>`)
+	said := says(t, "inspect", model)
+	for _, part := range []string{"model of MuJoCo", "hopper", "0.400 m in the default pose", "foot (proposed)", "knee",
+		"feet: [foot]", `actuators: [{joints: "knee", stiffness`} {
+		if !strings.Contains(said, part) {
+			t.Errorf("it lacks %q:\n%s", part, said)
+		}
+	}
+	config := write("run.yaml", `environment: {id: Character, feet: [foot], default_pose: {knee: 0.1}, time_step: 0.004,
+  actuators: [{joints: knee, stiffness: 20, damping: 1, effort_limit: 9}]}`)
+	picture := filepath.Join(dir, "leg.png")
+	said = says(t, "inspect", model, "--config", config, "--image", picture)
+	if !strings.Contains(said, "Nothing is missing") || !strings.Contains(said, "20") {
+		t.Error(said)
+	}
+	f, err := os.Open(picture)
+	must(t, err)
+	defer f.Close()
+	_, err = png.Decode(f)
+	must(t, err)
+	var r inspection.Report
+	must(t, json.Unmarshal([]byte(says(t, "inspect", "--json", model)), &r))
+	if r.Model == nil || len(r.Model.Bodies) != 2 || len(r.Model.Missing) != 2 {
+		t.Errorf("%+v", r.Model)
 	}
 }

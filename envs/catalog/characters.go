@@ -86,6 +86,30 @@ func modelDefaults() modelSettings {
 	return s
 }
 
+// config returns the settings of the body.
+func (s *bodySettings) config() mujoco.BodyConfig {
+	c := mujoco.BodyConfig{Name: s.Name, DefaultPose: s.DefaultPose, DefaultHeight: s.DefaultHeight,
+		ControlFrequency: s.ControlFrequency, TimeStep: s.TimeStep, Solver: s.Solver, Iterations: s.Iterations,
+		Feet: s.Feet, Keys: s.Keys, MinHeight: s.MinHeight, MaxTilt: s.MaxTilt}
+	for _, a := range s.Actuators {
+		c.Actuators = append(c.Actuators, mujoco.ActuatorConfig(a))
+	}
+	return c
+}
+
+// Body returns the settings of the body in a dictionary of the environment Character. Its model may be missing.
+func Body(dict map[string]any) (mujoco.BodyConfig, error) {
+	d, err := parse(dict)
+	if err != nil {
+		return mujoco.BodyConfig{}, err
+	}
+	s, ok := d.settings.(modelSettings)
+	if !ok {
+		return mujoco.BodyConfig{}, fmt.Errorf("catalog: the environment is %s; want Character", d.name)
+	}
+	return s.config(), nil
+}
+
 // modelSources ends the error of a missing model.
 const modelSources = ". Models of robots are in the PyPI package mjlab (mjlab/asset_zoo/robots) and in " +
 	"github.com/google-deepmind/mujoco_menagerie"
@@ -98,13 +122,7 @@ func newModel(s modelSettings) (envs.Env, error) {
 	if _, err := os.Stat(s.Model); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("\"model\": there is no file %s: give the path of an MJCF file%s", s.Model, modelSources)
 	}
-	c := mujoco.BodyConfig{Name: s.Name, DefaultPose: s.DefaultPose, DefaultHeight: s.DefaultHeight,
-		ControlFrequency: s.ControlFrequency, TimeStep: s.TimeStep, Solver: s.Solver, Iterations: s.Iterations,
-		Feet: s.Feet, Keys: s.Keys, MinHeight: s.MinHeight, MaxTilt: s.MaxTilt}
-	for _, a := range s.Actuators {
-		c.Actuators = append(c.Actuators, mujoco.ActuatorConfig(a))
-	}
-	body, err := mujoco.LoadBody(s.Model, c)
+	body, err := mujoco.LoadBody(s.Model, s.config())
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
@@ -85,7 +84,7 @@ func loadBody(path string, cfg BodyConfig) (CharacterBody, error) {
 	if err := l.prepare(); err != nil {
 		return CharacterBody{}, err
 	}
-	original, err := parseModel(file.Root.Text(), file.Assets)
+	original, err := l.compile()
 	if err != nil {
 		return CharacterBody{}, err
 	}
@@ -181,48 +180,12 @@ type loader struct {
 	assets map[string][]byte
 	// model is the compiled document before its joints and actuators change.
 	model *Model
+	// newer names attributes of the file's actuators that this version of MuJoCo lacks, "" if there are none.
+	newer string
 	// hinges are the names of the joints but the root's.
 	hinges []string
 	body   CharacterBody
 }
-
-// prepare adds a floor and the options of the simulation.
-func (l *loader) prepare() error {
-	floor, world := false, (*mjcf.Element)(nil)
-	for _, section := range l.root.Children {
-		if section.Name != "worldbody" {
-			continue
-		}
-		world = section
-		for _, e := range section.Children {
-			floor = floor || e.Name == "geom" && (e.Get("type") == "plane" || e.Get("type") == "hfield")
-		}
-	}
-	if world == nil {
-		return errors.New("the file has no <worldbody>")
-	}
-	if !floor {
-		world.Children = append([]*mjcf.Element{mjcf.New("geom", "name", "floor", "type", "plane", "size", "100 100 1",
-			"contype", "1", "conaffinity", "1", "condim", "3", "friction", "1 0.005 0.0001", "group", "0",
-			"rgba", "0.45 0.5 0.53 1")}, world.Children...)
-	}
-	option := mjcf.New("option", "integrator", "Euler")
-	if l.cfg.TimeStep > 0 {
-		option.Set("timestep", number(l.cfg.TimeStep))
-	}
-	if l.cfg.Solver != "" {
-		option.Set("solver", l.cfg.Solver)
-	}
-	if l.cfg.Iterations > 0 {
-		option.Set("iterations", strconv.Itoa(l.cfg.Iterations))
-	}
-	l.root.Children = append(l.root.Children, option)
-	l.root.Remove("sensor")
-	return nil
-}
-
-// number formats a number for MJCF.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // read takes the joints and the default pose from the compiled model.
 func (l *loader) read() error {

@@ -41,6 +41,12 @@ func (l *loader) motors() error {
 			return fmt.Errorf("Actuators: no hinge matches %q; there are %q", a.Joints, l.hinges)
 		}
 	}
+	for i, name := range l.hinges {
+		if l.newer != "" && taken[i] == "" {
+			return fmt.Errorf("the file's actuators have the attribute %s, which MuJoCo %s lacks; add an entry of Actuators "+
+				"that matches the joint %s", l.newer, Version(), name)
+		}
+	}
 	l.root.Remove("actuator", "keyframe")
 	section := mjcf.New("actuator")
 	for i, name := range l.hinges {
@@ -131,21 +137,30 @@ func (l *loader) finish(m *Model) (CharacterBody, error) {
 	return *b, nil
 }
 
-// lowest returns the height in metres of the lowest point of all geoms that collide, relative to the root, for upright
-// angles of the hinges.
-func lowest(m *Model, hinges []float64) (float64, error) {
+// posed returns a simulation of the model with an upright root in the origin and the hinges' angles given.
+func posed(m *Model, hinges []float64) (*Batch, error) {
 	batch, err := NewBatch(m, 1, 1)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer func() { _ = batch.Close() }()
 	q := batch.QPos(0)
 	clear(q)
 	q[3] = 1
 	copy(q[rootPositions:], hinges)
 	if err := batch.forward(0, 1); err != nil {
+		return nil, errors.Join(err, batch.Close())
+	}
+	return batch, nil
+}
+
+// lowest returns the height in metres of the lowest point of all geoms that collide, relative to the root, for upright
+// angles of the hinges.
+func lowest(m *Model, hinges []float64) (float64, error) {
+	batch, err := posed(m, hinges)
+	if err != nil {
 		return 0, err
 	}
+	defer func() { _ = batch.Close() }()
 	low := math.Inf(1)
 	for g := range int(m.m.ngeom) {
 		if at, solid := bottom(m, batch.data[0], g); solid {

@@ -1,6 +1,6 @@
 // Package inspection describes what files and folders of training hold: checkpoints of gorl and of skrl, files of
-// PyTorch, NumPy and safetensors, runs, populations, and clips of reference motion. It executes nothing that it reads,
-// and writes no files.
+// PyTorch, NumPy and safetensors, runs, populations, clips of reference motion, and models of MuJoCo. It executes nothing
+// that it reads, and writes no files.
 //
 // Read [Of] first. stored.go finds and checks the checkpoints of a folder, find.go chooses one of them, checkpoint.go
 // describes one closely, text.go prints a report.
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -22,6 +23,8 @@ type Options struct {
 	Stats bool
 	// Tensor chooses tensors by name. nil takes all. Totals are of all tensors in any case.
 	Tensor func(name string) bool
+	// Body are the settings with which a model is read.
+	Body mujoco.BodyConfig
 }
 
 // Report is what a path holds.
@@ -39,6 +42,8 @@ type Report struct {
 	Population *Population `json:"population,omitempty"`
 	// Clip describes a clip of reference motion and its faults.
 	Clip *motions.Report `json:"clip,omitempty"`
+	// Model describes an MJCF file.
+	Model *mujoco.ModelReport `json:"model,omitempty"`
 }
 
 // Damaged returns the number of checkpoints that differ from their manifests or cannot be read.
@@ -52,7 +57,7 @@ func (r *Report) Damaged() (n int) {
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints or of a
+// file of any program; a clip of reference motion; an MJCF file; a journal; the folder of a run, of its checkpoints or of a
 // population.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := existing(path)
@@ -65,6 +70,10 @@ func Of(path string, o Options) (*Report, error) {
 	if filepath.Ext(path) == filepath.Ext(journal.File) {
 		p, _, err := population(path)
 		return &Report{Path: path, Kind: "journal of a population", Population: p}, err
+	}
+	if filepath.Ext(path) == ".xml" {
+		m, err := mujoco.InspectModel(path, o.Body)
+		return &Report{Path: path, Kind: "model of MuJoCo", Model: m}, err
 	}
 	if r, err := clip(path); r != nil || err != nil {
 		return r, err

@@ -46,6 +46,9 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 	if r.Clip != nil {
 		b.err = r.Clip.Write(&b)
 	}
+	if r.Model != nil {
+		writeModel(&b, r.Model)
+	}
 	writeStarts(&b, r.Starts)
 	writeStored(&b, r.Checkpoints)
 	if r.Checkpoint != nil {

@@ -110,6 +110,12 @@ func parse(file string, text []byte) (*Element, error) {
 		switch t := token.(type) {
 		case xml.StartElement:
 			e := &Element{Name: t.Name.Local, Attributes: t.Attr, file: file, line: line}
+			for i, a := range t.Attr {
+				if slices.ContainsFunc(t.Attr[:i], func(b xml.Attr) bool { return a.Name.Local == b.Name.Local }) {
+					return nil, fmt.Errorf("%s: the attribute %s is given twice", e.where(), a.Name.Local)
+				}
+				t.Attr[i].Value = strings.Join(strings.Fields(a.Value), " ") // MuJoCo 2.2 miscounts ends of lines
+			}
 			switch {
 			case len(stack) >= maxDepth:
 				return nil, fmt.Errorf("%s: elements are nested more than %d deep", e.where(), maxDepth)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxText is the size in bytes of a document, maxAsset that of a mesh or picture, maxAssets that of all of them.
+	// maxText is the size in bytes of all documents, maxAsset that of a mesh or picture, maxAssets that of all of them.
 	maxText, maxAsset, maxAssets = 16 << 20, 256 << 20, 1 << 30
 	// maxIncludes is the number of included files.
 	maxIncludes = 256
@@ -19,18 +19,18 @@ const (
 
 // assetFiles are the attributes of an asset that name a file, by the asset's element.
 var assetFiles = map[string][]string{
-	"mesh": {"file"}, "hfield": {"file"}, "skin": {"file"},
+	"mesh": {"file"}, "hfield": {"file"},
 	"texture": {"file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback"},
 }
 
 // extensions are those of the files that MuJoCo reads as assets.
-var extensions = []string{".stl", ".obj", ".msh", ".png", ".ktx", ".bin", ".hf", ".skn", ".txt"}
+var extensions = []string{".stl", ".obj", ".msh", ".png", ".ktx", ".bin", ".hf"}
 
 // Model is a model file with everything that it names, in memory.
 type Model struct {
 	// Root is the element mujoco, in which includes are replaced by what they name.
 	Root *Element
-	// Assets are the files of meshes, textures, height fields and skins, by the names that Root uses for them. They are
+	// Assets are the files of meshes, textures and height fields, by the names that Root uses for them. They are
 	// not those on disk.
 	Assets map[string][]byte
 }
@@ -52,6 +52,12 @@ func Read(path string) (*Model, error) {
 	if root.Name != "mujoco" {
 		return nil, fmt.Errorf("mjcf: %s: want a file of MuJoCo, <mujoco>", root.where())
 	}
+	for _, e := range root.All { // skins are not drawn
+		e.Remove("skin")
+	}
+	if err := root.check(false, 0, 1); err != nil {
+		return nil, fmt.Errorf("mjcf: %w", err)
+	}
 	m := &Model{Root: root, Assets: map[string][]byte{}}
 	if err := r.assets(m); err != nil {
 		return nil, fmt.Errorf("mjcf: %w", err)
@@ -65,8 +71,8 @@ type reader struct {
 	folder string
 	// seen are the documents that were read.
 	seen map[string]bool
-	// bytes is the size of the assets so far.
-	bytes int64
+	// bytes is the size of the assets so far, text that of the documents.
+	bytes, text int64
 }
 
 // document reads a document and replaces its includes.
@@ -78,10 +84,11 @@ func (r *reader) document(path string) (*Element, error) {
 		return nil, fmt.Errorf("%s: more than %d files are included", path, maxIncludes)
 	}
 	r.seen[path] = true
-	text, err := read(path, maxText)
+	text, err := read(path, maxText-r.text)
 	if err != nil {
 		return nil, err
 	}
+	r.text += int64(len(text))
 	root, err := parse(path, text)
 	if err != nil {
 		return nil, err
@@ -220,6 +227,10 @@ func (r *reader) asset(m *Model, e *Element, key, folder, name string) error {
 	}
 	base := filepath.Join(r.folder, filepath.FromSlash(folder))
 	if real, err := filepath.EvalSymlinks(base); err == nil {
+		if below, err := filepath.Rel(r.folder, real); filepath.IsLocal(filepath.Clean(folder)) &&
+			(err != nil || !filepath.IsLocal(below)) {
+			return fmt.Errorf("the compiler's folder %s is a link out of the model's folder", folder)
+		}
 		base = real
 	}
 	path, err := r.inside(base, name, base)
@@ -229,6 +240,9 @@ func (r *reader) asset(m *Model, e *Element, key, folder, name string) error {
 	b, err := read(path, maxAsset)
 	if err != nil {
 		return err
+	}
+	if err := checkFile(e.Name, ext, b); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if r.bytes += int64(len(b)); r.bytes > maxAssets {
 		return fmt.Errorf("the model's files have more than %d bytes", maxAssets)

@@ -1,0 +1,99 @@
+package mujoco
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+)
+
+// prepare adds a floor and the options of the simulation.
+func (l *loader) prepare() error {
+	floor, world := false, (*mjcf.Element)(nil)
+	for _, section := range l.root.Children {
+		if section.Name != "worldbody" {
+			continue
+		}
+		world = section
+		for _, e := range section.Children {
+			floor = floor || e.Name == "geom" && (e.Get("type") == "plane" || e.Get("type") == "hfield")
+		}
+	}
+	if world == nil {
+		return errors.New("the file has no <worldbody>")
+	}
+	if !floor {
+		world.Children = append([]*mjcf.Element{mjcf.New("geom", "name", "floor", "type", "plane", "size", "100 100 1",
+			"contype", "1", "conaffinity", "1", "condim", "3", "friction", "1 0.005 0.0001", "group", "0",
+			"rgba", "0.45 0.5 0.53 1")}, world.Children...)
+	}
+	option := mjcf.New("option", "integrator", "Euler")
+	if l.cfg.TimeStep > 0 {
+		option.Set("timestep", number(l.cfg.TimeStep))
+	}
+	if l.cfg.Solver != "" {
+		option.Set("solver", l.cfg.Solver)
+	}
+	if l.cfg.Iterations > 0 {
+		option.Set("iterations", strconv.Itoa(l.cfg.Iterations))
+	}
+	l.root.Children = append(l.root.Children, option)
+	l.root.Remove("sensor", "visual")
+	if headerVersion < 3000000 { // MuJoCo 3's default
+		l.root.Children = append([]*mjcf.Element{mjcf.New("compiler", "autolimits", "true")}, l.root.Children...)
+	}
+	for _, e := range l.root.All {
+		e.Remove("camera")
+		if e.Name == "option" && e != option {
+			e.Drop("integrator")
+		}
+		if e.Name == "flag" {
+			e.Drop("eulerdamp") // without it a stiff motor is unstable
+		}
+		if headerVersion < 3000000 {
+			l.older(e)
+		}
+	}
+	return nil
+}
+
+// number formats a number for MJCF.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// older removes attributes of MuJoCo 3 from an element. Those of the simulation's options only tune speed. Those of
+// actuators count, and so such a file needs an entry of Actuators for every hinge.
+func (l *loader) older(e *mjcf.Element) {
+	switch e.Name {
+	case "option":
+		for _, name := range []string{"ls_iterations", "ls_tolerance", "ccd_iterations", "ccd_tolerance", "sdf_iterations",
+			"sdf_initpoints", "sleep_tolerance", "actuatorgroupdisable"} {
+			e.Drop(name)
+		}
+	case "joint", "position", "motor", "velocity", "general":
+		e.Drop("inheritrange") // a range of controls, which a character does not use
+		for _, name := range []string{"actuatorfrcrange", "actuatorfrclimited", "actuatorgravcomp", "kv", "dampratio"} {
+			if name == "kv" && e.Name == "velocity" || e.Get(name) == "" {
+				continue
+			}
+			e.Drop(name)
+			l.newer = name
+		}
+	case "flag":
+		e.Drop("nativeccd")
+		e.Drop("island")
+		e.Drop("multiccd")
+	}
+}
+
+// compile compiles the prepared document.
+func (l *loader) compile() (*Model, error) {
+	m, err := parseModel(l.root.Text(), l.assets)
+	if err != nil && headerVersion < 3000000 &&
+		(strings.Contains(err.Error(), "Schema violation") || strings.Contains(err.Error(), "invalid keyword")) {
+		return nil, fmt.Errorf("%w. If the file is for MuJoCo 3, remove that from it, or compile gorl with MuJoCo 3 "+
+			"instead of %s", err, Version())
+	}
+	return m, err
+}

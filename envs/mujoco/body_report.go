@@ -1,0 +1,200 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+)
+
+// lowSole is the height in metres above the lowest point of a character up to which a geom counts as a foot.
+const lowSole = 0.03
+
+// ModelReport says what an MJCF file has, and what it lacks as a [Character].
+type ModelReport struct {
+	Name string
+	// Mass is in kg, TimeStep in s, Height that of the root in the default pose in m, or 0 without a free root.
+	Mass, TimeStep, Height float64
+	// Meshes is the number of meshes, Motors that of the file's own actuators.
+	Meshes, Motors int
+	Bodies         []BodyReport
+	// Feet are those given, or without any those proposed: what is lowest in the default pose.
+	Feet     []string
+	Proposed bool
+	// Missing are sentences on what is missing for a Character, and how to give it. Empty means nothing.
+	Missing []string
+	// Pose is the default pose (NQ), for [Model.Pictures].
+	Pose []float64 `json:"-"`
+}
+
+// BodyReport is a body of a model.
+type BodyReport struct {
+	Name, Parent string
+	Mass         float64
+	Joints       []JointReport
+}
+
+// JointReport is a joint of a model.
+type JointReport struct {
+	// Name may be empty. Kind is "free", "ball", "slide" or "hinge".
+	Name, Kind string
+	// Low and High are the limits in rad (of a slide in m) if it is Limited.
+	Low, High float64
+	Limited   bool
+	// Default is the angle in the default pose, and Motor what moves the hinge. Its Stiffness is 0 without a position
+	// actuator.
+	Default float64
+	Motor   ActuatorConfig
+}
+
+// InspectModel describes an MJCF file. cfg are the settings with which [LoadBody] reads it. What is missing in the file
+// and in them is in the report and no error, unless MuJoCo cannot compile the file.
+func InspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
+	r, err := inspectModel(path, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mujoco: model %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func inspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
+	file, err := mjcf.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	l := loader{cfg: cfg, root: file.Root, assets: file.Assets}
+	if err := l.prepare(); err != nil {
+		return nil, err
+	}
+	if l.model, err = l.compile(); err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.model.Close() }() // everything taken from it is copied
+	m := l.model
+	r := &ModelReport{Name: cmp.Or(cfg.Name, file.Root.Get("model"), "character"), Mass: m.Mass(), TimeStep: m.TimeStep(),
+		Meshes: int(m.m.nmesh), Motors: m.NU(), Pose: m.InitialQPos(), Feet: cfg.Feet}
+	body, whole := LoadBody(path, cfg)
+	motors := body.Actuators
+	if err := l.read(); err == nil {
+		r.Height = l.body.DefaultHeight
+		r.Pose = append([]float64{0, 0, r.Height, 1, 0, 0, 0}, l.body.DefaultPose...)
+		if motors == nil {
+			if motors, err = l.own(); err != nil {
+				motors = nil // it is what whole says
+			}
+		}
+		if len(cfg.Feet) == 0 {
+			r.Proposed = true
+			if r.Feet, err = l.soles(); err != nil {
+				return nil, err
+			}
+			r.Missing = append(r.Missing, fmt.Sprintf("feet: none are given, so contacts end no episode. Lowest are "+
+				"feet: [%s]", strings.Join(r.Feet, ", ")))
+		}
+		for i, name := range l.hinges {
+			low, high, limited, err := m.JointRange(name)
+			if err != nil {
+				return nil, err
+			}
+			if a := l.body.DefaultPose[i]; limited && (a < low || a > high) {
+				r.Missing = append(r.Missing, fmt.Sprintf("default_pose: the joint %s is at %.3g rad, and its range is %.3g to "+
+					"%.3g. Give default_pose: {%s: ...}", name, a, low, high, name))
+			}
+		}
+		var without []string
+		for i, a := range motors {
+			if a.Stiffness == 0 && l.hinges != nil {
+				without = append(without, l.hinges[i])
+			}
+		}
+		if without != nil {
+			r.Missing = append(r.Missing, fmt.Sprintf("actuators: %d hinges have no position actuator. Give "+
+				"actuators: [{joints: %q, stiffness: ..., damping: ..., effort_limit: ...}]", len(without),
+				strings.Join(without, "|")))
+			whole = nil // the same in other words
+		}
+	}
+	if whole != nil {
+		r.Missing = append(r.Missing, strings.TrimPrefix(whole.Error(), "mujoco: body "+path+": "))
+	}
+	r.bodies(m, l.hinges, motors)
+	return r, nil
+}
+
+// bodies describes the bodies of a model. hinges and motors are one entry a hinge, or nil.
+func (r *ModelReport) bodies(m *Model, hinges []string, motors []ActuatorConfig) {
+	n, joints := m.NumBodies(), int(m.m.njnt)
+	names, parents := m.Names(Body), unsafe.Slice(m.m.body_parentid, n)
+	masses := floats(m.m.body_mass, n)
+	for i := 1; i < n; i++ {
+		r.Bodies = append(r.Bodies, BodyReport{Name: names[i], Parent: names[parents[i]], Mass: masses[i]})
+	}
+	if joints == 0 {
+		return
+	}
+	owners, kinds := unsafe.Slice(m.m.jnt_bodyid, joints), unsafe.Slice(m.m.jnt_type, joints)
+	at := unsafe.Slice(m.m.jnt_qposadr, joints)
+	for i, name := range m.Names(Joint) {
+		j := JointReport{Name: name, Kind: map[C.int]string{C.mjJNT_FREE: "free", C.mjJNT_BALL: "ball",
+			C.mjJNT_SLIDE: "slide", C.mjJNT_HINGE: "hinge"}[kinds[i]]}
+		if kinds[i] == C.mjJNT_HINGE || kinds[i] == C.mjJNT_SLIDE {
+			j.Default = r.Pose[at[i]]
+		}
+		if j.Limited = flagAt(unsafe.Pointer(m.m.jnt_limited), i); j.Limited {
+			j.Low, j.High = limits(m.m.jnt_range, i)
+		}
+		if k := slices.Index(hinges, name); k >= 0 && k < len(motors) {
+			j.Motor = motors[k]
+		}
+		b := &r.Bodies[owners[i]-1]
+		b.Joints = append(b.Joints, j)
+	}
+}
+
+// soles returns patterns of what is lowest in the default pose: geoms with names, or otherwise their bodies.
+func (l *loader) soles() ([]string, error) {
+	batch, err := posed(l.model, l.body.DefaultPose)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = batch.Close() }()
+	m := l.model
+	geoms, bodies, owners := m.Names(Geom), m.Names(Body), unsafe.Slice(m.m.geom_bodyid, int(m.m.ngeom))
+	heights, solid := make([]float64, len(geoms)), make([]bool, len(geoms))
+	low := math.Inf(1)
+	for g := range geoms {
+		if heights[g], solid[g] = bottom(m, batch.data[0], g); solid[g] {
+			low = min(low, heights[g])
+		}
+	}
+	var out []string
+	for g, name := range geoms {
+		if !solid[g] || heights[g] > low+lowSole {
+			continue
+		}
+		// A body that is near the floor as a whole is a foot, otherwise its lowest geom.
+		top, lowest := heights[g], true
+		for k := range geoms {
+			if solid[k] && owners[k] == owners[g] {
+				top, lowest = max(top, heights[k]), lowest && heights[g] <= heights[k]
+			}
+		}
+		if name == "" || top <= low+lowSole {
+			name = bodies[owners[g]]
+		} else if !lowest {
+			continue
+		}
+		if name = regexp.QuoteMeta(name); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
