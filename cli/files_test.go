@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	"github.com/gorl-dev/gorl/motions"
@@ -106,6 +107,8 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "humanoid3d_walk.txt", clip.String())
+	write(t, "g1.xml", mujoco.QuadrupedBody().XML)
+	write(t, "g1.yaml", "environment: {id: Character, feet: [\".*_foot\"]}\n")
 	ran := map[string]int{}
 	for _, c := range []string{"inspect", "convert", "export", "plot", "version"} {
 		found, _, err := command().Find([]string{c})
@@ -128,7 +131,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:6 plot:5 version:1]" {
+	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:7 plot:5 version:1]" {
 		t.Errorf("examples run: %s", got)
 	}
 }

@@ -173,7 +173,7 @@ func TestEvolvePPO(t *testing.T) {
 	first := run(t, dir, "evolve_ppo", args...)
 	want(t, first, `last mutation`,
 		`Elite: member [0-3] of generation \d, policy 4→\[.*learning rate .* Return \d+\.\d over 64 episodes`,
-		`population\.png`)
+		`report\.html`)
 	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
 		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
 	}
