@@ -47,7 +47,7 @@ func TestBadModelsAreRefused(t *testing.T) {
 		"no actuator":    {text: leg(`<freejoint/>`, `<joint name="h"/>`, ""), want: "joint h has no position actuator"},
 		"motor":          {text: leg(`<freejoint/>`, `<joint name="h"/>`, `<actuator><motor joint="h"/></actuator>`), want: "joint h has no position actuator"},
 		"missing mesh":   {text: mesh("none.stl"), want: "none.stl: no such file"},
-		"mesh of NaN":    {text: mesh("nan.stl"), want: "invalid vertices"},
+		"mesh of NaN":    {text: mesh("nan.stl"), want: "a vertex has the coordinate NaN"},
 		"flat mesh":      {text: mesh("flat.obj"), want: "m"},
 		"wild mesh":      {text: mesh("wild.obj"), want: "m"},
 		"short mesh":     {text: mesh("short.stl"), want: "no binary STL"},
