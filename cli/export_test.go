@@ -95,7 +95,7 @@ func TestExport(t *testing.T) {
 		{[]string{"export", several, out}, commandline.WrongUse, "choose left or right with --member"},
 		{[]string{"export", "--member", "rigth", several, out}, commandline.WrongUse, `did you mean "right"?`},
 		{[]string{"export", run, in("last.onnx")}, commandline.WrongUse, "exists; --force replaces it"},
-		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".onnx or .safetensors"},
+		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".safetensors or .xml"},
 		{[]string{"export", "--doc", "x", run, in("out.safetensors")}, commandline.WrongUse, "are for .onnx"},
 	})
 	says(t, "export", "--force", run, in("last.onnx"))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -10,18 +11,21 @@ import (
 )
 
 // robotXML is a robot of eight hinges with a robot's names.
-const robotXML = `<mujoco model="robot"><compiler angle="radian"/><default><joint axis="0 1 0"/>
-<geom type="capsule" size=".04"/></default><worldbody><body name="pelvis" pos="0 0 .7"><freejoint/><geom size=".08" type="sphere"/>
-<body name="left_hip_link" pos="0 .1 0"><joint name="left_hip" range="-2 2" limited="true"/><geom fromto="0 0 -.05 0 0 -.3"/>
-<body name="left_knee_link" pos="0 0 -.35"><joint name="left_knee" range="0 2.5" limited="true"/><geom fromto="0 0 -.05 0 0 -.25"/>
-<body name="left_ankle_link" pos="0 0 -.3"><joint name="left_ankle" range="-1 1" limited="true"/><geom type="box" size=".1 .04 .02" pos=".04 0 -.03"/></body></body></body>
-<body name="right_hip_link" pos="0 -.1 0"><joint name="right_hip" range="-2 2" limited="true"/><geom fromto="0 0 -.05 0 0 -.3"/>
-<body name="right_knee_link" pos="0 0 -.35"><joint name="right_knee" range="0 2.5" limited="true"/><geom fromto="0 0 -.05 0 0 -.25"/>
-<body name="right_ankle_link" pos="0 0 -.3"><joint name="right_ankle" range="-1 1" limited="true"/><geom type="box" size=".1 .04 .02" pos=".04 0 -.03"/></body></body></body>
-<body name="torso_link" pos="0 0 .1"><joint name="waist" axis="0 0 1"/><geom fromto="0 0 .05 0 0 .3"/>
-<body name="left_shoulder_link" pos="0 .2 .3"><joint name="left_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body>
-<body name="right_shoulder_link" pos="0 -.2 .3"><joint name="right_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body></body>
-</body></worldbody></mujoco>`
+var robotXML = `<mujoco model="robot"><compiler angle="radian"/><default><joint axis="0 1 0"/>
+<geom type="capsule" size=".04"/></default><worldbody><body name="pelvis" pos="0 0 .7"><freejoint/>
+<geom size=".08" type="sphere"/>` + robotLeg("left", .1) + robotLeg("right", -.1) + `
+<body name="torso_link" pos="0 0 .1"><joint name="waist" axis="0 0 1"/><geom fromto="0 0 .05 0 0 .3"/><body name="left_shoulder_link" pos="0 .2 .3">
+<joint name="left_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body><body name="right_shoulder_link" pos="0 -.2 .3">
+<joint name="right_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body></body></body></worldbody></mujoco>`
+
+func robotLeg(side string, y float64) string {
+	return strings.NewReplacer("SIDE", side, "Y", fmt.Sprint(y)).Replace(`<body name="SIDE_hip_link" pos="0 Y 0">
+<joint name="SIDE_hip" range="-2 2" limited="true"/><geom fromto="0 0 -.05 0 0 -.3"/>
+<body name="SIDE_knee_link" pos="0 0 -.35"><joint name="SIDE_knee" range="0 2.5" limited="true"/>
+<geom fromto="0 0 -.05 0 0 -.25"/><body name="SIDE_ankle_link" pos="0 0 -.3">
+<joint name="SIDE_ankle" range="-1 1" limited="true"/><geom type="box" size=".1 .04 .02" pos=".04 0 -.03"/>
+</body></body></body>`)
+}
 
 // gorl retarget proposes pairs, takes corrected ones, writes a picture and files that gorl reads, and the environment
 // Character retargets likewise.

@@ -39,14 +39,20 @@ func (b *browser) until(want string) {
 	}
 }
 
+// key presses a key that writes nothing, by its name and its code.
+func (b *browser) key(name string, code int) {
+	b.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name,
+			"windowsVirtualKeyCode": code}, nil)
+	}
+}
+
 // tab presses Tab until the expression about the focused element e is true.
 func (b *browser) tab(want string) {
 	b.Helper()
 	for range 60 {
-		for _, kind := range []string{"keyDown", "keyUp"} {
-			b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Tab", "code": "Tab",
-				"windowsVirtualKeyCode": 9}, nil)
-		}
+		b.key("Tab", 9)
 		var there bool
 		if b.do(`const e = document.activeElement; return !!(`+want+`)`, &there); there {
 			return
@@ -109,7 +115,9 @@ func TestServeInBrowser(t *testing.T) {
 	}
 	population := func() {
 		b.until(`document.querySelectorAll('svg .lane').length === 4`)
-		b.tab(`e.classList.contains('lane') && e.dataset.key === 'lane 2'`)
+		b.tab(`e.classList.contains('lane') && e.dataset.key === 'lane 0'`)
+		b.key("ArrowDown", 40)
+		b.key("ArrowDown", 40)
 		b.enter()
 		b.until(`location.hash.includes('member=2') && document.querySelectorAll('svg .lane.chosen').length === 1`)
 		var rows [][]string

@@ -69,3 +69,25 @@ func ExampleNewSource() {
 	fmt.Println(source.Width(), len(rows), err)
 	// Output: 34 17408 <nil>
 }
+
+func ExampleClip_Retarget() {
+	walk, err := Builtin("humanoid_walk")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	child := HumanoidSkeleton() // any skeleton, for example mujoco.LoadSkeleton's of a robot
+	for i := range child.Bodies {
+		for k := range 3 {
+			child.Bodies[i].Offset[k] *= 0.6
+		}
+	}
+	small, err := walk.Retarget(child, RetargetConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.1f m instead of %.1f m, faults: %d\n", small.LoopTravel()[0], walk.LoopTravel()[0],
+		len(Check(small).Faults))
+	// Output: 1.0 m instead of 1.6 m, faults: 0
+}

@@ -20,9 +20,9 @@ type ExportConfig struct {
 	Seconds float64
 }
 
-// Export writes a clip with a skeleton in a format of others, at even times: the joints in the skeleton's order, and the
-// bodies where the skeleton has them, with velocities by central differences. mjlab's files have no names; Export adds
-// joint_names and body_names, which mjlab does not read and [Load] does.
+// Export writes a clip with a skeleton in a format of others, at even times: the joints in the skeleton's order, and
+// the bodies where the skeleton has them, with velocities by central differences. mjlab's files have no names; Export
+// adds joint_names and body_names, which mjlab does not read and [Load] does.
 func (c *Clip) Export(w io.Writer, cfg ExportConfig) error {
 	return named(c.name, c.export(w, cfg))
 }

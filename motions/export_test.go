@@ -28,7 +28,8 @@ func TestExport(t *testing.T) {
 		must(t, c.Export(&file, x.cfg))
 		back, err := parse(file.Bytes(), "walk")
 		must(t, err)
-		if back.NumFrames() != x.frames || (back.Loop() == LoopWrap) != (x.cfg == ExportConfig{Format: "mimickit", Rate: 30}) {
+		wraps := x.cfg == ExportConfig{Format: "mimickit", Rate: 30}
+		if back.NumFrames() != x.frames || (back.Loop() == LoopWrap) != wraps {
 			t.Errorf("%+v: %d frames, loop %v", x.cfg, back.NumFrames(), back.Loop())
 		}
 		if x.cfg.Format == "isaaclab" { // joints, then all bodies' places and rotations
@@ -99,7 +100,8 @@ v = (m.body_pos_w[2:] - m.body_pos_w[:-2]) * 25
 print("read", m.time_step_total, tuple(m.joint_pos.shape), tuple(m.body_quat_w.shape),
       bool((v - m.body_lin_vel_w[1:-1]).abs().max() < 1e-3))`, path, fmt.Sprint(len(robot().Bodies))).CombinedOutput()
 	must(t, err)
-	if want := fmt.Sprintf("read 201 (201, %d) (201, %d, 4) True", len(robot().Joints()), len(robot().Bodies)); !strings.Contains(string(out), want) {
+	want := fmt.Sprintf("read 201 (201, %d) (201, %d, 4) True", len(robot().Joints()), len(robot().Bodies))
+	if !strings.Contains(string(out), want) {
 		t.Errorf("%s; want %s", out, want)
 	}
 }

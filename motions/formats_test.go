@@ -294,7 +294,8 @@ func TestSave(t *testing.T) {
 	refuses(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "no skeleton")
 	other := QuadrupedSkeleton() // a skeleton of that name that is another one is in the file
 	other.Bodies[1].Offset[0], other.Bodies[1].Orientation = 0.3, turnAbout([3]float64{0, 0, 1}, 0.2)
-	c, err := NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3], Durations: []float64{.1, .1, 0}})
+	c, err := NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3],
+		Durations: []float64{.1, .1, 0}})
 	must(t, err)
 	var file strings.Builder
 	must(t, c.Save(&file, ""))

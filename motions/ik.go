@@ -293,10 +293,6 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	return n - one.Radius - two.Radius, a, b, away
 }
 
-func unit(x float64) float64 { return max(0, min(1, x)) }
-
-func sub(a, b [3]float64) [3]float64 { return [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
-
 // solve changes the row until no step makes the terms' cost smaller. The terms call the methods that ask.
 func (v *solver) solve(terms func(), steps int) {
 	damping := 1e-6

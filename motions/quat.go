@@ -98,3 +98,7 @@ func cross(a, b [3]float64) [3]float64 {
 }
 
 func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+
+func unit(x float64) float64 { return max(0, min(1, x)) }
+
+func sub(a, b [3]float64) [3]float64 { return [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }

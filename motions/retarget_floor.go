@@ -48,7 +48,6 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 			before.set(corrected)
 			smooth := follow(c.Frame(k), last, corrected, s)
 			copy(v.row, smooth)
-			standing := 0.0
 			terms := func() {
 				v.askPose(wants[k], lift(k))
 				v.askApart(apartWeight)
@@ -75,7 +74,6 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 					}
 				}
 			}
-			_ = standing
 			v.solve(terms, 50)
 			last, corrected = c.Frame(k), slices.Clone(v.row)
 			rows[k] = corrected

@@ -141,7 +141,8 @@ func TestRetargetRobot(t *testing.T) {
 	// A mapping of the user's counts.
 	bodies, err := ProposeBodies(walk.Skeleton(), robot())
 	must(t, err)
-	if len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" || bodies["right_wrist_roll_link"] != "right_hand" {
+	if len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" ||
+		bodies["right_wrist_roll_link"] != "right_hand" {
 		t.Errorf("%v", bodies)
 	}
 	delete(bodies, "left_elbow_link")

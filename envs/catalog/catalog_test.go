@@ -173,6 +173,8 @@ func TestErrors(t *testing.T) {
 		"{id: Pendulum, wrappers: [{a: {}, b: {}}]}":                    {`"wrappers[0]"`},
 		"{id: Pendulum, wrappers: [{clip_reward: {low: 2, high: 1}}]}": {"wrappers[0] (clip_reward)",
 			"low is 2 and high 1"},
+		"{id: Character}":                                       {`"model" is missing`, "PyPI package mjlab"},
+		"{id: Character, model: no.xml}":                        {"there is no file no.xml", "mjlab/asset_zoo/robots", "mujoco_menagerie"},
 		"{id: gymnasium}":                                       {"gymnasium:<id>", "factory"},
 		"{id: 'batch:A-v0'}":                                    {`"batch"`, "Factory"},
 		"{id: 'mjlab:A', autoreset: sometimes}":                 {`"autoreset" is "sometimes"`, "same_step"},

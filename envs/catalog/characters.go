@@ -3,6 +3,8 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -50,8 +52,8 @@ type bodySettings struct {
 	MinHeight float64 `yaml:"min_height" config:"min=0"`
 	// MaxTilt is the angle in radians between root and vertical above which it has fallen.
 	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
-	// Trots are generated clips of a body with four feet, in addition to motions: each is [forwards in m/s, to the left
-	// in m/s, turning to the left in rad/s].
+	// Trots are generated clips of a body whose keys are its four feet, in addition to motions: each is [forwards in
+	// m/s, to the left in m/s, turning to the left in rad/s].
 	Trots [][]float64 `yaml:"trots"`
 }
 
@@ -108,11 +110,17 @@ func Body(dict map[string]any) (mujoco.BodyConfig, error) {
 	return s.config(), nil
 }
 
+// modelSources ends the error of a missing model.
+const modelSources = ". Models of robots are in the PyPI package mjlab (mjlab/asset_zoo/robots) and in " +
+	"github.com/google-deepmind/mujoco_menagerie"
+
 // newModel makes the environment Character.
 func newModel(s modelSettings) (envs.Env, error) {
 	if s.Model == "" {
-		return nil, errors.New("\"model\" is missing: give the path of an MJCF file. Models of robots are in the PyPI " +
-			"package mjlab (mjlab/asset_zoo/robots) and in github.com/google-deepmind/mujoco_menagerie")
+		return nil, errors.New("\"model\" is missing: give the path of an MJCF file" + modelSources)
+	}
+	if _, err := os.Stat(s.Model); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("\"model\": there is no file %s: give the path of an MJCF file%s", s.Model, modelSources)
 	}
 	body, err := mujoco.LoadBody(s.Model, s.config())
 	if err != nil {
@@ -135,8 +143,8 @@ func newModel(s modelSettings) (envs.Env, error) {
 	}, func(c *motions.Clip) (*motions.Clip, error) { return Retarget(c, s.Model, nil) })
 }
 
-// Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]. A clip with
-// as many joints as the model and no skeleton, or with the model's joints, is on the model already.
+// Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]; nil proposes
+// them. A clip of numbers with as many joints as the model, or one with the model's joints, is on the model already.
 func Retarget(c *motions.Clip, model string, bodies map[string]string) (*motions.Clip, error) {
 	skeleton, err := mujoco.LoadSkeleton(model)
 	if err != nil {
@@ -164,7 +172,8 @@ type characterSettings struct {
 	// forwards, sideways and in turning).
 	Task string `yaml:"task" config:"oneof=imitate|track|command|velocity"`
 	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. DeepMimic's and
-	// Isaac Lab's humanoids are converted. Default: humanoid_walk; of the quadruped generated trots.
+	// Isaac Lab's humanoids are converted, and a Character retargets clips of others. Default: humanoid_walk; of the
+	// quadruped generated trots.
 	Motions []string `yaml:"motions"`
 	// Command says what is commanded in the task command.
 	Command characterCommand `yaml:"command"`
@@ -174,8 +183,8 @@ type characterSettings struct {
 	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have
 	// everything. Default: everything for both.
 	Observations []string `yaml:"observations"`
-	// Residual adds actions to the clip's present pose instead of the middle of joint ranges. It needs one wrapping
-	// clip and shows its phase.
+	// Residual adds actions to the first clip's present pose instead of the middle of joint ranges, and shows its
+	// phase. The clip must wrap. Others are reference motion of AMP only.
 	Residual bool `yaml:"residual"`
 	// Lead is the time in seconds by which the residual's pose is ahead, against the actuators' lag of 0.1 s. Quick
 	// motion needs it.

@@ -154,8 +154,8 @@ func whole(setting, pattern string) (*regexp.Regexp, error) {
 	return r, nil
 }
 
-// Trot makes a clip in which a body with four feet trots from its default pose: forwards and to the left in m/s, turning
-// to the left in rad/s. See [motions.Skeleton.Trot].
+// Trot makes a clip in which a body, whose Keys are its four feet, trots from its default pose: forwards and to the
+// left in m/s, turning to the left in rad/s. See [motions.Skeleton.Trot].
 func (b *CharacterBody) Trot(forward, left, turn float64) (*motions.Clip, error) {
 	m, err := parseModel(b.XML, b.Assets)
 	if err != nil {
@@ -170,7 +170,7 @@ func (b *CharacterBody) Trot(forward, left, turn float64) (*motions.Clip, error)
 		return nil, fmt.Errorf("mujoco: trot of %s: the body has no DefaultPose", b.Name)
 	}
 	stand := append([]float64{0, 0, b.DefaultHeight, 1, 0, 0, 0}, b.DefaultPose...)
-	return s.Trot(motions.TrotConfig{Stand: stand, Feet: b.Feet, Forward: forward, Left: left, Turn: turn})
+	return s.Trot(motions.TrotConfig{Stand: stand, Feet: b.Keys, Forward: forward, Left: left, Turn: turn})
 }
 
 // loader makes the body of a document.

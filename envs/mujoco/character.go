@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -9,61 +8,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/motions"
 )
-
-//go:embed humanoid.xml
-var humanoidText string
-
-//go:embed quadruped.xml
-var quadrupedText string
-
-// humanoidXML and quadrupedXML are the embedded models for the version of MuJoCo in use.
-var humanoidXML, quadrupedXML = builtIn(humanoidText), builtIn(quadrupedText)
-
-// CharacterBody describes a model with a free root and a position actuator for each hinge.
-type CharacterBody struct {
-	// Name is a short word, the prefix of batch metrics.
-	Name string
-	// XML is the MJCF text. Its first joint is free, all others are hinges, and actuator i moves hinge i.
-	XML string
-	// Assets are the files that XML names, such as meshes, by their names there.
-	Assets map[string][]byte
-	// Substeps is the number of the model's time steps in a control step.
-	Substeps int
-	// Feet are the bodies that may touch the floor. A contact of any other body ends the episode. If Feet is empty,
-	// contacts end no episode.
-	Feet []string
-	// Keys are the bodies whose positions are observed: hands and feet.
-	Keys []string
-	// MinHeight is the root's height in metres below which a character has fallen. MaxTilt is the angle in radians
-	// between the root's z axis and the vertical above which it has fallen.
-	MinHeight, MaxTilt float64
-	// DefaultPose (hinges) are the angles in radians about which the targets of actions move. Nil means the middle of
-	// the clips' ranges. DefaultHeight is the height in metres of the root in this pose.
-	DefaultPose   []float64
-	DefaultHeight float64
-	// Actuators (hinges) describe the motors by the names of their joints, for [LoadBody] and for the robot. Their
-	// ActionScale is that of actions. If there are none, the clips' ranges set it.
-	Actuators []ActuatorConfig
-}
-
-// HumanoidBody returns a humanoid of 15 bodies and 28 hinges, 48.9 kg and 1.61 m. Its skeleton is that of the AMP
-// humanoid of Isaac Lab and Isaac Gym. A control step is 1/30 s: four time steps of the simulation.
-func HumanoidBody() CharacterBody {
-	return CharacterBody{
-		Name: "humanoid", XML: humanoidXML, Substeps: 4,
-		Feet:      []string{"right_foot", "left_foot"},
-		Keys:      []string{"right_hand", "left_hand", "right_foot", "left_foot"},
-		MinHeight: 0.6, MaxTilt: 1,
-	}
-}
-
-// QuadrupedBody returns a quadruped of 17 bodies and 12 hinges, 12.5 kg, with the proportions of a small robot dog. A
-// control step is 1/30 s: four time steps of the simulation.
-func QuadrupedBody() CharacterBody {
-	feet := []string{"FR_foot", "FL_foot", "RR_foot", "RL_foot"}
-	return CharacterBody{Name: "quadruped", XML: quadrupedXML, Substeps: 4, Feet: feet, Keys: feet, MinHeight: 0.15,
-		MaxTilt: 1}
-}
 
 // CharacterTask is what a [Character] is rewarded for.
 type CharacterTask string
@@ -122,15 +66,15 @@ type CharacterConfig struct {
 	// sees the whole observation as its state. Empty means the whole observation for both.
 	Observations []string
 	// Residual adds actions to the clip's pose at this moment, instead of to the middle of the clips' joint ranges. A
-	// policy whose actions are 0 then already follows the clip's targets. Residual needs one wrapping clip and turns on
-	// Clock.
+	// policy whose actions are 0 then already follows the clip's targets. Residual turns on Clock.
 	Residual bool
 	// Lead is the time in seconds by which the clip's pose in residual targets is ahead of this moment. Actuators with
 	// damping kd and gain kp follow a target with a delay of kd/kp, which is 0.1 s for the bodies of this package. A
 	// lead equal to the delay compensates it, which fast motions need. A longer lead moves the limbs too early. Zero
 	// means none.
 	Lead float64
-	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] turn it on.
+	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] turn it on. The clip must
+	// wrap. Further clips, which [Track] and Difference do not allow, are reference motion for AMP only.
 	Clock bool
 	// ActionScale is the change of a joint's target by an action of 1. Its unit is half the clips' range of the joint
 	// plus 0.2 rad. Larger values explore more, but the character falls more often. With too small values a policy
@@ -193,8 +137,9 @@ type CharacterConfig struct {
 //
 // An observation begins with the features. With a clock, sine and cosine of the clip's phase follow. In the task
 // [Track], the clip's root relative to the character's follows (3, heading frame), with sine and cosine of the angle
-// between their headings. In the task [Command], the commanded direction (2, heading frame) and speed in m/s follow. In the task [Velocity], the commanded
-// velocity forwards and to the left in m/s and the turn in rad/s follow. With Observations this is the state.
+// between their headings. In the task [Command], the commanded direction (2, heading frame) and speed in m/s follow. In
+// the task [Velocity], the commanded velocity forwards and to the left in m/s and the turn in rad/s follow. With
+// Observations this is the state.
 //
 // An AMP observation holds the features of the last History control steps, the oldest first. With Difference it holds
 // the difference from the clip instead. HideRoot leaves out the root's part.
@@ -228,8 +173,8 @@ type CharacterConfig struct {
 //     phases of a foot's height in episode and clip, relative to the first foot;
 //   - "coverage", if there are several clips: the share of clips that are nearest to some pose of the episode;
 //   - with Recovery, "falls": their number; "recovered": the share of them after which the character was on its feet
-//     again in time; "recovery_time": the mean time in seconds that this took. A fall that the time limit of the episode
-//     interrupts does not count.
+//     again in time; "recovery_time": the mean time in seconds that this took. A fall that the time limit of the
+//     episode interrupts does not count.
 //
 // The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
@@ -321,9 +266,9 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 		played = &measuredTask{characterTask: task}
 	}
 	env, err := New(Config{
-		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
-		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
-		randomize: cfg.Randomize,
+		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps,
+		Workers: cfg.Workers, Seed: cfg.Seed, EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger,
+		Render: cfg.Render, randomize: cfg.Randomize,
 	}, played)
 	if err != nil {
 		return nil, err
@@ -372,8 +317,11 @@ func (c *CharacterConfig) check() error {
 	if c.Difference && c.History != 1 {
 		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
 	}
-	if c.Clock && (len(c.Motions) != 1 || c.Motions[0].Loop() != motions.LoopWrap) {
-		return errors.New("Residual, Clock and the task \"track\" need exactly one clip, and one that wraps")
+	if c.Clock && c.Motions[0].Loop() != motions.LoopWrap {
+		return errors.New("Residual, Clock and the task \"track\" need a first clip that wraps")
+	}
+	if (c.Task == Track || c.Difference) && len(c.Motions) != 1 {
+		return fmt.Errorf("the task %q and Difference need exactly one clip", Track)
 	}
 	if err := c.Velocity.check(); err != nil {
 		return err

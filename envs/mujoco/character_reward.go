@@ -66,7 +66,7 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	fallen := c.above(s) < b.MinHeight || up < math.Cos(b.MaxTilt)
 	if len(b.Feet) > 0 {
 		for body, touches := range s.Touch[1:] {
-			fallen = fallen || touches != 0 && !c.feet[body+1]
+			fallen = fallen || touches == 2 && !c.feet[body+1]
 		}
 	}
 	if c.cfg.Recovery.Seconds > 0 && (c.cfg.Task != Track || c.told() == 0) {

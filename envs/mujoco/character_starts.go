@@ -54,7 +54,7 @@ func (c *characterTask) bin(mem []float64) int {
 	return first[clip] + row*(first[clip+1]-first[clip])/r.rows
 }
 
-// start draws where an episode begins: a clip, and a row of its features.
+// start draws where an episode begins: a clip, the first one with a clock, and a row of its features.
 func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 	s := &c.starts
 	if s.clip >= 0 {
@@ -76,7 +76,9 @@ func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 		}
 		// All counts are 0, since no episode has terminated yet: draw by weight.
 	}
-	clip = c.draw(rng)
+	if clip = c.draw(rng); c.cfg.Clock {
+		clip = 0
+	}
 	return clip, rng.IntN(c.refs[clip].rows)
 }
 

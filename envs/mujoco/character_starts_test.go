@@ -130,6 +130,11 @@ func TestSetClip(t *testing.T) {
 			t.Errorf("with clip %d set, episodes begin in %v", x.set, in)
 		}
 	}
+	e = characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: []*motions.Clip{march, march},
+		Residual: true})
+	if in := clips(); in[0] != n {
+		t.Errorf("with a clock episodes begin in %v, not in the first clip", in)
+	}
 	for _, bad := range []int{-2, 3} {
 		if err := e.SetClip(bad); err == nil || !strings.Contains(err.Error(), "there is no clip") {
 			t.Errorf("SetClip(%d): %v", bad, err)

@@ -212,7 +212,8 @@ static void put(gm_batch* b, int i) {
   memcpy(d->qvel, b->qvel + (size_t)i * m->nv, sizeof(double) * m->nv);
 }
 
-// touches writes the batch's row of bodies of simulation i that touch another body or the world.
+// touches writes the batch's row of bodies of simulation i: 2 for those that touch the world, 1 for others that touch
+// another body.
 static void touches(gm_batch* b, int i) {
   const mjModel* m = b->model->m;
   const mjData* d = b->d[i];
@@ -221,8 +222,12 @@ static void touches(gm_batch* b, int i) {
   for (int c = 0; c < d->ncon; c++) {
     // The index is -1 for a contact of a deformable object, which has no geom.
     int geoms[2] = {d->contact[c].geom1, d->contact[c].geom2};
-    for (int k = 0; k < 2; k++)
-      if (geoms[k] >= 0) touch[m->geom_bodyid[geoms[k]]] = 1;
+    for (int k = 0; k < 2; k++) {
+      if (geoms[k] < 0) continue;
+      int other = geoms[1 - k], body = m->geom_bodyid[geoms[k]];
+      unsigned char what = other >= 0 && m->body_weldid[m->geom_bodyid[other]] == 0 ? 2 : 1;
+      if (touch[body] < what) touch[body] = what;
+    }
   }
 }
 

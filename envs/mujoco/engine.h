@@ -45,7 +45,7 @@ typedef struct {
   double *qpos, *qvel;          // (n, nq), (n, nv): written by gm_step, read by gm_reset and gm_forward
   double *ctrl;                 // (n, nu): written to the simulations before every step
   unsigned char* status;        // (n): GM_* of the last step
-  unsigned char* touch;         // (n, nbody): 1 if the body touches another one or the world
+  unsigned char* touch;         // (n, nbody): 2 if the body touches the world, 1 if only another one
   double* work;                 // scratch of the fast integrator, one piece a simulation
   int nwork;
   gm_variants* variants;        // null if the models do not differ

@@ -32,8 +32,8 @@ func (m *Model) Pictures(rows [][]float64, cfg RenderConfig) ([]image.Image, err
 	return out, nil
 }
 
-// SkeletonModel compiles a model of a skeleton whose bones are capsules, to draw clips of any skeleton ([Model.Pictures]).
-// A row of positions is the skeleton's.
+// SkeletonModel compiles a model of a skeleton whose bones are capsules, to draw clips of any skeleton
+// ([Model.Pictures]). A row of positions is the skeleton's.
 func SkeletonModel(s *motions.Skeleton) (*Model, error) {
 	children := make([][]int, len(s.Bodies))
 	for i, b := range s.Bodies {

@@ -111,10 +111,11 @@ func TestModelSkeleton(t *testing.T) {
 			}
 		}
 	}
+	const child = `<body name="a"><freejoint/><geom size="1"/><body name="b">`
 	for want, xml := range map[string]string{
-		"is a slide":          `<body name="a"><freejoint/><geom size="1"/><body name="b"><joint name="j" type="slide"/><geom size="1"/></body></body>`,
-		"at the body's orig":  `<body name="a"><freejoint/><geom size="1"/><body name="b"><joint name="j" pos="0 0 1"/><geom size="1"/></body></body>`,
-		"has ref":             `<body name="a"><freejoint/><geom size="1"/><body name="b"><joint name="j" ref="1"/><geom size="1"/></body></body>`,
+		"is a slide":          child + `<joint name="j" type="slide"/><geom size="1"/></body></body>`,
+		"at the body's orig":  child + `<joint name="j" pos="0 0 1"/><geom size="1"/></body></body>`,
+		"has ref":             child + `<joint name="j" ref="1"/><geom size="1"/></body></body>`,
 		"root has one free":   `<body name="a"><joint name="j"/><geom size="1"/></body>`,
 		"no body has a free ": `<body name="a"><geom size="1"/></body>`,
 	} {

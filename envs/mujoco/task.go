@@ -103,7 +103,8 @@ type State struct {
 	// SensorData holds the sensors' values. Position and velocity sensors match QPos and QVel. Acceleration and force
 	// sensors are from the last substep.
 	SensorData []float64
-	// Touch (NumBodies) is 1 for a body in contact with another body or the world, otherwise 0.
+	// Touch (NumBodies) is 2 for a body in contact with the world, 1 for one in contact with other bodies only,
+	// otherwise 0.
 	Touch []byte
 	// ActuatorForce (NU, or one per force output of the actuators) and QAcc (NV) are from the last substep.
 	ActuatorForce, QAcc []float64

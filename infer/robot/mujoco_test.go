@@ -4,12 +4,18 @@ package robot
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
 // trot returns the quadruped of the trained policy, and the policy with its robot.
@@ -123,4 +129,27 @@ func TestStepAllocatesNothing(t *testing.T) {
 	}); n > 0 || c.Fault() != nil {
 		t.Errorf("%g allocations, %v", n, c.Fault())
 	}
+}
+
+// MuJoCo's own Python plays an exported policy as gorl does: nobody falls, and the joints are as near to the clip.
+func TestPeersSecondSimulator(t *testing.T) {
+	python := peers.Python(t, "mujoco", "onnxruntime")
+	env, p := trot(t)
+	dir := t.TempDir()
+	model, policy := filepath.Join(dir, "model.xml"), filepath.Join(dir, "policy.onnx")
+	text, _ := env.MJCF()
+	must.Do(t, os.WriteFile(model, []byte(text), 0o600))
+	must.Do(t, onnx.WriteFile(policy, p, onnx.Options{}))
+	out := peers.Run(t, python, "../../clients/python/gorl_mujoco.py", model, policy, "--episodes", "4")
+	for name, limit := range map[string][2]float64{"success": {1, 1}, "joint_error": {0.02, 0.05},
+		"velocity_error": {0, 0.12}} {
+		found := regexp.MustCompile(name + ` +([\d.]+)`).FindStringSubmatch(out)
+		if found == nil {
+			t.Fatalf("no %s in\n%s", name, out)
+		}
+		if v, err := strconv.ParseFloat(found[1], 64); err != nil || v < limit[0] || v > limit[1] {
+			t.Errorf("%s is %g, want %v: %v", name, v, limit, err)
+		}
+	}
+	t.Logf("\n%s", out)
 }

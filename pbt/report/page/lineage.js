@@ -35,13 +35,19 @@ function lineage(element, p, chosen, choose) {
     add(svg("text", { class: "muted", x: x0 - 12, y: top - 8, "text-anchor": "end" }, "interval"));
   }
   const each = Math.ceil(11 / tall); // so many lanes share one label
+  const entry = lane.has(chosen) ? chosen : p.lanes[0].member; // Tab leads to it, up and down from there to the others
   for (const [i, l] of p.lanes.entries()) {
     const best = p.best?.member === l.member, label = best || i % each === 0;
     const act = () => choose(chosen === l.member ? "" : l.member);
-    const g = svg("g", { class: "lane" + (chosen === l.member ? " chosen" : ""), tabindex: 0, role: "button",
+    const g = svg("g", { class: "lane" + (chosen === l.member ? " chosen" : ""), tabindex: l.member === entry ? 0 : -1, role: "button",
       "data-key": "lane " + l.member, "aria-pressed": String(chosen === l.member),
       "aria-label": `member ${l.member}, ${p.objective} ${num(l.last)}, copied others ${l.took} times`,
-      onclick: act, onkeydown: (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); act(); } } },
+      onclick: act, onkeydown: (e) => {
+        const to = { ArrowUp: -1, ArrowDown: 1 }[e.key];
+        if (to || e.key === "Enter" || e.key === " ") e.preventDefault();
+        if (to) e.currentTarget.parentNode.querySelectorAll(".lane")[i + to]?.focus();
+        else if (e.key === "Enter" || e.key === " ") act();
+      } },
     svg("rect", { x: 1, y: y(l.member) - tall / 2, width: width - 2, height: tall, rx: 3 }),
     label && svg("text", { x: x0 - 12, y: y(l.member) + 4, "text-anchor": "end", class: best && "best" }, l.member),
     label && svg("text", { x: x1 + 8, y: y(l.member) + 4, class: best && "best" }, num(l.last)));

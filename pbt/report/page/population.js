@@ -23,7 +23,7 @@ const populationView = {
       back: h("p"), cards: h("dl", { class: "cards" }), hidden: h("p", { class: "note" }),
       member: h("select", { onchange: (e) => place.set({ member: e.target.value }) }),
       kept: h("input", { type: "checkbox", onchange: (e) => place.set({ kept: e.target.checked && "1" }) }),
-      decisions: h("div", { class: "scroll" }), more: h("div"), lineage: h("div", { class: "scroll" }),
+      decisions: h("div", { class: "scroll" }), more: h("div"), lineage: h("div", { class: "scroll tall" }),
       legend: h("p", { class: "note" }), charts: h("div", { class: "charts" }), members: h("div", { class: "scroll" }),
       schedule: h("div", { class: "scroll" }), scheduleNote: h("p", { class: "note" }), games: h("section"),
     };
@@ -66,7 +66,7 @@ const populationView = {
     const rest = state === "training" && row?.rate > 0 && total > steps ? `${duration((total - steps) / row.rate)} remaining` : "";
     const health = d.health ?? [], silent = health.filter((m) => m.phase === "silent" || m.phase === "failed");
     sync(this.parts.cards, [
-      card("State", h("span", { class: `state ${row?.state ?? ""}` }, state), [row && row.state !== d.state && d.state, part, rest]
+      card("State", h("span", { class: `state ${row?.state ?? ""}` }, state), [d.state.startsWith("given up") && d.state, part, rest]
         .filter(Boolean).join("; "), true),
       card("Best now", d.best ? `member ${d.best.member}` : "–", d.best && `${d.objective} ${at(d.best)}`, true),
       card("Best there was", d.ever ? at(d.ever) : "–", d.ever && `member ${d.ever.member}, interval ${d.ever.interval}`, true),
@@ -87,7 +87,7 @@ const populationView = {
     const kinds = new Set(d.lanes.flatMap((l) => (l.marks ?? []).map((m) => m.kind)));
     p.legend.textContent = "A lane is a member. A curve into a lane: the member took over the weights of another, and lost " +
       "what it had learned. Thick: the path of the best member's weights. ★ the best there was. At the right: the last " +
-      `objective.${[...kinds].map((k) => ` ${signs[k]} ${words[k]}.`).join("")} Choose a lane to see its decisions.`;
+      `objective.${[...kinds].map((k) => ` ${signs[k]} ${words[k]}.`).join("")} Choose a lane to see its decisions; arrow keys go up and down.`;
   },
 
   // change says in words what an event changed.

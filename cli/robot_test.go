@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/infer/robot"
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+// A run of a character says which robot it trains, and so do its exports. The exported model is the run's.
+func TestRobotOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	text := strings.Replace(says(t, "train", "--example", "quadruped"), "timesteps: 31232", "timesteps: 32", 1)
+	text = strings.Replace(text, "num_envs: 64", "num_envs: 4", 1)
+	must(t, os.WriteFile(in("q.yaml"), []byte(text), 0o600))
+	status, _, stderr := use(t.Context(), "train", "--config", in("q.yaml"), "--out", dir)
+	if status != commandline.Done {
+		t.Fatal(stderr)
+	}
+	run := in("quadruped")
+	says(t, "export", run, in("q.safetensors"))
+	policy, err := infer.Load(in("q.safetensors"))
+	must(t, err)
+	r, ok := policy.Robot()
+	if !ok || r.Name != "quadruped" || len(r.Joints) != 12 {
+		t.Fatalf("the exported policy is of %v", r)
+	}
+	if _, err := robot.New(policy, robot.Config{}); err == nil || !strings.Contains(err.Error(), "height") {
+		t.Errorf("a policy that observes its height was taken: %v", err)
+	}
+	says(t, "export", run, in("q.onnx"))
+	model, err := os.ReadFile(in("q.onnx"))
+	must(t, err)
+	for _, want := range []string{"joint_names", "FR_hip,FR_thigh", "run_path", "gorl.robot", "observation_names"} {
+		if !strings.Contains(string(model), want) {
+			t.Errorf("the ONNX model lacks %q", want)
+		}
+	}
+	says(t, "export", run, in("model.xml"))
+	m, err := mujoco.LoadModel(in("model.xml"))
+	must(t, err)
+	defer m.Close()
+	if m.NU() != 12 {
+		t.Errorf("the exported model has %d actuators", m.NU())
+	}
+	// A description that is of another policy is an error before anything is written.
+	r.Joints = r.Joints[:5]
+	wrong, err := json.Marshal(r)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(run, robotFile), wrong, 0o600))
+	status, _, stderr = use(t.Context(), "export", run, in("other.onnx"))
+	if _, err := os.Stat(in("other.onnx")); status == commandline.Done || !strings.Contains(stderr, robotFile) || err == nil {
+		t.Errorf("%d, %s: it was exported all the same", status, stderr)
+	}
+}
