@@ -97,7 +97,8 @@ func (l *loader) own() ([]ActuatorConfig, error) {
 		return own, nil
 	}
 	for i, name := range m.Names(Actuator) {
-		gain, bias := floats(m.m.actuator_gainprm, n*C.mjNGAIN)[i*C.mjNGAIN:], floats(m.m.actuator_biasprm, n*C.mjNBIAS)[i*C.mjNBIAS:]
+		gain := floats(m.m.actuator_gainprm, n*C.mjNGAIN)[i*C.mjNGAIN:]
+		bias := floats(m.m.actuator_biasprm, n*C.mjNBIAS)[i*C.mjNBIAS:]
 		joint := int(unsafe.Slice(m.m.actuator_trnid, 2*n)[2*i])
 		switch {
 		case unsafe.Slice(m.m.actuator_trntype, n)[i] != C.mjTRN_JOINT || joint < 1:

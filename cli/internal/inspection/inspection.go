@@ -1,6 +1,6 @@
 // Package inspection describes what files and folders of training hold: checkpoints of gorl and of skrl, files of
-// PyTorch, NumPy and safetensors, runs, populations, clips of reference motion, and models of MuJoCo. It executes nothing
-// that it reads, and writes no files.
+// PyTorch, NumPy and safetensors, runs, populations, clips of reference motion, and models of MuJoCo. It executes
+// nothing that it reads, and writes no files.
 //
 // Read [Of] first. stored.go finds and checks the checkpoints of a folder, find.go chooses one of them, checkpoint.go
 // describes one closely, text.go prints a report.
@@ -57,8 +57,8 @@ func (r *Report) Damaged() (n int) {
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a clip of reference motion; an MJCF file; a journal; the folder of a run, of its checkpoints or of a
-// population.
+// file of any program; a clip of reference motion; an MJCF file; a journal; the folder of a run, of its checkpoints or
+// of a population.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := existing(path)
 	if err != nil {

@@ -78,8 +78,8 @@ func (e *Element) all(parent *Element, yield func(parent, e *Element) bool) bool
 	return true
 }
 
-// Find returns the element of a kind with the name given, and its parent. Both are nil if there is none. Elements of the
-// default section have no names of objects and are not found.
+// Find returns the element of a kind with the name given, and its parent. Both are nil if there is none. Elements of
+// the default section have no names of objects and are not found.
 func (e *Element) Find(kind, name string) (parent, found *Element) {
 	for p, c := range e.All {
 		if c.Name == kind && c.Get("name") == name {

@@ -48,58 +48,59 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	asset := func(compiler, mesh string) string {
 		return fmt.Sprintf("<mujoco><compiler %s/><asset><mesh %s/></asset></mujoco>", compiler, mesh)
 	}
-	for text, want := range map[string]string{
-		`<mujoco><include file="../secret.xml"/></mujoco>`:                                                    "outside of the folder",
-		`<mujoco><include file="/etc/passwd"/></mujoco>`:                                                      "absolute path",
-		`<mujoco><include file="link.xml"/></mujoco>`:                                                         "outside of the folder",
-		`<mujoco><include file="out/secret.xml"/></mujoco>`:                                                   "outside of the folder",
-		`<mujoco><include file="loop.xml"/></mujoco>`:                                                         "included twice",
-		`<mujoco><include file="model.xml"/></mujoco>`:                                                        "included twice",
-		`<mujoco><include file="bomb.xml"/></mujoco>`:                                                         "included twice",
-		`<mujoco><include file="zero.xml"/></mujoco>`:                                                         "outside of the folder",
-		`<mujoco><include file="huge.xml"/></mujoco>`:                                                         "at most",
-		`<mujoco><include file="meshes"/></mujoco>`:                                                           "not a regular file",
-		`<mujoco><include/></mujoco>`:                                                                         "file is missing",
-		asset("", `file="../secret.obj"`):                                                                     "outside of the folder",
-		asset("", `file="/etc/passwd.obj"`):                                                                   "absolute path",
-		asset("", `file="link.obj"`):                                                                          "outside of the folder",
-		asset("", `file="zero.obj"`):                                                                          "outside of the folder",
-		asset("", `file="none.obj"`):                                                                          "no such file",
-		asset("", `file="part.xml"`):                                                                          "MuJoCo reads",
-		asset(`meshdir="/etc"`, `file="a.obj"`):                                                               "is absolute",
-		asset(`meshdir="out"`, `file="secret.obj"`):                                                           "link out of the model's folder",
-		asset(`meshdir="../shared"`, `file="../secret.obj"`):                                                  "outside of the folder",
-		asset("", `file="a.obj" x:file="../secret.obj"`):                                                      "given twice",
-		asset("", `builtin="supersphere" params="1e9 1 1"`):                                                   "the limit is",
-		`<mujoco><asset><texture builtin="flat" width="99999" height="99999"/></asset></mujoco>`:              "cells",
-		`<mujoco><asset><hfield name="h" nrow="99999" ncol="99999"/></asset></mujoco>`:                        "cells",
-		`<mujoco><asset><model file="a.xml"/></asset></mujoco>`:                                               "names a file",
-		`<mujoco><worldbody><flexcomp file="../secret.obj"/></worldbody></mujoco>`:                            "names a file",
-		`<mujoco><mesh file="../secret.obj"/></mujoco>`:                                                       "names a file",
-		`<mujoco><worldbody><replicate count="999"><replicate count="999"/></replicate></worldbody></mujoco>`: "copies",
-		`<mujoco><size memory="900T"/></mujoco>`:                                                              "the limit is",
-		`<mujoco><size nconmax="999999999"/></mujoco>`:                                                        "the limit is",
-		`<mujoco><custom><numeric name="n" size="1999999999"/></custom></mujoco>`:                             "the limit is",
-		`<!DOCTYPE m [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><mujoco model="&b;"/>`:                          "invalid character entity",
-		strings.Repeat("<mujoco>", 1000) + strings.Repeat("</mujoco>", 1000):                                  "nested more than",
-		``:             "no element",
-		`<mujoco>`:     "unexpected EOF",
-		`<urdf/>`:      "want a file of MuJoCo",
-		"<mujoco>\x00": "illegal character",
+	for _, c := range []struct{ text, want string }{
+		{`<mujoco><include file="../secret.xml"/></mujoco>`, "outside of the folder"},
+		{`<mujoco><include file="/etc/passwd"/></mujoco>`, "absolute path"},
+		{`<mujoco><include file="link.xml"/></mujoco>`, "outside of the folder"},
+		{`<mujoco><include file="out/secret.xml"/></mujoco>`, "outside of the folder"},
+		{`<mujoco><include file="loop.xml"/></mujoco>`, "included twice"},
+		{`<mujoco><include file="model.xml"/></mujoco>`, "included twice"},
+		{`<mujoco><include file="bomb.xml"/></mujoco>`, "included twice"},
+		{`<mujoco><include file="zero.xml"/></mujoco>`, "outside of the folder"},
+		{`<mujoco><include file="huge.xml"/></mujoco>`, "at most"},
+		{`<mujoco><include file="meshes"/></mujoco>`, "not a regular file"},
+		{`<mujoco><include/></mujoco>`, "file is missing"},
+		{asset("", `file="../secret.obj"`), "outside of the folder"},
+		{asset("", `file="/etc/passwd.obj"`), "absolute path"},
+		{asset("", `file="link.obj"`), "outside of the folder"},
+		{asset("", `file="zero.obj"`), "outside of the folder"},
+		{asset("", `file="none.obj"`), "no such file"},
+		{asset("", `file="part.xml"`), "MuJoCo reads"},
+		{asset(`meshdir="/etc"`, `file="a.obj"`), "is absolute"},
+		{asset(`meshdir="out"`, `file="secret.obj"`), "link out of the model's folder"},
+		{asset(`meshdir="../shared"`, `file="../secret.obj"`), "outside of the folder"},
+		{asset("", `file="a.obj" x:file="../secret.obj"`), "given twice"},
+		{asset("", `builtin="supersphere" params="1e9 1 1"`), "the limit is"},
+		{`<mujoco><asset><texture builtin="flat" width="99999" height="99999"/></asset></mujoco>`, "cells"},
+		{`<mujoco><asset><hfield name="h" nrow="99999" ncol="99999"/></asset></mujoco>`, "cells"},
+		{`<mujoco><asset><model file="a.xml"/></asset></mujoco>`, "names a file"},
+		{`<mujoco><worldbody><flexcomp file="../secret.obj"/></worldbody></mujoco>`, "names a file"},
+		{`<mujoco><mesh file="../secret.obj"/></mujoco>`, "names a file"},
+		{`<mujoco><worldbody><replicate count="999"><replicate count="999"/></replicate></worldbody></mujoco>`, "copies"},
+		{`<mujoco><size memory="900T"/></mujoco>`, "the limit is"},
+		{`<mujoco><size nconmax="999999999"/></mujoco>`, "the limit is"},
+		{`<mujoco><custom><numeric name="n" size="1999999999"/></custom></mujoco>`, "the limit is"},
+		{`<!DOCTYPE m [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><mujoco model="&b;"/>`, "invalid character entity"},
+		{strings.Repeat("<mujoco>", 1000) + strings.Repeat("</mujoco>", 1000), "nested more than"},
+		{``, "no element"},
+		{`<mujoco>`, "unexpected EOF"},
+		{`<urdf/>`, "want a file of MuJoCo"},
+		{"<mujoco>\x00", "illegal character"},
 	} {
 		path := filepath.Join(dir, "model.xml")
-		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 		start := time.Now()
 		m, err := Read(path)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.100s: the error is %v; want one with %q (%v)", text, err, want, m)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.100s: the error is %v; want one with %q (%v)", c.text, err, c.want, m)
 		}
 		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%.100s: took %v", text, took)
+			t.Errorf("%.100s: took %v", c.text, took)
 		}
 	}
 	// What a model may do: subfolders, and folders elsewhere that its compiler element names.
-	for _, text := range []string{asset(`meshdir="meshes"`, `file="b.obj"`), asset(`meshdir="../shared"`, `file="secret.obj"`),
+	for _, text := range []string{asset(`meshdir="meshes"`, `file="b.obj"`),
+		asset(`meshdir="../shared"`, `file="secret.obj"`),
 		asset(`strippath="true"`, `file="/home/me/a.obj"`), `<mujoco><include file="part.xml"/></mujoco>`} {
 		path := filepath.Join(dir, "model.xml")
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,6 +154,13 @@ func checkFile(element, ext string, data []byte) error {
 	case ".stl":
 		if len(data) < 84 || 84+50*(int64(binary.LittleEndian.Uint32(data[80:]))) != int64(len(data)) {
 			return fmt.Errorf("the file of %d bytes is no binary STL mesh", len(data))
+		}
+		for face := data[84:]; len(face) > 0; face = face[50:] { // a normal, three vertices, two bytes
+			for i := 12; i < 48; i += 4 {
+				if v := math.Float32frombits(binary.LittleEndian.Uint32(face[i:])); v-v != 0 {
+					return fmt.Errorf("a vertex has the coordinate %g; it must be finite", v)
+				}
+			}
 		}
 	}
 	return nil
