@@ -174,13 +174,22 @@ func lowest(m *Model, hinges []float64) (float64, error) {
 	return low, nil
 }
 
+// collides reports whether a geom can touch another: by its contype and conaffinity, or by a pair of the contact section.
+func (m *Model) collides(g int) bool {
+	n, pairs := int(m.m.ngeom), int(m.m.npair)
+	if unsafe.Slice(m.m.geom_contype, n)[g]|unsafe.Slice(m.m.geom_conaffinity, n)[g] != 0 {
+		return true
+	}
+	return slices.Contains(unsafe.Slice(m.m.pair_geom1, pairs), C.int(g)) ||
+		slices.Contains(unsafe.Slice(m.m.pair_geom2, pairs), C.int(g))
+}
+
 // bottom returns the height of the lowest point of a geom in the world. solid is false for geoms of the world and for
 // those that do not collide.
 func bottom(m *Model, d *C.mjData, g int) (height float64, solid bool) {
 	c := m.m
 	n := int(c.ngeom)
-	if unsafe.Slice(c.geom_bodyid, n)[g] == 0 ||
-		unsafe.Slice(c.geom_contype, n)[g]|unsafe.Slice(c.geom_conaffinity, n)[g] == 0 {
+	if unsafe.Slice(c.geom_bodyid, n)[g] == 0 || !m.collides(g) {
 		return 0, false
 	}
 	size, z := floats(c.geom_size, 3*n)[3*g:], floats(d.geom_xpos, 3*n)[3*g+2]
