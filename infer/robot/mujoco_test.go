@@ -4,11 +4,11 @@ package robot
 
 import (
 	"math"
-	"runtime/debug"
-	"slices"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
