@@ -51,6 +51,15 @@ func TestRetarget(t *testing.T) {
 	if info, err := os.Stat("walk.png"); err != nil || info.Size() < 10000 {
 		t.Errorf("picture: %v", err)
 	}
+	own := says(t, "retarget", "walk.npz", "-m", "robot.xml", "--propose") // a mapping counts for its own clips, too
+	write(t, "own.yaml", strings.Replace(own, "right_shoulder_link: right_shoulder_link\n", "", 1))
+	says(t, "retarget", "walk.npz", "-m", "robot.xml", "--mapping", "own.yaml", "-o", "own.npz")
+	still, err := motions.Load("own.npz")
+	must(t, err)
+	shoulder, _, _ = still.Description().Find("right_shoulder")
+	if walk.Frame(5)[shoulder] == 0 || still.Frame(5)[shoulder] != 0 {
+		t.Errorf("the right shoulder at %g, without a pair at %g", walk.Frame(5)[shoulder], still.Frame(5)[shoulder])
+	}
 	for _, format := range []string{"mjlab", "isaaclab", "mimickit"} {
 		says(t, "retarget", "walk.npz", "-m", "robot.xml", "-o", "theirs", "--format", format, "--seconds", "2")
 		theirs, err := motions.Load("theirs")

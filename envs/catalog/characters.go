@@ -144,7 +144,8 @@ func newModel(s modelSettings) (envs.Env, error) {
 }
 
 // Retarget carries a clip over to the model of an MJCF file. Bodies are those of [motions.RetargetConfig]; nil proposes
-// them. A clip of numbers with as many joints as the model, or one with the model's joints, is on the model already.
+// them. A clip of numbers with as many joints as the model, or one with the model's joints, is on the model already and
+// is retargeted only with bodies.
 func Retarget(c *motions.Clip, model string, bodies map[string]string) (*motions.Clip, error) {
 	skeleton, err := mujoco.LoadSkeleton(model)
 	if err != nil {
@@ -152,13 +153,12 @@ func Retarget(c *motions.Clip, model string, bodies map[string]string) (*motions
 	}
 	if c.Skeleton() == nil {
 		if on, err := c.On(skeleton); err == nil {
-			return on, nil
-		}
-		if c, err = motions.Humanoid(c); err != nil {
+			c = on
+		} else if c, err = motions.Humanoid(c); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Equal(c.Skeleton().Joints(), skeleton.Joints()) {
+	if bodies == nil && slices.Equal(c.Skeleton().Joints(), skeleton.Joints()) {
 		return c, nil
 	}
 	return c.Retarget(skeleton, motions.RetargetConfig{Bodies: bodies})
