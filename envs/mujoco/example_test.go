@@ -106,6 +106,55 @@ func ExampleNewCharacter() {
 	// Output: 12 motors, 17 bodies
 }
 
+// A character from an MJCF file: joints and feet are named by regular expressions, and actions are targets of position
+// control.
+func ExampleLoadBody() {
+	body, err := mujoco.LoadBody("quadruped.xml", mujoco.BodyConfig{
+		Actuators:   []mujoco.ActuatorConfig{{Joints: ".*", Stiffness: 80, Damping: 2, EffortLimit: 40}},
+		DefaultPose: map[string]float64{".*_thigh": 0.9, ".*_calf": -1.8},
+		Feet:        []string{"[FR][LR]_foot"}, ControlFrequency: 30,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	env, err := mujoco.NewCharacter(mujoco.CharacterConfig{Body: body, NumEnvs: 4, Task: mujoco.Velocity,
+		Velocity: mujoco.VelocityConfig{LinearX: [2]float64{-0.5, 1}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	fmt.Println(env.Model().NU(), "motors, feet", body.Feet)
+	// Output: 12 motors, feet [FR_foot FL_foot RR_foot RL_foot]
+}
+
+// A clip of another body is carried over to the model of a file.
+func ExampleLoadSkeleton() {
+	skeleton, err := mujoco.LoadSkeleton("humanoid.xml")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	walk, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	human, err := motions.Humanoid(walk)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	clip, err := human.Retarget(skeleton, motions.RetargetConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(clip.NumFrames(), "frames of", clip.Width(), "positions,", len(motions.Check(clip).Faults), "faults")
+	// Output: 32 frames of 35 positions, 0 faults
+}
+
 // Humanoids that track a walk: small actions are added to its poses.
 func ExampleNewHumanoid() {
 	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{NumEnvs: 16, Seed: 1, Task: mujoco.Track, Residual: true})
