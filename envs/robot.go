@@ -84,6 +84,15 @@ type RobotReference struct {
 	// from phase 0 on, and the first row follows the last. Between rows positions are interpolated linearly. If there
 	// are no rows, only the phase is observed.
 	Positions [][]float64 `json:"positions,omitempty"`
+	// Compared says that targets move about RobotJoint.Default: the clip is only what the motion is compared with.
+	Compared bool `json:"compared,omitempty"`
+	// Root (rows + 1, 7) is the clip's root at the times of Positions: its position in metres, and its rotation to the
+	// world as a quaternion, w first. The last row is where the next repetition begins, turned about the vertical and
+	// moved along the ground. Only policies that observe the term "reference" need it.
+	Root [][]float64 `json:"root,omitempty"`
+	// Deviation is the distance in metres from the clip at which an episode ends: of the root, and of the Keys relative
+	// to the root, each in its own heading frame. 0 means none.
+	Deviation float64 `json:"deviation,omitempty"`
 }
 
 // At writes the clip's positions at a time in seconds, which may be any finite number.
@@ -168,9 +177,19 @@ func (r *Robot) check() error {
 	if r.Reference == nil {
 		return nil
 	}
-	if d := r.Reference.Duration; !(d > 0) || !finite(d, r.Reference.Lead) {
-		return fmt.Errorf("the reference lasts %g s with a lead of %g s; they must be finite, the first positive", d,
-			r.Reference.Lead)
+	if d := r.Reference.Duration; !(d > 0) || !finite(d, r.Reference.Lead, r.Reference.Deviation) {
+		return fmt.Errorf("the reference lasts %g s with a lead of %g s and a deviation of %g m; they must be finite, "+
+			"the first positive", d, r.Reference.Lead, r.Reference.Deviation)
+	}
+	if rows := len(r.Reference.Root); rows > 0 && rows != len(r.Reference.Positions)+1 {
+		return fmt.Errorf("the reference's root has %d rows; it needs one more than the %d of its positions", rows,
+			len(r.Reference.Positions))
+	}
+	for k, row := range r.Reference.Root {
+		if len(row) != 7 || !finite(row...) {
+			return fmt.Errorf("row %d of the reference's root has %d values, or one that is not finite; it needs 7", k,
+				len(row))
+		}
 	}
 	for k, row := range r.Reference.Positions {
 		if len(row) != len(r.Joints) || !finite(row...) {

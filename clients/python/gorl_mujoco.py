@@ -1,29 +1,37 @@
 #!/usr/bin/env python3
 """Lets a policy of gorl act in MuJoCo's own Python package, from the files that a robot gets.
 
+    gorl export RUN model.xml
     gorl export RUN policy.onnx
     gorl eval RUN --episodes 64 --json > gorl.json
-    python gorl_mujoco.py RUN/model.xml policy.onnx --compare gorl.json
+    python gorl_mujoco.py model.xml policy.onnx --compare gorl.json
 
 Observations, targets, gains and rates are computed here, by numpy, from what the ONNX model says of its robot. The table
-says how many episodes survive here and, with --compare, in gorl. With a port instead of a policy the program is a robot
-in real time, which snippets/robot drives over UDP:
+says how many episodes survive here and, with --compare, in gorl. --push disturbs the robot as randomize.push of training
+does. A policy that tracks a clip begins anywhere in it, and loses an episode where training ends it.
 
-    python gorl_mujoco.py RUN/model.xml RUN/robot.json --robot 127.0.0.1:9871 --controller 127.0.0.1:9870
-
-Needs numpy, mujoco 3 or later and, for policies, onnxruntime.
+Needs numpy, mujoco 3 or later and onnxruntime.
 """
 
 import argparse
 import json
 import math
-import socket
-import struct
 import sys
-import time
 
 import mujoco
 import numpy as np
+
+
+def heading(q):
+    """The angle of a rotation's x axis about the vertical."""
+    w, x, y, z = q
+    return math.atan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))
+
+
+def vertical(angle):
+    """The matrix of a rotation about the vertical."""
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 class Simulation:
@@ -32,7 +40,7 @@ class Simulation:
     def __init__(self, model, robot):
         self.robot = robot
         self.model = m = mujoco.MjModel.from_xml_path(model)
-        self.data = mujoco.MjData(m)
+        self.data, self.now = mujoco.MjData(m), mujoco.MjData(m)
         joints = [m.joint(j["name"]) for j in robot["joints"]]
         self.names = [j["name"] for j in robot["joints"]]
         self.qpos = np.array([j.qposadr[0] for j in joints])
@@ -56,8 +64,9 @@ class Simulation:
         self.keys = [m.body(name).id for name in robot.get("keys", [])]
         feet = {m.body(name).id for name in robot.get("feet", [])}
         self.falls = np.array([bool(feet) and m.geom_bodyid[g] not in feet for g in range(m.ngeom)])
-        self.reference = robot.get("reference")
-        self.rows = np.array((self.reference or {}).get("positions") or [])
+        self.reference = robot.get("reference") or {}
+        self.rows = np.array(self.reference.get("positions") or [])
+        self.roots = np.array(self.reference.get("root") or [])
 
     def gains(self, stiffness, damping):
         """Sets the gains of position control. Damping acts on the joint, where Euler's integrator keeps it stable."""
@@ -74,15 +83,44 @@ class Simulation:
         a, b = self.rows[first % len(self.rows)], self.rows[(first + 1) % len(self.rows)]
         return a + (at - first) * (b - a)
 
+    def state(self, t):
+        """The state (qpos) of a clip with a root at a time. A repetition begins where the one before ended."""
+        out, roots = np.zeros(self.model.nq), self.roots
+        repetition, at = divmod(t / self.reference["duration"], 1)
+        first = min(int(at * len(self.rows)), len(self.rows) - 1)
+        a, b, part = roots[first], roots[first + 1], at * len(self.rows) - first
+        place, q, way = a[:3] + part * (b[:3] - a[:3]), a[3:].copy(), np.zeros(3)
+        mujoco.mju_subQuat(way, b[3:], a[3:])
+        mujoco.mju_quatIntegrate(q, way, part)
+        turn = heading(roots[-1, 3:]) - heading(roots[0, 3:])
+        for _ in range(int(repetition)):
+            place = vertical(turn) @ (place - roots[0, :3]) + roots[-1, :3]
+            mujoco.mju_mulQuat(q, np.array([math.cos(turn / 2), 0, 0, math.sin(turn / 2)]), q.copy())
+        out[:3], out[3:7], out[self.qpos] = place, q, self.clip(t)
+        return out
+
     def reset(self, phase=0.0):
-        """Puts the robot into the default pose, or that of a moment of the clip, at rest."""
-        mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:3] = 0, 0, self.robot.get("height") or self.data.qpos[2]
-        self.data.qpos[3:7] = 1, 0, 0, 0
-        self.data.qpos[self.qpos] = self.clip(phase)
-        self.data.ctrl[self.ctrl] = self.data.qpos[self.qpos]
-        mujoco.mj_forward(self.model, self.data)
-        self.time, self.action = phase, np.zeros(len(self.names))
+        """Puts the robot into the state of a moment of the clip or, if the clip has no root, into its pose at rest."""
+        m, d = self.model, self.data
+        mujoco.mj_resetData(m, d)
+        self.time, self.action, self.origin = phase, np.zeros(len(self.names)), np.zeros(3)
+        if len(self.roots):
+            d.qpos[:] = self.state(phase)
+            mujoco.mj_differentiatePos(m, d.qvel, 0.01, d.qpos, self.state(phase + 0.01))
+            self.origin[:2] = d.qpos[:2]
+            d.qpos[:3] = 0, 0, d.qpos[2] + 0.005  # no foot begins in the floor
+            self.follow()
+        else:
+            d.qpos[:7] = 0, 0, self.robot.get("height") or d.qpos[2], 1, 0, 0, 0
+            d.qpos[self.qpos] = self.clip(phase)
+        d.ctrl[self.ctrl] = d.qpos[self.qpos]
+        mujoco.mj_forward(m, d)
+
+    def follow(self):
+        """Puts the clip's state at this moment into self.now."""
+        self.now.qpos[:] = self.state(self.time)
+        self.now.qpos[:3] -= self.origin
+        mujoco.mj_kinematics(self.model, self.now)
 
     def rotation(self):
         """The rotation from the body's frame to the world's."""
@@ -92,14 +130,11 @@ class Simulation:
 
     def heading(self):
         """The rotation about the vertical from the heading frame to the world's."""
-        x = self.rotation()[:, 0]
-        yaw = math.atan2(x[1], x[0])
-        c, s = math.cos(yaw), math.sin(yaw)
-        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+        return vertical(heading(self.data.qpos[3:7]))
 
-    def keys_in_heading(self):
-        """The key bodies' positions relative to the root, in the heading frame."""
-        return ((self.data.xpos[self.keys] - self.data.qpos[:3]) @ self.heading()).ravel()
+    def keys_in_heading(self, d):
+        """The key bodies' positions relative to the root, in the heading frame: of the robot (data) or the clip (now)."""
+        return (d.xpos[self.keys] - d.qpos[:3]) @ vertical(heading(d.qpos[3:7]))
 
     def observe(self, command):
         """The row of observations that the policy expects."""
@@ -117,17 +152,22 @@ class Simulation:
                 math.sin(2 * math.pi * self.time / self.reference["duration"]),
                 math.cos(2 * math.pi * self.time / self.reference["duration"]),
             ),
+            "reference": lambda: (
+                *(h.T @ (self.now.qpos[:3] - d.qpos[:3])),
+                math.sin(heading(self.now.qpos[3:7]) - heading(d.qpos[3:7])),
+                math.cos(heading(self.now.qpos[3:7]) - heading(d.qpos[3:7])),
+            ),
             "features": lambda: np.concatenate(
                 [
                     d.qpos[2:3], h.T @ r[:, 0], h.T @ r[:, 2], h.T @ d.qvel[:3], h.T @ r @ d.qvel[3:6],
-                    d.qpos[self.qpos], d.qvel[self.qvel], self.keys_in_heading(),
+                    d.qpos[self.qpos], d.qvel[self.qvel], self.keys_in_heading(d).ravel(),
                 ]
             ),
         }  # fmt: skip
         row = []
         for term in self.robot["observation"]:
             name, size = term["name"], term["size"]
-            if name != "zeros" and name not in terms:
+            if name != "zeros" and name not in terms or name == "reference" and not len(self.roots):
                 sys.exit(f"the policy observes {name}, which this program cannot compute")
             values = np.zeros(size) if name == "zeros" else np.asarray(terms[name]())
             if len(values) != size:
@@ -140,10 +180,22 @@ class Simulation:
         limit = self.robot.get("action_clip") or math.inf
         self.action = np.clip(action, -limit, limit)
         self.time += 1 / self.robot["frequency"]
-        lead = (self.reference or {}).get("lead", 0.0)
-        self.data.ctrl[self.ctrl] = self.clip(self.time + lead) + self.scale * self.action
+        follows = len(self.rows) and not self.reference.get("compared")
+        middle = self.clip(self.time + self.reference.get("lead", 0.0)) if follows else self.default
+        self.data.ctrl[self.ctrl] = middle + self.scale * self.action
         mujoco.mj_step(self.model, self.data, self.substeps)
         mujoco.mj_kinematics(self.model, self.data)  # positions of bodies are those before the last step
+        if len(self.roots):
+            self.follow()
+
+    def lost(self):
+        """Whether the root, or a key body relative to the root, is too far from the clip's."""
+        limit = self.reference.get("deviation")
+        if not limit or not len(self.roots):
+            return False
+        apart = self.keys_in_heading(self.data) - self.keys_in_heading(self.now)
+        apart = np.vstack([apart, self.data.qpos[:3] - self.now.qpos[:3]])
+        return bool((np.linalg.norm(apart, axis=1) > limit).any())
 
     def fallen(self):
         """Whether an episode of training would have ended."""
@@ -153,10 +205,28 @@ class Simulation:
         touching = geoms[:, ::-1][floor]
         return (
             bool(self.falls[touching].any())
+            or self.lost()
             or d.qpos[2] < self.robot.get("min_height", 0)
             or self.rotation()[2, 2] < math.cos(self.robot.get("max_tilt") or math.pi)
             or not np.isfinite(d.qpos).all()
         )
+
+
+def pose_error(robot, clip):
+    """gorl's metric of that name: the mean distance of bodies, relative to their root, on the path of dynamic time
+    warping. Both are (steps, bodies, 3). The table of sums is filled along its anti-diagonals."""
+    n = len(robot)
+    cost = np.stack([np.linalg.norm(clip[i] - robot, axis=2).mean(axis=1) for i in range(n)])
+    sums, lengths = np.full((n + 1, n + 1), math.inf), np.zeros((n + 1, n + 1))
+    sums[0, 0] = 0
+    for k in range(2, 2 * n + 1):
+        i = np.arange(max(1, k - n), min(n, k - 1) + 1)
+        before = (i - 1, k - i - 1), (i - 1, k - i), (i, k - i - 1)
+        options = np.stack([sums[at] for at in before])
+        best = options.argmin(axis=0), np.arange(len(i))
+        sums[i, k - i] = options[best] + cost[i - 1, k - i - 1]
+        lengths[i, k - i] = np.stack([lengths[at] for at in before])[best] + 1
+    return sums[n, n] / lengths[n, n]
 
 
 class Commands:
@@ -184,44 +254,66 @@ class Commands:
         return self.values, velocity[:2], self.values[2]
 
 
-def evaluate(sim, path, o):
-    """Plays episodes and returns their figures."""
-    import onnxruntime
+class Policy:
+    """An exported policy, and the robot that it describes."""
 
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    hidden = next((i.shape[1] for i in session.get_inputs() if i.name == "hidden_in"), 0)
-    rng, figures = np.random.default_rng(o.seed), {"success": [], "length": []}
-    frequency = sim.robot["frequency"]
-    for _ in range(o.episodes):
-        sim.reset(rng.uniform(0, (sim.reference or {}).get("duration", 0.0)))
-        commands, state, sums = Commands(sim.robot, rng, o.turn), np.zeros((1, hidden), np.float32), {}
-        for k in range(round(o.seconds * frequency)):
-            if k and k % round(o.every * frequency) == 0:
-                commands.draw()
-            command, velocity, turning = commands.now(sim)
-            inputs = {"observations": sim.observe(command)[None]}
-            if hidden:
-                inputs["hidden_in"] = state
-                action, state = session.run(["actions", "hidden_out"], inputs)
-            else:
-                (action,) = session.run(["actions"], inputs)
-            sim.act(action[0].astype(float))
-            d = sim.data
-            step = {"speed": (sim.heading().T @ d.qvel[:3])[0]}
-            if velocity is not None:
-                step["velocity_error"] = np.linalg.norm(d.qvel[:2] - velocity)
-            if turning is not None:
-                step["turn_error"] = abs((sim.rotation() @ d.qvel[3:6])[2] - turning)
-            if len(sim.rows):
-                step["joint_error"] = np.abs(d.qpos[sim.qpos] - sim.clip(sim.time)).mean()
-            for name, value in step.items():
-                sums[name] = sums.get(name, 0) + value
-            fell = sim.fallen()
-            if fell:
-                break
-        for name, value in {**{n: v / (k + 1) for n, v in sums.items()}, "success": not fell, "length": k + 1}.items():
-            figures.setdefault(name, []).append(value)
-    return {name: float(np.mean(values)) for name, values in figures.items()}
+    def __init__(self, path):
+        import onnxruntime
+
+        self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        described = self.session.get_modelmeta().custom_metadata_map
+        if "gorl.robot" not in described:
+            sys.exit(f"{path} does not describe its robot; export it from a run whose folder has robot.json")
+        self.robot = json.loads(described["gorl.robot"])
+        self.size = next((i.shape[1] for i in self.session.get_inputs() if i.name == "hidden_in"), 0)
+
+    def reset(self):
+        self.hidden = np.zeros((1, self.size), np.float32)
+
+    def act(self, observation):
+        """The actions for an observation. A policy with memory remembers it."""
+        if not self.size:
+            return self.session.run(["actions"], {"observations": observation[None]})[0][0].astype(float)
+        inputs = {"observations": observation[None], "hidden_in": self.hidden}
+        action, self.hidden = self.session.run(["actions", "hidden_out"], inputs)
+        return action[0].astype(float)
+
+
+def play(sim, policy, rng, o):
+    """Plays an episode and returns its figures, which have gorl's names."""
+    d, frequency = sim.data, sim.robot["frequency"]
+    sim.reset(rng.uniform(0, sim.reference.get("duration", 0.0)))
+    policy.reset()
+    commands, sums, bodies = Commands(sim.robot, rng, o.turn), {}, []
+    speed, period = (o.push[0], max(1, round(o.push[1] * frequency))) if o.push else (0, 0)
+    push = rng.integers(period) if o.push else -1
+    for k in range(round(o.seconds * frequency)):
+        if k and k % round(o.every * frequency) == 0:
+            commands.draw()
+        command, velocity, turning = commands.now(sim)
+        action = policy.act(sim.observe(command))
+        if k == push:
+            d.qvel[:2] += rng.uniform(-speed, speed, 2)
+            push += period
+        sim.act(action)
+        step = {"speed": (sim.heading().T @ d.qvel[:3])[0]}
+        if velocity is not None:
+            step["velocity_error"] = np.linalg.norm(d.qvel[:2] - velocity)
+        if turning is not None:
+            step["turn_error"] = abs((sim.rotation() @ d.qvel[3:6])[2] - turning)
+        if len(sim.rows):
+            step["joint_error"] = np.abs(d.qpos[sim.qpos] - sim.clip(sim.time)).mean()
+        if len(sim.roots):
+            bodies.append([b.xpos[1:] - b.xpos[sim.root] for b in (d, sim.now)])
+        for name, value in step.items():
+            sums[name] = sums.get(name, 0) + value
+        fell = sim.fallen()
+        if fell:
+            break
+    figures = {"success": not fell, "length": k + 1, **{name: value / (k + 1) for name, value in sums.items()}}
+    if bodies:
+        figures["pose_error"] = pose_error(*np.moveaxis(np.array(bodies), 1, 0))
+    return figures
 
 
 def table(figures, compare):
@@ -236,109 +328,23 @@ def table(figures, compare):
         print(f"{name:16}{value:16.4g}{'' if there is None else format(there, '.4g'):>12}")
 
 
-def state_packet(sim, sequence, command):
-    """What a robot sends, with perfect estimates (infer/robot describes the format)."""
-    d, estimates = sim.data, []
-    for term in sim.robot["observation"]:
-        name = term["name"]
-        if name == "features":
-            estimates += [d.qpos[2], *(sim.rotation().T @ d.qvel[:3]), *sim.keys_in_heading()]
-        elif name == "height":
-            estimates.append(d.qpos[2])
-        elif name == "base_lin_vel":
-            estimates += list(sim.rotation().T @ d.qvel[:3])
-    head = struct.pack("<4sIqHHHH", b"GRS1", sequence & 0xFFFFFFFF, time.perf_counter_ns(), len(sim.names), len(command),
-                       len(estimates), 0)  # fmt: skip
-    values = [*d.qpos[sim.qpos], *d.qvel[sim.qvel], *d.qpos[3:7], *d.qvel[3:6], *command, *estimates]
-    return head + np.array(values, "<f4").tobytes()
-
-
-def read_targets(packet, joints):
-    """Sequence number and time of the state that targets answer, whether they damp; positions, stiffness, damping."""
-    mark, sequence, sent, n, mode, _ = struct.unpack_from("<4sIqHHI", packet)
-    if mark != b"GRT1" or n != joints or len(packet) != 24 + 12 * n:
-        raise ValueError(f"{len(packet)} bytes are no targets for {joints} joints")
-    return sequence, sent, mode == 1, np.frombuffer(packet, "<f4", 3 * n, 24).reshape(3, n)
-
-
-def serve(sim, o):
-    """Is a robot for some seconds: sends its state at every time step of the simulation, obeys the newest targets."""
-    host, port = o.robot.rsplit(":", 1)
-    controller = o.controller.rsplit(":", 1)
-    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    link.bind((host, int(port)))
-    link.connect((controller[0], int(controller[1])))
-    link.setblocking(False)
-    rng, heard, delays, damped, first = np.random.default_rng(o.seed), None, [], 0, False
-    commands = Commands(sim.robot, rng, o.turn)
-    sim.reset()
-    steps = round(o.seconds / sim.model.opt.timestep)
-    begun, distance, fell = time.perf_counter(), 0.0, None
-    for k in range(steps):
-        if k and k % round(o.every / sim.model.opt.timestep) == 0:
-            commands.draw()
-        try:
-            link.send(state_packet(sim, k, commands.now(sim)[0]))
-        except ConnectionRefusedError:
-            pass
-        late = begun + (k + 1) * sim.model.opt.timestep - time.perf_counter()
-        if late > 0:
-            time.sleep(late)
-        while True:
-            try:
-                packet = link.recv(65536)
-            except (BlockingIOError, ConnectionRefusedError):
-                break
-            _, sent, damping, (position, stiffness, gain) = read_targets(packet, len(sim.names))
-            if heard is None and damping:
-                continue  # the controller has not begun
-            heard = time.perf_counter()
-            delays.append((time.perf_counter_ns() - sent) / 1e6)
-            damped += damping
-            sim.gains(stiffness, gain)
-            sim.data.ctrl[sim.ctrl] = position
-        if heard is None:
-            continue  # the robot's own program holds it
-        if time.perf_counter() - heard > 0.1:  # the controller is dead
-            sim.gains(np.zeros(len(sim.names)), sim.damping)
-        mujoco.mj_step(sim.model, sim.data)
-        distance += sim.model.opt.timestep * float(np.linalg.norm(sim.data.qvel[:2]))
-        if fell is None and sim.fallen():
-            fell = k * sim.model.opt.timestep
-    delays = np.sort(delays) if delays else np.array([math.nan])
-    print(f"{steps} states, {len(delays)} targets, {damped} of them damping; {distance:.1f} m; "
-          f"{'did not fall' if fell is None else f'fell after {fell:.1f} s'}; from state to targets "
-          f"{np.median(delays):.1f} ms, 99 % within {delays[len(delays) * 99 // 100]:.1f} ms, at most {delays[-1]:.1f} ms")  # fmt: skip
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("model", help="model.xml of the run's folder")
-    p.add_argument("policy", help="the exported .onnx, or robot.json of the run's folder")
+    p.add_argument("policy", help="the exported .onnx")
     p.add_argument("--episodes", type=int, default=64)
-    p.add_argument("--seconds", type=float, default=20, help="of an episode, or of a robot's life")
+    p.add_argument("--seconds", type=float, default=20, help="of an episode")
     p.add_argument("--every", type=float, default=4, help="seconds between new commands")
     p.add_argument("--turn", type=float, default=0.3, help="largest change of a commanded direction in rad")
+    p.add_argument("--push", type=float, nargs=2, metavar=("VELOCITY", "SECONDS"),
+                   help="change the root's velocity by at most this (m/s) in x and in y, so often")  # fmt: skip
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--compare", metavar="JSON", help="what gorl eval RUN --json has printed")
-    p.add_argument("--robot", metavar="ADDRESS:PORT", help="be a robot there, in real time")
-    p.add_argument("--controller", metavar="ADDRESS:PORT", default="127.0.0.1:9870", help="who drives that robot")
     o = p.parse_args()
-    if o.policy.endswith(".onnx"):
-        import onnxruntime
-
-        described = onnxruntime.InferenceSession(o.policy).get_modelmeta().custom_metadata_map
-        if "gorl.robot" not in described:
-            sys.exit(f"{o.policy} does not describe its robot; export it from a run whose folder has robot.json")
-        robot = json.loads(described["gorl.robot"])
-    else:
-        with open(o.policy) as f:
-            robot = json.load(f)
-    sim = Simulation(o.model, robot)
-    if o.robot:
-        serve(sim, o)
-    else:
-        table(evaluate(sim, o.policy, o), o.compare)
+    policy, rng = Policy(o.policy), np.random.default_rng(o.seed)
+    sim = Simulation(o.model, policy.robot)
+    episodes = [play(sim, policy, rng, o) for _ in range(o.episodes)]
+    table({name: float(np.mean([e[name] for e in episodes])) for name in episodes[0]}, o.compare)
 
 
 if __name__ == "__main__":

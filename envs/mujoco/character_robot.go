@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -90,14 +91,17 @@ func (c *characterTask) describe(r *envs.Robot) {
 	}
 }
 
-// robotReference returns the clip of a clock, with the positions about which targets move if they follow the clip.
+// robotReference returns the clip of a clock, with the positions about which targets move if they follow the clip. In
+// the task [Track] it also has the root and the limit of the distance.
 func (c *characterTask) robotReference() *envs.RobotReference {
-	clip := c.refs[0].clip
+	clip, tracks := c.refs[0].clip, c.cfg.Task == Track
 	r := &envs.RobotReference{Duration: clip.Duration()}
-	if !c.cfg.Residual {
+	if !c.cfg.Residual && !tracks {
 		return r
 	}
-	r.Lead = c.cfg.Lead
+	if r.Lead, r.Compared = c.cfg.Lead, !c.cfg.Residual; tracks {
+		r.Deviation = c.cfg.Deviation
+	}
 	rows, even := clip.NumFrames(), true
 	if clip.FrameTime(rows-1) > r.Duration-1e-9 { // the last frame is the first again
 		rows--
@@ -109,9 +113,14 @@ func (c *characterTask) robotReference() *envs.RobotReference {
 		rows = int(math.Ceil(r.Duration / c.dt * rowsAStep))
 	}
 	pose := make([]float64, c.nq)
-	for k := range rows {
+	for k := range rows + 1 {
 		clip.At(float64(k)*r.Duration/float64(rows), pose, nil)
-		r.Positions = append(r.Positions, append([]float64(nil), pose[rootPositions:]...))
+		if tracks {
+			r.Root = append(r.Root, slices.Clone(pose[:rootPositions]))
+		}
+		if k < rows {
+			r.Positions = append(r.Positions, slices.Clone(pose[rootPositions:]))
+		}
 	}
 	return r
 }

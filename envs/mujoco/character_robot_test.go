@@ -67,6 +67,14 @@ func TestRobotOfCharacters(t *testing.T) {
 					}
 				}
 			}
+			if name == "humanoid" { // the last row of the root is the next repetition's first
+				next, rows := make([]float64, env.Motions()[0].Width()), r.Reference.Root
+				env.Motions()[0].At(r.Reference.Duration, next, nil)
+				if len(rows) != len(r.Reference.Positions)+1 || r.Reference.Deviation != 0.5 ||
+					math.Abs(rows[len(rows)-1][0]-next[0]) > 1e-9 || next[0] < 0.5 {
+					t.Errorf("the root ends at %v, the clip at %v", rows[len(rows)-1], next[:7])
+				}
+			}
 			must.Do(t, env.Close())
 			if _, err := env.Robot(); err == nil {
 				t.Error("a closed environment describes its robot")

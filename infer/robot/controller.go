@@ -224,9 +224,10 @@ func (c *Controller) choose() error {
 		return err
 	}
 	v.time += 1 / c.robot.Frequency
-	follows := c.robot.Reference != nil && len(c.robot.Reference.Positions) > 0
+	clip := c.robot.Reference
+	follows := clip != nil && len(clip.Positions) > 0 && !clip.Compared
 	if follows {
-		c.robot.Reference.At(v.time+c.robot.Reference.Lead, c.middle)
+		clip.At(v.time+clip.Lead, c.middle)
 	}
 	for i, j := range c.robot.Joints {
 		if clip := float32(c.robot.ActionClip); clip > 0 {

@@ -3,7 +3,9 @@
 package robot
 
 import (
+	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
@@ -73,19 +76,51 @@ func turned(q [4]float64, v [3]float64) []float64 {
 	return out
 }
 
-// The controller sees and does, from sensors, what the policy sees and does in training's environment.
+// The controller sees and does, from sensors, what the policy sees and does in training's environment: by all features,
+// and by what a robot measures under commands that change.
 func TestLikeTheEnvironment(t *testing.T) {
 	env, p := trot(t)
-	c, err := New(p, Config{Estimates: []string{"height", "base_lin_vel", "key_positions"}})
+	same(t, env, p, 5, "height", "base_lin_vel", "key_positions")
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Velocity, Residual: true, Lead: 0.05,
+		Observations: []string{"base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions", "phase",
+			"command"},
+		Velocity: mujoco.VelocityConfig{LinearX: [2]float64{-0.5, 1}, LinearY: [2]float64{-0.4, 0.4},
+			AngularZ: [2]float64{-0.8, 0.8}, Seconds: 0.5}})
+	must.Do(t, err)
+	defer env.Close()
+	r, err := env.Robot()
+	must.Do(t, err)
+	weights, rng := make([]float32, len(r.Joints)*r.Width()), rand.New(rand.NewPCG(3, 4))
+	for i := range weights {
+		weights[i] = 0.02 * float32(rng.NormFloat64())
+	}
+	same(t, env, linear(t, r, weights), 5)
+}
+
+// same compares a controller with an environment for 300 steps. The clip's phase is that many values from the end of an
+// observation.
+func same(t *testing.T, env *mujoco.Character, p *infer.Policy, phase int, estimates ...string) {
+	t.Helper()
+	c, err := New(p, Config{Estimates: estimates, Limits: Limits{Tilt: 3, Jump: 5, Margin: 1}})
 	must.Do(t, err)
 	step, err := env.Reset(3)
 	must.Do(t, err)
-	w := len(step.Observations)
-	c.view.time = math.Atan2(float64(step.Observations[w-5]), float64(step.Observations[w-4])) / (2 * math.Pi) *
-		c.robot.Reference.Duration
-	now, action, jump, speed := time.Unix(0, 0), make([]float32, 12), 0.0, 0.0
+	now, action, jump, speed := time.Unix(0, 0), make([]float32, len(c.robot.Joints)), 0.0, 0.0
+	begin := func() {
+		must.Do(t, c.Reset())
+		clock := step.Observations[len(step.Observations)-phase:]
+		c.view.time = math.Atan2(float64(clock[0]), float64(clock[1])) / (2 * math.Pi) * c.robot.Reference.Duration
+	}
+	begin()
 	for k := range 300 {
-		c.Sense(now, measure(env, uint32(k)))
+		s := measure(env, uint32(k))
+		if s.Estimates = s.Estimates[:len(c.sensors.Estimates)]; len(estimates) == 0 {
+			s.Command = s.Command[:0]
+			for _, v := range step.Observations[len(step.Observations)-3:] {
+				s.Command = append(s.Command, float64(v))
+			}
+		}
+		c.Sense(now, s)
 		targets := c.Step(now)
 		if c.Fault() != nil {
 			t.Fatalf("step %d: %v", k, c.Fault())
@@ -103,13 +138,17 @@ func TestLikeTheEnvironment(t *testing.T) {
 		}
 		step, err = env.Step(action)
 		must.Do(t, err)
+		now = now.Add(c.Period())
+		if step.Terminated[0] || step.Truncated[0] {
+			begin()
+			continue
+		}
 		for i, x := range env.State(0).Ctrl {
-			if d := math.Abs(targets.Position[i] - x); !(d < 1e-6) && !step.Truncated[0] {
+			if d := math.Abs(targets.Position[i] - x); !(d < 1e-6) {
 				t.Fatalf("step %d, joint %d: target %g, the environment's is %g", k, i, targets.Position[i], x)
 			}
 		}
 		speed += env.State(0).QVel[0] / 300
-		now = now.Add(c.Period())
 	}
 	t.Logf("largest change of a target in a step %.2f rad, mean speed %.2f m/s", jump, speed)
 }
@@ -158,4 +197,46 @@ func TestPeersSecondSimulator(t *testing.T) {
 		}
 	}
 	t.Logf("\n%s", out)
+}
+
+// The Python program observes what the environment does in the same states, of a clip that travels, over several
+// repetitions, and measures the same pose error.
+func TestPeersTracking(t *testing.T) {
+	python := peers.Python(t, "mujoco")
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Measure: true,
+		Deviation: 100, EpisodeLength: 120})
+	must.Do(t, err)
+	defer env.Close()
+	type row struct {
+		QPos, QVel []float64
+		Observed   []float32
+	}
+	var dump struct {
+		Robot envs.Robot
+		Rows  []row
+		Error float64
+	}
+	dump.Robot, err = env.Robot()
+	must.Do(t, err)
+	step, err := env.Reset(5)
+	must.Do(t, err)
+	action, rng := make([]float32, len(dump.Robot.Joints)), rand.New(rand.NewPCG(1, 2))
+	for len(step.Episodes) == 0 {
+		s := env.State(0)
+		dump.Rows = append(dump.Rows, row{slices.Clone(s.QPos), slices.Clone(s.QVel), slices.Clone(step.Observations)})
+		for i := range action {
+			action[i] = 0.1 * float32(rng.NormFloat64())
+		}
+		step, err = env.Step(action)
+		must.Do(t, err)
+	}
+	dump.Error = step.Episodes[0].Metrics["pose_error"]
+	dir := t.TempDir()
+	model, file := filepath.Join(dir, "model.xml"), filepath.Join(dir, "dump.json")
+	text, _ := env.MJCF()
+	must.Do(t, os.WriteFile(model, []byte(text), 0o600))
+	rows, err := json.Marshal(dump)
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(file, rows, 0o600))
+	t.Log(peers.Run(t, python, "testdata/tracking.py", "../../clients/python", model, file))
 }

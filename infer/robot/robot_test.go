@@ -34,19 +34,26 @@ func leg(t testing.TB, weight float32, terms ...envs.RobotTerm) (envs.Robot, *in
 			Damping: 1, Effort: 30, Low: -1, High: 2})
 	}
 	n := r.Width()
-	d := description.Policy{Observation: spaces.Unbounded(n), Action: spaces.Unbounded(2),
-		Network:      description.MLP("policy/", n, nil, 2, ""),
-		Distribution: description.Distribution{Kind: description.Deterministic}}
 	weights := make([]float32, 2*n)
 	weights[0], weights[n+1] = weight, weight
+	return r, linear(t, r, weights)
+}
+
+// linear returns a policy for a robot whose actions are weights (joints, width) times the observation.
+func linear(t testing.TB, r envs.Robot, weights []float32) *infer.Policy {
+	t.Helper()
+	n, joints := r.Width(), len(r.Joints)
+	d := description.Policy{Observation: spaces.Unbounded(n), Action: spaces.Unbounded(joints),
+		Network:      description.MLP("policy/", n, nil, joints, ""),
+		Distribution: description.Distribution{Kind: description.Deterministic}}
 	snap := checkpoint.NewSnapshot()
-	snap.Arrays["policy/net.0.weight"] = checkpoint.ArrayFloat32([]int64{2, int64(n)}, weights)
-	snap.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{2}, make([]float32, 2))
+	snap.Arrays["policy/net.0.weight"] = checkpoint.ArrayFloat32([]int64{int64(joints), int64(n)}, weights)
+	snap.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{int64(joints)}, make([]float32, joints))
 	p, err := infer.New(d, snap)
 	must.Do(t, err)
 	p, err = p.WithRobot(r)
 	must.Do(t, err)
-	return r, p
+	return p
 }
 
 // standing returns what the leg measures in its default pose.
@@ -280,6 +287,13 @@ func TestDescriptions(t *testing.T) {
 		"must not be nega": func(r *envs.Robot) { r.Joints[0].Stiffness = -1 },
 		"wrong order":      func(r *envs.Robot) { r.Joints[0].Low = 3 },
 		"lasts 0 s":        func(r *envs.Robot) { r.Reference = &envs.RobotReference{} },
+		"has 1 rows; it": func(r *envs.Robot) {
+			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}}, Root: [][]float64{{1}}}
+		},
+		"row 0 of the reference's root": func(r *envs.Robot) {
+			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}},
+				Root: [][]float64{{1}, {1}}}
+		},
 		"row 1 of the refer": func(r *envs.Robot) {
 			r.Reference = &envs.RobotReference{Duration: 1, Positions: [][]float64{{1, 2}, {1}}}
 		},
