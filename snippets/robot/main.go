@@ -9,14 +9,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"flag"
 	"log"
 	"net"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/robot"
@@ -34,58 +33,26 @@ func main() {
 	check(err)
 	local, err := net.ResolveUDPAddr("udp", *listen)
 	check(err)
-	remote, err := net.ResolveUDPAddr("udp", *peer)
+	link, err := (&net.Dialer{LocalAddr: local}).Dial("udp", *peer)
 	check(err)
-	conn, err := net.DialUDP("udp", local, remote)
-	check(err)
-	packets, keys, stop := make(chan []byte, 256), make(chan bool), make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt)
-	go func() {
-		for {
-			b := make([]byte, 2048)
-			if n, err := conn.Read(b); err == nil { // an error is "refused": the robot is not there yet
-				packets <- b[:n]
-			}
-		}
-	}()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	keys := make(chan struct{})
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-			keys <- true
+			keys <- struct{}{}
 		}
 	}()
-	var out []byte
-	var took []time.Duration
-	tick := time.NewTicker(c.Period())
-	for fault, ended := c.Fault(), false; !ended; {
-		select {
-		case <-stop:
-			ended = true
-			c.Stop()
-		case <-keys:
-			if c.Fault() == nil {
-				c.Stop()
-			} else {
-				check(c.Reset())
-				log.Print("driving")
-			}
-			continue
-		case <-tick.C:
+	times, err := c.Drive(ctx, link, robot.Operator{Toggle: keys, Changed: func(f *robot.Fault) {
+		if f == nil {
+			log.Print("driving")
+		} else {
+			log.Print(f)
 		}
-		begun := time.Now()
-		for range len(packets) {
-			c.Receive(begun, <-packets)
-		}
-		out = c.Step(begun).Append(out[:0])
-		_, _ = conn.Write(out) // a robot that is not there gets no targets
-		took = append(took, time.Since(begun))
-		if now := c.Fault(); now != fault && now != nil {
-			log.Print(now)
-		}
-		fault = c.Fault()
-	}
-	slices.Sort(took)
-	log.Printf("%d steps; half of them took %v, 99 %% at most %v, the longest %v", len(took), took[len(took)/2],
-		took[len(took)*99/100], took[len(took)-1])
+	}})
+	check(err)
+	log.Printf("%d steps; half of them took %v, 99 %% at most %v, the longest %v", times.Steps, times.Median, times.P99,
+		times.Longest)
 }
 
 func check(err error) {
