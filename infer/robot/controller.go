@@ -146,10 +146,22 @@ func (c *Controller) Sense(now time.Time, s *Sensors) {
 			return
 		}
 		c.moment.lost = max(c.moment.lost, int(ahead)-1)
+		c.slip(s)
 	}
 	c.moment.disordered = 0
 	c.sensors.copyFrom(s)
 	c.sensed = now
+}
+
+// slip notes how far a joint's change since the last measurements is outside of what the velocities then and now say.
+func (c *Controller) slip(s *Sensors) {
+	dt := float64(s.Time-c.sensors.Time) / 1e9
+	for i, p := range s.Position {
+		moved, a, b := p-c.sensors.Position[i], dt*c.sensors.Velocity[i], dt*s.Velocity[i]
+		if d := max(min(a, b)-moved, moved-max(a, b)); d > c.moment.slip && dt > 0 && dt <= 1.01/c.robot.Frequency {
+			c.moment.slip, c.moment.slipped = d, i
+		}
+	}
 }
 
 // malformed notes a packet that cannot be read.
@@ -190,13 +202,15 @@ func (c *Controller) act(now time.Time) *Fault {
 	if fault := c.limits.judge(&c.robot, m); fault != nil {
 		return fault
 	}
-	before := m.sensors.Position
+	m.before = m.sensors.Position
 	if c.running {
 		copy(c.before, c.targets.Position)
-		before = c.before
+		m.before = c.before
+	} else {
+		m.start = c.middle
 	}
 	m.policy = c.choose()
-	m.targets, m.before = c.targets.Position, before
+	m.targets = c.targets.Position
 	if fault := c.limits.judge(&c.robot, m); fault != nil {
 		return fault
 	}

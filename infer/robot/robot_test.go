@@ -58,8 +58,9 @@ func linear(t testing.TB, r envs.Robot, weights []float32) *infer.Policy {
 
 // standing returns what the leg measures in its default pose.
 func standing(sequence int) *Sensors {
-	return &Sensors{Sequence: uint32(sequence), Position: []float64{0.5, 0.5}, Velocity: []float64{0.1, -0.2},
-		Quaternion: [4]float64{1, 0, 0, 0}, AngularVelocity: [3]float64{0.01, 0.02, 0.03}, Command: []float64{3}}
+	return &Sensors{Sequence: uint32(sequence), Time: int64(sequence) * 2e7, Position: []float64{0.5, 0.5},
+		Velocity: []float64{0.1, -0.2}, Quaternion: [4]float64{1, 0, 0, 0},
+		AngularVelocity: [3]float64{0.01, 0.02, 0.03}, Command: []float64{3}}
 }
 
 // drill is a controller with a clock of its own.
@@ -149,10 +150,22 @@ func TestFaults(t *testing.T) {
 		{"the angular velocity is NaN", change(func(s *Sensors) { s.AngularVelocity[2] = nan })},
 		{"the command is NaN", change(func(s *Sensors) { s.Command[0] = nan })},
 		{"the quaternion is zeros", change(func(s *Sensors) { s.Quaternion = [4]float64{} })},
-		{"a joint is within the margin of its limit", change(func(s *Sensors) { s.Position[0] = 2.09 })},
+		{"a joint is within the margin of its limit", change(func(s *Sensors) { s.Position[0], s.Time = 2.09, 0 })},
 		{"a joint is beyond its limit", change(func(s *Sensors) { s.Position[0] = 2.2 })},
 		{"the body has tilted", change(func(s *Sensors) { s.Quaternion = [4]float64{0.8, 0.6, 0, 0} })},
-		{"a target jumps", change(func(s *Sensors) { s.Velocity[0] = 2.4 })},
+		{"a target moves by more than a radian", change(func(s *Sensors) { s.Velocity[0] = 2.4 })},
+		{"a target jumps", func(d *drill) {
+			s := d.next()
+			s.Velocity[0] = -2
+			d.step(s)
+			change(func(s *Sensors) { s.Velocity[0] = 2 })(d)
+		}},
+		{"a joint moves as fast as it says", change(func(s *Sensors) { s.Position[0], s.Velocity[0] = 0.54, 2 })},
+		{"an encoder slips", change(func(s *Sensors) { s.Position[0] += 0.3 })},
+		{"an encoder is off at the start", func(d *drill) {
+			must.Do(t, d.Reset())
+			change(func(s *Sensors) { s.Position[1] -= 0.5 })(d)
+		}},
 		{"the policy's result is infinite", change(func(s *Sensors) { s.Velocity[0] = 3e38 })},
 		{"a step is one period late", func(d *drill) { d.now = d.now.Add(d.Period()); good(d) }},
 		{"a step is late by more than two", func(d *drill) { d.now = d.now.Add(41 * time.Millisecond); good(d) }},

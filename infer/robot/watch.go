@@ -32,6 +32,7 @@ const (
 	Attitude   Kind = "no attitude"
 	Tilted     Kind = "tilted"
 	JointLimit Kind = "joint limit"
+	Encoder    Kind = "encoder"
 	Policy     Kind = "policy"
 	Jump       Kind = "target jump"
 	Stopped    Kind = "stopped" // by Controller.Stop
@@ -53,8 +54,15 @@ type Limits struct {
 	// Tilt is the largest angle in radians of the body's z axis from the vertical. The default is the robot's MaxTilt
 	// or, without one, 1.
 	Tilt float64
+	// Start is the largest distance in radians of a joint from the middle of its first targets, which is its default
+	// position or the clip's: an encoder with a wrong zero. The default is 0.4.
+	Start float64
+	// Slip is by how much in radians a position may change otherwise than velocities say, between measurements at most
+	// a control step apart: an encoder that slips. The default is 0.2.
+	Slip float64
 	// Jump is the largest change of a target in radians in a control step. The first targets are compared with the
-	// positions. The default is 1.
+	// positions. The default is the change by an action of the robot's ActionClip, half of the targets' range, and at
+	// least 1: a new command may well move targets by a radian.
 	Jump float64
 }
 
@@ -85,8 +93,10 @@ func (l *Limits) fill(r *envs.Robot) error {
 	fill(&l.Margin, 0.1)
 	fill(&l.Tilt, r.MaxTilt)
 	fill(&l.Tilt, 1)
-	fill(&l.Jump, 1)
-	if min(l.Stale, l.Late) < 0 || min(l.Lost, l.Disordered) < 0 || !(min(l.Margin, l.Tilt, l.Jump) > 0) {
+	fill(&l.Start, 0.4)
+	fill(&l.Slip, 0.2)
+	if min(l.Stale, l.Late) < 0 || min(l.Lost, l.Disordered) < 0 ||
+		!(min(l.Margin, l.Tilt, l.Start, l.Slip) > 0) || !(l.Jump >= 0) {
 		return fmt.Errorf("robot: Limits are %+v; they must not be negative", *l)
 	}
 	return nil
@@ -103,6 +113,11 @@ type moment struct {
 	age, late time.Duration
 	// sensors are the newest measurements.
 	sensors *Sensors
+	// slip is the largest difference in radians of a joint's change from what its velocities say, and slipped the joint.
+	slip    float64
+	slipped int
+	// start (rad) are the middles of the first targets, nil later.
+	start []float64
 	// policy is the error of the policy.
 	policy error
 	// targets (rad) are the policy's, nil before it has acted, and before those of the step before.
@@ -141,13 +156,27 @@ func (l Limits) judge(r *envs.Robot, m *moment) *Fault {
 				j.Name, p, j.Low, j.High, l.Margin)
 		}
 	}
+	if m.slip > l.Slip {
+		return fault(Encoder, "the position of joint %s changes by %.3f rad more than its velocity says; the limit is %.3f",
+			r.Joints[m.slipped].Name, m.slip, l.Slip)
+	}
 	if m.policy != nil {
 		return fault(Policy, "%v", m.policy)
 	}
+	for i, middle := range m.start {
+		if d := math.Abs(m.sensors.Position[i] - middle); d > l.Start {
+			return fault(Encoder, "joint %s is %.3f rad from where the policy begins; the limit is %.3f. Is the robot in "+
+				"its default pose, and the encoder's zero right?", r.Joints[i].Name, d, l.Start)
+		}
+	}
 	for i, target := range m.targets {
-		if d := math.Abs(target - m.before[i]); !(d <= l.Jump) {
+		limit := l.Jump
+		if limit == 0 {
+			limit = max(1, r.ActionClip*r.Joints[i].Scale)
+		}
+		if d := math.Abs(target - m.before[i]); !(d <= limit) {
 			return fault(Jump, "the target of joint %s moves by %.3f rad in one step; the limit is %.3f",
-				r.Joints[i].Name, d, l.Jump)
+				r.Joints[i].Name, d, limit)
 		}
 	}
 	return nil
