@@ -50,8 +50,10 @@ func TestTrainExamples(t *testing.T) {
 	if robots := os.Getenv("GORL_ROBOTS"); robots != "" {
 		examples["g1"] = []string{"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
 			"environment.model=" + filepath.Join(robots, "unitree_g1/xmls/g1.xml")}
+		examples["go1"] = []string{"--timesteps", "24", "--set", "agent.discriminator_batch_size=64", "--set",
+			"environment.model=" + filepath.Join(robots, "unitree_go1/xmls/go1.xml")}
 	}
-	// humanoid-amp and humanoid-population go on from humanoid
+	// humanoid-amp, humanoid-population and g1-amp go on from another run
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
 		args := examples[name]
 		text, _ := gorl(t, 0, "train", "--example", name)
