@@ -12,7 +12,7 @@ import (
 // Drive answers a robot over UDP, stops and goes on at the operator's word, notices silence, and ends in damping mode.
 func TestDrive(t *testing.T) {
 	_, p := leg(t, 1)
-	c, err := New(p, Config{Limits: Limits{Late: time.Minute, Stale: 300 * time.Millisecond, Lost: 1000}})
+	c, err := New(p, Config{Limits: Limits{Late: time.Minute, Stale: time.Second, Lost: 1000}})
 	must.Do(t, err)
 	body, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	must.Do(t, err)
