@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// solver does inverse kinematics: it changes a skeleton's row to minimise the weighted squares of residuals, within the
-// joints' limits (Levenberg and Marquardt).
+// solver changes a skeleton's row to minimise weighted squares of residuals, within the joints' limits: inverse
+// kinematics by the method of Levenberg and Marquardt.
 type solver struct {
 	*pose
 	row []float64
@@ -87,8 +87,7 @@ func newSolver(s *Skeleton) *solver {
 	return v
 }
 
-// findPairs lists the pairs of capsules that must not touch. Their bodies are not neighbours, and they are apart in the
-// zero pose.
+// findPairs lists the pairs of capsules that must not touch: not of neighbours, and apart in the zero pose.
 func (v *solver) findPairs() {
 	var all []part
 	for i, b := range v.skeleton.Bodies {
@@ -187,7 +186,7 @@ func (v *solver) along(body int, p, direction [3]float64) {
 	}
 }
 
-// addPlace adds residuals that pull a point, in a body's frame, to a place in the world. Weights are for x, y and z.
+// addPlace pulls a point, in a body's frame, to a place in the world. Weights are for x, y and z.
 func (v *solver) addPlace(body int, at, place, weights [3]float64) {
 	p := v.point(body, at)
 	for k, w := range weights {
@@ -384,7 +383,7 @@ func (v *solver) step(damping float64) float64 {
 	return largest
 }
 
-// pressed reports which hinges are at a limit and would go beyond it by more than limitTolerance.
+// pressed reports which hinges would go beyond their limit by more than limitTolerance.
 func (v *solver) pressed(terms func()) []bool {
 	v.derives, v.cost = true, 0
 	v.h.Zero()

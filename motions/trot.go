@@ -11,7 +11,7 @@ const (
 	trotFrameRate = 60    // frames a second
 	trotHeight    = 0.27  // the height in metres of the trunk of QuadrupedSkeleton
 	trotError     = 0.002 // the distance in metres by which a foot may miss its place
-	trotTimes     = 100   // the weight of a foot's place relative to the angles, and of the root's place relative to a foot's
+	trotTimes     = 100   // the weight of feet relative to angles, and of the root relative to feet
 )
 
 // TrotConfig holds the settings of [Skeleton.Trot].

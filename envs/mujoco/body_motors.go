@@ -175,7 +175,7 @@ func lowest(m *Model, hinges []float64) (float64, error) {
 	return low, nil
 }
 
-// collides reports whether a geom can touch another: by its contype and conaffinity, or by a pair of the contact section.
+// collides reports whether a geom can touch another, by its contype and conaffinity or by a pair in <contact>.
 func (m *Model) collides(g int) bool {
 	n, pairs := int(m.m.ngeom), int(m.m.npair)
 	if unsafe.Slice(m.m.geom_contype, n)[g]|unsafe.Slice(m.m.geom_conaffinity, n)[g] != 0 {

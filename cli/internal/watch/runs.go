@@ -345,8 +345,7 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	return ignoreTruncated(err)
 }
 
-// judge sets the state of a run or population, from its lock, its recorded end, heartbeats, or the time of the last
-// write.
+// judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.
 func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
 	r := &f.row
 	locked := false
