@@ -60,7 +60,6 @@ class Simulation:
                 m.body_invweight0[i] = m.body_invweight0[m.body_parentid[i]]
         self.gains(self.stiffness, self.damping)
         self.substeps = round(1 / robot["frequency"] / m.opt.timestep)
-        self.root = m.jnt_bodyid[0]
         self.keys = [m.body(name).id for name in robot.get("keys", [])]
         feet = {m.body(name).id for name in robot.get("feet", [])}
         self.falls = np.array([bool(feet) and m.geom_bodyid[g] not in feet for g in range(m.ngeom)])
@@ -214,8 +213,8 @@ class Simulation:
 
 def pose_error(robot, clip):
     """gorl's metric of that name: the mean distance of bodies, relative to their root, on the path of dynamic time
-    warping. Both are (steps, bodies, 3). The table of sums is filled along its anti-diagonals."""
-    n = len(robot)
+    warping. Both are (steps, bodies, 3), the root first. The table of sums is filled along its anti-diagonals."""
+    n, robot, clip = len(robot), robot - robot[:, :1], clip - clip[:, :1]
     cost = np.stack([np.linalg.norm(clip[i] - robot, axis=2).mean(axis=1) for i in range(n)])
     sums, lengths = np.full((n + 1, n + 1), math.inf), np.zeros((n + 1, n + 1))
     sums[0, 0] = 0
@@ -304,7 +303,7 @@ def play(sim, policy, rng, o):
         if len(sim.rows):
             step["joint_error"] = np.abs(d.qpos[sim.qpos] - sim.clip(sim.time)).mean()
         if len(sim.roots):
-            bodies.append([b.xpos[1:] - b.xpos[sim.root] for b in (d, sim.now)])
+            bodies.append(np.stack([d.xpos[1:], sim.now.xpos[1:]]))
         for name, value in step.items():
             sums[name] = sums.get(name, 0) + value
         fell = sim.fallen()
@@ -312,7 +311,9 @@ def play(sim, policy, rng, o):
             break
     figures = {"success": not fell, "length": k + 1, **{name: value / (k + 1) for name, value in sums.items()}}
     if bodies:
-        figures["pose_error"] = pose_error(*np.moveaxis(np.array(bodies), 1, 0))
+        robot, clip = np.moveaxis(np.array(bodies), 1, 0)
+        near = np.linalg.norm(robot - clip, axis=2).mean(axis=1).max() <= 0.5
+        figures |= {"survived": not fell, "success": near and not fell, "pose_error": pose_error(robot, clip)}
     return figures
 
 
