@@ -186,7 +186,8 @@ func (t *ampTermJSON) joints(s *motions.Skeleton, velocity bool) (func(m *moment
 	for i, name := range t.Joints {
 		at, ok := row[name]
 		if !ok {
-			return nil, 0, fmt.Errorf("the clip has no hinge %q: retarget it onto the robot (gorl retarget --model)", name)
+			return nil, 0, fmt.Errorf("the clip has no hinge %q: retarget it onto the robot (gorl retarget, or in "+
+				"YAML the setting model)", name)
 		}
 		places[i] = at
 	}
@@ -209,7 +210,8 @@ func (t *ampTermJSON) keys(s *motions.Skeleton) (func(m *moment, out []float32),
 	for _, name := range t.Bodies {
 		at := s.Body(name)
 		if at < 0 {
-			return nil, 0, fmt.Errorf("the clip has no body %q: retarget it onto the robot (gorl retarget --model)", name)
+			return nil, 0, fmt.Errorf("the clip has no body %q: retarget it onto the robot (gorl retarget, or in "+
+				"YAML the setting model)", name)
 		}
 		bodies = append(bodies, at)
 	}
