@@ -133,15 +133,11 @@ func (w *worker) publish() error {
 		}
 		r.HasEvaluation = false
 	}
-	// A process that was killed after publishing finds its own record here, and does not publish it twice.
-	view, err := w.group.cfg.Store.View()
-	if err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
 	if err := w.lost(); err != nil {
 		return err
 	}
-	for _, old := range view.Members[w.id].Records {
+	// A process that was killed after publishing finds its own record here, and does not publish it twice.
+	for _, old := range w.published {
 		if old.Iteration == r.Iteration {
 			if old.Copies == r.Copies && old.Steps == r.Steps && old.Weights != nil && r.Failure == "" {
 				return nil
@@ -149,7 +145,10 @@ func (w *worker) publish() error {
 			break
 		}
 	}
-	_, err = w.lease.Publish(r, snapshot)
+	r, err := w.lease.Publish(r, snapshot)
+	if err == nil {
+		w.published = []workspace.Record{r}
+	}
 	return wrapMember(w.id, err)
 }
 

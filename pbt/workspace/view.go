@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -23,6 +25,22 @@ type folderCache struct {
 	info      fs.FileInfo // of the heartbeat that was read last
 	damage    error       // of that file
 	seen      time.Time   // of the last good one
+	// folder is the folder as it was before it was read last, at a time that is not before at by the store's clock;
+	// nil if it could not be read. found and damaged are what was found there.
+	folder  fs.FileInfo
+	at      time.Time
+	found   []Record
+	damaged []error
+}
+
+// settle is the age from which a folder's time tells that nothing was added, replaced or removed since: file systems
+// may keep times in steps of two seconds.
+const settle = 2 * time.Second
+
+// same reports whether a folder, by what is known of it now, holds what was read last. Every file of the store is
+// written aside and renamed, which changes the folder's time.
+func (c *folderCache) same(now fs.FileInfo) bool {
+	return unchanged(c.folder, now) && c.at.Sub(now.ModTime()) > settle
 }
 
 // cachedRecord is a record as it was read, or the error of a damaged one, which is not read again either.
@@ -50,6 +68,7 @@ func (f *Folder) View() (View, error) {
 		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
 	}
 	var v View
+	f.clock, _ = f.now()
 	for member := range f.members {
 		pv := MemberView{Member: member}
 		// The heartbeat is read first: a member that says it is in interval n has published n-1, which the listing
@@ -69,6 +88,24 @@ func (f *Folder) View() (View, error) {
 	return v, nil
 }
 
+// Heartbeats returns what View returns, but no records: it reads one small file a member.
+func (f *Folder) Heartbeats() (View, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := os.Stat(f.dir); err != nil {
+		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	v := View{Members: make([]MemberView, f.members)}
+	for member := range v.Members {
+		v.Members[member].Member = member
+		if err := f.heartbeat(member, &v.Members[member]); err != nil {
+			v.Members[member].Damaged = []error{err}
+		}
+	}
+	v.Now, _ = f.now()
+	return v, nil
+}
+
 // cached returns the cache of a folder. f.mu is held.
 func (f *Folder) cached(folder string) *folderCache {
 	c := f.cache[folder]
@@ -79,13 +116,25 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
-// records reads the records in a member's folder, in any order, and returns the errors of damaged ones. It begins again
-// while files change under it. f.mu is held.
+// records returns the records in a member's folder, in any order, and the errors of damaged ones. It reads the folder
+// if it has changed, and begins again while files change under it. f.mu is held.
 func (f *Folder) records(member int, best bool) (records []Record, damage []error) {
 	folder := folderOf(member, best)
+	cache := f.cached(folder)
 	var err error
 	for range 20 {
-		records, damage, err = f.recordsOnce(member, folder)
+		var info fs.FileInfo
+		if info, err = f.folder(folder); err != nil || info == nil {
+			break
+		}
+		if cache.same(info) {
+			return slices.Clone(cache.found), slices.Clone(cache.damaged)
+		}
+		cache.folder = nil
+		if records, damage, err = f.recordsOnce(member, folder, cache); err == nil {
+			cache.folder, cache.at, cache.found, cache.damaged = info, f.clock, records, damage
+			return slices.Clone(records), slices.Clone(damage)
+		}
 		if !errors.Is(err, errMoved) {
 			break
 		}
@@ -97,19 +146,20 @@ func (f *Folder) records(member int, best bool) (records []Record, damage []erro
 }
 
 // recordsOnce is one try of records, which returns errMoved if it must be repeated.
-func (f *Folder) recordsOnce(member int, folder string) (records []Record, damage []error, err error) {
-	names, err := f.list(folder)
-	if err != nil {
+func (f *Folder) recordsOnce(member int, folder string, cache *folderCache) (records []Record, damage []error,
+	err error) {
+	dir, names, err := f.open(folder)
+	if err != nil || dir == nil {
 		return nil, nil, err
 	}
-	cache := f.cached(folder)
+	defer dir.Close()
 	fresh := make(map[string]cachedRecord)
 	for _, name := range names {
 		iteration, kind := parseName(name)
 		if kind != recordFile {
 			continue
 		}
-		c, err := f.record(member, folder, name, iteration, cache.records[name])
+		c, err := f.record(member, folder, dir, name, iteration, cache.records[name])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its member has pruned it since the folder was listed, which is no damage
 		}
@@ -118,7 +168,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 			err = c.err
 		}
 		if err == nil {
-			err = f.weightsAreThere(folder+"/"+name, c)
+			err = f.weightsAreThere(dir, name, c)
 		}
 		if errors.Is(err, errMoved) {
 			return nil, nil, err // the records read so far may be of two moments: begin again
@@ -141,16 +191,16 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 
 // record reads one record unless it is unchanged. It returns the errors of reading, which may pass; an error of the
 // contents is a part of the result.
-func (f *Folder) record(member int, folder, name string, iteration int64, last cachedRecord) (cachedRecord, error) {
-	full := folder + "/" + name
-	info, err := f.root.Lstat(full)
+func (f *Folder) record(member int, folder string, dir *os.Root, name string, iteration int64, last cachedRecord) (
+	cachedRecord, error) {
+	info, err := dir.Lstat(name)
 	if err != nil {
 		return cachedRecord{}, err
 	}
 	if unchanged(last.info, info) {
 		return last, nil
 	}
-	text, info, err := f.readFile(full, maxRecord)
+	text, info, err := f.readFile(folder+"/"+name, maxRecord)
 	if err != nil {
 		return cachedRecord{}, err
 	}
@@ -159,19 +209,19 @@ func (f *Folder) record(member int, folder, name string, iteration int64, last c
 	return c, nil
 }
 
-// weightsAreThere compares the kind and the size of the file that a record refers to.
-func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
+// weightsAreThere compares the kind and the size of the file that a record in the folder dir refers to.
+func (f *Folder) weightsAreThere(dir *os.Root, name string, c cachedRecord) error {
 	w := c.record.Weights
 	if w == nil {
 		return nil
 	}
-	info, err := f.root.Lstat(w.Path)
+	info, err := dir.Lstat(path.Base(w.Path))
 	if err == nil && info.Mode().IsRegular() && info.Size() == w.Size {
 		return nil
 	}
 	// They may have been replaced or pruned together with the record. Then the record's file has changed too, because
 	// it is always written after the weights and deleted before them.
-	if now, err := f.root.Lstat(name); err != nil || !unchanged(c.info, now) {
+	if now, err := dir.Lstat(name); err != nil || !unchanged(c.info, now) {
 		return errMoved
 	}
 	d := &checkpoint.DamagedError{Path: f.path(w.Path), Err: err}
