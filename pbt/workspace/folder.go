@@ -80,6 +80,7 @@ type Folder struct {
 	mu    sync.Mutex              // guards the fields below, so that two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
 	clock time.Time               // when the last View began, by the store's clock
+	best  *os.Root                // the folder of the members' best while many members are looked at, see openBest
 }
 
 var _ Store = (*Folder)(nil)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -25,22 +26,27 @@ type folderCache struct {
 	info      fs.FileInfo // of the heartbeat that was read last
 	damage    error       // of that file
 	seen      time.Time   // of the last good one
-	// folder is the folder as it was before it was read last, at a time that is not before at by the store's clock;
-	// nil if it could not be read. found and damaged are what was found there.
-	folder  fs.FileInfo
-	at      time.Time
-	found   []Record
-	damaged []error
+	// found and damaged are what the folder held at the time of listed. beaten is of the heartbeat.
+	found          []Record
+	damaged        []error
+	listed, beaten stamp
+}
+
+// stamp is a folder as it was before it was read, not earlier than at by the store's clock. The zero value is of no
+// folder.
+type stamp struct {
+	folder fs.FileInfo
+	at     time.Time
 }
 
 // settle is the age from which a folder's time tells that nothing was added, replaced or removed since: file systems
 // may keep times in steps of two seconds.
 const settle = 2 * time.Second
 
-// same reports whether a folder, by what is known of it now, holds what was read last. Every file of the store is
+// holds reports whether a folder, by what is known of it now, is still as it was read. Every file of the store is
 // written aside and renamed, which changes the folder's time.
-func (c *folderCache) same(now fs.FileInfo) bool {
-	return unchanged(c.folder, now) && c.at.Sub(now.ModTime()) > settle
+func (s stamp) holds(now fs.FileInfo) bool {
+	return unchanged(s.folder, now) && s.at.Sub(now.ModTime()) > settle
 }
 
 // cachedRecord is a record as it was read, or the error of a damaged one, which is not read again either.
@@ -69,6 +75,7 @@ func (f *Folder) View() (View, error) {
 	}
 	var v View
 	f.clock, _ = f.now()
+	defer f.openBest()()
 	for member := range f.members {
 		pv := MemberView{Member: member}
 		// The heartbeat is read first: a member that says it is in interval n has published n-1, which the listing
@@ -96,6 +103,7 @@ func (f *Folder) Heartbeats() (View, error) {
 		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
 	}
 	v := View{Members: make([]MemberView, f.members)}
+	f.clock, _ = f.now()
 	for member := range v.Members {
 		v.Members[member].Member = member
 		if err := f.heartbeat(member, &v.Members[member]); err != nil {
@@ -116,6 +124,29 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
+// openBest opens the folder of the members' best, so that its folders are looked up in one step, and returns what closes
+// it again. f.mu is held until then.
+func (f *Folder) openBest() (end func()) {
+	name := strings.TrimSuffix(bestFolder, "/")
+	if info, err := f.folder(name); err == nil && info != nil {
+		f.best, _ = f.root.OpenRoot(name)
+	}
+	return func() {
+		if f.best != nil {
+			f.best.Close()
+			f.best = nil
+		}
+	}
+}
+
+// look returns what is known of a member's folder without opening it; nil if it does not exist. f.mu is held.
+func (f *Folder) look(folder string) (fs.FileInfo, error) {
+	if own, ok := strings.CutPrefix(folder, bestFolder); ok && f.best != nil {
+		return folderIn(f.best, own)
+	}
+	return f.folder(folder)
+}
+
 // records returns the records in a member's folder, in any order, and the errors of damaged ones. It reads the folder
 // if it has changed, and begins again while files change under it. f.mu is held.
 func (f *Folder) records(member int, best bool) (records []Record, damage []error) {
@@ -124,15 +155,15 @@ func (f *Folder) records(member int, best bool) (records []Record, damage []erro
 	var err error
 	for range 20 {
 		var info fs.FileInfo
-		if info, err = f.folder(folder); err != nil || info == nil {
+		if info, err = f.look(folder); err != nil || info == nil {
 			break
 		}
-		if cache.same(info) {
+		if cache.listed.holds(info) {
 			return slices.Clone(cache.found), slices.Clone(cache.damaged)
 		}
-		cache.folder = nil
+		cache.listed = stamp{}
 		if records, damage, err = f.recordsOnce(member, folder, cache); err == nil {
-			cache.folder, cache.at, cache.found, cache.damaged = info, f.clock, records, damage
+			cache.listed, cache.found, cache.damaged = stamp{info, f.clock}, records, damage
 			return slices.Clone(records), slices.Clone(damage)
 		}
 		if !errors.Is(err, errMoved) {
@@ -244,24 +275,16 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 	folder := folderOf(member, false)
 	name := folder + "/" + heartbeatName
 	c := f.cached(folder)
-	info, err := f.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil || !unchanged(c.info, info) {
-		var text []byte
-		if err == nil {
-			text, info, err = f.readFile(name, maxHeartbeat)
+	before, err := f.look(folder)
+	if err != nil || !c.beaten.holds(before) {
+		c.beaten = stamp{before, f.clock}
+		info, err := f.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			c.heartbeat, c.info, c.damage = nil, nil, nil
+			return nil
 		}
-		var h Heartbeat
-		if err == nil {
-			h, err = decodeHeartbeat(text, member, f.members)
-		}
-		if c.info, c.damage = info, nil; err == nil {
-			c.heartbeat, c.seen = &h, info.ModTime()
-		} else {
-			d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
-			c.info, c.damage = nil, fmt.Errorf("workspace: member %d: %w; its next heartbeat replaces it", member, d)
+		if err != nil || !unchanged(c.info, info) {
+			f.readHeartbeat(member, name, c, err)
 		}
 	}
 	if c.heartbeat != nil {
@@ -269,6 +292,26 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 		v.Heartbeat, v.Seen = &h, c.seen
 	}
 	return c.damage
+}
+
+// readHeartbeat reads a heartbeat into the cache. err says why it could not be looked at.
+func (f *Folder) readHeartbeat(member int, name string, c *folderCache, err error) {
+	var text []byte
+	var info fs.FileInfo
+	if err == nil {
+		text, info, err = f.readFile(name, maxHeartbeat)
+	}
+	var h Heartbeat
+	if err == nil {
+		h, err = decodeHeartbeat(text, member, f.members)
+	}
+	if err == nil {
+		c.info, c.damage, c.heartbeat, c.seen = info, nil, &h, info.ModTime()
+		return
+	}
+	d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
+	c.beaten, c.info = stamp{}, nil
+	c.damage = fmt.Errorf("workspace: member %d: %w; its next heartbeat replaces it", member, d)
 }
 
 // Best returns the best record that any member offered, see [Store]. Each member's folder of its best holds one, or two
@@ -279,6 +322,7 @@ func (f *Folder) Best(minimise bool) (Record, bool, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
 	}
+	defer f.openBest()()
 	var all []Record
 	for member := range f.members {
 		records, _ := f.records(member, true)
