@@ -7,7 +7,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -62,12 +61,12 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Population{Population: p, Health: f.health}, nil
+	return &Population{Population: p}, nil
 }
 
-// health returns the state of the members, or nil if they write no heartbeats.
+// health reads the state of the members by their heartbeats, or nil if they write none.
 func (s *Server) health(f *folder) (list []Member) {
-	rows, err := launch.Status(filepath.Join(s.dir, filepath.FromSlash(f.id)), launch.DefaultSilence)
+	rows, err := f.follow()
 	if err != nil {
 		return nil
 	}

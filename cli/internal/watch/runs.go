@@ -18,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -74,7 +75,8 @@ type folder struct {
 	journals   []string // paths of the members' journals
 	stamp      string   // of the files that were read; a change reads them again
 	ended      *runfile.Start
-	facts      string // the state by the journals
+	facts      string                       // the state by the journals
+	follow     func() ([]launch.Row, error) // of a population, reads heartbeats
 	health     []Member
 	began      time.Time // when the population was first seen, after beganAt steps
 	beganAt    int64
@@ -128,6 +130,8 @@ func (s *Server) walk() error {
 		if old := s.folders[id]; old != nil && old.population == f.population {
 			old.logs, old.journals, old.of = f.logs, f.journals, f.of
 			found[id] = old
+		} else if f.population {
+			f.follow = launch.Follow(filepath.Join(s.dir, filepath.FromSlash(id)), launch.DefaultSilence)
 		}
 	}
 	s.folders, s.walked = found, time.Now()
@@ -194,14 +198,15 @@ func (r Row) equals(other Row) bool {
 
 // look returns a stamp of the files that a row is read from, and sets when the latest was written.
 func (s *Server) look(f *folder) string {
-	stamp, latest := "", int64(0)
+	var stamp strings.Builder
+	latest := int64(0)
 	names := append([]string{runFile, runfile.ProvenanceFile}, f.logs...)
 	for i := range names {
 		names[i] = path.Join(f.id, names[i])
 	}
 	for i, name := range append(names, f.journals...) {
 		if info, err := s.root.Stat(name); err == nil {
-			stamp += fmt.Sprint(i, info.Size(), info.ModTime().UnixNano(), ";")
+			fmt.Fprint(&stamp, i, " ", info.Size(), " ", info.ModTime().UnixNano(), ";")
 			latest = max(latest, info.ModTime().UnixMilli())
 		}
 	}
@@ -212,7 +217,7 @@ func (s *Server) look(f *folder) string {
 	}
 	latest = max(latest, f.beat)
 	f.row.ID, f.row.Of, f.row.Updated = f.id, f.of, latest
-	return stamp
+	return stamp.String()
 }
 
 // read reads a folder's row again. What cannot be read is left out, and said in the row.
