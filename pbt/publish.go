@@ -42,10 +42,20 @@ func (g *group) record(events []journal.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
+	of := make(map[int][]journal.Event, len(g.workers)) // by member
+	for _, e := range events {
+		if e.Member >= 0 {
+			of[e.Member] = append(of[e.Member], e)
+			continue
+		}
+		for _, w := range g.workers {
+			if len(w.journal.Events) == 0 {
+				of[w.id] = append(of[w.id], e)
+			}
+		}
+	}
 	if err := g.each(context.Background(), func(w *worker) error {
-		own := slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {
-			return e.Member != w.id && (e.Member >= 0 || len(w.journal.Events) > 0)
-		})
+		own := of[w.id]
 		if len(own) == 0 {
 			return nil
 		}

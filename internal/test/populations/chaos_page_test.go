@@ -229,6 +229,7 @@ func (p *page) journals(a answer, all []lines) {
 	}
 	tracks := make([]track, len(all))
 	for id, l := range all {
+		tracks[id].last = figure(nil)
 		for text := range bytes.Lines(l.text) {
 			var e struct {
 				Event, Cause     string
@@ -306,11 +307,11 @@ func (p *page) healthy(a answer, before, after []lines, asked time.Time, count b
 	return true
 }
 
-// figure is a number of the page or of a file with the six digits that people see.
+// figure is a number of the page or of a file with the seven digits that the page has.
 func figure(text json.RawMessage) string {
-	var v float64
-	if json.Unmarshal(text, &v) != nil {
-		return strings.Trim(string(text), `"`)
+	var v *float64
+	if json.Unmarshal(text, &v) != nil || v == nil {
+		return "none"
 	}
-	return fmt.Sprintf("%.6g", v)
+	return fmt.Sprintf("%.7g", *v)
 }
