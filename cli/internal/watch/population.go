@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -49,7 +50,7 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	list, err := journal.ReadFS(dir.FS())
+	list, err := s.journal(f.id, events == 0, dir.FS())
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +58,26 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := report.Of(history, report.Options{Title: fmt.Sprintf("%s, population of %d", s.name(f.id), history.Run.Members), MaxEvents: events})
+	title := fmt.Sprintf("%s, population of %d", s.name(f.id), history.Run.Members)
+	p, err := report.Of(history, report.Options{Title: title, MaxEvents: events})
 	if err != nil {
 		return nil, err
 	}
 	return &Population{Population: p}, nil
+}
+
+// journal reads a population's journals. Those of the population that a page asked for last are kept, so that only what
+// they add is decoded: while it trains they are read again every few seconds.
+func (s *Server) journal(id string, asked bool, dir fs.FS) ([]journal.Event, error) {
+	s.following.Lock()
+	defer s.following.Unlock()
+	if asked && s.watched != id {
+		s.watched, s.journals = id, journal.Follower{}
+	}
+	if s.watched != id {
+		return journal.ReadFS(dir)
+	}
+	return s.journals.ReadFS(dir)
 }
 
 // health reads the state of the members by their heartbeats, or nil if they write none.

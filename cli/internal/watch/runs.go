@@ -157,7 +157,6 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 			return false, err
 		}
 	}
-	end, held := time.Now().Add(budget), durable.Locks()
 	order := make([]*folder, 0, len(s.folders))
 	stamps := map[*folder]string{}
 	for _, f := range s.folders {
@@ -168,6 +167,7 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 		return cmp.Or(cmp.Compare(b.row.Updated, a.row.Updated), cmp.Compare(a.id, b.id))
 	})
 	rows := make([]Row, 0, len(order))
+	end, held := time.Now().Add(budget), durable.Locks()
 	for _, f := range order {
 		if f.stamp != stamps[f] {
 			if time.Now().Before(end) {

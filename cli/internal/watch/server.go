@@ -22,6 +22,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/loopback"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -60,6 +61,10 @@ type Server struct {
 
 	reading   sync.Mutex // guards followers: logs are read by one request at a time
 	followers map[string]*follower
+
+	following sync.Mutex // guards the fields below, to journals
+	watched   string     // the population that a page asked for last
+	journals  journal.Follower
 
 	viewers atomic.Int64 // open streams of events
 }
