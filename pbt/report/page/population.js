@@ -37,7 +37,8 @@ const populationView = {
       h("section", null, h("h2", null, "Members, the best first"), p.members),
       h("section", null, h("h2", null, "The best schedule"), p.scheduleNote, p.schedule), p.games);
     this.figures.clear();
-    new ResizeObserver(() => { if (this.width !== p.lineage.clientWidth) this.renderLineage(); }).observe(p.lineage);
+    new ResizeObserver(() => requestAnimationFrame(() => { if (this.width !== p.lineage.clientWidth) this.renderLineage(); }))
+      .observe(p.lineage);
   },
 
   render(main) {
