@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -45,17 +44,6 @@ type Row struct {
 	Updated     int64  `json:"updated"`
 	Agent       string `json:"agent,omitempty"`
 	Environment string `json:"environment,omitempty"`
-}
-
-// number is a value in JSON with seven digits, or null if it is not finite.
-type number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return fmt.Appendf(nil, "%.7g", float64(n)), nil
 }
 
 // The largest sizes in bytes of a small file, of the end of a log, and of a whole event file that are read.
