@@ -1,6 +1,6 @@
 // Command pbt_scale measures what a decision costs as a population grows: real populations in a real workspace, whose
 // members are synthetic and train in no time. First all members are in one process and wait for each other. Then each
-// takes part as a process of its own does, in turns; member 0 shares no cache with the others, so that its turn costs
+// takes part as a process of its own does, in turns. Member 0 shares no cache with the others, so that its turn costs
 // what the turn of a real process costs. At last the page of the population is made.
 //
 //	go run ./benchmarks/pbt_scale                         # the table of docs/pbt-cluster.md
@@ -34,7 +34,7 @@ import (
 
 var (
 	members   = flag.String("members", "10,100,1000", "sizes of populations, comma-separated")
-	intervals = flag.Int("intervals", 10, "intervals of each population")
+	intervals = flag.Int("intervals", 5, "intervals of each population")
 	dir       = flag.String("dir", "", "where the workspaces are made; default: the folder for temporary files")
 	keep      = flag.String("keep", "", "folder that keeps the last workspace")
 	skip      = flag.Bool("skip-one", false, "without the population in one process")
@@ -76,9 +76,9 @@ func run(ctx context.Context) error {
 		}
 		rows = append(rows, row)
 	}
-	return tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision", "wall ms", "files written",
-		"processes: CPU ms a decision", "wall ms", "reads", "writes", "cached: CPU ms", "files", "MB", "journals MB",
-		"facts CPU ms", "page MB"}, rows)
+	return tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision", "wall ms", "files",
+		"processes: CPU ms a decision", "wall ms", "read calls", "write calls", "CPU ms without new records", "files", "MB",
+		"journals MB", "page: CPU ms", "page MB"}, rows)
 }
 
 // options are a population of n synthetic members, whose learning rate and entropy bonus are tuned.
@@ -145,7 +145,8 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 		defer all[i].Close()
 	}
 	var first, others usage
-	for range *intervals {
+	for interval := range *intervals {
+		fmt.Fprintf(os.Stderr, "%d members, interval %d of %d\n", n, interval+1, *intervals)
 		for i := range n {
 			at := (i + 1) % n // member 0 is the last in each interval: all others have published
 			before := now()
@@ -159,7 +160,6 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 				others = others.plus(used)
 			}
 		}
-		fmt.Fprintln(os.Stderr, n, "members", first, others)
 	}
 	turns := float64(*intervals)
 	files, bytes, err := size(folder)
@@ -175,12 +175,10 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(os.Stderr, "history", now().since(before))
 	p, err := report.Of(h, report.Options{})
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(os.Stderr, "facts", now().since(before))
 	text, err := json.Marshal(p)
 	used := now().since(before)
 	return []string{ms(first.cpu, turns), ms(first.wall, turns), each(first.reads, turns), each(first.writes, turns),
