@@ -289,8 +289,8 @@ func (f *facts) worth(t journal.Track) float64 {
 }
 
 // choose picks the members that are drawn, and the colours of lineages. Members that the best descends from are drawn
-// first, then the others by their last objectives, of equals by their numbers. The best's lineage has the first colour, those that most members end in
-// the next ones: the first colours are those that are told apart most easily.
+// first, then the others by their last objectives, of equals by their numbers. The best's lineage has the first colour,
+// those that most members end in the next ones: the first colours are those that are told apart most easily.
 func (f *facts) choose() {
 	first := make(map[int]bool) // those that are drawn, as a set
 	for _, a := range f.ancestry {
