@@ -77,8 +77,8 @@ func run(ctx context.Context) error {
 		rows = append(rows, row)
 	}
 	return tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision", "wall ms", "files",
-		"processes: CPU ms a decision", "wall ms", "read calls", "write calls", "CPU ms without new records", "files", "MB",
-		"journals MB", "page: CPU ms", "page MB"}, rows)
+		"processes: CPU ms a decision", "wall ms", "read calls", "write calls", "CPU ms without new records", "files",
+		"MB", "journals MB", "page: CPU ms", "page MB"}, rows)
 }
 
 // options are a population of n synthetic members, whose learning rate and entropy bonus are tuned.
@@ -135,7 +135,8 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 	}
 	all := make([]*pbt.Population, n)
 	for i := range all {
-		place := pbt.ProcessOptions{Member: i, Store: shared, Slice: 1, Heartbeat: 23 * time.Hour, Silence: 24 * time.Hour}
+		place := pbt.ProcessOptions{Member: i, Store: shared, Slice: 1, Heartbeat: 23 * time.Hour,
+			Silence: 24 * time.Hour}
 		if i == 0 {
 			place.Store = own
 		}

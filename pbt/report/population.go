@@ -212,8 +212,8 @@ func Of(h *journal.History, opt Options) (*Population, error) {
 		}
 	}
 	if len(f.lanes) < len(f.Members) {
-		p.Hidden = fmt.Sprintf("Of %d members %d are shown one by one: those that the best descends from, and those with "+
-			"the best last objectives. ", len(f.Members), len(f.lanes))
+		p.Hidden = fmt.Sprintf("Of %d members %d are shown one by one: those that the best descends from, and those "+
+			"with the best last objectives. ", len(f.Members), len(f.lanes))
 	}
 	if f.moreKeys > 0 {
 		p.Hidden += fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys)

@@ -77,10 +77,10 @@ type Folder struct {
 	// link gives a file of the store a second name; tests replace it by that of a file system without links.
 	link func(from, to string) error
 
-	mu    sync.Mutex              // guards the fields below, so that two calls of View do not read the same files twice
+	mu    sync.Mutex              // guards the fields below: two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
 	clock time.Time               // when the last View began, by the store's clock
-	best  *os.Root                // the folder of the members' best while many members are looked at, see openBest
+	best  *os.Root                // the folder of the members' best while View reads, see openBest
 }
 
 var _ Store = (*Folder)(nil)

@@ -124,8 +124,8 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
-// openBest opens the folder of the members' best, so that its folders are looked up in one step, and returns what closes
-// it again. f.mu is held until then.
+// openBest opens the folder of the members' best, so that its folders are looked up in one step. What it returns closes
+// it again; f.mu is held until then.
 func (f *Folder) openBest() (end func()) {
 	name := strings.TrimSuffix(bestFolder, "/")
 	if info, err := f.folder(name); err == nil && info != nil {

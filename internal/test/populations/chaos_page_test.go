@@ -335,7 +335,8 @@ func (p *page) healthy(a answer, before, after []lines, asked time.Time, open ma
 			b.Objective = json.RawMessage(figure(b.Objective))
 			if age := asked.Sub(l.written); age > time.Minute && (b.Phase == "training" || b.Phase == "waiting") {
 				b.Phase = "silent"
-				if strings.HasPrefix(h.Note, l.beat.Phase+" when last seen 1m") && strings.HasSuffix(h.Note, l.beat.Note) {
+				if strings.HasPrefix(h.Note, l.beat.Phase+" when last seen 1m") &&
+					strings.HasSuffix(h.Note, l.beat.Note) {
 					b.Note = h.Note // the seconds may differ by one
 				}
 			}
