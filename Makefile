@@ -71,7 +71,7 @@ race: setup ## test everything with the race detector
 	$(GO) test -race -timeout 30m ./...
 
 .PHONY: test-peers
-test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium, TensorBoard, wandb and MLflow, where `make peers` has been run
+test-peers: setup ## test against PyTorch, skrl, JAX, onnxruntime, Gymnasium, TensorBoard, wandb and MLflow, where `make peers` has been run
 	@scripts/test-peers.sh $(PEERS)
 
 .PHONY: test-simulators
@@ -147,11 +147,11 @@ fresh-module: ## run the README's four commands without a clone in a fresh Debia
 ##@ Measure
 
 .PHONY: bench
-bench: setup ## time gorl, and skrl beside it where `make peers` has been run; on PyPI's PyTorch, too, where `make pytorch` has
+bench: setup ## time gorl, and JAX and skrl beside it where `make peers` has been run; on PyPI's PyTorch, too, where `make pytorch` has
 	GORL_PEERS=$(PEERS) GORL_PYTORCH=$(PYTORCH) $(GO) run ./benchmarks
 
 .PHONY: peers
-peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo, TensorBoard, wandb, MLflow)
+peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, JAX, onnxruntime, Gymnasium with MuJoCo, TensorBoard, wandb, MLflow)
 	@scripts/peers.sh $(PEERS)
 
 .PHONY: pytorch

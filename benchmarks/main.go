@@ -1,7 +1,8 @@
-// Command benchmarks times gorl, and skrl beside it where `make peers` has been run: one update, one rollout step,
-// training end to end. With `make pytorch` it does so on PyPI's PyTorch, too. All sides take turns in one run, each in
-// processes of its own. It is what docs/performance.md quotes. It is run in the repository's folder: the sizes walker
-// and humanoid have skrl read the models in envs/mujoco, and step them by the library that `make peers` compiles from
+// Command benchmarks times gorl, and JAX and skrl beside it where `make peers` has been run: one update, one rollout
+// step, training end to end. JAX makes the updates of small, medium, large and gru, each as one compiled program. With
+// `make pytorch` gorl and skrl also run on PyPI's PyTorch. All sides take turns in one run, each in processes of its
+// own. It is what docs/performance.md quotes. It is run in the repository's folder: the sizes walker and humanoid have
+// skrl read the models in envs/mujoco, and step them by the library that `make peers` compiles from
 // benchmarks/peers/stepper.c.
 //
 //	go run ./benchmarks                                  # the table, as Markdown
@@ -26,7 +27,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "gorl: without skrl")
+	only := flag.String("only", "", "gorl: without JAX and skrl")
 	sizes := flag.String("sizes", "rate,small,medium,large,gru,camera,walker,walker-overlap,humanoid,population",
 		"which sizes, comma-separated")
 	threads := flag.String("threads", "1,2",

@@ -53,12 +53,20 @@ type table struct {
 // units are how figures of a measure are printed; the others are milliseconds.
 var units = map[string]string{"steps_per_second": "%.0f/s", "simulated_per_second": "%.0f/s",
 	"physics_per_thread": "%.0f/s", "product": "%.0f GFLOP/s", "fma_peak": "%.0f GFLOP/s", "resident_growth": "%.1f " +
-		"MiB"}
+		"MiB", "compile": "%.1f s"}
 
 // add appends the rows of one size with a number of threads. product is the machine's rate of matrix products in
 // GFLOP/s, 0 where it is not known: an update whose operations are counted shows what share of it every side reaches.
 func (t *table) add(size, threads string, sides []samples, product float64) {
-	for _, name := range sides[0].names {
+	var names []string
+	for _, s := range sides {
+		for _, name := range s.names {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
 		row := []string{size, threads, strings.ReplaceAll(name, "_", " ")}
 		for _, c := range t.columns {
 			cell, a := "", sides[c.a].median(name)

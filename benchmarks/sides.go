@@ -15,11 +15,12 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// side is a program that is timed: gorl or skrl on one of the libtorches.
+// side is a program that is timed: gorl or skrl on one of the libtorches, or JAX.
 type side struct {
 	name   string
-	python string   // of skrl; "" for gorl
+	python string   // of skrl or JAX; "" for gorl
 	env    []string // beside the threads
+	jax    bool
 }
 
 // column of the table: the figures of side a, or where b is not negative, those of a divided by those of b.
@@ -47,7 +48,10 @@ func findSides(alone bool) ([]side, []column) {
 	if alone {
 		return sides, columns
 	}
-	if python := findPython("GORL_PEERS", "peers"); python != "" {
+	if python := findPython("GORL_PEERS", "peers", "jax/bin/python", "jax"); python != "" && device == "cpu" {
+		add(side{name: "JAX", python: python, jax: true}, "JAX", column{title: "gorl / JAX"})
+	}
+	if python := findPython("GORL_PEERS", "peers", "bin/python", "skrl"); python != "" {
 		add(side{name: "skrl", python: python}, "skrl", column{title: "gorl / skrl"})
 		if kernels, _, chosen := strings.Cut(tensor.BLASKernels(), " "); chosen { // OpenBLAS alone would take others
 			add(side{name: "skrl, same kernels", python: python, env: []string{"OPENBLAS_CORETYPE=" + kernels}},
@@ -55,7 +59,7 @@ func findSides(alone bool) ([]side, []column) {
 				column{title: "gorl / it"})
 		}
 	}
-	if python := findPython("GORL_PYTORCH", "pytorch"); python != "" {
+	if python := findPython("GORL_PYTORCH", "pytorch", "bin/python", "skrl"); python != "" {
 		root := filepath.Dir(filepath.Dir(python))
 		mine := len(sides)
 		add(side{name: "gorl on PyPI's PyTorch", env: []string{"LD_LIBRARY_PATH=" + filepath.Join(root, "shim")}},
@@ -66,8 +70,9 @@ func findSides(alone bool) ([]side, []column) {
 	return sides, columns
 }
 
-// findPython returns the Python of `make peers` or `make pytorch`, or "" with a word of why there is none.
-func findPython(variable, task string) string {
+// findPython returns the Python at a path in the folder of `make peers` or `make pytorch`, or "" with a word of why it
+// is not there or lacks a module.
+func findPython(variable, task, path, module string) string {
 	root := os.Getenv(variable)
 	if root == "" {
 		cache, err := os.UserCacheDir()
@@ -76,17 +81,21 @@ func findPython(variable, task string) string {
 		}
 		root = filepath.Join(cache, "gorl", task)
 	}
-	python := filepath.Join(root, "bin", "python")
-	if err := exec.Command(python, "-c", "import skrl").Run(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s cannot import skrl (%v) and is left out; `make %s` sets it up.\n", python, err, task)
+	python := filepath.Join(root, path)
+	if err := exec.Command(python, "-c", "import "+module).Run(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s cannot import %s (%v) and is left out; `make %s` sets it up.\n", python, module, err,
+			task)
 		return ""
 	}
 	return python
 }
 
-// runs reports whether the side has a size. skrl_networks.py knows the CPU only.
+// runs reports whether the side has a size. skrl_networks.py knows the CPU only, jax_update.py no pictures.
 func (s side) runs(size string) bool {
 	_, network := networks[size]
+	if _, update := shapes[size]; s.jax {
+		return update || size == "gru"
+	}
 	return s.python == "" || !slices.Contains([]string{"rate", "population", "soak"}, size) &&
 		(device == "cpu" || !network)
 }
@@ -106,6 +115,8 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 			"-mixed="+strconv.FormatBool(mixed),
 			"-graphs="+strconv.FormatBool(graphs), "-tuned="+strconv.FormatBool(tuned),
 			"-updates", strconv.Itoa(soakUpdates))
+	case s.jax:
+		cmd = exec.Command(s.python, filepath.Join("benchmarks", "jax_update.py"), size, "--threads", threads)
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device",
 			device,

@@ -3,10 +3,12 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -90,6 +92,13 @@ func TestServeInBrowser(t *testing.T) {
 		t.Skip("a browser draws for some seconds")
 	}
 	b, root := chromium(t), servedRuns(t)
+	crowd := `{"event":"population","run":{"schema":1,"members":150,"objective":"o","interval_steps":9}}` + "\n"
+	for i := range 300 {
+		crowd += fmt.Sprintf(`{"event":%q,"iteration":%d,"member":%d,"steps":%d,"objective":%d,"after":{"a":1}}`+"\n",
+			[]string{"start", "keep"}[i/150], i/150, i%150, i/150*9, i%150)
+	}
+	must(t, os.MkdirAll(filepath.Join(root, "crowd", "000"), 0o755))
+	must(t, os.WriteFile(filepath.Join(root, "crowd", "000", journal.File), []byte(crowd), 0o644))
 	url, stop := started(t, "serve", root, "--port", "0")
 	b.open(url, 1280)
 	b.until(`document.querySelector('.list').innerText.includes('window.pwned')`)
@@ -150,6 +159,10 @@ func TestServeInBrowser(t *testing.T) {
 	if bytes.Equal(shots[0], shots[1]) {
 		t.Error("dark and light look the same")
 	}
+	b.open(url+"/#population=crowd", 360) // more members than lanes
+	b.until(`document.querySelectorAll('svg .lane').length === 100 &&
+		document.querySelectorAll('[aria-label="Members of each lineage over time"] path').length === 9`)
+	b.clean()
 	b.open(url, 360)
 	b.clean()
 	page := filepath.Join(t.TempDir(), "page.html")

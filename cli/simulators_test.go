@@ -2,13 +2,17 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/motions"
 )
 
 // The examples train in the simulators that they are of, shortened.
@@ -64,6 +68,49 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 	if swum.reward < 0.9 || swum.frequency < 0.7 || swum.frequency > 0.9 || swum.orbit > 0.3 {
 		t.Errorf("%+v; want a reward ≥ 0.9, 0.7 to 0.9 Hz, and an orbit error ≤ 0.3", swum)
 	}
+}
+
+// AMP from a clip alone, with no Python to write: gorl adds the group of observations to the task of a stand-in whose
+// joints move at random, and the discriminator tells them from the trot.
+func TestPeersIsaacLabAMPOfClips(t *testing.T) {
+	_, _, set := standIn(t)
+	t.Chdir(t.TempDir())
+	clip, err := motions.Trot(0.8)
+	must(t, err)
+	file, err := os.Create("trot.npz")
+	must(t, err)
+	must(t, errors.Join(clip.Save(file, ""), file.Close()))
+	write(t, "dog.yaml", `
+environment:
+  id: isaaclab:Standin-Dog-v0
+  num_envs: 16
+  amp_group: {terms: [joint_pos, joint_vel, projected_gravity]}
+  motions: [trot.npz]
+models: {mlp: [32], activation: elu}
+agent: {class: AMP, rollouts: 8, task_reward_scale: 0, discriminator_learning_rate: 1.0e-3, motion_dataset_size: 500,
+  discriminator_optimizer: separate, reply_buffer_size: 500, amp_observation_preprocessor: RunningStandardScaler}
+trainer: {timesteps: 160, name: dog}
+`)
+	gorl(t, 0, append([]string{"train", "-c", "dog.yaml", "-q"}, set...)...)
+	text, err := os.ReadFile("runs/dog/scalars.jsonl")
+	must(t, err)
+	var style []float64
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		var scalar struct {
+			Tag   string
+			Value float64
+		}
+		must(t, json.Unmarshal([]byte(line), &scalar))
+		if scalar.Tag == "Reward / Style reward (mean)" {
+			style = append(style, scalar.Value)
+		}
+	}
+	if n := len(style); n < 10 || !(style[n-1] < style[0]/2) {
+		t.Errorf("style rewards %v; want the last below half of the first", style)
+	}
+	_, stderr := gorl(t, 1, append([]string{"train", "-c", "dog.yaml", "-q", "--set",
+		"environment.motions=[humanoid_walk]"}, set...)...)
+	matches(t, stderr, `"motions": `, `the term "joint_pos": the clip has no hinge "FR_hip"`)
 }
 
 // A population in the words of Isaac Lab's command line, with a file laid out as its rl_games files are: four members,

@@ -42,10 +42,20 @@ func (g *group) record(events []journal.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
+	of := make(map[int][]journal.Event, len(g.workers)) // by member
+	for _, e := range events {
+		if e.Member >= 0 {
+			of[e.Member] = append(of[e.Member], e)
+			continue
+		}
+		for _, w := range g.workers {
+			if len(w.journal.Events) == 0 {
+				of[w.id] = append(of[w.id], e)
+			}
+		}
+	}
 	if err := g.each(context.Background(), func(w *worker) error {
-		own := slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {
-			return e.Member != w.id && (e.Member >= 0 || len(w.journal.Events) > 0)
-		})
+		own := of[w.id]
 		if len(own) == 0 {
 			return nil
 		}
@@ -133,15 +143,11 @@ func (w *worker) publish() error {
 		}
 		r.HasEvaluation = false
 	}
-	// A process that was killed after publishing finds its own record here, and does not publish it twice.
-	view, err := w.group.cfg.Store.View()
-	if err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
 	if err := w.lost(); err != nil {
 		return err
 	}
-	for _, old := range view.Members[w.id].Records {
+	// A process that was killed after publishing finds its own record here, and does not publish it twice.
+	for _, old := range w.published {
 		if old.Iteration == r.Iteration {
 			if old.Copies == r.Copies && old.Steps == r.Steps && old.Weights != nil && r.Failure == "" {
 				return nil
@@ -149,7 +155,10 @@ func (w *worker) publish() error {
 			break
 		}
 	}
-	_, err = w.lease.Publish(r, snapshot)
+	r, err := w.lease.Publish(r, snapshot)
+	if err == nil {
+		w.published = []workspace.Record{r}
+	}
 	return wrapMember(w.id, err)
 }
 

@@ -149,6 +149,7 @@ func (g *lookout) gather(ctx context.Context) (workspace.View, error) {
 			return view, nil
 		}
 		if w := g.workers[0]; n%4 == 0 && l.Record(view.Members[w.id]) == nil { // what others wait for has been lost
+			w.published = nil
 			if err := w.publish(); err != nil {
 				return view, err
 			}

@@ -27,6 +27,8 @@ type worker struct {
 	journal   *journal.Writer
 	files     files
 
+	published []workspace.Record // the latest, or what an earlier process left
+
 	copies  int64    // how often the member took over weights
 	cause   string   // of the last decision
 	pending *pending // in phaseDecided
@@ -80,6 +82,7 @@ func (g *group) open(ctx context.Context) (err error) {
 		}
 	}
 	for i, w := range g.workers {
+		w.published = view.Members[w.id].Records
 		if err := w.restore(states[i], view.Members[w.id]); err != nil {
 			return err
 		}

@@ -2,8 +2,9 @@
 # Sets up the Python programs that benchmarks and `make test-peers` compare gorl with:
 # Debian's PyTorch, which is the same libtorch that gorl uses, and over it a virtual
 # environment with what benchmarks/peers/requirements.txt names, from the package index
-# that pip is configured with; and a small C library that steps MuJoCo. A second run finds
-# everything in place. Optional: nothing of gorl needs any of it.
+# that pip is configured with; JAX, if it can be installed, in an environment of its own,
+# FOLDER/jax; and a small C library that steps MuJoCo. A second run finds everything in
+# place. Optional: nothing of gorl needs any of it.
 #
 #   scripts/peers.sh [FOLDER]           default: gorl/peers in the user's cache folder
 #   scripts/peers.sh --probe [FOLDER]   only says, with its exit status as well, whether that
@@ -29,6 +30,18 @@ versions() { "$1" -c 'import numpy, torch; print(f"torch=={torch.__version__}\nn
 key() { { cat "$requirements"; echo "$1"; } | sha256sum; }
 complete() { # with Debian's versions
 	[ -x "$folder/bin/python" ] && [ "$(cat "$folder/.key" 2>/dev/null)" = "$(key "$1")" ]
+}
+# JAX needs a newer NumPy than Debian's, so it has an environment of its own. Benchmarks and tests leave it out where it is missing.
+install_jax() {
+	local jax=$folder/jax list=$root/benchmarks/peers/jax.txt
+	cmp -s "$list" "$jax/.key" && return
+	rm -rf "$jax"
+	say "installing JAX into $jax"
+	if ! { "$python" -m venv "$jax" && "$jax/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list" </dev/null &&
+		"$jax/bin/python" -c 'import jax' && cp "$list" "$jax/.key"; }; then
+		rm -rf "$jax"
+		say "JAX could not be installed; its message stands above. Benchmarks and tests leave it out"
+	fi
 }
 compile_stepper() { gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread; }
 
@@ -57,6 +70,7 @@ need gcc libc6-dev libmujoco-dev python3-torch python3-numpy python3-yaml python
 debian=$(versions "$python")
 if complete "$debian"; then
 	compile_stepper
+	install_jax
 	say "$folder is up to date"
 	exit
 fi
@@ -73,4 +87,5 @@ say "installing ${wanted[*]} into $folder (a few minutes)"
 compile_stepper
 "$folder/bin/python" -W ignore -c 'import gymnasium, jsonschema, mlflow, mpe2, mujoco, onnx, onnxruntime, pettingzoo, pygame, pymunk, skrl, tensorboard.main, wandb'
 key "$debian" >"$folder/.key"
+install_jax
 say "ready in $folder: ${debian//$'\n'/ } ${wanted[*]}"

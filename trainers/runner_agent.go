@@ -149,8 +149,8 @@ func (r *runner) amp() (agents.Agent, error) {
 	if !ok && r.Agent["discriminator_mode"] != "differential" {
 		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it "+
 			"must have the method "+
-			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method "+
-			"collect_reference_motions in Python). "+
+			"CollectReferenceMotions (one of mjlab or Isaac Lab: the setting motions; any in Python: the setting "+
+			"reference_motions, or a method collect_reference_motions). "+
 			"Where its AMP observations are differences from a motion, set discriminator_mode to differential", r.env)
 	}
 	if r.sp.AMPObservation.Kind == spaces.None {

@@ -334,18 +334,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	if c := &cfg.Render.Camera; c.Azimuth == 0 {
 		c.Azimuth = 360
 	}
-	for _, path := range s.Motions {
-		clip, err := motions.Builtin(path)
-		if err != nil {
-			clip, err = motions.Load(path)
-		}
-		if err == nil {
-			clip, err = onto(clip)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("\"motions\": %w", err)
-		}
-		cfg.Motions = append(cfg.Motions, clip)
+	if cfg.Motions, err = loadMotions(s.Motions, onto); err != nil {
+		return nil, err
 	}
 	env, err := make(cfg)
 	if err != nil {

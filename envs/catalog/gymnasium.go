@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
+	"github.com/gorl-dev/gorl/motions"
 )
 
 func init() {
@@ -19,11 +20,19 @@ func init() {
 	})
 	for _, simulator := range gymnasium.Simulators {
 		add(string(simulator), simulatorDefaults(), true, func(s simulatorSettings, id string) (envs.Env, error) {
-			return newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
+			clips, err := s.clips()
+			if err != nil {
+				return nil, err
+			}
+			env, err := newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
 				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset),
 				RandomEpisodeLengths: s.RandomEpisodeLengths, ObservationGroups: s.ObservationGroups,
-				StateGroups: s.StateGroups,
+				StateGroups: s.StateGroups, AMPGroup: gymnasium.AMPGroup(s.AMPGroup),
 			})
+			if err != nil || clips == nil {
+				return env, err
+			}
+			return imitate(env.(*gymnasium.Env), clips)
 		})
 	}
 }
@@ -62,6 +71,42 @@ type simulatorSettings struct {
 	// others none.
 	ObservationGroups []string `yaml:"observation_groups"`
 	StateGroups       []string `yaml:"state_groups"`
+	// AMPGroup adds a group of observations named amp, the AMP observation, to a task of mjlab or Isaac Lab.
+	AMPGroup ampGroupSettings `yaml:"amp_group"`
+	// Motions are clips of the robot, the reference motion of AMP for the group of observations amp: humanoid_walk,
+	// humanoid_run, or paths of files.
+	Motions []string `yaml:"motions"`
+	// Model is the path of the robot's MJCF file, onto which motions of others are retargeted. Default: motions are of
+	// the robot already.
+	Model string `yaml:"model"`
+}
+
+// ampGroupSettings are those of gymnasium.AMPGroup.
+type ampGroupSettings struct {
+	// Terms are those of the group: joint_pos, joint_vel, base_height, projected_gravity, base_lin_vel, base_ang_vel,
+	// key_pos.
+	Terms []string `yaml:"terms"`
+	// Bodies are regular expressions of the names of key_pos's bodies.
+	Bodies []string `yaml:"bodies"`
+	// History is the number of moments in an AMP observation, one step apart; 0 is 2. A longer one shows more of the
+	// movement and is easier to discriminate.
+	History int `yaml:"history" config:"min=0,max=64"`
+}
+
+// clips reads Motions and carries them over to Model. It returns nil if there are none.
+func (s *simulatorSettings) clips() ([]*motions.Clip, error) {
+	switch {
+	case len(s.Motions) == 0 && s.Model != "":
+		return nil, errors.New("\"model\" is given without \"motions\", the clips to retarget onto it")
+	case len(s.Motions) > 0 && s.ReferenceMotions != "":
+		return nil, errors.New("\"motions\" and \"reference_motions\" are both given; give one")
+	}
+	return loadMotions(s.Motions, func(c *motions.Clip) (*motions.Clip, error) {
+		if s.Model == "" {
+			return c, nil
+		}
+		return Retarget(c, s.Model, nil)
+	})
 }
 
 // pythonSettings are those of gymnasium.Options that a file can say of both.

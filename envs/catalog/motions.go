@@ -13,7 +13,9 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/motions"
 )
 
 // imitating is an environment whose reference AMP observations come from a file. rows is (rows, width).
@@ -37,6 +39,42 @@ func (m *imitating) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, e
 		out = append(out, m.rows[at:at+m.width]...)
 	}
 	return out, nil
+}
+
+// following is a simulator whose reference AMP observations are computed from clips.
+type following struct {
+	envs.Env
+	*motions.Source
+}
+
+// Unwrap returns the environment inside, see [envs.As].
+func (f *following) Unwrap() envs.Env { return f.Env }
+
+// imitate gives a simulator the clips as reference motion. It closes the simulator if they do not fit.
+func imitate(env *gymnasium.Env, clips []*motions.Clip) (envs.Env, error) {
+	source, err := gymnasium.NewMotionSource(env, clips...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("\"motions\": %w", err), env.Close())
+	}
+	return &following{env, source}, nil
+}
+
+// loadMotions returns the named clips of gorl, or those of files, each converted by onto.
+func loadMotions(names []string, onto func(*motions.Clip) (*motions.Clip, error)) (clips []*motions.Clip, err error) {
+	for _, name := range names {
+		clip, err := motions.Builtin(name)
+		if err != nil {
+			clip, err = motions.Load(name)
+		}
+		if err == nil {
+			clip, err = onto(clip)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("\"motions\": %w", err)
+		}
+		clips = append(clips, clip)
+	}
+	return clips, nil
 }
 
 const (

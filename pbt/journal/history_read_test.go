@@ -2,12 +2,16 @@ package journal_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -43,6 +47,28 @@ func TestReadHistory(t *testing.T) {
 	for _, path := range []string{filepath.Join(dir, "nowhere"), dir} {
 		if _, err := journal.ReadHistory(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s gives %v", path, err)
+		}
+	}
+}
+
+// A follower returns what Read returns: of journals that grow, are cut back, end in half a line, and are damaged.
+func TestFollower(t *testing.T) {
+	dir, f := t.TempDir(), journal.Follower{}
+	path := filepath.Join(dir, "000", journal.File)
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	head := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":1}}` + "\n"
+	line := func(n int, kind string) string {
+		return fmt.Sprintf(`{"event":%q,"iteration":%d,"member":0,"steps":%d}`+"\n", kind, n, 10*n)
+	}
+	for i, text := range []string{head, head + line(1, "keep"), head + line(1, "keep") + line(2, "keep") + `{"event":`,
+		head + line(1, "keep") + line(2, "failed") + line(3, "keep"), head + line(1, "failed"),
+		head + line(1, "keep") + line(2, "keep"), head + line(1, "nothing"), head + "\n", head + line(4, "final")[:50],
+		head + strings.TrimSpace(line(4, "final")), head + line(4, "final")} {
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+		want, fault := journal.ReadFS(os.DirFS(dir))
+		got, err := f.ReadFS(os.DirFS(dir))
+		if d := cmp.Diff(want, got); d != "" || fmt.Sprint(err) != fmt.Sprint(fault) {
+			t.Errorf("text %d: %s, error %v, want %v", i, d, err, fault)
 		}
 	}
 }

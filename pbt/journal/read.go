@@ -28,14 +28,14 @@ func Read(path string) ([]Event, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return readFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
 	}
-	return readFolder(os.DirFS(path), path)
+	return readFolder(os.DirFS(path), path, readFile)
 }
 
 // ReadFS is [Read] of the folder of a population as a file system.
-func ReadFS(fsys fs.FS) ([]Event, error) { return readFolder(fsys, "the folder") }
+func ReadFS(fsys fs.FS) ([]Event, error) { return readFolder(fsys, "the folder", readFile) }
 
-// readFolder reads the journals of a folder that errors call name.
-func readFolder(fsys fs.FS, name string) ([]Event, error) {
+// readFolder reads the journals of a folder that errors call name, each by read.
+func readFolder(fsys fs.FS, name string, read func(fsys fs.FS, name, path string) ([]Event, error)) ([]Event, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
@@ -46,7 +46,7 @@ func readFolder(fsys fs.FS, name string) ([]Event, error) {
 		if !e.IsDir() || !memberFolder.MatchString(e.Name()) {
 			continue
 		}
-		events, err := readFile(fsys, e.Name()+"/"+File, filepath.Join(name, e.Name(), File))
+		events, err := read(fsys, e.Name()+"/"+File, filepath.Join(name, e.Name(), File))
 		switch {
 		case err == nil:
 			journals = append(journals, events)

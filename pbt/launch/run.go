@@ -69,10 +69,10 @@ type runner struct {
 	turns     *turns
 	members   []runningMember
 	exits     chan ended
-	visible   []string        // the names of the GPUs in CUDA_VISIBLE_DEVICES
-	config    string          // the path of the canonical file
-	store     workspace.Store // the population's folder, read only
-	beats     []beat          // the last heartbeat of every member
+	visible   []string          // the names of the GPUs in CUDA_VISIBLE_DEVICES
+	config    string            // the path of the canonical file
+	store     *workspace.Folder // the population's folder, read only
+	beats     []beat            // the last heartbeat of every member
 	display   display
 	log       *output          // launcher.log
 	unlock    func() error     // releases the folder

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -59,8 +60,28 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 	}
 }
 
+// Follow returns a function that returns the rows of Status again and again, for programs that look often: it reads
+// heartbeats alone, and only those that have changed. Several goroutines may call it.
+func Follow(dir string, silence time.Duration) func() ([]Row, error) {
+	var mu sync.Mutex
+	var store *workspace.Folder
+	return func() ([]Row, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		n, err := countMembers(dir)
+		if err == nil && (store == nil || store.Members() != n) { // members may have come
+			store, err = openStatus(dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		view, err := store.Heartbeats()
+		return rowsOf(view, silence), err
+	}
+}
+
 // openStatus opens a population's folder for reading.
-func openStatus(dir string) (workspace.Store, error) {
+func openStatus(dir string) (*workspace.Folder, error) {
 	n, err := countMembers(dir)
 	if err != nil {
 		return nil, err
@@ -107,11 +128,16 @@ func status(store workspace.Store, silence time.Duration) ([]Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
+	return rowsOf(view, silence), nil
+}
+
+// rowsOf returns a row for every member of a view.
+func rowsOf(view workspace.View, silence time.Duration) []Row {
 	rows := make([]Row, len(view.Members))
 	for i, p := range view.Members {
 		rows[i] = statusRow(p, view.Now.Sub(p.Seen), silence)
 	}
-	return rows, nil
+	return rows
 }
 
 // statusRow returns the row of a member whose heartbeat was written age ago. The note names damaged files, because the
@@ -192,8 +218,8 @@ type beat struct {
 
 // heartbeats reads the last heartbeats of all members. A heartbeat that cannot be read keeps its old value, because
 // shared file systems fail occasionally and an old heartbeat only delays the table.
-func heartbeats(store workspace.Store, last []beat) {
-	view, err := store.View()
+func heartbeats(store *workspace.Folder, last []beat) {
+	view, err := store.Heartbeats()
 	if err != nil {
 		return
 	}

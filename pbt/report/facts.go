@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// maxLanes is the number of members that are drawn and listed; those on the path to the best come first.
-const maxLanes = 300
+// maxLanes is the number of members that are drawn and listed: those on the path to the best, then the best ones.
+const maxLanes = 100
 
 // maxKeys is the number of hyperparameters that are shown.
 const maxKeys = 24
@@ -276,9 +276,21 @@ func (f *facts) find(a journal.Ancestor) *stretch {
 	return nil
 }
 
+// worth is a member's last objective, of which more is better; −∞ if there is none that can be drawn.
+func (f *facts) worth(t journal.Track) float64 {
+	n := len(t.Objective)
+	switch {
+	case n == 0 || !drawable(t.Objective[n-1].Value):
+		return math.Inf(-1)
+	case f.Run.Minimise:
+		return -t.Objective[n-1].Value
+	}
+	return t.Objective[n-1].Value
+}
+
 // choose picks the members that are drawn, and the colours of lineages. Members that the best descends from are drawn
-// first, then the others by their numbers. The best's lineage has the first colour, those that most members end in
-// the next ones: the first colours are those that are told apart most easily.
+// first, then the others by their last objectives, of equals by their numbers. The best's lineage has the first colour,
+// those that most members end in the next ones: the first colours are those that are told apart most easily.
 func (f *facts) choose() {
 	first := make(map[int]bool) // those that are drawn, as a set
 	for _, a := range f.ancestry {
@@ -286,9 +298,11 @@ func (f *facts) choose() {
 			first[a.Member] = true
 		}
 	}
-	for i := range f.Members {
+	order := slices.Clone(f.Members)
+	slices.SortStableFunc(order, func(a, b journal.Track) int { return cmp.Compare(f.worth(b), f.worth(a)) })
+	for _, t := range order {
 		if len(first) < maxLanes {
-			first[i] = true
+			first[t.Member] = true
 		}
 	}
 	f.lanes = slices.Sorted(maps.Keys(first))

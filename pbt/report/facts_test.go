@@ -142,3 +142,46 @@ func TestWayEndsBeforeTheDecision(t *testing.T) {
 		}
 	}
 }
+
+// Of a large population the lanes are those of the best and its ancestors, and sizes of lineages tell of all members.
+func TestLineages(t *testing.T) {
+	const n, best, source = 3 * maxLanes, 2, 5
+	events := []journal.Event{{Kind: journal.Population, Run: &journal.RunInfo{Schema: journal.Schema, Members: n,
+		Objective: "o", IntervalSteps: 10}}}
+	for k := range int64(4) {
+		for i := range n {
+			e := journal.Event{Kind: journal.Keep, Iteration: k, Member: i, Parent: -1, Steps: 10 * k,
+				Objective: float64(i), HasObjective: k > 0}
+			switch {
+			case k == 0:
+				e.Kind = journal.Start
+			case i < 4 && k == 2: // the members 0 to 3 take over what began with member 5
+				e.Kind, e.Parent, e.ParentSteps = journal.Replace, source, 20
+			case i == best && k == 3:
+				e.Objective = 1e6
+			}
+			events = append(events, e)
+		}
+	}
+	f := factsOf(t, events)
+	if f.best.member != best || f.lane[best] < 0 || f.lane[source] < 0 || f.lane[6] >= 0 || f.lane[n-1] < 0 ||
+		len(f.lanes) != maxLanes {
+		t.Errorf("the best is %d, lanes %v", f.best.member, f.lanes)
+	}
+	l := f.lineages()
+	if d := cmp.Diff([]int{1, 1, 5, 5}, l.Lines[0].Members); d != "" || l.Lines[0].Founder != source || l.Every != 1 {
+		t.Errorf("%+v: %s", l.Lines[0], d)
+	}
+	for k := range 4 {
+		sum := 0
+		for _, line := range l.Lines {
+			sum += line.Members[k]
+		}
+		if sum != n {
+			t.Errorf("after interval %d %d members have a lineage", k, sum)
+		}
+	}
+	if small := factsOf(t, events[:n+1]); small.lineages() == nil {
+		t.Error("no sizes before the first interval's end")
+	}
+}

@@ -38,6 +38,8 @@ type Population struct {
 	// Lanes are the members that are shown, and Path the stretches that the weights of Best went through.
 	Lanes []Lane  `json:"lanes"`
 	Path  []Piece `json:"path"`
+	// Lineages are nil if Lanes are all members.
+	Lineages *Lineages `json:"lineages,omitempty"`
 	// Panels are the curves: the objective first.
 	Panels   []Panel  `json:"panels"`
 	Schedule Schedule `json:"schedule"`
@@ -209,9 +211,9 @@ func Of(h *journal.History, opt Options) (*Population, error) {
 			p.Counts = append(p.Counts, c)
 		}
 	}
-	if n := len(f.Members) - len(f.lanes); n > 0 {
-		p.Hidden = fmt.Sprintf("%d of %d members are not shown; those that the best descends from are. ", n,
-			len(f.Members))
+	if len(f.lanes) < len(f.Members) {
+		p.Hidden = fmt.Sprintf("Of %d members %d are shown one by one: those that the best descends from, and those "+
+			"with the best last objectives. ", len(f.Members), len(f.lanes))
 	}
 	if f.moreKeys > 0 {
 		p.Hidden += fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys)
@@ -228,7 +230,7 @@ func Of(h *journal.History, opt Options) (*Population, error) {
 			p.Path = append(p.Path, Piece{a.Member, s.fromSteps, to})
 		}
 	}
-	p.Panels = f.panels()
+	p.Panels, p.Lineages = f.panels(), f.lineages()
 	p.Schedule = f.schedule()
 	p.Met, p.Ratings = f.games()
 	p.Events, p.EventsTotal = f.events(cmp.Or(opt.MaxEvents, 2000)), len(f.Events)

@@ -141,6 +141,31 @@ func (c Config) start(opt pbt.Options) map[string]float64 {
 	return values
 }
 
+// trainees returns what builds synthetic members of a complete configuration.
+func (c Config) trainees(opt pbt.Options) func(pbt.Member) *trainee {
+	start := c.start(opt)
+	// About a hundred readings on the way to the limit, and some in every interval.
+	grain := max(1, min(c.Model.Horizon/100, opt.IntervalSteps/8))
+	return func(m pbt.Member) *trainee {
+		values := maps.Clone(start)
+		maps.Copy(values, m.Hyperparameters)
+		return newTrainee(&c.Model, grain, m.Seed, values)
+	}
+}
+
+// Population returns Options whose New and Objective are those of synthetic members, for [pbt.New] and [pbt.Join]. They
+// train in no time, so that a file system, a launcher or a page can be tried out with as many members as there will be.
+func (c Config) Population() (pbt.Options, error) {
+	c, err := c.complete()
+	if err != nil {
+		return pbt.Options{}, err
+	}
+	opt, build := c.Options, c.trainees(c.Options)
+	opt.Objective = Objective
+	opt.New = func(m pbt.Member) (pbt.Trainee, error) { return build(m), nil }
+	return opt, nil
+}
+
 // once trains one population in memory and returns what came of it at each of the intervals' ends. Skills are read from
 // the members at every interval's end, before any decision, rather than from the journal: that has objectives with
 // noise, as the strategy sees them. A population that ends because all of its members diverged is an outcome, not an
@@ -151,14 +176,10 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	for i := range skills {
 		skills[i] = make([]float64, opt.Members)
 	}
-	start := c.start(opt)
-	// About a hundred readings on the way to the limit, and some in every interval.
-	grain := max(1, min(c.Model.Horizon/100, opt.IntervalSteps/8))
 	opt.Objective, opt.Seed, opt.Directory, opt.Parallel = Objective, seed, "", 1
+	build := c.trainees(opt)
 	opt.New = func(m pbt.Member) (pbt.Trainee, error) {
-		values := maps.Clone(start)
-		maps.Copy(values, m.Hyperparameters)
-		members[m.ID] = newTrainee(&c.Model, grain, m.Seed, values)
+		members[m.ID] = build(m)
 		return members[m.ID], nil
 	}
 	opt.Progress = func(u pbt.Update) {

@@ -56,22 +56,50 @@ func (f *sharedFiles) now() (now time.Time, ok bool) {
 
 // list returns the names in a folder of the store; none if it does not exist.
 func (f *sharedFiles) list(folder string) ([]string, error) {
-	info, err := f.root.Lstat(folder)
+	dir, names, err := f.open(folder)
+	if dir != nil {
+		dir.Close()
+	}
+	return names, err
+}
+
+// folder returns what is known of a folder of the store without opening it; nil if it does not exist.
+func (f *sharedFiles) folder(name string) (fs.FileInfo, error) {
+	return folderIn(f.root, name)
+}
+
+// folderIn is sharedFiles.folder below a folder that is open.
+func folderIn(root *os.Root, name string) (fs.FileInfo, error) {
+	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil && !info.IsDir() {
 		err = errors.New("it is not a folder but a link or a file; remove it")
 	}
-	if err != nil {
-		return nil, err
+	return info, err
+}
+
+// open opens a folder of the store and lists its names; dir is nil if it does not exist. Names in a folder that is open
+// are looked up in one step.
+func (f *sharedFiles) open(folder string) (dir *os.Root, names []string, err error) {
+	info, err := f.folder(folder)
+	if err != nil || info == nil {
+		return nil, nil, err
 	}
-	dir, err := f.root.Open(folder)
-	if err != nil {
-		return nil, err
+	if dir, err = f.root.OpenRoot(folder); err != nil {
+		return nil, nil, err
 	}
-	defer dir.Close()
-	return dir.Readdirnames(-1)
+	list, err := dir.Open(".")
+	if err == nil {
+		names, err = list.Readdirnames(-1)
+		list.Close()
+	}
+	if err != nil {
+		dir.Close()
+		return nil, nil, err
+	}
+	return dir, names, nil
 }
 
 // readFile reads a file of the store of at most limit bytes, by its name with forward slashes. It tries again if a

@@ -63,11 +63,11 @@ const DefaultLeaseTTL = time.Minute
 //
 // # What is read
 //
-// View lists every member's folder and reads the records and heartbeats that have changed since the last View; weights
-// are read by Fetch alone. A population of n members so costs each process n listings and n small files an interval,
-// whatever the size of the networks. Records, heartbeats and leases carry checksums, and records the size and SHA-256
-// of their weights. Links, and paths that lead out of the member's folder, are refused, so that a record cannot make a
-// reader open another file. All times are those of the file server, taken from the files' own.
+// View lists every member's folder that has changed since the last View, and reads the records and heartbeats that have;
+// weights are read by Fetch alone. A population of n members so costs each process at most n listings and 2n small files
+// an interval, whatever the size of the networks. Records, heartbeats and leases carry checksums, and records the size
+// and SHA-256 of their weights. Links, and paths that lead out of the member's folder, are refused, so that a record
+// cannot make a reader open another file. All times are those of the file server, taken from the files' own.
 type Folder struct {
 	sharedFiles
 	members int
@@ -77,8 +77,10 @@ type Folder struct {
 	// link gives a file of the store a second name; tests replace it by that of a file system without links.
 	link func(from, to string) error
 
-	mu    sync.Mutex              // guards cache, so that two calls of View do not read the same files twice
+	mu    sync.Mutex              // guards the fields below: two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
+	clock time.Time               // when the last View began, by the store's clock
+	best  *os.Root                // the folder of the members' best while View reads, see openBest
 }
 
 var _ Store = (*Folder)(nil)

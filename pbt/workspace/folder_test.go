@@ -276,3 +276,46 @@ func TestViewIsNotTorn(t *testing.T) {
 	close(stop)
 	<-stopped
 }
+
+// A folder whose time is old is not read again until a file is added or replaced there.
+func TestUnchangedFolders(t *testing.T) {
+	dir := t.TempDir()
+	f, looking := openFolder(t, dir, 2, FolderOptions{}), openFolder(t, dir, 2, FolderOptions{ReadOnly: true})
+	s := mustJoin(t, f, 0)
+	mustPublish(t, s, record(0, 1, 5))
+	must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1, Steps: 10}))
+	settled := func() {
+		t.Helper()
+		old := time.Now().Add(-time.Minute)
+		must.Do(t, os.Chtimes(filepath.Join(dir, "000"), old, old))
+	}
+	look := func(records, damaged int, steps int64) {
+		t.Helper()
+		v, err := looking.View()
+		must.Do(t, err)
+		beats, err := looking.Heartbeats()
+		must.Do(t, err)
+		m, b := v.Members[0], beats.Members[0]
+		if len(m.Records) != records || len(m.Damaged) != damaged || m.Heartbeat.Steps != steps ||
+			b.Heartbeat.Steps != steps || !b.Seen.Equal(m.Seen) || b.Records != nil || len(beats.Members) != 2 {
+			t.Errorf("%d records, %v, heartbeats %+v and %+v; want %d, %d, %d steps", len(m.Records), m.Damaged,
+				m.Heartbeat, b.Heartbeat, records, damaged, steps)
+		}
+	}
+	settled()
+	look(1, 0, 10)
+	path := filepath.Join(dir, "000", "000001.yaml")
+	must.Do(t, os.WriteFile(path, []byte("damaged in place, which does not change the folder's time"), 0o644))
+	look(1, 0, 10)
+	must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1, Steps: 20}))
+	look(0, 1, 20)
+	settled()
+	look(0, 1, 20)
+	mustPublish(t, s, record(0, 1, 5))
+	mustPublish(t, s, record(0, 2, 6))
+	look(2, 0, 20)
+	settled()
+	look(2, 0, 20)
+	must.Do(t, os.RemoveAll(filepath.Join(dir, "000", "000002.yaml")))
+	look(1, 0, 20)
+}

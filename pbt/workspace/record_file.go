@@ -25,12 +25,13 @@ const (
 	recordSuffix = ".yaml"
 	maxRecord    = 1 << 20
 	checkKey     = "check: "
+	bestFolder   = "best/"
 )
 
-// folderOf is a member's folder below the store's, with forward slashes; that of its best has the prefix "best/".
+// folderOf is a member's folder below the store's, with forward slashes; that of its best has the prefix bestFolder.
 func folderOf(member int, best bool) string {
 	if best {
-		return "best/" + folderName(member)
+		return bestFolder + folderName(member)
 	}
 	return folderName(member)
 }

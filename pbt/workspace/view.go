@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -23,6 +26,27 @@ type folderCache struct {
 	info      fs.FileInfo // of the heartbeat that was read last
 	damage    error       // of that file
 	seen      time.Time   // of the last good one
+	// found and damaged are what the folder held at the time of listed. beaten is of the heartbeat.
+	found          []Record
+	damaged        []error
+	listed, beaten stamp
+}
+
+// stamp is a folder as it was before it was read, not earlier than at by the store's clock. The zero value is of no
+// folder.
+type stamp struct {
+	folder fs.FileInfo
+	at     time.Time
+}
+
+// settle is the age from which a folder's time tells that nothing was added, replaced or removed since: file systems
+// may keep times in steps of two seconds.
+const settle = 2 * time.Second
+
+// holds reports whether a folder, by what is known of it now, is still as it was read. Every file of the store is
+// written aside and renamed, which changes the folder's time.
+func (s stamp) holds(now fs.FileInfo) bool {
+	return unchanged(s.folder, now) && s.at.Sub(now.ModTime()) > settle
 }
 
 // cachedRecord is a record as it was read, or the error of a damaged one, which is not read again either.
@@ -50,6 +74,8 @@ func (f *Folder) View() (View, error) {
 		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
 	}
 	var v View
+	f.clock, _ = f.now()
+	defer f.openBest()()
 	for member := range f.members {
 		pv := MemberView{Member: member}
 		// The heartbeat is read first: a member that says it is in interval n has published n-1, which the listing
@@ -69,6 +95,25 @@ func (f *Folder) View() (View, error) {
 	return v, nil
 }
 
+// Heartbeats returns what View returns, but no records: it reads one small file a member.
+func (f *Folder) Heartbeats() (View, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := os.Stat(f.dir); err != nil {
+		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	v := View{Members: make([]MemberView, f.members)}
+	f.clock, _ = f.now()
+	for member := range v.Members {
+		v.Members[member].Member = member
+		if err := f.heartbeat(member, &v.Members[member]); err != nil {
+			v.Members[member].Damaged = []error{err}
+		}
+	}
+	v.Now, _ = f.now()
+	return v, nil
+}
+
 // cached returns the cache of a folder. f.mu is held.
 func (f *Folder) cached(folder string) *folderCache {
 	c := f.cache[folder]
@@ -79,13 +124,48 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
-// records reads the records in a member's folder, in any order, and returns the errors of damaged ones. It begins again
-// while files change under it. f.mu is held.
+// openBest opens the folder of the members' best, so that its folders are looked up in one step. What it returns closes
+// it again; f.mu is held until then.
+func (f *Folder) openBest() (end func()) {
+	name := strings.TrimSuffix(bestFolder, "/")
+	if info, err := f.folder(name); err == nil && info != nil {
+		f.best, _ = f.root.OpenRoot(name)
+	}
+	return func() {
+		if f.best != nil {
+			f.best.Close()
+			f.best = nil
+		}
+	}
+}
+
+// look returns what is known of a member's folder without opening it; nil if it does not exist. f.mu is held.
+func (f *Folder) look(folder string) (fs.FileInfo, error) {
+	if own, ok := strings.CutPrefix(folder, bestFolder); ok && f.best != nil {
+		return folderIn(f.best, own)
+	}
+	return f.folder(folder)
+}
+
+// records returns the records in a member's folder, in any order, and the errors of damaged ones. It reads the folder
+// if it has changed, and begins again while files change under it. f.mu is held.
 func (f *Folder) records(member int, best bool) (records []Record, damage []error) {
 	folder := folderOf(member, best)
+	cache := f.cached(folder)
 	var err error
 	for range 20 {
-		records, damage, err = f.recordsOnce(member, folder)
+		var info fs.FileInfo
+		if info, err = f.look(folder); err != nil || info == nil {
+			break
+		}
+		if cache.listed.holds(info) {
+			return slices.Clone(cache.found), slices.Clone(cache.damaged)
+		}
+		cache.listed = stamp{}
+		if records, damage, err = f.recordsOnce(member, folder, cache); err == nil {
+			cache.listed, cache.found, cache.damaged = stamp{info, f.clock}, records, damage
+			return slices.Clone(records), slices.Clone(damage)
+		}
 		if !errors.Is(err, errMoved) {
 			break
 		}
@@ -97,19 +177,20 @@ func (f *Folder) records(member int, best bool) (records []Record, damage []erro
 }
 
 // recordsOnce is one try of records, which returns errMoved if it must be repeated.
-func (f *Folder) recordsOnce(member int, folder string) (records []Record, damage []error, err error) {
-	names, err := f.list(folder)
-	if err != nil {
+func (f *Folder) recordsOnce(member int, folder string, cache *folderCache) (records []Record, damage []error,
+	err error) {
+	dir, names, err := f.open(folder)
+	if err != nil || dir == nil {
 		return nil, nil, err
 	}
-	cache := f.cached(folder)
+	defer dir.Close()
 	fresh := make(map[string]cachedRecord)
 	for _, name := range names {
 		iteration, kind := parseName(name)
 		if kind != recordFile {
 			continue
 		}
-		c, err := f.record(member, folder, name, iteration, cache.records[name])
+		c, err := f.record(member, folder, dir, name, iteration, cache.records[name])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its member has pruned it since the folder was listed, which is no damage
 		}
@@ -118,7 +199,7 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 			err = c.err
 		}
 		if err == nil {
-			err = f.weightsAreThere(folder+"/"+name, c)
+			err = f.weightsAreThere(dir, name, c)
 		}
 		if errors.Is(err, errMoved) {
 			return nil, nil, err // the records read so far may be of two moments: begin again
@@ -141,16 +222,16 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 
 // record reads one record unless it is unchanged. It returns the errors of reading, which may pass; an error of the
 // contents is a part of the result.
-func (f *Folder) record(member int, folder, name string, iteration int64, last cachedRecord) (cachedRecord, error) {
-	full := folder + "/" + name
-	info, err := f.root.Lstat(full)
+func (f *Folder) record(member int, folder string, dir *os.Root, name string, iteration int64, last cachedRecord) (
+	cachedRecord, error) {
+	info, err := dir.Lstat(name)
 	if err != nil {
 		return cachedRecord{}, err
 	}
 	if unchanged(last.info, info) {
 		return last, nil
 	}
-	text, info, err := f.readFile(full, maxRecord)
+	text, info, err := f.readFile(folder+"/"+name, maxRecord)
 	if err != nil {
 		return cachedRecord{}, err
 	}
@@ -159,19 +240,19 @@ func (f *Folder) record(member int, folder, name string, iteration int64, last c
 	return c, nil
 }
 
-// weightsAreThere compares the kind and the size of the file that a record refers to.
-func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
+// weightsAreThere compares the kind and the size of the file that a record in the folder dir refers to.
+func (f *Folder) weightsAreThere(dir *os.Root, name string, c cachedRecord) error {
 	w := c.record.Weights
 	if w == nil {
 		return nil
 	}
-	info, err := f.root.Lstat(w.Path)
+	info, err := dir.Lstat(path.Base(w.Path))
 	if err == nil && info.Mode().IsRegular() && info.Size() == w.Size {
 		return nil
 	}
 	// They may have been replaced or pruned together with the record. Then the record's file has changed too, because
 	// it is always written after the weights and deleted before them.
-	if now, err := f.root.Lstat(name); err != nil || !unchanged(c.info, now) {
+	if now, err := dir.Lstat(name); err != nil || !unchanged(c.info, now) {
 		return errMoved
 	}
 	d := &checkpoint.DamagedError{Path: f.path(w.Path), Err: err}
@@ -194,24 +275,16 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 	folder := folderOf(member, false)
 	name := folder + "/" + heartbeatName
 	c := f.cached(folder)
-	info, err := f.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil || !unchanged(c.info, info) {
-		var text []byte
-		if err == nil {
-			text, info, err = f.readFile(name, maxHeartbeat)
+	before, err := f.look(folder)
+	if err != nil || !c.beaten.holds(before) {
+		c.beaten = stamp{before, f.clock}
+		info, err := f.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			c.heartbeat, c.info, c.damage = nil, nil, nil
+			return nil
 		}
-		var h Heartbeat
-		if err == nil {
-			h, err = decodeHeartbeat(text, member, f.members)
-		}
-		if c.info, c.damage = info, nil; err == nil {
-			c.heartbeat, c.seen = &h, info.ModTime()
-		} else {
-			d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
-			c.info, c.damage = nil, fmt.Errorf("workspace: member %d: %w; its next heartbeat replaces it", member, d)
+		if err != nil || !unchanged(c.info, info) {
+			f.readHeartbeat(member, name, c, err)
 		}
 	}
 	if c.heartbeat != nil {
@@ -219,6 +292,26 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 		v.Heartbeat, v.Seen = &h, c.seen
 	}
 	return c.damage
+}
+
+// readHeartbeat reads a heartbeat into the cache. err says why it could not be looked at.
+func (f *Folder) readHeartbeat(member int, name string, c *folderCache, err error) {
+	var text []byte
+	var info fs.FileInfo
+	if err == nil {
+		text, info, err = f.readFile(name, maxHeartbeat)
+	}
+	var h Heartbeat
+	if err == nil {
+		h, err = decodeHeartbeat(text, member, f.members)
+	}
+	if err == nil {
+		c.info, c.damage, c.heartbeat, c.seen = info, nil, &h, info.ModTime()
+		return
+	}
+	d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
+	c.beaten, c.info = stamp{}, nil
+	c.damage = fmt.Errorf("workspace: member %d: %w; its next heartbeat replaces it", member, d)
 }
 
 // Best returns the best record that any member offered, see [Store]. Each member's folder of its best holds one, or two
@@ -229,6 +322,7 @@ func (f *Folder) Best(minimise bool) (Record, bool, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
 	}
+	defer f.openBest()()
 	var all []Record
 	for member := range f.members {
 		records, _ := f.records(member, true)

@@ -326,3 +326,14 @@ func ignoreMissing(err error) error {
 	}
 	return err
 }
+
+// number is a value in JSON with seven digits, or null if it is not finite.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return fmt.Appendf(nil, "%.7g", float64(n)), nil
+}

@@ -2,12 +2,12 @@ package watch
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -50,7 +50,7 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	list, err := journal.ReadFS(dir.FS())
+	list, err := s.journal(f.id, events == 0, dir.FS())
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +58,31 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := report.Of(history, report.Options{Title: fmt.Sprintf("%s, population of %d", s.name(f.id), history.Run.Members), MaxEvents: events})
+	title := fmt.Sprintf("%s, population of %d", s.name(f.id), history.Run.Members)
+	p, err := report.Of(history, report.Options{Title: title, MaxEvents: events})
 	if err != nil {
 		return nil, err
 	}
-	return &Population{Population: p, Health: f.health}, nil
+	return &Population{Population: p}, nil
 }
 
-// health returns the state of the members, or nil if they write no heartbeats.
+// journal reads a population's journals. Those of the population that a page asked for last are kept, so that only what
+// they add is decoded: while it trains they are read again every few seconds.
+func (s *Server) journal(id string, asked bool, dir fs.FS) ([]journal.Event, error) {
+	s.following.Lock()
+	defer s.following.Unlock()
+	if asked && s.watched != id {
+		s.watched, s.journals = id, journal.Follower{}
+	}
+	if s.watched != id {
+		return journal.ReadFS(dir)
+	}
+	return s.journals.ReadFS(dir)
+}
+
+// health reads the state of the members by their heartbeats, or nil if they write none.
 func (s *Server) health(f *folder) (list []Member) {
-	rows, err := launch.Status(filepath.Join(s.dir, filepath.FromSlash(f.id)), launch.DefaultSilence)
+	rows, err := f.follow()
 	if err != nil {
 		return nil
 	}

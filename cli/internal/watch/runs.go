@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -46,17 +46,6 @@ type Row struct {
 	Environment string `json:"environment,omitempty"`
 }
 
-// number is a value in JSON with seven digits, or null if it is not finite.
-type number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return fmt.Appendf(nil, "%.7g", float64(n)), nil
-}
-
 // The largest sizes in bytes of a small file, of the end of a log, and of a whole event file that are read.
 const (
 	maxSmall  = 4 << 20
@@ -75,7 +64,8 @@ type folder struct {
 	journals   []string // paths of the members' journals
 	stamp      string   // identifies the versions of the files that were read
 	ended      *runfile.Start
-	facts      string // the state by the journals
+	facts      string                       // the state by the journals
+	follow     func() ([]launch.Row, error) // of a population, reads heartbeats
 	health     []Member
 	began      time.Time // when the population was first seen, after beganAt steps
 	beganAt    int64
@@ -129,6 +119,8 @@ func (s *Server) walk() error {
 		if old := s.folders[id]; old != nil && old.population == f.population {
 			old.logs, old.journals, old.of = f.logs, f.journals, f.of
 			found[id] = old
+		} else if f.population {
+			f.follow = launch.Follow(filepath.Join(s.dir, filepath.FromSlash(id)), launch.DefaultSilence)
 		}
 	}
 	s.folders, s.walked = found, time.Now()
@@ -154,7 +146,6 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 			return false, err
 		}
 	}
-	end, held := time.Now().Add(budget), durable.Locks()
 	order := make([]*folder, 0, len(s.folders))
 	stamps := map[*folder]string{}
 	for _, f := range s.folders {
@@ -165,6 +156,7 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 		return cmp.Or(cmp.Compare(b.row.Updated, a.row.Updated), cmp.Compare(a.id, b.id))
 	})
 	rows := make([]Row, 0, len(order))
+	end, held := time.Now().Add(budget), durable.Locks()
 	for _, f := range order {
 		if f.stamp != stamps[f] {
 			if time.Now().Before(end) {
@@ -195,14 +187,15 @@ func (r Row) equals(other Row) bool {
 
 // look returns a stamp of the files of a row, and sets the time of the latest write.
 func (s *Server) look(f *folder) string {
-	stamp, latest := "", int64(0)
+	var stamp strings.Builder
+	latest := int64(0)
 	names := append([]string{runFile, runfile.ProvenanceFile}, f.logs...)
 	for i := range names {
 		names[i] = path.Join(f.id, names[i])
 	}
 	for i, name := range append(names, f.journals...) {
 		if info, err := s.root.Stat(name); err == nil {
-			stamp += fmt.Sprint(i, info.Size(), info.ModTime().UnixNano(), ";")
+			fmt.Fprint(&stamp, i, " ", info.Size(), " ", info.ModTime().UnixNano(), ";")
 			latest = max(latest, info.ModTime().UnixMilli())
 		}
 	}
@@ -213,7 +206,7 @@ func (s *Server) look(f *folder) string {
 	}
 	latest = max(latest, f.beat)
 	f.row.ID, f.row.Of, f.row.Updated = f.id, f.of, latest
-	return stamp
+	return stamp.String()
 }
 
 // read reads a folder's row again. Errors are noted in the row.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/loopback"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -60,6 +61,10 @@ type Server struct {
 
 	reading   sync.Mutex // guards followers: logs are read by one request at a time
 	followers map[string]*follower
+
+	following sync.Mutex // guards the fields below, to journals
+	watched   string     // the population that a page asked for last
+	journals  journal.Follower
 
 	viewers atomic.Int64 // open streams of events
 }
@@ -137,6 +142,9 @@ func (s *Server) Handler() http.Handler {
 		s.reading.Lock()
 		p, err := s.population(f, 0)
 		s.reading.Unlock()
+		if err == nil {
+			p.Health = s.health(f)
+		}
 		respond(w, p, err)
 	})
 	mux.HandleFunc("/api/events", s.events)
@@ -316,6 +324,7 @@ func (s *Server) Export(w io.Writer, title string) error {
 			if err != nil {
 				return err
 			}
+			p.Health = s.health(f)
 			populations[r.ID] = p
 		case len(ids) < maxExported && r.Of == "":
 			ids = append(ids, r.ID)

@@ -16,6 +16,7 @@ from gorl_child import Refused, attribute, gymnasium, keys_of
 SAME_STEP, NEXT_STEP, DISABLED = "same_step", "next_step", "disabled"  # Gymnasium's autoreset modes
 TERMINATED, TRUNCATED, UNKNOWN, INVALID = 1, 2, 4, 8  # bits of a row's flags
 ACTIVE = 4  # the third bit of a seat's flags, after TERMINATED and TRUNCATED
+AMP_GROUP = "amp"  # the group of observations that is the AMP observation
 FINAL_OBSERVATIONS, FINAL_INFOS = ("final_obs", "final_observation"), ("final_info",)  # their keys in infos
 
 
@@ -203,7 +204,104 @@ class EnvPool(Simulator):
         return None if self.elapsed is None else self.elapsed == 0
 
 
-class IsaacLab(Simulator):
+def rotate_back(rotation, vectors):
+    """World vectors in the frame of a body, by its quaternions (w first)."""
+    import torch
+
+    w, axis = rotation[..., :1], -rotation[..., 1:].expand_as(vectors)
+    twice = 2 * torch.linalg.cross(axis, vectors)
+    return vectors + w * twice + torch.linalg.cross(axis, twice)
+
+
+def base_height(env, asset_cfg):
+    """The height of the root over the origin of its environment in metres, (N, 1)."""
+    return (env.scene[asset_cfg.name].data.root_link_pos_w - env.scene.env_origins)[:, 2:]
+
+
+def key_pos(env, asset_cfg):
+    """The positions of bodies relative to the root, in the root's frame, in metres, (N, 3 a body)."""
+    data = env.scene[asset_cfg.name].data
+    offsets = data.body_link_pos_w[:, asset_cfg.body_ids] - data.root_link_pos_w[:, None]
+    return rotate_back(data.root_link_quat_w[:, None], offsets).flatten(1)
+
+
+class Managed(Simulator):
+    """What mjlab and Isaac Lab have in common: tasks of managers, whose observations are groups of terms."""
+
+    terms = {"joint_pos": "joint_pos_rel", "joint_vel": "joint_vel_rel"}  # gorl's names of functions of the module mdp
+    terms.update({name: name for name in ("base_lin_vel", "base_ang_vel", "projected_gravity")})
+    own = {"base_height": base_height, "key_pos": key_pos}
+
+    def add_group(self, observations, mdp, managers):
+        """Adds the group of AMP observations that the options ask for to the groups of a task's configuration."""
+        wanted = self.setup["amp_group"]
+        if not wanted:
+            return
+        group = f"group {AMP_GROUP!r} of observations"
+        if observations is None:
+            raise Refused(f"amp_group: {self.name()} has no managers and no groups of observations; set amp_observations instead")
+        keyed = isinstance(observations, dict)
+        if (observations.get(AMP_GROUP) if keyed else getattr(observations, AMP_GROUP, None)) is not None:
+            raise Refused(f"amp_group: {self.name()} has a {group} already; leave out amp_group")
+        terms = {}
+        for name in wanted["terms"]:
+            if name not in self.terms and name not in self.own:
+                raise Refused(f"amp_group: there is no term {name!r}; there are {listed([*self.terms, *self.own])}")
+            asset = managers.SceneEntityCfg("robot")
+            if name == "key_pos":
+                asset = managers.SceneEntityCfg("robot", body_names=list(wanted["bodies"]), preserve_order=True)
+            function = self.own.get(name) or getattr(mdp, self.terms[name])
+            terms[name] = managers.ObservationTermCfg(func=function, params={"asset_cfg": asset})
+        shape = {"concatenate_terms": True, "enable_corruption": False, "history_length": wanted["history"], "flatten_history_dim": False}
+        if keyed:
+            observations[AMP_GROUP] = managers.ObservationGroupCfg(terms=terms, **shape)
+            return
+        added = managers.ObservationGroupCfg(**shape)
+        for name, term in terms.items():
+            setattr(added, name, term)
+        setattr(observations, AMP_GROUP, added)
+
+    def describe_group(self):
+        """The terms of the group of AMP observations, from which the Go side computes the same of reference motion."""
+        env = getattr(self.env, "unwrapped", self.env)
+        manager = getattr(env, "observation_manager", None)
+        if AMP_GROUP not in getattr(manager, "active_terms", ()):
+            return None
+        widths, configs = manager.group_obs_term_dim[AMP_GROUP], manager._group_obs_term_cfgs[AMP_GROUP]
+        terms = [self.describe_term(env, *term) for term in zip(manager.active_terms[AMP_GROUP], widths, configs)]
+        return {"step": float(env.step_dt), "terms": terms}
+
+    def describe_term(self, env, name, shape, config):
+        function, params = config.func, dict(config.params)
+        module, kind = getattr(function, "__module__", ""), getattr(function, "__name__", type(function).__name__)
+        known = module.startswith(("mjlab.", "isaaclab.")) or function in self.own.values()
+        history = getattr(config, "history_length", 0) or 0
+        changes = [key for key in ("noise", "clip", "scale", "modifiers") if getattr(config, key, None) is not None]
+        changes += ["delay"] if getattr(config, "delay_max_lag", 0) else []
+        asset = params.pop("asset_cfg", None)
+        said = {"name": name, "function": kind if known else f"{module}.{kind}", "width": int(shape[-1]), "history": history}
+        said.update(flat=history > 1 and len(shape) == 1, changes=changes, asset=getattr(asset, "name", "robot"))
+        if known and (kind in TERMS_OF_ROBOTS or kind in self.own):
+            changes += [key for key, value in params.items() if value]
+            robot = env.scene[said["asset"]]
+            data = robot.data
+            if kind.startswith("joint_"):
+                joints = getattr(asset, "joint_ids", slice(None))
+                said["joints"] = [str(n) for n in np.array(robot.joint_names)[joints]]
+                if kind.endswith("_rel"):
+                    said["subtracted"] = array(getattr(data, "default_" + kind.removesuffix("_rel"))[0, joints]).tolist()
+            elif kind == "key_pos":
+                said["bodies"] = [str(n) for n in np.array(robot.body_names)[asset.body_ids]]
+            elif kind == "base_lin_vel" and module.startswith("isaaclab."):  # that of the centre of mass
+                offset = rotate_back(data.root_link_quat_w, data.root_com_pos_w - data.root_link_pos_w)
+                said["center"] = array(offset[0]).tolist()
+        return said
+
+
+TERMS_OF_ROBOTS = {*Managed.terms.values(), "joint_pos", "joint_vel", "base_pos_z"}  # functions of both modules mdp
+
+
+class IsaacLab(Managed):
     """Isaac Lab: the app first, then what imports from it. The key app of the kwargs holds AppLauncher's arguments."""
 
     autoreset = SAME_STEP
@@ -230,6 +328,11 @@ class IsaacLab(Simulator):
         config = parse_env_cfg(name, device=self.device, num_envs=self.n)
         config.seed = seed
         configure(config, {k: v for k, v in kwargs.items() if k not in ("app", "device")})
+        if self.setup["amp_group"]:
+            from isaaclab import managers
+            from isaaclab.envs import mdp
+
+            self.add_group(getattr(config, "observations", None), mdp, managers)
         return gymnasium.make(name, cfg=config, render_mode=self.setup["render_mode"] or None)
 
     def step(self, actions):
@@ -243,12 +346,13 @@ class IsaacLab(Simulator):
             self.app.close()
 
 
-class MJLab(Simulator):
+class MJLab(Managed):
     """mjlab, whose own reset is switched off unless the options say same_step, so that last observations are seen."""
 
     def make(self, kwargs, seed):
         import torch
-        from mjlab.envs import ManagerBasedRlEnv
+        from mjlab import managers
+        from mjlab.envs import ManagerBasedRlEnv, mdp
         from mjlab.tasks.registry import list_tasks, load_env_cfg
 
         import mjlab.tasks  # noqa: F401, registers the tasks
@@ -261,6 +365,7 @@ class MJLab(Simulator):
         config.scene.num_envs, config.seed = self.n, seed
         config.auto_reset = self.setup["autoreset"] == SAME_STEP
         configure(config, kwargs)
+        self.add_group(config.observations, mdp, managers)
         return ManagerBasedRlEnv(config, device=device, render_mode=self.setup["render_mode"] or None)
 
     def declared(self):
@@ -540,17 +645,27 @@ class Batch(child.Bridge):
         if "torch" in sys.modules:
             sys.modules["torch"].set_grad_enabled(False)
         self.observation_groups = self.state_groups = None
+        self.amp_group = False  # whether AMP observations are a group of the observations, not of the infos
         self.find_spaces()
 
     def find_spaces(self):
         setup = self.setup
         whole, self.action = self.simulator.spaces()
         self.observation = self.find_groups(whole)
-        self.amp = self.from_infos("amp", ("amp_observation_space", "amp_observation_size"), setup["amp_size"], "AMP observations")
+        there = whole.spaces if isinstance(whole, gymnasium.spaces.Dict) and self.simulator.groups[0] else {}
+        self.amp_group = not setup["amp"] and AMP_GROUP in there
+        if self.amp_group:
+            setup["amp"], self.amp = AMP_GROUP, there[AMP_GROUP]
+        else:
+            self.amp = self.from_infos("amp", ("amp_observation_space", "amp_observation_size"), setup["amp_size"], "AMP observations")
         if setup["states"]:
             self.state = self.from_infos("states", ("state_space",), setup["state_size"], "states")
         child.taker(self.action, np.zeros((1, child.width(self.action) + child.width(self.action, True)), np.float32))
         self.masks = child.mask_space(self.simulator.env, self.action, setup)
+
+    def description(self):
+        group = self.simulator.describe_group() if self.amp_group and isinstance(self.simulator, Managed) else None
+        return {**super().description(), "amp_group": group}
 
     @property
     def envs(self):
@@ -722,7 +837,8 @@ class Batch(child.Bridge):
             elif self.put_final_state:
                 told = (last_infos or {}) if self.mode == SAME_STEP else infos
                 self.put_final_state(self.info(told, "states", seen, "step"), seen)
-        after = self.put_amp and self.put_amp_rows(infos, last_infos, ended, again)
+        amp = (observations, None) if self.amp_group else (infos, last_infos)
+        after = self.put_amp and self.put_amp_rows(*amp, ended, again)
         if self.mode == DISABLED and len(over):
             observations, infos = self.results(self.simulator.reset_rows(ended))
         if len(over):

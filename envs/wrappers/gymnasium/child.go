@@ -79,6 +79,8 @@ type setup struct {
 	RandomLengths     bool     `json:"random_lengths"`
 	ObservationGroups []string `json:"observation_groups"`
 	StateGroups       []string `json:"state_groups"`
+	// AMPGroup is the group of observations to add, nil for none.
+	AMPGroup *AMPGroup `json:"amp_group"`
 	// Spin is how many seconds a child polls for a command before it sleeps.
 	Spin float64 `json:"spin"`
 }
@@ -146,6 +148,9 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 		Spin:      o.Spin.Seconds(),
 		Simulator: o.Simulator, AEC: o.AEC, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths,
 		ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
+	}
+	if len(o.AMPGroup.Terms) > 0 {
+		opening.AMPGroup = &o.AMPGroup
 	}
 	var extension []byte
 	var err error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
+	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -35,6 +36,27 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	fmt.Println(env.Spaces().Observation, len(step.Rewards))
+}
+
+// Needs Python with mjlab and a model of the robot, so it is not run.
+func ExampleNewMotionSource() {
+	env, err := gymnasium.New(gymnasium.Options{
+		Simulator: gymnasium.MJLab, ID: "Mjlab-Velocity-Flat-Unitree-G1", NumEnvs: 64,
+		AMPGroup: gymnasium.AMPGroup{Terms: []string{"joint_pos", "joint_vel", "base_ang_vel"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	walk, err := motions.Load("walk.npz") // gorl retarget humanoid_walk --model g1.xml --out walk.npz
+	if err != nil {
+		log.Fatal(err)
+	}
+	source, err := gymnasium.NewMotionSource(env, walk) // Motions of amp.Options
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(source.Width() == env.Spaces().AMPObservation.Width())
 }
 
 // lefty is a policy that always goes left; agents of gorl are policies too.

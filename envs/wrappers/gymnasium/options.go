@@ -73,6 +73,9 @@ type Options struct {
 	// "actor", and "critic" if it exists; for [Playground] and [Brax] "state" and "privileged_state". [Vector],
 	// [EnvPool] and [ManiSkill] have none by default, because their dictionaries are no groups.
 	ObservationGroups, StateGroups []string
+	// AMPGroup adds a group of observations named amp to a task of [MJLab] or [IsaacLab] before it is made. A group of
+	// that name is the AMP observation, also if the task itself has it.
+	AMPGroup AMPGroup
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
 	RenderMode string
 	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. By default it is left
@@ -87,9 +90,10 @@ type Options struct {
 	StepMetrics []string
 	// Infos keeps the other entries of infos (texts, arrays) as JSON, for Env.Info. It costs time at every step.
 	Infos bool
-	// AMPObservations is the key of the infos that holds AMP observations. By default there are none, except for
-	// tasks of [IsaacLab] that have them: amp_obs. Their number of values is the environment's amp_observation_space
-	// or amp_observation_size, or AMPSize, or is read from the infos of a reset.
+	// AMPObservations is the key of the infos that holds AMP observations. By default they are the group of
+	// observations named amp of a Simulator whose observations are in groups, for tasks of [IsaacLab] also amp_obs of
+	// the infos, and otherwise there are none. The number of values in the infos is the environment's
+	// amp_observation_space or amp_observation_size, or AMPSize, or is read from the infos of a reset.
 	//
 	// A Simulator may reset a row before it writes the AMP observation. The row of the step before then stands for
 	// the end of the episode. An episode of a single step has no such row, and its transition is invalid (see
@@ -149,6 +153,9 @@ func (o *Options) validate() error {
 		len(o.ObservationGroups)+len(o.StateGroups) > 0):
 		return errors.New("gymnasium: Autoreset, RandomEpisodeLengths, ObservationGroups and StateGroups are for " +
 			"simulators; set Simulator")
+	case len(o.AMPGroup.Terms) > 0 && (o.Simulator != MJLab && o.Simulator != IsaacLab || o.ID == ""):
+		return errors.New("gymnasium: AMPGroup is for tasks of mjlab and isaaclab made by ID; set Simulator and ID, or " +
+			"have the Factory make the group")
 	case o.Autoreset != "" && !slices.Contains(autoresets, o.Autoreset):
 		return fmt.Errorf("gymnasium: autoreset is %q; it must be one of %q", o.Autoreset, autoresets)
 	case o.Children < 0 || o.Children > o.NumEnvs:
@@ -165,6 +172,9 @@ func (o *Options) validate() error {
 			o.StateSize)
 	case len(o.declared()) > 4096:
 		return fmt.Errorf("gymnasium: %d metrics; there may be 4096", len(o.declared()))
+	}
+	if err := o.AMPGroup.validate(o.AMPObservations); err != nil {
+		return err
 	}
 	if _, err := json.Marshal(o.Kwargs); err != nil {
 		return fmt.Errorf("gymnasium: Kwargs do not fit into JSON: %w", err)

@@ -54,6 +54,8 @@ type description struct {
 	RewardShaping bool `json:"reward_shaping"`
 	Curriculum    bool `json:"curriculum"`
 	Motions       bool `json:"motions"`
+	// AMPGroup describes the group of observations named amp, nil if there is none or its terms are not known.
+	AMPGroup *ampGroupJSON `json:"amp_group"`
 	// RenderFPS is the number of pictures a second of real time, one a step; 0 if the metadata do not name it.
 	RenderFPS float64 `json:"render_fps"`
 	// Error says why there are no environments; the other fields are empty then. Missing is true if the reason is

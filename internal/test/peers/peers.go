@@ -25,6 +25,17 @@ func Python(t testing.TB, modules ...string) string {
 	return python(t, "peers", Environment, modules)
 }
 
+// JAX returns the interpreter with JAX, which `make peers` installs into a folder of its own if it can. Without it the
+// test is skipped. The name of the test must begin with TestPeersJAX, by which `make test-peers` leaves it out then.
+func JAX(t testing.TB) string {
+	t.Helper()
+	python := filepath.Join(os.Getenv(Environment), "jax", "bin", "python")
+	if err := exec.Command(python, "-c", "import jax").Run(); err != nil {
+		t.Skipf("needs %s, and JAX in its folder jax, which `make peers` sets up: %v", Environment, err)
+	}
+	return python
+}
+
 // Simulators returns the interpreter of `make simulators`, as [Python] does that of `make peers`. The name of the test
 // must begin with TestSimulators, and `make test-simulators` runs it.
 func Simulators(t testing.TB, modules ...string) string {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/cli"
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -35,7 +36,7 @@ const (
 // TestChaos trains a population of processes, each with PPO on CartPole, and kills three at random again and again, as
 // kill -9 does; they are started again with the same command. In the end all must have trained to the end, every
 // journal must replay to the states on disk, and nobody may have read half a file or adopted weights whose checksum
-// is not their record's.
+// is not their record's. What gorl serve says is compared with journals and heartbeats every second.
 //
 //	go test ./internal/test/populations -run TestChaos -v -chaos 2m
 //
@@ -44,6 +45,11 @@ const (
 func TestChaos(t *testing.T) {
 	if dir := os.Getenv("GORL_CHAOS_DIR"); dir != "" {
 		chaosMember(t, dir)
+		return
+	}
+	if runs := os.Getenv("GORL_CHAOS_SERVE"); runs != "" {
+		os.Args = []string{"gorl", "serve", runs, "--port", "0"}
+		cli.Main()
 		return
 	}
 	if testing.Short() {
@@ -56,7 +62,7 @@ func TestChaos(t *testing.T) {
 			t.Fatalf("GORL_CHAOS: %v", err)
 		}
 	}
-	c := &chaos{t: t, dir: t.TempDir(), members: 8, victims: 3, rng: rand.New(rand.NewPCG(1, 2))}
+	c := &chaos{t: t, dir: filepath.Join(t.TempDir(), "crew"), members: 8, victims: 3, rng: rand.New(rand.NewPCG(1, 2))}
 	if duration == 0 {
 		c.members, c.victims = 3, 2
 	}
@@ -64,11 +70,17 @@ func TestChaos(t *testing.T) {
 	must.Do(t, err)
 	c.board = board
 	c.start(chaosEndless)
+	watched := watchPage(t, c.dir, c.members)
 	if duration > 0 {
+		lay := time.Now().Add(duration / 6)
 		for end := time.Now().Add(duration); time.Now().Before(end); {
 			time.Sleep(time.Duration(2000+c.rng.IntN(3000)) * time.Millisecond)
 			c.look()
 			c.kill(c.victims)
+			if time.Now().After(lay) { // one stays dead until it counts as silent
+				c.pause(c.rng.IntN(c.members), 75*time.Second)
+				lay = time.Now().Add(duration / 4)
+			}
 		}
 	} else {
 		for range 2 {
@@ -78,6 +90,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	c.look()
+	watched.end()
 	c.stop()
 	c.start((c.furthest() + 2) * chaosInterval)
 	c.running.Wait()
@@ -93,7 +106,8 @@ type chaos struct {
 	rng              *rand.Rand
 
 	mu              sync.Mutex
-	processes       []*os.Process // nil while there is none
+	processes       []*os.Process     // nil while there is none
+	dead            map[int]time.Time // until when a member is not started again
 	stopping        bool
 	running         sync.WaitGroup
 	kills, restarts int
@@ -108,6 +122,7 @@ func (c *chaos) start(total int64) {
 	for id := range c.members {
 		c.running.Go(func() {
 			for again := false; c.run(id, total, again); again = true {
+				c.wait(id)
 			}
 		})
 	}
@@ -163,6 +178,32 @@ func (c *chaos) kill(n int) {
 		if p := c.processes[id]; p != nil && p.Kill() == nil {
 			c.kills++
 		}
+	}
+}
+
+// pause kills a process, which is not started again for a while.
+func (c *chaos) pause(id int, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead == nil {
+		c.dead = make(map[int]time.Time)
+	}
+	c.dead[id] = time.Now().Add(d)
+	if p := c.processes[id]; p != nil && p.Kill() == nil {
+		c.kills++
+	}
+}
+
+// wait waits until a member may be started again.
+func (c *chaos) wait(id int) {
+	for {
+		c.mu.Lock()
+		over := c.stopping || time.Now().After(c.dead[id])
+		c.mu.Unlock()
+		if over {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -37,7 +37,7 @@ function lineage(element, p, chosen, choose) {
   const each = Math.ceil(11 / tall); // the number of lanes that share a label
   const entry = lane.has(chosen) ? chosen : p.lanes[0].member; // Tab focuses it, up and down move to the others
   for (const [i, l] of p.lanes.entries()) {
-    const best = p.best?.member === l.member, label = best || i % each === 0;
+    const best = p.best?.member === l.member, label = best || i % each === 0 && !(Math.abs(i - lane.get(p.best?.member)) < each);
     const act = () => choose(chosen === l.member ? "" : l.member);
     const g = svg("g", { class: "lane" + (chosen === l.member ? " chosen" : ""), tabindex: l.member === entry ? 0 : -1, role: "button",
       "data-key": "lane " + l.member, "aria-pressed": String(chosen === l.member),
@@ -97,6 +97,30 @@ function lineage(element, p, chosen, choose) {
     sign(p.ever.steps, p.ever.member, "★", "var(--best)",
       `the best there was: member ${p.ever.member}, interval ${p.ever.interval}, ${num(p.ever.value)}`, 17);
   }
+  sync(element, [out]);
+}
+
+// sizes draws how many members each lineage has after every interval, one above the other.
+function sizes(element, p) {
+  const l = p.lineages, width = Math.max(element.clientWidth, 300), [x0, x1, top, bottom] = [46, width - 12, 8, 168];
+  const n = l.lines[0].members.length, x = (k) => n > 1 ? x0 + (x1 - x0) * k / (n - 1) : x0;
+  const sum = (k) => l.lines.reduce((s, line) => s + line.members[k], 0), most = Math.max(1, ...Array.from({ length: n }, (_, k) => sum(k)));
+  const y = (members) => bottom - (bottom - top) * members / most, below = Array(n).fill(0);
+  const out = svg("svg", { width, height: bottom + 38, role: "img", "aria-label": "Members of each lineage over time" });
+  for (const line of l.lines) {
+    const lower = below.map((b, k) => `${x(k)} ${y(b)}`).reverse();
+    line.members.forEach((m, k) => { below[k] += m; });
+    const name = line.founder < 0 ? "all other lineages" : `lineage of member ${line.founder}`;
+    out.append(svg("path", { d: "M" + [...below.map((b, k) => `${x(k)} ${y(b)}`), ...lower].join("L") + "Z",
+      fill: line.founder < 0 ? "var(--rule)" : color(line.color), stroke: "var(--paper)", "stroke-width": 0.5 },
+    svg("title", null, `${name}: ${count(line.members[n - 1])} members now`)));
+  }
+  for (const v of [0, most]) out.append(svg("text", { class: "muted", x: x0 - 8, y: y(v) + 4, "text-anchor": "end" }, count(v)));
+  const tick = nice((n - 1) * l.every / 8);
+  for (let k = 0; k <= (n - 1) * l.every; k += tick) {
+    out.append(svg("text", { class: "muted", x: x(k / l.every), y: bottom + 15, "text-anchor": "middle" }, count(k)));
+  }
+  out.append(svg("text", { class: "muted", x: (x0 + x1) / 2, y: bottom + 32, "text-anchor": "middle" }, "interval"));
   sync(element, [out]);
 }
 

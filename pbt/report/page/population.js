@@ -24,11 +24,12 @@ const populationView = {
       member: h("select", { onchange: (e) => place.set({ member: e.target.value }) }),
       kept: h("input", { type: "checkbox", onchange: (e) => place.set({ kept: e.target.checked && "1" }) }),
       decisions: h("div", { class: "scroll" }), more: h("div"), lineage: h("div", { class: "scroll tall" }),
+      sizes: h("div"), sizesNote: h("p", { class: "note" }),
       legend: h("p", { class: "note" }), charts: h("div", { class: "charts" }), members: h("div", { class: "scroll" }),
       schedule: h("div", { class: "scroll" }), scheduleNote: h("p", { class: "note" }), games: h("section"),
     };
     main.replaceChildren(p.back, p.cards, p.hidden,
-      h("section", null, h("h2", null, "Who descends from whom"), p.legend, p.lineage),
+      h("section", null, h("h2", null, "Who descends from whom"), p.sizesNote, p.sizes, p.legend, p.lineage),
       h("section", null, h("h2", null, "Decisions, the latest first"), h("div", { class: "controls" },
         h("label", null, "of ", p.member), h("label", null, p.kept, " also starts, ends and members that went on unchanged")), p.decisions, p.more),
       h("section", null, h("h2", null, "Curves"), h("p", { class: "note" }, "A colour is a lineage: all weights that " +
@@ -36,7 +37,8 @@ const populationView = {
       h("section", null, h("h2", null, "Members, the best first"), p.members),
       h("section", null, h("h2", null, "The best schedule"), p.scheduleNote, p.schedule), p.games);
     this.figures.clear();
-    new ResizeObserver(() => { if (this.width !== p.lineage.clientWidth) this.renderLineage(); }).observe(p.lineage);
+    new ResizeObserver(() => requestAnimationFrame(() => { if (this.width !== p.lineage.clientWidth) this.renderLineage(); }))
+      .observe(p.lineage);
   },
 
   render(main) {
@@ -84,6 +86,9 @@ const populationView = {
     if (!d || !p.lineage.isConnected) return;
     this.width = p.lineage.clientWidth;
     lineage(p.lineage, d, this.member(), (member) => place.set({ member }));
+    if (d.lineages) sizes(p.sizes, d);
+    p.sizesNote.textContent = d.lineages ? "How many members have weights that began with the same founding member, after every " +
+      "interval. At the bottom the lineage of the best; grey: all but the largest." : "";
     const kinds = new Set(d.lanes.flatMap((l) => (l.marks ?? []).map((m) => m.kind)));
     p.legend.textContent = "A lane is a member. A curve into a lane: the member took over the weights of another, and lost " +
       "what it had learned. Thick: the path of the best member's weights. ★ the best there was. At the right: the last " +

@@ -1,0 +1,145 @@
+package agents_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// TestPeersJAX gives the second update of an agent to the JAX program that the benchmarks time, and compares every
+// parameter and every scaler after it.
+func TestPeersJAX(t *testing.T) {
+	python := peers.JAX(t)
+	sp := spaces.Set{Observation: spaces.Unbounded(17), Action: spaces.Unbounded(6)}
+	judged := sp
+	judged.AMPObservation = spaces.Unbounded(34)
+	settings := map[string]any{"rollouts": 32, "learning_epochs": 8, "mini_batches": 8, "learning_rate": []float64{3e-4},
+		"grad_norm_clip": []float64{0.5}, "entropy_loss_scale": 0.01, "discount_factor": 0.97, "task_reward_scale": 0.5,
+		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		"amp_observation_preprocessor": "RunningStandardScaler"}
+	ofPPO := maps.Clone(settings)
+	delete(ofPPO, "task_reward_scale")
+	delete(ofPPO, "amp_observation_preprocessor")
+	ofGRU := maps.Clone(ofPPO)
+	maps.Copy(ofGRU, map[string]any{"sequence_length": 16, "learning_epochs": 4, "mini_batches": 4})
+	t.Run("ppo", func(t *testing.T) {
+		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Models: ppo.MLPs(sp, []int{64, 64}, "relu"), Dict: ofPPO,
+			Seed: 1})
+		must(t, err)
+		compareJAX(t, python, a, sp, ofPPO)
+	})
+	t.Run("gru", func(t *testing.T) {
+		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: ofGRU,
+			Models: ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")})
+		must(t, err)
+		compareJAX(t, python, a, sp, ofGRU)
+	})
+	t.Run("amp", func(t *testing.T) {
+		a, err := amp.New(amp.Options{Spaces: judged, NumEnvs: 16, Models: amp.MLPs(judged, []int{64, 64}, "relu"),
+			Motions: stillness(34), Dict: settings, Seed: 1})
+		must(t, err)
+		compareJAX(t, python, a, judged, settings)
+	})
+}
+
+// keptRows draws the rows of AMP's minibatches, and keeps them.
+type keptRows struct {
+	width          int
+	rng            *rand.Rand
+	motion, replay []float32
+}
+
+// Begin, MotionRows and ReplayRows implement amp's sampler.
+func (k *keptRows) Begin(*tensor.Scope, int) {}
+
+func (k *keptRows) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+	return k.draw(s, &k.motion, n)
+}
+
+func (k *keptRows) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+	return k.draw(s, &k.replay, n)
+}
+
+func (k *keptRows) draw(s *tensor.Scope, to *[]float32, n int64) tensor.Tensor {
+	rows := make([]float32, int(n)*k.width)
+	for i := range rows {
+		rows[i] = float32(k.rng.NormFloat64())
+	}
+	*to = append(*to, rows...)
+	return tensor.From(s, rows, n, int64(k.width))
+}
+
+// compareJAX closes the agent.
+func compareJAX(t *testing.T, python string, a onpolicy.Algorithm, sp spaces.Set, settings map[string]any) {
+	t.Helper()
+	defer a.Close()
+	core := inside(a, "Parts").Interface().(onpolicy.Parts)
+	kept := &keptRows{width: sp.AMPObservation.Width(), rng: rand.New(rand.NewPCG(1, 2))}
+	if kept.width > 0 {
+		core.NoReplays = true
+		inside(a, "Draw").Set(reflect.ValueOf(kept))
+	}
+	var orders []int64
+	shuffle := core.Shuffle
+	core.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor {
+		order, numbers := shuffle(s, n), make([]int64, n)
+		must(t, tensor.Read(order, numbers))
+		orders = append(orders, numbers...)
+		return order
+	}
+	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 16)...)
+	agenttest.Learn(t, a, w, 1)
+	agenttest.Fill(t, a, w)
+	before := agenttest.Snapshot(t, a)
+	orders, kept.motion, kept.replay = nil, nil, nil
+	must(t, a.Update(context.Background()))
+
+	epochs := settings["learning_epochs"].(int)
+	steps := int64(epochs * settings["mini_batches"].(int))
+	before.Arrays["draws/steps"] = checkpoint.ArrayInt64([]int64{1}, []int64{steps}) // of the first update
+	before.Arrays["draws/order"] = checkpoint.ArrayInt64([]int64{int64(epochs), int64(len(orders) / epochs)}, orders)
+	if width := int64(kept.width); width > 0 {
+		for name, x := range map[string][]float32{"motions": kept.motion, "replay": kept.replay} {
+			before.Arrays["draws/"+name] = checkpoint.ArrayFloat32([]int64{int64(len(x)) / width, width}, x)
+		}
+	}
+	dir := t.TempDir()
+	for name, snap := range map[string]*checkpoint.Snapshot{"before": before, "after": agenttest.Snapshot(t, a)} {
+		file, err := os.Create(filepath.Join(dir, name))
+		must(t, err)
+		must(t, checkpoint.EncodeSafetensors(file, snap))
+		must(t, file.Close())
+	}
+	text, err := json.Marshal(settings)
+	must(t, err)
+	var differences map[string]float64
+	must(t, json.Unmarshal([]byte(peers.Run(t, python, filepath.Join("..", "benchmarks", "jax_update.py"), "check",
+		filepath.Join(dir, "before"), filepath.Join(dir, "after"), string(text))), &differences))
+	largest := 0.0
+	for name, x := range differences {
+		if largest = max(largest, x); !(x <= 1e-5) {
+			t.Errorf("%s differs by %g of its largest value, want 1e-5 at most", name, x)
+		}
+	}
+	t.Logf("%d arrays differ by %.2g of their largest value at most", len(differences), largest)
+	for _, e := range core.Flat.Entries() {
+		if _, ok := differences[e.Name]; !ok {
+			t.Errorf("%s has not been compared", e.Name)
+		}
+	}
+}

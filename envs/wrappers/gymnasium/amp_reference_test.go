@@ -1,0 +1,318 @@
+package gymnasium
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// everyTerm are all terms of an AMPGroup.
+var everyTerm = []string{"joint_pos", "joint_vel", "base_height", "projected_gravity", "base_lin_vel", "base_ang_vel",
+	"key_pos"}
+
+// mjlab puts its robots into states of a clip. What its group of observations then shows is what reference motion has
+// at that time, for every term and moment.
+func TestSimulatorsMotionSourceEqualsMJLab(t *testing.T) {
+	python := peers.Simulators(t, "mjlab", "gymnasium")
+	robots := strings.TrimSpace(peers.Run(t, python, "-c", "import os.path, mjlab; print(os.path.join(os.path.dirname("+
+		"mjlab.__file__), 'asset_zoo', 'robots'))"))
+	folder, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		task, model string
+		bodies      []string
+		clip        func(t *testing.T, model string) (*motions.Clip, error)
+	}{
+		{"Mjlab-Velocity-Flat-Unitree-Go1", "unitree_go1/xmls/go1.xml", []string{".*_calf"}, trot},
+		{"Mjlab-Velocity-Flat-Unitree-G1", "unitree_g1/xmls/g1.xml", []string{".*_ankle_roll_link",
+			"left_wrist_yaw_link"}, walk},
+	} {
+		t.Run(c.task, func(t *testing.T) {
+			clip, err := c.clip(t, filepath.Join(robots, c.model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "frames.json")
+			writeFrames(t, path, clip, 2)
+			e := open(t, Options{Python: python, Path: []string{folder}, Environ: []string{"GORL_TEST_FRAMES=" + path},
+				Simulator: MJLab, ID: "mjlab_frames:" + c.task, NumEnvs: dogs, Seed: 5,
+				Kwargs: map[string]any{"device": "cpu"}, AMPGroup: AMPGroup{Terms: everyTerm, Bodies: c.bodies}})
+			envtest.Reset(t, e, 9)
+			acts := make([]float32, dogs*e.Spaces().Action.Width())
+			envtest.Step(t, e, acts)
+			sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 0))
+		})
+	}
+}
+
+// The stand-in for Isaac Lab has another order of joints, and base_lin_vel is that of the centre of mass. Its step
+// resets: the row of the step before stands for the end of an episode.
+func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
+	clip, err := motions.Trot(0.8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := isaacDogs(t, clip, "Standin-Dog-v0")
+	o.AMPGroup = AMPGroup{Terms: everyTerm, Bodies: []string{"FL_hip", "RR_.*"}}
+	e := open(t, o)
+	acts := make([]float32, dogs*12)
+	envtest.Reset(t, e, 1)
+	for range 2 { // episodes
+		sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 0))
+		sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 1))
+		s := envtest.Step(t, e, acts)
+		sameRows(t, s.AMPObservations, motionRows(t, e, clip, 1))
+		if len(s.Episodes) != dogs {
+			t.Errorf("%d episodes, want %d", len(s.Episodes), dogs)
+		}
+	}
+	source, err := NewMotionSource(e, clip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := source.CollectReferenceMotions(64, rand.New(rand.NewPCG(1, 2)))
+	if err != nil || e.Spaces().AMPObservation.Check(rows, 64) != nil {
+		t.Errorf("%d values of reference motion, %v", len(rows), err)
+	}
+}
+
+// A task may have the group by itself.
+func TestSimulatorsAMPGroupOfTask(t *testing.T) {
+	clip, err := motions.Trot(0.8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := isaacDogs(t, clip, "Standin-Dog-Own-v0")
+	maps.Copy(o.Kwargs, map[string]any{"observations.amp.joints.noise": 0.1, "observations.amp.joints.history_length": 3,
+		"term": "last_action"})
+	e := open(t, o)
+	var joints []string
+	for _, part := range []string{"_hip", "_calf"} { // the order of the simulator
+		for _, leg := range []string{"FR", "FL", "RR", "RL"} {
+			joints = append(joints, leg+part)
+		}
+	}
+	want := &ampGroupJSON{Step: 0.02, Terms: []ampTermJSON{
+		{Name: "joints", Function: "joint_pos", Width: 24, History: 3, Flat: true, Changes: []string{"noise"},
+			Asset: "robot", Joints: joints},
+		{Name: "height", Function: "last_action", Width: 12, Changes: []string{}, Asset: "robot"}}}
+	if diff := cmp.Diff(want, e.about.AMPGroup); diff != "" {
+		t.Errorf("the group (-want +got):\n%s", diff)
+	}
+	if w := e.Spaces().AMPObservation.Width(); w != 36 {
+		t.Errorf("AMP observations of %d values, want 36", w)
+	}
+	o.AMPGroup.Terms = []string{"joint_pos"}
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "has a group 'amp' of observations already") {
+		t.Errorf("a second group: %v", err)
+	}
+}
+
+// What clips do not give is named, and bad settings are refused before Python starts.
+func TestMotionSourceRefuses(t *testing.T) {
+	dog, err := motions.Trot(0.8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	human, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := motions.NewClip(motions.ClipConfig{Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := func(shape ...int) spaces.Space { return spaces.NewBox(-1, 1, shape...) }
+	for _, c := range []struct {
+		words  string
+		change func(g *ampGroupJSON, space *spaces.Space)
+		clips  []*motions.Clip
+	}{
+		{"", nil, nil},
+		{"", func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[0].Function, g.Terms[0].Subtracted = "joint_pos", nil }, nil},
+		{"there are no clips", nil, []*motions.Clip{}},
+		{`the term "knees": the clip has no hinge "FR_calf"`, nil, []*motions.Clip{human}},
+		{"move different skeletons", nil, []*motions.Clip{dog, human}},
+		{"has no skeleton", nil, []*motions.Clip{raw}},
+		{`"height": clips do not give me.up`, func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].Function = "me.up" }, nil},
+		{`"height" has noise and delay`, func(g *ampGroupJSON, _ *spaces.Space) {
+			g.Terms[1].Changes = []string{"noise", "delay"}
+		}, nil},
+		{`"height" has all moments`, func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].Flat = true }, nil},
+		{"have histories of 2 and 0", func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].History = 0 }, nil},
+		{`are of the entities "robot" and "ball"`, func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].Asset = "ball" }, nil},
+		{"set concatenate_dim to -1", func(_ *ampGroupJSON, s *spaces.Space) { *s = box(3, 2) }, nil},
+		{"set its concatenate_terms to True", func(_ *ampGroupJSON, s *spaces.Space) { s.Kind = spaces.Dict }, nil},
+		{"it has 2 values in the simulator; the clip has 1", func(g *ampGroupJSON, s *spaces.Space) {
+			g.Terms[1].Width, *s = 2, box(2, 4)
+		}, nil},
+		{`no body "tail"`, func(g *ampGroupJSON, s *spaces.Space) {
+			g.Terms[1].Function, g.Terms[1].Bodies = keyPositions, []string{"tail"}
+		}, nil},
+	} {
+		g := &ampGroupJSON{Step: 0.02, Terms: []ampTermJSON{
+			{Name: "knees", Function: "joint_pos_rel", Width: 2, History: 2, Asset: "robot",
+				Joints: []string{"FR_calf", "RL_calf"}, Subtracted: []float64{-1.5, -1}},
+			{Name: "height", Function: "base_height", Width: 1, History: 2, Asset: "robot"}}}
+		e := &Env{about: description{AMPGroup: g}, exchange: exchange{set: spaces.Set{AMPObservation: box(2, 3)}}}
+		if c.change != nil {
+			c.change(g, &e.set.AMPObservation)
+		}
+		if c.clips == nil {
+			c.clips = []*motions.Clip{dog}
+		}
+		_, err := NewMotionSource(e, c.clips...)
+		if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%v, want %q", err, c.words)
+		}
+	}
+	if _, err := NewMotionSource(&Env{}, dog); err == nil || !strings.Contains(err.Error(), "add the group by AMPGroup") {
+		t.Errorf("without a group: %v", err)
+	}
+	terms := []string{"joint_pos"}
+	for words, o := range map[string]Options{
+		"for tasks of mjlab and isaaclab": {Simulator: EnvPool, ID: "Ant-v4", AMPGroup: AMPGroup{Terms: terms}},
+		"made by ID":                      {Simulator: MJLab, Factory: "a:b", AMPGroup: AMPGroup{Terms: terms}},
+		"no Terms":                        {AMPGroup: AMPGroup{History: 3}},
+		"both set":                        {AMPGroup: AMPGroup{Terms: terms}, AMPObservations: "amp_obs"},
+		"set both key_pos and its Bodies": {AMPGroup: AMPGroup{Terms: terms, Bodies: terms}},
+		"from 1 to 64":                    {AMPGroup: AMPGroup{Terms: terms, History: 65}},
+		"twice":                           {AMPGroup: AMPGroup{Terms: []string{"joint_pos", "joint_pos"}}},
+	} {
+		if o.NumEnvs = 1; o.Simulator == "" {
+			o.Simulator, o.ID = MJLab, "Mjlab-Cartpole-Balance"
+		}
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%+v: %v, want %q", o.AMPGroup, err, words)
+		}
+	}
+}
+
+// dogs is the number of environments, each in a state of its own.
+const dogs = 16
+
+// isaacDogs are options of a task of the stand-in for Isaac Lab, whose dogs are put into three states of the clip.
+func isaacDogs(t *testing.T, clip *motions.Clip, id string) Options {
+	t.Helper()
+	python := peers.Simulators(t, "torch", "gymnasium")
+	standin, err := filepath.Abs("testdata/isaaclab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "frames.json")
+	writeFrames(t, path, clip, 3)
+	return Options{Python: python, Path: []string{standin}, Environ: []string{"GORL_TEST_FRAMES=" + path},
+		Simulator: IsaacLab, ID: id, NumEnvs: dogs, Kwargs: map[string]any{"device": "cpu"}}
+}
+
+// frameTime is the time in seconds of the state of an environment after some steps, over three loops of the clip.
+func frameTime(clip *motions.Clip, env, step int) float64 {
+	return 3*clip.Duration()*float64(env)/dogs + 0.02*float64(step)
+}
+
+// motionRows are the rows of reference motion of all environments whose first moment is after so many steps.
+func motionRows(t *testing.T, e *Env, clip *motions.Clip, step int) []float32 {
+	t.Helper()
+	source, err := NewMotionSource(e, clip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := e.about.AMPGroup.features(clip.Skeleton())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := features.Width
+	if source.Width() != 2*w || e.Spaces().AMPObservation.Width() != 2*w {
+		t.Fatalf("rows of %d and %d values, want %d", source.Width(), e.Spaces().AMPObservation.Width(), 2*w)
+	}
+	rows := make([]float32, 2*w*dogs)
+	pos, vel := make([]float64, clip.Width()), make([]float64, clip.VelocityWidth())
+	for i := range 2 * dogs {
+		clip.At(frameTime(clip, i/2, step+i%2), pos, vel)
+		features.Write(pos, vel, rows[i*w:(i+1)*w])
+	}
+	return rows
+}
+
+// sameRows compares what a simulator shows of all environments with reference motion.
+func sameRows(t *testing.T, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	worst, w := 0.0, len(want)/dogs
+	for i, x := range want {
+		off := math.Abs(float64(x - got[i]))
+		if !(off < 1e-4) {
+			t.Fatalf("environment %d, value %d of %d: the simulator has %g, reference motion %g", i/w, i%w, w, got[i], x)
+		}
+		worst = max(worst, off)
+	}
+	t.Logf("%d rows of %d values, greatest difference %.2g", dogs, w, worst)
+}
+
+// writeFrames writes the clip's states at so many steps for testdata/mjlab_frames.py and the stand-in for Isaac Lab.
+func writeFrames(t *testing.T, path string, clip *motions.Clip, steps int) {
+	t.Helper()
+	var joints []string
+	for _, j := range clip.Skeleton().Joints() {
+		joints = append(joints, j.Name)
+	}
+	states := make([][][]float64, steps)
+	for h := range states {
+		for i := range dogs {
+			pos, vel := make([]float64, clip.Width()), make([]float64, clip.VelocityWidth())
+			clip.At(frameTime(clip, i, h), pos, vel)
+			states[h] = append(states[h], slices.Concat(pos[:7], vel[:6], pos[7:], vel[6:]))
+		}
+	}
+	data, err := json.Marshal(map[string]any{"joints": joints, "steps": states})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trot is a Go1 that trots in a curve.
+func trot(t *testing.T, model string) (*motions.Clip, error) {
+	t.Helper()
+	body, err := mujoco.LoadBody(model, mujoco.BodyConfig{ControlFrequency: 50, Keys: []string{".*_foot_collision"},
+		Actuators:   []mujoco.ActuatorConfig{{Joints: ".*", Stiffness: 20}},
+		DefaultPose: map[string]float64{".*_thigh_joint": 0.9, ".*_calf_joint": -1.8}})
+	if err != nil {
+		return nil, err
+	}
+	return body.Trot(0.5, 0.2, 0.6)
+}
+
+// walk is a G1 that walks as a human did.
+func walk(t *testing.T, model string) (*motions.Clip, error) {
+	t.Helper()
+	skeleton, err := mujoco.LoadSkeleton(model)
+	if err != nil {
+		return nil, err
+	}
+	human, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		return nil, err
+	}
+	return human.Retarget(skeleton, motions.RetargetConfig{})
+}

@@ -1,0 +1,1 @@
+"""Environments of the stand-in; their functions are in mdp."""
