@@ -234,7 +234,7 @@ const here = new THREE.Vector3();
 
 function draw() {
   requestAnimationFrame(draw);
-  if (world?.pictures) return;
+  if (!world || world.pictures || !$('gone').hidden) return; // nothing to draw, or covered
   if (frame && !first) {
     if (blend < 1) advance(Math.min(1, (performance.now() - arrived) / (1000 * world.step / frame.rate)));
     if ($('follow').checked) {
@@ -386,6 +386,7 @@ function connect() {
   };
 }
 $('play').onclick = connect;
+window.addEventListener('pagehide', () => socket?.close()); // the browser may keep the page
 
 // For programs that drive the page: next resolves with the next frame.
 const waiting = [];

@@ -27,7 +27,8 @@ const populationView = {
       legend: h("p", { class: "note" }), charts: h("div", { class: "charts" }), members: h("div", { class: "scroll" }),
       schedule: h("div", { class: "scroll" }), scheduleNote: h("p", { class: "note" }), games: h("section"),
     };
-    main.replaceChildren(p.back, p.cards, p.hidden,
+    p.character = !embedded && character("Play the best checkpoint");
+    main.replaceChildren(p.back, p.cards, p.hidden, ...(p.character ? [p.character.section] : []),
       h("section", null, h("h2", null, "Who descends from whom"), p.legend, p.lineage),
       h("section", null, h("h2", null, "Decisions, the latest first"), h("div", { class: "controls" },
         h("label", null, "of ", p.member), h("label", null, p.kept, " also starts, ends and members that went on unchanged")), p.decisions, p.more),
@@ -46,6 +47,7 @@ const populationView = {
     sync(p.back, world.rows.length > 1 ? [h("a", { "data-key": "back", href: "#" }, "← all runs")] : []);
     p.hidden.textContent = d.hidden ?? "";
     this.renderCards();
+    if (p.character) p.character.show(this.id);
     this.renderLineage();
     this.renderDecisions();
     this.renderCharts();
