@@ -217,7 +217,7 @@ func (s *Server) look(f *folder) string {
 
 // read reads a folder's row again. What cannot be read is left out, and said in the row.
 func (s *Server) read(f *folder) {
-	f.row.Words = ""
+	f.row.Words, f.row.Total = "", 0
 	settings, err := s.settings(f.id)
 	if err != nil {
 		f.row.Words = err.Error()

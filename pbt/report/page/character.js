@@ -1,6 +1,9 @@
 "use strict";
 // The newest checkpoint of a run plays on its page, in the viewer of gorl view.
 
+// playable returns the ID of a run whose environment is known, and otherwise "".
+const playable = (id) => world.rows.some((r) => r.id === id && r.environment) ? id : "";
+
 // character returns a section with a button, and a function that sets whose checkpoint it plays: "" for none. The server
 // starts a process for it, so it plays by a click only, and not in a page that nobody sees for a minute.
 function character(words) {

@@ -47,7 +47,7 @@ const populationView = {
     sync(p.back, world.rows.length > 1 ? [h("a", { "data-key": "back", href: "#" }, "← all runs")] : []);
     p.hidden.textContent = d.hidden ?? "";
     this.renderCards();
-    if (p.character) p.character.show(this.id);
+    if (p.character) p.character.show(playable(this.id));
     this.renderLineage();
     this.renderDecisions();
     this.renderCharts();
@@ -74,7 +74,7 @@ const populationView = {
       card("Best there was", d.ever ? at(d.ever) : "–", d.ever && `member ${d.ever.member}, interval ${d.ever.interval}`, true),
       card("Members", count(d.members), health.length ? `${count(health.length - silent.length)} healthy` +
         (silent.length ? `; silent or failed: ${silent.map((m) => m.member).join(", ")}` : "") : "", true),
-      card("Trained", `${count(d.intervals)} intervals`, `of ${count(d.interval_steps)} environment steps; ` +
+      card("Trained", `${count(d.intervals)} ${d.intervals === 1 ? "interval" : "intervals"}`, `of ${count(d.interval_steps)} environment steps; ` +
         `${count(d.steps)} a member at most`),
       card("Objective", d.objective, d.minimise ? "lower is better" : "higher is better"),
       ...(d.counts ?? []).map((c) => card(c.name[0].toUpperCase() + c.name.slice(1), count(c.n))),

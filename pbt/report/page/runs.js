@@ -83,7 +83,7 @@ const runsView = {
     this.renderList();
     if (this.parts.character) {
       const named = place.list("run");
-      this.parts.character.show(named.length === 1 && this.chosen(world.rows).length === 1 ? named[0] : "");
+      this.parts.character.show(named.length === 1 && this.chosen(world.rows).length === 1 ? playable(named[0]) : "");
     }
     this.renderCurves();
     this.renderSettings();
