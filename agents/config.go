@@ -41,13 +41,13 @@ type OnPolicy struct {
 	// Rollouts that end within them are thrown away. 0 is usual.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
 	// Overlap lets the agent act while it learns: a copy of the policy fills the next rollout during an update, so
-	// every rollout comes from the policy of one update ago (Hilton, Cobbe and Schulman 2022). Runs stay
-	// reproducible, and updates run to completion even if the run is cancelled. It needs Models.Make and excludes
-	// Compatibility.
+	// every rollout comes from the policy of one update ago (Hilton, Cobbe and Schulman 2022). It needs Models.Make and
+	// excludes Compatibility.
 	//
-	// Switch it on if stepping and learning take about equally long, and the machine has cores or a simulator to run
-	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn
-	// later by one rollout, which matters only if a run has few of them.
+	// Runs stay reproducible, and updates run to completion even if the run is cancelled. Switch it on if stepping and
+	// learning take about equally long, and the machine has cores or a simulator to run both at once: a timestep then
+	// takes as long as the slower of the two, not as both. The first updates learn later by one rollout, which matters
+	// only if a run has few of them.
 	Overlap bool `yaml:"overlap"`
 	// DiscountFactor is γ, the weight of a reward that comes one step later.
 	//

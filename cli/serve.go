@@ -18,7 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// servePort is the port that gorl serve takes if it is free.
+// servePort is the default port, if it is free.
 const servePort = 8484
 
 func serveCommand() *cobra.Command {
@@ -96,7 +96,7 @@ gorl serve --export report.html runs/population`,
 	return c
 }
 
-// usualTags returns the tags that are drawn without being asked for, the raw return first.
+// usualTags returns the tags that are drawn by default, the raw return first.
 func usualTags(all []string) []string {
 	chosen := matching(all, usual)
 	if slices.Contains(chosen, rawReturn) {

@@ -6,28 +6,28 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// solver moves a skeleton's row to the least weighted squares of what terms ask for (inverse kinematics by Levenberg's
-// and Marquardt's method), within the joints' limits.
+// solver changes a skeleton's row to minimise weighted squares of residuals, within the joints' limits: inverse
+// kinematics by the method of Levenberg and Marquardt.
 type solver struct {
 	*pose
 	row []float64
-	// dofs are the root's three positions and three turns about the world's axes, and the joints' turns. moves are, for
-	// each body, the indices of those that move it.
+	// dofs are the root's three translations and three rotations about the world's axes, then the joints' rotations.
+	// moves has, for each body, the indices of the degrees of freedom that move it.
 	dofs  []dof
 	moves [][]int
 	pairs [][2]part
-	// h and g are the sums of JᵀJ and Jᵀr over the terms, cost that of r².
+	// h, g and cost are the sums of JᵀJ, Jᵀr and r² over the residuals r with Jacobian J.
 	h       *mat.SymDense
 	g       []float64
 	cost    float64
-	derives bool // h and g are wanted
+	derives bool // h and g are computed too, not only cost
 	column  []float64
 	trial   []float64
 }
 
-// dof is one degree of freedom: a shift along an axis or a turn about it.
+// dof is one degree of freedom: a translation along an axis or a rotation about it.
 type dof struct {
-	body, at     int // at is the index of its joint in a row
+	body, at     int // at is the first index of its joint in a row
 	kind         Kind
 	component    int        // of a rotation or of the root's position
 	local        [3]float64 // a hinge's axis in its body's frame
@@ -35,7 +35,7 @@ type dof struct {
 	lower, upper float64
 }
 
-// part is a capsule of a body.
+// part is a capsule and its body.
 type part struct {
 	body int
 	Capsule
@@ -87,7 +87,7 @@ func newSolver(s *Skeleton) *solver {
 	return v
 }
 
-// findPairs lists the capsules that may not touch: of bodies with a body between them, apart in the zero pose.
+// findPairs lists the pairs of capsules that must not touch: not of neighbours, and apart in the zero pose.
 func (v *solver) findPairs() {
 	var all []part
 	for i, b := range v.skeleton.Bodies {
@@ -112,7 +112,7 @@ func (v *solver) findPairs() {
 	}
 }
 
-// move computes where bodies and axes are at the row.
+// move computes the places of bodies and axes for the row.
 func (v *solver) move() {
 	v.set(v.row)
 	q, last := quat{}, 0
@@ -145,7 +145,7 @@ func (v *solver) point(body int, at [3]float64) [3]float64 {
 	return [3]float64{p[0] + o[0], p[1] + o[1], p[2] + o[2]}
 }
 
-// velocity returns how a point of the world moves with a degree of freedom.
+// velocity returns the derivative of a point of the world by a degree of freedom.
 func (v *solver) velocity(d *dof, p [3]float64) [3]float64 {
 	if d.kind == Travel {
 		return d.axis
@@ -154,8 +154,8 @@ func (v *solver) velocity(d *dof, p [3]float64) [3]float64 {
 	return cross(d.axis, [3]float64{p[0] - o[0], p[1] - o[1], p[2] - o[2]})
 }
 
-// ask adds a residual, whose derivative is the column, and clears the column.
-func (v *solver) ask(residual, weight float64) {
+// addResidual adds a residual. Its derivatives are in column, which is then cleared.
+func (v *solver) addResidual(residual, weight float64) {
 	w := weight * weight
 	v.cost += w * residual * residual
 	if !v.derives {
@@ -176,7 +176,7 @@ func (v *solver) ask(residual, weight float64) {
 	clear(v.column)
 }
 
-// along adds to the column how a body's point of the world moves along a direction.
+// along adds the derivatives of a body's point, in the world, along a direction to the column.
 func (v *solver) along(body int, p, direction [3]float64) {
 	if !v.derives {
 		return
@@ -186,33 +186,33 @@ func (v *solver) along(body int, p, direction [3]float64) {
 	}
 }
 
-// askPlace asks for a point of a body, in its frame, to be at a place of the world. Weights are for x, y and z.
-func (v *solver) askPlace(body int, at, place, weights [3]float64) {
+// addPlace pulls a point, in a body's frame, to a place in the world. Weights are for x, y and z.
+func (v *solver) addPlace(body int, at, place, weights [3]float64) {
 	p := v.point(body, at)
 	for k, w := range weights {
 		if w > 0 {
 			direction := [3]float64{}
 			direction[k] = 1
 			v.along(body, p, direction)
-			v.ask(place[k]-p[k], w)
+			v.addResidual(place[k]-p[k], w)
 		}
 	}
 }
 
-// askTurn asks for a body's rotation.
-func (v *solver) askTurn(body int, want quat, weight float64) {
+// addTurn adds residuals that pull a body to a rotation.
+func (v *solver) addTurn(body int, want quat, weight float64) {
 	for k, r := range rotationVector(v.rotation(body), want) {
 		for _, m := range v.moves[body] {
 			if d := &v.dofs[m]; v.derives && d.kind != Travel {
 				v.column[m] = d.axis[k]
 			}
 		}
-		v.ask(r, weight)
+		v.addResidual(r, weight)
 	}
 }
 
-// askRow asks for another row, with a weight for the root and one for the joints.
-func (v *solver) askRow(row []float64, root, joints float64) {
+// addRow adds residuals that pull the row to another one, with a weight for the root and one for the joints.
+func (v *solver) addRow(row []float64, root, joints float64) {
 	for i, r := range v.difference(row) {
 		weight := joints
 		if i < 6 {
@@ -221,11 +221,11 @@ func (v *solver) askRow(row []float64, root, joints float64) {
 		if v.derives {
 			v.column[i] = 1
 		}
-		v.ask(r, weight)
+		v.addResidual(r, weight)
 	}
 }
 
-// difference returns what leads from the solver's row to another one, a value for each degree of freedom.
+// difference returns the change from the solver's row to another one, a value for each degree of freedom.
 func (v *solver) difference(row []float64) []float64 {
 	out := make([]float64, len(v.dofs))
 	for i := range v.dofs {
@@ -245,8 +245,8 @@ func (v *solver) difference(row []float64) []float64 {
 	return out
 }
 
-// askApart asks for capsules to keep their distance.
-func (v *solver) askApart(weight float64) {
+// addApart adds residuals that push capsules apart that are nearer than clearance.
+func (v *solver) addApart(weight float64) {
 	for _, pair := range v.pairs {
 		gap, a, b, away := v.gap(pair[0], pair[1])
 		if gap >= clearance {
@@ -254,7 +254,7 @@ func (v *solver) askApart(weight float64) {
 		}
 		v.along(pair[0].body, a, away)
 		v.along(pair[1].body, b, [3]float64{-away[0], -away[1], -away[2]})
-		v.ask(clearance-gap, weight)
+		v.addResidual(clearance-gap, weight)
 	}
 }
 
@@ -268,7 +268,7 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	if reach := math.Sqrt(uu) + math.Sqrt(ww) + one.Radius + two.Radius + clearance; dot(r, r) > reach*reach {
 		return math.Inf(1), a, b, away
 	}
-	s := 0.0 // how far along the lines the points are
+	s := 0.0 // s and t are the points' places on the lines, from 0 to 1
 	if det := uu*ww - uw*uw; det > 1e-12 {
 		s = unit((uw*wr - ww*ur) / det)
 	}
@@ -293,7 +293,7 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	return n - one.Radius - two.Radius, a, b, away
 }
 
-// solve changes the row until no step makes the terms' cost smaller. The terms call the methods that ask.
+// solve changes the row until no step reduces the cost. terms adds all residuals.
 func (v *solver) solve(terms func(), steps int) {
 	damping := 1e-6
 	v.move()
@@ -383,7 +383,7 @@ func (v *solver) step(damping float64) float64 {
 	return largest
 }
 
-// pressed returns the degrees of freedom of hinges that are at a limit and would go beyond it by more than a tolerance.
+// pressed reports which hinges would go beyond their limit by more than limitTolerance.
 func (v *solver) pressed(terms func()) []bool {
 	v.derives, v.cost = true, 0
 	v.h.Zero()

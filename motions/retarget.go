@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// RetargetConfig says how a clip is carried over to another skeleton.
+// RetargetConfig says how [Clip.Retarget] maps a clip to another skeleton.
 type RetargetConfig struct {
 	// Bodies maps bodies of the target to the bodies of the source that they follow. Bodies without an entry keep the
-	// target's zero pose against their parents. Nil: bodies are paired by the names that SMPL, CMU, LAFAN1, Mixamo,
+	// target's zero pose relative to their parents. Nil: bodies are paired by the names that SMPL, CMU, LAFAN1, Mixamo,
 	// 100STYLE and others use.
 	Bodies map[string]string
 	// Rest is a row of the source in which the character stands straight and looks forward, in a T-pose or with arms
-	// down. Nil: the zero pose. Files whose zero pose is another (LAFAN1's) need it.
+	// down. Nil: the zero pose. Files with another zero pose, such as LAFAN1's, need it.
 	Rest []float64
 }
 
-// Retarget carries a clip with a skeleton over to another skeleton, for example a robot's, with other proportions and
-// axes of joints. Every paired body of the target turns as its body of the source turns, from the rest pose on, and is
-// where the target's limbs then take it. Limbs that point elsewhere than the target's (arms in a T-pose) are aligned
-// first. The root's way and the places of feet near the floor are scaled by the lengths of the legs.
+// Retarget maps a clip with a skeleton to another skeleton, for example a robot's, with other proportions and axes of
+// joints. Every paired body of the target turns from the rest pose as its body of the source does. The target's own
+// limbs then determine its place. Limbs that point in another direction than the target's (arms in a T-pose) are
+// aligned first. The root's path and the places of feet near the floor are scaled by the ratio of the legs' lengths.
 //
-// Inverse kinematics finds the joints of each frame, within their limits; [Clip.Repairs] says how many joints were held
-// there. Capsules of the target keep a distance. The result stands on the floor, and standing feet do not slide.
+// Inverse kinematics computes the joint angles of each frame, within their limits. [Clip.Repairs] says how many joints
+// reached a limit. Capsules of the target do not touch. The result stands on the floor, and standing feet do not slide.
 //
 // Retarget fails for clips without a skeleton and for names that do not exist.
 func (c *Clip) Retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
@@ -79,7 +79,7 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	return r.clip(c)
 }
 
-// clip solves for all frames: first for the bodies alone, and, once the result is on the floor, for standing feet.
+// clip solves for all frames: first for the bodies, then, with the result on the floor, also for standing feet.
 func (r *retargeting) clip(c *Clip) (*Clip, error) {
 	wants := r.wants(c)
 	v := newSolver(r.target)
@@ -91,10 +91,10 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 		}
 		near := slices.Clone(v.row)
 		terms := func() {
-			v.askPose(want, 0)
-			v.askApart(apartWeight)
+			v.addPose(want, 0)
+			v.addApart(apartWeight)
 			if k > 0 {
-				v.askRow(near, 0, nearWeight)
+				v.addRow(near, 0, nearWeight)
 			}
 		}
 		v.solve(terms, 100)
@@ -123,16 +123,16 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 	return stand(on, wants, func(k int) float64 { return on.Frame(k)[2] - rows[k][2] }, v)
 }
 
-// retargeting carries rows over.
+// retargeting maps rows of the source to rows of the target.
 type retargeting struct {
 	source, target *Skeleton
 	follows        []int  // for each body of the target, the body of the source, or −1
-	offsets        []quat // for each body of the target, its turn from the zero pose in the frame of the source's body
+	offsets        []quat // for each body of the target, the rotation of its zero pose in the frame of the source's body
 	scale          float64
 	from           *pose // of the source
 	to             *pose // the target's zero pose
-	// sides are, for each foot of the target, how far it stands from the scaled place of the source's: to the front, to
-	// the left, and upwards.
+	// sides has, for each foot of the target, its distance from the scaled place of the source's foot: forwards, to the
+	// left, and upwards.
 	sides [][3]float64
 }
 
@@ -147,13 +147,13 @@ func (r *retargeting) align(rest []float64) {
 	for i, from := range r.follows {
 		aligned[i] = facing
 		if p := r.over(i); i > 0 && r.child(i) < 0 && r.child(p) == i {
-			aligned[i] = aligned[p] // a hand continues its arm
+			aligned[i] = aligned[p] // the last body of a limb, such as a hand, is aligned with its parent
 		}
 		if from < 0 {
 			continue
 		}
 		if child := r.child(i); child >= 0 {
-			// Spines and legs are built a little differently; only limbs that point elsewhere are turned.
+			// Small differences are those of build; only limbs that point in another direction are aligned.
 			between := shortest(facing.rotate(to.direction(i, child)), r.from.direction(from, r.follows[child]))
 			if between.angleTo(quat{1, 0, 0, 0}) > 0.4 && i > 0 {
 				aligned[i] = between.mul(facing)
@@ -175,8 +175,8 @@ func (r *retargeting) align(rest []float64) {
 	}
 }
 
-// heading returns the angle about z of the source's rest pose: square to the line from the right hip to the left hip,
-// or, if the hips are not known, along the root's x axis.
+// heading returns the heading of the source's rest pose: perpendicular to the line between the hips or, if the hips are
+// not known, along the root's x axis.
 func (r *retargeting) heading(root quat) float64 {
 	parts := r.target.parts()
 	left, hasLeft := parts["left_thigh"]
@@ -222,7 +222,7 @@ func (r *retargeting) over(i int) int {
 	return i
 }
 
-// child returns the one body next below i that follows a body of the source, or −1 if there are none or several.
+// child returns the only nearest body below i that follows a body of the source, or −1 if there are none or several.
 func (r *retargeting) child(i int) int {
 	found := -1
 	for k := range r.target.Bodies {
@@ -236,7 +236,7 @@ func (r *retargeting) child(i int) int {
 	return found
 }
 
-// shortest returns the least rotation that turns a to b, unit vectors.
+// shortest returns the smallest rotation from the unit vector a to the unit vector b.
 func shortest(a, b [3]float64) quat {
 	w, v := 1+dot(a, b), cross(a, b)
 	if w < 1e-9 { // opposite, or one is zero
@@ -246,7 +246,7 @@ func shortest(a, b [3]float64) quat {
 	return quat{w / n, v[0] / n, v[1] / n, v[2] / n}
 }
 
-// want is where a body of the target should be.
+// want is the goal of a body of the target.
 type want struct {
 	body  int // -1: it follows no body
 	place [3]float64
@@ -254,10 +254,10 @@ type want struct {
 	foot  bool
 }
 
-// wants returns, for each frame of a clip, where the bodies of the target should be.
+// wants returns, for each frame of a clip, the goals of the target's bodies.
 func (r *retargeting) wants(c *Clip) [][]want {
 	n := len(r.target.Bodies)
-	least := make([]float64, n) // of the source's feet over the clip
+	least := make([]float64, n) // the least heights of the source's bodies over the clip
 	for k := range c.n {
 		r.from.set(c.Frame(k))
 		for i, j := range r.follows {
@@ -312,16 +312,16 @@ func (r *retargeting) wants(c *Clip) [][]want {
 }
 
 const (
-	// A foot of the source lower than footLow metres above its lowest place is where the source's scaled foot is, one
-	// higher than footHigh where the target's limbs take it.
+	// A foot lower than footLow metres above its lowest place follows the scaled place of the source's foot. Above
+	// footHigh it follows the target's limbs.
 	footLow, footHigh = 0.05, 0.2
-	// Weights of terms: a turn's error counts in rad, a place's in m.
+	// Weights of residuals, which are in rad for turns and in m for places.
 	turnWeight, placeWeight, footWeight = 1.0, 2.0, 6.0
 	apartWeight, nearWeight             = 30.0, 0.02
 )
 
-// askPose asks for where the bodies should be, lifted by a height.
-func (v *solver) askPose(wants []want, lift float64) {
+// addPose adds residuals that pull the bodies to their goals, lifted by a height.
+func (v *solver) addPose(wants []want, lift float64) {
 	for _, w := range wants {
 		if w.body < 0 {
 			continue
@@ -331,10 +331,11 @@ func (v *solver) askPose(wants []want, lift float64) {
 			weight = footWeight
 		}
 		w.place[2] += lift
-		v.askPlace(w.body, [3]float64{}, w.place, [3]float64{weight, weight, weight})
-		v.askTurn(w.body, w.turn, turnWeight)
+		v.addPlace(w.body, [3]float64{}, w.place, [3]float64{weight, weight, weight})
+		v.addTurn(w.body, w.turn, turnWeight)
 	}
 }
 
-// limitTolerance is the angle in radians up to which a joint beyond its limits counts as within.
+// limitTolerance is the angle in radians by which a solution without limits may exceed a joint's limits before the
+// joint counts as held.
 const limitTolerance = 2 * math.Pi / 180

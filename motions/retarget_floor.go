@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// A contact of a foot stands fully below standLow metres and slower than standSlow m/s, and not at all above
-	// standingHeight or faster than standFast.
+	// A contact of a foot counts as standing if it is below standLow metres and slower than standSlow m/s, and as not
+	// standing above standingHeight or faster than standFast. Between them the share decreases.
 	standLow, standSlow, standFast = 0.015, 0.6, 1.2
-	// standWeight is the weight of a standing contact's place, smoothWeight that of a correction's change from frame to
-	// frame.
+	// standWeight is the weight of a standing contact's place, smoothWeight the weight of changes of the correction
+	// between frames.
 	standWeight, smoothWeight = 60.0, 1.0
 )
 
-// stand solves again for the frames of a clip that is on the floor, so that standing contacts stay where they are and
-// none is under the floor. lift is by how much a frame is higher than its wants.
+// stand solves again for the frames of a clip that is on the floor, so that standing contacts do not move and no
+// contact is under the floor. lift returns by how much a frame is higher than its goals.
 func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip, error) {
 	s := c.skeleton
 	if !slices.ContainsFunc(s.Bodies, func(b Body) bool { return len(b.Contacts) > 0 }) {
@@ -31,7 +31,7 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 	if wraps {
 		loops = 2 // the second one begins as the first one ends
 	}
-	last, corrected := rows[0], rows[0] // the frame before as it was, and corrected
+	last, corrected := rows[0], rows[0] // the frame before, as given and as corrected
 	shift := func(row []float64) []float64 {
 		row = slices.Clone(row)
 		row[0], row[1] = row[0]-c.travel[0], row[1]-c.travel[1]
@@ -49,10 +49,10 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 			smooth := follow(c.Frame(k), last, corrected, s)
 			copy(v.row, smooth)
 			terms := func() {
-				v.askPose(wants[k], lift(k))
-				v.askApart(apartWeight)
+				v.addPose(wants[k], lift(k))
+				v.addApart(apartWeight)
 				if !first {
-					v.askRow(smooth, smoothWeight, smoothWeight)
+					v.addRow(smooth, smoothWeight, smoothWeight)
 				}
 				n := 0
 				for i, b := range s.Bodies {
@@ -69,7 +69,7 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 						if low < 0 {
 							weights[2] = standWeight
 						}
-						v.askPlace(i, contact.At, [3]float64{at[0] + o[0], at[1] + o[1], contact.Radius}, weights)
+						v.addPlace(i, contact.At, [3]float64{at[0] + o[0], at[1] + o[1], contact.Radius}, weights)
 						n++
 					}
 				}
@@ -86,7 +86,7 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 	return c.derive(ClipConfig{Frames: rows})
 }
 
-// follow returns a row corrected as the row before it was.
+// follow returns a row with the correction of the row before it.
 func follow(row, last, corrected []float64, s *Skeleton) []float64 {
 	out := slices.Clone(row)
 	for at, col := range s.description().each {
@@ -100,7 +100,7 @@ func follow(row, last, corrected []float64, s *Skeleton) []float64 {
 	return out
 }
 
-// contacts are the lowest points of all contacts of a clip's frames.
+// contacts holds the lowest points of all contacts in a clip's frames.
 type contacts struct {
 	clip   *Clip
 	places [][][3]float64
@@ -123,7 +123,7 @@ func contactPlaces(c *Clip) *contacts {
 	return out
 }
 
-// stands returns how far contact i stands in frame k and in the one before: 0 not at all, 1 fully.
+// stands returns to what degree contact i stands in frame k and the frame before, from 0 to 1.
 func (c *contacts) stands(k, i, period int, wraps bool) float64 {
 	last, travel := k-1, [2]float64{}
 	if last < 0 {

@@ -11,14 +11,15 @@ const (
 	trotFrameRate = 60    // frames a second
 	trotHeight    = 0.27  // the height in metres of the trunk of QuadrupedSkeleton
 	trotError     = 0.002 // the distance in metres by which a foot may miss its place
-	trotTimes     = 100   // how much more a foot's place counts than the angles, and the root's place than both
+	trotTimes     = 100   // the weight of feet relative to angles, and of the root relative to feet
 )
 
-// TrotConfig says what trot [Skeleton.Trot] makes.
+// TrotConfig holds the settings of [Skeleton.Trot].
 type TrotConfig struct {
 	// Stand is a row in which the skeleton stands, as in [Skeleton]. The trunk keeps its height and tilt.
 	Stand []float64
-	// Feet are the bodies of the four feet, in any order. Each must be off the middle of the trunk in both directions.
+	// Feet are the bodies of the four feet, in any order. There must be one in each quarter: front or rear, left or
+	// right of the trunk's middle.
 	Feet []string
 	// Forward and Left are the velocity of the trunk in m/s, in its heading frame, and Turn its turn to the left in
 	// rad/s. The velocity of every foot must be at most 2 m/s.
@@ -27,12 +28,12 @@ type TrotConfig struct {
 	Lift float64
 }
 
-// trot is a gait at a steady speed.
+// trot holds the parameters of a gait at a steady speed.
 type trot struct {
 	cycleTime float64    // the seconds from one touch of the ground to the next
 	duty      float64    // the part of the cycle in which a foot is on the ground
 	lift      float64    // the height in metres to which a foot swings
-	phases    [4]float64 // the part of a cycle by which each leg, FR, FL, RR and RL, is ahead of FR
+	phases    [4]float64 // the part of a cycle by which each leg (FR, FL, RR, RL) is ahead of FR
 }
 
 // newTrot returns the trot whose fastest foot moves at a speed in m/s.
@@ -42,14 +43,13 @@ func newTrot(speed, lift float64) trot {
 		phases: [4]float64{0, 0.5, 0.5 - hind, math.Mod(1-hind, 1)}}
 }
 
-// Trot makes a trot of [QuadrupedSkeleton] forwards at a steady speed in m/s, at most 2; negative speeds go backwards.
-// See [Skeleton.Trot].
+// Trot makes a trot of [QuadrupedSkeleton] straight ahead at a steady speed in m/s, from −2 to 2. See [Skeleton.Trot].
 func Trot(speed float64) (*Clip, error) {
 	s := QuadrupedSkeleton()
 	stand := s.zero()
 	stand[2] = trotHeight
 	var feet []string
-	bend := math.Acos((trotHeight - quadrupedFoot) / (quadrupedThigh + quadrupedShin)) // both parts are equally long
+	bend := math.Acos((trotHeight - quadrupedFoot) / (quadrupedThigh + quadrupedShin)) // thigh and shin are equally long
 	for i, leg := range []string{"FR", "FL", "RR", "RL"} {
 		stand[8+3*i], stand[9+3*i] = bend, -2*bend
 		feet = append(feet, leg+"_foot")
@@ -57,11 +57,11 @@ func Trot(speed float64) (*Clip, error) {
 	return s.Trot(TrotConfig{Stand: stand, Feet: feet, Forward: speed})
 }
 
-// Trot makes a trot of a skeleton with four feet at a steady velocity. The clip wraps and is one cycle at 60 frames a
-// second, whose last frame is its first. The front left and the rear right foot swing while the others stand, and the
-// other way round. At higher speeds steps are quicker and stand shorter, and the hind feet follow up to a twentieth of a
-// cycle later. Feet that stand move against the trunk as fast as it goes, so they do not slide. Feet that swing go along
-// a smooth arc. The angles follow by inverse kinematics. Trot fails if a leg cannot reach as far as a step needs.
+// Trot makes a trot of a skeleton with four feet at a steady velocity. The clip is a loop of one cycle at 60 frames a
+// second, whose last frame is its first. Diagonal feet swing together while the other two stand. At higher speeds steps
+// are quicker, feet stand for a smaller part of the cycle, and the hind feet land up to a twentieth of a cycle later.
+// Standing feet do not slide, swinging feet follow a smooth arc. Inverse kinematics computes the angles. Trot fails if
+// a leg cannot reach as far as a step needs.
 func (s *Skeleton) Trot(cfg TrotConfig) (*Clip, error) {
 	c, err := s.trot(cfg)
 	return c, named("trot", err)
@@ -121,9 +121,9 @@ func (s *Skeleton) trot(cfg TrotConfig) (*Clip, error) {
 			want[leg] = [3]float64{p[0] + x*(cfg.Forward-cfg.Turn*p[1]), p[1] + x*(cfg.Left+cfg.Turn*p[0]), p[2] + z}
 		}
 		v.solve(func() {
-			v.askRow(stand, trotTimes*trotTimes, 1)
+			v.addRow(stand, trotTimes*trotTimes, 1)
 			for leg, at := range want {
-				v.askPlace(feet[leg], [3]float64{}, at, [3]float64{trotTimes, trotTimes, trotTimes})
+				v.addPlace(feet[leg], [3]float64{}, at, [3]float64{trotTimes, trotTimes, trotTimes})
 			}
 		}, 50)
 		for leg, at := range want {
@@ -143,7 +143,7 @@ func (s *Skeleton) trot(cfg TrotConfig) (*Clip, error) {
 	return c, nil
 }
 
-// travel moves a row's root to where it is after a time in seconds: along an arc, if the trunk turns.
+// travel moves a row's root to its place after a time in seconds. If the trunk turns, the path is an arc.
 func travel(row, stand []float64, cfg TrotConfig, seconds float64) {
 	angle := cfg.Turn * seconds
 	along, across := seconds, 0.0 // ∫cos and ∫sin of the heading
@@ -157,12 +157,12 @@ func travel(row, stand []float64, cfg TrotConfig, seconds float64) {
 	copy(row[3:7], q[:])
 }
 
-// foot returns where a foot is at a phase of its own cycle, relative to its place in a stand: how far along the velocity
-// of the trunk over it, in seconds of that velocity, and how high in metres. The cycle begins as the foot touches the
-// ground. A foot that swings follows a polynomial that leaves and meets the ground at the ground's speed.
+// foot returns the place of a foot at a phase of its own cycle, relative to its place when standing. along is in
+// seconds of the trunk's velocity at the foot, height in metres. The cycle begins when the foot touches the ground. A
+// swinging foot follows a polynomial that leaves and meets the ground at the ground's speed.
 func (t *trot) foot(phase float64) (along, height float64) {
 	phase -= math.Floor(phase)
-	stride := t.cycleTime * t.duty // the way back of a foot that stands
+	stride := t.cycleTime * t.duty // the distance that a standing foot moves back
 	if phase < t.duty {
 		return stride/2 - stride*phase/t.duty, 0
 	}

@@ -29,7 +29,9 @@ type CopyOptions struct {
 	// Kept moments belong to other weights; they are of use only where members are near each other. Reset moments make
 	// Adam's first steps large: combine them with a warm-up.
 	Optimizer Part `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
-	// MomentDecay is the factor of Optimizer decay, above 0. A smaller one forgets more of the source's gradients.
+	// MomentDecay is the factor of Optimizer decay, above 0.
+	//
+	// A smaller one forgets more of the source's gradients.
 	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
 	// Normalizers are the running scalers and the statistics of normalize_observation and normalize_reward. Weights
 	// seldom work with other scalers, so keep is for experiments.

@@ -231,8 +231,7 @@ func (m *measured) nextInterval() { m.peak, m.hasPeak = 0, false }
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
 // trainee reports it at the interval's end, higher is better. The yaml tags are the keys under pbt.measure in a file.
 type Measure struct {
-	// Minimise makes lower better. Strategies see the objective times −1; journals, tables and results have the
-	// figure itself.
+	// Minimise makes lower better. Strategies see the objective times −1.
 	Minimise bool `yaml:"minimise"`
 	// Window is the number of last measurements of the present weights that Reducer combines: episodes of a
 	// [Sampler], otherwise readings at reports of progress (progress_steps). 0 takes the figure as reported.
@@ -242,8 +241,7 @@ type Measure struct {
 	// Reducer combines the window: mean (or empty), median, min, max, last, ema (exponential moving average) or lcb
 	// (mean less one standard error). Use median against outliers, lcb for reliable members.
 	Reducer Reducer `yaml:"reducer" config:"oneof=|mean|median|min|max|last|ema|lcb"`
-	// MinSamples is the number of measurements below which the objective is unknown, so that no decision rests on a
-	// few lucky episodes. Default 0.
+	// MinSamples is the number of measurements below which the objective is unknown. Default 0.
 	MinSamples int `yaml:"min_samples" config:"min=0"`
 	// EvaluationEpisodes is the number of episodes of a separate evaluation at the interval's end, which measures
 	// the objective and decides which member is best; 0 is none. It needs an [Evaluator] and Window 0.

@@ -24,44 +24,46 @@ func init() {
 
 // bodySettings are those of mujoco.BodyConfig.
 type bodySettings struct {
-	// Model is the path of the MJCF file, for example of a robot. Its meshes and includes are read from its folder.
+	// Model is the path of the MJCF file. Its meshes and includes are read from its folder.
 	Model string `yaml:"model"`
-	// Name is a short word for figures. Default: the name in the file.
+	// Name is a short word for metrics. Default: the name in the file.
 	Name string `yaml:"name"`
 	// Actuators are the hinges' motors. Default: the file's position actuators.
 	Actuators []actuatorSettings `yaml:"actuators"`
-	// DefaultPose are angles in rad of hinges, by regular expression of their whole names. Others are at 0. Default:
+	// DefaultPose maps regular expressions for whole names of hinges to angles in rad. Other hinges are at 0. Default:
 	// the file's first keyframe.
 	DefaultPose map[string]float64 `yaml:"default_pose"`
 	// DefaultHeight is the height of the root in the default pose in metres; 0 puts the pose on the floor.
 	DefaultHeight float64 `yaml:"default_height" config:"min=0"`
 	// ControlFrequency is the number of actions a second.
 	ControlFrequency float64 `yaml:"control_frequency" config:"gt=0"`
-	// TimeStep is that of the simulation in seconds; 0 is the file's. Long ones are fast and can be unstable.
+	// TimeStep is the simulation's step in seconds; 0 is the file's. Long steps are fast and can be unstable.
 	TimeStep float64 `yaml:"time_step" config:"min=0"`
-	// Solver computes contacts. Default: the file's.
+	// Solver solves contacts. Default: the file's.
 	Solver string `yaml:"solver" config:"oneof=|Newton|CG|PGS"`
-	// Iterations is the solver's limit; 0 is the file's. Few are fast and let feet sink in and slide.
+	// Iterations is the solver's limit; 0 is the file's. With few, steps are fast, and feet sink in and slide.
 	Iterations int `yaml:"iterations" config:"min=0"`
-	// Feet are regular expressions of the bodies, geoms or sites that may touch the floor. Without any, contacts end
+	// Feet are regular expressions for the bodies, geoms or sites that may touch the floor. Without feet, contacts end
 	// no episode.
 	Feet []string `yaml:"feet"`
-	// Keys are those whose positions are observed. Default: the feet.
+	// Keys are such expressions for the bodies whose positions are observed. Default: the feet.
 	Keys []string `yaml:"keys"`
 	// MinHeight is the root's height in metres below which the character has fallen; 0 is half the default height.
 	MinHeight float64 `yaml:"min_height" config:"min=0"`
-	// MaxTilt is the angle in radians between root and vertical above which it has fallen.
+	// MaxTilt is the angle in radians from the vertical above which the character has fallen.
 	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
-	// Trots are generated clips of a body whose keys are its four feet, in addition to motions: each is [forwards in
-	// m/s, to the left in m/s, turning to the left in rad/s].
+	// Trots are generated clips of a body whose keys are its four feet, besides motions: each is [m/s forwards, m/s to
+	// the left, rad/s to the left].
 	Trots [][]float64 `yaml:"trots"`
 }
 
 // actuatorSettings are those of mujoco.ActuatorConfig.
 type actuatorSettings struct {
-	// Joints is a regular expression of the whole names of the hinges.
+	// Joints is a regular expression for whole names of hinges.
 	Joints string `yaml:"joints"`
-	// Stiffness is in N·m/rad. Larger ones follow targets more closely.
+	// Stiffness is in N·m/rad.
+	//
+	// A larger one follows targets more closely.
 	Stiffness float64 `yaml:"stiffness" config:"gt=0"`
 	// Damping is in N·m·s/rad.
 	Damping float64 `yaml:"damping" config:"min=0"`
@@ -171,54 +173,57 @@ type characterSettings struct {
 	// this moment, as in DeepMimic), command (the commanded direction and speed) or velocity (the commanded velocity
 	// forwards, sideways and in turning).
 	Task string `yaml:"task" config:"oneof=imitate|track|command|velocity"`
-	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. DeepMimic's and
-	// Isaac Lab's humanoids are converted, and a Character retargets clips of others. Default: humanoid_walk; of the
-	// quadruped generated trots.
+	// Motions are the clips, drawn by their weights: humanoid_walk, humanoid_run, or paths of files. A Character
+	// retargets clips of other bodies. Default: humanoid_walk; of the quadruped generated trots.
 	Motions []string `yaml:"motions"`
 	// Command says what is commanded in the task command.
 	Command characterCommand `yaml:"command"`
 	// Velocity says what is commanded in the task velocity.
 	Velocity characterVelocity `yaml:"velocity"`
 	// Observations are the terms of the policy's observation: base_lin_vel, base_ang_vel, projected_gravity, joint_pos,
-	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have
-	// everything. Default: everything for both.
+	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have all terms.
+	// Default: all for both.
 	Observations []string `yaml:"observations"`
-	// Residual adds actions to the first clip's present pose instead of the middle of joint ranges, and shows its
-	// phase. The clip must wrap. Others are reference motion of AMP only.
+	// Residual adds actions to the first clip's pose at this moment instead of the middle of joint ranges, and shows
+	// its phase. That clip must be a loop; others are reference motion of AMP only.
 	Residual bool `yaml:"residual"`
-	// Lead is the time in seconds by which the residual's pose is ahead, against the actuators' lag of 0.1 s. Quick
-	// motion needs it.
+	// Lead is the time in seconds by which the residual's pose is ahead of the clip, against the actuators' lag of 0.1
+	// s. Fast motion needs it.
 	Lead float64 `yaml:"lead" config:"min=0"`
 	// Clock shows the clip's phase to the policy, as residual and track always do.
 	Clock bool `yaml:"clock"`
-	// ActionScale is the change of a joint's target by an action of 1, in half the clips' range of the joint plus
-	// 0.2 rad. Larger ones explore more and fall more; with small ones a policy cannot recover.
+	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint
+	// plus 0.2 rad. Larger ones explore more and fall more; with small ones a policy cannot recover.
 	ActionScale float64 `yaml:"action_scale" config:"gt=0"`
-	// History is the number of control steps in an AMP observation; 0 is 2, with difference 1. A longer one shows
-	// more of the movement and is easier to discriminate.
+	// History is the number of control steps in an AMP observation; 0 is 2, with difference 1. More steps show more of
+	// the movement and are easier to discriminate.
 	History int `yaml:"history" config:"min=0,max=64"`
 	// Difference makes AMP observations the clip minus the character, for AMP's discriminator_mode differential. It
 	// needs residual, clock or track, and a history of 1.
 	Difference bool `yaml:"difference"`
-	// HideRoot omits the root's height, rotation and velocities from AMP observations: the trunk of a generated gait
-	// glides, which a discriminator notices at once.
+	// HideRoot omits the root's height, rotation and velocities from AMP observations. Use it with generated gaits,
+	// whose trunk glides.
 	HideRoot bool `yaml:"hide_root"`
-	// Deviation is the distance in metres from the clip at which track terminates. Small ones save time far from the
-	// clip; large ones allow recoveries.
+	// Deviation is the distance in metres from the clip at which track terminates.
+	//
+	// A small one saves time far from the clip; a large one allows recoveries.
 	Deviation float64 `yaml:"deviation" config:"gt=0"`
-	// FailureStarts is the share of training episodes that begin in the clips' parts (an eighth, at most a second)
-	// where others terminated, in proportion. Larger shares practise failures; smaller ones keep what works.
+	// FailureStarts is the share of training episodes that begin where others terminated: in the same part of a clip
+	// (an eighth, at most a second).
+	//
+	// A larger share practises failures; a smaller one keeps what works.
 	FailureStarts float64 `yaml:"failure_starts" config:"min=0,max=1"`
-	// FailureDecay is the factor of the counts of terminations per step. Larger ones remember longer, 1/(1 −
-	// failure_decay) steps; smaller ones follow a changing policy.
+	// FailureDecay is the factor per step of the counts of terminations, which last 1/(1 − failure_decay) steps.
+	//
+	// A smaller one follows a changing policy.
 	FailureDecay float64 `yaml:"failure_decay" config:"gt=0,lt=1"`
 	// EpisodeLength is the number of control steps (1/30 s for Humanoid and Quadruped) at which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
-	// Stagger shortens first episodes by a random number of steps below it, so that time limits do not coincide; 0
-	// does not.
+	// Stagger is the largest random number of steps by which first episodes are shorter, so that time limits do not
+	// coincide.
 	Stagger int `yaml:"stagger" config:"min=0"`
-	// Fade is the number of control steps over which track becomes imitate: all that the character gets of its clip
-	// fades linearly to nothing, so that a policy learns by AMP to do without. 0 is never.
+	// Fade is the number of control steps over which track becomes imitate: the clip's part in targets, observations
+	// and reward fades linearly to nothing. 0 is never.
 	Fade int `yaml:"fade" config:"min=0"`
 	// Recovery makes falls part of an episode, so that a policy learns to get up.
 	Recovery characterRecovery `yaml:"recovery"`
@@ -226,8 +231,8 @@ type characterSettings struct {
 	// A range is two numbers, drawn from anew for each episode; wider ones make a policy robust and its task harder.
 	// Two zeros are off.
 	Randomize characterRandomize `yaml:"randomize"`
-	// Measure adds metrics of episodes (pose error of the AMP paper, success, sliding feet). They cost time at the
-	// end of an episode; gorl eval always has them.
+	// Measure adds metrics of episodes (pose error of the AMP paper, success, foot sliding), which cost time. gorl eval
+	// always has them.
 	Measure bool `yaml:"measure"`
 	// Workers is the number of goroutines that step; 0 is one per CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
@@ -246,7 +251,7 @@ type characterCommand struct {
 }
 
 type characterVelocity struct {
-	// LinearX, LinearY and AngularZ bound the uniformly drawn velocity forwards and to the left in m/s and the turn to
+	// LinearX, LinearY and AngularZ bound the uniformly drawn velocity in m/s forwards and to the left, and the turn to
 	// the left in rad/s: [least, greatest]. Default: 0.
 	LinearX  []float64 `yaml:"linear_x"`
 	LinearY  []float64 `yaml:"linear_y"`
@@ -279,7 +284,7 @@ func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
 type characterRecovery struct {
 	// Seconds is the time to get back on the feet, after which the episode terminates; 0 ends episodes at a fall.
 	Seconds float64 `yaml:"seconds" config:"min=0"`
-	// Share is the share of episodes that begin on the floor. Larger shares train more on getting up.
+	// Share is the share of episodes that begin on the floor, to train getting up.
 	Share float64 `yaml:"share" config:"min=0,max=1"`
 }
 
@@ -287,11 +292,11 @@ type characterRender struct {
 	// Width and Height are in pixels.
 	Width  int `yaml:"width" config:"min=1,max=8192"`
 	Height int `yaml:"height" config:"min=1,max=8192"`
-	// Azimuth is the camera's direction in degrees: 0 is along x, the direction of walking; 90 shows the right side.
+	// Azimuth is the camera's direction in degrees: 0 looks along x, the direction of walking, 90 at the right side.
 	// Elevation is its angle downwards.
 	Azimuth   float64 `yaml:"azimuth" config:"min=-360,max=360"`
 	Elevation float64 `yaml:"elevation" config:"min=1,max=89"`
-	// Distance is the camera's in metres; 0 shows the whole character and the clip.
+	// Distance is the camera's distance in metres; 0 shows the whole character and the clip.
 	Distance float64 `yaml:"distance" config:"min=0"`
 	// Title is written into the upper left corner.
 	Title string `yaml:"title"`

@@ -109,16 +109,16 @@ type walkerSettings struct {
 	Batch `yaml:",inline"`
 	// TargetSpeed is the forward speed in m/s that the task rewards.
 	TargetSpeed float64 `yaml:"target_speed"`
-	// Velocities shows all velocities. Without them a policy needs memory; the states for a value network keep them.
+	// Velocities shows all velocities. Without them a policy needs memory; the states of the value network keep them.
 	Velocities bool `yaml:"velocities"`
 	// EpisodeLength is the number of control steps of 0.02 s at which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
-	// Stagger shortens first episodes by a random number of steps below it, so that time limits do not coincide; 0
-	// does not.
+	// Stagger is the largest random number of steps by which first episodes are shorter, so that time limits do not
+	// coincide.
 	Stagger int `yaml:"stagger" config:"min=0"`
-	// Motion is a clip to imitate, which must wrap: a DeepMimic file (JSON) of its humanoid, or of frames with a
-	// duration and nine numbers (x, z, pitch; hip, knee, ankle of the right, then the left leg). Empty is the
-	// built-in gait. Set target_speed to its speed.
+	// Motion is a clip to imitate, a loop: a DeepMimic file (JSON) of its humanoid, or of frames with a duration and
+	// nine numbers (x, z, pitch; hip, knee, ankle of the right, then the left leg). Set target_speed to its speed.
+	// Empty is the built-in gait.
 	Motion string `yaml:"motion"`
 	// Workers is the number of goroutines that step; 0 is one per CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`

@@ -17,13 +17,13 @@ import (
 
 // ActuatorConfig gives hinges a position actuator: torque = Stiffness · (target − angle) − Damping · velocity.
 //
-// Damping acts as the joint's own, which the Euler integrator treats implicitly. EffortLimit bounds the other term. An
-// actuator of MuJoCo 3 with kv bounds the sum of both, and so do the motors of a robot.
+// Damping becomes the joint's damping, which the Euler integrator treats implicitly. EffortLimit bounds the term with
+// Stiffness only. A robot's motor, and an actuator of MuJoCo 3 with kv, bound the sum of both terms.
 type ActuatorConfig struct {
 	// Joints is a regular expression for the whole names of the hinges.
 	Joints string
-	// Stiffness is in N·m/rad, and must be positive. Damping is in N·m·s/rad. Larger stiffness follows targets more
-	// closely and makes the simulation stiffer.
+	// Stiffness is in N·m/rad, and must be positive. Damping is in N·m·s/rad. A larger stiffness follows targets more
+	// closely and needs a smaller time step.
 	Stiffness, Damping float64
 	// Armature is the inertia of the rotor in kg·m², as the joint feels it.
 	Armature float64
@@ -34,22 +34,23 @@ type ActuatorConfig struct {
 	ActionScale float64
 }
 
-// BodyConfig says how [LoadBody] makes a character of a model file. The zero value takes everything from the file.
+// BodyConfig holds the settings of [LoadBody]. The zero value takes everything from the file.
 type BodyConfig struct {
 	// Name is a short word, the prefix of batch metrics. Empty means the name of the file's model.
 	Name string
-	// Actuators are the motors. Each hinge takes the one entry that matches. A hinge that none matches keeps the file's
-	// position actuator.
+	// Actuators are the motors. At most one entry may match a hinge. A hinge without an entry keeps the file's position
+	// actuator.
 	Actuators []ActuatorConfig
-	// DefaultPose are hinges' angles in rad by regular expression of the whole name, or by the name itself, which has
-	// precedence. Hinges that nothing matches are at 0. Nil means the file's first keyframe, or all 0.
+	// DefaultPose maps regular expressions for whole names of hinges to angles in rad. A hinge's own name takes
+	// precedence over patterns. Other hinges are at 0. Nil means the file's first keyframe, or 0 for all hinges if
+	// there is none.
 	DefaultPose map[string]float64
-	// DefaultHeight is the root's height in metres in the default pose. Zero means that of the keyframe, or that at
-	// which the pose stands on the floor.
+	// DefaultHeight is the root's height in metres in the default pose. Zero means the keyframe's height if the pose is
+	// the keyframe's, otherwise the height at which the pose stands on the floor.
 	DefaultHeight float64
 	// ControlFrequency is the number of actions a second. Zero means 50 Hz. It must divide 1/TimeStep.
 	ControlFrequency float64
-	// TimeStep is that of the simulation in seconds. Zero means the file's.
+	// TimeStep is the simulation's time step in seconds. Zero means the file's.
 	TimeStep float64
 	// Solver is "Newton", "CG" or "PGS", and Iterations is the limit of its iterations. Empty and zero mean the file's.
 	Solver     string
@@ -57,13 +58,13 @@ type BodyConfig struct {
 	// Feet and Keys are regular expressions of whole names, see [CharacterBody]. They match bodies or, if there is no
 	// such body, geoms or sites, which become bodies of their own. Without Keys the keys are the feet.
 	Feet, Keys []string
-	// MinHeight and MaxTilt are those of [CharacterBody]. Zero means half the default height, and 1 rad.
+	// MinHeight and MaxTilt are the limits of [CharacterBody]. Zero means half the default height, and 1 rad.
 	MinHeight, MaxTilt float64
 }
 
-// LoadBody makes a character's body of an MJCF file, for example of a robot. It reads includes and meshes, adds a floor
-// if the file has none, gives every hinge a position actuator, and integrates by Euler's method. The file's actuators,
-// sensors and keyframes are not in the result. Errors name the file's body, joint or attribute.
+// LoadBody reads a character's body from an MJCF file, for example a robot's. It reads includes and meshes, adds a
+// floor if the file has none, gives every hinge a position actuator, and integrates by Euler's method. The file's
+// actuators, sensors and keyframes are not in the result. Errors name the file's body, joint or attribute.
 func LoadBody(path string, cfg BodyConfig) (CharacterBody, error) {
 	b, err := loadBody(path, cfg)
 	if err != nil {
@@ -173,7 +174,7 @@ func (b *CharacterBody) Trot(forward, left, turn float64) (*motions.Clip, error)
 	return s.Trot(motions.TrotConfig{Stand: stand, Feet: b.Keys, Forward: forward, Left: left, Turn: turn})
 }
 
-// loader makes the body of a document.
+// loader makes a body from a document.
 type loader struct {
 	cfg    BodyConfig
 	root   *mjcf.Element
@@ -182,7 +183,7 @@ type loader struct {
 	model *Model
 	// newer names attributes of the file's actuators that this version of MuJoCo lacks, "" if there are none.
 	newer string
-	// hinges are the names of the joints but the root's.
+	// hinges are the names of all joints except the root's.
 	hinges []string
 	body   CharacterBody
 }
@@ -311,7 +312,7 @@ func (l *loader) bodies(setting string, patterns []string) ([]string, error) {
 }
 
 // split makes a geom or site a body of its own at the same place, fixed to the body that has it, and returns the body's
-// name. The contacts of the geom are then told from those of the rest.
+// name. The geom's contacts can then be distinguished from those of the rest of the body.
 func (l *loader) split(kind Kind, id int, name string) (string, error) {
 	parent, e := l.root.Find(kind.String(), name)
 	if e == nil {

@@ -50,10 +50,10 @@ func (l *loader) prepare() error {
 			e.Drop("integrator")
 		}
 		if e.Name == "flag" {
-			e.Drop("eulerdamp") // without it a stiff motor is unstable
+			e.Drop("eulerdamp") // disabled, it makes stiff motors unstable
 		}
 		if headerVersion < 3000000 {
-			l.older(e)
+			l.dropNewer(e)
 		}
 	}
 	return nil
@@ -62,9 +62,10 @@ func (l *loader) prepare() error {
 // number formats a number for MJCF.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// older removes attributes of MuJoCo 3 from an element. Those of the simulation's options only tune speed. Those of
-// actuators count, and so such a file needs an entry of Actuators for every hinge.
-func (l *loader) older(e *mjcf.Element) {
+// dropNewer removes attributes of MuJoCo 3 that MuJoCo 2 does not know from an element. Attributes of options only
+// affect speed. Attributes of actuators change the motion, so a file with them needs an entry of Actuators for every
+// hinge.
+func (l *loader) dropNewer(e *mjcf.Element) {
 	switch e.Name {
 	case "option":
 		for _, name := range []string{"ls_iterations", "ls_tolerance", "ccd_iterations", "ccd_tolerance", "sdf_iterations",
@@ -72,7 +73,7 @@ func (l *loader) older(e *mjcf.Element) {
 			e.Drop(name)
 		}
 	case "joint", "position", "motor", "velocity", "general":
-		e.Drop("inheritrange") // a range of controls, which a character does not use
+		e.Drop("inheritrange") // the range of controls, which characters do not use
 		for _, name := range []string{"actuatorfrcrange", "actuatorfrclimited", "actuatorgravcomp", "kv", "dampratio"} {
 			if name == "kv" && e.Name == "velocity" || e.Get(name) == "" {
 				continue

@@ -14,10 +14,10 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
 
-// motors replaces the file's actuators by one position actuator a hinge, in the order of the hinges, and fills the
+// motors replaces the file's actuators by one position actuator per hinge, in the order of the hinges, and sets the
 // body's gains.
 func (l *loader) motors() error {
-	own, err := l.own()
+	own, err := l.fileActuators()
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (l *loader) motors() error {
 		}
 		joint.Set("damping", number(a.Damping))
 		joint.Set("armature", number(a.Armature))
-		// Every attribute is given, because the file's defaults would count for those that are not.
+		// All attributes are set, because the file's default classes would supply missing ones.
 		e := mjcf.New("general", "name", name, "joint", name, "gear", "1", "ctrllimited", "false", "dyntype", "none",
 			"gaintype", "fixed", "gainprm", number(a.Stiffness), "biastype", "affine", "biasprm",
 			"0 "+number(-a.Stiffness)+" 0", "forcelimited", "false")
@@ -83,8 +83,9 @@ func (l *loader) motors() error {
 	return nil
 }
 
-// own returns the actuators of the file, one a hinge. One without a position actuator has no Stiffness.
-func (l *loader) own() ([]ActuatorConfig, error) {
+// fileActuators returns one entry per hinge from the file's actuators. Stiffness is 0 for a hinge without a position
+// actuator.
+func (l *loader) fileActuators() ([]ActuatorConfig, error) {
 	m := l.model
 	own := make([]ActuatorConfig, len(l.hinges))
 	// A free joint has six velocities, a hinge one.
@@ -117,7 +118,7 @@ func (l *loader) own() ([]ActuatorConfig, error) {
 	return own, nil
 }
 
-// finish completes the body from the compiled result.
+// finish completes the body from the compiled model.
 func (l *loader) finish(m *Model) (CharacterBody, error) {
 	b := &l.body
 	b.Name = cmp.Or(l.cfg.Name, l.root.Get("model"), "character")
@@ -138,7 +139,7 @@ func (l *loader) finish(m *Model) (CharacterBody, error) {
 	return *b, nil
 }
 
-// posed returns a simulation of the model with an upright root in the origin and the hinges' angles given.
+// posed returns a simulation of the model with the root upright at the origin and the given angles of the hinges.
 func posed(m *Model, hinges []float64) (*Batch, error) {
 	batch, err := NewBatch(m, 1, 1)
 	if err != nil {
@@ -154,8 +155,8 @@ func posed(m *Model, hinges []float64) (*Batch, error) {
 	return batch, nil
 }
 
-// lowest returns the height in metres of the lowest point of all geoms that collide, relative to the root, for upright
-// angles of the hinges.
+// lowest returns the height in metres of the lowest point of all colliding geoms, relative to an upright root, for the
+// given angles of the hinges.
 func lowest(m *Model, hinges []float64) (float64, error) {
 	batch, err := posed(m, hinges)
 	if err != nil {
@@ -174,7 +175,7 @@ func lowest(m *Model, hinges []float64) (float64, error) {
 	return low, nil
 }
 
-// collides reports whether a geom can touch another: by its contype and conaffinity, or by a pair of the contact section.
+// collides reports whether a geom can touch another, by its contype and conaffinity or by a pair in <contact>.
 func (m *Model) collides(g int) bool {
 	n, pairs := int(m.m.ngeom), int(m.m.npair)
 	if unsafe.Slice(m.m.geom_contype, n)[g]|unsafe.Slice(m.m.geom_conaffinity, n)[g] != 0 {
@@ -184,8 +185,8 @@ func (m *Model) collides(g int) bool {
 		slices.Contains(unsafe.Slice(m.m.pair_geom2, pairs), C.int(g))
 }
 
-// bottom returns the height of the lowest point of a geom in the world. solid is false for geoms of the world and for
-// those that do not collide.
+// bottom returns the height of the lowest point of a geom in the world. solid is false for geoms of the world body and
+// for geoms that do not collide.
 func bottom(m *Model, d *C.mjData, g int) (height float64, solid bool) {
 	c := m.m
 	n := int(c.ngeom)

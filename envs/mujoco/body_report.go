@@ -18,18 +18,19 @@ import (
 // lowSole is the height in metres above the lowest point of a character up to which a geom counts as a foot.
 const lowSole = 0.03
 
-// ModelReport says what an MJCF file has, and what it lacks as a [Character].
+// ModelReport describes an MJCF file, and what it lacks for a [Character].
 type ModelReport struct {
 	Name string
-	// Mass is in kg, TimeStep in s, Height that of the root in the default pose in m, or 0 without a free root.
+	// Mass is in kg and TimeStep in s. Height is the root's height in the default pose in m, or 0 without a free root.
 	Mass, TimeStep, Height float64
-	// Meshes is the number of meshes, Motors that of the file's own actuators.
+	// Meshes and Motors are the numbers of meshes and of the file's own actuators.
 	Meshes, Motors int
 	Bodies         []BodyReport
-	// Feet are those given, or without any those proposed: what is lowest in the default pose.
+	// Feet are the configured feet. If there are none, Proposed is true, and Feet are the lowest parts in the default
+	// pose.
 	Feet     []string
 	Proposed bool
-	// Missing are sentences on what is missing for a Character, and how to give it. Empty means nothing.
+	// Missing says what a Character still needs, and which setting gives it. It is empty if nothing is missing.
 	Missing []string
 	// Pose is the default pose (NQ), for [Model.Pictures].
 	Pose []float64 `json:"-"`
@@ -49,14 +50,14 @@ type JointReport struct {
 	// Low and High are the limits in rad (of a slide in m) if it is Limited.
 	Low, High float64
 	Limited   bool
-	// Default is the angle in the default pose, and Motor what moves the hinge. Its Stiffness is 0 without a position
-	// actuator.
+	// Default is the angle in the default pose. Motor is the hinge's position actuator. Its Stiffness is 0 if there is
+	// none.
 	Default float64
 	Motor   ActuatorConfig
 }
 
-// InspectModel describes an MJCF file. cfg are the settings with which [LoadBody] reads it. What is missing in the file
-// and in them is in the report and no error, unless MuJoCo cannot compile the file.
+// InspectModel describes an MJCF file. cfg are the settings for [LoadBody]. What file and settings lack is listed in
+// the report. It is not an error, unless MuJoCo cannot compile the file.
 func InspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
 	r, err := inspectModel(path, cfg)
 	if err != nil {
@@ -87,8 +88,8 @@ func inspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
 		r.Height = l.body.DefaultHeight
 		r.Pose = append([]float64{0, 0, r.Height, 1, 0, 0, 0}, l.body.DefaultPose...)
 		if motors == nil {
-			if motors, err = l.own(); err != nil {
-				motors = nil // it is what whole says
+			if motors, err = l.fileActuators(); err != nil {
+				motors = nil // the error of LoadBody, added below, says why
 			}
 		}
 		if len(cfg.Feet) == 0 {
@@ -119,7 +120,7 @@ func inspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
 			r.Missing = append(r.Missing, fmt.Sprintf("actuators: %d hinges have no position actuator. Give "+
 				"actuators: [{joints: %q, stiffness: ..., damping: ..., effort_limit: ...}]", len(without),
 				strings.Join(without, "|")))
-			whole = nil // the same in other words
+			whole = nil // the entry above says so already
 		}
 	}
 	if whole != nil {
@@ -129,7 +130,7 @@ func inspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
 	return r, nil
 }
 
-// bodies describes the bodies of a model. hinges and motors are one entry a hinge, or nil.
+// bodies describes the bodies of a model. hinges and motors have one entry per hinge, or are nil.
 func (r *ModelReport) bodies(m *Model, hinges []string, motors []ActuatorConfig) {
 	n, joints := m.NumBodies(), int(m.m.njnt)
 	names, parents := m.Names(Body), unsafe.Slice(m.m.body_parentid, n)
@@ -159,7 +160,7 @@ func (r *ModelReport) bodies(m *Model, hinges []string, motors []ActuatorConfig)
 	}
 }
 
-// soles returns patterns of what is lowest in the default pose: geoms with names, or otherwise their bodies.
+// soles returns patterns for the lowest geoms in the default pose, or for their bodies if they have no names.
 func (l *loader) soles() ([]string, error) {
 	batch, err := posed(l.model, l.body.DefaultPose)
 	if err != nil {
@@ -180,7 +181,7 @@ func (l *loader) soles() ([]string, error) {
 		if !solid[g] || heights[g] > low+lowSole {
 			continue
 		}
-		// A body that is near the floor as a whole is a foot, otherwise its lowest geom.
+		// If all geoms of a body are near the floor, the body is the foot, otherwise its lowest geom is.
 		top, lowest := heights[g], true
 		for k := range geoms {
 			if solid[k] && owners[k] == owners[g] {

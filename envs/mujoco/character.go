@@ -167,6 +167,7 @@ type CharacterConfig struct {
 //     paper. Bodies are relative to their root. The heading counts only in the task [Track];
 //   - "success": 1 if the episode did not terminate and, in the task [Track], its bodies stayed within 0.5 m of the
 //     clip's. Otherwise 0;
+//   - "survived", in the task [Track]: 1 if the episode did not terminate, wherever the clip's bodies were;
 //   - "root_velocity_error" in m/s, in the task [Track];
 //   - "foot_sliding" in m/s, if the clips have a skeleton;
 //   - "phase_error", if there are several feet and all clips wrap: the largest difference, in cycles, between the

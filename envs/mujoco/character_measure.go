@@ -70,7 +70,7 @@ func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	}
 	names = append(names, "success")
 	if c.cfg.Task == Track {
-		names = append(names, "root_velocity_error")
+		names = append(names, "survived", "root_velocity_error")
 	}
 	if c.skeleton() != nil {
 		names = append(names, "foot_sliding")
@@ -156,6 +156,11 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 			}
 			if kept {
 				value = 1
+			}
+		case "survived":
+			value = 1
+			if terminated {
+				value = 0
 			}
 		case "root_velocity_error":
 			if reference != nil && track {

@@ -56,7 +56,7 @@ func TestCharacterMeasure(t *testing.T) {
 			!(got["phase_error"] < 0.005) {
 			t.Errorf("from %g s: the clip itself has the figures %v", start, got)
 		}
-		if len(got) != 5 || !(got["foot_sliding"] < 0.3) {
+		if len(got) != 6 || got["survived"] != 1 || !(got["foot_sliding"] < 0.3) {
 			t.Errorf("figures %v", got)
 		}
 		got = follows(t, c, 0, steps, start, 0.25, 0)

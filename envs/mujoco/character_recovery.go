@@ -12,7 +12,8 @@ import (
 // al. 2022). The zero value ends an episode at a fall.
 type RecoveryConfig struct {
 	// Seconds is the time that a character has to get back on its feet. If it takes longer, the episode terminates. 0
-	// ends episodes at once. Short times train on the beginning of a fall. Long times spend steps on lying still.
+	// ends an episode at a fall. Short times train only the first moments after a fall. Long times spend steps on lying
+	// still.
 	Seconds float64
 	// Share is the share of episodes that begin on the floor, in a pose in which a limp body came to rest. Larger
 	// shares train more on getting up. Smaller ones train more on the task. It needs Seconds.
@@ -46,16 +47,16 @@ const (
 	fallHeight = 1
 )
 
-// floored is a pose on the floor in which an episode can begin: positions (NQ), and what an AMP observation shows of
-// them at rest.
-type floored struct {
+// fallenPose is a pose on the floor in which an episode can begin. qpos are its positions (NQ), style its features of
+// an AMP observation at rest.
+type fallenPose struct {
 	qpos  []float64
 	style []float32
 }
 
-// fall returns poses on the floor, one of each simulation. A body in a clip's pose, turned any way, falls with random
-// targets for its joints. The poses of a body and its clips are always the same.
-func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
+// fall returns poses on the floor, one per simulation. A body in a clip's pose and a random rotation falls with random
+// targets for its joints. The poses depend on the body and its clips only.
+func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	away := c.terrain.outside()
 	for i := range simulation.Len() {
@@ -88,7 +89,7 @@ func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
 	if err := simulation.forward(0, simulation.Len()); err != nil {
 		return nil, err
 	}
-	var poses []floored
+	var poses []fallenPose
 	features := make([]float32, c.features())
 	for i := range simulation.Len() {
 		if simulation.Status(i)&Diverged != 0 {
@@ -99,7 +100,7 @@ func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
 		}
 		xpos := floats(simulation.data[i].xpos, 3*simulation.model.NumBodies())
 		c.writeFeatures(simulation.QPos(i), simulation.QVel(i), xpos, features)
-		poses = append(poses, floored{slices.Clone(simulation.QPos(i)), slices.Clone(features[len(features)-c.style():])})
+		poses = append(poses, fallenPose{slices.Clone(simulation.QPos(i)), slices.Clone(features[len(features)-c.style():])})
 	}
 	if len(poses) == 0 {
 		return nil, errors.New("every simulation of a fall diverged; use a smaller time step")
@@ -107,8 +108,8 @@ func (c *characterTask) fall(simulation *Batch) ([]floored, error) {
 	return poses, nil
 }
 
-// lie lets an episode begin on the floor, with the probability Recovery.Share.
-func (c *characterTask) lie(s *State, rng *rand.Rand) {
+// startFallen begins an episode on the floor with the probability Recovery.Share.
+func (c *characterTask) startFallen(s *State, rng *rand.Rand) {
 	if c.floored == nil || rng.Float64() >= c.cfg.Recovery.Share {
 		return
 	}
@@ -121,8 +122,8 @@ func (c *characterTask) lie(s *State, rng *rand.Rand) {
 	}
 }
 
-// recovering counts the steps since a fall. It reports whether the character must be rewarded for getting up, and
-// whether its time is over.
+// recovering counts the steps since a fall. up reports whether the reward is for getting up, and over whether the time
+// for it has passed.
 func (c *characterTask) recovering(s *State, fallen bool) (up, over bool) {
 	mem := c.memory(s)
 	switch {
@@ -140,8 +141,8 @@ func (c *characterTask) recovering(s *State, fallen bool) (up, over bool) {
 	return true, mem[memoryFallen]*c.dt > c.cfg.Recovery.Seconds+1e-9
 }
 
-// risen returns how far a character has got up: 0 lying upside down, 1 standing. The root's height, relative to that in
-// the clips, and its tilt count equally.
+// risen returns how far a character has got up, from 0 (lying upside down) to 1 (standing). The root's height, relative
+// to its height in the clips, and its tilt count equally.
 func (c *characterTask) risen(s *State, up float64) float64 {
 	return 0.5*max(0, min(1, c.above(s)/c.standing)) + 0.25*(1+up)
 }

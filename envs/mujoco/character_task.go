@@ -57,7 +57,7 @@ type characterTask struct {
 	// terrain is the ground, nil if it is flat.
 	terrain *terrain
 	// floored are the starts of Recovery.Share. standing is the mean height in metres of the root in the clips.
-	floored  []floored
+	floored  []fallenPose
 	standing float64
 }
 
@@ -209,7 +209,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]
 	s.QPos[0], s.QPos[1] = 0, 0
 	s.QPos[2] += characterLift
-	c.lie(s, rng)
+	c.startFallen(s, rng)
 	// Observe appends the current moment, and drops the oldest one.
 	history := s.Memory[:c.past()]
 	for i, v := range r.features[row*r.width : row*r.width+len(history)] {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// ObservationTerms are the names for CharacterConfig.Observations. Those before "height" are what a robot measures or
-// knows, with the names of mjlab and Isaac Lab:
+// ObservationTerms are the names for CharacterConfig.Observations. The terms before "height" are what a robot measures
+// or knows. They have the names of mjlab and Isaac Lab:
 //
 //   - "base_lin_vel" (3): the root's linear velocity in m/s, in the root's frame. Robots have to estimate it;
 //   - "base_ang_vel" (3): its angular velocity in rad/s, in the root's frame, as a gyroscope measures it;
@@ -25,8 +25,8 @@ import (
 var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions",
 	"command", "phase", "reference", "height", "features"}
 
-// observedTerm is a part of an observation. write writes its size values for a state. full is the row of today's
-// observation, which the state space has.
+// observedTerm is a part of an observation. write writes its size values for a state. full is the complete observation
+// of the state space.
 type observedTerm struct {
 	name  string
 	size  int
@@ -80,21 +80,21 @@ func (c *characterTask) readTerms() error {
 			if c.cfg.Task != Command && c.cfg.Task != Velocity {
 				return fmt.Errorf("Observations: the task %q has no command", c.cfg.Task)
 			}
-			t.size, t.write = 3, lastOf(features+clock)
+			t.size, t.write = 3, columnsFrom(features+clock)
 		case "phase":
 			if !c.cfg.Clock {
 				return fmt.Errorf("Observations: phase needs Clock, Residual or the task %q", Track)
 			}
-			t.size, t.write = 2, lastOf(features)
+			t.size, t.write = 2, columnsFrom(features)
 		case "reference":
 			if c.cfg.Task != Track {
 				return fmt.Errorf("Observations: the task %q has no reference; %q has", c.cfg.Task, Track)
 			}
-			t.size, t.write = 5, lastOf(features+clock)
+			t.size, t.write = 5, columnsFrom(features+clock)
 		case "height":
-			t.size, t.write = 1, lastOf(0)
+			t.size, t.write = 1, columnsFrom(0)
 		case "features":
-			t.size, t.write = features, lastOf(0)
+			t.size, t.write = features, columnsFrom(0)
 		default:
 			return fmt.Errorf("Observations: there is no term %q; there are %q", name, ObservationTerms)
 		}
@@ -106,8 +106,8 @@ func (c *characterTask) readTerms() error {
 	return nil
 }
 
-// lastOf returns the function that copies a term from the full row, from column at on.
-func lastOf(at int) func(c *characterTask, s *State, full, out []float32) {
+// columnsFrom returns a function that copies a term from the complete observation, beginning at a column.
+func columnsFrom(at int) func(c *characterTask, s *State, full, out []float32) {
 	return func(_ *characterTask, _ *State, full, out []float32) { copy(out, full[at:]) }
 }
 
@@ -118,7 +118,7 @@ func inRoot(s *State, out []float32, x, y, z float64) {
 	out[0], out[1], out[2] = float32(x), float32(y), float32(z)
 }
 
-// observedWidth is the width of the observation that the terms make.
+// observedWidth returns the width of the observation that consists of the terms.
 func (c *characterTask) observedWidth() int {
 	n := 0
 	for i := range c.observed {
@@ -127,7 +127,7 @@ func (c *characterTask) observedWidth() int {
 	return n
 }
 
-// writeTerms writes the terms of the observation. full is the row of the state space.
+// writeTerms writes the terms of the observation. full is the complete observation of the state space.
 func (c *characterTask) writeTerms(s *State, full, out []float32) {
 	for i := range c.observed {
 		t := &c.observed[i]
@@ -136,8 +136,8 @@ func (c *characterTask) writeTerms(s *State, full, out []float32) {
 	}
 }
 
-// stand writes a resting body's default pose into the state, with up to 0.1 rad of noise at each hinge: the start of an
-// episode without clips.
+// stand writes the default pose at rest into the state, with up to 0.1 rad of noise at each hinge. Episodes without
+// clips start with it.
 func (c *characterTask) stand(s *State, noise func() float64) {
 	b := &c.cfg.Body
 	clear(s.QPos[:3])

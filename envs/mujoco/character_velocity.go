@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// VelocityConfig sets the distribution of the commands of the task [Velocity], as mjlab's and Isaac Lab's velocity
-// command: each is drawn uniformly.
+// VelocityConfig sets the distribution of the commands of the task [Velocity], like mjlab's and Isaac Lab's velocity
+// command. Each component is drawn uniformly.
 type VelocityConfig struct {
 	// LinearX and LinearY bound the velocity forwards and to the left in m/s, in the heading frame. AngularZ bounds the
 	// turn to the left in rad/s.
@@ -47,15 +47,16 @@ func (v *VelocityConfig) draw(mem []float64, dt float64) {
 	mem[memoryLeft] = math.Round(v.Seconds / dt)
 }
 
-// hold keeps a command of [Env.SetCommand], a direction and speed in the world: forwards at the speed, turning towards
-// the direction as fast as AngularZ allows.
+// hold converts a command of [Env.SetCommand], a direction in the world and a speed, into velocities: forwards at the
+// speed, turning towards the direction within AngularZ.
 func (v *VelocityConfig) hold(mem []float64, ahead float64) {
 	angle := math.Remainder(mem[memoryDirection]-ahead, 2*math.Pi)
 	mem[memoryForward], mem[memoryLeftward] = mem[memorySpeed], 0
 	mem[memoryTurn] = max(v.AngularZ[0], min(v.AngularZ[1], 2*angle))
 }
 
-// moving returns the root's velocity forwards and to the left in m/s, and its turn in rad/s.
+// moving returns the root's velocity forwards and to the left in m/s, and its angular velocity about the vertical in
+// rad/s.
 func moving(s *State) (forward, left, turn float64) {
 	q := s.QPos[3:7]
 	forward, left = facing(q).turn(s.QVel[0], s.QVel[1])
@@ -63,7 +64,7 @@ func moving(s *State) (forward, left, turn float64) {
 	return forward, left, turn
 }
 
-// velocityReward returns the reward of the task [Velocity]: two terms for the command, less penalties.
+// velocityReward returns the reward of the task [Velocity]: two terms for following the command, minus penalties.
 func (c *characterTask) velocityReward(s *State, t *characterTerms) float64 {
 	mem := c.memory(s)
 	forward, left, turn := moving(s)
@@ -77,7 +78,7 @@ func (c *characterTask) velocityReward(s *State, t *characterTerms) float64 {
 		t.effort*effort - t.actionRate*mem[memoryChange]
 }
 
-// velocityError returns the distances of the root's horizontal velocity in m/s and turn in rad/s from the command.
+// velocityError returns how far the root's horizontal velocity in m/s and its turning in rad/s are from the command.
 func (c *characterTask) velocityError(s *State) (linear, angular float64) {
 	mem := c.memory(s)
 	forward, left, turn := moving(s)

@@ -8,7 +8,7 @@ import (
 )
 
 // RandomizeConfig makes the characters of a batch differ from each other and from their model. A policy then works on a
-// robot whose friction, masses and delays nobody knows exactly. The names are those of the events of mjlab and Isaac
+// robot whose friction, masses and delays are not known exactly. The names are those of the events of mjlab and Isaac
 // Lab. Everything is off by default.
 //
 // Numbers are drawn uniformly for each character at the beginning of each episode. Ranges are pairs of the lowest and
@@ -25,7 +25,7 @@ type RandomizeConfig struct {
 	Friction [2]float64
 	// Mass is the range of the factors of the bodies' masses and inertias. Each body has its own.
 	Mass [2]float64
-	// CenterOfMass is how far the root body's centre of mass moves along each of its axes, at most, in metres.
+	// CenterOfMass is the largest shift of the root body's centre of mass along each of its axes, in metres.
 	CenterOfMass float64
 	// Stiffness and Damping are the ranges of the factors of the actuators' gains. Each joint has its own.
 	Stiffness, Damping [2]float64
@@ -39,7 +39,7 @@ type RandomizeConfig struct {
 	// ActionDelay is the range of the delay of actions in control steps. Until the first action arrives, actions are 0.
 	ActionDelay [2]int
 	// ObservationDelay is the range of the delay of measured observations in control steps. Until it has passed, the
-	// policy sees an episode's first. Commands, a clock's phase and the last actions have no delay.
+	// policy sees the episode's first observation. Commands, a clock's phase and the last actions have no delay.
 	ObservationDelay [2]int
 	// ObservationNoise is added to the policy's observation in every step.
 	ObservationNoise NoiseConfig
@@ -47,8 +47,8 @@ type RandomizeConfig struct {
 	Push PushConfig
 	// Terrain makes the ground uneven. MuJoCo's contacts with it take time: a step takes two to three times as long.
 	Terrain TerrainConfig
-	// Curriculum is the number of control steps in which all of this grows from nothing to its full size. A longer time
-	// lets a policy learn its task before it becomes robust. 0 begins at full size.
+	// Curriculum is the number of control steps in which the randomisation grows from nothing to full size. 0 begins at
+	// full size. A longer time lets a policy learn its task before it becomes robust.
 	Curriculum int
 }
 
@@ -95,7 +95,7 @@ type part struct {
 	width int
 }
 
-// undelayed are the parts that no sensor measures.
+// undelayed are the parts that no sensor measures. Observation delays do not apply to them.
 var undelayed = []string{"actions", "command", "phase"}
 
 // maxDelay is the largest delay in control steps.

@@ -56,7 +56,7 @@ func TestRandomizeDraws(t *testing.T) {
 	got := map[string][]float64{}
 	add := func(name string, v ...float64) { got[name] = append(got[name], v...) }
 	for i := range n {
-		model, mem := r.own(i), r.mine(i)
+		model, mem := r.variant(i), r.memoryOf(i)
 		for k := range int(m.m.npair) {
 			mu := model[r.at[variedPairs]+5*k:]
 			if mu[0] != mu[1] || math.Abs(mu[0]-model[r.at[variedPairs]]) > 1e-12 ||
@@ -126,7 +126,7 @@ func TestRandomizeDerived(t *testing.T) {
 	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
 		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
 	}
-	for k, v := range e.random.own(0) {
+	for k, v := range e.random.variant(0) {
 		if k == len(same.base)-1 && headerVersion >= 3000000 {
 			break // MuJoCo 3 keeps the mean inertia, which scales the solver's tolerance alone
 		}
@@ -246,7 +246,7 @@ func TestRandomizeCenter(t *testing.T) {
 	at := e.random.at[variedCenter] + 3
 	d := make([]float64, 3)
 	for j := range d {
-		d[j] = e.random.own(0)[at+j] - e.random.base[at+j]
+		d[j] = e.random.variant(0)[at+j] - e.random.base[at+j]
 	}
 	x, y, z := rotate(e.State(0).QPos[3:7], d[0], d[1], d[2])
 	for j, want := range []float64{x, y, z} {
@@ -291,7 +291,7 @@ func TestRandomizeSignals(t *testing.T) {
 		step := envtest.Step(t, e, actions)
 		look(step)
 		for i := range n {
-			mem := e.random.mine(i)
+			mem := e.random.memoryOf(i)
 			lag, late := int(mem[e.random.lags]), int(mem[e.random.lags+1])
 			for j := range hinges {
 				want := e.task.middle[j] - mem[e.random.offsets+j]
@@ -368,8 +368,8 @@ func TestRandomizeCurriculum(t *testing.T) {
 	envtest.Reset(t, e, 1)
 	check := func(e *Character, share float64) {
 		t.Helper()
-		mem := e.random.mine(0)
-		own, mass := e.random.own(0), e.random.at[variedMass]+1
+		mem := e.random.memoryOf(0)
+		own, mass := e.random.variant(0), e.random.at[variedMass]+1
 		for name, v := range map[string][2]float64{"friction": {own[e.random.at[variedPairs]], 1 - 0.8*share},
 			"mass":  {own[mass] / e.random.base[mass], 1 + share},
 			"delay": {mem[e.random.lags], math.Round(4 * share)}} {
@@ -378,7 +378,7 @@ func TestRandomizeCurriculum(t *testing.T) {
 			}
 		}
 		for i := range 50 {
-			for _, v := range e.random.mine(i)[e.random.offsets:] {
+			for _, v := range e.random.memoryOf(i)[e.random.offsets:] {
 				if math.Abs(v) > 0.1*share+1e-12 {
 					t.Fatalf("at a strength of %g an offset is %g", share, v)
 				}

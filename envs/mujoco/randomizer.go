@@ -22,18 +22,18 @@ type randomizer struct {
 	// steps is the number of control steps so far, for the curriculum.
 	steps float64
 
-	// at are the places of the model's arrays in a row of table, -1 for an array that does not differ.
+	// at has, for each of the model's arrays, its first column in table, or -1 for an array that does not vary.
 	at [numVaried]int
-	// base (width) is such a row with the model's own numbers. table (N, width) holds the environments' numbers, in C
-	// memory. Both are nil if the models do not differ.
+	// table (N, width) holds the environments' numbers, in C memory. base (width) is a row with the model's original
+	// numbers. Both are nil if the models do not vary.
 	base, table []float64
-	// derive is true if other numbers follow from those drawn.
+	// derive is true if numbers that depend on the drawn ones, such as inverse weights, must be computed again.
 	derive bool
 
 	// names are the names of metrics. The metrics of an environment are at the beginning of its memory.
 	names []string
-	// memory (N, size) holds the other numbers of an environment, from its metrics on. lags, push and offsets are the
-	// places of the two delays, of the number of steps until the next push, and of the joints' offsets.
+	// memory (N, size) holds each environment's metrics, then its other numbers. lags, push and offsets are the columns
+	// of the two delays, of the number of steps until the next push, and of the joints' offsets.
 	memory              []float64
 	size                int
 	lags, push, offsets int
@@ -41,22 +41,22 @@ type randomizer struct {
 	signals signals
 
 	task randomizedTask
-	// terrain is nil on a flat floor. level is the place of an environment's level in its memory.
+	// terrain is nil on a flat floor. level is the column of an environment's level in its memory.
 	terrain *terrain
 	level   int
 }
 
-// randomizedTask is what a task needs for its environments to differ.
+// randomizedTask is the part of a task that a randomizer needs.
 type randomizedTask interface {
 	// parts describes the observation.
 	parts() []part
 	// ground returns the terrain, nil for a flat floor.
 	ground() *terrain
-	// asked returns the distance in metres that the command of s asks for in a whole episode.
-	asked(s *State) float64
+	// commandedDistance returns the distance in metres that the command of s covers in a whole episode.
+	commandedDistance(s *State) float64
 }
 
-// The arrays of a model that are drawn.
+// The arrays of a model that vary.
 const (
 	variedPairs = iota
 	variedGeoms
@@ -72,7 +72,7 @@ const (
 )
 
 // newRandomizer returns nil if cfg is off. It gives every worker of the batch a copy of the model. The task describes
-// its observation. actions is the number of actions, substeps that of the model's time steps in a control step.
+// its observation. actions is the number of actions, substeps the number of the model's time steps per control step.
 func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps int) (*randomizer, error) {
 	if cfg.off() {
 		return nil, nil
@@ -114,7 +114,7 @@ func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps i
 	return r, nil
 }
 
-// vary lists the model's arrays that differ, and makes the workers' models.
+// vary lists the model's arrays that vary, and makes the workers' models.
 func (r *randomizer) vary() error {
 	m, cfg := r.batch.model, &r.cfg
 	for k := range r.at {
@@ -191,7 +191,7 @@ func (r *randomizer) vary() error {
 	return nil
 }
 
-// positionActuators returns an error unless all actuators are for positions: a gain times control minus position.
+// positionActuators returns an error unless all actuators are position actuators: force = gain · (control − position).
 func (r *randomizer) positionActuators() error {
 	m := r.batch.model
 	names := m.Names(Actuator)
@@ -205,7 +205,7 @@ func (r *randomizer) positionActuators() error {
 	return nil
 }
 
-// strength is the share in [0, 1] of what is configured, which the curriculum increases.
+// strength returns the share in [0, 1] of the configured randomisation that the curriculum has reached.
 func (r *randomizer) strength() float64 {
 	if r.cfg.Curriculum == 0 {
 		return 1
@@ -213,16 +213,16 @@ func (r *randomizer) strength() float64 {
 	return min(1, r.steps/float64(r.cfg.Curriculum))
 }
 
-// own returns the numbers of environment i in the table.
-func (r *randomizer) own(i int) []float64 { return row(r.table, i, len(r.base)) }
+// variant returns the model's numbers of environment i.
+func (r *randomizer) variant(i int) []float64 { return row(r.table, i, len(r.base)) }
 
-// mine returns the memory of environment i.
-func (r *randomizer) mine(i int) []float64 { return row(r.memory, i, r.size) }
+// memoryOf returns the memory of environment i.
+func (r *randomizer) memoryOf(i int) []float64 { return row(r.memory, i, r.size) }
 
 // metrics returns the metrics of environment i, one for each name.
-func (r *randomizer) metrics(i int) []float64 { return r.mine(i)[:len(r.names)] }
+func (r *randomizer) metrics(i int) []float64 { return r.memoryOf(i)[:len(r.names)] }
 
-// valid reports whether a saved memory has delays that fit into the rings, and a level of the terrain.
+// valid reports whether a saved memory has delays that fit into the rings, and a level that exists.
 func (r *randomizer) valid(memory []float64) bool {
 	action, observation, level := memory[r.lags], memory[r.lags+1], memory[r.level]
 	return level >= 0 && level <= float64(max(0, r.cfg.Terrain.Levels-1)) &&
@@ -233,9 +233,9 @@ func (r *randomizer) valid(memory []float64) bool {
 // draw draws the numbers of environment i for a new episode.
 func (r *randomizer) draw(worker, i int, rng *rand.Rand) error {
 	if r.table != nil {
-		copy(r.own(i), r.base)
+		copy(r.variant(i), r.base)
 	}
-	d := draws{randomizer: r, rng: rng, strength: r.strength(), own: r.own(i), mem: r.mine(i)}
+	d := draws{randomizer: r, rng: rng, strength: r.strength(), own: r.variant(i), mem: r.memoryOf(i)}
 	d.metrics = d.mem[:0:len(r.names)]
 	d.bodies()
 	d.joints()
@@ -253,11 +253,11 @@ type draws struct {
 	*randomizer
 	rng      *rand.Rand
 	strength float64
-	// own are the model's numbers, mem is the memory, of which metrics is the beginning.
+	// own are the environment's numbers of the model. mem is its memory, which begins with the metrics.
 	own, mem, metrics []float64
 }
 
-// factor draws a factor of a range.
+// factor draws a factor from a range.
 func (d *draws) factor(v [2]float64) float64 {
 	return 1 + d.strength*(v[0]+(v[1]-v[0])*d.rng.Float64()-1)
 }

@@ -34,7 +34,7 @@ func (e *Env) kept(i int) [][]float64 {
 		parts = append(parts, floats(state, int(length)))
 	}
 	if e.random != nil {
-		parts = append(parts, e.random.mine(i), e.random.own(i))
+		parts = append(parts, e.random.memoryOf(i), e.random.variant(i))
 	}
 	return parts
 }

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// signals delays and disturbs what passes between a policy and its robots, and pushes the robots, for a randomizer.
+// signals delays actions and observations, adds errors to observations, and counts the steps between pushes.
 type signals struct {
 	// period is the number of control steps between pushes.
 	period int
-	// widths are those of an observation and of an action.
+	// observation and actions are the widths of an observation and of an action.
 	observation, actions int
 	// spans are the parts of an observation that are delayed or disturbed.
 	spans []span
-	// sent (N, slots, actions) and seen (N, slots, observation) are rings of what was sent and seen in the last control
-	// steps. Step k of an episode is in slot k modulo the number of slots. They are nil without delays.
+	// sent (N, slots, actions) and seen (N, slots, observation) are rings of the actions and observations of the last
+	// control steps. Step k of an episode is in slot k modulo the number of slots. They are nil without delays.
 	sent, seen           []float32
 	sentSlots, seenSlots int
 }
@@ -25,8 +25,8 @@ type span struct {
 	at, width int
 	// noise is the largest error.
 	noise float64
-	// joints is true if the joints' offsets apply, and delayed if the delay does. sent is true for the last actions,
-	// which are those that the policy has sent, whenever they arrive.
+	// joints is true if the joints' offsets are added, and delayed if the observation delay applies. sent is true for
+	// the part that holds the last actions: those that the policy sent, whether or not they have arrived.
 	joints, delayed, sent bool
 }
 
@@ -54,10 +54,10 @@ func newSignals(cfg *RandomizeConfig, n int, parts []part, actions int, dt float
 	return s
 }
 
-// begin forgets the actions of the last episode of environment i.
+// begin clears the actions of the last episode of environment i.
 func (s *signals) begin(i int) { clear(row(s.sent, i, s.sentSlots*s.actions)) }
 
-// act keeps the action of a step, and returns the one that arrives in it.
+// act stores the action of a step, and returns the action that arrives in this step.
 func (r *randomizer) act(s *State, action []float32) []float32 {
 	g := &r.signals
 	if g.sent == nil {
@@ -65,7 +65,7 @@ func (r *randomizer) act(s *State, action []float32) []float32 {
 	}
 	ring := row(g.sent, s.Env, g.sentSlots*g.actions)
 	copy(row(ring, s.Steps%g.sentSlots, g.actions), action)
-	lag := int(r.mine(s.Env)[r.lags])
+	lag := int(r.memoryOf(s.Env)[r.lags])
 	return row(ring, (s.Steps-lag+g.sentSlots)%g.sentSlots, g.actions)
 }
 
@@ -74,17 +74,17 @@ func (r *randomizer) offset(s *State) {
 	if r.cfg.JointOffset == 0 {
 		return
 	}
-	for k, v := range r.mine(s.Env)[r.offsets:] {
+	for k, v := range r.memoryOf(s.Env)[r.offsets:] {
 		s.Ctrl[k] -= v
 	}
 }
 
-// pushed changes the velocity of an environment's root if it is time. It reports whether it did.
+// pushed changes the velocity of an environment's root if a push is due. It reports whether the velocity changed.
 func (r *randomizer) pushed(s *State, rng *rand.Rand) bool {
 	if r.cfg.Push.Seconds == 0 {
 		return false
 	}
-	left := &r.mine(s.Env)[r.push]
+	left := &r.memoryOf(s.Env)[r.push]
 	if *left--; *left > 0 {
 		return false
 	}
@@ -98,7 +98,7 @@ func (r *randomizer) pushed(s *State, rng *rand.Rand) bool {
 
 // observe turns the true observation of a step into what the policy sees.
 func (r *randomizer) observe(s *State, o []float32, rng *rand.Rand) {
-	g, mem := &r.signals, r.mine(s.Env)
+	g, mem := &r.signals, r.memoryOf(s.Env)
 	strength := r.strength()
 	for k := range g.spans {
 		p := &g.spans[k]

@@ -13,15 +13,15 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
 
-// TerrainConfig replaces the flat floor by a field of square patches, in rows of one level and columns of one kind. An
-// episode begins in the middle of a patch, which is flat. Around it the ground rises, and falls again towards the edge
-// of the patch. The zero value is the flat floor.
+// TerrainConfig replaces the flat floor by a field of square patches. A row of patches has one level, a column one
+// kind: slopes, steps or bumps. An episode begins in the middle of a patch, which is flat. Around it the ground rises,
+// and falls again towards the edge of the patch. The zero value is the flat floor.
 //
 // Heights of the root, and limits of falls, are relative to the ground below the root. The first level is flat, and the
 // heights grow linearly to those of the last.
 type TerrainConfig struct {
 	// Slope is the steepest gradient of slopes: metres up per metre ahead. 0 means no slopes. mjlab's is 1 at most;
-	// legged robots without sight manage about 0.4.
+	// legged robots without cameras manage about 0.4.
 	Slope float64
 	// Steps is the largest height of steps in metres. They are 0.3 m deep. 0 means no steps.
 	Steps float64
@@ -42,7 +42,7 @@ const (
 	terrainCell = 0.1
 	// terrainMiddle is half the side of a patch's flat middle, and terrainTread the depth of a step, in metres.
 	terrainMiddle, terrainTread = 1.0, 0.3
-	// terrainSunk is the depth in metres at which the flat floor lies below the field, so that feet touch one of them.
+	// terrainSunk is the depth in metres of the flat floor below the field, so that feet touch only one of them.
 	terrainSunk = 0.03
 	// terrainFile is the name of the field's file, which is in memory.
 	terrainFile = "gorl_terrain.bin"
@@ -51,8 +51,8 @@ const (
 // terrain is the field of a configuration.
 type terrain struct {
 	TerrainConfig
-	// kinds are the columns: the height above the ground at the distance r from a patch's middle, in metres, at the
-	// last level. x and y are the indices of the place in the field.
+	// kinds has a function for each kind of ground. It returns the height in metres at the last level, at the distance
+	// r in metres from a patch's middle. x and y are the indices of the place in the field.
 	kinds []func(r float64, x, y int) float64
 	// nx and ny are the numbers of heights along x and y. The field's middle is the world's origin.
 	nx, ny int
@@ -99,7 +99,8 @@ func (t *TerrainConfig) check() error {
 // newTerrain computes the field of a checked configuration.
 func newTerrain(cfg TerrainConfig) *terrain {
 	t := &terrain{TerrainConfig: cfg}
-	// up is how far a place is on the way up from the middle to the ridge, at most, and down again, in metres.
+	// up is the distance in metres to the flat middle or to the patch's edge, whichever is nearer: the ground rises to
+	// a ridge and falls again.
 	half := cfg.Size / 2
 	up := func(r float64) float64 { return max(0, min(r-terrainMiddle, half-r)) }
 	bumps := make([]float64, 1<<16)
@@ -159,7 +160,7 @@ func (t *terrain) height(x, y float64) float64 {
 	return (1-fy)*((1-fx)*at(i, k)+fx*at(i+1, k)) + fy*((1-fx)*at(i, k+1)+fx*at(i+1, k+1))
 }
 
-// outside returns the x of a place beside the field, or 0 if there is none.
+// outside returns the x of a place outside the field, or 0 without a field.
 func (t *terrain) outside() float64 {
 	if t == nil {
 		return 0
@@ -210,7 +211,7 @@ func (t *terrain) install(body *CharacterBody) error {
 		"size", half(t.nx)+" "+half(t.ny)+" "+number(t.highest)+" 1")}
 	for _, section := range root.Children {
 		switch section.Name {
-		case "contact": // the pairs of the floor are those of the ground, too
+		case "contact": // what collides with the floor collides with the field
 			for _, e := range section.Children {
 				for _, key := range []string{"geom1", "geom2"} {
 					if e.Name == "pair" && e.Get(key) == floor.Get("name") {
@@ -239,7 +240,7 @@ func (t *terrain) install(body *CharacterBody) error {
 
 // patch returns the middle of the patch on which environment i begins, in metres.
 func (r *randomizer) patch(i int) (x, y float64) {
-	return r.terrain.middle(int(r.mine(i)[r.level]), i%len(r.terrain.kinds))
+	return r.terrain.middle(int(r.memoryOf(i)[r.level]), i%len(r.terrain.kinds))
 }
 
 // place moves the first state of an episode to the environment's patch.
@@ -251,30 +252,30 @@ func (r *randomizer) place(s *State) {
 	}
 }
 
-// finish changes the environment's level by how far the episode that ends in s has come.
+// finish changes the environment's level by the distance that the character covered in the episode that ends with s.
 func (r *randomizer) finish(s *State, rng *rand.Rand) {
 	if r.terrain == nil || !r.terrain.Curriculum {
 		return
 	}
 	x, y := r.patch(s.Env)
-	level, far := &r.mine(s.Env)[r.level], math.Hypot(s.QPos[0]-x, s.QPos[1]-y)
+	level, far := &r.memoryOf(s.Env)[r.level], math.Hypot(s.QPos[0]-x, s.QPos[1]-y)
 	switch {
 	case far > r.terrain.Size/2:
 		if *level++; *level >= float64(r.terrain.Levels) {
 			*level = float64(rng.IntN(r.terrain.Levels))
 		}
-	case far < r.task.asked(s)/2:
+	case far < r.task.commandedDistance(s)/2:
 		*level = max(0, *level-1)
 	}
 }
 
-// levels returns the levels of all environments, nil without a curriculum of them.
+// levels returns the levels of all environments, or nil without a curriculum of the terrain.
 func (r *randomizer) levels() (all []int) {
 	if r == nil || r.terrain == nil || !r.terrain.Curriculum {
 		return nil
 	}
 	for i := range r.batch.n {
-		all = append(all, int(r.mine(i)[r.level]))
+		all = append(all, int(r.memoryOf(i)[r.level]))
 	}
 	return all
 }
@@ -290,7 +291,7 @@ func (r *randomizer) setLevels(levels []int) error {
 		}
 	}
 	for i := range r.batch.n {
-		r.mine(i)[r.level] = float64(levels[i*len(levels)/r.batch.n])
+		r.memoryOf(i)[r.level] = float64(levels[i*len(levels)/r.batch.n])
 	}
 	return nil
 }
@@ -298,8 +299,8 @@ func (r *randomizer) setLevels(levels []int) error {
 // ground implements randomizedTask.
 func (c *characterTask) ground() *terrain { return c.terrain }
 
-// asked implements randomizedTask.
-func (c *characterTask) asked(s *State) float64 {
+// commandedDistance implements randomizedTask.
+func (c *characterTask) commandedDistance(s *State) float64 {
 	mem := c.memory(s)
 	speed := mem[memorySpeed]
 	if c.cfg.Task == Velocity {

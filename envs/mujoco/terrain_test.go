@@ -140,7 +140,7 @@ func TestTerrainCurriculum(t *testing.T) {
 	e := characterOf(t, cfg)
 	envtest.Reset(t, e, 1)
 	r := e.random
-	if asked := e.task.asked(e.State(0)); math.Abs(asked-2) > 1e-9 {
+	if asked := e.task.commandedDistance(e.State(0)); math.Abs(asked-2) > 1e-9 {
 		t.Fatalf("2 s at 1 m/s are %g m", asked)
 	}
 	// go ends an episode of every environment that has come so far.

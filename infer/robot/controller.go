@@ -10,9 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 )
 
-// Config is all optional.
+// Config holds optional settings of a [Controller].
 type Config struct {
-	// Limits are what the watchdog tolerates.
+	// Limits are the thresholds of the watchdog.
 	Limits Limits
 	// Estimates are the names of the observed values that the caller supplies, see the package's comment.
 	Estimates []string
@@ -20,19 +20,18 @@ type Config struct {
 	Damping float64
 }
 
-// Targets are what a robot's joint control gets, in the order of the joints.
+// Targets are the targets and gains for a robot's joint control, in the order of the joints.
 type Targets struct {
-	// Sequence and Time are those of the measurements that the targets answer.
+	// Sequence and Time are copied from the measurements on which the targets are based.
 	Sequence uint32
 	Time     int64
 	// Damping says that the robot is in damping mode: Stiffness is zero, and Position is the measured one.
 	Damping bool
-	// Position is in rad, Stiffness in N·m/rad, Gain, which is the damping, in N·m·s/rad.
+	// Position is in rad, Stiffness in N·m/rad. Gain is the damping in N·m·s/rad.
 	Position, Stiffness, Gain []float64
 }
 
-// Controller drives one robot by a policy. One goroutine at a time may use it. Once it is made it allocates nothing
-// until a fault.
+// Controller drives one robot by a policy. One goroutine at a time may use it. It allocates no memory until a fault.
 type Controller struct {
 	policy *infer.Policy
 	robot  envs.Robot
@@ -50,10 +49,10 @@ type Controller struct {
 	moment      moment
 	targets     Targets
 	before      []float64 // targets of the step before
-	middle      []float64 // what targets move about
-	// sensed is when measurements last came, due when the next step is to be. Both are zero before.
+	middle      []float64 // the pose to which actions are added
+	// sensed is the time of the last measurements, due the time of the next step. Both are zero at first.
 	sensed, due time.Time
-	running     bool // since the last Reset a step has acted
+	running     bool // a step has acted since the last Reset
 	fault       *Fault
 }
 
@@ -129,8 +128,8 @@ func (c *Controller) Reset() error {
 	return nil
 }
 
-// Sense takes measurements that came at a time. It copies them. Measurements that are older than those before, by their
-// sequence number, are not used.
+// Sense copies measurements that arrived at the time now. It ignores measurements whose sequence number is not higher
+// than that of the last ones.
 func (c *Controller) Sense(now time.Time, s *Sensors) {
 	if len(s.Position) != len(c.sensors.Position) || len(s.Velocity) != len(c.sensors.Velocity) ||
 		len(s.Command) != len(c.sensors.Command) || len(s.Estimates) != len(c.sensors.Estimates) {
@@ -152,15 +151,15 @@ func (c *Controller) Sense(now time.Time, s *Sensors) {
 	c.sensed = now
 }
 
-// malformed notes a packet that cannot be read.
+// malformed records the error of a packet that cannot be read.
 func (c *Controller) malformed(err error) {
 	if c.moment.malformed == nil {
 		c.moment.malformed = err
 	}
 }
 
-// Step is to be called every [Controller.Period], with the time. It returns the targets, which belong to the controller
-// until the next call. Before the first measurements, and after a fault, they are those of damping mode.
+// Step must be called every [Controller.Period] with the current time. It returns targets, which are valid until the
+// next call. Before the first measurements, and after a fault, the targets are those of damping mode.
 func (c *Controller) Step(now time.Time) *Targets {
 	if c.fault == nil && (!c.sensed.IsZero() || c.moment.malformed != nil) {
 		c.fault = c.act(now)
@@ -209,7 +208,7 @@ func (c *Controller) act(now time.Time) *Fault {
 	return nil
 }
 
-// choose observes, lets the policy act and writes the targets' positions.
+// choose makes the observation, calls the policy and writes the targets' positions.
 func (c *Controller) choose() error {
 	v := &c.view
 	v.q, _ = c.sensors.unit()

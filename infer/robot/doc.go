@@ -15,9 +15,9 @@
 //	joint_pos          joint positions minus their zero positions, rad
 //	joint_vel          joint velocities, rad/s
 //	actions            the last actions, after clipping
-//	command            what an operator gives, as the description names it
+//	command            the operator's command, with the names in the description
 //	phase              sine and cosine of the clip's phase
-//	zeros              what a finished curriculum has faded out
+//	zeros              zeros in place of terms that a finished curriculum has faded out
 //	base_lin_vel       linear velocity, m/s, body frame: an estimate
 //	height             height of the root, m: an estimate
 //	features           all that gorl's own characters observe (mujoco.Character): the height, base_lin_vel and

@@ -9,23 +9,23 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// view is a step of the controller, as terms see it.
+// view holds the inputs of terms in a step of the controller.
 type view struct {
 	sensors *Sensors
 	robot   *envs.Robot
 	q       [4]float64 // of length 1
 	gravity [3]float64
-	// action is the last one, and time the reference's in seconds.
+	// action is the last action, time the time in the reference clip in seconds.
 	action []float32
 	time   float64
 	// command is limited to the ranges of training.
 	command []float64
 }
 
-// term writes a part of an observation. estimates are those that it declared.
+// term writes a part of an observation. estimates are the values that it needs from the caller.
 type term func(v *view, estimates []float64, out []float32)
 
-// write converts numbers. Each call writes behind the one before.
+// write converts numbers, and returns the rest of out.
 func write(out []float32, values ...float64) []float32 {
 	for i, x := range values {
 		out[i] = float32(x)
@@ -52,10 +52,10 @@ var measured = map[string]term{
 	},
 }
 
-// given passes estimates on.
+// given copies estimates.
 func given(_ *view, estimates []float64, out []float32) { write(out, estimates...) }
 
-// features writes what mujoco.Character observes of a moment. Its estimates are height, base_lin_vel, key_positions.
+// features writes the features of mujoco.Character. Its estimates are height, base_lin_vel, key_positions.
 func features(v *view, estimates []float64, out []float32) {
 	var x, z, linear, angular [3]float64
 	x, z = headed(v.q, [3]float64{1, 0, 0}), headed(v.q, [3]float64{0, 0, 1})
@@ -69,7 +69,7 @@ func features(v *view, estimates []float64, out []float32) {
 	write(out, estimates[4:]...)
 }
 
-// sizes are the numbers of values of terms, as far as the robot decides them.
+// sizes returns the numbers of values of the terms whose size follows from the robot.
 func sizes(r *envs.Robot) map[string]int {
 	n, keys := len(r.Joints), len(r.Keys)
 	return map[string]int{"base_ang_vel": 3, "projected_gravity": 3, "joint_pos": n, "joint_vel": n, "actions": n,
@@ -77,7 +77,7 @@ func sizes(r *envs.Robot) map[string]int {
 		"features": 13 + 2*n + 3*keys}
 }
 
-// part is a term with its place in an observation and the place of its estimates.
+// part is a term with its range in the observation (at to end) and in the estimates (first to last).
 type part struct {
 	write       term
 	at, end     int

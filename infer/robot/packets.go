@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// The first bytes of packets, and the size of what comes before the numbers.
+// The first bytes of packets, and the size of their header.
 const (
 	stateMark, targetsMark = "GRS1", "GRT1"
 	headSize               = 24
 )
 
-// order is that of all numbers.
+// order is the byte order of all numbers.
 var order = binary.LittleEndian
 
-// head appends what both kinds of packets begin with.
+// head appends the header of both kinds of packets.
 func head(b []byte, mark string, sequence uint32, t int64, joints, second, third int) []byte {
 	b = order.AppendUint64(order.AppendUint32(append(b, mark...), sequence), uint64(t))
 	b = order.AppendUint16(order.AppendUint16(b, uint16(joints)), uint16(second))
@@ -49,8 +49,8 @@ func AppendState(b []byte, s *Sensors) []byte {
 	return b
 }
 
-// Receive takes a packet with measurements that came at a time, see [Controller.Sense]. A packet of another kind or
-// length is a fault at the next step.
+// Receive reads a packet of measurements that arrived at the time now, see [Controller.Sense]. A packet of another kind
+// or length causes a fault at the next step.
 func (c *Controller) Receive(now time.Time, packet []byte) {
 	s := &c.decoded
 	joints, commands, estimates := len(s.Position), len(s.Command), len(s.Estimates)

@@ -31,7 +31,7 @@ func (s *Sensors) copyFrom(t *Sensors) {
 	copy(s.Estimates, t.Estimates)
 }
 
-// finite reports whether all values are, and names the first that is not.
+// finite reports whether all values are finite, and names the first that is not.
 func (s *Sensors) finite() (what string, ok bool) {
 	for _, part := range []struct {
 		what   string

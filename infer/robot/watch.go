@@ -8,9 +8,9 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// Fault is why a robot went into damping mode.
+// Fault is the reason for damping mode.
 type Fault struct {
-	// Kind is one of the constants of this type, and Detail a sentence with numbers.
+	// Kind is one of the constants of this type. Detail is a sentence with the measured value and the limit.
 	Kind   Kind
 	Detail string
 }
@@ -21,7 +21,7 @@ func (f *Fault) Error() string { return fmt.Sprintf("robot: %s: %s", f.Kind, f.D
 // Kind is a kind of fault.
 type Kind string
 
-// The kinds of faults, in the order in which a watchdog looks for them.
+// The kinds of faults, in the order of the checks.
 const (
 	Malformed  Kind = "malformed packet"
 	Disordered Kind = "packets out of order"
@@ -37,7 +37,7 @@ const (
 	Stopped    Kind = "stopped" // by Controller.Stop
 )
 
-// Limits are what a watchdog tolerates. Zeros stand for defaults.
+// Limits are the thresholds of a watchdog. Zero means the default.
 type Limits struct {
 	// Stale is the largest age of measurements. The default is three control steps.
 	Stale time.Duration
@@ -46,9 +46,9 @@ type Limits struct {
 	// Lost is the largest number of packets in a row that may be missing, by their sequence numbers. The default is 5.
 	Lost int
 	// Disordered is the largest number of packets in a row that may be older than one before, for example because the
-	// robot counts anew. Such packets are not used. The default is 3.
+	// robot's count restarted. Such packets are not used. The default is 3.
 	Disordered int
-	// Margin is by how much in radians a joint may be beyond its limits. The default is 0.1.
+	// Margin is the largest angle in radians by which a joint may exceed its limits. The default is 0.1.
 	Margin float64
 	// Tilt is the largest angle in radians of the body's z axis from the vertical. The default is the robot's MaxTilt
 	// or, without one, 1.
@@ -92,12 +92,12 @@ func (l *Limits) fill(r *envs.Robot) error {
 	return nil
 }
 
-// moment is all that a watchdog judges.
+// moment is the input of a watchdog.
 type moment struct {
-	// malformed is why a packet since the last step could not be read, nil if all could.
+	// malformed is the error of a packet since the last step that could not be read, or nil.
 	malformed error
-	// disordered is the number of the last packets in a row that were older than one before, and lost the largest
-	// number of packets in a row that are missing.
+	// disordered counts the latest packets in a row that were older than one before. lost is the largest number of
+	// missing packets in a row.
 	disordered, lost int
 	// age is the age of the measurements, and late the delay of the step.
 	age, late time.Duration
@@ -105,11 +105,11 @@ type moment struct {
 	sensors *Sensors
 	// policy is the error of the policy.
 	policy error
-	// targets (rad) are the policy's, nil before it has acted, and before those of the step before.
+	// targets (rad) are the policy's, nil before it has acted. before are the targets of the previous step.
 	targets, before []float64
 }
 
-// judge returns the fault of a moment, nil if there is none. It depends on its arguments alone.
+// judge returns the fault of a moment, or nil. It depends on its arguments only.
 func (l Limits) judge(r *envs.Robot, m *moment) *Fault {
 	fault := func(kind Kind, format string, args ...any) *Fault { return &Fault{kind, fmt.Sprintf(format, args...)} }
 	switch {

@@ -24,12 +24,15 @@ const (
 // RLParameter says how one hyperparameter is mutated. The yaml tags are the keys of an entry of rl_hp_selection in a
 // manifest.
 type RLParameter struct {
-	// Min and Max bound the values; both are required. A mutated value outside moves to the nearest bound. Wide
-	// bounds search more and lose more members.
+	// Min and Max bound the values; both are required. A mutated value outside moves to the nearest bound.
+	//
+	// Wide bounds search more and lose more members.
 	Min float64 `yaml:"min"`
 	Max float64 `yaml:"max"`
 	// GrowFactor (above 1, default 1.2) and ShrinkFactor (below 1, default 0.8) set the factor of a mutation:
-	// √(GrowFactor/ShrinkFactor) either way or, with Strict, these factors. Factors far from 1 tune less finely.
+	// √(GrowFactor/ShrinkFactor) either way or, with Strict, these factors.
+	//
+	// Factors far from 1 tune less finely.
 	GrowFactor   float64 `yaml:"grow_factor" config:"min=0"`
 	ShrinkFactor float64 `yaml:"shrink_factor" config:"min=0"`
 	// Kind is "float" (KindFloat) or "int" (KindInt), whose values stay whole. Default "float".

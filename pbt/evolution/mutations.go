@@ -39,8 +39,9 @@ type Mutations struct {
 	// learning rates ([DefaultHyperparameters]). In IPPO and MAPPO each is of one group, "speaker.learning_rate";
 	// "learning_rate" stands for those of all groups.
 	Hyperparameters HyperparameterConfig `yaml:"rl_hp_selection"`
-	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. Default 0.1. Larger
-	// noise explores further and destroys more.
+	// MutationSD is the standard deviation of noise on weights, as a fraction of each weight. Default 0.1.
+	//
+	// Larger noise explores further and destroys more.
 	MutationSD float64 `yaml:"mutation_sd" config:"gt=0"`
 	// MutateElite mutates the elite too, as AgileRL's class does. The best member may then be lost. Default false.
 	MutateElite bool `yaml:"mutate_elite"`

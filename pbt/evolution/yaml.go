@@ -84,7 +84,9 @@ type mutationSection struct {
 
 // probabilities are relative weights; the fields of [Mutations] say more.
 type probabilities struct {
-	// None is the relative weight of no mutation. A larger one trains undisturbed more often.
+	// None is the relative weight of no mutation.
+	//
+	// A larger one trains undisturbed more often.
 	None float64 `yaml:"no_mut" config:"min=0"`
 	// Architecture is the relative weight of an edit of the networks; 0 fixes them.
 	Architecture float64 `yaml:"arch_mut" config:"min=0"`
@@ -100,18 +102,21 @@ type probabilities struct {
 
 // trainingSection is the section training; [Options] say more.
 type trainingSection struct {
-	// PopulationSize is the number of members. More search more widely; each costs one training run. Raise it first
-	// if seeds give different results.
+	// PopulationSize is the number of members.
+	//
+	// More search more widely; each costs one training run. Raise it first if seeds give different results.
 	PopulationSize int `yaml:"pop_size" config:"min=1"`
 	// MaxSteps is the number of environment steps of every member.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
-	// EvoSteps is the number of environment steps between two selections. Fewer select more often, but before a
-	// mutation shows its effect; more train bad members longer. Several updates and episodes should fit.
+	// EvoSteps is the number of environment steps between two selections. Several updates and episodes should fit.
+	//
+	// Fewer select more often, but before a mutation shows its effect; more train bad members longer.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
 	// EvalSteps is the number of environment steps at which episodes of an evaluation end; 0 is their own end.
 	EvalSteps int `yaml:"eval_steps" config:"min=0"`
-	// EvalLoop is the number of episodes that every environment plays with the mean action to measure fitness. More
-	// are less noisy and take longer.
+	// EvalLoop is the number of episodes that every environment plays with the mean action to measure fitness.
+	//
+	// More are less noisy and take longer.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
 	// Target ends training when the mean of the last ten fitnesses of every member reaches it; null never does.
 	Target *float64 `yaml:"target_score"`
@@ -134,8 +139,10 @@ type trainingSection struct {
 	Objective string `yaml:"objective"`
 	// Directory is the folder of the population, from which the same program continues it. Default: nothing is kept.
 	Directory string `yaml:"directory"`
-	// Parallel is the number of members that train at a time; 0 is the number of processors. It does not change
-	// results. Lower it to save memory.
+	// Parallel is the number of members that train at a time; 0 is the number of processors. Results do not depend on
+	// it.
+	//
+	// Lower it to save memory.
 	Parallel int `yaml:"parallel" config:"min=0"`
 	// ProgressSteps is the number of environment steps between calls of Progress within a generation; 0 calls it at
 	// the end only.

@@ -29,8 +29,9 @@ type Network struct {
 
 // networkSection is the section network.
 type networkSection struct {
-	// Latent is the width of every part's encoding; 0 is no encoder. A wider one distinguishes more observations and
-	// costs more.
+	// Latent is the width of every part's encoding; 0 is no encoder.
+	//
+	// A wider one distinguishes more observations and costs more.
 	Latent int `yaml:"latent_dim" config:"min=0"`
 	// MinLatent and MaxLatent are its exclusive limits for mutations.
 	MinLatent int `yaml:"min_latent_dim" config:"min=1"`
@@ -48,8 +49,9 @@ type networkSection struct {
 type encoderSection struct {
 	stackSection `yaml:",inline"`
 	// Channels, Kernels and Strides are the channels, kernel sides and strides of the convolutions of pictures, one
-	// number per layer. Without Channels there are three layers for the size of the picture. A larger stride is
-	// faster and coarser.
+	// number per layer. Without Channels there are three layers for the size of the picture.
+	//
+	// A larger stride is faster and coarser.
 	Channels []int `yaml:"channel_size" config:"min=1"`
 	Kernels  []int `yaml:"kernel_size" config:"min=1"`
 	Strides  []int `yaml:"stride_size" config:"min=1"`
@@ -64,7 +66,9 @@ type recurrentSection struct {
 	// Kind is the kind of recurrent layers of policy and value network; the discriminator has none. Use them if one
 	// observation is not enough to act.
 	Kind string `yaml:"kind" config:"oneof=none|gru|lstm|rnn"`
-	// Hidden is the first width of a recurrent layer, Layers their number. More remember more and take longer.
+	// Hidden is the first width of a recurrent layer, Layers their number.
+	//
+	// More remember more and take longer.
 	Hidden int `yaml:"hidden_state_size" config:"min=1"`
 	Layers int `yaml:"num_layers" config:"min=1"`
 	// MinHidden and MaxHidden are inclusive limits of the width.

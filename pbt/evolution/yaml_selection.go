@@ -9,11 +9,15 @@ import (
 type tournamentSection struct {
 	// Strategy is the way to select.
 	Strategy string `yaml:"strategy" config:"oneof=tournament|multi_frequency"`
-	// Size is the number of members in a tournament. A larger one selects harder and loses diversity sooner.
+	// Size is the number of members in a tournament.
+	//
+	// A larger one selects harder and loses diversity sooner.
 	Size int `yaml:"tournament_size" config:"min=1"`
 	// Elitism keeps the best member in its place. Without it a mutation may lose the best.
 	Elitism bool `yaml:"elitism"`
-	// EvalLoop is the number of last fitnesses whose mean ranks a member. More are less noisy and react later.
+	// EvalLoop is the number of last fitnesses whose mean ranks a member.
+	//
+	// More are less noisy and react later.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
 }
 
@@ -30,17 +34,22 @@ type multiFrequencySection struct {
 	// Individuals is the number of members of each; 0 divides training.pop_size.
 	Individuals int `yaml:"n_individuals_per_subpopulation" config:"min=3"`
 	// Ratios are the numbers of generations between the actions of each, ascending; empty is 1, 5, 10, 15, ...
+	//
 	// Larger ones judge over longer horizons.
 	Ratios []int `yaml:"evolution_frequency_ratios" config:"min=1"`
 	// Winners, Survivors, Open and Losers are the sizes of brackets. Default: a quarter winners, a quarter open, no
-	// survivors, the rest losers. More losers select harder.
+	// survivors, the rest losers.
+	//
+	// More losers select harder.
 	Winners   *int `yaml:"n_winners" config:"min=0"`
 	Survivors *int `yaml:"n_survivors" config:"min=0"`
 	Open      *int `yaml:"n_open_for_migration" config:"min=0"`
 	Losers    *int `yaml:"n_losers" config:"min=0"`
 	// RandSeed does nothing: one seed decides everything.
 	RandSeed *int64 `yaml:"rand_seed" config:"min=0"`
-	// EvalLoop is the number of last fitnesses whose mean ranks a member. More are less noisy and react later.
+	// EvalLoop is the number of last fitnesses whose mean ranks a member.
+	//
+	// More are less noisy and react later.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
 }
 

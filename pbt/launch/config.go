@@ -46,15 +46,16 @@ type Config struct {
 	// GPUs is the number of devices for the members, the first of CUDA_VISIBLE_DEVICES if that is set; a member gets
 	// one per rank. 0 shows every member all devices.
 	GPUs int `yaml:"gpus" config:"min=0"`
-	// MembersPerGPU is the greatest number of members per GPU at a time; 0 derives it from MaxParallel. More share
-	// memory and slow each other down.
+	// MembersPerGPU is the greatest number of members per GPU at a time; 0 derives it from MaxParallel.
+	//
+	// More share memory and slow each other down.
 	MembersPerGPU int `yaml:"members_per_gpu" config:"min=0"`
 	// Env is added to the members' environment.
 	Env Vars `yaml:"env"`
-	// Slice is the number of intervals of a turn, if MaxParallel makes members take turns. Longer turns start fewer
-	// processes; shorter ones keep the members' ages closer.
+	// Slice is the number of intervals of a turn, if MaxParallel makes members take turns.
 	//
-	// It has no effect where all members run at a time: a member that never has to make room never yields.
+	// Longer turns start fewer processes; shorter ones keep the members' ages closer. It has no effect where all
+	// members run at a time: a member that never has to make room never yields.
 	Slice int64 `yaml:"slice" config:"min=1"`
 	// Logs is the folder of the members' outputs; empty is logs in the workspace.
 	Logs string `yaml:"logs"`
@@ -86,8 +87,9 @@ type Config struct {
 // Restarts says how failed members are started again: after Backoff, twice that after the second failure within
 // Window, and so on up to MaxBackoff, and not at all after more than Max.
 type Restarts struct {
-	// Max is the greatest number of restarts of one member within Window. More survive more passing failures; fewer
-	// give up a broken member sooner.
+	// Max is the greatest number of restarts of one member within Window.
+	//
+	// More survive more passing failures; fewer give up a broken member sooner.
 	Max int `yaml:"max" config:"min=0"`
 	// Window is the time after which a failure is forgotten. It must exceed the waits between Max restarts, or a
 	// member that always fails is restarted for ever.

@@ -22,8 +22,8 @@ type isaac struct {
 	Objective string `yaml:"objective"`
 	// IntervalSteps is the number of environment steps between decisions.
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
-	// InitialDelay is the number of own environment steps before which a member is neither replaced nor mutated, so
-	// that members have time to differ (of Isaac Lab gorl's own key).
+	// InitialDelay is the number of own environment steps before which a member is neither replaced nor mutated (of
+	// Isaac Lab gorl's own key).
 	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
 	// MutationRate is the probability of mutation of each key with a rule.
 	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
@@ -41,11 +41,10 @@ type isaac struct {
 type isaacLab struct {
 	isaac `yaml:",inline"`
 
-	// ThresholdStd is the margin around the mean, in standard deviations of the objectives. A larger one replaces
-	// fewer members.
+	// ThresholdStd is the margin around the mean, in standard deviations of the objectives.
 	//
-	// Raise it if the objective is noisy, so that luck decides less; lower it if members lie close together and
-	// too few are replaced.
+	// A larger one replaces fewer members. Raise it if the objective is noisy, so that luck decides less; lower it if
+	// members lie close together and too few are replaced.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
 	ThresholdAbs float64 `yaml:"threshold_abs" config:"min=0"`

@@ -43,11 +43,13 @@ type rayTune struct {
 	// HyperparamBounds are the ranges of PB2 (Ray Tune's rule), by name: [least, greatest]. They exclude
 	// HyperparamMutations.
 	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
-	// QuantileFraction is the share of lowest and of highest members. A larger one copies more and loses diversity
-	// sooner.
+	// QuantileFraction is the share of lowest and of highest members.
+	//
+	// A larger one copies more and loses diversity sooner.
 	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
-	// ResampleProbability is the probability that a key is drawn instead of multiplied. Raise it to search more
-	// widely.
+	// ResampleProbability is the probability that a key is drawn instead of multiplied.
+	//
+	// Raise it to search more widely.
 	ResampleProbability float64 `yaml:"resample_probability" config:"min=0,max=1"`
 	// PerturbationFactors are the two factors, equally likely, of other keys.
 	PerturbationFactors []float64 `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`

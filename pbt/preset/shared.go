@@ -21,18 +21,20 @@ import (
 type shared struct {
 	// PolicyIdx is the member that this process trains, if each member has its own process. Launchers set it.
 	PolicyIdx int `yaml:"policy_idx" config:"min=0"`
-	// NumPolicies is the number of members. More search more widely; each costs one training run.
+	// NumPolicies is the number of members.
+	//
+	// More members search more widely; each costs one training run.
 	NumPolicies int `yaml:"num_policies" config:"min=1,max=65536"`
 	// Directory contains the population's folder, which Workspace names.
 	Directory string `yaml:"directory"`
 	Workspace string `yaml:"workspace"`
 
-	// TotalSteps is the number of environment steps of every member. A program that trains needs it.
+	// TotalSteps is the number of environment steps of every member; required.
 	TotalSteps int64 `yaml:"total_steps" config:"min=1"`
 	// Seed is the seed of all decisions and members. Default: the file's top-level seed, else 0.
 	Seed *int64 `yaml:"seed"`
-	// Synchronous makes members in processes wait for each other after every interval, so that equal seeds give
-	// equal runs. A slow member then delays all others.
+	// Synchronous makes members in processes wait for each other after every interval, so that equal seeds give equal
+	// runs.
 	Synchronous bool `yaml:"synchronous"`
 	// Asynchronous lets members of one process train on without waiting for each other, as members in processes do
 	// unless synchronous is true. They decide by what peers of equal or less experience last published.
@@ -40,10 +42,10 @@ type shared struct {
 	// Give true if members take different times; equal seeds then give different runs. The population's folder is
 	// that of processes, so a population that has begun with the one value cannot go on with the other.
 	Asynchronous bool `yaml:"asynchronous"`
-	// StartAfter is the number of own environment steps, since its start or last copy, before which a member is
-	// neither replaced nor mutated; others may copy it. Raise it if copied weights need time to settle.
+	// StartAfter is the number of own environment steps after its start or last copy in which a member is neither
+	// replaced nor mutated. Raise it if copied weights need time to settle.
 	StartAfter int64 `yaml:"start_after" config:"min=0"`
-	// SettleMutations counts start_after also from the last mutation of its own hyperparameters.
+	// SettleMutations also counts start_after from the last mutation of the member itself.
 	SettleMutations bool `yaml:"settle_mutations"`
 	// Measure says how the objective is measured.
 	Measure pbt.Measure `yaml:"measure"`
@@ -51,8 +53,7 @@ type shared struct {
 	Inherit pbt.CopyOptions `yaml:"inherit"`
 	// Initial are all members' first hyperparameters, by name.
 	Initial map[string]float64 `yaml:"initial"`
-	// Sample are ranges of the members' first hyperparameters, by name: [low, high], or {low, high, log: true}. Wide
-	// ranges search more and lose more members early.
+	// Sample has ranges of the members' first hyperparameters, by name: [low, high], or {low, high, log: true}.
 	Sample map[string]span `yaml:"sample"`
 	// Bounds are the least and greatest values, by name: [least, greatest]; .inf leaves a side open.
 	Bounds map[string][]float64 `yaml:"bounds" config:"inf"`
@@ -60,14 +61,14 @@ type shared struct {
 	Parameters map[string]parameter `yaml:"parameters"`
 	// Reference are members whose hyperparameters are never mutated, as a control. They can be replaced.
 	Reference []int `yaml:"reference" config:"min=0"`
-	// MaxCopies is the number of members that may copy the same source in one interval; 0 is no limit. A small one
-	// keeps one lucky member from taking over.
+	// MaxCopies is the number of members that may copy the same source in one interval; 0 is no limit. Use it to keep
+	// one lucky member from taking over.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
 	ownNames  `yaml:",inline"`
 	// Rebuild are hyperparameters that only take effect when a member is rebuilt.
 	Rebuild []string `yaml:"rebuild"`
-	// Parallel is the number of members of one process that train at a time; 0 is the number of processors. It does
-	// not change results.
+	// Parallel is the number of members of one process that train at a time; 0 is the number of processors. Results do
+	// not depend on it.
 	Parallel int `yaml:"parallel" config:"min=0"`
 	// ProgressSteps is the number of environment steps between readings of the objective within an interval, for
 	// displays; 0 reads at the end only.
@@ -90,21 +91,18 @@ type ownNames struct {
 
 // processKeys are for members that are processes.
 type processKeys struct {
-	// Heartbeat is the time between a member's signs of life in the folder. A shorter one shows failures sooner and
-	// writes more. This key to SaveSteps apply to members in processes, and to those of one process if asynchronous
-	// is true.
+	// Heartbeat is the time between a member's signs of life in the folder. This key to SaveSteps apply to members in
+	// processes, and to those of one process if asynchronous is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
-	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
+	// Silence is the time without a heartbeat after which others no longer wait for a member: at least three
 	// heartbeats. Raise it if the file system or environments can stall for minutes.
 	Silence time.Duration `yaml:"silence"`
 	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over a member: at
 	// least three heartbeats. If it is too short, two processes train one member for a while.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
-	// Slack is how many intervals a compared peer may be ahead of a member that does not wait; 0 compares equal or
-	// less experience only.
+	// Slack is how many intervals ahead a compared peer may be of a member that does not wait.
 	Slack int64 `yaml:"slack" config:"min=0"`
-	// SaveSteps is the number of own environment steps between saves within an interval; 0 saves at the end only.
-	// Set it if repeating an interval takes too long.
+	// SaveSteps is the number of own environment steps between saves within an interval; 0 saves at its end only.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
 	// RestartProcess rebuilds a member in a new process, for environments that can be made only once in a process.
 	RestartProcess bool `yaml:"restart_process"`
@@ -120,8 +118,7 @@ type parameter struct {
 	// Outside says what happens to a mutated value beyond them: "clamp" (or empty) takes the bound, "reflect"
 	// mirrors it.
 	Outside string `yaml:"outside" config:"oneof=|clamp|reflect"`
-	// ChangeRange are the least and greatest factor, in place of the preset's. Greater ones search faster and
-	// disturb more.
+	// ChangeRange are the least and greatest factor, in place of the preset's.
 	ChangeRange []float64 `yaml:"change_range" config:"min=1,minlen=2,maxlen=2"`
 	// Step is the multiple of whole numbers, or the greatest change of the rule additive; 0 is the rule's own.
 	Step float64 `yaml:"step" config:"min=0"`

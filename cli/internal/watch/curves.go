@@ -17,8 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 )
 
-// The server keeps at most maxFollowed runs' curves in memory, each of at most maxPoints points a tag, and reads a log
-// in chunks of chunkBytes. A request reads for at most readFor.
+// The server keeps the curves of at most maxFollowed runs in memory, with at most maxPoints points per tag. It reads
+// logs in chunks of chunkBytes, for at most readFor per request.
 const (
 	maxFollowed = 64
 	maxPoints   = 1024
@@ -27,7 +27,7 @@ const (
 	readFor     = 2 * time.Second
 )
 
-// bucket is the mean of several consecutive values of a tag, at the place of the last.
+// bucket is the mean of several consecutive values of a tag, at the position of the last.
 type bucket struct {
 	step, env int64
 	seconds   float64
@@ -35,7 +35,7 @@ type bucket struct {
 	n         int
 }
 
-// curve has the values of a tag, joined so that at most maxPoints buckets of up to per values are kept.
+// curve holds the values of a tag in at most maxPoints buckets of up to per values.
 type curve struct {
 	buckets []bucket
 	per     int
@@ -61,7 +61,7 @@ func (c *curve) add(v tracking.Scalar, seconds float64) {
 	c.buckets = append(c.buckets, bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
 }
 
-// join adds the values of a later bucket.
+// join adds a later bucket's values.
 func (b *bucket) join(next bucket) {
 	n := b.n + next.n
 	b.mean += (next.mean - b.mean) * float64(next.n) / float64(n)
@@ -78,7 +78,7 @@ type follower struct {
 	used   time.Time
 }
 
-// advance reads what is new in a run's log. more reports whether the time was too short for all.
+// advance reads new values of a run's log. more reports whether values are left to read.
 func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 	w.used = time.Now()
 	if len(f.logs) == 0 {
@@ -159,7 +159,7 @@ func (w *follower) add(v tracking.Scalar) {
 	c.add(v, v.Time.Sub(w.began).Seconds())
 }
 
-// Curves are what the page draws of runs.
+// Curves is the answer with the curves of runs.
 type Curves struct {
 	// Tags are all tags of the runs.
 	Tags   []string `json:"tags"`
@@ -188,7 +188,7 @@ type Curve struct {
 }
 
 // curvesOf returns curves of runs. Without tags it chooses the usual ones. The axis is steps, timesteps or time. With
-// seeds it joins runs that differ by the seed alone.
+// seeds it joins runs that differ only by their seed.
 func (s *Server) curvesOf(ids, tags []string, axis string, seeds bool) Curves {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -236,10 +236,10 @@ func (s *Server) curvesOf(ids, tags []string, axis string, seeds bool) Curves {
 	return out
 }
 
-// maxPanels is the number of panels of one answer.
+// maxPanels limits the panels of one answer.
 const maxPanels = 24
 
-// joined returns the curve of a group: of a single run as it is, of several their mean.
+// joined returns the curve of a group: the run's, or the mean of several runs.
 func (s *Server) joined(g Group, followed map[string]*follower, tag, axis string) (c Curve, ok bool) {
 	var x, y [][]float64
 	c.Name, c.Per = s.name(g.Name), 1
@@ -292,7 +292,7 @@ func numbers(values []float64) []number {
 	return list
 }
 
-// follow returns the follower of a run. If there are too many, the one that was not used for longest is dropped.
+// follow returns the follower of a run. If there are too many, the least recently used one is dropped.
 func (s *Server) follow(id string) *follower {
 	if w := s.followers[id]; w != nil {
 		return w
@@ -311,7 +311,7 @@ func (s *Server) follow(id string) *follower {
 	return w
 }
 
-// ignoreTruncated drops the error of a log that ends within a record, as that of a run in progress does.
+// ignoreTruncated drops the error of a log that ends within a record, which is normal while a run trains.
 func ignoreTruncated(err error) error {
 	if errors.Is(err, tracking.ErrTruncated) {
 		return nil

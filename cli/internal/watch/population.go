@@ -11,10 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
-// maxJournals is the size in bytes of all journals of a population that are read.
+// maxJournals limits the total size in bytes of a population's journals.
 const maxJournals = 256 << 20
 
-// Population is what the page shows of a population: its history and, if its members write heartbeats, their state.
+// Population is the page's data of a population: its history and, if its members write heartbeats, their state.
 type Population struct {
 	*report.Population
 	Health []Member `json:"health,omitempty"`

@@ -29,13 +29,14 @@ type Row struct {
 	// Members is the number of members of a population, 0 for a run. Of is the population of a member's run.
 	Members int    `json:"members,omitempty"`
 	Of      string `json:"of,omitempty"`
-	// State is starting, training, finished, stopped or failed; Words says more, such as the error.
+	// State is starting, training, finished, stopped or failed. Words has details, such as the error.
 	State string `json:"state"`
 	Words string `json:"words,omitempty"`
-	// Step counts timesteps, of a population the environment steps of the farthest member. Total is 0 if unknown.
+	// Step counts timesteps; in a population it is the largest number of environment steps of a member. Total is 0 if
+	// unknown.
 	Step  int64 `json:"step"`
 	Total int64 `json:"total"`
-	// Return is the last return, of a population the best objective now.
+	// Return is the last return; in a population it is the present best objective.
 	Return *number `json:"return"`
 	// Rate is in steps per second over the last values.
 	Rate number `json:"rate"`
@@ -45,7 +46,7 @@ type Row struct {
 	Environment string `json:"environment,omitempty"`
 }
 
-// number is a value in JSON: null if it is not finite, and otherwise with seven digits.
+// number is a value in JSON with seven digits, or null if it is not finite.
 type number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -56,23 +57,23 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.7g", float64(n)), nil
 }
 
-// The sizes in bytes of what is read of a run: of a small file, of the end of a log, and of a whole event file.
+// The largest sizes in bytes of a small file, of the end of a log, and of a whole event file that are read.
 const (
 	maxSmall  = 4 << 20
 	tailBytes = 32 << 10
 	maxEvents = 16 << 20
 )
 
-// fresh is how recently a run without a lock must have written to count as training.
+// fresh is the age of the last write up to which a run without a lock counts as training.
 const fresh = time.Minute
 
-// folder is a run's or a population's folder, and what was last read there.
+// folder is the folder of a run or population, with the data last read from it.
 type folder struct {
 	id, of     string
 	population bool
 	logs       []string // names of scalars.jsonl, or else of event files
 	journals   []string // paths of the members' journals
-	stamp      string   // of the files that were read; a change reads them again
+	stamp      string   // identifies the versions of the files that were read
 	ended      *runfile.Start
 	facts      string // the state by the journals
 	health     []Member
@@ -143,8 +144,8 @@ const (
 // isMember reports whether a name is that of a member's folder: 000, 001 and so on.
 func isMember(name string) bool { return len(name) >= 3 && strings.Trim(name, "0123456789") == "" }
 
-// refresh looks at the files of all folders, and reads what has changed, for at most the given time: the latest runs
-// first. more reports whether something is left to read.
+// refresh reads the files that have changed, latest runs first, for at most the given time. more reports whether files
+// are left to read.
 func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +193,7 @@ func (r Row) equals(other Row) bool {
 	return r == other && (a == b || a != nil && b != nil && *a == *b)
 }
 
-// look returns a stamp of the files that a row is read from, and sets when the latest was written.
+// look returns a stamp of the files of a row, and sets the time of the latest write.
 func (s *Server) look(f *folder) string {
 	stamp, latest := "", int64(0)
 	names := append([]string{runFile, runfile.ProvenanceFile}, f.logs...)
@@ -215,7 +216,7 @@ func (s *Server) look(f *folder) string {
 	return stamp
 }
 
-// read reads a folder's row again. What cannot be read is left out, and said in the row.
+// read reads a folder's row again. Errors are noted in the row.
 func (s *Server) read(f *folder) {
 	f.row.Words, f.row.Total = "", 0
 	settings, err := s.settings(f.id)
@@ -312,8 +313,8 @@ func (s *Server) readLatest(f *folder) error {
 	return err
 }
 
-// tail calls each for the scalars at the end of a log: of JSON lines the last ones, of an event file that is not too
-// large all.
+// tail calls each for the last scalars of a log of JSON lines, or for all scalars of an event file that is not too
+// large.
 func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	file, err := s.root.Open(name)
 	if err != nil {
@@ -327,7 +328,7 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	case path.Ext(name) == ".jsonl":
 		from := max(0, info.Size()-tailBytes)
 		end := io.NewSectionReader(file, from, info.Size()-from)
-		if from > 0 { // without the line that the section begins in
+		if from > 0 { // skip the incomplete first line
 			skip := make([]byte, 1)
 			for n, err := end.Read(skip); n == 1 && err == nil && skip[0] != '\n'; n, err = end.Read(skip) {
 			}
@@ -344,8 +345,7 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	return ignoreTruncated(err)
 }
 
-// judge sets the state of a run or a population: by its lock, by the end that it recorded, by heartbeats, or by how
-// recently it wrote.
+// judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.
 func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
 	r := &f.row
 	locked := false

@@ -1,5 +1,6 @@
-// Package watch serves a page that shows runs and populations while they train, from the files that they write anyway.
-// It writes nothing there and opens nothing outside the folder of all runs, but for what a run that plays names itself.
+// Package watch serves a page that shows runs and populations while they train. It only reads the files that they
+// write, and opens nothing outside the folder of all runs. Only a process that plays a run (character.go) opens the
+// models and clips that the run's configuration names.
 //
 // runs.go lists folders and judges their state, curves.go follows logs, population.go reads journals and heartbeats,
 // server.go answers requests, character.go plays the newest checkpoint of a run. The page itself is that of package
@@ -31,19 +32,19 @@ import (
 type Config struct {
 	// Root is the folder of all runs.
 	Root string
-	// Tags chooses the tags that are drawn without being asked for.
+	// Tags chooses the tags that are drawn by default.
 	Tags func(all []string) []string
-	// Group joins runs that differ by their seeds alone.
+	// Group joins runs that differ only by their seeds.
 	Group func(names, dirs []string) []Group
 	// Play returns the command that plays the newest checkpoint of a run's folder at a Unix socket, as gorl view does.
-	// It is called when a page asks for it. Without Play no character can be watched.
+	// A page's request calls it. Without Play no character can be watched.
 	Play func(dir, config, socket string) []string
-	// Token must be given by requests, as ?token= once and then as a cookie. Without a token only requests to a
-	// loopback address are answered.
+	// Token is required in requests: once as ?token=, then as a cookie. Without Token the server only answers requests
+	// to a loopback address.
 	Token string
 }
 
-// Group is several runs that differ by their seeds alone, by their IDs.
+// Group has the IDs of several runs that differ only by their seeds.
 type Group struct {
 	Name string
 	Runs []string
@@ -73,7 +74,7 @@ type Server struct {
 	stay       time.Duration // see stayFor
 }
 
-// maxViewers is the number of pages that may watch at a time.
+// maxViewers limits the pages that are open at a time.
 const maxViewers = 200
 
 // New opens the folder of all runs.
@@ -97,7 +98,7 @@ func (s *Server) Close() error {
 	return s.root.Close()
 }
 
-// name returns the name of a folder for people: the folder of all runs by its own name.
+// name returns the displayed name of a folder.
 func (s *Server) name(id string) string {
 	if id == "." {
 		return filepath.Base(s.dir)
@@ -173,7 +174,7 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// authorized lets requests with the token pass. The first one gives it as ?token=, and gets a cookie.
+// authorized passes on requests with the token. The first request gives it as ?token= and gets a cookie.
 func (s *Server) authorized(h http.Handler) http.Handler {
 	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(s.cfg.Token)) == 1 }
 	const cookie = "gorl-token"
@@ -203,7 +204,7 @@ func respond(w http.ResponseWriter, value any, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // a page that has gone needs no answer
+	_, _ = w.Write(text) // the page may be closed
 }
 
 // events sends the version of the list whenever it changes (server-sent events). A page that reads too slowly is
@@ -246,15 +247,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeFor is how long a page may take to read an answer.
+// writeFor is the longest time for a page to read an answer.
 const writeFor = 20 * time.Second
 
-// poll looks at the runs as long as a page watches them.
+// poll reads the runs while a page is open.
 func (s *Server) poll(ctx context.Context) {
 	for {
 		more := false
 		if s.viewers.Load() > 0 {
-			more, _ = s.refresh(time.Second) // the folder may be back at the next look
+			more, _ = s.refresh(time.Second) // the folder may be readable again later
 		}
 		wait := s.tick
 		if more {
@@ -268,7 +269,7 @@ func (s *Server) poll(ctx context.Context) {
 	}
 }
 
-// Serve answers requests until the context ends, which returns nil.
+// Serve answers requests until the context ends. It then returns nil.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -79,7 +79,7 @@ func (e *Element) all(parent *Element, yield func(parent, e *Element) bool) bool
 }
 
 // Find returns the element of a kind with the name given, and its parent. Both are nil if there is none. Elements of
-// the default section have no names of objects and are not found.
+// the default section have no names, so they are not found.
 func (e *Element) Find(kind, name string) (parent, found *Element) {
 	for p, c := range e.All {
 		if c.Name == kind && c.Get("name") == name {
@@ -89,7 +89,7 @@ func (e *Element) Find(kind, name string) (parent, found *Element) {
 	return nil, nil
 }
 
-// where says where the element was read.
+// where returns the file, line and name of the element, for errors.
 func (e *Element) where() string { return fmt.Sprintf("%s:%d: <%s>", e.file, e.line, e.Name) }
 
 // parse reads a document. file is its name for errors.

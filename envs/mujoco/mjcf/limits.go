@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxCells is the number of a picture's or height field's cells, and maxCopies that of the copies that elements
-	// order, above which a document is refused: a few bytes of text would take all memory.
+	// maxCells limits the cells of a picture or height field, and maxCopies the copies that attributes such as count
+	// request. A document above them is refused, because a few bytes of text could take all memory.
 	maxCells, maxCopies = 1 << 26, 1 << 16
-	// maxNumber bounds sizes of other kinds, and maxSubdivision parameters of generated meshes.
+	// maxNumber limits other sizes, and maxSubdivision parameters of generated meshes.
 	maxNumber, maxSubdivision = 1 << 24, 1 << 10
-	// maxMemory is the size in bytes of a simulation's memory.
+	// maxMemory limits the memory of a simulation in bytes.
 	maxMemory = 1 << 30
 )
 
-// numeric are attributes of numbers that MuJoCo takes even where they are not finite.
+// numeric are the attributes whose numbers MuJoCo accepts even if they are not finite.
 var numeric = []string{"pos", "quat", "axis", "axisangle", "xyaxes", "zaxis", "euler", "fromto", "size", "range", "ref",
 	"springref", "mass", "diaginertia", "fullinertia", "damping", "armature", "stiffness", "friction", "frictionloss",
 	"solref", "solimp", "margin", "gap", "density", "scale", "gravity", "timestep", "kp", "kv", "gear", "gainprm",
@@ -34,8 +34,8 @@ func infinite(word string) bool {
 	return v-v != 0 && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
-// check refuses what would read further files or take all memory. copies is the number of copies of the element that
-// the elements around it order.
+// check refuses elements that would read further files or take all memory. copies is the number of copies of the
+// element that its ancestors request.
 func (e *Element) check(asset bool, depth int, copies float64) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: elements are nested more than %d deep", e.where(), maxDepth)
@@ -78,8 +78,8 @@ func (e *Element) check(asset bool, depth int, copies float64) error {
 	return nil
 }
 
-// numbers returns those of an attribute. Units of bytes (K, M, G, T, P, E) are factors. What is no number is left to
-// MuJoCo's error.
+// numbers returns the numbers of an attribute. Units of bytes (K, M, G, T, P, E) are factors. MuJoCo reports words that
+// are not numbers.
 func numbers(text string) []float64 {
 	var out []float64
 	for _, word := range strings.Fields(text) {
@@ -101,7 +101,8 @@ func numbers(text string) []float64 {
 	return out
 }
 
-// product returns that of an attribute's numbers of at least 1, and largest their greatest.
+// product returns the product of an attribute's numbers, counting those below 1 as 1. largest returns the largest
+// number.
 func product(text string) float64 {
 	p := 1.0
 	for _, v := range numbers(text) {
@@ -118,7 +119,7 @@ func largest(text string) float64 {
 	return m
 }
 
-// checkFile refuses files of an element that say another size than they have.
+// checkFile refuses an asset's file whose header gives another size than the file has.
 func checkFile(element, ext string, data []byte) error {
 	word := func(i int) int64 { return int64(int32(binary.LittleEndian.Uint32(data[4*i:]))) }
 	switch ext {
@@ -166,8 +167,8 @@ func checkFile(element, ext string, data []byte) error {
 	return nil
 }
 
-// checkObject refuses an OBJ mesh whose faces have vertices, texture coordinates or normals that it lacks. MuJoCo 2.2
-// reads them without a check.
+// checkObject refuses an OBJ mesh whose faces refer to vertices, texture coordinates or normals that do not exist.
+// MuJoCo 2.2 does not check this.
 func checkObject(data []byte) error {
 	count, kinds := [3]int{}, []string{"v", "vt", "vn"}
 	for line := range bytes.Lines(data) {

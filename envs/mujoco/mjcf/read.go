@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxText is the size in bytes of all documents, maxAsset that of a mesh or picture, maxAssets that of all of them.
+	// The largest sizes in bytes of all documents, of one asset, and of all assets.
 	maxText, maxAsset, maxAssets = 16 << 20, 256 << 20, 1 << 30
-	// maxIncludes is the number of included files.
+	// maxIncludes limits the number of included files.
 	maxIncludes = 256
 )
 
@@ -71,7 +71,7 @@ type reader struct {
 	folder string
 	// seen are the documents that were read.
 	seen map[string]bool
-	// bytes is the size of the assets so far, text that of the documents.
+	// bytes and text are the sizes of the assets and of the documents so far.
 	bytes, text int64
 }
 
@@ -108,7 +108,7 @@ func (r *reader) include(e *Element) error {
 		}
 		path, err := r.inside(r.folder, c.Get("file"), r.folder)
 		if err != nil {
-			// MuJoCo 3 looks beside the including file, too.
+			// MuJoCo 3 also looks in the folder of the including file.
 			beside, second := r.inside(filepath.Dir(e.file), c.Get("file"), r.folder)
 			if second != nil {
 				return fmt.Errorf("%s: %w", c.where(), err)
@@ -167,7 +167,7 @@ func read(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// assets reads the files of assets, and gives them names without folders.
+// assets reads the files of assets, and replaces their paths by names without folders.
 func (r *reader) assets(m *Model) error {
 	folders, strip := map[string]string{}, false
 	for _, e := range m.Root.Children {

@@ -1,7 +1,7 @@
 "use strict";
-// Helpers of the page: elements, numbers, colours, and where data come from.
+// Helpers of the page: elements, numbers, colours, and data from the server or the file.
 
-// h makes an element. Texts become text nodes, never markup, so that names from files can do no harm.
+// h makes an element. Texts become text nodes, never markup, because names come from files.
 function h(tag, attributes, ...children) {
   return build(document.createElement(tag), attributes, children);
 }
@@ -25,13 +25,13 @@ function build(element, attributes, children) {
   return element;
 }
 
-// clean replaces characters that could disturb the page's text, such as those that change its direction.
+// clean replaces control characters, such as those that change the direction of text.
 function clean(text) {
   return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
 }
 
-// sync makes children the children of parent. Those that look the same stay, so that nothing flickers and the focus
-// stays where it is.
+// sync makes children the children of parent. Equal elements are kept, so that nothing flickers and the focus is not
+// lost.
 function sync(parent, children) {
   children = children.flat().filter((c) => c instanceof Node);
   const focused = document.activeElement?.getAttribute("data-key");
@@ -107,7 +107,7 @@ const embedded = (() => {
   return element ? JSON.parse(element.textContent) : undefined;
 })();
 
-// get asks the server. Errors are its words.
+// get asks the server. Errors have the server's message.
 async function get(path, parameters) {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(parameters ?? {})) {
@@ -118,12 +118,12 @@ async function get(path, parameters) {
   return answer.json();
 }
 
-// The page's state is in its address, so that it can be kept and sent.
+// The page's state is in its address, so that it can be bookmarked and shared.
 const place = {
   all: () => new URLSearchParams(location.hash.slice(1)),
   get: (key) => place.all().get(key) ?? "",
   list: (key) => place.all().getAll(key),
-  // with returns the address with changed keys: a list, a text, or "" to leave it out.
+  // with returns the address with changed keys. A value is a list, a text, or "" to remove the key.
   with(changes) {
     const next = place.all();
     for (const [key, value] of Object.entries(changes)) {

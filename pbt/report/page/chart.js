@@ -1,6 +1,6 @@
 "use strict";
-// A figure of curves over one axis. uPlot draws axes and zooms; the curves are drawn here, because each has places of
-// its own.
+// A figure of curves over one axis. uPlot draws axes and zooms. The curves are drawn here, because their points have
+// different positions on the axis.
 
 // smooth is the exponential moving average that TensorBoard shows.
 function smooth(values, weight) {
@@ -13,8 +13,8 @@ function smooth(values, weight) {
   });
 }
 
-// limits returns the range of values, without a few that lie so far away that the others could not be told apart, and
-// how many these are.
+// limits returns the range of values without a few extreme ones, beside which the others would not be visible, and the
+// number of those.
 function limits(values) {
   const sorted = values.filter((v) => v !== null && Number.isFinite(v)).sort((a, b) => a - b), n = sorted.length;
   if (n === 0) return [0, 1, 0];
@@ -32,7 +32,7 @@ function limits(values) {
 class Chart {
   constructor(key, broad) {
     this.key = key;
-    this.log = null; // the reader's choice
+    this.log = null; // chosen by the reader
     this.box = h("input", { type: "checkbox", onchange: () => { this.log = this.box.checked; this.draw(true); } });
     this.title = h("h3");
     this.plot = h("div", { class: "plot", tabindex: 0, role: "img", onkeydown: (e) => this.keys(e) });
@@ -146,7 +146,7 @@ class Chart {
         ctx.strokeStyle = stroke;
         ctx.stroke();
       }
-      if (c.y.length === 1 && c.y[0] !== null) { // a line of one point is not seen
+      if (c.y.length === 1 && c.y[0] !== null) { // a line of one point is invisible
         ctx.beginPath();
         ctx.arc(...at(c.x[0], c.y[0]), 2.5 * ratio, 0, 7);
         ctx.fillStyle = line;

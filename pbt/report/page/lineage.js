@@ -1,6 +1,6 @@
 "use strict";
-// The picture of who descends from whom: a lane for every member over its own environment steps, and a curve from the
-// lane of a member that was copied to the lane of the member that took over its weights.
+// The picture of lineages: a lane for every member over its own environment steps, and a curve from the lane of a copied
+// member to the lane of the member that copied its weights.
 
 const signs = { "failed": "✕", "diverged": "◇", "self-mutate": "○", "apply-failed": "□" };
 const words = { "failed": "training failed", "diverged": "diverged", "self-mutate": "mutated itself",
@@ -34,8 +34,8 @@ function lineage(element, p, chosen, choose) {
     }
     add(svg("text", { class: "muted", x: x0 - 12, y: top - 8, "text-anchor": "end" }, "interval"));
   }
-  const each = Math.ceil(11 / tall); // so many lanes share one label
-  const entry = lane.has(chosen) ? chosen : p.lanes[0].member; // Tab leads to it, up and down from there to the others
+  const each = Math.ceil(11 / tall); // the number of lanes that share a label
+  const entry = lane.has(chosen) ? chosen : p.lanes[0].member; // Tab focuses it, up and down move to the others
   for (const [i, l] of p.lanes.entries()) {
     const best = p.best?.member === l.member, label = best || i % each === 0;
     const act = () => choose(chosen === l.member ? "" : l.member);

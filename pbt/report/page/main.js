@@ -1,5 +1,5 @@
 "use strict";
-// What is shown, and when it is asked for again.
+// Chooses the view, and refreshes it.
 
 const world = { rows: [], root: "", now: 0 };
 
@@ -21,7 +21,7 @@ function render() {
 
 let busy = false, again = false;
 
-// refresh asks for everything that is shown. While it asks, further calls wait.
+// refresh loads the data of the view. Further calls wait until it has finished.
 async function refresh() {
   if (busy) { again = true; return; }
   busy = true;

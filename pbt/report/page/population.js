@@ -1,5 +1,5 @@
 "use strict";
-// A population: what it is doing, who descends from whom and why, all curves, the members, and every decision.
+// The view of a population: state, lineage, curves, members and decisions.
 
 // inWords writes a strategy in the journal, pbt.IsaacLab{ThresholdStd:0.8}, as IsaacLab {threshold_std: 0.8}.
 function inWords(strategy) {

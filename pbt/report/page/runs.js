@@ -1,5 +1,5 @@
 "use strict";
-// The list of runs, their curves, and their settings side by side.
+// The view of runs: the list, curves, and a comparison of settings.
 
 const runsView = {
   figures: new Map(), colors: new Map(), limit: 200, curves: undefined, settings: [], wanted: "",
@@ -12,14 +12,14 @@ const runsView = {
     return rows.filter((r) => !r.members && !r.of).slice(0, 6).map((r) => r.id);
   },
 
-  // listed are the rows that the search leaves. Members of populations are found by searching.
+  // listed are the rows that match the search. Members of populations are only listed in searches.
   listed(rows) {
     const words = place.get("find").toLowerCase().split(/\s+/).filter(Boolean);
     const text = (r) => [r.id, r.agent, r.environment, r.state].join(" ").toLowerCase();
     return rows.filter((r) => (words.length > 0 || !r.of) && words.every((w) => text(r).includes(w)));
   },
 
-  // color returns the colour of a run; joined seeds have that of their first.
+  // color returns the colour of a run. Joined seeds have the colour of their first run.
   color(id) {
     id = this.curves?.panels[0]?.curves.find((c) => c.runs.includes(id))?.runs[0] ?? id;
     if (!this.colors.has(id)) this.colors.set(id, this.colors.size);
@@ -73,7 +73,7 @@ const runsView = {
     const wanted = JSON.stringify(ask);
     this.wanted = wanted;
     const [curves, settings] = await Promise.all([get("curves", ask), get("settings", { run: ids })]);
-    if (this.wanted !== wanted) return; // the reader has chosen others since
+    if (this.wanted !== wanted) return; // the reader has chosen other runs meanwhile
     [this.curves, this.settings] = [curves, settings];
     if (curves.partial) setTimeout(refresh, 200);
   },
