@@ -19,6 +19,8 @@ GOLANGCI_LINT_VERSION := v2.15.0
 
 .PHONY: demo
 demo: setup ## a population of AMP agents learns to walk (sets up first; a few minutes)
+	$(GO) build -o build/gorl ./cmd/gorl
+	@mkdir -p runs; trap 'kill $$!' EXIT; echo "Watch it in a browser:"; build/gorl serve runs & \
 	$(GO) run ./snippets/pbt_amp
 
 .PHONY: setup

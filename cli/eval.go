@@ -30,6 +30,7 @@ type evalFlags struct {
 	seed                               int64
 	fps                                float64
 	stochastic, json                   bool
+	pictures                           bool // the environment must draw itself
 	set                                []string
 }
 
@@ -241,7 +242,7 @@ func (f *evalFlags) adapt(section map[string]any) {
 	if measure, has := full["measure"].(bool); has && !measure {
 		section["measure"] = true
 	}
-	if mode, drawn := full[renderMode].(string); f.record != "" && drawn && mode == "" {
+	if mode, drawn := full[renderMode].(string); (f.record != "" || f.pictures) && drawn && mode == "" {
 		section[renderMode] = "rgb_array"
 	}
 }

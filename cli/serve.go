@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,6 +32,9 @@ compares their curves and settings, and shows for a population who copied whom a
 all hyperparameters and the members' health. It follows what is written; the runs need
 no change, and may be on another machine that shares the folder.
 
+A click on a run's page plays its newest checkpoint, in a process with limits of memory
+and priority; environments that start other programs, such as Gymnasium's, are refused.
+
 The server only reads, and only below RUNS; it follows no links. Another --address than
 a loopback one needs the token in the address that is printed. --export writes the page
 into one file instead, for a reader without gorl. Ctrl-C ends the server.`,
@@ -48,6 +52,13 @@ gorl serve --export report.html runs/population`,
 		cfg := watch.Config{Root: "runs", Tags: usualTags, Group: watchGroups}
 		if len(args) > 0 {
 			cfg.Root = args[0]
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		cfg.Play = func(dir, config, socket string) []string {
+			return []string{self, "view", dir, "--follow", "--config", config, "--device", "cpu", "--socket", socket}
 		}
 		ip, err := netip.ParseAddr(*address)
 		if err != nil {

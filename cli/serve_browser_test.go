@@ -173,8 +173,9 @@ func TestServeInBrowser(t *testing.T) {
 		t.Errorf("gorl serve ends with status %d: %s", status, said)
 	}
 	b.until(`document.getElementById('live').classList.contains('lost')`)
-	b.open("file://"+page, 1280)
-	b.until(`document.querySelector('.list').innerText.includes('window.pwned')`)
+	b.open("file://"+page+"#run=walk", 1280)
+	b.until(`document.querySelector('.list').innerText.includes('window.pwned') &&
+		!document.querySelector('[data-key=play]')`)
 	b.clean()
 	b.open("file://"+page+"#population=crew", 1280)
 	population()

@@ -7,19 +7,19 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/view"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/trainers"
 )
 
 // viewFlags are the flags of gorl view. Those of an evaluation choose the checkpoint.
@@ -28,6 +28,8 @@ type viewFlags struct {
 	env, example string
 	acts         *string
 	port         uint16
+	follow       bool
+	socket       string
 }
 
 func viewCommand() *cobra.Command {
@@ -42,14 +44,15 @@ motion if the task has one, and metrics of the episode. The page can pause, slow
 down, push and reset the character, and command direction and speed if the task has
 commands. It needs no network. Ctrl-C ends the server.
 
-RUN and CHECKPOINT are as for gorl eval. --example shows a trained policy that comes
-with gorl. --env shows an environment without a run; the
-character then takes zeros as actions, or random ones with --actions random. Only
-characters of package envs/mujoco can be shown: Walker, Humanoid, Quadruped.`,
+RUN and CHECKPOINT are as for gorl eval; --follow plays the newest checkpoint, and newer
+ones as training writes them. --example shows a trained policy that comes with gorl.
+--env shows an environment without a run; it then gets zeros as actions, or random ones
+with --actions random. Characters of package envs/mujoco are shown in space, other
+environments by the pictures that they draw.`,
 		Example: `
 gorl view --example humanoid
 gorl view runs/walker
-gorl view runs/walker --checkpoint latest --port 8080
+gorl view runs/walker --follow --port 8080
 gorl view --env Humanoid --set task=track --set residual=true`,
 		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env, or --example"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,6 +66,9 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	flags.StringVar(&f.example, "example", "", "show the trained policy of this `example`: "+
 		strings.Join(policyNames(), ", "))
 	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
+	flags.BoolVar(&f.follow, "follow", false, "play the newest checkpoint of a run, and newer ones as they appear")
+	flags.StringVar(&f.socket, "socket", "", "serve a page of gorl serve at this Unix socket, within limits")
+	_ = flags.MarkHidden("socket")
 	flags.Uint16Var(&f.port, "port", 0, "`port` of the server; 0 takes a free one")
 	_ = c.RegisterFlagCompletionFunc("example",
 		cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -86,8 +92,15 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	case f.env == "" && given("actions"):
 		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
+	case f.follow && (len(args) == 0 || given("checkpoint")):
+		return commandline.Usagef("--follow is for a run, without --checkpoint")
 	case f.example != "" && (given("config") || given("checkpoint") || given("device")):
 		return commandline.Usagef("--config, --checkpoint and --device are for runs; --example has a policy of its own")
+	}
+	if f.socket != "" {
+		if err := process.Confine(viewMemory); err != nil {
+			return err
+		}
 	}
 	c := runfile.Sections{"environment": map[string]any{"id": catalogName(f.env)}}
 	var saved *savedRun
@@ -100,11 +113,25 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		}
 		title, source = "example "+f.example, "--example "+f.example
 	case f.env == "":
-		if saved, c, err = f.load(args[0], stdin, stderr); err != nil {
+		target := args[0]
+		if f.follow {
+			if target, err = newestIn(target); err != nil {
+				return err
+			}
+		}
+		if saved, c, err = f.load(target, stdin, stderr); err != nil {
 			return err
 		}
 		title, source = fmt.Sprintf("%s, timestep %d", args[0], saved.Manifest.Step), saved.config
+		if f.follow {
+			title = filepath.Base(args[0])
+		}
+		if id, _ := c.Section("environment")["id"].(string); f.socket != "" && !catalog.InProcess(id) {
+			return commandline.Usagef("the environment %s runs in another program, which a page does not start; "+
+				"start it by: %s view %s --follow", id, program, process.QuoteWord(args[0]))
+		}
 	}
+	f.pictures = true
 	env, err := f.makeEnvironment(c, source)
 	if err != nil {
 		return err
@@ -120,17 +147,28 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		}
 	}
 	if saved != nil {
-		trainer, err := f.player(c, env, saved)
-		if err != nil {
+		p := &playing{flags: &f.evalFlags, c: c, env: env, config: saved.config}
+		if f.follow {
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			p.newer = follow(ctx, args[0], saved.Path)
+		}
+		if err := p.load(saved.Saved); err != nil {
 			return err
 		}
-		agent := trainer.Agent()
-		defer func() { err = errors.Join(err, agent.Close()) }()
-		cfg.Act, cfg.Figures = acting(agent, f.stochastic), styled(agent)
+		defer func() { err = errors.Join(err, p.Close()) }()
+		cfg.Act, cfg.Figures = p.Act, p.Figures
 	}
 	v, err := view.New(cfg)
 	if err != nil {
 		return commandline.Usagef("%s: %w", source, err)
+	}
+	if f.socket != "" {
+		listener, err := net.Listen("unix", f.socket)
+		if err != nil {
+			return err
+		}
+		return v.Serve(ctx, listener)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
 	if err != nil {
@@ -139,6 +177,9 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
 	return v.Serve(ctx, listener)
 }
+
+// viewMemory limits the memory in bytes of a process that plays a run for a page of gorl serve.
+const viewMemory = 2 << 30
 
 // catalogName returns the name in the catalog that equals id except for capitals, or id itself.
 func catalogName(id string) string {
@@ -160,40 +201,5 @@ func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
 			space.Sample(rng, actions)
 		}
 		return actions, nil
-	}
-}
-
-// acting returns a function that acts as the agent does in evaluation.
-func acting(agent agents.Agent, stochastic bool) func(*envs.Step) ([]float32, error) {
-	agent.SetTraining(false)
-	if s, ok := agents.As[agents.Stochastic](agent); ok {
-		s.SetStochastic(stochastic)
-	}
-	return func(step *envs.Step) ([]float32, error) {
-		if step.Rewards != nil {
-			if err := agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
-				return nil, err
-			}
-		} else if r, ok := agents.As[agents.Recurrent](agent); ok {
-			r.ResetHidden()
-		}
-		return agent.Act(trainers.Observation(step))
-	}
-}
-
-// styled returns a function of the style reward of a step. It is nil if the agent has no discriminator.
-func styled(agent agents.Agent) func(*envs.Step) (map[string]float64, error) {
-	judge, ok := agents.As[interface {
-		StyleRewards(ampObservations []float32) ([]float32, error)
-	}](agent)
-	if !ok {
-		return nil
-	}
-	return func(step *envs.Step) (map[string]float64, error) {
-		rewards, err := judge.StyleRewards(step.AMPObservations)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]float64{"style reward": float64(rewards[0])}, nil
 	}
 }

@@ -174,7 +174,7 @@ func TestViewWrongUse(t *testing.T) {
 		"--example walker -c a.yaml":            "--example has a policy of its own",
 		"--example humanoid --set task=imitate": "--set has changed the environment of --example humanoid",
 		"runs/pole --actions random":            "--actions is for --env",
-		"runs/pole":                             "no character of package mujoco",
+		"runs/pole --follow --checkpoint best":  "--follow is for a run",
 		"--env Wolker":                          `did you mean "Walker"`,
 		"--env Walker --set speed=1":            `unknown key "speed"`,
 		"--env Walker --port 70000":             "70000",

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Commanded is a command of the task [Command]: the direction and speed in which a character should move.
+// Commanded is a command of the task [Command] or [Velocity]: the direction and speed in which a character should move.
 type Commanded struct {
 	// Direction is an angle in radians about the vertical, in the world: 0 is along x, π/2 along y.
 	Direction float64
 	// Speed is the commanded speed in m/s. MinSpeed and MaxSpeed bound the speeds that the task draws, and therefore
-	// those that a policy was trained on.
+	// those that a policy was trained on; of the task [Velocity] the speeds forwards.
 	Speed, MinSpeed, MaxSpeed float64
 }
 
@@ -39,8 +39,8 @@ func (e *Env) SetCommand(i int, direction, speed float64) error {
 		return err
 	}
 	if _, ok := e.Commanded(i); !ok {
-		return fmt.Errorf("mujoco: the task %q has no commands; of characters that is the task %q", e.spec.Name,
-			Command)
+		return fmt.Errorf("mujoco: the task %q has no commands; of characters those are %q and %q", e.spec.Name,
+			Command, Velocity)
 	}
 	if direction-direction != 0 || !(speed >= 0) || math.IsInf(speed, 0) {
 		return fmt.Errorf("mujoco: a command of %g m/s in direction %g; both must be finite, the speed not negative",
@@ -56,7 +56,13 @@ func (c *characterTask) commanded(s *State) (Commanded, bool) {
 	mem, d := c.memory(s), &c.cfg.Command
 	if c.cfg.Task == Velocity {
 		x := c.cfg.Velocity.LinearX
-		return Commanded{mem[memoryDirection], mem[memoryForward], max(0, x[0]), max(0, x[1])}, true
+		out := Commanded{mem[memoryDirection], mem[memorySpeed], max(0, x[0]), max(0, x[1])}
+		if !math.IsInf(mem[memoryLeft], 1) { // drawn by the task: a velocity in the heading frame
+			forward, left := mem[memoryForward], mem[memoryLeftward]
+			ahead := heading(s.QPos[3:7])
+			out.Direction, out.Speed = ahead+math.Atan2(left, forward), math.Hypot(forward, left)
+		}
+		return out, true
 	}
 	return Commanded{mem[memoryDirection], mem[memorySpeed], d.MinSpeed, d.MaxSpeed}, c.cfg.Task == Command
 }

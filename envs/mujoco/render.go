@@ -71,7 +71,7 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 	rgba := unsafe.Slice((*float32)(unsafe.Pointer(m.m.geom_rgba)), 4*n)
 	data, groups := unsafe.Slice(m.m.geom_dataid, n), unsafe.Slice(m.m.geom_group, n)
 	materials := unsafe.Slice(m.m.geom_matid, n)
-	trees := map[C.int]*meshTree{}
+	meshes := map[C.int]shape{} // by their number: geoms of the same mesh share its slices and its tree
 	for g := range n {
 		s := shape{kind: types[g], size: [3]float64(sizes[3*g : 3*g+3])}
 		c := rgba[4*g : 4*g+4]
@@ -82,7 +82,9 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 		if groups[g] > lastDrawnGroup {
 			s.color = color.RGBA{}
 		}
-		if s.kind == C.mjGEOM_MESH && data[g] >= 0 {
+		if same, ok := meshes[data[g]]; s.kind == C.mjGEOM_MESH && ok {
+			s.vertices, s.faces, s.mesh = same.vertices, same.faces, same.mesh
+		} else if s.kind == C.mjGEOM_MESH && data[g] >= 0 {
 			at := unsafe.Slice(m.m.mesh_vertadr, int(m.m.nmesh))[data[g]]
 			count := unsafe.Slice(m.m.mesh_vertnum, int(m.m.nmesh))[data[g]]
 			all := unsafe.Slice((*float32)(unsafe.Pointer(m.m.mesh_vert)), 3*int(m.m.nmeshvert))
@@ -91,10 +93,8 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 			count = unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
 			faces := unsafe.Slice((*int32)(unsafe.Pointer(m.m.mesh_face)), 3*int(m.m.nmeshface))
 			s.faces = slices.Clone(faces[3*at : 3*(at+count)])
-			if trees[data[g]] == nil {
-				trees[data[g]] = newMeshTree(s.vertices, s.faces)
-			}
-			s.mesh = trees[data[g]]
+			s.mesh = newMeshTree(s.vertices, s.faces)
+			meshes[data[g]] = s
 		}
 		d.shapes = append(d.shapes, s)
 	}

@@ -2,11 +2,12 @@ package view
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/gorl-dev/gorl/internal/loopback"
 )
 
 // client is a page that is open in a browser.
@@ -29,11 +30,7 @@ func (c *client) put(frame []byte) {
 // socket serves the WebSocket of a page until either side closes it: the scene, then frames as they come. Requests of
 // the page are read by another goroutine, listen.
 func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
-	// Browsers send the page's origin with every WebSocket, so a request without an origin is not from this server's
-	// page.
-	if origin := r.Header.Values("Origin"); len(origin) != 1 || origin[0] != "http://"+r.Host {
-		http.Error(w, fmt.Sprintf("this socket is for the server's own page, whose origin is %q", "http://"+r.Host),
-			http.StatusForbidden)
+	if !loopback.OwnPage(w, r) {
 		return
 	}
 	conn, err := websocket.Accept(w, r, nil)

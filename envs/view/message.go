@@ -13,13 +13,49 @@ import (
 type Scene struct {
 	// Title is Config.Title.
 	Title string `json:"title"`
-	// Shapes are the bodies' shapes to draw. Poses of a frame are in the same order.
-	Shapes []mujoco.Shape `json:"shapes"`
-	// Step is the duration of a control step in seconds, and Mass the character's in kg.
+	// Shapes are the bodies' shapes to draw. Poses of a frame are in the same order. Meshes are the shapes' meshes, each
+	// once.
+	Shapes []Shape `json:"shapes"`
+	Meshes []Mesh  `json:"meshes,omitempty"`
+	// Pictures is true if frames have pictures instead of poses.
+	Pictures bool `json:"pictures,omitempty"`
+	// Step is the duration of a control step in seconds, and Mass the character's in kg, 0 without a character.
 	Step float64 `json:"step"`
 	Mass float64 `json:"mass"`
 	// Clips are the names of the clips that episodes begin in, if there are several.
 	Clips []string `json:"clips,omitempty"`
+}
+
+// Shape is a shape to draw. Its own Vertices and Faces are nil.
+type Shape struct {
+	mujoco.Shape
+	// Mesh is the number of the shape's mesh in Scene.Meshes; nil for shapes of other kinds.
+	Mesh *int `json:",omitempty"`
+}
+
+// Mesh has the points (V, 3) of a mesh in metres and its triangles (F, 3), as indices of points.
+type Mesh struct {
+	Vertices []float32
+	Faces    []int32
+}
+
+// shared returns the shapes without their meshes, and the meshes, each once. Shapes of one mesh share its slices.
+func shared(list []mujoco.Shape) (shapes []Shape, meshes []Mesh) {
+	numbers := map[*float32]int{}
+	for _, s := range list {
+		out := Shape{Shape: s}
+		if len(s.Vertices) > 0 {
+			k, ok := numbers[&s.Vertices[0]]
+			if !ok {
+				k = len(meshes)
+				numbers[&s.Vertices[0]] = k
+				meshes = append(meshes, Mesh{s.Vertices, s.Faces})
+			}
+			out.Mesh, out.Vertices, out.Faces = &k, nil, nil
+		}
+		shapes = append(shapes, out)
+	}
+	return shapes, meshes
 }
 
 // Frame is the state after a control step or a request.
@@ -42,9 +78,11 @@ type Frame struct {
 	Rate   float64 `json:"rate"`
 	// Root is the position (x, y, z) of body 1, the character's root, in metres; the camera follows it.
 	Root [3]float64 `json:"root"`
+	// Picture is a PNG of an environment that is no character. Some frames have none: the last one stands.
+	Picture []byte `json:"picture,omitempty"`
 	// Poses are those of all shapes, seven numbers each: position and quaternion, see mujoco.Env.Poses. Ghost are
 	// those of the reference motion, empty if there is none.
-	Poses []float32 `json:"poses"`
+	Poses []float32 `json:"poses,omitempty"`
 	Ghost []float32 `json:"ghost,omitempty"`
 	// Contacts are the points where the character touches the ground, three numbers each, in metres (see
 	// mujoco.Env.Contacts).
@@ -104,6 +142,9 @@ const (
 func (v *Viewer) parse(text []byte) (r Request, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("a request must be a JSON object: %w", err)
+	}
+	if r.Do == "push" && v.character == nil {
+		return r, errors.New("there is no character to push")
 	}
 	return r, r.check(v.commands, v.numClips)
 }

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image/png"
 	"maps"
 	"time"
 
@@ -69,11 +71,13 @@ type session struct {
 	command *Request
 	// clip is the one that a page has chosen, or -1.
 	clip int
+	// drawn is when the last picture was made.
+	drawn time.Time
 }
 
 // interval is the time between two control steps at the present rate.
 func (s *session) interval() time.Duration {
-	return time.Duration(s.character.State(0).TimeStep / s.frame.Rate * float64(time.Second))
+	return time.Duration(s.step / s.frame.Rate * float64(time.Second))
 }
 
 // reset starts an episode. A negative seed goes on with the environment's random numbers.
@@ -108,7 +112,7 @@ func (s *session) advance() error {
 	}
 	f := &s.frame
 	f.Steps++
-	f.Time += s.character.State(0).TimeStep
+	f.Time += s.step
 	f.Reward = float64(s.now.Raw()[0])
 	f.Return += f.Reward
 	f.Figures = maps.Clone(s.now.Metrics)
@@ -167,25 +171,13 @@ func (s *session) serve(r *Request) error {
 // joined.
 func (s *session) show() (err error) {
 	f := s.frame
-	if f.Poses, err = s.character.Poses(0, nil); err != nil {
+	if s.character == nil {
+		err = s.picture(&f)
+	} else {
+		err = s.poses(&f)
+	}
+	if err != nil {
 		return fmt.Errorf("view: %w", err)
-	}
-	if f.Ghost, _, err = s.character.ReferencePoses(0, nil); err != nil {
-		return fmt.Errorf("view: %w", err)
-	}
-	if f.Contacts, err = s.character.Contacts(0, nil); err != nil {
-		return fmt.Errorf("view: %w", err)
-	}
-	if s.clips != nil {
-		now, err := s.clips.Clip(0)
-		if err != nil {
-			return fmt.Errorf("view: %w", err)
-		}
-		f.Clip = &Clip{Now: now, Chosen: s.clip}
-	}
-	f.Root = [3]float64(s.character.State(0).XPos[3:6])
-	if c, ok := s.character.Commanded(0); ok {
-		f.Command = &c
 	}
 	text, err := encode(message{Frame: &f})
 	if err != nil {
@@ -193,6 +185,48 @@ func (s *session) show() (err error) {
 	}
 	for c := range s.clients {
 		c.put(text)
+	}
+	return nil
+}
+
+// picture adds a picture to a frame, at most 30 of them a second while time passes.
+func (s *session) picture(f *Frame) error {
+	if now := time.Now(); f.Paused || now.Sub(s.drawn) > time.Second/30 {
+		s.drawn = now
+		img, err := s.renderer.Render(0)
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&text, img); err != nil {
+			return err
+		}
+		f.Picture = text.Bytes()
+	}
+	return nil
+}
+
+// poses adds the character's state to a frame.
+func (s *session) poses(f *Frame) (err error) {
+	if f.Poses, err = s.character.Poses(0, nil); err != nil {
+		return err
+	}
+	if f.Ghost, _, err = s.character.ReferencePoses(0, nil); err != nil {
+		return err
+	}
+	if f.Contacts, err = s.character.Contacts(0, nil); err != nil {
+		return err
+	}
+	if s.clips != nil {
+		now, err := s.clips.Clip(0)
+		if err != nil {
+			return err
+		}
+		f.Clip = &Clip{Now: now, Chosen: s.clip}
+	}
+	f.Root = [3]float64(s.character.State(0).XPos[3:6])
+	if c, ok := s.character.Commanded(0); ok {
+		f.Command = &c
 	}
 	return nil
 }

@@ -1,18 +1,17 @@
-// Package view shows a character of package mujoco in the browser while it moves. [New] makes a viewer of an
-// environment and of what acts in it. [Viewer.Serve] runs a local web server with the page, which draws with three.js
-// and needs no network. Poses go to the page over a WebSocket. The page can pause, slow down, reset, push and
-// command, and begin in another clip.
+// Package view shows an environment in the browser while it runs. [New] makes a viewer of an environment and of what
+// acts in it. [Viewer.Serve] runs a local web server with the page, which needs no network. Of a character of package
+// mujoco the page gets poses over a WebSocket and draws them with three.js; of another environment it gets pictures.
+// The page can pause, slow down and reset; push and command a character, and begin in another clip.
 //
 // [Scene], [Frame] and [Request] are the messages, each as one JSON object. The server sends {"scene": ...} once, and
 // then {"frame": ...} after every control step and after every request.
 package view
 
 import (
+	"cmp"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"time"
@@ -23,10 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
-//go:embed page
-var page embed.FS
-
-// Character is what an environment must implement to be viewed. [mujoco.Env] does, and all types that embed it.
+// Character is an environment that is drawn by poses. [mujoco.Env] is one, and all types that embed it.
 type Character interface {
 	Model() *mujoco.Model
 	State(i int) *mujoco.State
@@ -49,7 +45,7 @@ type chooser interface {
 
 // Config says what is viewed.
 type Config struct {
-	// Env is one environment (NumEnvs 1), as its wrappers made it, around a character of package mujoco. The viewer
+	// Env is one environment (NumEnvs 1), as its wrappers made it: a [Character], or an [envs.Renderer]. The viewer
 	// steps and resets it from [Viewer.Run] and does not close it.
 	Env envs.Env
 	// Act returns the actions (A) for the step that Reset or Step returned last. Its Rewards are nil after a Reset.
@@ -66,8 +62,11 @@ type Config struct {
 // stands still.
 type Viewer struct {
 	cfg Config
-	// character is the environment in cfg without its wrappers.
+	// character is the environment in cfg without its wrappers; nil if renderer draws pictures of the environment.
 	character Character
+	renderer  envs.Renderer
+	// step is the duration of a control step in seconds.
+	step float64
 	// scene is the message with the Scene, encoded once.
 	scene []byte
 	// requests, joins and leaves bring what pages do to the goroutine of Run. They have no buffer, so senders of
@@ -87,8 +86,10 @@ type Viewer struct {
 	ticker func(time.Duration) (due <-chan time.Time, change func(time.Duration), stop func())
 }
 
-// New makes a viewer. It is an error if Act is missing, or if the environment is not a single character of package
-// mujoco.
+// untimed is the duration in seconds of a step of an environment that knows none, such as a board game.
+const untimed = 0.25
+
+// New makes a viewer. It is an error if Act is missing, or if the environment is a batch of several or cannot be drawn.
 func New(cfg Config) (*Viewer, error) {
 	switch {
 	case cfg.Env == nil || cfg.Act == nil:
@@ -99,16 +100,31 @@ func New(cfg Config) (*Viewer, error) {
 		return nil, fmt.Errorf("view: the environment is a batch of %d; a viewer shows one (num_envs: 1)",
 			cfg.Env.NumEnvs())
 	}
-	c, ok := envs.As[Character](cfg.Env)
-	if !ok {
-		return nil, errors.New("view: the environment is no character of package mujoco, such as Walker or " +
-			"Humanoid: there is nothing to show in space")
+	v := &Viewer{cfg: cfg, requests: make(chan Request), joins: make(chan *client), leaves: make(chan *client),
+		ending: make(chan struct{}), ticker: realTime}
+	scene, err := v.draw()
+	if err != nil {
+		return nil, err
 	}
-	v := &Viewer{cfg: cfg, character: c, requests: make(chan Request), joins: make(chan *client),
-		leaves: make(chan *client), ending: make(chan struct{}), ticker: realTime}
+	v.scene, err = encode(message{Scene: scene})
+	return v, err
+}
+
+// draw chooses how the environment is drawn, and returns the scene.
+func (v *Viewer) draw() (*Scene, error) {
+	c, ok := envs.As[Character](v.cfg.Env)
+	if !ok {
+		if v.renderer, ok = envs.As[envs.Renderer](v.cfg.Env); !ok {
+			return nil, errors.New("view: the environment is no character of package mujoco, such as Walker or " +
+				"Humanoid, and draws no pictures of itself (envs.Renderer)")
+		}
+		v.step = cmp.Or(envs.StepDuration(v.cfg.Env), untimed)
+		return &Scene{Title: v.cfg.Title, Shapes: []Shape{}, Pictures: true, Step: v.step}, nil
+	}
+	v.character, v.step = c, c.State(0).TimeStep
 	_, v.commands = c.Commanded(0)
 	var clips []string
-	if m, ok := envs.As[chooser](cfg.Env); ok && len(m.Motions()) > 1 {
+	if m, ok := envs.As[chooser](v.cfg.Env); ok && len(m.Motions()) > 1 {
 		for _, clip := range m.Motions() {
 			clips = append(clips, clip.Name())
 		}
@@ -118,9 +134,9 @@ func New(cfg Config) (*Viewer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
-	v.scene, err = encode(message{Scene: &Scene{Title: cfg.Title, Shapes: shapes, Step: c.State(0).TimeStep,
-		Mass: c.Model().Mass(), Clips: clips}})
-	return v, err
+	s := &Scene{Title: v.cfg.Title, Step: v.step, Mass: c.Model().Mass(), Clips: clips}
+	s.Shapes, s.Meshes = shared(shapes)
+	return s, nil
 }
 
 // realTime is the ticker of the clock. Ticks that come while a step takes too long are dropped, so the character
@@ -135,12 +151,8 @@ func realTime(d time.Duration) (due <-chan time.Time, change func(time.Duration)
 // and HEAD. Without these checks any web page in the same browser could drive the character. The page shows what
 // [Viewer.Run] does.
 func (v *Viewer) Handler() http.Handler {
-	files, err := fs.Sub(page, "page")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
 	mux := http.NewServeMux()
-	mux.Handle("/", http.FileServerFS(files))
+	mux.Handle("/", Page())
 	mux.HandleFunc("/socket", v.socket)
 	return loopback.Only(mux)
 }

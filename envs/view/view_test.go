@@ -145,7 +145,10 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		}})
 	shapes, err := twin.Shapes()
 	must.Do(t, err)
-	want := &Scene{"a title", shapes, twin.State(0).TimeStep, twin.Model().Mass(), nil}
+	want := &Scene{Title: "a title", Step: twin.State(0).TimeStep, Mass: twin.Model().Mass()}
+	for _, s := range shapes {
+		want.Shapes = append(want.Shapes, Shape{Shape: s})
+	}
 	if d := cmp.Diff(want, s.scene); d != "" {
 		t.Errorf("the scene: %s", d)
 	}
@@ -369,7 +372,7 @@ func TestNewRefuses(t *testing.T) {
 		{Config{}, "must be given"},
 		{Config{Env: one}, "must be given"},
 		{Config{Env: two, Act: zero(two)}, "a batch of 2"},
-		{Config{Env: pole, Act: zero(pole)}, "no character"},
+		{Config{Env: struct{ envs.Env }{pole}, Act: zero(pole)}, "no character"},
 		{Config{Env: one, Act: zero(one), Seed: -1}, "Seed is -1"},
 	} {
 		if _, err := New(x.cfg); err == nil || !strings.Contains(err.Error(), x.words) {

@@ -2,6 +2,7 @@
 package loopback
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -29,6 +30,18 @@ func ReadOnly(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// OwnPage reports whether a request for a WebSocket comes from a page of this server, and otherwise refuses it.
+// Browsers send the page's origin with every WebSocket, so a request without an origin is not from such a page.
+func OwnPage(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Values("Origin")
+	if len(origin) == 1 && origin[0] == "http://"+r.Host {
+		return true
+	}
+	http.Error(w, fmt.Sprintf("this socket is for the server's own page, whose origin is %q", "http://"+r.Host),
+		http.StatusForbidden)
+	return false
 }
 
 // local reports whether a request's Host is this machine: "localhost" or a loopback address, with or without a port.

@@ -10,6 +10,9 @@ import "syscall"
 // ownGroup is nothing special: the child begins like any other.
 func ownGroup() *syscall.SysProcAttr { return nil }
 
+// Confine does nothing: there are no such limits here.
+func Confine(uint64) error { return nil }
+
 // Terminate ends the process: this system has no signal to ask it.
 func (p *Process) Terminate() { p.Kill() }
 

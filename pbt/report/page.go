@@ -16,7 +16,8 @@ import (
 var page embed.FS
 
 // scripts are the scripts of the page in the order in which index.html loads them.
-var scripts = []string{"uplot/uPlot.iife.min.js", "base.js", "chart.js", "runs.js", "lineage.js", "population.js",
+var scripts = []string{"uplot/uPlot.iife.min.js", "base.js", "chart.js", "character.js",
+	"runs.js", "lineage.js", "population.js",
 	"main.js"}
 
 // Page returns the files of the page: index.html, page.css, scripts, and the charting library uPlot.

@@ -2,7 +2,8 @@
 // those that fall behind continue from the weights of those that lead. It is what `make demo` runs.
 //
 // It writes a journal of every decision, a plot with the population's lineage, and a film of the best walker beside the
-// reference gait. Run again with -resume after an interruption, it continues.
+// reference gait. gorl serve runs shows it in a browser while it trains. Run again with -resume after an interruption,
+// it continues.
 package main
 
 import (
@@ -63,7 +64,6 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(os.Stderr, "Watch it in a browser: go run ./cmd/gorl serve %s\n", *out)
 	display := progress.New(os.Stderr, progress.Options{LineEvery: 0.25})
 	bars := map[int]tracking.Bar{}
 	for id := range *members {

@@ -211,7 +211,7 @@ func (s *Server) look(f *folder) string {
 
 // read reads a folder's row again. Errors are noted in the row.
 func (s *Server) read(f *folder) {
-	f.row.Words = ""
+	f.row.Words, f.row.Total = "", 0
 	settings, err := s.settings(f.id)
 	if err != nil {
 		f.row.Words = err.Error()

@@ -1,8 +1,10 @@
 // Package watch serves a page that shows runs and populations while they train. It only reads the files that they
-// write, and opens nothing outside the folder of all runs.
+// write, and opens nothing outside the folder of all runs. Only a process that plays a run (character.go) opens the
+// models and clips that the run's configuration names.
 //
 // runs.go lists folders and judges their state, curves.go follows logs, population.go reads journals and heartbeats,
-// server.go answers requests. The page itself is that of package report.
+// server.go answers requests, character.go plays the newest checkpoint of a run. The page itself is that of package
+// report.
 package watch
 
 import (
@@ -20,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gorl-dev/gorl/envs/view"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/loopback"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -34,6 +37,9 @@ type Config struct {
 	Tags func(all []string) []string
 	// Group joins runs that differ only by their seeds.
 	Group func(names, dirs []string) []Group
+	// Play returns the command that plays the newest checkpoint of a run's folder at a Unix socket, as gorl view does.
+	// A page's request calls it. Without Play no character can be watched.
+	Play func(dir, config, socket string) []string
 	// Token is required in requests: once as ?token=, then as a cookie. Without Token the server only answers requests
 	// to a loopback address.
 	Token string
@@ -67,6 +73,10 @@ type Server struct {
 	journals  journal.Follower
 
 	viewers atomic.Int64 // open streams of events
+
+	playing    sync.Mutex // guards characters
+	characters map[string]*character
+	stay       time.Duration // see stayFor
 }
 
 // maxViewers limits the pages that are open at a time.
@@ -83,11 +93,15 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{cfg: cfg, dir: dir, root: root, every: 10 * time.Second, tick: 2 * time.Second,
-		folders: map[string]*folder{}, followers: map[string]*follower{}}, nil
+		folders: map[string]*folder{}, followers: map[string]*follower{}, characters: map[string]*character{},
+		stay: stayFor}, nil
 }
 
-// Close releases the folder.
-func (s *Server) Close() error { return s.root.Close() }
+// Close ends the characters that play and releases the folder.
+func (s *Server) Close() error {
+	s.endCharacters()
+	return s.root.Close()
+}
 
 // name returns the displayed name of a folder.
 func (s *Server) name(id string) string {
@@ -148,6 +162,10 @@ func (s *Server) Handler() http.Handler {
 		respond(w, p, err)
 	})
 	mux.HandleFunc("/api/events", s.events)
+	if s.cfg.Play != nil {
+		mux.Handle("/character/", http.StripPrefix("/character", view.Page()))
+		mux.HandleFunc("/character/socket", s.characterSocket)
+	}
 	guarded := http.Handler(loopback.Only(mux))
 	if s.cfg.Token != "" {
 		guarded = loopback.ReadOnly(s.authorized(mux))
@@ -155,7 +173,7 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for key, value := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-				"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+				"img-src data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache",
 		} {
 			w.Header().Set(key, value)

@@ -3,7 +3,10 @@ import * as THREE from 'three';
 import { OrbitControls } from './three/OrbitControls.js';
 
 const $ = id => document.getElementById(id);
-const SKY = 0xdfe6ec, AZIMUTH = 115 * Math.PI / 180, ELEVATION = 12 * Math.PI / 180;
+const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+const SKY = dark ? 0x20262d : 0xdfe6ec;
+const TILES = dark ? ['#3a434c', '#333b43', '#4a545e'] : ['#d3dae0', '#c2cbd3', '#aab5bf'];
+const AZIMUTH = 115 * Math.PI / 180, ELEVATION = 12 * Math.PI / 180;
 const TILE = 1, GROUND = 160; // metres
 
 THREE.Object3D.DEFAULT_UP.set(0, 0, 1); // as MuJoCo
@@ -48,7 +51,7 @@ let middle = 0;     // height at which the camera looks
 const beside = new THREE.Vector3();
 const root = { from: new THREE.Vector3(), to: new THREE.Vector3(), now: new THREE.Vector3() };
 
-function geometryOf(s) {
+function geometryOf(s, mesh) {
   const [a, b, c] = s.Size;
   switch (s.Kind) {
     case 'plane': return new THREE.PlaneGeometry(GROUND, GROUND); // to collisions it has no end
@@ -59,8 +62,8 @@ function geometryOf(s) {
     case 'box': return new THREE.BoxGeometry(2 * a, 2 * b, 2 * c);
   }
   const g = new THREE.BufferGeometry();
-  g.setAttribute('position', new THREE.Float32BufferAttribute(s.Vertices, 3));
-  g.setIndex(s.Faces);
+  g.setAttribute('position', new THREE.Float32BufferAttribute(mesh.Vertices, 3));
+  g.setIndex(mesh.Faces);
   g.computeVertexNormals();
   return g;
 }
@@ -71,10 +74,10 @@ function tiles() {
   canvas.width = canvas.height = n;
   const c = canvas.getContext('2d');
   for (let i = 0; i < 4; i++) {
-    c.fillStyle = (i === 0 || i === 3) ? '#d3dae0' : '#c2cbd3';
+    c.fillStyle = (i === 0 || i === 3) ? TILES[0] : TILES[1];
     c.fillRect(i % 2 * n / 2, (i >> 1) * n / 2, n / 2, n / 2);
   }
-  c.strokeStyle = '#aab5bf';
+  c.strokeStyle = TILES[2];
   c.lineWidth = 2;
   for (const at of [0, n / 2]) {
     c.strokeRect(at, -9, n, n + 18);
@@ -96,8 +99,9 @@ function begin(s) {
     for (const m of group.children) { m.geometry.dispose(); m.material.dispose(); }
     group.clear();
   }
+  const meshes = (s.meshes ?? []).map(m => geometryOf({ Size: [] }, m)); // shapes of the same mesh share it
   s.shapes.forEach((shape, i) => {
-    const { R, G, B, A } = shape.Color, geometry = geometryOf(shape), flat = shape.Kind === 'plane';
+    const { R, G, B, A } = shape.Color, geometry = meshes[shape.Mesh] ?? geometryOf(shape), flat = shape.Kind === 'plane';
     const alpha = A / 255, color = new THREE.Color().setRGB(R / A, G / A, B / A, THREE.SRGBColorSpace);
     const material = new THREE.MeshStandardMaterial({ color, roughness: 0.65, transparent: alpha < 1, opacity: alpha });
     const mesh = new THREE.Mesh(geometry, material);
@@ -118,6 +122,7 @@ function begin(s) {
     other.userData = { index: i, from: { p: new THREE.Vector3(), q: new THREE.Quaternion() }, to: { p: new THREE.Vector3(), q: new THREE.Quaternion() } };
     ghost.add(other);
   });
+  document.body.classList.toggle('pictures', !!s.pictures);
   $('clip-label').hidden = !s.clips;
   $('clip').replaceChildren(new Option('any', -1), ...(s.clips ?? []).map((name, i) => new Option(i + 1 + ' ' + name, i)));
   const impulse = Math.max(1, Math.round(0.5 * s.mass)); // half a metre a second
@@ -142,6 +147,13 @@ function show(f) {
   frames++;
   arrived = performance.now();
   blend = 0;
+  if (world.pictures) {
+    if (f.picture) $('picture').src = 'data:image/png;base64,' + f.picture;
+    first = false;
+    tell(f);
+    for (const f of waiting.splice(0)) f(frame);
+    return;
+  }
   for (const m of body.children) place(m, f.poses, snap);
   ghost.visible = !!f.ghost && $('ghost').value !== 'hidden';
   $('ghost-label').hidden = !f.ghost;
@@ -222,6 +234,7 @@ const here = new THREE.Vector3();
 
 function draw() {
   requestAnimationFrame(draw);
+  if (!world || world.pictures || !$('gone').hidden) return; // nothing to draw, or covered
   if (frame && !first) {
     if (blend < 1) advance(Math.min(1, (performance.now() - arrived) / (1000 * world.step / frame.rate)));
     if ($('follow').checked) {
@@ -254,7 +267,7 @@ function draw() {
 
 // --- figures ---
 
-const number = x => Math.abs(x) >= 1000 ? x.toFixed(0) : x.toFixed(Math.abs(x) >= 100 ? 1 : 2);
+const number = x => Math.abs(x) >= 100 && Number.isInteger(x) ? x.toFixed(0) : Math.abs(x) >= 1000 ? x.toFixed(0) : x.toFixed(Math.abs(x) >= 100 ? 1 : 2);
 
 function tell(f) {
   const rows = [['episode', f.episode], ['time', number(f.time) + ' s'], ['reward', number(f.reward)], ['return', number(f.return)]];
@@ -320,13 +333,19 @@ $('impulse').oninput = () => label('impulse', 'N·s');
 $('direction').oninput = $('speed').oninput = command;
 $('clip').onchange = () => ask({ do: 'clip', clip: Number($('clip').value) });
 $('task').onclick = () => ask({ do: 'task' });
-for (const e of document.querySelectorAll('button, input, select')) e.addEventListener('change', () => e.blur()); // keys are for the page
-for (const e of document.querySelectorAll('button')) e.addEventListener('click', () => e.blur());
+for (const e of document.querySelectorAll('button, input, select')) { // after the mouse, keys are for the page
+  e.addEventListener('pointerdown', () => { e.dataset.pointer = '1'; });
+  for (const kind of ['change', 'click']) e.addEventListener(kind, () => {
+    if (e.dataset.pointer && (kind === 'change' || e.localName === 'button')) e.blur();
+    delete e.dataset.pointer;
+  });
+}
 
 window.addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('select')) return;
   const arrows = { ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'away', ArrowDown: 'near' };
   if (e.shiftKey && arrows[e.key]) push(arrows[e.key]);
+  else if (e.key === ' ' && e.target.closest?.('button, [type=checkbox]')) return; // Space is the element's
   else if (e.key === ' ') pause();
   else if (e.key === '.') step();
   else if (e.key.toLowerCase() === 'p') push();
@@ -336,19 +355,38 @@ window.addEventListener('keydown', e => {
   e.preventDefault();
 });
 
+// In a page of gorl serve the address names a run. The server starts a process for it, so it is asked only by a click.
+const run = new URLSearchParams(location.search).get('run');
+const play = run !== null;
+$('again').hidden = play;
+
+function cover(title, words = '', button = '') {
+  $('gone').hidden = false;
+  $('what').textContent = title;
+  $('refused').textContent = words;
+  $('play').hidden = !button;
+  $('play').textContent = button;
+}
+
 function connect() {
-  socket = new WebSocket(`ws://${location.host}/socket`);
+  let refused = '';
+  if (play) cover('Starting …');
+  socket = new WebSocket(new URL('socket' + location.search, location.href).href.replace(/^http/, 'ws'));
   socket.onmessage = e => {
     const m = JSON.parse(e.data);
+    if (m.refused) { refused = m.refused; return; }
     $('gone').hidden = true;
     if (m.scene) begin(m.scene); else show(m.frame);
   };
   socket.onclose = e => {
-    $('gone').hidden = false;
-    $('refused').textContent = e.code === 1008 ? 'It refused a request: ' + e.reason : '';
-    setTimeout(connect, 1000);
+    if (e.code === 1008) refused = 'A request was refused: ' + e.reason;
+    if (play) cover(refused ? 'It does not play.' : 'It has stopped.', refused, 'Play again');
+    else cover('The server is gone.', refused);
+    if (!play) setTimeout(connect, 1000);
   };
 }
+$('play').onclick = connect;
+window.addEventListener('pagehide', () => socket?.close()); // the browser may keep the page
 
 // For programs that drive the page: next resolves with the next frame.
 const waiting = [];
@@ -357,5 +395,5 @@ window.viewer = { next: () => new Promise(resolve => waiting.push(resolve)), get
   get arrow() { return arrow.visible ? new THREE.Vector3(0, 1, 0).applyQuaternion(arrow.quaternion).toArray() : null; },
   get info() { return { ...renderer.info.render }; }, get camera() { return { position: camera.position.toArray(), target: controls.target.toArray() }; } };
 
-connect();
+if (play && window.top === window) cover('The newest checkpoint of ' + run, '', 'Play'); else connect();
 draw();

@@ -52,13 +52,19 @@ place.set = ((set) => (changes) => { set(changes); if (view() === runsView) refr
 
 refresh();
 if (!embedded) {
-  const events = new EventSource("api/events");
-  events.onmessage = () => { if (!document.hidden) refresh(); };
-  events.onerror = () => {
-    const live = document.getElementById("live");
-    live.textContent = "The server does not answer; the page tries again.";
-    live.classList.add("lost");
+  // A browser opens six connections to a server. A page that is not seen holds none, or the seventh tab would wait.
+  let events;
+  const listen = () => {
+    events?.close();
+    if (document.hidden) return;
+    events = new EventSource("api/events");
+    events.onmessage = events.onopen = refresh;
+    events.onerror = () => {
+      const live = document.getElementById("live");
+      live.textContent = "The server does not answer; the page tries again.";
+      live.classList.add("lost");
+    };
   };
-  events.onopen = refresh;
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+  listen();
+  document.addEventListener("visibilitychange", listen);
 }

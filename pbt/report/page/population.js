@@ -28,7 +28,8 @@ const populationView = {
       legend: h("p", { class: "note" }), charts: h("div", { class: "charts" }), members: h("div", { class: "scroll" }),
       schedule: h("div", { class: "scroll" }), scheduleNote: h("p", { class: "note" }), games: h("section"),
     };
-    main.replaceChildren(p.back, p.cards, p.hidden,
+    p.character = !embedded && character("Play the best checkpoint");
+    main.replaceChildren(p.back, p.cards, p.hidden, ...(p.character ? [p.character.section] : []),
       h("section", null, h("h2", null, "Who descends from whom"), p.sizesNote, p.sizes, p.legend, p.lineage),
       h("section", null, h("h2", null, "Decisions, the latest first"), h("div", { class: "controls" },
         h("label", null, "of ", p.member), h("label", null, p.kept, " also starts, ends and members that went on unchanged")), p.decisions, p.more),
@@ -48,6 +49,7 @@ const populationView = {
     sync(p.back, world.rows.length > 1 ? [h("a", { "data-key": "back", href: "#" }, "← all runs")] : []);
     p.hidden.textContent = d.hidden ?? "";
     this.renderCards();
+    if (p.character) p.character.show(playable(this.id));
     this.renderLineage();
     this.renderDecisions();
     this.renderCharts();
@@ -74,7 +76,7 @@ const populationView = {
       card("Best there was", d.ever ? at(d.ever) : "–", d.ever && `member ${d.ever.member}, interval ${d.ever.interval}`, true),
       card("Members", count(d.members), health.length ? `${count(health.length - silent.length)} healthy` +
         (silent.length ? `; silent or failed: ${silent.map((m) => m.member).join(", ")}` : "") : "", true),
-      card("Trained", `${count(d.intervals)} intervals`, `of ${count(d.interval_steps)} environment steps; ` +
+      card("Trained", `${count(d.intervals)} ${d.intervals === 1 ? "interval" : "intervals"}`, `of ${count(d.interval_steps)} environment steps; ` +
         `${count(d.steps)} a member at most`),
       card("Objective", d.objective, d.minimise ? "lower is better" : "higher is better"),
       ...(d.counts ?? []).map((c) => card(c.name[0].toUpperCase() + c.name.slice(1), count(c.n))),

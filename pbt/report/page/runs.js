@@ -38,8 +38,10 @@ const runsView = {
         { type: "checkbox", onchange: () => render() }),
     };
     const p = this.parts;
+    p.character = !embedded && character("Play the newest checkpoint");
     main.replaceChildren(
       h("section", { "aria-label": "Runs" }, h("div", { class: "controls" }, p.find, p.found), p.list, p.more),
+      ...(p.character ? [p.character.section] : []),
       h("section", null, h("h2", null, "Curves"), p.controls, p.notes, p.charts),
       h("section", null, h("h2", null, "Settings"), p.settingsNote, h("label", { class: "controls" }, p.all,
         "also settings that are equal"), p.settings));
@@ -79,6 +81,10 @@ const runsView = {
   render(main) {
     if (!this.parts?.list.isConnected) this.skeleton(main);
     this.renderList();
+    if (this.parts.character) {
+      const named = place.list("run");
+      this.parts.character.show(named.length === 1 && this.chosen(world.rows).length === 1 ? playable(named[0]) : "");
+    }
     this.renderCurves();
     this.renderSettings();
   },

@@ -1,0 +1,344 @@
+package watch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/gorl-dev/gorl/internal/loopback"
+	"github.com/gorl-dev/gorl/internal/process"
+)
+
+// The limits of characters: how many play at a time, how many pages may show one, how long one may take to start, and
+// how long it stays when its last page has gone.
+const (
+	maxCharacters = 3
+	maxPages      = 50
+	startWithin   = time.Minute
+	stayFor       = 10 * time.Second
+)
+
+// character is a child process that plays a run, for all pages that show it. Server.playing guards pages and idle.
+type character struct {
+	run    string
+	socket string
+	pages  int
+	idle   *time.Timer // ends the process when no page is left
+	cancel context.CancelFunc
+	ready  chan struct{} // closed when the process listens or has ended
+	ended  chan struct{} // closed when the process has ended, after why is set
+	why    string
+}
+
+// characterSocket serves the WebSocket of a page that shows a run: it starts the run's character, unless it plays
+// already, and passes messages on. A page that cannot have it is told why, as {"refused": "..."}.
+func (s *Server) characterSocket(w http.ResponseWriter, r *http.Request) {
+	if !loopback.OwnPage(w, r) {
+		return
+	}
+	page, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return // the answer has been written
+	}
+	defer func() { _ = page.CloseNow() }()
+	page.SetReadLimit(4096)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	refuse := func(why string) {
+		text, _ := json.Marshal(map[string]string{"refused": why}) // a map of texts has no error
+		_ = send(ctx, page, text)
+		_ = page.Close(websocket.StatusNormalClosure, "")
+	}
+	c, err := s.join(r.URL.Query().Get("run"))
+	if err != nil {
+		refuse(err.Error())
+		return
+	}
+	defer s.leave(c)
+	// The page is read from the beginning, so that one that leaves while the process starts is noticed.
+	requests := make(chan []byte)
+	go func() {
+		defer cancel()
+		for {
+			_, text, err := page.Read(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case requests <- text:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return
+	}
+	child, err := dialCharacter(ctx, c.socket)
+	if err == nil {
+		defer func() { _ = child.CloseNow() }()
+		go func() {
+			for {
+				select {
+				case text := <-requests:
+					_ = send(ctx, child, text) // the reader below learns that it has gone
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		for err == nil {
+			var text []byte
+			if _, text, err = child.Read(ctx); err == nil {
+				err = send(ctx, page, text)
+			}
+		}
+	}
+	var closed websocket.CloseError
+	if errors.As(err, &closed) && closed.Code == websocket.StatusPolicyViolation { // a request that makes no sense
+		_ = page.Close(closed.Code, closed.Reason)
+		return
+	}
+	select {
+	case <-c.ended:
+		refuse(c.why)
+	case <-time.After(5 * time.Second):
+		refuse("the process that plays the run does not answer")
+	case <-ctx.Done():
+	}
+}
+
+// send sends a message within the time that a page may take to read.
+func send(ctx context.Context, to *websocket.Conn, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writeFor)
+	defer cancel()
+	return to.Write(ctx, websocket.MessageText, text)
+}
+
+// dialCharacter connects to the viewer at a Unix socket.
+func dialCharacter(ctx context.Context, socket string) (*websocket.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}
+	//nolint:bodyclose // Dial reads it to its end
+	conn, _, err := websocket.Dial(ctx, "http://127.0.0.1/socket", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Origin": {"http://127.0.0.1"}}})
+	if err == nil {
+		conn.SetReadLimit(64 << 20) // the meshes of a robot
+	}
+	return conn, err
+}
+
+// join returns the character of a run for one more page, and starts it if it does not play.
+func (s *Server) join(id string) (*character, error) {
+	f := s.folder(id)
+	if f == nil {
+		return nil, errors.New("there is no such run")
+	}
+	config, err := s.playable(f)
+	if err != nil {
+		return nil, err
+	}
+	s.playing.Lock()
+	defer s.playing.Unlock()
+	if c := s.characters[id]; c != nil {
+		if c.pages >= maxPages {
+			return nil, fmt.Errorf("%d pages show this character already; close one", maxPages)
+		}
+		c.pages++
+		if c.idle != nil {
+			c.idle.Stop()
+		}
+		return c, nil
+	}
+	if len(s.characters) >= maxCharacters {
+		return nil, fmt.Errorf("%d characters play already; close one", maxCharacters)
+	}
+	c, err := s.startCharacter(id, config)
+	if err != nil {
+		return nil, err
+	}
+	s.characters[id] = c
+	return c, nil
+}
+
+// leave takes a page from a character, which ends a while after its last page.
+func (s *Server) leave(c *character) {
+	s.playing.Lock()
+	defer s.playing.Unlock()
+	if c.pages--; c.pages > 0 {
+		return
+	}
+	c.idle = time.AfterFunc(s.stay, func() {
+		s.playing.Lock()
+		defer s.playing.Unlock()
+		if c.pages == 0 {
+			s.forget(c)
+			c.cancel()
+		}
+	})
+}
+
+// forget removes a character from those that pages can join. The caller holds playing.
+func (s *Server) forget(c *character) {
+	if s.characters[c.run] == c {
+		delete(s.characters, c.run)
+	}
+}
+
+// playable returns the path of the configuration of a run or a population. It is an error if a character cannot be
+// played from files below the folder of all runs.
+func (s *Server) playable(f *folder) (config string, err error) {
+	for _, dir := range []string{f.id, cmp.Or(f.of, f.id)} { // a member's is the population's
+		for _, name := range []string{runFile, "config.yaml"} {
+			name = path.Join(dir, name)
+			if info, err := s.root.Lstat(name); config == "" && err == nil && info.Mode().IsRegular() {
+				config = filepath.Join(s.dir, filepath.FromSlash(name))
+			}
+		}
+	}
+	if config == "" {
+		return "", errors.New("the run has no run.yaml, so its environment is unknown")
+	}
+	found := false
+	err = fs.WalkDir(s.root.FS(), f.id, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case err != nil: // removed meanwhile
+		case e.Type()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a link, which the server does not follow", name)
+		case path.Ext(name) == ".safetensors":
+			found = true
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = errors.New("there is no checkpoint yet; trainer.checkpoint_interval says when one is written")
+	}
+	return config, err
+}
+
+// startCharacter starts the process that plays a run, with one page.
+func (s *Server) startCharacter(id, config string) (*character, error) {
+	socket, remove, err := process.SocketAddress()
+	if err != nil {
+		return nil, err
+	}
+	var said head
+	dir := filepath.Join(s.cfg.Root, filepath.FromSlash(id)) // as the user calls it
+	argv := s.cfg.Play(dir, config, socket)
+	p, err := process.Start(process.Options{Argv: argv, Env: append(os.Environ(),
+		"OMP_NUM_THREADS=1"), Stderr: &said, Grace: time.Second})
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &character{run: id, socket: socket, pages: 1, cancel: cancel, ready: make(chan struct{}),
+		ended: make(chan struct{})}
+	go func() {
+		defer cancel()
+		poll, late, listening := time.NewTicker(50*time.Millisecond), time.After(startWithin), false
+		defer poll.Stop()
+		var exit process.Exit
+		for over := false; !over; {
+			select {
+			case exit = <-p.Done():
+				over = true
+			case <-ctx.Done():
+				p.Kill()
+				exit = <-p.Done()
+				over, c.why = true, "nobody watched it"
+			case <-late:
+				if !listening {
+					p.Kill()
+					exit = <-p.Done()
+					over, c.why = true, fmt.Sprintf("it did not start within %v", startWithin)
+				}
+			case <-poll.C:
+				if conn, err := net.Dial("unix", socket); !listening && err == nil {
+					_ = conn.Close()
+					listening = true
+					poll.Stop()
+					close(c.ready)
+				}
+			}
+		}
+		if c.why == "" {
+			c.why = said.reason(filepath.Base(argv[0]), exit)
+		}
+		remove()
+		s.playing.Lock()
+		s.forget(c)
+		s.playing.Unlock()
+		close(c.ended)
+		if !listening {
+			close(c.ready)
+		}
+	}()
+	return c, nil
+}
+
+// endCharacters ends all characters and waits for them.
+func (s *Server) endCharacters() {
+	s.playing.Lock()
+	var all []*character
+	for _, c := range s.characters {
+		c.cancel()
+		all = append(all, c)
+	}
+	s.playing.Unlock()
+	for _, c := range all {
+		<-c.ended
+	}
+}
+
+// head is a writer that keeps the beginning of what a process writes: there is the reason why it ended.
+type head struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write never fails.
+func (h *head) Write(text []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text.Write(text[:min(len(text), 8192-h.text.Len())])
+	return len(text), nil
+}
+
+// reason returns the error that a program of package commandline wrote, or else how its process ended.
+func (h *head) reason(program string, exit process.Exit) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := ""
+	for line := range strings.Lines(h.text.String()) {
+		line = strings.TrimSpace(line)
+		if _, said, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, program) {
+			said, _, _ = strings.Cut(said, " (see ")
+			return said
+		}
+		if first == "" {
+			first = line
+		}
+	}
+	return strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": ")
+}
