@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -106,10 +108,21 @@ func ExampleNewCharacter() {
 	// Output: 12 motors, 17 bodies
 }
 
+// temporary writes a file into the folder for temporary files and returns its path.
+func temporary(name, text string) string {
+	path := filepath.Join(os.TempDir(), fmt.Sprint(os.Getpid(), "-", name))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		panic(err)
+	}
+	return path
+}
+
 // A character from an MJCF file: joints and feet are named by regular expressions, and actions are targets of position
 // control.
 func ExampleLoadBody() {
-	body, err := mujoco.LoadBody("quadruped.xml", mujoco.BodyConfig{
+	robot := temporary("robot.xml", mujoco.QuadrupedBody().XML) // stands for a file of your own
+	defer os.Remove(robot)
+	body, err := mujoco.LoadBody(robot, mujoco.BodyConfig{
 		Actuators:   []mujoco.ActuatorConfig{{Joints: ".*", Stiffness: 80, Damping: 2, EffortLimit: 40}},
 		DefaultPose: map[string]float64{".*_thigh": 0.9, ".*_calf": -1.8},
 		Feet:        []string{"[FR][LR]_foot"}, ControlFrequency: 30,
@@ -131,7 +144,9 @@ func ExampleLoadBody() {
 
 // A clip of another body is carried over to the model of a file.
 func ExampleLoadSkeleton() {
-	skeleton, err := mujoco.LoadSkeleton("humanoid.xml")
+	robot := temporary("robot.xml", mujoco.HumanoidBody().XML) // stands for a file of your own
+	defer os.Remove(robot)
+	skeleton, err := mujoco.LoadSkeleton(robot)
 	if err != nil {
 		fmt.Println(err)
 		return
