@@ -1,5 +1,5 @@
-// Command benchmarks times gorl, and JAX and skrl beside it where `make peers` has been run: one update, one rollout
-// step, training end to end. JAX makes the updates of small, medium, large and gru, each as one compiled program. With
+// Command benchmarks times gorl and, if `make peers` has been run, JAX and skrl: one update, one rollout step, training
+// end to end. JAX makes the updates of small, medium, large and gru, each as one compiled program. With
 // `make pytorch` gorl and skrl also run on PyPI's PyTorch. All sides take turns in one run, each in processes of its
 // own. It is what docs/performance.md quotes. It is run in the repository's folder: the sizes walker and humanoid have
 // skrl read the models in envs/mujoco, and step them by the library that `make peers` compiles from

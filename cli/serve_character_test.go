@@ -162,7 +162,8 @@ func TestCharacterInBrowser(t *testing.T) {
 	}
 }
 
-// Settings that want too much, or what does not exist, end the process that plays, not the server; pages get the reason.
+// Settings that need too much, or that do not exist, end the process that plays, and not the server. Pages get the
+// reason.
 func TestCharacterHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -202,7 +203,8 @@ func TestCharacterHostile(t *testing.T) {
 		}
 		return m.Refused, nil
 	}
-	for run, want := range map[string]string{"networks": "bytes of memory", "large": "", "model": "regular file", "wide": "width", "nothing": "did you mean",
+	for run, want := range map[string]string{"networks": "bytes of memory", "large": "", "model": "regular file",
+		"wide": "width", "nothing": "did you mean",
 		"many": "plays", "python": "which a page does not start", "walk": "is a link", "none": "no such run",
 		"../..": "no such run"} {
 		got, err := ask(run, url)

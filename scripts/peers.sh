@@ -31,13 +31,15 @@ key() { { cat "$requirements"; echo "$1"; } | sha256sum; }
 complete() { # with Debian's versions
 	[ -x "$folder/bin/python" ] && [ "$(cat "$folder/.key" 2>/dev/null)" = "$(key "$1")" ]
 }
-# JAX needs a newer NumPy than Debian's, so it has an environment of its own. Benchmarks and tests leave it out where it is missing.
+# JAX needs a newer NumPy than Debian's, so it has an environment of its own. Benchmarks and tests leave it out if it is
+# missing.
 install_jax() {
 	local jax=$folder/jax list=$root/benchmarks/peers/jax.txt
 	cmp -s "$list" "$jax/.key" && return
 	rm -rf "$jax"
 	say "installing JAX into $jax"
-	if ! { "$python" -m venv "$jax" && "$jax/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list" </dev/null &&
+	if ! { "$python" -m venv "$jax" &&
+		"$jax/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list" </dev/null &&
 		"$jax/bin/python" -c 'import jax' && cp "$list" "$jax/.key"; }; then
 		rm -rf "$jax"
 		say "JAX could not be installed; its message stands above. Benchmarks and tests leave it out"

@@ -18,13 +18,15 @@ if [ "$what" = peers ] && [ ! -f "$folder/jax/.key" ]; then
 	say "JAX is not in $folder/jax: the tests that compare with it are left out"
 	skip=TestPeersJAX
 fi
-mapfile -t packages < <(grep -roE --include='*_test.go' "^func Test${what^}\w*" . | grep -v "$skip" | cut -d: -f1 | xargs -rn1 dirname | sort -u)
+mapfile -t packages < <(grep -roE --include='*_test.go' "^func Test${what^}\w*" . | grep -v "$skip" | cut -d: -f1 |
+	xargs -rn1 dirname | sort -u)
 [ ${#packages[@]} -gt 0 ] || die "no package has tests that need $what"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 start=$SECONDS rc=0
-env "GORL_${what^^}=$folder" "${GO:-go}" test -count=1 -run "^Test${what^}" -skip "$skip" -v -timeout 20m "${packages[@]}" 2>&1 </dev/null | tee "$log" |
+env "GORL_${what^^}=$folder" "${GO:-go}" test -count=1 -run "^Test${what^}" -skip "$skip" -v -timeout 20m "${packages[@]}" \
+	2>&1 </dev/null | tee "$log" |
 	grep -v '^=== ' || rc=$?
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 without=$(grep -F '[no tests to run]' "$log" || true)

@@ -7,8 +7,7 @@
     python gorl_mujoco.py model.xml policy.onnx --compare gorl.json
 
 Observations, targets, gains and rates are computed here, by numpy, from what the ONNX model says of its robot. The table
-says how many episodes survive here and, with --compare, in gorl. --push disturbs the robot as randomize.push of training
-does. A policy that tracks a clip begins anywhere in it, and loses an episode where training ends it.
+says how many episodes survive here and, with --compare, in gorl. --push disturbs the robot as training's randomize.push. A policy that tracks a clip begins anywhere in it, and loses an episode where training ends it.
 
 Needs numpy, mujoco 3 or later and onnxruntime.
 """
@@ -132,7 +131,7 @@ class Simulation:
         return vertical(heading(self.data.qpos[3:7]))
 
     def keys_in_heading(self, d):
-        """The key bodies' positions relative to the root, in the heading frame: of the robot (data) or the clip (now)."""
+        """The key bodies' positions relative to the root, in the heading frame, of the robot (data) or clip (now)."""
         return (d.xpos[self.keys] - d.qpos[:3]) @ vertical(heading(d.qpos[3:7]))
 
     def observe(self, command):

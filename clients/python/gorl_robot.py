@@ -52,7 +52,7 @@ def serve(sim, o):
     link.bind((host, int(port)))
     link.connect((controller[0], int(controller[1])))
     link.setblocking(False)
-    rng, heard, delays, damped, first = np.random.default_rng(o.seed), None, [], 0, False
+    rng, heard, delays, damped = np.random.default_rng(o.seed), None, [], 0
     commands = Commands(sim.robot, rng, o.turn)
     sim.reset()
     steps = round(o.seconds / sim.model.opt.timestep)

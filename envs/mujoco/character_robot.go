@@ -91,8 +91,8 @@ func (c *characterTask) describe(r *envs.Robot) {
 	}
 }
 
-// robotReference returns the clip of a clock, with the positions about which targets move if they follow the clip. In
-// the task [Track] it also has the root and the limit of the distance.
+// robotReference returns the clip of a clock, with the positions about which targets move if they follow the clip. For
+// the task [Track] the result includes the root and the limit of the distance.
 func (c *characterTask) robotReference() *envs.RobotReference {
 	clip, tracks := c.refs[0].clip, c.cfg.Task == Track
 	r := &envs.RobotReference{Duration: clip.Duration()}

@@ -1,8 +1,8 @@
 // Package robot drives a robot by a policy that was trained on it in simulation. It makes observations from what joint
 // encoders and an inertial measurement unit (IMU) measure, lets the policy act, and turns actions into targets and
 // gains of joint position control. A watchdog checks every step. At the first fault the robot goes into damping mode:
-// no stiffness, and damping that lets it sink to the ground. It stays there until [Controller.Reset]. [Controller.Drive]
-// is the loop of a whole program.
+// no stiffness, and damping that lets it sink to the ground. It stays there until [Controller.Reset].
+// [Controller.Drive] is the loop of a whole program.
 //
 // The policy's file must describe the robot (infer.Policy.Robot); gorl export sees to that. The package is plain Go
 // without cgo. It does not stand a robot up: begin when the robot's own program holds it near the default pose.

@@ -276,7 +276,7 @@ func (f *facts) find(a journal.Ancestor) *stretch {
 	return nil
 }
 
-// worth is a member's last objective, of which more is better; −∞ if there is none that can be drawn.
+// worth returns a member's last objective. Higher is better. It is −∞ if there is no finite objective.
 func (f *facts) worth(t journal.Track) float64 {
 	n := len(t.Objective)
 	switch {

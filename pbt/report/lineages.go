@@ -7,8 +7,8 @@ const maxLineages = 8
 // the ends of intervals 0, Every, 2·Every and so on, after decisions.
 type Lineages struct {
 	Every int64 `json:"every"`
-	// Lines are the best's lineage, and then those that most members are of now; the last one, with founder -1, is all
-	// others.
+	// Lines begin with the best member's lineage. The largest present lineages follow. The last line, with founder -1,
+	// sums all others.
 	Lines []Size `json:"lines"`
 }
 

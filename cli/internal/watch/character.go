@@ -266,7 +266,7 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 			case <-ctx.Done():
 				p.Kill()
 				exit = <-p.Done()
-				over, c.why = true, "nobody watched it"
+				over, c.why = true, "its last page was closed"
 			case <-late:
 				if !listening {
 					p.Kill()
