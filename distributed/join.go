@@ -294,13 +294,9 @@ func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoi
 	m.listener, m.end = l, cancel
 	m.arrived, m.refused = make(chan arrival), make(chan string, 1)
 	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { defer close(closed); _ = l.Close() })
-	defer func() {
-		if !stop() {
-			<-closed // the address is free again when Join returns
-		}
-	}()
-	defer m.stopListening()
+	context.AfterFunc(ctx, func() { defer close(closed); _ = l.Close() })
+	defer func() { <-closed }() // the address is free again when Join returns
+	defer m.stopListening()     // ends ctx
 	go m.accept(ctx, l, s, ranks)
 	where = make([]endpoint, m.place.Size)
 	missing := slices.Clone(ranks)

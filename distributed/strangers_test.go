@@ -227,7 +227,7 @@ func TestJoinEnds(t *testing.T) {
 	}
 }
 
-// A Join that has ended holds its address no more.
+// When Join returns, its address is free.
 func TestJoinFreesItsAddress(t *testing.T) {
 	address := freeAddress(t)
 	for range 1000 {

@@ -25,8 +25,8 @@ mapfile -t packages < <(grep -roE --include='*_test.go' "^func Test${what^}\w*" 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 start=$SECONDS rc=0
-env "GORL_${what^^}=$folder" "${GO:-go}" test -count=1 -run "^Test${what^}" -skip "$skip" -v -timeout 20m "${packages[@]}" \
-	2>&1 </dev/null | tee "$log" |
+env "GORL_${what^^}=$folder" "${GO:-go}" test -count=1 -run "^Test${what^}" -skip "$skip" -v -timeout 20m \
+	"${packages[@]}" 2>&1 </dev/null | tee "$log" |
 	grep -v '^=== ' || rc=$?
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 without=$(grep -F '[no tests to run]' "$log" || true)

@@ -7,8 +7,8 @@
     python gorl_mujoco.py model.xml policy.onnx --compare gorl.json
 
 Observations, targets, gains and rates are computed here, by numpy, from what the ONNX model says of its robot. The table
-says how many episodes survive here and, with --compare, in gorl. --push disturbs the robot as training's randomize.push.
-A policy that tracks a clip begins anywhere in it, and loses an episode where training ends it.
+says how many episodes survive here and, with --compare, in gorl. --push disturbs the robot as training's
+randomize.push. A policy that tracks a clip begins anywhere in it, and loses an episode where training ends it.
 
 Needs numpy, mujoco 3 or later and onnxruntime.
 """

@@ -12,8 +12,8 @@ import (
 //go:embed page
 var page embed.FS
 
-// Page serves the files of the viewer's page. The page shows the messages of the WebSocket "socket" in the same folder of
-// the server. Its Content-Security-Policy allows its own scripts and nothing from elsewhere. Only pages of the same
+// Page serves the files of the viewer's page. The page shows the messages of the WebSocket "socket" in the same folder
+// of the server. Its Content-Security-Policy allows its own scripts and nothing from elsewhere. Only pages of the same
 // server may embed the page.
 func Page() http.Handler {
 	files, err := fs.Sub(page, "page")

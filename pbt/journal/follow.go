@@ -28,8 +28,8 @@ func (f *Follower) ReadFS(fsys fs.FS) ([]Event, error) {
 	return readFolder(fsys, "the folder", f.readFile)
 }
 
-// readFile reads one journal. A journal that was truncated is decoded from the start: a member that
-// continues truncates its journal.
+// readFile reads one journal. A journal that was truncated is decoded from the start: a member that continues truncates
+// its journal.
 func (f *Follower) readFile(fsys fs.FS, name, path string) ([]Event, error) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {

@@ -64,8 +64,8 @@ const DefaultLeaseTTL = time.Minute
 // # What is read
 //
 // View lists every member's folder that has changed since the last View, and reads the records and heartbeats that
-// have changed. Only Fetch reads weights. So an interval of n members costs each process at most n listings and 2n small
-// files, whatever the size of the networks. Records, heartbeats and leases carry checksums, and records the size
+// have changed. Only Fetch reads weights. So an interval of n members costs each process at most n listings and 2n
+// small files, whatever the size of the networks. Records, heartbeats and leases carry checksums, and records the size
 // and SHA-256 of their weights. Links, and paths that lead out of the member's folder, are refused, so that a record
 // cannot make a reader open another file. All times are those of the file server, taken from the files' own.
 type Folder struct {
