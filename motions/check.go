@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // Limits of Check.
@@ -172,7 +174,7 @@ func (r *Report) checkSeam(c *Clip, fastest []float64) {
 		switch {
 		case col.Kind == Rotation && c.turn != nil && col.Name == rootRotation:
 		case col.Kind == Rotation:
-			apart = quatOf(a).angleTo(quatOf(b))
+			apart = rotation.Of(a).AngleTo(rotation.Of(b))
 		case col.Kind != Travel:
 			apart = math.Abs(a[0] - b[0])
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // ExportConfig says how a clip is written for other software.
@@ -148,20 +149,20 @@ func (c *Clip) writeMimicKit(w io.Writer, rate float64, loop Loop) error {
 			to.Items = append(to.Items, x)
 		}
 	}
-	turn := func(to *torchfile.List, q quat) {
-		v := rotationVector(quat{1, 0, 0, 0}, q)
+	turn := func(to *torchfile.List, q rotation.Quat) {
+		v := q.Log()
 		numbers(to, v[:]...)
 	}
 	for k := range c.n {
 		f, row := &torchfile.List{}, c.Frame(k)
 		numbers(f, row[:3]...)
-		turn(f, quatOf(row[3:]))
+		turn(f, rotation.Of(row[3:]))
 		at := 7
 		for _, j := range c.skeleton.Joints() {
 			if j.Kind == Hinge {
 				numbers(f, row[at])
 			} else {
-				turn(f, quatOf(row[at:]))
+				turn(f, rotation.Of(row[at:]))
 			}
 			at += j.Kind.Width()
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // HumanoidSkeleton returns the humanoid of 28 joints and 15 bodies of the clips of Isaac Lab and DeepMimic
@@ -130,7 +132,7 @@ func deepMimicRows(c *Clip, s *Skeleton) [][]float64 {
 	rows := make([][]float64, c.n)
 	for k := range rows {
 		f := c.Frame(k)
-		upright := func(i int) quat { return quat{f[i], f[i+1], -f[i+3], f[i+2]} }
+		upright := func(i int) rotation.Quat { return rotation.Quat{f[i], f[i+1], -f[i+3], f[i+2]} }
 		root := upright(3)
 		row := append(make([]float64, 0, s.Width()), f[0], -f[2], f[1], root[0], root[1], root[2], root[3])
 		for i := range s.Bodies {

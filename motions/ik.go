@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -115,34 +117,28 @@ func (v *solver) findPairs() {
 // move computes the places of bodies and axes for the row.
 func (v *solver) move() {
 	v.set(v.row)
-	q, last := quat{}, 0
+	q, last := rotation.Quat{}, 0
 	for i := 6; i < len(v.dofs); i++ {
 		d := &v.dofs[i]
 		b := &v.skeleton.Bodies[d.body]
 		if d.body != last {
 			q, last = v.rotation(b.Parent), d.body
 			if b.Orientation != [4]float64{} {
-				q = q.mul(b.Orientation)
+				q = q.Mul(b.Orientation)
 			}
 		}
 		if d.kind == Rotation {
 			if d.component == 0 {
-				q = q.mul(quatOf(v.row[d.at:]))
+				q = q.Mul(rotation.Of(v.row[d.at:]))
 			}
 			d.axis = [3]float64{}
 			d.axis[d.component] = 1
-			d.axis = q.rotate(d.axis)
+			d.axis = q.Rotate(d.axis)
 			continue
 		}
-		d.axis = q.rotate(d.local)
-		q = q.mul(turnAbout(d.local, v.row[d.at]))
+		d.axis = q.Rotate(d.local)
+		q = q.Mul(rotation.About(d.local, v.row[d.at]))
 	}
-}
-
-// point returns where a point of a body's frame is in the world.
-func (v *solver) point(body int, at [3]float64) [3]float64 {
-	p, o := v.position(body), v.rotation(body).rotate(at)
-	return [3]float64{p[0] + o[0], p[1] + o[1], p[2] + o[2]}
 }
 
 // velocity returns the derivative of a point of the world by a degree of freedom.
@@ -150,8 +146,7 @@ func (v *solver) velocity(d *dof, p [3]float64) [3]float64 {
 	if d.kind == Travel {
 		return d.axis
 	}
-	o := v.position(d.body)
-	return cross(d.axis, [3]float64{p[0] - o[0], p[1] - o[1], p[2] - o[2]})
+	return rotation.Cross(d.axis, sub(p, v.position(d.body)))
 }
 
 // addResidual adds a residual. Its derivatives are in column, which is then cleared.
@@ -200,8 +195,8 @@ func (v *solver) addPlace(body int, at, place, weights [3]float64) {
 }
 
 // addTurn adds residuals that pull a body to a rotation.
-func (v *solver) addTurn(body int, want quat, weight float64) {
-	for k, r := range rotationVector(v.rotation(body), want) {
+func (v *solver) addTurn(body int, want rotation.Quat, weight float64) {
+	for k, r := range rotation.Vector(v.rotation(body), want) {
 		for _, m := range v.moves[body] {
 			if d := &v.dofs[m]; v.derives && d.kind != Travel {
 				v.column[m] = d.axis[k]
@@ -236,10 +231,10 @@ func (v *solver) difference(row []float64) []float64 {
 		case d.kind == Hinge:
 			out[i] = row[d.at] - v.row[d.at]
 		case i < 6:
-			out[i] = rotationVector(quatOf(v.row[3:]), quatOf(row[3:]))[d.component]
+			out[i] = rotation.Vector(rotation.Of(v.row[3:]), rotation.Of(row[3:]))[d.component]
 		default: // about the body's own axes
-			q := quatOf(v.row[d.at:]).conj().mul(quatOf(row[d.at:]))
-			out[i] = rotationVector(quat{1, 0, 0, 0}, q)[d.component]
+			q := rotation.Of(v.row[d.at:]).Conj().Mul(rotation.Of(row[d.at:]))
+			out[i] = q.Log()[d.component]
 		}
 	}
 	return out
@@ -370,12 +365,12 @@ func (v *solver) step(damping float64) float64 {
 		case d.kind == Hinge:
 			v.row[d.at] = max(d.lower, min(d.upper, v.row[d.at]+x))
 		case d.component == 0: // all three components of a rotation
-			turn := exponential([]float64{x, delta.AtVec(i + 1), delta.AtVec(i + 2)})
-			q := quatOf(v.row[d.at:])
+			turn := rotation.Exp([]float64{x, delta.AtVec(i + 1), delta.AtVec(i + 2)})
+			q := rotation.Of(v.row[d.at:])
 			if i < 6 {
-				q = turn.mul(q)
+				q = turn.Mul(q)
 			} else {
-				q = q.mul(turn)
+				q = q.Mul(turn)
 			}
 			copy(v.row[d.at:d.at+4], q[:])
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // ClipConfig is what a clip is made of.
@@ -245,7 +247,7 @@ func slope(c *Clip, k int, out []float64) {
 	a, b, h := c.Frame(k), c.Frame((k+1)%c.n), c.frameDuration(k)
 	for at, col := range c.description.each {
 		if col.Kind == Rotation {
-			for i, w := range rotationVector(quatOf(a[at.pos:]), quatOf(b[at.pos:])) {
+			for i, w := range rotation.Vector(rotation.Of(a[at.pos:]), rotation.Of(b[at.pos:])) {
 				out[at.vel+i] = w / h
 			}
 			continue

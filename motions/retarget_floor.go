@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 const (
@@ -57,19 +59,16 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 				n := 0
 				for i, b := range s.Bodies {
 					for _, contact := range b.Contacts {
-						p := v.point(i, contact.At)
-						low := p[2] - contact.Radius
-						share := places.stands(k, n, period, wraps)
-						if first {
-							share = 0
+						share := 0.0
+						if !first {
+							share = places.stands(k, n, period, wraps)
 						}
-						at := before.position(i)
-						o := before.rotation(i).rotate(contact.At)
 						weights := [3]float64{standWeight * share, standWeight * share, standWeight * share}
-						if low < 0 {
+						if v.point(i, contact.At)[2] < contact.Radius {
 							weights[2] = standWeight
 						}
-						v.addPlace(i, contact.At, [3]float64{at[0] + o[0], at[1] + o[1], contact.Radius}, weights)
+						at := before.point(i, contact.At)
+						v.addPlace(i, contact.At, [3]float64{at[0], at[1], contact.Radius}, weights)
 						n++
 					}
 				}
@@ -94,7 +93,7 @@ func follow(row, last, corrected []float64, s *Skeleton) []float64 {
 			out[at.pos] += corrected[at.pos] - last[at.pos]
 			continue
 		}
-		q := quatOf(corrected[at.pos:]).mul(quatOf(last[at.pos:]).conj()).mul(quatOf(row[at.pos:]))
+		q := rotation.Of(corrected[at.pos:]).Mul(rotation.Of(last[at.pos:]).Conj()).Mul(rotation.Of(row[at.pos:]))
 		copy(out[at.pos:at.pos+4], q[:])
 	}
 	return out
@@ -111,14 +110,7 @@ func contactPlaces(c *Clip) *contacts {
 	p := newPose(c.skeleton, nil)
 	for k := range c.n {
 		p.set(c.Frame(k))
-		var places [][3]float64
-		for i, b := range c.skeleton.Bodies {
-			for _, contact := range b.Contacts {
-				at, o := p.position(i), p.rotation(i).rotate(contact.At)
-				places = append(places, [3]float64{at[0] + o[0], at[1] + o[1], at[2] + o[2] - contact.Radius})
-			}
-		}
-		out.places = append(out.places, places)
+		out.places = append(out.places, p.soles(nil))
 	}
 	return out
 }

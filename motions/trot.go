@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 const (
@@ -153,7 +155,7 @@ func travel(row, stand []float64, cfg TrotConfig, seconds float64) {
 	row[0] = cfg.Forward*along - cfg.Left*across
 	row[1] = cfg.Forward*across + cfg.Left*along
 	row[2] = stand[2]
-	q := turnAbout([3]float64{0, 0, 1}, angle).mul(quatOf(stand[3:]))
+	q := rotation.About([3]float64{0, 0, 1}, angle).Mul(rotation.Of(stand[3:]))
 	copy(row[3:7], q[:])
 }
 

@@ -3,6 +3,7 @@ package mujoco
 import (
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/motions/metrics"
 )
@@ -55,7 +56,7 @@ func (r *record) track(nb, nq int) *metrics.Track {
 	t := &metrics.Track{}
 	for k := range r.steps {
 		t.Positions = append(t.Positions, r.bodies[3*nb*k:3*nb*(k+1)])
-		t.Headings = append(t.Headings, heading(r.pose(k, nq)[3:7]))
+		t.Headings = append(t.Headings, heading(r.pose(k, nq)))
 	}
 	return t
 }
@@ -220,10 +221,10 @@ func (r *reference) place(pose *Batch, dt float64) error {
 			return err
 		}
 		q := pose.QPos(0)
-		frame := facing(q[3:7])
+		frame := rotation.Facing(rotation.Of(q[3:]))
 		for b := 1; b < nb; b++ {
-			x, y := frame.turn(xpos[3*b]-q[0], xpos[3*b+1]-q[1])
-			r.bodies = append(r.bodies, x, y, xpos[3*b+2]-q[2])
+			p := fromRoot(frame, q, xpos, b)
+			r.bodies = append(r.bodies, p[:]...)
 		}
 	}
 	return nil
@@ -245,14 +246,14 @@ func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.T
 			now -= r.clip.Duration() * math.Floor(now/r.clip.Duration())
 		}
 		places := make([]float64, 3*nb)
-		sin, cos := math.Sincos(heading(qpos[3:7]))
+		sin, cos := math.Sincos(heading(qpos))
 		var p [3]float64
 		for b := range nb {
 			interpolate(&p, r.bodies, 3*nb, 3*b, now/r.clip.Duration()*float64(rows-1), false)
 			places[3*b] = qpos[0] - episode.x + cos*p[0] - sin*p[1]
 			places[3*b+1], places[3*b+2] = qpos[1]-episode.y+sin*p[0]+cos*p[1], qpos[2]+p[2]
 		}
-		t.Positions, t.Headings = append(t.Positions, places), append(t.Headings, heading(qpos[3:7]))
+		t.Positions, t.Headings = append(t.Positions, places), append(t.Headings, heading(qpos))
 	}
 	return t
 }

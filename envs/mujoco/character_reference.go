@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -44,9 +45,9 @@ func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
 // skeleton.
 func (r *reference) at(t float64, m moment) {
 	r.clip.At(t, m.qpos, m.qvel)
-	q := m.qpos[3:7]
 	// A clip's angular velocity is in the world, a free joint's in its own frame.
-	m.qvel[3], m.qvel[4], m.qvel[5] = rotate([]float64{q[0], -q[1], -q[2], -q[3]}, m.qvel[3], m.qvel[4], m.qvel[5])
+	angular := rotation.Of(m.qpos[3:]).Conj().Rotate([3]float64(m.qvel[3:]))
+	copy(m.qvel[3:], angular[:])
 }
 
 // key writes the position of key body k at time t, relative to the root, in its heading frame. It is for clips that

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -221,7 +222,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 // command draws the first command of an episode.
 func (c *characterTask) command(s *State, rng *rand.Rand) {
 	mem := c.memory(s)
-	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos[3:7]), float64(rng.Uint32())
+	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos), float64(rng.Uint32())
 	if c.cfg.Task == Velocity {
 		c.cfg.Velocity.draw(mem, c.dt)
 		return
@@ -308,7 +309,7 @@ func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 			history[len(history)-len(style)+i] = float64(v)
 		}
 	}
-	ahead := heading(s.QPos[3:7])
+	ahead := heading(s.QPos)
 	c.advance(s, mem, ahead)
 	o = o[width:]
 	clip := o // all that follows describes the clip in the task Track, and fades
@@ -323,9 +324,8 @@ func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 		if s.Steps == 0 { // an episode begins, and Act has not written the clip yet
 			c.follow(s)
 		}
-		dx, dy := facing(s.QPos[3:7]).turn(now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1])
-		o[0], o[1], o[2] = float32(dx), float32(dy), float32(now.qpos[2]-s.QPos[2])
-		sin, cos := math.Sincos(heading(now.qpos[3:7]) - ahead)
+		put(o, fromRoot(rotation.Facing(rotation.Of(s.QPos[3:])), s.QPos, now.qpos, 0))
+		sin, cos := math.Sincos(heading(now.qpos) - ahead)
 		o[3], o[4] = float32(sin), float32(cos)
 		if told := float32(c.told()); told < 1 {
 			for i := range clip {
@@ -378,9 +378,7 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 	}
 	qpos[0], qpos[1] = s.QPos[0], s.QPos[1]
 	qpos[2] += s.QPos[2] - c.above(s)
-	// Multiply from the left by the quaternion of the difference of headings, a rotation about z.
-	sin, cos := math.Sincos((heading(s.QPos[3:7]) - heading(qpos[3:7])) / 2)
-	w, x, y, z := qpos[3], qpos[4], qpos[5], qpos[6]
-	qpos[3], qpos[4], qpos[5], qpos[6] = cos*w-sin*z, cos*x-sin*y, cos*y+sin*x, cos*z+sin*w
+	q := rotation.About([3]float64{0, 0, 1}, heading(s.QPos)-heading(qpos)).Mul(rotation.Of(qpos[3:]))
+	copy(qpos[3:], q[:])
 	return true
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // ObservationTerms are the names for CharacterConfig.Observations. The terms before "height" are what a robot measures
@@ -45,7 +47,7 @@ func (c *characterTask) readTerms() error {
 		switch name {
 		case "base_lin_vel":
 			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) {
-				inRoot(s, out, s.QVel[0], s.QVel[1], s.QVel[2])
+				inRoot(s, out, [3]float64(s.QVel))
 			}
 		case "base_ang_vel":
 			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) {
@@ -54,7 +56,7 @@ func (c *characterTask) readTerms() error {
 				}
 			}
 		case "projected_gravity":
-			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) { inRoot(s, out, 0, 0, -1) }
+			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) { inRoot(s, out, [3]float64{0, 0, -1}) }
 		case "joint_pos":
 			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
 				pose := c.cfg.Body.DefaultPose
@@ -112,10 +114,8 @@ func columnsFrom(at int) func(c *characterTask, s *State, full, out []float32) {
 }
 
 // inRoot writes a vector of the world in the root's frame.
-func inRoot(s *State, out []float32, x, y, z float64) {
-	q := s.QPos[3:7]
-	x, y, z = rotate([]float64{q[0], -q[1], -q[2], -q[3]}, x, y, z)
-	out[0], out[1], out[2] = float32(x), float32(y), float32(z)
+func inRoot(s *State, out []float32, v [3]float64) {
+	put(out, rotation.Of(s.QPos[3:]).Conj().Rotate(v))
 }
 
 // observedWidth returns the width of the observation that consists of the terms.
@@ -142,8 +142,8 @@ func (c *characterTask) stand(s *State, noise func() float64) {
 	b := &c.cfg.Body
 	clear(s.QPos[:3])
 	s.QPos[2] = b.DefaultHeight
-	turn := math.Pi * (2*noise() - 1)
-	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(turn/2), 0, 0, math.Sin(turn/2)
+	turn := rotation.About([3]float64{0, 0, 1}, math.Pi*(2*noise()-1))
+	copy(s.QPos[3:], turn[:])
 	for i, a := range b.DefaultPose {
 		s.QPos[rootPositions+i] = a + 0.1*(2*noise()-1)
 	}

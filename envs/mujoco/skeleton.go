@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -200,8 +201,8 @@ func (m *Model) outline(g int) ([]motions.Contact, motions.Capsule) {
 	at, turn := floats(m.m.geom_pos, 3*n)[3*g:], floats(m.m.geom_quat, 4*n)[4*g:4*g+4]
 	size, center := [3]float64(floats(m.m.geom_size, 3*n)[3*g:]), [3]float64{}
 	place := func(p [3]float64) [3]float64 {
-		x, y, z := rotate(turn, p[0]+center[0], p[1]+center[1], p[2]+center[2])
-		return [3]float64{at[0] + x, at[1] + y, at[2] + z}
+		v := rotation.Of(turn).Rotate([3]float64{p[0] + center[0], p[1] + center[1], p[2] + center[2]})
+		return [3]float64{at[0] + v[0], at[1] + v[1], at[2] + v[2]}
 	}
 	radius, round := size[0], true
 	switch unsafe.Slice(m.m.geom_type, n)[g] {

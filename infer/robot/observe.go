@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // view holds the inputs of terms in a step of the controller.
 type view struct {
 	sensors *Sensors
 	robot   *envs.Robot
-	q       [4]float64 // of length 1
+	q       rotation.Quat
 	gravity [3]float64
 	// action is the last action, time the time in the reference clip in seconds.
 	action []float32

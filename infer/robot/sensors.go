@@ -1,6 +1,10 @@
 package robot
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
+)
 
 // Sensors are a robot's measurements at one moment.
 type Sensors struct {
@@ -48,7 +52,7 @@ func (s *Sensors) finite() (what string, ok bool) {
 }
 
 // unit returns the quaternion with length 1. ok is false if its length is far from that.
-func (s *Sensors) unit() (q [4]float64, ok bool) {
+func (s *Sensors) unit() (q rotation.Quat, ok bool) {
 	n := 0.0
 	for _, v := range s.Quaternion {
 		n += v * v
@@ -60,41 +64,12 @@ func (s *Sensors) unit() (q [4]float64, ok bool) {
 	return q, n > 0.9 && n < 1.1
 }
 
-// axis returns the world coordinates of the body's axis i (0 is x).
-func axis(q [4]float64, i int) (x, y, z float64) {
-	w, a, b, c := q[0], q[1], q[2], q[3]
-	switch i {
-	case 0:
-		return 1 - 2*(b*b+c*c), 2 * (a*b + w*c), 2 * (a*c - w*b)
-	case 1:
-		return 2 * (a*b - w*c), 1 - 2*(a*a+c*c), 2 * (b*c + w*a)
-	}
-	return 2 * (a*c + w*b), 2 * (b*c - w*a), 1 - 2*(a*a+b*b)
-}
-
 // gravity returns the direction of gravity in the body's frame.
-func gravity(q [4]float64) [3]float64 {
-	_, _, x := axis(q, 0)
-	_, _, y := axis(q, 1)
-	_, _, z := axis(q, 2)
-	return [3]float64{-x, -y, -z}
-}
+func gravity(q rotation.Quat) [3]float64 { return q.Conj().Rotate([3]float64{0, 0, -1}) }
 
 // tilt returns the angle in radians between the body's z axis and the vertical.
-func tilt(q [4]float64) float64 {
-	_, _, z := axis(q, 2)
-	return math.Acos(max(-1, min(1, z)))
-}
+func tilt(q rotation.Quat) float64 { return math.Acos(max(-1, min(1, -gravity(q)[2]))) }
 
 // headed turns a vector of the body's frame into the heading frame: the world turned about the vertical so that the
 // body's x axis points ahead.
-func headed(q [4]float64, v [3]float64) [3]float64 {
-	var world [3]float64
-	for i, part := range v {
-		x, y, z := axis(q, i)
-		world[0], world[1], world[2] = world[0]+part*x, world[1]+part*y, world[2]+part*z
-	}
-	x, y, _ := axis(q, 0)
-	sin, cos := math.Sincos(math.Atan2(y, x))
-	return [3]float64{cos*world[0] + sin*world[1], cos*world[1] - sin*world[0], world[2]}
-}
+func headed(q rotation.Quat, v [3]float64) [3]float64 { return rotation.Facing(q).Turn(q.Rotate(v)) }
