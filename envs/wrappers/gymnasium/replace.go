@@ -100,7 +100,7 @@ func (e *Env) renew(i int, what command, seed int64) error {
 	if err := e.reapply(c); err != nil {
 		return err
 	}
-	if what == commandStep && e.wM > 0 && !e.stepped {
+	if what == commandStep && e.amp.width > 0 && !e.stepped {
 		if err := e.probe(c, seed); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (e *Env) probe(c *child, seed int64) error {
 	if err := e.again(c, commandStep, -1); err != nil {
 		return err
 	}
-	copy(e.own.formerAMP[c.from*e.wM:c.to*e.wM], e.own.amp[c.from*e.wM:])
+	copy(e.amp.former[c.from*e.amp.width:c.to*e.amp.width], e.amp.now[c.from*e.amp.width:])
 	clear(e.infos[c.from:c.to])
 	return nil
 }
