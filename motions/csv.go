@@ -2,6 +2,7 @@ package motions
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -47,10 +48,7 @@ func isNumber(text string) bool {
 }
 
 func parseCSV(data []byte, name string, cfg CSVConfig) (*Clip, error) {
-	rate := cfg.Rate
-	if rate == 0 {
-		rate = 30
-	}
+	rate := cmp.Or(cfg.Rate, 30)
 	if !(rate > 0) || infinite(1/rate) {
 		return nil, fmt.Errorf("CSVConfig.Rate must be positive and finite, and is %g", cfg.Rate)
 	}

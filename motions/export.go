@@ -1,6 +1,7 @@
 package motions
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -29,20 +30,13 @@ func (c *Clip) Export(w io.Writer, cfg ExportConfig) error {
 }
 
 func (c *Clip) export(w io.Writer, cfg ExportConfig) error {
-	rate := cfg.Rate
-	if rate == 0 {
-		rate = 50
-	}
+	rate, seconds := cmp.Or(cfg.Rate, 50), cmp.Or(cfg.Seconds, c.Duration())
 	if c.skeleton == nil {
 		return errNoSkeleton
 	}
 	if !(rate > 0) || infinite(1/rate) || !(cfg.Seconds >= 0) || infinite(cfg.Seconds) {
 		return fmt.Errorf("ExportConfig.Rate is %g and Seconds %g; both must be finite and not negative", cfg.Rate,
 			cfg.Seconds)
-	}
-	seconds := cfg.Seconds
-	if seconds == 0 {
-		seconds = c.Duration()
 	}
 	loop := LoopNone
 	if cfg.Format == "mimickit" && cfg.Seconds == 0 {

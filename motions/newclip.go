@@ -1,6 +1,7 @@
 package motions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -50,10 +51,7 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 	if cfg.Loop > LoopWrap {
 		return nil, fmt.Errorf("unknown loop mode %d", cfg.Loop)
 	}
-	weight := cfg.Weight
-	if weight == 0 {
-		weight = 1
-	}
+	weight := cmp.Or(cfg.Weight, 1)
 	if !(weight > 0) || math.IsInf(weight, 0) {
 		return nil, fmt.Errorf("the weight must be positive and finite, and is %g", cfg.Weight)
 	}

@@ -1,6 +1,7 @@
 package motions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -106,11 +107,7 @@ func (s *Skeleton) trot(cfg TrotConfig) (*Clip, error) {
 	if !(fastest <= 2) {
 		return nil, fmt.Errorf("the fastest foot must move at most at 2 m/s, and moves at %g", fastest)
 	}
-	lift := cfg.Lift
-	if lift == 0 {
-		lift = 0.06
-	}
-	t := newTrot(fastest, lift)
+	t := newTrot(fastest, cmp.Or(cfg.Lift, 0.06))
 	n := int(math.Round(t.cycleTime * trotFrameRate))
 	clip := ClipConfig{Name: "trot", Loop: LoopWrap, Skeleton: s, Durations: evenly(n+1, t.cycleTime/float64(n))}
 	clip.Durations[n] = 0

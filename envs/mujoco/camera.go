@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -40,17 +41,9 @@ func (c *Camera) check() error {
 // or returns the camera with zero values replaced. The default distance makes a picture show half metres above and
 // below its middle.
 func (c Camera) or(half float64) Camera {
-	for _, v := range []struct {
-		value *float64
-		zero  float64
-	}{{&c.Azimuth, 115}, {&c.Elevation, 12}, {&c.FieldOfView, 30}} {
-		if *v.value == 0 {
-			*v.value = v.zero
-		}
-	}
-	if c.Distance == 0 {
-		c.Distance = half / math.Tan(c.FieldOfView*math.Pi/360)
-	}
+	c.Azimuth, c.Elevation = cmp.Or(c.Azimuth, 115), cmp.Or(c.Elevation, 12)
+	c.FieldOfView = cmp.Or(c.FieldOfView, 30)
+	c.Distance = cmp.Or(c.Distance, half/math.Tan(c.FieldOfView*math.Pi/360))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -225,30 +226,16 @@ func NewQuadruped(cfg CharacterConfig) (*Character, error) {
 
 // NewCharacter makes a batch of characters. The error says which setting, clip or part of the model is wrong.
 func NewCharacter(cfg CharacterConfig) (*Character, error) {
-	if cfg.EpisodeLength == 0 {
-		cfg.EpisodeLength = 300
+	scale, history := 0.4, 2
+	if cfg.Body.Actuators != nil {
+		scale = 1
 	}
-	if cfg.Task == "" {
-		cfg.Task = Imitate
+	if cfg.Difference {
+		history = 1
 	}
-	if cfg.ActionScale == 0 {
-		cfg.ActionScale = 0.4
-		if cfg.Body.Actuators != nil {
-			cfg.ActionScale = 1
-		}
-	}
-	if cfg.History == 0 {
-		cfg.History = 2
-		if cfg.Difference {
-			cfg.History = 1
-		}
-	}
-	if cfg.Deviation == 0 {
-		cfg.Deviation = 0.5
-	}
-	if cfg.FailureDecay == 0 {
-		cfg.FailureDecay = 0.999
-	}
+	cfg.EpisodeLength, cfg.Task = cmp.Or(cfg.EpisodeLength, 300), cmp.Or(cfg.Task, Imitate)
+	cfg.ActionScale, cfg.History = cmp.Or(cfg.ActionScale, scale), cmp.Or(cfg.History, history)
+	cfg.Deviation, cfg.FailureDecay = cmp.Or(cfg.Deviation, 0.5), cmp.Or(cfg.FailureDecay, 0.999)
 	cfg.Clock = cfg.Clock || cfg.Residual || cfg.Task == Track
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)

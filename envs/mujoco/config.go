@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -48,20 +49,14 @@ func (c *Config) check() error {
 	}
 	for _, v := range []struct {
 		name  string
-		value *int
-		zero  int
-	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0},
-		{"EpisodeLength", &c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
-		if *v.value < 0 {
-			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, *v.value)
-		}
-		if *v.value == 0 {
-			*v.value = v.zero
+		value int64
+	}{{"NumEnvs", int64(c.NumEnvs)}, {"Substeps", int64(c.Substeps)}, {"Workers", int64(c.Workers)},
+		{"EpisodeLength", int64(c.EpisodeLength)}, {"Stagger", int64(c.Stagger)}, {"Seed", c.Seed}} {
+		if v.value < 0 {
+			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, v.value)
 		}
 	}
-	if c.Seed < 0 {
-		return fmt.Errorf("mujoco: Seed is %d; it must not be negative", c.Seed)
-	}
+	c.NumEnvs, c.Substeps = cmp.Or(c.NumEnvs, 1), cmp.Or(c.Substeps, 1)
 	if c.Stagger > c.EpisodeLength {
 		return fmt.Errorf("mujoco: Stagger is %d, EpisodeLength %d; the first must not exceed the second", c.Stagger,
 			c.EpisodeLength)

@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,12 +73,7 @@ func (t *TerrainConfig) check() error {
 		}
 		return nil
 	}
-	if t.Levels == 0 {
-		t.Levels = 10
-	}
-	if t.Size == 0 {
-		t.Size = 8
-	}
+	t.Levels, t.Size = cmp.Or(t.Levels, 10), cmp.Or(t.Size, 8)
 	for _, v := range []struct {
 		name      string
 		value     float64

@@ -26,25 +26,27 @@ type Sensors struct {
 
 // copyFrom copies values of equal lengths.
 func (s *Sensors) copyFrom(t *Sensors) {
-	position, velocity, command, estimates := s.Position, s.Velocity, s.Command, s.Estimates
-	*s = *t
-	s.Position, s.Velocity, s.Command, s.Estimates = position, velocity, command, estimates
-	copy(s.Position, t.Position)
-	copy(s.Velocity, t.Velocity)
-	copy(s.Command, t.Command)
-	copy(s.Estimates, t.Estimates)
+	s.Sequence, s.Time = t.Sequence, t.Time
+	to := s.parts()
+	for i, from := range t.parts() {
+		copy(to[i], from)
+	}
 }
+
+// parts returns the numbers in the order of a packet, named as in partNames.
+func (s *Sensors) parts() [6][]float64 {
+	return [6][]float64{s.Position, s.Velocity, s.Quaternion[:], s.AngularVelocity[:], s.Command, s.Estimates}
+}
+
+var partNames = [6]string{"a joint position", "a joint velocity", "the quaternion", "the angular velocity",
+	"the command", "an estimate"}
 
 // finite reports whether all values are finite, and names the first that is not.
 func (s *Sensors) finite() (what string, ok bool) {
-	for _, part := range []struct {
-		what   string
-		values []float64
-	}{{"a joint position", s.Position}, {"a joint velocity", s.Velocity}, {"the quaternion", s.Quaternion[:]},
-		{"the angular velocity", s.AngularVelocity[:]}, {"the command", s.Command}, {"an estimate", s.Estimates}} {
-		for _, v := range part.values {
+	for i, part := range s.parts() {
+		for _, v := range part {
 			if v-v != 0 {
-				return part.what, false
+				return partNames[i], false
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package gymnasium
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,8 +168,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: seed is %d; it must be from 0 to 2⁶³-2⁴⁰-1", o.Seed)
 	case o.Timeout < 0 || o.StartTimeout < 0 || o.Spin < 0:
 		return fmt.Errorf("gymnasium: Timeout, StartTimeout and Spin are %v, %v and %v; none may be negative",
-			o.Timeout,
-			o.StartTimeout, o.Spin)
+			o.Timeout, o.StartTimeout, o.Spin)
 	case o.AMPSize < 0 || o.StateSize < 0:
 		return fmt.Errorf("gymnasium: AMPSize and StateSize are %d and %d; neither may be negative", o.AMPSize,
 			o.StateSize)
@@ -181,22 +181,12 @@ func (o *Options) validate() error {
 	if _, err := json.Marshal(o.Kwargs); err != nil {
 		return fmt.Errorf("gymnasium: Kwargs do not fit into JSON: %w", err)
 	}
-	start, step := 2*time.Minute, time.Minute
+	children, start, step := min(o.NumEnvs, runtime.GOMAXPROCS(0)), 2*time.Minute, time.Minute
 	if o.Simulator != "" {
-		o.Children, start, step = 1, StartSimulator, StepSimulator
+		children, start, step = 1, StartSimulator, StepSimulator
 	}
-	if o.Children == 0 {
-		o.Children = min(o.NumEnvs, runtime.GOMAXPROCS(0))
-	}
-	if o.Python == "" {
-		o.Python = "python3"
-	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = start
-	}
-	if o.Timeout == 0 {
-		o.Timeout = step
-	}
+	o.Children, o.Python = cmp.Or(o.Children, children), cmp.Or(o.Python, "python3")
+	o.StartTimeout, o.Timeout = cmp.Or(o.StartTimeout, start), cmp.Or(o.Timeout, step)
 	return nil
 }
 
