@@ -181,9 +181,8 @@ type CharacterConfig struct {
 // The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
 	*Env
-	task *characterTask
-	// shaping are the parameters of the reward that were last set for all environments.
-	shaping characterTerms
+	task    *characterTask
+	shaping shaper[characterTerms]
 }
 
 // NewHumanoid makes humanoids. The default Body is [HumanoidBody]. The default Motions are the walk of
@@ -261,7 +260,8 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Character{Env: env, task: task, shaping: defaultCharacterTerms(cfg.Task)}, nil
+	return &Character{Env: env, task: task, shaping: shaper[characterTerms]{name: "character",
+		common: defaultCharacterTerms(cfg.Task), each: task.terms, fields: (*characterTerms).fields}}, nil
 }
 
 // check validates the settings after NewCharacter has filled in the defaults. Errors have no prefix.
@@ -337,6 +337,15 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("Command.Seconds is %g; it must be finite and not negative", d.Seconds)
 	}
 	return nil
+}
+
+// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all characters.
+func (c *Character) RewardShaping() map[string]any { return c.shaping.tree() }
+
+// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed characters, or of all
+// if environments is nil. On an error it sets nothing.
+func (c *Character) SetRewardShaping(values map[string]any, environments []int) error {
+	return c.shaping.set(values, environments)
 }
 
 // Motions returns the reference clips.
