@@ -19,46 +19,52 @@ func (c *characterTask) style() int {
 	return n
 }
 
-// observation is the width of an observation. Observe writes the parts in the same order: features, clock, task.
-func (c *characterTask) observation() int {
-	n := c.features()
+// whole returns the parts of the complete observation, as observe writes them.
+func (c *characterTask) whole() []part {
+	all := []part{{"features", c.features()}}
 	if c.cfg.Clock {
-		n += 2 // sine and cosine of the phase
+		all = append(all, part{"phase", 2}) // sine and cosine
 	}
 	switch c.cfg.Task {
 	case Track:
-		n += 5 // the clip's root (3), sine and cosine of the angle to its heading
+		all = append(all, part{"reference", 5}) // the clip's root (3), sine and cosine of the angle to its heading
 	case Command, Velocity:
-		n += 3 // direction (2) and speed, or a velocity
-	}
-	return n
-}
-
-// parts describes an observation, as Observe writes it.
-func (c *characterTask) parts() (all []part) {
-	hinges := c.nq - rootPositions
-	features := []part{{"height", 1}, {"projected_gravity", 6}, {"base_lin_vel", 3}, {"base_ang_vel", 3},
-		{"joint_pos", hinges}, {"joint_vel", hinges}, {"key_pos", 3 * len(c.keys)}}
-	for _, t := range c.observed {
-		if t.name == "features" {
-			all = append(all, features...)
-		} else {
-			all = append(all, part{t.name, t.size})
-		}
-	}
-	if c.observed != nil {
-		return all
-	}
-	if all = features; c.cfg.Clock {
-		all = append(all, part{"phase", 2})
-	}
-	switch c.cfg.Task {
-	case Track:
-		all = append(all, part{"reference", 5})
-	case Command, Velocity:
-		all = append(all, part{"command", 3})
+		all = append(all, part{"command", 3}) // direction (2) and speed, or a velocity
 	}
 	return all
+}
+
+// shown returns the parts of the policy's observation.
+func (c *characterTask) shown() (all []part) {
+	for _, t := range c.observed {
+		all = append(all, t.part)
+	}
+	if all == nil {
+		return c.whole()
+	}
+	return all
+}
+
+// parts returns the parts of the policy's observation, with the features one by one.
+func (c *characterTask) parts() (all []part) {
+	hinges := c.nq - rootPositions
+	for _, p := range c.shown() {
+		if p.name != "features" {
+			all = append(all, p)
+			continue
+		}
+		all = append(all, part{"height", 1}, part{"projected_gravity", 6}, part{"base_lin_vel", 3}, part{"base_ang_vel", 3},
+			part{"joint_pos", hinges}, part{"joint_vel", hinges}, part{"key_pos", 3 * len(c.keys)})
+	}
+	return all
+}
+
+// widthOf returns the number of values of all parts.
+func widthOf(parts []part) (n int) {
+	for _, p := range parts {
+		n += p.width
+	}
+	return n
 }
 
 // writeFeatures writes the features of a moment into out, see [Character]. xpos (bodies, 3) must be computed from qpos.

@@ -154,14 +154,14 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 		c.targets = append(c.targets, make([]float64, c.nq))
 	}
 	set := spaces.Set{
-		Observation: spaces.Unbounded(c.observation()),
+		Observation: spaces.Unbounded(widthOf(c.whole())),
 		Action:      spaces.NewBox(-maxAction, maxAction, hinges),
 	}
 	if c.refs != nil {
 		set.AMPObservation = spaces.Unbounded(c.cfg.History * c.style())
 	}
 	if c.observed != nil {
-		set.Observation, set.State = spaces.Unbounded(c.observedWidth()), set.Observation
+		set.Observation, set.State = spaces.Unbounded(widthOf(c.shown())), set.Observation
 	}
 	return Spec{Name: b.Name, Spaces: set, Memory: c.past() + c.remembered() + memorySize}, nil
 }
