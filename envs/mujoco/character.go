@@ -255,7 +255,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	env, err := New(Config{
 		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps,
 		Workers: cfg.Workers, Seed: cfg.Seed, EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger,
-		Render: cfg.Render, randomize: cfg.Randomize,
+		Render: cfg.Render, character: task,
 	}, played)
 	if err != nil {
 		return nil, err

@@ -33,19 +33,10 @@ type measuredTask struct {
 	*characterTask
 	// records (N) are the running episodes. Their slices are reused.
 	records []record
-	// footBodies are the bodies of the configuration's Feet, in its order.
-	footBodies []int
 }
 
 // Init implements [Task].
 func (c *measuredTask) Init(m *Model) (Spec, error) {
-	for _, name := range c.cfg.Body.Feet {
-		id, err := m.ID(Body, name)
-		if err != nil {
-			return Spec{}, err
-		}
-		c.footBodies = append(c.footBodies, id)
-	}
 	c.records = make([]record, len(c.terms))
 	return c.characterTask.Init(m)
 }
@@ -175,7 +166,7 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 			value = c.skeleton().FootSliding(rows, c.dt)
 		case "phase_error":
 			if reference != nil {
-				value = c.phaseError(reference, episode, c.refs[nearest].clip.Duration())
+				value = orNaN(c.phaseError(reference, episode, c.refs[nearest].clip.Duration()))
 			}
 		case "coverage":
 			value = c.coverage(r)
@@ -259,9 +250,9 @@ func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.T
 }
 
 // phaseError returns the largest difference, in cycles, between a foot's phase in the episode and in the reference.
-// Phases are those of the feet's heights, relative to the first foot. cycle is the clip's duration in seconds. The
-// result is NaN if an episode is too short to have a rhythm.
-func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float64) float64 {
+// Phases are those of the feet's heights, relative to the first foot. cycle is the clip's duration in seconds. It
+// fails if an episode is too short to have a rhythm.
+func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float64) (float64, error) {
 	phases := func(t *metrics.Track) ([]float64, error) {
 		var signals [][]float64
 		for _, foot := range c.footBodies {
@@ -277,18 +268,18 @@ func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float
 	}
 	want, err := phases(reference)
 	if err != nil {
-		return math.NaN()
+		return 0, err
 	}
 	got, err := phases(episode)
 	if err != nil {
-		return math.NaN()
+		return 0, err
 	}
 	worst := 0.0
 	for i := range want {
 		// Phases are circular: 0.9 and 0.1 differ by 0.2.
 		worst = max(worst, math.Abs(math.Remainder(got[i]-want[i], 1)))
 	}
-	return worst
+	return worst, nil
 }
 
 // coverage returns the share of the clips to which some pose of the episode is nearest, see [metrics.Coverage].
@@ -301,9 +292,5 @@ func (c *measuredTask) coverage(r *record) float64 {
 	for k := range rows {
 		rows[k] = r.pose(k, c.nq)[rootPositions:]
 	}
-	covered, err := metrics.Coverage(clips, rows)
-	if err != nil {
-		return math.NaN()
-	}
-	return covered
+	return orNaN(metrics.Coverage(clips, rows))
 }

@@ -32,8 +32,10 @@ type characterTask struct {
 	dt float64
 	// nq and nv are the model's numbers of positions and velocities.
 	nq, nv int
-	// feet (bodies) is true for a body that may touch the floor.
-	feet []bool
+	// feet (bodies) is true for a body that may touch the floor. footBodies are the indices of these bodies, in the
+	// order of the configuration's Feet.
+	feet       []bool
+	footBodies []int
 	// keys are the indices of the key bodies.
 	keys []int
 	// refs are the clips, in the order of Motions.
@@ -130,7 +132,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 		if err != nil {
 			return Spec{}, err
 		}
-		c.feet[id] = true
+		c.feet[id], c.footBodies = true, append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -223,11 +225,16 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 func (c *characterTask) command(s *State, rng *rand.Rand) {
 	mem := c.memory(s)
 	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos), float64(rng.Uint32())
+	c.drawCommand(mem)
+}
+
+// drawCommand draws a command into mem.
+func (c *characterTask) drawCommand(mem []float64) {
 	if c.cfg.Task == Velocity {
 		c.cfg.Velocity.draw(mem, c.dt)
-		return
+	} else {
+		c.cfg.Command.draw(mem, c.dt)
 	}
-	c.cfg.Command.draw(mem, c.dt)
 }
 
 // reference returns the clip in which an environment's episode began. mem is the environment's memory.
@@ -352,13 +359,8 @@ func (c *characterTask) advance(s *State, mem []float64, ahead float64) {
 	if s.Steps == 0 || seconds == 0 {
 		return
 	}
-	if mem[memoryLeft]--; mem[memoryLeft] > 0 {
-		return
-	}
-	if c.cfg.Task == Velocity {
-		c.cfg.Velocity.draw(mem, c.dt)
-	} else {
-		c.cfg.Command.draw(mem, c.dt)
+	if mem[memoryLeft]--; mem[memoryLeft] <= 0 {
+		c.drawCommand(mem)
 	}
 }
 

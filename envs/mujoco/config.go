@@ -32,8 +32,8 @@ type Config struct {
 	Stagger int
 	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
-	// randomize is for characters, see CharacterConfig.Randomize.
-	randomize RandomizeConfig
+	// character is the task of characters, which may be randomised.
+	character *characterTask
 }
 
 // check validates the settings and replaces zeros by their defaults. Workers stays 0, which NewBatch resolves.

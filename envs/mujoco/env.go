@@ -107,7 +107,7 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 		return nil, err
 	}
 	n := cfg.NumEnvs
-	random, err := newRandomizer(cfg.randomize, batch, task, spec.Spaces.Action.Width(), cfg.Substeps)
+	random, err := newRandomizer(cfg.character, batch)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mujoco: %s: %w", spec.Name, err), batch.Close())
 	}

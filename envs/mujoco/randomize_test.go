@@ -122,7 +122,7 @@ func TestRandomizeDerived(t *testing.T) {
 	m, err := ParseModel(double)
 	must.Do(t, err)
 	defer m.Close()
-	same, err := newRandomizer(e.cfg.randomize, mustBatch(t, m), e.task, 12, 4)
+	same, err := newRandomizer(e.task, mustBatch(t, m))
 	must.Do(t, err)
 	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
 		t.Fatalf("the compiled model's trunk has the mass %g", want[1])

@@ -85,12 +85,9 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 		if same, ok := meshes[data[g]]; s.kind == C.mjGEOM_MESH && ok {
 			s.vertices, s.faces, s.mesh = same.vertices, same.faces, same.mesh
 		} else if s.kind == C.mjGEOM_MESH && data[g] >= 0 {
-			at := unsafe.Slice(m.m.mesh_vertadr, int(m.m.nmesh))[data[g]]
-			count := unsafe.Slice(m.m.mesh_vertnum, int(m.m.nmesh))[data[g]]
-			all := unsafe.Slice((*float32)(unsafe.Pointer(m.m.mesh_vert)), 3*int(m.m.nmeshvert))
-			s.vertices = slices.Clone(all[3*at : 3*(at+count)])
-			at = unsafe.Slice(m.m.mesh_faceadr, int(m.m.nmesh))[data[g]]
-			count = unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
+			s.vertices = slices.Clone(m.vertices(g))
+			at := unsafe.Slice(m.m.mesh_faceadr, int(m.m.nmesh))[data[g]]
+			count := unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
 			faces := unsafe.Slice((*int32)(unsafe.Pointer(m.m.mesh_face)), 3*int(m.m.nmeshface))
 			s.faces = slices.Clone(faces[3*at : 3*(at+count)])
 			s.mesh = newMeshTree(s.vertices, s.faces)

@@ -292,10 +292,7 @@ func (r *randomizer) setLevels(levels []int) error {
 	return nil
 }
 
-// ground implements randomizedTask.
-func (c *characterTask) ground() *terrain { return c.terrain }
-
-// commandedDistance implements randomizedTask.
+// commandedDistance returns the distance in metres that the command of s covers in a whole episode.
 func (c *characterTask) commandedDistance(s *State) float64 {
 	mem := c.memory(s)
 	speed := mem[memorySpeed]
