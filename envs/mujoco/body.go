@@ -115,14 +115,11 @@ func (c *BodyConfig) check() error {
 			}
 		}
 	}
-	for _, v := range []struct {
-		name  string
-		value float64
-	}{{"DefaultHeight", c.DefaultHeight}, {"ControlFrequency", c.ControlFrequency}, {"TimeStep", c.TimeStep},
-		{"MinHeight", c.MinHeight}, {"MaxTilt", c.MaxTilt}, {"Iterations", float64(c.Iterations)}} {
-		if !(v.value >= 0) || math.IsInf(v.value, 0) {
-			return fmt.Errorf("%s is %g; it must be finite and not negative", v.name, v.value)
-		}
+	if err := checkBounds("", bound{"DefaultHeight", c.DefaultHeight, 0, anySize},
+		bound{"ControlFrequency", c.ControlFrequency, 0, anySize}, bound{"TimeStep", c.TimeStep, 0, anySize},
+		bound{"MinHeight", c.MinHeight, 0, anySize}, bound{"MaxTilt", c.MaxTilt, 0, anySize},
+		bound{"Iterations", float64(c.Iterations), 0, anySize}); err != nil {
+		return err
 	}
 	if c.Solver != "" && !slices.Contains([]string{"Newton", "CG", "PGS"}, c.Solver) {
 		return fmt.Errorf("Solver is %q; there are Newton, CG and PGS", c.Solver)

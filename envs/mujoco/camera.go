@@ -2,7 +2,6 @@ package mujoco
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/spatial/r3"
@@ -25,17 +24,9 @@ type Camera struct {
 
 // check returns an error unless every setting is in its range. Zeros are allowed, because or replaces them later.
 func (c *Camera) check() error {
-	for _, v := range []struct {
-		name           string
-		value, low, up float64
-	}{{"Azimuth", c.Azimuth, -360, 360}, {"Elevation", c.Elevation, -89, 89}, {"Distance", c.Distance, 0, 1e6},
-		{"FieldOfView", c.FieldOfView, 0, 150}} {
-		if !(v.value >= v.low && v.value <= v.up) {
-			return fmt.Errorf("mujoco: the camera's %s is %g; it must be between %g and %g", v.name, v.value, v.low,
-				v.up)
-		}
-	}
-	return nil
+	return checkBounds("mujoco: the camera's ", bound{"Azimuth", c.Azimuth, -360, 360},
+		bound{"Elevation", c.Elevation, -89, 89}, bound{"Distance", c.Distance, 0, 1e6},
+		bound{"FieldOfView", c.FieldOfView, 0, 150})
 }
 
 // or returns the camera with zero values replaced. The default distance makes a picture show half metres above and

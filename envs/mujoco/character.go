@@ -293,8 +293,6 @@ func (c *CharacterConfig) check() error {
 		return errors.New("Lead needs Residual: without it targets do not follow the clip")
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
-	case !(c.FailureStarts >= 0 && c.FailureStarts <= 1):
-		return fmt.Errorf("FailureStarts is %g; it must be between 0 and 1", c.FailureStarts)
 	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
 		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
 	}
@@ -333,10 +331,7 @@ func (c *CharacterConfig) check() error {
 	if !(d.Turn >= 0) || d.Turn > math.Pi {
 		return fmt.Errorf("Command.Turn is %g; it must be between 0 and π", d.Turn)
 	}
-	if !(d.Seconds >= 0) || !finite(d.Seconds) {
-		return fmt.Errorf("Command.Seconds is %g; it must be finite and not negative", d.Seconds)
-	}
-	return nil
+	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize}, bound{"FailureStarts", c.FailureStarts, 0, 1})
 }
 
 // RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all characters.

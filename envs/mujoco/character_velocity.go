@@ -30,13 +30,7 @@ func (v *VelocityConfig) check() error {
 				r.bound[1])
 		}
 	}
-	switch {
-	case !(v.Standing >= 0 && v.Standing <= 1):
-		return fmt.Errorf("Velocity.Standing is %g; it must be between 0 and 1", v.Standing)
-	case !(v.Seconds >= 0) || math.IsInf(v.Seconds, 0):
-		return fmt.Errorf("Velocity.Seconds is %g; it must be finite and not negative", v.Seconds)
-	}
-	return nil
+	return checkBounds("Velocity.", bound{"Standing", v.Standing, 0, 1}, bound{"Seconds", v.Seconds, 0, anySize})
 }
 
 // draw draws a command into mem. dt is the duration of a control step in seconds.

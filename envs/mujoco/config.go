@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Config says what simulations an [Env] runs.
@@ -62,6 +63,29 @@ func (c *Config) check() error {
 			c.EpisodeLength)
 	}
 	return c.Render.check()
+}
+
+// bound is a setting with the range that it must be in. anySize is the upper end for a finite size.
+type bound struct {
+	name             string
+	value, low, high float64
+}
+
+const anySize = math.MaxFloat64
+
+// checkBounds returns an error for the first setting that is out of its range. prefix is put before its name.
+func checkBounds(prefix string, bounds ...bound) error {
+	for _, b := range bounds {
+		if b.value >= b.low && b.value <= b.high {
+			continue
+		}
+		allowed := "finite and not negative"
+		if b.high < anySize {
+			allowed = fmt.Sprintf("between %g and %g", b.low, b.high)
+		}
+		return fmt.Errorf("%s%s is %g; it must be %s", prefix, b.name, b.value, allowed)
+	}
+	return nil
 }
 
 // model returns the model with a reference that the caller must release. A given Model is retained; File and XML are

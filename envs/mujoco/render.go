@@ -133,19 +133,24 @@ func (e *Env) RenderPose(qpos []float64) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(qpos) != e.model.NQ() {
-		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), e.model.NQ())
-	}
 	for i, v := range qpos {
 		if v-v != 0 {
 			return nil, fmt.Errorf("mujoco: position %d of the pose is %g; it must be finite", i, v)
 		}
 	}
+	return d.posed(e.model, qpos)
+}
+
+// posed draws the model with the positions given (NQ).
+func (d *drawing) posed(m *Model, qpos []float64) (image.Image, error) {
+	if len(qpos) != m.NQ() {
+		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), m.NQ())
+	}
 	copy(d.pose.QPos(0), qpos)
 	if err := d.pose.forward(0, 1); err != nil {
 		return nil, err
 	}
-	return d.picture(e.model, d.pose.data[0], nil), nil
+	return d.picture(m, d.pose.data[0], nil), nil
 }
 
 // close frees the drawing's simulation.

@@ -74,16 +74,10 @@ func (t *TerrainConfig) check() error {
 		return nil
 	}
 	t.Levels, t.Size = cmp.Or(t.Levels, 10), cmp.Or(t.Size, 8)
-	for _, v := range []struct {
-		name      string
-		value     float64
-		low, high float64
-	}{{"Slope", t.Slope, 0, 2}, {"Steps", t.Steps, 0, 1}, {"Rough", t.Rough, 0, 1}, {"Size", t.Size, 4, 100},
-		{"Levels", float64(t.Levels), 1, 100}} {
-		if !(v.value >= v.low && v.value <= v.high) {
-			return fmt.Errorf("Randomize.Terrain.%s is %g; it must be between %g and %g", v.name, v.value, v.low,
-				v.high)
-		}
+	if err := checkBounds("Randomize.Terrain.", bound{"Slope", t.Slope, 0, 2}, bound{"Steps", t.Steps, 0, 1},
+		bound{"Rough", t.Rough, 0, 1}, bound{"Size", t.Size, 4, 100},
+		bound{"Levels", float64(t.Levels), 1, 100}); err != nil {
+		return err
 	}
 	if cells := float64(3*t.Levels) * t.Size * t.Size / terrainCell / terrainCell; cells > 2e7 {
 		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give fewer or smaller ones", t.Levels,
