@@ -125,13 +125,7 @@ func (c *Clip) LoopTravel() []float64 { return slices.Clone(c.travel) }
 func (c *Clip) Repairs() []string { return slices.Clone(c.repairs) }
 
 // framesOf returns a copy of all frames.
-func framesOf(c *Clip) [][]float64 {
-	rows := make([][]float64, c.n)
-	for k := range rows {
-		rows[k] = slices.Clone(c.Frame(k))
-	}
-	return rows
-}
+func framesOf(c *Clip) [][]float64 { return cutRows(slices.Clone(c.positions), c.w) }
 
 // durationsOf returns the durations from which [NewClip] makes the clip's times.
 func durationsOf(c *Clip) []float64 {

@@ -85,10 +85,10 @@ func parseCSV(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 		return nil, errors.New("there are no rows of numbers")
 	}
 	clip.Durations = evenly(len(clip.Frames), 1/rate)
-	clip.Description = &Description{RotationsWLast: !cfg.WFirst, Columns: freeRoot()}
-	clip.Description.add("joint", len(clip.Frames[0])-7, Hinge)
-	for i, col := range header[min(7, len(header)):] {
-		clip.Description.Columns[4+i].Name = strings.TrimSpace(col)
+	for i, name := range header {
+		header[i] = strings.TrimSpace(name)
 	}
+	clip.Description = rootAndHinges(len(clip.Frames[0])-7, header[min(7, len(header)):]...)
+	clip.Description.RotationsWLast = !cfg.WFirst
 	return newClip(clip)
 }

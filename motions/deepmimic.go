@@ -155,9 +155,8 @@ func deepMimicHumanoid() *Description {
 // deepMimicQuadruped describes the quadruped of twelve joints in LoopMode files. z is up and quaternions have w last.
 // The long form of 61 values adds the feet's positions and all velocities.
 func deepMimicQuadruped(width int) *Description {
-	d := &Description{RotationsWLast: true, Columns: freeRoot()}
-	d.add("joint", 12, Hinge)
-	if width == 61 {
+	d := rootAndHinges(12)
+	if d.RotationsWLast = true; width == 61 {
 		d.add("foot_position", 12, Linear)
 		d.add("root_linear_velocity", 3, Linear)
 		d.add("root_angular_velocity", 3, Linear)

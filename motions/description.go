@@ -89,8 +89,8 @@ func (d *Description) Find(name string) (position, velocity int, ok bool) {
 	return 0, 0, false
 }
 
-// place is the index of a column's first value in a row of positions and in a row of velocities.
-type place struct{ pos, vel int }
+// place is the index of a column, of its first value in a row of positions, and of that in a row of velocities.
+type place struct{ index, pos, vel int }
 
 // each visits the columns in order.
 func (d *Description) each(yield func(at place, c Column) bool) {
@@ -99,6 +99,7 @@ func (d *Description) each(yield func(at place, c Column) bool) {
 		if !yield(at, c) {
 			return
 		}
+		at.index++
 		at.pos += c.Kind.Width()
 		at.vel += c.Kind.VelocityWidth()
 	}
@@ -153,6 +154,16 @@ func rawDescription(n int) *Description {
 
 // rootRotation is the name of the root's orientation in every description of this package.
 const rootRotation = "root_rotation"
+
+// rootAndHinges describes a root and n hinges, which are named or else "joint_0" and so on.
+func rootAndHinges(n int, names ...string) *Description {
+	d := &Description{Columns: freeRoot()}
+	d.add("joint", n, Hinge)
+	for i, name := range names {
+		d.Columns[4+i].Name = name
+	}
+	return d
+}
 
 // freeRoot returns the columns of a root's position and rotation, z up.
 func freeRoot() []Column {

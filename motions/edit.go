@@ -3,6 +3,7 @@ package motions
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
 )
@@ -159,11 +160,8 @@ func (c *Clip) On(s *Skeleton) (*Clip, error) {
 		return nil, named(c.name, err)
 	}
 	want, have := s.description().Columns, c.description.Columns
-	fits := c.skeleton == nil && len(have) == len(want)
-	for i := 0; fits && i < len(want); i++ {
-		fits = have[i].Kind == want[i].Kind
-	}
-	if !fits {
+	alike := func(a, b Column) bool { return a.Kind == b.Kind }
+	if c.skeleton != nil || !slices.EqualFunc(have, want, alike) {
 		return nil, c.fail("its columns are not the root's and %d joints of %s", len(s.Joints()), s.Name)
 	}
 	out, err := c.derive(ClipConfig{Skeleton: s, Frames: framesOf(c)})

@@ -53,10 +53,9 @@ func newSolver(s *Skeleton) *solver {
 		b := &s.Bodies[i]
 		if i == 0 {
 			for k := range 6 {
-				d := dof{kind: Travel, component: k, lower: math.Inf(-1), upper: math.Inf(1)}
-				d.axis[k%3] = 1
-				if k >= 3 {
-					d = dof{at: 3, kind: Rotation, component: k - 3, axis: d.axis, lower: d.lower, upper: d.upper}
+				d := dof{kind: Travel, component: k % 3, lower: math.Inf(-1), upper: math.Inf(1)}
+				if d.axis[k%3] = 1; k >= 3 {
+					d.at, d.kind = 3, Rotation
 				}
 				v.dofs = append(v.dofs, d)
 			}
@@ -208,36 +207,27 @@ func (v *solver) addTurn(body int, want rotation.Quat, weight float64) {
 
 // addRow adds residuals that pull the row to another one, with a weight for the root and one for the joints.
 func (v *solver) addRow(row []float64, root, joints float64) {
-	for i, r := range v.difference(row) {
-		weight := joints
+	for i := range v.dofs {
+		d, residual, weight := &v.dofs[i], 0.0, joints
 		if i < 6 {
 			weight = root
+		}
+		switch {
+		case d.kind == Travel:
+			residual = row[d.component] - v.row[d.component]
+		case d.kind == Hinge:
+			residual = row[d.at] - v.row[d.at]
+		case i < 6:
+			residual = rotation.Vector(rotation.Of(v.row[3:]), rotation.Of(row[3:]))[d.component]
+		default: // about the body's own axes
+			q := rotation.Of(v.row[d.at:]).Conj().Mul(rotation.Of(row[d.at:]))
+			residual = q.Log()[d.component]
 		}
 		if v.derives {
 			v.column[i] = 1
 		}
-		v.addResidual(r, weight)
+		v.addResidual(residual, weight)
 	}
-}
-
-// difference returns the change from the solver's row to another one, a value for each degree of freedom.
-func (v *solver) difference(row []float64) []float64 {
-	out := make([]float64, len(v.dofs))
-	for i := range v.dofs {
-		d := &v.dofs[i]
-		switch {
-		case d.kind == Travel:
-			out[i] = row[d.component] - v.row[d.component]
-		case d.kind == Hinge:
-			out[i] = row[d.at] - v.row[d.at]
-		case i < 6:
-			out[i] = rotation.Vector(rotation.Of(v.row[3:]), rotation.Of(row[3:]))[d.component]
-		default: // about the body's own axes
-			q := rotation.Of(v.row[d.at:]).Conj().Mul(rotation.Of(row[d.at:]))
-			out[i] = q.Log()[d.component]
-		}
-	}
-	return out
 }
 
 // addApart adds residuals that push capsules apart that are nearer than clearance.
@@ -274,9 +264,7 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	if uu > 0 {
 		s = unit((uw*t - ur) / uu)
 	}
-	for k := range a {
-		a[k], b[k] = p[k]+s*u[k], q[k]+t*w[k]
-	}
+	a, b = add(p, scale(s, u)), add(q, scale(t, w))
 	away = sub(a, b)
 	n := norm(away)
 	if n < 1e-9 {
@@ -288,16 +276,21 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	return n - one.Radius - two.Radius, a, b, away
 }
 
+// evaluate computes the cost and its derivatives. terms adds all residuals.
+func (v *solver) evaluate(terms func()) {
+	v.derives, v.cost = true, 0
+	v.h.Zero()
+	clear(v.g)
+	terms()
+	v.derives = false
+}
+
 // solve changes the row until no step reduces the cost. terms adds all residuals.
 func (v *solver) solve(terms func(), steps int) {
 	damping := 1e-6
 	v.move()
 	for range steps {
-		v.derives, v.cost = true, 0
-		v.h.Zero()
-		clear(v.g)
-		terms()
-		v.derives = false
+		v.evaluate(terms)
 		before := v.cost
 		moved := false
 		for ; damping < 1e4; damping *= 10 {
@@ -330,26 +323,19 @@ func (v *solver) step(damping float64) float64 {
 	a, delta := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
 	free := make([]bool, n)
 	for i, d := range v.dofs {
-		x := 0.0
-		if d.kind == Hinge {
-			x = v.row[d.at]
-		}
+		x := v.row[d.at]
 		free[i] = !(d.kind == Hinge && (x <= d.lower && v.g[i] < 0 || x >= d.upper && v.g[i] > 0))
 	}
 	for i := range n {
 		for k := i; k < n; k++ {
 			if free[i] && free[k] {
 				a.SetSym(i, k, v.h.At(i, k))
-			} else {
-				a.SetSym(i, k, 0)
 			}
 		}
-		g := v.g[i]
-		if !free[i] {
-			g = 0
-		}
 		a.SetSym(i, i, a.At(i, i)*(1+damping)+damping*1e-3+1e-12)
-		delta.SetVec(i, g)
+		if free[i] {
+			delta.SetVec(i, v.g[i])
+		}
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(a) || chol.SolveVecTo(delta, delta) != nil {
@@ -380,11 +366,7 @@ func (v *solver) step(damping float64) float64 {
 
 // pressed reports which hinges would go beyond their limit by more than limitTolerance.
 func (v *solver) pressed(terms func()) []bool {
-	v.derives, v.cost = true, 0
-	v.h.Zero()
-	clear(v.g)
-	terms()
-	v.derives = false
+	v.evaluate(terms)
 	out := make([]bool, len(v.dofs))
 	for i, d := range v.dofs {
 		if d.kind == Hinge && (v.row[d.at] <= d.lower || v.row[d.at] >= d.upper) {

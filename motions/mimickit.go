@@ -47,8 +47,7 @@ func parseMimicKit(data []byte, name string) (*Clip, error) {
 	if width == 34 {
 		cfg.Skeleton = mimicKitHumanoid()
 	} else {
-		cfg.Description = &Description{Columns: freeRoot()}
-		cfg.Description.add("joint", max(0, width-6), Hinge)
+		cfg.Description = rootAndHinges(max(0, width-6))
 	}
 	for k, f := range frames {
 		values := pickledList(f)

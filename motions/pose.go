@@ -119,5 +119,7 @@ func add(a, b [3]float64) [3]float64 { return [3]float64{a[0] + b[0], a[1] + b[1
 
 func sub(a, b [3]float64) [3]float64 { return [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 
+func scale(k float64, v [3]float64) [3]float64 { return [3]float64{k * v[0], k * v[1], k * v[2]} }
+
 // unit returns the number in [0, 1] that is nearest to x.
 func unit(x float64) float64 { return max(0, min(1, x)) }

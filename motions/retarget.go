@@ -85,7 +85,7 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 func (r *retargeting) clip(c *Clip) (*Clip, error) {
 	wants := r.wants(c)
 	v := newSolver(r.target)
-	rows, held := make([][]float64, c.n), make([]bool, len(v.dofs))
+	rows, held := make([][]float64, c.n), map[int]bool{}
 	for k, want := range wants {
 		if k == 0 {
 			copy(v.row, want[0].place[:])
@@ -101,7 +101,9 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 		}
 		v.solve(terms, 100)
 		for i, pressed := range v.pressed(terms) {
-			held[i] = held[i] || pressed
+			if pressed {
+				held[i] = true
+			}
 		}
 		rows[k] = slices.Clone(v.row)
 	}
@@ -109,13 +111,7 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 0
-	for _, h := range held {
-		if h {
-			n++
-		}
-	}
-	if n > 0 {
+	if n := len(held); n > 0 {
 		out.repairs = append(out.repairs, fmt.Sprintf("%d joints were held at their limits", n))
 	}
 	on, err := settle(out)
@@ -172,9 +168,7 @@ func (r *retargeting) align(rest []float64) {
 			continue
 		}
 		there, here := back.Rotate(sub(r.from.position(from), root)), sub(to.position(i), to.position(0))
-		for k := range here {
-			r.sides[i][k] = here[k] - r.scale*there[k]
-		}
+		r.sides[i] = sub(here, scale(r.scale, there))
 	}
 }
 
@@ -202,14 +196,11 @@ func (r *retargeting) checkStanding() error {
 		if !ok {
 			continue
 		}
-		up := 0.0
-		switch _, limb := cutSide(part); limb {
-		case "head":
+		up := -1.0
+		if part == "head" {
 			up = 1
-		case "foot":
-			up = -1
 		}
-		if from := r.follows[i]; up != 0 && from >= 0 && up*r.from.direction(r.follows[0], from)[2] < 0.5 {
+		if from := r.follows[i]; from >= 0 && up*r.from.direction(r.follows[0], from)[2] < 0.5 {
 			return fmt.Errorf("in the zero pose of %s, %s is not where it is in a body that stands; "+
 				"give a row in which it stands as RetargetConfig.Rest", r.source.Name, r.source.Bodies[from].Name)
 		}
@@ -260,15 +251,12 @@ type want struct {
 // wants returns, for each frame of a clip, the goals of the target's bodies.
 func (r *retargeting) wants(c *Clip) [][]want {
 	n := len(r.target.Bodies)
-	least := make([]float64, n) // the least heights of the source's bodies over the clip
+	least := slices.Repeat([]float64{math.Inf(1)}, n) // heights of the source's bodies over the clip
 	for k := range c.n {
 		r.from.set(c.Frame(k))
 		for i, j := range r.follows {
-			if z := 0.0; j >= 0 {
-				z = r.from.position(j)[2]
-				if k == 0 || z < least[i] {
-					least[i] = z
-				}
+			if j >= 0 {
+				least[i] = min(least[i], r.from.position(j)[2])
 			}
 		}
 	}
@@ -286,7 +274,7 @@ func (r *retargeting) wants(c *Clip) [][]want {
 			wants[i] = want{body: i, turn: turns[i].Mul(r.to.rotation(i)), foot: len(r.target.Bodies[i].Contacts) > 0}
 			here := r.from.position(j)
 			if i == 0 {
-				wants[0].place = [3]float64{r.scale * here[0], r.scale * here[1], r.scale * here[2]}
+				wants[0].place = scale(r.scale, here)
 				continue
 			}
 			over := r.over(i)
@@ -297,10 +285,7 @@ func (r *retargeting) wants(c *Clip) [][]want {
 			a := turns[over].Rotate(sub(pivot, r.to.position(over)))
 			b := turns[i].Rotate(sub(r.to.position(i), pivot))
 			p := &wants[i].place
-			for x := range p {
-				p[x] = wants[over].place[x] + a[x] + b[x]
-			}
-			if wants[i].foot {
+			if *p = add(add(wants[over].place, a), b); wants[i].foot {
 				side := rotation.About([3]float64{0, 0, 1}, turns[0].Heading()).Rotate(r.sides[i])
 				low := 1 - unit((here[2]-least[i]-footLow)/(footHigh-footLow))
 				low *= low * (3 - 2*low)

@@ -65,12 +65,8 @@ func Trot(speed float64) (*Clip, error) {
 // are quicker, feet stand for a smaller part of the cycle, and the hind feet land up to a twentieth of a cycle later.
 // Standing feet do not slide, swinging feet follow a smooth arc. Inverse kinematics computes the angles. Trot fails if
 // a leg cannot reach as far as a step needs.
-func (s *Skeleton) Trot(cfg TrotConfig) (*Clip, error) {
-	c, err := s.trot(cfg)
-	return c, named("trot", err)
-}
-
-func (s *Skeleton) trot(cfg TrotConfig) (*Clip, error) {
+func (s *Skeleton) Trot(cfg TrotConfig) (_ *Clip, err error) {
+	defer func() { err = named("trot", err) }()
 	if err := s.check(); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // LoadSkeleton returns the skeleton of an MJCF file ([LoadScene]), see [Model.Skeleton].
-func LoadSkeleton(path string) (skeleton *motions.Skeleton, err error) {
+func LoadSkeleton(path string) (_ *motions.Skeleton, err error) {
 	defer explain(&err, "skeleton of", path)
 	m, err := loadScene(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func loadScene(path string) (*Model, error) {
 // model's first pose; their geoms that collide are their contacts. The others' geoms that collide are capsules.
 //
 // Skeleton fails if the first body has no free joint, and for slides and joints that are not at their body's origin.
-func (m *Model) Skeleton() (skeleton *motions.Skeleton, err error) {
+func (m *Model) Skeleton() (_ *motions.Skeleton, err error) {
 	defer explain(&err, "skeleton of", m.name)
 	return m.skeleton()
 }
