@@ -78,12 +78,8 @@ func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32)
 	out = put(out, frame.Turn([3]float64(qvel)))
 	// A free joint's angular velocity is in the body's own frame: turn it into the world first.
 	out = put(out, frame.Turn(q.Rotate([3]float64(qvel[3:]))))
-	for _, values := range [2][]float64{qpos[rootPositions:], qvel[rootVelocities:]} {
-		for i, v := range values {
-			out[i] = float32(v)
-		}
-		out = out[len(values):]
-	}
+	out = convert(out, qpos[rootPositions:])
+	out = convert(out, qvel[rootVelocities:])
 	for _, body := range c.keys {
 		out = put(out, fromRoot(frame, qpos, xpos, body))
 	}
@@ -93,6 +89,14 @@ func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32)
 func put(out []float32, v [3]float64) []float32 {
 	out[0], out[1], out[2] = float32(v[0]), float32(v[1]), float32(v[2])
 	return out[3:]
+}
+
+// convert writes numbers of another type and returns the rest of out.
+func convert[T, V float32 | float64](out []T, values []V) []T {
+	for i, v := range values {
+		out[i] = T(v)
+	}
+	return out[len(values):]
 }
 
 // fromRoot returns the position of a body relative to the root, in the root's heading frame.

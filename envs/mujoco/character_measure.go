@@ -55,6 +55,15 @@ func (r *record) track(nb, nq int) *metrics.Track {
 // pose returns the model's positions (NQ) in step k.
 func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
 
+// poses returns the model's positions from index first on, in every step.
+func (r *record) poses(nq, first int) [][]float64 {
+	rows := make([][]float64, r.steps)
+	for k := range rows {
+		rows[k] = r.pose(k, nq)[first:]
+	}
+	return rows
+}
+
 // EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
 func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	if c.refs != nil {
@@ -134,36 +143,30 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 	if reference == nil {
 		poseError = math.NaN()
 	}
+	kept := 1.0
+	if terminated {
+		kept = 0
+	}
 	for i, name := range c.EpisodeMetricNames() {
 		value := math.NaN()
 		switch name {
 		case "pose_error":
 			value = poseError
 		case "success":
-			value = 0
-			kept := !terminated
+			value = kept
 			if track && reference != nil {
-				ok, _, err := metrics.Success(reference, episode, successLimit)
-				kept = kept && ok && err == nil
-			}
-			if kept {
-				value = 1
+				if ok, _, err := metrics.Success(reference, episode, successLimit); !ok || err != nil {
+					value = 0
+				}
 			}
 		case "survived":
-			value = 1
-			if terminated {
-				value = 0
-			}
+			value = kept
 		case "root_velocity_error":
 			if reference != nil && track {
 				value = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
 			}
 		case "foot_sliding":
-			rows := make([][]float64, r.steps)
-			for k := range rows {
-				rows[k] = r.pose(k, c.nq)
-			}
-			value = c.skeleton().FootSliding(rows, c.dt)
+			value = c.skeleton().FootSliding(r.poses(c.nq, 0), c.dt)
 		case "phase_error":
 			if reference != nil {
 				value = orNaN(c.phaseError(reference, episode, c.refs[nearest].clip.Duration()))
@@ -288,9 +291,5 @@ func (c *measuredTask) coverage(r *record) float64 {
 	for i := range c.refs {
 		clips = append(clips, c.refs[i].poses)
 	}
-	rows := make([][]float64, r.steps)
-	for k := range rows {
-		rows[k] = r.pose(k, c.nq)[rootPositions:]
-	}
-	return orNaN(metrics.Coverage(clips, rows))
+	return orNaN(metrics.Coverage(clips, r.poses(c.nq, rootPositions)))
 }

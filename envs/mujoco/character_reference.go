@@ -224,9 +224,7 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 			if k > 0 {
 				continue
 			}
-			for i, v := range all[len(all)-3*r.numKeys:] {
-				r.keys[3*row*r.numKeys+i] = float64(v)
-			}
+			convert(r.keys[3*row*r.numKeys:], all[len(all)-3*r.numKeys:])
 			if row%rowsAStep == 0 {
 				r.poses = append(r.poses, append([]float64(nil), pose.QPos(0)[rootPositions:]...))
 			}

@@ -214,10 +214,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	s.QPos[2] += characterLift
 	c.startFallen(s, rng)
 	// Observe appends the current moment, and drops the oldest one.
-	history := s.Memory[:c.past()]
-	for i, v := range r.features[row*r.width : row*r.width+len(history)] {
-		history[i] = float64(v)
-	}
+	convert(s.Memory, r.features[row*r.width:][:c.past()])
 	c.command(s, rng)
 }
 
@@ -305,16 +302,11 @@ func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 	case c.cfg.Difference:
 		c.writeDifference(s, out.AMPObservation)
 	default:
-		for i, v := range history {
-			out.AMPObservation[i] = float32(v)
-		}
-		copy(out.AMPObservation[len(history):], style)
+		copy(convert(out.AMPObservation, history), style)
 	}
 	if len(history) > 0 {
 		copy(history, history[len(style):])
-		for i, v := range style {
-			history[len(history)-len(style)+i] = float64(v)
-		}
+		convert(history[len(history)-len(style):], style)
 	}
 	ahead := heading(s.QPos)
 	c.advance(s, mem, ahead)

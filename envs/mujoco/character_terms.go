@@ -83,11 +83,7 @@ func (c *characterTask) readTerms() error {
 
 // numbersOf returns a function that writes a term of numbers of the state.
 func numbersOf(of func(*characterTask, *State) []float64) func(c *characterTask, s *State, full, out []float32) {
-	return func(c *characterTask, s *State, _, out []float32) {
-		for i, v := range of(c, s) {
-			out[i] = float32(v)
-		}
-	}
+	return func(c *characterTask, s *State, _, out []float32) { convert(out, of(c, s)) }
 }
 
 // columnsFrom returns a function that copies a term from the complete observation, beginning at a column.

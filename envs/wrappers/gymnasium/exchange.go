@@ -172,43 +172,43 @@ func (x *exchange) copyRows(c *child, what command) error {
 	if err := x.copyMasks(c); err != nil {
 		return err
 	}
-	if what == commandReset {
-		for i := c.from; i < c.to && len(x.set.Seats) > 0; i++ {
-			if err := x.copySeats(c, i, what); err != nil {
+	for i := c.from; i < c.to; i++ {
+		if what == commandStep {
+			if err := x.copyTransition(c, i); err != nil {
 				return err
 			}
 		}
-		return nil
-	}
-	if err := x.amp.take(c); err != nil {
-		return err
-	}
-	for i := c.from; i < c.to; i++ {
-		if err := x.copyRewards(c, i); err != nil {
-			return err
-		}
-		flags := x.shared.flags[i]
-		ended := flags&(flagTerminated|flagTruncated) != 0
-		if flags > flagTerminated|flagTruncated|flagUnknown|flagInvalid || !ended && flags&flagUnknown != 0 {
-			return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
-		}
-		x.own.terminated[i], x.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
-		x.own.unknown[i], x.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
 		if len(x.set.Seats) > 0 {
 			if err := x.copySeats(c, i, what); err != nil {
 				return err
 			}
 		}
-		if !ended || x.own.unknown[i] {
-			continue
-		}
-		for _, t := range []*table{&x.observations, &x.states} {
-			if err := t.takeLast(c, i); err != nil {
-				return err
-			}
-		}
+	}
+	if what == commandStep {
+		return x.amp.take(c)
 	}
 	return nil
+}
+
+// copyTransition copies the reward and the flags of environment i, and the last rows if its episode has ended.
+func (x *exchange) copyTransition(c *child, i int) error {
+	if err := x.copyRewards(c, i); err != nil {
+		return err
+	}
+	flags := x.shared.flags[i]
+	ended := flags&(flagTerminated|flagTruncated) != 0
+	if flags > flagTerminated|flagTruncated|flagUnknown|flagInvalid || !ended && flags&flagUnknown != 0 {
+		return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
+	}
+	x.own.terminated[i], x.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
+	x.own.unknown[i], x.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
+	if !ended || x.own.unknown[i] {
+		return nil
+	}
+	if err := x.observations.takeLast(c, i); err != nil {
+		return err
+	}
+	return x.states.takeLast(c, i)
 }
 
 // copyMasks copies the action masks that a child wrote, and checks the copy.
