@@ -38,6 +38,7 @@ type exchange struct {
 type table struct {
 	// name is what errors call a row, width the number of its values. A table without values has width 0.
 	name  string
+	space spaces.Space
 	width int
 	// choices are the numbers of choices of the columns, 0 for a real number; nil if all columns are real numbers.
 	choices []int
@@ -88,7 +89,8 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", cmp.Or(seats, -1)}, {"flags", "u1", -1},
 		{"seats", "u1", seats}, {"infos", "f8", x.columns}}
 	of := func(name, array string, s spaces.Space, last bool) table {
-		t := table{name: name, width: s.Width(), choices: choices(s), runs: s.Runs(), now: s.Rows(n), former: s.Rows(n)}
+		t := table{name: name, space: s, width: s.Width(), choices: choices(s), runs: s.Runs(), now: s.Rows(n),
+			former: s.Rows(n)}
 		wanted = appendRows(wanted, array, s)
 		if last {
 			t.finals, wanted = s.Rows(n), appendRows(wanted, "final_"+array, s)
