@@ -65,13 +65,7 @@ type Capsule struct {
 }
 
 // Width returns the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
-func (s *Skeleton) Width() int {
-	n := 7
-	for i := range s.Bodies {
-		n += s.Bodies[i].width()
-	}
-	return n
-}
+func (s *Skeleton) Width() int { return s.description().Width() }
 
 // Joints returns all joints in the order of a row.
 func (s *Skeleton) Joints() []Joint {
@@ -154,15 +148,6 @@ func (b *Body) rotation(values []float64) rotation.Quat {
 		values = values[b.Joints[i].Kind.Width():]
 	}
 	return q
-}
-
-// width returns the number of positions of the body's joints.
-func (b *Body) width() int {
-	n := 0
-	for i := range b.Joints {
-		n += b.Joints[i].Kind.Width()
-	}
-	return n
 }
 
 // description returns the columns of a row.

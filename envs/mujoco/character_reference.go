@@ -84,16 +84,6 @@ func (c *characterTask) readMotions(m *Model) error {
 	}
 	defer func() { _ = pose.Close() }() // tables hold copies of its numbers
 	names := m.Names(Joint)[1:]
-	if len(c.cfg.Motions) == 0 {
-		c.middle = c.cfg.Body.DefaultPose
-		for i := range names {
-			c.scale = append(c.scale, c.cfg.ActionScale)
-			if a := c.cfg.Body.Actuators; a != nil {
-				c.scale[i] *= a[i].ActionScale
-			}
-		}
-		return nil
-	}
 	low, high := make([]float64, len(names)), make([]float64, len(names))
 	for i := range names {
 		low[i], high[i] = math.Inf(1), math.Inf(-1)
@@ -124,13 +114,19 @@ func (c *characterTask) readMotions(m *Model) error {
 	}
 	for i := range names {
 		c.middle = append(c.middle, (low[i]+high[i])/2)
-		c.scale = append(c.scale, c.cfg.ActionScale*((high[i]-low[i])/2+0.2))
+		unit := 1.0
 		if a := c.cfg.Body.Actuators; a != nil {
-			c.scale[i] = c.cfg.ActionScale * a[i].ActionScale
+			unit = a[i].ActionScale
+		} else if c.refs != nil {
+			unit = (high[i]-low[i])/2 + 0.2
 		}
+		c.scale = append(c.scale, c.cfg.ActionScale*unit)
 	}
 	if pose := c.cfg.Body.DefaultPose; pose != nil {
 		c.middle = pose
+	}
+	if c.refs == nil {
+		return nil
 	}
 	for i := range c.refs {
 		clip, height := c.refs[i].clip, 0.0

@@ -39,7 +39,7 @@ func (s *solid) world(v r3.Vec) r3.Vec {
 // reach returns the radius of a ball around the geom's centre that contains the geom. It is 0 for planes and height
 // fields, which are not drawn as solids.
 func (s *shape) reach() float64 {
-	a, b, c := s.size[0], s.size[1], s.size[2]
+	a, b, c := s.Size[0], s.Size[1], s.Size[2]
 	switch s.kind {
 	case C.mjGEOM_SPHERE:
 		return a
@@ -53,7 +53,7 @@ func (s *shape) reach() float64 {
 		return math.Sqrt(a*a + b*b + c*c)
 	case C.mjGEOM_MESH:
 		r := 0.0
-		for v := s.vertices; len(v) >= 3; v = v[3:] {
+		for v := s.Vertices; len(v) >= 3; v = v[3:] {
 			r = max(r, r3.Norm(vertex(v, 0)))
 		}
 		return r
@@ -71,13 +71,13 @@ func vertex(v []float32, i int32) r3.Vec {
 // any length.
 func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 	o, d = s.local(r3.Sub(o, s.pos)), s.local(d)
-	a, b := s.shape.size[0], s.shape.size[1]
+	a, b := s.shape.Size[0], s.shape.Size[1]
 	switch s.shape.kind {
 	case C.mjGEOM_SPHERE:
 		t, ok = hitBall(o, d, a)
 		normal = r3.Add(o, r3.Scale(t, d))
 	case C.mjGEOM_ELLIPSOID:
-		c := s.shape.size[2]
+		c := s.shape.Size[2]
 		// Scaling the axes makes the ellipsoid a unit ball. The normal is the gradient, which is scaled twice.
 		inverse := func(v r3.Vec) r3.Vec { return r3.Vec{X: v.X / a, Y: v.Y / b, Z: v.Z / c} }
 		t, ok = hitBall(inverse(o), inverse(d), 1)
@@ -99,7 +99,7 @@ func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 			}
 		}
 	case C.mjGEOM_BOX:
-		t, normal, ok = hitBox(o, d, s.shape.size)
+		t, normal, ok = hitBox(o, d, s.shape.Size)
 	case C.mjGEOM_MESH:
 		t, normal, ok = s.shape.mesh.hit(o, d)
 	}

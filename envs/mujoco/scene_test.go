@@ -10,7 +10,7 @@ import (
 
 // inside reports whether a point in a geom's own frame lies in it.
 func inside(s *shape, p r3.Vec) bool {
-	a, b, c := s.size[0], s.size[1], s.size[2]
+	a, b, c := s.Size[0], s.Size[1], s.Size[2]
 	switch s.reach() {
 	case a: // a ball
 		return r3.Norm(p) < a
@@ -23,9 +23,9 @@ func inside(s *shape, p r3.Vec) bool {
 	case math.Sqrt(a*a + b*b + c*c):
 		return math.Abs(p.X) < a && math.Abs(p.Y) < b && math.Abs(p.Z) < c
 	}
-	for f := s.faces; len(f) >= 3; f = f[3:] { // of a convex mesh
-		v := vertex(s.vertices, f[0])
-		n := r3.Cross(r3.Sub(vertex(s.vertices, f[1]), v), r3.Sub(vertex(s.vertices, f[2]), v))
+	for f := s.Faces; len(f) >= 3; f = f[3:] { // of a convex mesh
+		v := vertex(s.Vertices, f[0])
+		n := r3.Cross(r3.Sub(vertex(s.Vertices, f[1]), v), r3.Sub(vertex(s.Vertices, f[2]), v))
 		if r3.Dot(r3.Sub(p, v), n) > 0 {
 			return false
 		}

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
@@ -180,11 +178,7 @@ func (t *terrain) install(body *CharacterBody) error {
 		return errors.New("Randomize.Terrain needs a floor: a <geom type=\"plane\"> in the model's <worldbody>")
 	}
 	pos := [3]float64{}
-	for i, s := range strings.Fields(floor.Get("pos")) {
-		if v, err := strconv.ParseFloat(s, 64); err == nil && i < 3 {
-			pos[i] = v
-		}
-	}
+	_, _ = fmt.Sscan(floor.Get("pos"), &pos[0], &pos[1], &pos[2]) // MuJoCo has read it already
 	const name = "gorl_terrain"
 	ground.Attributes = append(ground.Attributes, floor.Attributes...)
 	ground.Drop("size")

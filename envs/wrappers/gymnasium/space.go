@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/gorl-dev/gorl/spaces"
@@ -218,17 +219,15 @@ func limits(from []*float64, width int, none float64) ([]float32, error) {
 // choices returns the number of choices of every column of a row, 0 for a real number. It returns nil if all columns
 // are real numbers, so that take need not look for choices.
 func choices(s spaces.Space) []int {
-	var all []int
-	discrete := false
+	all := []int{}
 	for _, leaf := range s.Leaves() {
 		if leaf.Space.Kind == spaces.Box {
 			all = append(all, make([]int, leaf.Space.Width())...)
 			continue
 		}
-		discrete = discrete || len(leaf.Space.NVec) > 0
 		all = append(all, leaf.Space.NVec...)
 	}
-	if !discrete {
+	if slices.Max(append(all, 0)) == 0 {
 		return nil
 	}
 	return all

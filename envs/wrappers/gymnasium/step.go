@@ -28,8 +28,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		e.lastSeed = seed
 	}
 	e.ready = false
-	err := e.command(commandReset, seed)
-	if err != nil {
+	if err := e.command(commandReset, seed); err != nil {
 		return nil, err
 	}
 	for i := range e.returns {
