@@ -165,6 +165,9 @@ func (c *Clip) fail(format string, args ...any) error {
 	return named(c.name, fmt.Errorf(format, args...))
 }
 
+// explained passes on a clip made of c, with c's name before an error.
+func (c *Clip) explained(out *Clip, err error) (*Clip, error) { return out, named(c.name, err) }
+
 // named puts the package's name and a clip's name or path before an error.
 func named(name string, err error) error {
 	if err == nil {

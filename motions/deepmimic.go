@@ -49,8 +49,13 @@ func parseDeepMimic(data []byte, name string, d *Description) (*Clip, error) {
 	if err := file.read(&cfg); err != nil {
 		return nil, err
 	}
-	if d == nil && len(cfg.Frames) > 0 {
-		cfg.Description = guess(len(cfg.Frames[0]), file.FrameDuration != nil)
+	if d == nil && len(cfg.Frames) > 0 { // a well-known skeleton has as many values
+		switch width := len(cfg.Frames[0]); {
+		case width == 43:
+			cfg.Description = deepMimicHumanoid()
+		case file.FrameDuration != nil && (width == 19 || width == 61):
+			cfg.Description = deepMimicQuadruped(width)
+		}
 	}
 	if goesOn := file.EnableCycleOffsetPosition; goesOn != nil && !*goesOn && cfg.Description != nil {
 		cfg.Description = cfg.Description.clone()
@@ -126,17 +131,6 @@ func (file *deepMimicFile) read(cfg *ClipConfig) error {
 	}
 	if last := len(cfg.Durations) - 1; last > 0 && cfg.Durations[last] >= 0 {
 		cfg.Durations[last] = 0
-	}
-	return nil
-}
-
-// guess returns the description of a well-known skeleton whose frames have as many values, or nil.
-func guess(width int, quadruped bool) *Description {
-	switch {
-	case width == 43:
-		return deepMimicHumanoid()
-	case quadruped && (width == 19 || width == 61):
-		return deepMimicQuadruped(width)
 	}
 	return nil
 }

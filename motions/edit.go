@@ -25,8 +25,7 @@ func (c *Clip) Cut(from, to float64) (*Clip, error) {
 			c.times[c.n-1])
 	}
 	cfg.Durations[n-1] = 0
-	out, err := c.derive(cfg)
-	return out, named(c.name, err)
+	return c.explained(c.derive(cfg))
 }
 
 // Closed returns the clip as a clip that wraps and whose last frame is its first. The difference of the two, apart from
@@ -62,8 +61,7 @@ func (c *Clip) Closed() (*Clip, error) {
 			}
 		}
 	}
-	out, err := c.derive(cfg)
-	return out, named(c.name, err)
+	return c.explained(c.derive(cfg))
 }
 
 // BestLoop returns the part of the clip, between least and most seconds long, whose ends are most alike, closed by
@@ -149,8 +147,7 @@ func (c *Clip) Forwards() (*Clip, error) {
 		copy(row, p[:])
 		copy(row[3:], q[:])
 	}
-	out, err := c.derive(ClipConfig{Frames: rows})
-	return out, named(c.name, err)
+	return c.explained(c.derive(ClipConfig{Frames: rows}))
 }
 
 // On returns a clip without a skeleton, such as rows of numbers, on a skeleton: the root's position (3) and rotation,
@@ -164,6 +161,5 @@ func (c *Clip) On(s *Skeleton) (*Clip, error) {
 	if c.skeleton != nil || !slices.EqualFunc(have, want, alike) {
 		return nil, c.fail("its columns are not the root's and %d joints of %s", len(s.Joints()), s.Name)
 	}
-	out, err := c.derive(ClipConfig{Skeleton: s, Frames: framesOf(c)})
-	return out, named(c.name, err)
+	return c.explained(c.derive(ClipConfig{Skeleton: s, Frames: framesOf(c)}))
 }

@@ -29,8 +29,7 @@ type RetargetConfig struct {
 //
 // Retarget fails for clips without a skeleton and for names that do not exist.
 func (c *Clip) Retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
-	out, err := retarget(c, target, cfg)
-	return out, named(c.name, err)
+	return c.explained(retarget(c, target, cfg))
 }
 
 func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {

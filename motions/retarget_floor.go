@@ -23,8 +23,12 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 	if !slices.ContainsFunc(s.Bodies, func(b Body) bool { return len(b.Contacts) > 0 }) {
 		return c, nil
 	}
-	places := contactPlaces(c)
-	rows := framesOf(c)
+	rows, places := framesOf(c), make([][][3]float64, c.n)
+	p, before := newPose(s, nil), newPose(s, nil)
+	for k := range places {
+		p.set(c.Frame(k))
+		places[k] = p.soles(nil)
+	}
 	wraps, period := c.loop == LoopWrap && c.turn == nil && c.n > 2, c.n
 	if wraps && !c.closes() {
 		period-- // the last frame is the first one
@@ -39,14 +43,12 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 		row[0], row[1] = row[0]-c.travel[0], row[1]-c.travel[1]
 		return row
 	}
-	now, before := newPose(s, nil), newPose(s, nil)
 	for loop := range loops {
 		for k := range period {
 			if k == 0 && loop > 0 {
 				last, corrected = shift(c.Frame(period-1)), shift(rows[period-1])
 			}
 			first := k == 0 && loop == 0
-			now.set(c.Frame(k))
 			before.set(corrected)
 			smooth := follow(c.Frame(k), last, corrected, s)
 			copy(v.row, smooth)
@@ -61,7 +63,7 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 					for _, contact := range b.Contacts {
 						share := 0.0
 						if !first {
-							share = places.stands(k, n, period, wraps)
+							share = c.stands(places, k, n, period, wraps)
 						}
 						weights := [3]float64{standWeight * share, standWeight * share, standWeight * share}
 						if v.point(i, contact.At)[2] < contact.Radius {
@@ -99,33 +101,18 @@ func follow(row, last, corrected []float64, s *Skeleton) []float64 {
 	return out
 }
 
-// contacts holds the lowest points of all contacts in a clip's frames.
-type contacts struct {
-	clip   *Clip
-	places [][][3]float64
-}
-
-func contactPlaces(c *Clip) *contacts {
-	out := &contacts{clip: c}
-	p := newPose(c.skeleton, nil)
-	for k := range c.n {
-		p.set(c.Frame(k))
-		out.places = append(out.places, p.soles(nil))
-	}
-	return out
-}
-
-// stands returns to what degree contact i stands in frame k and the frame before, from 0 to 1.
-func (c *contacts) stands(k, i, period int, wraps bool) float64 {
+// stands returns to what degree contact i of a clip stands in frame k and the frame before, from 0 to 1. places are the
+// lowest points of the contacts in all frames.
+func (c *Clip) stands(places [][][3]float64, k, i, period int, wraps bool) float64 {
 	last, travel := k-1, [2]float64{}
 	if last < 0 {
 		if !wraps {
 			return 0
 		}
-		last, travel = period-1, [2]float64{c.clip.travel[0], c.clip.travel[1]}
+		last, travel = period-1, [2]float64{c.travel[0], c.travel[1]}
 	}
-	a, b := c.places[last][i], c.places[k][i]
-	speed := math.Hypot(b[0]-a[0]+travel[0], b[1]-a[1]+travel[1]) / c.clip.frameDuration(last)
+	a, b := places[last][i], places[k][i]
+	speed := math.Hypot(b[0]-a[0]+travel[0], b[1]-a[1]+travel[1]) / c.frameDuration(last)
 	high := max(a[2], b[2])
 	return unit((standingHeight-high)/(standingHeight-standLow)) * unit((standFast-speed)/(standFast-standSlow))
 }

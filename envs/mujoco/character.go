@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/motions"
@@ -246,8 +247,8 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 			return nil, fmt.Errorf("mujoco: character: %w", err)
 		}
 	}
-	task := newCharacterTask(cfg)
-	task.terrain = ground
+	task := &characterTask{cfg: cfg, terrain: ground,
+		terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)}, max(1, cfg.NumEnvs))}
 	var played Task = task
 	if cfg.Measure {
 		played = &measuredTask{characterTask: task}
@@ -295,18 +296,14 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
 	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
 		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
-	}
-	if c.Difference && !c.Clock {
+	case c.Difference && !c.Clock:
 		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task " +
 			"\"track\"")
-	}
-	if c.Difference && c.History != 1 {
+	case c.Difference && c.History != 1:
 		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
-	}
-	if c.Clock && c.Motions[0].Loop() != motions.LoopWrap {
+	case c.Clock && c.Motions[0].Loop() != motions.LoopWrap:
 		return errors.New("Residual, Clock and the task \"track\" need a first clip that wraps")
-	}
-	if (c.Task == Track || c.Difference) && len(c.Motions) != 1 {
+	case (c.Task == Track || c.Difference) && len(c.Motions) != 1:
 		return fmt.Errorf("the task %q and Difference need exactly one clip", Track)
 	}
 	if err := c.Velocity.check(); err != nil {

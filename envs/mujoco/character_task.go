@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/rotation"
@@ -100,12 +99,6 @@ const (
 	// memorySize is the number of these values.
 	memorySize
 )
-
-// newCharacterTask returns the task of a checked configuration. Init computes what depends on the model.
-func newCharacterTask(cfg CharacterConfig) *characterTask {
-	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)},
-		max(1, cfg.NumEnvs))}
-}
 
 // Init implements [Task]. It requires a free root followed by hinges, with actuator i at hinge i.
 func (c *characterTask) Init(m *Model) (Spec, error) {

@@ -15,25 +15,11 @@ type solid struct {
 	shape *shape
 	// pos is the geom's centre in the world, in metres.
 	pos r3.Vec
-	// mat is the rotation, row-major. Its columns are the geom's axes.
-	mat   [9]float64
+	// mat is the rotation from the geom's frame into the world.
+	mat   *r3.Mat
 	color color.RGBA
 	// radius is that of a ball around pos that contains the geom, in metres.
 	radius float64
-}
-
-// local rotates a vector of the world into the geom's frame.
-func (s *solid) local(v r3.Vec) r3.Vec {
-	m := &s.mat
-	return r3.Vec{X: m[0]*v.X + m[3]*v.Y + m[6]*v.Z, Y: m[1]*v.X + m[4]*v.Y + m[7]*v.Z,
-		Z: m[2]*v.X + m[5]*v.Y + m[8]*v.Z}
-}
-
-// world rotates a vector of the geom's frame into the world.
-func (s *solid) world(v r3.Vec) r3.Vec {
-	m := &s.mat
-	return r3.Vec{X: m[0]*v.X + m[1]*v.Y + m[2]*v.Z, Y: m[3]*v.X + m[4]*v.Y + m[5]*v.Z,
-		Z: m[6]*v.X + m[7]*v.Y + m[8]*v.Z}
 }
 
 // reach returns the radius of a ball around the geom's centre that contains the geom. It is 0 for planes and height
@@ -70,7 +56,7 @@ func vertex(v []float32, i int32) r3.Vec {
 // normal the outward unit normal at the point. The functions below do the same in the geom's frame. Their normals have
 // any length.
 func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
-	o, d = s.local(r3.Sub(o, s.pos)), s.local(d)
+	o, d = s.mat.MulVecTrans(r3.Sub(o, s.pos)), s.mat.MulVecTrans(d)
 	a, b := s.shape.Size[0], s.shape.Size[1]
 	switch s.shape.kind {
 	case C.mjGEOM_SPHERE:
@@ -106,7 +92,7 @@ func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 	if !ok {
 		return 0, normal, false
 	}
-	return t, r3.Unit(s.world(normal)), true
+	return t, r3.Unit(s.mat.MulVec(normal)), true
 }
 
 // hitBall intersects the ray with the ball around the origin.

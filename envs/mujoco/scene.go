@@ -97,7 +97,7 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r3.Vec) {
 	for g := range shapes {
 		p := solid{shape: &shapes[g], color: shapes[g].Color, radius: shapes[g].reach(),
-			mat: [9]float64(mat[9*g : 9*g+9]),
+			mat: r3.NewMat(mat[9*g : 9*g+9]),
 			pos: r3.Add(shift, r3.Vec{X: pos[3*g], Y: pos[3*g+1], Z: pos[3*g+2]})}
 		if p.radius == 0 || p.color.A == 0 {
 			continue

@@ -250,9 +250,11 @@ func (c *child) kill() {
 }
 
 // read returns the next message of the child: a JSON object and the bytes that follow it. A message that does not
-// come, or cannot be read, is a [*ChildError].
+// come, or cannot be read, is a [*ChildError], after which the rest of a message may be in the pipe.
 func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
-	head, payload, err = receiveFrame(c.replies, deadline)
+	if err = c.replies.SetReadDeadline(deadline); err == nil {
+		head, payload, err = readFrame(c.replies)
+	}
 	switch {
 	case err == nil:
 		return head, payload, nil
