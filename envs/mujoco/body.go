@@ -66,7 +66,7 @@ type BodyConfig struct {
 // floor if the file has none, gives every hinge a position actuator, and integrates by Euler's method. The file's
 // actuators, sensors and keyframes are not in the result. Errors name the file's body, joint or attribute.
 func LoadBody(path string, cfg BodyConfig) (_ CharacterBody, err error) {
-	defer explain(&err, "body", path)
+	defer explain(&err, "body "+path)
 	if err := cfg.check(); err != nil {
 		return CharacterBody{}, err
 	}

@@ -23,10 +23,10 @@ func openModel(path string, cfg BodyConfig) (*loader, error) {
 	return l, err
 }
 
-// explain puts before an error what was read from the file at path.
-func explain(err *error, what, path string) {
+// explain puts before an error what was read.
+func explain(err *error, what string) {
 	if *err != nil {
-		*err = fmt.Errorf("mujoco: %s %s: %w", what, path, *err)
+		*err = fmt.Errorf("mujoco: %s: %w", what, *err)
 	}
 }
 

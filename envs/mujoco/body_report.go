@@ -57,7 +57,7 @@ type JointReport struct {
 // InspectModel describes an MJCF file. cfg are the settings for [LoadBody]. What file and settings lack is listed in
 // the report. It is not an error, unless MuJoCo cannot compile the file.
 func InspectModel(path string, cfg BodyConfig) (_ *ModelReport, err error) {
-	defer explain(&err, "model", path)
+	defer explain(&err, "model "+path)
 	l, err := openModel(path, cfg)
 	if err != nil {
 		return nil, err

@@ -66,26 +66,11 @@ func (r *record) poses(nq, first int) [][]float64 {
 
 // EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
 func (c *measuredTask) EpisodeMetricNames() (names []string) {
-	if c.refs != nil {
-		names = []string{"pose_error"}
-	}
-	names = append(names, "success")
-	if c.cfg.Task == Track {
-		names = append(names, "survived", "root_velocity_error")
-	}
-	if c.skeleton() != nil {
-		names = append(names, "foot_sliding")
-	}
-	if len(c.cfg.Body.Feet) > 1 && c.wraps() {
-		names = append(names, "phase_error")
-	}
-	if len(c.refs) > 1 {
-		names = append(names, "coverage")
-	}
-	if c.cfg.Recovery.Seconds > 0 {
-		names = append(names, "falls", "recovered", "recovery_time")
-	}
-	return names
+	tracks, recovers := c.cfg.Task == Track, c.cfg.Recovery.Seconds > 0
+	return chosen([]choice{{"pose_error", c.refs != nil}, {"success", true}, {"survived", tracks},
+		{"root_velocity_error", tracks}, {"foot_sliding", c.skeleton() != nil},
+		{"phase_error", len(c.cfg.Body.Feet) > 1 && c.wraps()}, {"coverage", len(c.refs) > 1}, {"falls", recovers},
+		{"recovered", recovers}, {"recovery_time", recovers}})
 }
 
 // skeleton returns the first clip's skeleton. It is nil if there is none, or if its width differs from the model's.

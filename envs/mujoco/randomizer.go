@@ -75,21 +75,13 @@ func newRandomizer(task *characterTask, b *Batch) (*randomizer, error) {
 	if err := r.vary(); err != nil {
 		return nil, err
 	}
-	for _, metric := range []struct {
-		name string
-		on   bool
-	}{
-		// In the order of draws.
+	r.names = chosen([]choice{ // in the order of draws
 		{"friction", on(cfg.Friction)}, {"mass", on(cfg.Mass)}, {"center_of_mass", cfg.CenterOfMass > 0},
 		{"stiffness", on(cfg.Stiffness)}, {"damping", on(cfg.Damping)}, {"motor_strength", on(cfg.MotorStrength)},
 		{"armature", on(cfg.Armature)}, {"joint_offset", cfg.JointOffset > 0}, {"action_delay", cfg.ActionDelay[1] > 0},
 		{"observation_delay", cfg.ObservationDelay[1] > 0}, {"randomization", cfg.Curriculum > 0},
 		{"terrain_level", r.terrain != nil},
-	} {
-		if metric.on {
-			r.names = append(r.names, metric.name)
-		}
-	}
+	})
 	r.lags = len(r.names)
 	r.push = r.lags + 2
 	r.level = r.push + 1

@@ -18,7 +18,7 @@ import (
 
 // LoadSkeleton returns the skeleton of an MJCF file ([LoadScene]), see [Model.Skeleton].
 func LoadSkeleton(path string) (_ *motions.Skeleton, err error) {
-	defer explain(&err, "skeleton of", path)
+	defer explain(&err, "skeleton of "+path)
 	m, err := loadScene(path)
 	if err != nil {
 		return nil, err
@@ -29,12 +29,9 @@ func LoadSkeleton(path string) (_ *motions.Skeleton, err error) {
 
 // LoadScene compiles an MJCF file as [LoadBody] reads it, with its includes and meshes in the file's folder and with a
 // floor, but with its own joints.
-func LoadScene(path string) (*Model, error) {
-	m, err := loadScene(path)
-	if err != nil {
-		return nil, fmt.Errorf("mujoco: %s: %w", path, err)
-	}
-	return m, nil
+func LoadScene(path string) (_ *Model, err error) {
+	defer explain(&err, path)
+	return loadScene(path)
 }
 
 func loadScene(path string) (*Model, error) {
@@ -52,7 +49,7 @@ func loadScene(path string) (*Model, error) {
 //
 // Skeleton fails if the first body has no free joint, and for slides and joints that are not at their body's origin.
 func (m *Model) Skeleton() (_ *motions.Skeleton, err error) {
-	defer explain(&err, "skeleton of", m.name)
+	defer explain(&err, "skeleton of "+m.name)
 	return m.skeleton()
 }
 
@@ -217,9 +214,8 @@ func (m *Model) outline(g int) ([]motions.Contact, motions.Capsule) {
 		}
 	}
 	radius = max(size[(long+1)%3], size[(long+2)%3])
-	end := [3]float64{}
+	var start, end [3]float64
 	end[long] = max(0, size[long]-radius)
-	start := [3]float64{}
 	start[long] = -end[long]
 	return corners, motions.Capsule{From: place(start), To: place(end), Radius: radius}
 }

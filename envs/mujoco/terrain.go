@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -292,8 +291,7 @@ func (c *characterTask) commandedDistance(s *State) float64 {
 
 // file returns the field in MuJoCo's format.
 func (t *terrain) file() []byte {
-	var b bytes.Buffer
-	_ = binary.Write(&b, binary.LittleEndian, []int32{int32(t.ny), int32(t.nx)}) // a buffer takes everything
-	_ = binary.Write(&b, binary.LittleEndian, t.heights)
-	return b.Bytes()
+	b, _ := binary.Append(nil, binary.LittleEndian, []int32{int32(t.ny), int32(t.nx)}) // numbers have a size: no error
+	b, _ = binary.Append(b, binary.LittleEndian, t.heights)
+	return b
 }

@@ -9,15 +9,6 @@ import (
 // otherwise be tried for ever if Options.Replace is negative.
 const maxStarts = 3
 
-// blameAll replaces all children, because one of them wrote over the header of the shared memory and nothing shows
-// which. cause describes the damage.
-func (e *Env) blameAll(cause error, what command, seed int64) error {
-	for i, c := range e.children {
-		e.faults[i] = c.fault(FaultProtocol, cause, "%v", cause)
-	}
-	return e.replaceFailed(what, seed)
-}
-
 // replaceFailed replaces the children that have a fault in e.faults. If Options.Replace does not allow so many, it
 // returns the faults instead, and kills the children whose fault is fatal. what and seed are the command in progress,
 // which the new children must catch up with.

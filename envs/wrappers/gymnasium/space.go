@@ -72,13 +72,12 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 	if err := json.Unmarshal(b, &d); err != nil {
 		return d, spaces.Set{}, fmt.Errorf("the description of the environments: %w", err)
 	}
-	if d.Error != "" && d.Missing {
+	switch {
+	case d.Error != "" && d.Missing:
 		return d, spaces.Set{}, fmt.Errorf("%s (%w)", d.Error, ErrNoPython)
-	}
-	if d.Error != "" {
+	case d.Error != "":
 		return d, spaces.Set{}, fmt.Errorf("%s", d.Error)
-	}
-	if d.Observation == nil || d.Action == nil {
+	case d.Observation == nil || d.Action == nil:
 		return d, spaces.Set{}, fmt.Errorf("the description of the environments lacks the observation or action space")
 	}
 	var set spaces.Set

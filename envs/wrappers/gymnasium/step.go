@@ -105,8 +105,11 @@ func (e *Env) command(what command, seed int64) error {
 		e.faults[i] = e.gather(c, what, deadline)
 		failed = failed || e.faults[i] != nil
 	}
-	if err := e.verifyHeader(); err != nil {
-		return e.blameAll(err, what, seed)
+	if err := e.verifyHeader(); err != nil { // a child wrote over it, and nothing shows which: all are replaced
+		failed = true
+		for i, c := range e.children {
+			e.faults[i] = c.fault(FaultProtocol, err, "%v", err)
+		}
 	}
 	if !failed {
 		return nil
