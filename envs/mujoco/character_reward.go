@@ -128,7 +128,7 @@ func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (
 		angular += d * d
 	}
 	q := rotation.Of(s.QPos[3:])
-	turn := q.AngleTo(rotation.Of(now.qpos[3:]))
+	turn := 2 * math.Acos(min(1, math.Abs(q.Dot(rotation.Of(now.qpos[3:])))))
 	limit := allowed * allowed
 	lost = place > limit
 	var p [3]float64
