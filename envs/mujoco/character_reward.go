@@ -147,17 +147,9 @@ func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (
 
 // MetricNames implements [MetricTask].
 func (c *characterTask) MetricNames() []string {
-	names := []string{"speed"}
-	if c.refs != nil {
-		names = append(names, "joint_error")
-	}
-	switch c.cfg.Task {
-	case Command:
-		names = append(names, "velocity_error")
-	case Velocity:
-		names = append(names, "velocity_error", "turn_error")
-	}
-	return names
+	turns := c.cfg.Task == Velocity
+	return chosen([]choice{{"speed", true}, {"joint_error", c.refs != nil},
+		{"velocity_error", turns || c.cfg.Task == Command}, {"turn_error", turns}})
 }
 
 // Metrics implements [MetricTask], see [Character] for the values.
