@@ -27,16 +27,19 @@ import (
 var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions",
 	"command", "phase", "reference", "height", "features"}
 
-// observedTerm is a part of an observation. write writes its values for a state. full is the complete observation.
+// observedTerm is a part of an observation.
 type observedTerm struct {
 	part
-	write func(c *characterTask, s *State, full, out []float32)
+	write termWriter
 }
 
-// readTerms makes the terms of CharacterConfig.Observations.
+// termWriter writes the values of a term for a state. full is the complete observation.
+type termWriter func(c *characterTask, s *State, full, out []float32)
+
+// readTerms makes the terms of CharacterConfig.Observations. The complete observation has some of them as columns.
 func (c *characterTask) readTerms() error {
 	hinges, known := c.nq-rootPositions, map[string]observedTerm{}
-	add := func(name string, width int, write func(c *characterTask, s *State, full, out []float32)) {
+	add := func(name string, width int, write termWriter) {
 		known[name] = observedTerm{part{name, width}, write}
 	}
 	add("base_lin_vel", 3, func(_ *characterTask, s *State, _, out []float32) { inRoot(s, out, [3]float64(s.QVel)) })
@@ -82,12 +85,12 @@ func (c *characterTask) readTerms() error {
 }
 
 // numbersOf returns a function that writes a term of numbers of the state.
-func numbersOf(of func(*characterTask, *State) []float64) func(c *characterTask, s *State, full, out []float32) {
+func numbersOf(of func(*characterTask, *State) []float64) termWriter {
 	return func(c *characterTask, s *State, _, out []float32) { convert(out, of(c, s)) }
 }
 
 // columnsFrom returns a function that copies a term from the complete observation, beginning at a column.
-func columnsFrom(at int) func(c *characterTask, s *State, full, out []float32) {
+func columnsFrom(at int) termWriter {
 	return func(_ *characterTask, _ *State, full, out []float32) { copy(out, full[at:]) }
 }
 
