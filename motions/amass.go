@@ -3,6 +3,8 @@ package motions
 import (
 	"fmt"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // smplJoints are the joints that SMPL, SMPL-H and SMPL-X share. The offset is from the parent in a T-pose, z up and x
@@ -74,12 +76,12 @@ func parseAMASS(r *npzReader, name string) (*Clip, error) {
 	cfg := ClipConfig{Name: name, Skeleton: smplSkeleton(), Durations: evenly(n, step)}
 	// SMPL's zero pose has y up and faces z; the world of AMASS has z up. The pelvis turns the one into the other. The
 	// other joints' rotations keep their values, with (x, y, z) becoming (z, x, y): a third of a turn about (1, 1, 1).
-	turned := quat{0.5, 0.5, 0.5, 0.5}
+	turned := rotation.Quat{0.5, 0.5, 0.5, 0.5}
 	for k, p := range cutRows(values, width) {
-		root := exponential(p[:3]).mul(turned.conj())
+		root := rotation.Exp(p[:3]).Mul(turned.Conj())
 		row := append([]float64{trans[3*k], trans[3*k+1], trans[3*k+2]}, root[:]...)
 		for j := 1; j < len(smplJoints); j++ {
-			q := exponential([]float64{p[3*j+2], p[3*j], p[3*j+1]})
+			q := rotation.Exp([]float64{p[3*j+2], p[3*j], p[3*j+1]})
 			row = append(row, q[:]...)
 		}
 		cfg.Frames = append(cfg.Frames, row)

@@ -1,6 +1,10 @@
 package motions
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
+)
 
 // angles writes the values of a body's joints at which they turn the body by q against its parent: the quaternion of a
 // ball joint, the angle of one hinge (the part of q about its axis), of two hinges (the part of q that they can reach),
@@ -9,12 +13,12 @@ import "math"
 //
 // Three hinges at right angles have two solutions, (a, b, c) and (a + π, π − b, c + π). Near a quarter turn of the
 // middle hinge (gimbal lock) the outer two cannot be told apart: there the first hinge keeps its angle of near.
-func (b *Body) angles(q quat, out, near []float64) {
+func (b *Body) angles(q rotation.Quat, out, near []float64) {
 	switch joints := b.Joints; {
 	case len(joints) == 0:
 	case joints[0].Kind == Rotation:
-		if near != nil && q.dot(quatOf(near)) < 0 {
-			q = quat{-q[0], -q[1], -q[2], -q[3]}
+		if near != nil && q.Dot(rotation.Of(near)) < 0 {
+			q = rotation.Quat{-q[0], -q[1], -q[2], -q[3]}
 		}
 		copy(out, q[:])
 	case len(joints) == 1:
@@ -23,11 +27,11 @@ func (b *Body) angles(q quat, out, near []float64) {
 		unwrap(out, near)
 	default:
 		e1, e2 := joints[0].Axis, joints[1].Axis
-		e3, sign := cross(e1, e2), 1.0
+		e3, sign := rotation.Cross(e1, e2), 1.0
 		if len(joints) > 2 && dot(joints[2].Axis, e3) < 0 {
 			sign = -1 // the third hinge turns about −e3
 		}
-		x, y, z := q.rotate(e1), q.rotate(e2), q.rotate(e3)
+		x, y, z := q.Rotate(e1), q.Rotate(e2), q.Rotate(e3)
 		r02, r12, r22 := dot(e1, z), dot(e2, z), dot(e3, z)
 		r00, r01 := dot(e1, x), dot(e1, y)
 		solution := [3]float64{math.Atan2(-r12, r22), math.Asin(max(-1, min(1, r02))), sign * math.Atan2(-r01, r00)}

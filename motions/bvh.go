@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // BVHConfig says what a BVH file does not.
@@ -101,7 +103,7 @@ func (m *bvhMotion) skeleton(name string) *Skeleton {
 func (m *bvhMotion) row(frame []float64) []float64 {
 	var row []float64
 	for i, j := range m.joints {
-		place, q := j.offset, quat{1, 0, 0, 0}
+		place, q := j.offset, rotation.Quat{1, 0, 0, 0}
 		turns := false
 		for _, c := range j.channels {
 			x := frame[0]
@@ -113,7 +115,7 @@ func (m *bvhMotion) row(frame []float64) []float64 {
 			turns = true
 			var axis [3]float64
 			axis[c.axis] = 1
-			q = q.mul(turnAbout(m.convert(axis), x*math.Pi/180))
+			q = q.Mul(rotation.About(m.convert(axis), x*math.Pi/180))
 		}
 		if i == 0 {
 			p := m.convert(place)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // Limits of Check.
@@ -121,7 +123,6 @@ func (r *Report) checkJumps(c *Clip) []float64 {
 	velocity := make([]float64, c.v)
 	for k := range speeds {
 		slope(c, k, velocity)
-		i := 0
 		for at, col := range c.description.each {
 			sum := 0.0
 			for _, v := range velocity[at.vel : at.vel+col.Kind.VelocityWidth()] {
@@ -129,11 +130,10 @@ func (r *Report) checkJumps(c *Clip) []float64 {
 			}
 			speed := math.Sqrt(sum)
 			speeds[k] = append(speeds[k], speed)
-			fastest[i] = max(fastest[i], speed)
+			fastest[at.index] = max(fastest[at.index], speed)
 			if col.Kind == Hinge || col.Kind == Rotation {
 				r.Fastest = max(r.Fastest, speed)
 			}
-			i++
 		}
 	}
 	frame, column, worst, count := 0, 0, 0.0, 0
@@ -164,20 +164,18 @@ func (r *Report) checkSeam(c *Clip, fastest []float64) {
 		return
 	}
 	name, worst, gap := "", 0.0, 0.0 // the gap in longest steps, and as it is
-	i := -1
 	for at, col := range c.description.each {
-		i++
 		a, b := c.Frame(0)[at.pos:], c.Frame(c.n - 1)[at.pos:]
 		apart := 0.0
 		switch {
 		case col.Kind == Rotation && c.turn != nil && col.Name == rootRotation:
 		case col.Kind == Rotation:
-			apart = quatOf(a).angleTo(quatOf(b))
+			apart = rotation.Of(a).AngleTo(rotation.Of(b))
 		case col.Kind != Travel:
 			apart = math.Abs(a[0] - b[0])
 		}
 		if over := apart - 0.02; over > 0 {
-			if steps := over / max(fastest[i]*c.times[1], 1e-9); steps > worst {
+			if steps := over / max(fastest[at.index]*c.times[1], 1e-9); steps > worst {
 				name, worst, gap = col.Name, steps, apart
 			}
 		}

@@ -10,8 +10,8 @@
 //
 // Units are seconds, metres and radians. Rotations are unit quaternions, w first.
 //
-// Reading order: description.go, clip.go, newclip.go and sample.go are the clip; quat.go, angles.go, skeleton.go and
-// pose.go are rotations and skeletons; load.go leads to the file formats; retarget.go, ik.go,
+// Reading order: description.go, clip.go, newclip.go and sample.go are the clip; angles.go, skeleton.go and
+// pose.go are skeletons; load.go leads to the file formats; retarget.go, ik.go,
 // retarget_floor.go, humanoid.go, edit.go and floor.go make clips from clips; save.go and export.go write them;
 // check.go and source.go use them.
 package motions
@@ -125,13 +125,7 @@ func (c *Clip) LoopTravel() []float64 { return slices.Clone(c.travel) }
 func (c *Clip) Repairs() []string { return slices.Clone(c.repairs) }
 
 // framesOf returns a copy of all frames.
-func framesOf(c *Clip) [][]float64 {
-	rows := make([][]float64, c.n)
-	for k := range rows {
-		rows[k] = slices.Clone(c.Frame(k))
-	}
-	return rows
-}
+func framesOf(c *Clip) [][]float64 { return cutRows(slices.Clone(c.positions), c.w) }
 
 // durationsOf returns the durations from which [NewClip] makes the clip's times.
 func durationsOf(c *Clip) []float64 {
@@ -170,6 +164,9 @@ func (c *Clip) derive(cfg ClipConfig) (*Clip, error) {
 func (c *Clip) fail(format string, args ...any) error {
 	return named(c.name, fmt.Errorf(format, args...))
 }
+
+// explained passes on a clip made of c, with c's name before an error.
+func (c *Clip) explained(out *Clip, err error) (*Clip, error) { return out, named(c.name, err) }
 
 // named puts the package's name and a clip's name or path before an error.
 func named(name string, err error) error {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 func must(t testing.TB, err error) {
@@ -84,7 +86,7 @@ func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
 		at := float64(i) / 100
 		pos, vel := sampleAt(c, at)
 		want := about(2./3, -2./3, 1./3, 1.5*at)
-		if quatOf(pos[1:]).dot(quatOf(want)) < 0 { // the same rotation
+		if rotation.Of(pos[1:]).Dot(rotation.Of(want)) < 0 { // the same rotation
 			for j := range want {
 				want[j] *= -1
 			}
@@ -143,7 +145,7 @@ func TestTurnsOn(t *testing.T) {
 		if math.Hypot(pos[0]-2*math.Sin(h), pos[1]-2+2*math.Cos(h)) > 1e-8 {
 			t.Errorf("place at %g: %v", at, pos[:2])
 		}
-		if q := quatOf(pos[3:]); math.Abs(math.Abs(q.dot(quatOf(about(0, 0, 1, h))))-1) > 1e-9 {
+		if q := rotation.Of(pos[3:]); math.Abs(math.Abs(q.Dot(rotation.Of(about(0, 0, 1, h))))-1) > 1e-9 {
 			t.Errorf("heading at %g: %v", at, q)
 		}
 		near(t, "turning", vel[3:6], 0, 0, math.Pi/2)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // TestClips reads, checks and samples every clip of testdata, of the folder shared/motions beside the repository and of
@@ -138,8 +140,8 @@ func checkRow(t *testing.T, c *Clip, at float64, pos, vel []float64) {
 	p := 0
 	for _, col := range c.description.Columns {
 		if col.Kind == Rotation {
-			q := quatOf(pos[p:])
-			if n := q.dot(q); math.Abs(n-1) > 1e-9 {
+			q := rotation.Of(pos[p:])
+			if n := q.Dot(q); math.Abs(n-1) > 1e-9 {
 				t.Fatalf("%s at %g s has squared length %v", col.Name, at, n)
 			}
 		}

@@ -2,6 +2,7 @@ package motions
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -47,10 +48,7 @@ func isNumber(text string) bool {
 }
 
 func parseCSV(data []byte, name string, cfg CSVConfig) (*Clip, error) {
-	rate := cfg.Rate
-	if rate == 0 {
-		rate = 30
-	}
+	rate := cmp.Or(cfg.Rate, 30)
 	if !(rate > 0) || infinite(1/rate) {
 		return nil, fmt.Errorf("CSVConfig.Rate must be positive and finite, and is %g", cfg.Rate)
 	}
@@ -87,10 +85,10 @@ func parseCSV(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 		return nil, errors.New("there are no rows of numbers")
 	}
 	clip.Durations = evenly(len(clip.Frames), 1/rate)
-	clip.Description = &Description{RotationsWLast: !cfg.WFirst, Columns: freeRoot()}
-	clip.Description.add("joint", len(clip.Frames[0])-7, Hinge)
-	for i, col := range header[min(7, len(header)):] {
-		clip.Description.Columns[4+i].Name = strings.TrimSpace(col)
+	for i, name := range header {
+		header[i] = strings.TrimSpace(name)
 	}
+	clip.Description = rootAndHinges(len(clip.Frames[0])-7, header[min(7, len(header)):]...)
+	clip.Description.RotationsWLast = !cfg.WFirst
 	return newClip(clip)
 }

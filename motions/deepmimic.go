@@ -49,8 +49,13 @@ func parseDeepMimic(data []byte, name string, d *Description) (*Clip, error) {
 	if err := file.read(&cfg); err != nil {
 		return nil, err
 	}
-	if d == nil && len(cfg.Frames) > 0 {
-		cfg.Description = guess(len(cfg.Frames[0]), file.FrameDuration != nil)
+	if d == nil && len(cfg.Frames) > 0 { // a well-known skeleton has as many values
+		switch width := len(cfg.Frames[0]); {
+		case width == 43:
+			cfg.Description = deepMimicHumanoid()
+		case file.FrameDuration != nil && (width == 19 || width == 61):
+			cfg.Description = deepMimicQuadruped(width)
+		}
 	}
 	if goesOn := file.EnableCycleOffsetPosition; goesOn != nil && !*goesOn && cfg.Description != nil {
 		cfg.Description = cfg.Description.clone()
@@ -130,17 +135,6 @@ func (file *deepMimicFile) read(cfg *ClipConfig) error {
 	return nil
 }
 
-// guess returns the description of a well-known skeleton whose frames have as many values, or nil.
-func guess(width int, quadruped bool) *Description {
-	switch {
-	case width == 43:
-		return deepMimicHumanoid()
-	case quadruped && (width == 19 || width == 61):
-		return deepMimicQuadruped(width)
-	}
-	return nil
-}
-
 // deepMimicHumanoid describes DeepMimic's humanoid. y is up.
 func deepMimicHumanoid() *Description {
 	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
@@ -155,9 +149,8 @@ func deepMimicHumanoid() *Description {
 // deepMimicQuadruped describes the quadruped of twelve joints in LoopMode files. z is up and quaternions have w last.
 // The long form of 61 values adds the feet's positions and all velocities.
 func deepMimicQuadruped(width int) *Description {
-	d := &Description{RotationsWLast: true, Columns: freeRoot()}
-	d.add("joint", 12, Hinge)
-	if width == 61 {
+	d := rootAndHinges(12)
+	if d.RotationsWLast = true; width == 61 {
 		d.add("foot_position", 12, Linear)
 		d.add("root_linear_velocity", 3, Linear)
 		d.add("root_angular_velocity", 3, Linear)

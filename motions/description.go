@@ -61,22 +61,10 @@ type Description struct {
 }
 
 // Width returns the number of position values of a frame.
-func (d *Description) Width() int {
-	n := 0
-	for _, c := range d.Columns {
-		n += c.Kind.Width()
-	}
-	return n
-}
+func (d *Description) Width() int { return d.end().pos }
 
 // VelocityWidth returns the number of velocity values of a frame.
-func (d *Description) VelocityWidth() int {
-	n := 0
-	for _, c := range d.Columns {
-		n += c.Kind.VelocityWidth()
-	}
-	return n
-}
+func (d *Description) VelocityWidth() int { return d.end().vel }
 
 // Find returns the index of the named column's first value in a row of positions and in a row of velocities. ok is
 // false if there is no such column.
@@ -89,8 +77,21 @@ func (d *Description) Find(name string) (position, velocity int, ok bool) {
 	return 0, 0, false
 }
 
-// place is the index of a column's first value in a row of positions and in a row of velocities.
-type place struct{ pos, vel int }
+// place is the index of a column, of its first value in a row of positions, and of that in a row of velocities.
+type place struct{ index, pos, vel int }
+
+// after returns the place that follows a column of kind k.
+func (p place) after(k Kind) place {
+	return place{p.index + 1, p.pos + k.Width(), p.vel + k.VelocityWidth()}
+}
+
+// end returns the place after the last column.
+func (d *Description) end() (at place) {
+	for _, c := range d.Columns {
+		at = at.after(c.Kind)
+	}
+	return at
+}
 
 // each visits the columns in order.
 func (d *Description) each(yield func(at place, c Column) bool) {
@@ -99,8 +100,7 @@ func (d *Description) each(yield func(at place, c Column) bool) {
 		if !yield(at, c) {
 			return
 		}
-		at.pos += c.Kind.Width()
-		at.vel += c.Kind.VelocityWidth()
+		at = at.after(c.Kind)
 	}
 }
 
@@ -153,6 +153,16 @@ func rawDescription(n int) *Description {
 
 // rootRotation is the name of the root's orientation in every description of this package.
 const rootRotation = "root_rotation"
+
+// rootAndHinges describes a root and n hinges, which are named or else "joint_0" and so on.
+func rootAndHinges(n int, names ...string) *Description {
+	d := &Description{Columns: freeRoot()}
+	d.add("joint", n, Hinge)
+	for i, name := range names {
+		d.Columns[4+i].Name = name
+	}
+	return d
+}
 
 // freeRoot returns the columns of a root's position and rotation, z up.
 func freeRoot() []Column {

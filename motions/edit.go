@@ -3,6 +3,9 @@ package motions
 import (
 	"errors"
 	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 var errNoSkeleton = errors.New("it has no skeleton")
@@ -22,8 +25,7 @@ func (c *Clip) Cut(from, to float64) (*Clip, error) {
 			c.times[c.n-1])
 	}
 	cfg.Durations[n-1] = 0
-	out, err := c.derive(cfg)
-	return out, named(c.name, err)
+	return c.explained(c.derive(cfg))
 }
 
 // Closed returns the clip as a clip that wraps and whose last frame is its first. The difference of the two, apart from
@@ -46,21 +48,20 @@ func (c *Clip) Closed() (*Clip, error) {
 			switch col.Kind {
 			case Travel:
 			case Rotation:
-				a, b := quatOf(first[at.pos:]), quatOf(last[at.pos:])
-				if col.Name == rootRotation && a.angleTo(b) > math.Pi/8 {
+				a, b := rotation.Of(first[at.pos:]), rotation.Of(last[at.pos:])
+				if col.Name == rootRotation && a.AngleTo(b) > math.Pi/8 {
 					return nil, c.fail("it ends turned by %.0f° against its beginning, so that it does not close",
-						a.angleTo(b)*180/math.Pi)
+						a.AngleTo(b)*180/math.Pi)
 				}
-				v := rotationVector(quat{1, 0, 0, 0}, b.conj().mul(a)) // last · exp(v) = first
-				q := quatOf(row[at.pos:]).mul(exponential([]float64{f * v[0], f * v[1], f * v[2]}))
+				v := b.Conj().Mul(a).Log() // last · exp(v) = first
+				q := rotation.Of(row[at.pos:]).Mul(rotation.Exp([]float64{f * v[0], f * v[1], f * v[2]}))
 				copy(row[at.pos:at.pos+4], q[:])
 			default:
 				row[at.pos] -= f * (last[at.pos] - first[at.pos])
 			}
 		}
 	}
-	out, err := c.derive(cfg)
-	return out, named(c.name, err)
+	return c.explained(c.derive(cfg))
 }
 
 // BestLoop returns the part of the clip, between least and most seconds long, whose ends are most alike, closed by
@@ -113,10 +114,10 @@ func compareFrames(c *Clip, a, b int) (joints, other float64) {
 			n++
 		case col.Kind == Rotation && col.Name == rootRotation: // the tilt: heights of its axes
 			up := [3]float64{0, 0, 1}
-			x, y := quatOf(p[at.pos:]).conj().rotate(up), quatOf(q[at.pos:]).conj().rotate(up)
+			x, y := rotation.Of(p[at.pos:]).Conj().Rotate(up), rotation.Of(q[at.pos:]).Conj().Rotate(up)
 			other += squaredDistance(x[:], y[:])
 		case col.Kind == Rotation:
-			angle := quatOf(p[at.pos:]).angleTo(quatOf(q[at.pos:]))
+			angle := rotation.Of(p[at.pos:]).AngleTo(rotation.Of(q[at.pos:]))
 			joints += angle * angle
 			n++
 		case col.Kind == Linear:
@@ -136,18 +137,17 @@ func (c *Clip) Forwards() (*Clip, error) {
 	dx, dy := last[0]-first[0], last[1]-first[1]
 	heading := math.Atan2(dy, dx)
 	if math.Hypot(dx, dy) < 0.1 {
-		heading = quatOf(first[3:]).heading()
+		heading = rotation.Of(first[3:]).Heading()
 	}
-	back := turnAbout([3]float64{0, 0, 1}, -heading)
+	back := rotation.About([3]float64{0, 0, 1}, -heading)
 	rows := framesOf(c)
 	for _, row := range rows {
-		p := back.rotate([3]float64{row[0] - first[0], row[1] - first[1], row[2]})
-		q := back.mul(quatOf(row[3:]))
+		p := back.Rotate([3]float64{row[0] - first[0], row[1] - first[1], row[2]})
+		q := back.Mul(rotation.Of(row[3:]))
 		copy(row, p[:])
 		copy(row[3:], q[:])
 	}
-	out, err := c.derive(ClipConfig{Frames: rows})
-	return out, named(c.name, err)
+	return c.explained(c.derive(ClipConfig{Frames: rows}))
 }
 
 // On returns a clip without a skeleton, such as rows of numbers, on a skeleton: the root's position (3) and rotation,
@@ -157,13 +157,9 @@ func (c *Clip) On(s *Skeleton) (*Clip, error) {
 		return nil, named(c.name, err)
 	}
 	want, have := s.description().Columns, c.description.Columns
-	fits := c.skeleton == nil && len(have) == len(want)
-	for i := 0; fits && i < len(want); i++ {
-		fits = have[i].Kind == want[i].Kind
-	}
-	if !fits {
+	alike := func(a, b Column) bool { return a.Kind == b.Kind }
+	if c.skeleton != nil || !slices.EqualFunc(have, want, alike) {
 		return nil, c.fail("its columns are not the root's and %d joints of %s", len(s.Joints()), s.Name)
 	}
-	out, err := c.derive(ClipConfig{Skeleton: s, Frames: framesOf(c)})
-	return out, named(c.name, err)
+	return c.explained(c.derive(ClipConfig{Skeleton: s, Frames: framesOf(c)}))
 }

@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 func TestCut(t *testing.T) {
@@ -77,10 +79,10 @@ func TestClosed(t *testing.T) {
 func TestForwards(t *testing.T) {
 	c := stroll(t, 31)
 	rows := framesOf(c)
-	by := turnAbout([3]float64{0, 0, 1}, 2)
+	by := rotation.About([3]float64{0, 0, 1}, 2)
 	for _, row := range rows {
-		p := by.rotate([3]float64(row[:3]))
-		q := by.mul(quatOf(row[3:]))
+		p := by.Rotate([3]float64(row[:3]))
+		q := by.Mul(rotation.Of(row[3:]))
 		copy(row, []float64{p[0] + 3, p[1] - 4, p[2], q[0], q[1], q[2], q[3]})
 	}
 	turned, err := c.derive(ClipConfig{Frames: rows})
@@ -97,7 +99,7 @@ func TestForwards(t *testing.T) {
 	}
 	still, err := Trot(0)
 	must(t, err)
-	if f, err := still.Forwards(); err != nil || math.Abs(quatOf(f.Frame(0)[3:]).heading()) > 1e-9 {
+	if f, err := still.Forwards(); err != nil || math.Abs(rotation.Of(f.Frame(0)[3:]).Heading()) > 1e-9 {
 		t.Error(err)
 	}
 }

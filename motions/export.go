@@ -1,12 +1,14 @@
 package motions
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // ExportConfig says how a clip is written for other software.
@@ -23,25 +25,15 @@ type ExportConfig struct {
 // Export writes a clip with a skeleton in a format of others, at even times: the joints in the skeleton's order, and
 // the bodies where the skeleton has them, with velocities by central differences. mjlab's files have no names; Export
 // adds joint_names and body_names, which mjlab does not read and [Load] does.
-func (c *Clip) Export(w io.Writer, cfg ExportConfig) error {
-	return named(c.name, c.export(w, cfg))
-}
-
-func (c *Clip) export(w io.Writer, cfg ExportConfig) error {
-	rate := cfg.Rate
-	if rate == 0 {
-		rate = 50
-	}
+func (c *Clip) Export(w io.Writer, cfg ExportConfig) (err error) {
+	defer func() { err = named(c.name, err) }()
+	rate, seconds := cmp.Or(cfg.Rate, 50), cmp.Or(cfg.Seconds, c.Duration())
 	if c.skeleton == nil {
 		return errNoSkeleton
 	}
 	if !(rate > 0) || infinite(1/rate) || !(cfg.Seconds >= 0) || infinite(cfg.Seconds) {
 		return fmt.Errorf("ExportConfig.Rate is %g and Seconds %g; both must be finite and not negative", cfg.Rate,
 			cfg.Seconds)
-	}
-	seconds := cfg.Seconds
-	if seconds == 0 {
-		seconds = c.Duration()
 	}
 	loop := LoopNone
 	if cfg.Format == "mimickit" && cfg.Seconds == 0 {
@@ -148,20 +140,20 @@ func (c *Clip) writeMimicKit(w io.Writer, rate float64, loop Loop) error {
 			to.Items = append(to.Items, x)
 		}
 	}
-	turn := func(to *torchfile.List, q quat) {
-		v := rotationVector(quat{1, 0, 0, 0}, q)
+	turn := func(to *torchfile.List, q rotation.Quat) {
+		v := q.Log()
 		numbers(to, v[:]...)
 	}
 	for k := range c.n {
 		f, row := &torchfile.List{}, c.Frame(k)
 		numbers(f, row[:3]...)
-		turn(f, quatOf(row[3:]))
+		turn(f, rotation.Of(row[3:]))
 		at := 7
 		for _, j := range c.skeleton.Joints() {
 			if j.Kind == Hinge {
 				numbers(f, row[at])
 			} else {
-				turn(f, quatOf(row[at:]))
+				turn(f, rotation.Of(row[at:]))
 			}
 			at += j.Kind.Width()
 		}
@@ -203,20 +195,16 @@ func parseMJLab(r *npzReader, name string) (*Clip, error) {
 	if n == 0 || b == 0 {
 		return nil, fmt.Errorf("it has %d frames and %d bodies; at least one of both is needed", n, b)
 	}
-	cfg := ClipConfig{Name: name, Durations: evenly(n, step), Description: &Description{Columns: freeRoot()}}
-	cfg.Description.add("joint", j, Hinge)
+	var names []string
 	if r.file.Arrays["joint_names"] != nil {
-		names := r.words("joint_names")
-		if r.err == nil && len(names) != j {
+		if names = r.words("joint_names"); len(names) != j {
 			r.fail("joint_names has %d names of %d joints", len(names), j)
 		}
 		if r.err != nil {
 			return nil, r.err
 		}
-		for i, joint := range names {
-			cfg.Description.Columns[4+i].Name = joint
-		}
 	}
+	cfg := ClipConfig{Name: name, Durations: evenly(n, step), Description: rootAndHinges(j, names...)}
 	for k := range n {
 		row := append(append([]float64(nil), places[3*b*k:3*b*k+3]...), turns[4*b*k:4*b*k+4]...)
 		cfg.Frames = append(cfg.Frames, append(row, angles[j*k:j*(k+1)]...))

@@ -30,8 +30,7 @@ const (
 //
 // OnFloor fails for clips without a skeleton, or if no body has contacts.
 func (c *Clip) OnFloor() (*Clip, error) {
-	out, err := onFloor(c)
-	return out, named(c.name, err)
+	return c.explained(onFloor(c))
 }
 
 func onFloor(c *Clip) (*Clip, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // legs is a small BVH file: y up, facing z, in centimetres, with another rotation order for each joint, tabs, CRLF and
@@ -40,11 +41,11 @@ func TestBVH(t *testing.T) {
 		t.Fatalf("%g s, %d frames, %q", c.Duration(), c.NumFrames(), c.Repairs())
 	}
 	turn := func(order string, degrees ...float64) [3][3]float64 {
-		q := quat{1, 0, 0, 0}
+		q := rotation.Quat{1, 0, 0, 0}
 		for i, d := range degrees {
 			var axis [3]float64
 			axis[order[i]-'X'] = 1
-			q = q.mul(turnAbout(axis, d*math.Pi/180))
+			q = q.Mul(rotation.About(axis, d*math.Pi/180))
 		}
 		return matrix(q)
 	}
@@ -114,8 +115,8 @@ func amassArrays() []*npz.Array {
 	poses, trans := make([]float64, n*156), make([]float64, n*3)
 	for k := range n {
 		// y up becomes z up, then half a turn about z (SMPL faces −y then), to face y: a quarter left of x.
-		up := turnAbout([3]float64{0, 0, 1}, math.Pi).mul(turnAbout([3]float64{1, 0, 0}, math.Pi/2))
-		v := logarithm(up)
+		up := rotation.About([3]float64{0, 0, 1}, math.Pi).Mul(rotation.About([3]float64{1, 0, 0}, math.Pi/2))
+		v := up.Log()
 		copy(poses[k*156:], v[:])
 		poses[k*156+3*4] = 1 // left knee, about SMPL's x: the shin goes back
 		trans[3*k+1], trans[3*k+2] = 0.1*float64(k), 0.9
@@ -170,7 +171,7 @@ func TestMimicKit(t *testing.T) {
 	}
 	f := c.Frame(1)
 	for i, at := range []int{3, 6, 9, 12} { // root, abdomen, neck, right shoulder, each a map of three
-		if off := quatOf(f[3+4*i:]).angleTo(exponential(frames[1][at:])); off > 1e-9 {
+		if off := rotation.Of(f[3+4*i:]).AngleTo(rotation.Exp(frames[1][at:])); off > 1e-9 {
 			t.Errorf("rotation %d is %g rad off", i, off)
 		}
 	}
@@ -293,7 +294,7 @@ func TestSave(t *testing.T) {
 	refuses(t, err, "motions: part: ", "evenly apart")
 	refuses(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "no skeleton")
 	other := QuadrupedSkeleton() // a skeleton of that name that is another one is in the file
-	other.Bodies[1].Offset[0], other.Bodies[1].Orientation = 0.3, turnAbout([3]float64{0, 0, 1}, 0.2)
+	other.Bodies[1].Offset[0], other.Bodies[1].Orientation = 0.3, rotation.About([3]float64{0, 0, 1}, 0.2)
 	c, err := NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3],
 		Durations: []float64{.1, .1, 0}})
 	must(t, err)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // The gait is the one that NumPy computes (FFT, interp and gradient over two cycles); see testdata/README.md.
@@ -43,7 +45,7 @@ func humanoidOf(t *testing.T, gait *Clip, heading, pitch float64) *Clip {
 	var durations []float64
 	for k := range gait.NumFrames() {
 		g := gait.Frame(k)
-		root := quatOf(about(heading, 1)).mul(quatOf(about(-pitch, 2)))
+		root := rotation.Of(about(heading, 1)).Mul(rotation.Of(about(-pitch, 2)))
 		f := []float64{3 + g[0]*math.Cos(heading), 0.8 + g[1], -g[0] * math.Sin(heading), root[0], root[1], root[2],
 			root[3]}
 		f = append(append(f, 1, 0, 0, 0), 1, 0, 0, 0)
@@ -153,7 +155,7 @@ func TestTrotAnywhere(t *testing.T) {
 			sin, cos := math.Sincos(v[2])
 			x, y = (v[0]*sin-v[1]*(1-cos))/v[2], (v[0]*(1-cos)+v[1]*sin)/v[2]
 		}
-		for i, d := range []float64{row[0] - start[0] - x, row[1] - start[1] - y, quatOf(row[3:]).heading() - v[2]} {
+		for i, d := range []float64{row[0] - start[0] - x, row[1] - start[1] - y, rotation.Of(row[3:]).Heading() - v[2]} {
 			if math.Abs(d) > 1e-4 { // frames are joined by straight lines
 				t.Errorf("%g: after a second, coordinate %d of the root is off by %g", v, i, d)
 			}

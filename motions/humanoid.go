@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // HumanoidSkeleton returns the humanoid of 28 joints and 15 bodies of the clips of Isaac Lab and DeepMimic
@@ -26,7 +28,7 @@ func HumanoidSkeleton() *Skeleton {
 			y, shoulder = -y, [6]float64{-45, 180, -180, 60, -90, 90}
 		}
 		add(side+"upper_arm", "torso", [3]float64{-.02405, y, .2435}, triple(side+"shoulder", shoulder)...)
-		add(side+"lower_arm", side+"upper_arm", [3]float64{0, 0, -.274788}, hingeY(side+"elbow", -160, 0))
+		add(side+"lower_arm", side+"upper_arm", [3]float64{0, 0, -.274788}, hinge(side+"elbow", 1, -160, 0))
 		add(side+"hand", side+"lower_arm", [3]float64{0, 0, -.258947})
 	}
 	for _, side := range []string{"right_", "left_"} {
@@ -35,7 +37,7 @@ func HumanoidSkeleton() *Skeleton {
 			y, hip = -y, [6]float64{-15, 60, -140, 60, -35, 60}
 		}
 		add(side+"thigh", "pelvis", [3]float64{0, y, 0}, triple(side+"hip", hip)...)
-		add(side+"shin", side+"thigh", [3]float64{0, 0, -.421546}, hingeY(side+"knee", 0, 160))
+		add(side+"shin", side+"thigh", [3]float64{0, 0, -.421546}, hinge(side+"knee", 1, 0, 160))
 		foot := add(side+"foot", side+"shin", [3]float64{0, 0, -.40987},
 			triple(side+"ankle", [6]float64{-30, 30, -55, 55, -40, 40})...)
 		for _, x := range []float64{.045 - .0885, .045 + .0885} {
@@ -49,19 +51,15 @@ func HumanoidSkeleton() *Skeleton {
 
 // triple returns three hinges x, y, z with limits in degrees.
 func triple(name string, limits [6]float64) []Joint {
-	joints := make([]Joint, 3)
-	for i, axis := range []string{"_x", "_y", "_z"} {
-		joints[i] = Joint{Name: name + axis, Kind: Hinge, Lower: limits[2*i] * math.Pi / 180,
-			Upper: limits[2*i+1] * math.Pi / 180}
-		joints[i].Axis[i] = 1
-	}
-	return joints
+	return []Joint{hinge(name+"_x", 0, limits[0], limits[1]), hinge(name+"_y", 1, limits[2], limits[3]),
+		hinge(name+"_z", 2, limits[4], limits[5])}
 }
 
-// hingeY returns a hinge about y with limits in degrees.
-func hingeY(name string, lower, upper float64) Joint {
-	return Joint{Name: name, Kind: Hinge, Axis: [3]float64{0, 1, 0}, Lower: lower * math.Pi / 180,
-		Upper: upper * math.Pi / 180}
+// hinge returns a hinge about an axis (1 is y) with limits in degrees.
+func hinge(name string, axis int, lower, upper float64) Joint {
+	j := Joint{Name: name, Kind: Hinge, Lower: lower * math.Pi / 180, Upper: upper * math.Pi / 180}
+	j.Axis[axis] = 1
+	return j
 }
 
 // Humanoid returns a clip on [HumanoidSkeleton]: rows of 7 + 28 positions, MuJoCo's qpos, with velocities by central
@@ -71,12 +69,8 @@ func hingeY(name string, lower, upper float64) Joint {
 //
 // A clip whose feet are more than 1.5 cm under the floor, or always above it, is put on the floor ([Clip.OnFloor]);
 // [Clip.Repairs] says so. Humanoid fails for clips of other characters, and of joints without a skeleton.
-func Humanoid(c *Clip) (*Clip, error) {
-	out, err := toHumanoid(c)
-	return out, named(c.name, err)
-}
-
-func toHumanoid(c *Clip) (*Clip, error) {
+func Humanoid(c *Clip) (_ *Clip, err error) {
+	defer func() { err = named(c.name, err) }()
 	s := HumanoidSkeleton()
 	if c.skeleton != nil {
 		if slices.Equal(c.description.Columns, s.description().Columns) {
@@ -130,7 +124,7 @@ func deepMimicRows(c *Clip, s *Skeleton) [][]float64 {
 	rows := make([][]float64, c.n)
 	for k := range rows {
 		f := c.Frame(k)
-		upright := func(i int) quat { return quat{f[i], f[i+1], -f[i+3], f[i+2]} }
+		upright := func(i int) rotation.Quat { return rotation.Quat{f[i], f[i+1], -f[i+3], f[i+2]} }
 		root := upright(3)
 		row := append(make([]float64, 0, s.Width()), f[0], -f[2], f[1], root[0], root[1], root[2], root[3])
 		for i := range s.Bodies {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // stroll is a made-up humanoid motion on the floor at 30 frames a second: each joint swings at its own phase.
@@ -14,8 +16,8 @@ func stroll(t *testing.T, frames int) *Clip {
 	cfg := ClipConfig{Name: "stroll", Skeleton: s}
 	for k := range frames {
 		at := float64(k) / 30
-		root := quat{1, 0, 0, 0}.mul(turnAbout([3]float64{0, 0, 1},
-			0.2*math.Sin(2*at))).mul(turnAbout([3]float64{0, 1, 0}, 0.1*math.Sin(5*at)))
+		root := rotation.Quat{1, 0, 0, 0}.Mul(rotation.About([3]float64{0, 0, 1},
+			0.2*math.Sin(2*at))).Mul(rotation.About([3]float64{0, 1, 0}, 0.1*math.Sin(5*at)))
 		row := []float64{1.2 * at, 0.05 * math.Sin(3*at), 0.87 + 0.01*math.Sin(7*at), root[0], root[1], root[2],
 			root[3]}
 		for i, j := range s.Joints() {
@@ -31,9 +33,6 @@ func stroll(t *testing.T, frames int) *Clip {
 	must(t, err)
 	return c
 }
-
-// logarithm returns the rotation vector of q.
-func logarithm(q quat) [3]float64 { return rotationVector(quat{1, 0, 0, 0}, q) }
 
 func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
 	t.Helper()
@@ -60,7 +59,7 @@ func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
 func TestHumanoidOfDeepMimic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	small := func() []float64 {
-		q := exponential([]float64{0.6 * rng.NormFloat64(), 0.6 * rng.NormFloat64(), 0.6 * rng.NormFloat64()})
+		q := rotation.Exp([]float64{0.6 * rng.NormFloat64(), 0.6 * rng.NormFloat64(), 0.6 * rng.NormFloat64()})
 		return q[:]
 	}
 	var frames [][]float64
@@ -106,22 +105,22 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		s.Forward(h.Frame(k), positions, nil)
 		lowered := f[1] - h.Frame(k)[2] // it was high above the floor
 		var place [13][3]float64
-		var turned [13]quat
+		var turned [13]rotation.Quat
 		for i, j := range tree {
-			var q quat
+			var q rotation.Quat
 			if j.at > 0 {
-				q = quatOf(f[j.at:])
+				q = rotation.Of(f[j.at:])
 			} else {
-				q = turnAbout([3]float64{0, 0, 1}, f[-j.at])
+				q = rotation.About([3]float64{0, 0, 1}, f[-j.at])
 			}
 			if j.parent < 0 {
 				place[i], turned[i] = [3]float64{f[0], f[1], f[2]}, q
 			} else {
-				o := turned[j.parent].rotate(j.offset)
+				o := turned[j.parent].Rotate(j.offset)
 				for d := range 3 {
 					place[i][d] = place[j.parent][d] + o[d]
 				}
-				turned[i] = turned[j.parent].mul(q)
+				turned[i] = turned[j.parent].Mul(q)
 			}
 			b := s.Body(j.body)
 			near(t, j.body, positions[3*b:3*b+3], place[i][0], -place[i][2], place[i][1]-lowered)

@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -51,10 +53,9 @@ func newSolver(s *Skeleton) *solver {
 		b := &s.Bodies[i]
 		if i == 0 {
 			for k := range 6 {
-				d := dof{kind: Travel, component: k, lower: math.Inf(-1), upper: math.Inf(1)}
-				d.axis[k%3] = 1
-				if k >= 3 {
-					d = dof{at: 3, kind: Rotation, component: k - 3, axis: d.axis, lower: d.lower, upper: d.upper}
+				d := dof{kind: Travel, component: k % 3, lower: math.Inf(-1), upper: math.Inf(1)}
+				if d.axis[k%3] = 1; k >= 3 {
+					d.at, d.kind = 3, Rotation
 				}
 				v.dofs = append(v.dofs, d)
 			}
@@ -115,34 +116,28 @@ func (v *solver) findPairs() {
 // move computes the places of bodies and axes for the row.
 func (v *solver) move() {
 	v.set(v.row)
-	q, last := quat{}, 0
+	q, last := rotation.Quat{}, 0
 	for i := 6; i < len(v.dofs); i++ {
 		d := &v.dofs[i]
 		b := &v.skeleton.Bodies[d.body]
 		if d.body != last {
 			q, last = v.rotation(b.Parent), d.body
 			if b.Orientation != [4]float64{} {
-				q = q.mul(b.Orientation)
+				q = q.Mul(b.Orientation)
 			}
 		}
 		if d.kind == Rotation {
 			if d.component == 0 {
-				q = q.mul(quatOf(v.row[d.at:]))
+				q = q.Mul(rotation.Of(v.row[d.at:]))
 			}
 			d.axis = [3]float64{}
 			d.axis[d.component] = 1
-			d.axis = q.rotate(d.axis)
+			d.axis = q.Rotate(d.axis)
 			continue
 		}
-		d.axis = q.rotate(d.local)
-		q = q.mul(turnAbout(d.local, v.row[d.at]))
+		d.axis = q.Rotate(d.local)
+		q = q.Mul(rotation.About(d.local, v.row[d.at]))
 	}
-}
-
-// point returns where a point of a body's frame is in the world.
-func (v *solver) point(body int, at [3]float64) [3]float64 {
-	p, o := v.position(body), v.rotation(body).rotate(at)
-	return [3]float64{p[0] + o[0], p[1] + o[1], p[2] + o[2]}
 }
 
 // velocity returns the derivative of a point of the world by a degree of freedom.
@@ -150,8 +145,7 @@ func (v *solver) velocity(d *dof, p [3]float64) [3]float64 {
 	if d.kind == Travel {
 		return d.axis
 	}
-	o := v.position(d.body)
-	return cross(d.axis, [3]float64{p[0] - o[0], p[1] - o[1], p[2] - o[2]})
+	return rotation.Cross(d.axis, sub(p, v.position(d.body)))
 }
 
 // addResidual adds a residual. Its derivatives are in column, which is then cleared.
@@ -200,8 +194,8 @@ func (v *solver) addPlace(body int, at, place, weights [3]float64) {
 }
 
 // addTurn adds residuals that pull a body to a rotation.
-func (v *solver) addTurn(body int, want quat, weight float64) {
-	for k, r := range rotationVector(v.rotation(body), want) {
+func (v *solver) addTurn(body int, want rotation.Quat, weight float64) {
+	for k, r := range rotation.Vector(v.rotation(body), want) {
 		for _, m := range v.moves[body] {
 			if d := &v.dofs[m]; v.derives && d.kind != Travel {
 				v.column[m] = d.axis[k]
@@ -213,36 +207,27 @@ func (v *solver) addTurn(body int, want quat, weight float64) {
 
 // addRow adds residuals that pull the row to another one, with a weight for the root and one for the joints.
 func (v *solver) addRow(row []float64, root, joints float64) {
-	for i, r := range v.difference(row) {
-		weight := joints
+	for i := range v.dofs {
+		d, residual, weight := &v.dofs[i], 0.0, joints
 		if i < 6 {
 			weight = root
+		}
+		switch {
+		case d.kind == Travel:
+			residual = row[d.component] - v.row[d.component]
+		case d.kind == Hinge:
+			residual = row[d.at] - v.row[d.at]
+		case i < 6:
+			residual = rotation.Vector(rotation.Of(v.row[3:]), rotation.Of(row[3:]))[d.component]
+		default: // about the body's own axes
+			q := rotation.Of(v.row[d.at:]).Conj().Mul(rotation.Of(row[d.at:]))
+			residual = q.Log()[d.component]
 		}
 		if v.derives {
 			v.column[i] = 1
 		}
-		v.addResidual(r, weight)
+		v.addResidual(residual, weight)
 	}
-}
-
-// difference returns the change from the solver's row to another one, a value for each degree of freedom.
-func (v *solver) difference(row []float64) []float64 {
-	out := make([]float64, len(v.dofs))
-	for i := range v.dofs {
-		d := &v.dofs[i]
-		switch {
-		case d.kind == Travel:
-			out[i] = row[d.component] - v.row[d.component]
-		case d.kind == Hinge:
-			out[i] = row[d.at] - v.row[d.at]
-		case i < 6:
-			out[i] = rotationVector(quatOf(v.row[3:]), quatOf(row[3:]))[d.component]
-		default: // about the body's own axes
-			q := quatOf(v.row[d.at:]).conj().mul(quatOf(row[d.at:]))
-			out[i] = rotationVector(quat{1, 0, 0, 0}, q)[d.component]
-		}
-	}
-	return out
 }
 
 // addApart adds residuals that push capsules apart that are nearer than clearance.
@@ -279,9 +264,7 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	if uu > 0 {
 		s = unit((uw*t - ur) / uu)
 	}
-	for k := range a {
-		a[k], b[k] = p[k]+s*u[k], q[k]+t*w[k]
-	}
+	a, b = add(p, scale(s, u)), add(q, scale(t, w))
 	away = sub(a, b)
 	n := norm(away)
 	if n < 1e-9 {
@@ -293,16 +276,21 @@ func (v *solver) gap(one, two part) (gap float64, a, b, away [3]float64) {
 	return n - one.Radius - two.Radius, a, b, away
 }
 
+// evaluate computes the cost and its derivatives. terms adds all residuals.
+func (v *solver) evaluate(terms func()) {
+	v.derives, v.cost = true, 0
+	v.h.Zero()
+	clear(v.g)
+	terms()
+	v.derives = false
+}
+
 // solve changes the row until no step reduces the cost. terms adds all residuals.
 func (v *solver) solve(terms func(), steps int) {
 	damping := 1e-6
 	v.move()
 	for range steps {
-		v.derives, v.cost = true, 0
-		v.h.Zero()
-		clear(v.g)
-		terms()
-		v.derives = false
+		v.evaluate(terms)
 		before := v.cost
 		moved := false
 		for ; damping < 1e4; damping *= 10 {
@@ -335,26 +323,19 @@ func (v *solver) step(damping float64) float64 {
 	a, delta := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
 	free := make([]bool, n)
 	for i, d := range v.dofs {
-		x := 0.0
-		if d.kind == Hinge {
-			x = v.row[d.at]
-		}
+		x := v.row[d.at]
 		free[i] = !(d.kind == Hinge && (x <= d.lower && v.g[i] < 0 || x >= d.upper && v.g[i] > 0))
 	}
 	for i := range n {
 		for k := i; k < n; k++ {
 			if free[i] && free[k] {
 				a.SetSym(i, k, v.h.At(i, k))
-			} else {
-				a.SetSym(i, k, 0)
 			}
 		}
-		g := v.g[i]
-		if !free[i] {
-			g = 0
-		}
 		a.SetSym(i, i, a.At(i, i)*(1+damping)+damping*1e-3+1e-12)
-		delta.SetVec(i, g)
+		if free[i] {
+			delta.SetVec(i, v.g[i])
+		}
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(a) || chol.SolveVecTo(delta, delta) != nil {
@@ -370,12 +351,12 @@ func (v *solver) step(damping float64) float64 {
 		case d.kind == Hinge:
 			v.row[d.at] = max(d.lower, min(d.upper, v.row[d.at]+x))
 		case d.component == 0: // all three components of a rotation
-			turn := exponential([]float64{x, delta.AtVec(i + 1), delta.AtVec(i + 2)})
-			q := quatOf(v.row[d.at:])
+			turn := rotation.Exp([]float64{x, delta.AtVec(i + 1), delta.AtVec(i + 2)})
+			q := rotation.Of(v.row[d.at:])
 			if i < 6 {
-				q = turn.mul(q)
+				q = turn.Mul(q)
 			} else {
-				q = q.mul(turn)
+				q = q.Mul(turn)
 			}
 			copy(v.row[d.at:d.at+4], q[:])
 		}
@@ -385,11 +366,7 @@ func (v *solver) step(damping float64) float64 {
 
 // pressed reports which hinges would go beyond their limit by more than limitTolerance.
 func (v *solver) pressed(terms func()) []bool {
-	v.derives, v.cost = true, 0
-	v.h.Zero()
-	clear(v.g)
-	terms()
-	v.derives = false
+	v.evaluate(terms)
 	out := make([]bool, len(v.dofs))
 	for i, d := range v.dofs {
 		if d.kind == Hinge && (v.row[d.at] <= d.lower || v.row[d.at] >= d.upper) {

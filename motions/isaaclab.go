@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // parseIsaacLab reads a motion file of Isaac Lab. It holds fps, dof_names (D), body_names (B) and, over N frames,
@@ -165,11 +167,11 @@ func (m *isaacFrames) convertMaps(d *Description, s *Skeleton) {
 		var near []float64
 		for k, row := range m.positions {
 			joints := row[first : first+3]
-			q, hinged := exponential(joints), b.rotation(joints)
-			turned := quatOf(row[parent:]).conj().mul(quatOf(row[child:]))
-			asMap += turned.angleTo(q) / float64(len(m.positions))
-			asHinges += turned.angleTo(hinged) / float64(len(m.positions))
-			most = max(most, q.angleTo(hinged))
+			q, hinged := rotation.Exp(joints), b.rotation(joints)
+			turned := rotation.Of(row[parent:]).Conj().Mul(rotation.Of(row[child:]))
+			asMap += turned.AngleTo(q) / float64(len(m.positions))
+			asHinges += turned.AngleTo(hinged) / float64(len(m.positions))
+			most = max(most, q.AngleTo(hinged))
 			b.angles(q, converted[k][first:first+3], near)
 			near = converted[k][first : first+3]
 		}

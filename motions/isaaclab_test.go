@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // isaacArrays is a sound clip of 4 frames, 2 degrees of freedom and 3 bodies.
@@ -58,7 +59,7 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 			at := 7
 			for _, b := range s.Bodies {
 				if len(b.Joints) == 3 {
-					v := logarithm(b.rotation(row[at:]))
+					v := b.rotation(row[at:]).Log()
 					copy(row[at:], v[:])
 				}
 				at += len(b.Joints)
@@ -83,13 +84,13 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 			linear = append(linear, float32(float64(places[45*b+i]-places[45*a+i])/h))
 		}
 		for i := range 15 {
-			q := func(k int) (q quat) {
+			q := func(k int) (q rotation.Quat) {
 				for j := range q {
 					q[j] = float64(turns[60*k+4*i+j])
 				}
 				return q
 			}
-			for _, x := range rotationVector(q(a), q(b)) {
+			for _, x := range rotation.Vector(q(a), q(b)) {
 				angular = append(angular, float32(x/h))
 			}
 		}
@@ -199,7 +200,7 @@ func compareBodies(t *testing.T, c *Clip) {
 				continue
 			}
 			at := p.position(i)
-			if a := p.rotation(i).angleTo(quatOf(f[q:])); a > 0.02 {
+			if a := p.rotation(i).AngleTo(rotation.Of(f[q:])); a > 0.02 {
 				t.Fatalf("frame %d: %s is turned by %.3f rad from where its joints turn it", k, b.Name, a)
 			}
 			if d := math.Sqrt(squaredDistance(at[:], f[x:x+3])); d > 0.02 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/npz"
@@ -115,11 +116,8 @@ func (r *npzReader) numbers(name string, shape ...int) []float64 {
 	if a == nil {
 		return nil
 	}
-	fits := len(a.Shape) == len(shape)
-	for i := 0; fits && i < len(shape); i++ {
-		fits = a.Shape[i] == shape[i] || (shape[i] == -1 && a.Shape[i] > 0)
-	}
-	if !fits {
+	fits := func(have, want int) bool { return have == want || want == -1 && have > 0 }
+	if !slices.EqualFunc(a.Shape, shape, fits) {
 		r.fail("%s has shape %v, want %s", name, a.Shape, strings.ReplaceAll(fmt.Sprint(shape), "-1", "N"))
 		return nil
 	}

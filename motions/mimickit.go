@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // parseMimicKit reads a motion of MimicKit: a pickle of fps, loop_mode (0 holds the end, 1 starts over) and frames. A
@@ -46,8 +47,7 @@ func parseMimicKit(data []byte, name string) (*Clip, error) {
 	if width == 34 {
 		cfg.Skeleton = mimicKitHumanoid()
 	} else {
-		cfg.Description = &Description{Columns: freeRoot()}
-		cfg.Description.add("joint", max(0, width-6), Hinge)
+		cfg.Description = rootAndHinges(max(0, width-6))
 	}
 	for k, f := range frames {
 		values := pickledList(f)
@@ -72,7 +72,7 @@ func parseMimicKit(data []byte, name string) (*Clip, error) {
 
 // fromMaps converts a row whose rotations are exponential maps to quaternions. s is nil if all joints are hinges.
 func fromMaps(f []float64, s *Skeleton) []float64 {
-	root := exponential(f[3:6])
+	root := rotation.Exp(f[3:6])
 	row := append([]float64{f[0], f[1], f[2]}, root[:]...)
 	f = f[6:]
 	if s == nil {
@@ -83,7 +83,7 @@ func fromMaps(f []float64, s *Skeleton) []float64 {
 			row, f = append(row, f[0]), f[1:]
 			continue
 		}
-		q := exponential(f)
+		q := rotation.Exp(f)
 		row, f = append(row, q[:]...), f[3:]
 	}
 	return row

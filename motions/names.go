@@ -73,11 +73,9 @@ func ProposeBodies(source, target *Skeleton) (map[string]string, error) {
 		partOf[i] = part
 	}
 	for i, b := range target.Bodies {
-		part, from := partOf[i], -1
-		if from = source.Body(b.Name); from < 0 && part != "" {
-			if j, ok := known[part]; ok {
-				from = j
-			}
+		part, from := partOf[i], source.Body(b.Name)
+		if j, ok := known[part]; ok && from < 0 {
+			from = j
 		}
 		if from < 0 && i == 0 {
 			from = 0

@@ -1,10 +1,13 @@
 package motions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // ClipConfig is what a clip is made of.
@@ -48,10 +51,7 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 	if cfg.Loop > LoopWrap {
 		return nil, fmt.Errorf("unknown loop mode %d", cfg.Loop)
 	}
-	weight := cfg.Weight
-	if weight == 0 {
-		weight = 1
-	}
+	weight := cmp.Or(cfg.Weight, 1)
 	if !(weight > 0) || math.IsInf(weight, 0) {
 		return nil, fmt.Errorf("the weight must be positive and finite, and is %g", cfg.Weight)
 	}
@@ -245,7 +245,7 @@ func slope(c *Clip, k int, out []float64) {
 	a, b, h := c.Frame(k), c.Frame((k+1)%c.n), c.frameDuration(k)
 	for at, col := range c.description.each {
 		if col.Kind == Rotation {
-			for i, w := range rotationVector(quatOf(a[at.pos:]), quatOf(b[at.pos:])) {
+			for i, w := range rotation.Vector(rotation.Of(a[at.pos:]), rotation.Of(b[at.pos:])) {
 				out[at.vel+i] = w / h
 			}
 			continue

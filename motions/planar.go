@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // Planar projects a clip of DeepMimic's humanoid (y up, 43 values a frame) onto the plane of its travel, for the legs
@@ -26,15 +28,15 @@ func Planar(c *Clip) (*Clip, error) {
 		heading = math.Atan2(-dz, dx)
 	}
 	sin, cos := math.Sincos(heading)
-	back := quat{math.Cos(heading / 2), 0, -math.Sin(heading / 2), 0}
+	back := rotation.Quat{math.Cos(heading / 2), 0, -math.Sin(heading / 2), 0}
 	frames, legs := make([][]float64, c.n), make([][]float64, c.n)
 	for k := range frames {
 		p := c.Frame(k)
-		joint := func(name string) quat { return quatOf(p[at[name]:]) }
+		joint := func(name string) rotation.Quat { return rotation.Of(p[at[name]:]) }
 		f := make([]float64, 9)
 		f[0] = (p[at["root_x"]]-first[at["root_x"]])*cos - (p[at["root_z"]]-first[at["root_z"]])*sin
 		f[1] = p[at["root_y"]]
-		f[2] = -twist(back.mul(joint(rootRotation)))
+		f[2] = -twist(back.Mul(joint(rootRotation)))
 		for leg, side := range []string{"right_", "left_"} {
 			f[3+3*leg] = twist(joint(side + "hip"))
 			f[4+3*leg] = -p[at[side+"knee"]]
@@ -58,6 +60,6 @@ func Planar(c *Clip) (*Clip, error) {
 }
 
 // twist returns the part of a rotation about the third axis, in (−π, π].
-func twist(q quat) float64 {
+func twist(q rotation.Quat) float64 {
 	return math.Remainder(2*math.Atan2(q[3], q[0]), 2*math.Pi)
 }

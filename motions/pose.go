@@ -1,6 +1,10 @@
 package motions
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
+)
 
 // pose holds where the bodies of a skeleton are at one row.
 type pose struct {
@@ -22,14 +26,27 @@ func (p *pose) set(row []float64) { p.skeleton.Forward(row, p.positions, p.rotat
 
 func (p *pose) position(i int) [3]float64 { return [3]float64(p.positions[3*i:]) }
 
-func (p *pose) rotation(i int) quat { return quatOf(p.rotations[4*i:]) }
+func (p *pose) rotation(i int) rotation.Quat { return rotation.Of(p.rotations[4*i:]) }
+
+// point returns where a point of a body's frame is in the world.
+func (p *pose) point(body int, at [3]float64) [3]float64 {
+	return add(p.position(body), p.rotation(body).Rotate(at))
+}
+
+// soles appends the lowest points of all contacts.
+func (p *pose) soles(to [][3]float64) [][3]float64 {
+	for i, b := range p.skeleton.Bodies {
+		for _, c := range b.Contacts {
+			at := p.point(i, c.At)
+			to = append(to, [3]float64{at[0], at[1], at[2] - c.Radius})
+		}
+	}
+	return to
+}
 
 // direction returns the unit vector from body a to body b. It is zero if both are in the same place.
 func (p *pose) direction(a, b int) [3]float64 {
-	from, d := p.position(a), p.position(b)
-	for i := range d {
-		d[i] -= from[i]
-	}
+	d := sub(p.position(b), p.position(a))
 	n := norm(d)
 	if n < 1e-9 {
 		return [3]float64{}
@@ -41,7 +58,7 @@ func (p *pose) direction(a, b int) [3]float64 {
 func (p *pose) lowest(i int) float64 {
 	low := math.Inf(1)
 	for _, c := range p.skeleton.Bodies[i].Contacts {
-		low = min(low, p.positions[3*i+2]+p.rotation(i).rotate(c.At)[2]-c.Radius)
+		low = min(low, p.point(i, c.At)[2]-c.Radius)
 	}
 	return low
 }
@@ -67,18 +84,11 @@ func (s *Skeleton) FootSliding(rows [][]float64, dt float64) float64 {
 
 func (s *Skeleton) sliding(rows [][]float64, duration func(k int) float64) float64 {
 	p := newPose(s, nil)
-	var before, now [][3]float64 // the lowest points of all contacts
+	var before, now [][3]float64
 	sum, count := 0.0, 0.0
 	for k, row := range rows {
 		p.set(row)
-		now = now[:0]
-		for i, b := range s.Bodies {
-			for _, contact := range b.Contacts {
-				at, o := p.position(i), p.rotation(i).rotate(contact.At)
-				now = append(now, [3]float64{o[0] + at[0], o[1] + at[1], o[2] + at[2] - contact.Radius})
-			}
-		}
-		if len(now) == 0 {
+		if now = p.soles(now[:0]); len(now) == 0 {
 			return 0
 		}
 		if k > 0 {
@@ -93,10 +103,23 @@ func (s *Skeleton) sliding(rows [][]float64, duration func(k int) float64) float
 				sum, count = sum+v, count+1
 			}
 		}
-		before = append(before[:0], now...)
+		before, now = now, before
 	}
 	if count == 0 {
 		return 0
 	}
 	return sum / count
 }
+
+func norm(v [3]float64) float64 { return math.Sqrt(dot(v, v)) }
+
+func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+
+func add(a, b [3]float64) [3]float64 { return [3]float64{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
+
+func sub(a, b [3]float64) [3]float64 { return [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
+
+func scale(k float64, v [3]float64) [3]float64 { return [3]float64{k * v[0], k * v[1], k * v[2]} }
+
+// unit returns the number in [0, 1] that is nearest to x.
+func unit(x float64) float64 { return max(0, min(1, x)) }

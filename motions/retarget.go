@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // RetargetConfig says how [Clip.Retarget] maps a clip to another skeleton.
@@ -27,8 +29,7 @@ type RetargetConfig struct {
 //
 // Retarget fails for clips without a skeleton and for names that do not exist.
 func (c *Clip) Retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
-	out, err := retarget(c, target, cfg)
-	return out, named(c.name, err)
+	return c.explained(retarget(c, target, cfg))
 }
 
 func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
@@ -83,7 +84,7 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 func (r *retargeting) clip(c *Clip) (*Clip, error) {
 	wants := r.wants(c)
 	v := newSolver(r.target)
-	rows, held := make([][]float64, c.n), make([]bool, len(v.dofs))
+	rows, held := make([][]float64, c.n), map[int]bool{}
 	for k, want := range wants {
 		if k == 0 {
 			copy(v.row, want[0].place[:])
@@ -99,7 +100,9 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 		}
 		v.solve(terms, 100)
 		for i, pressed := range v.pressed(terms) {
-			held[i] = held[i] || pressed
+			if pressed {
+				held[i] = true
+			}
 		}
 		rows[k] = slices.Clone(v.row)
 	}
@@ -107,13 +110,7 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 0
-	for _, h := range held {
-		if h {
-			n++
-		}
-	}
-	if n > 0 {
+	if n := len(held); n > 0 {
 		out.repairs = append(out.repairs, fmt.Sprintf("%d joints were held at their limits", n))
 	}
 	on, err := settle(out)
@@ -126,11 +123,12 @@ func (r *retargeting) clip(c *Clip) (*Clip, error) {
 // retargeting maps rows of the source to rows of the target.
 type retargeting struct {
 	source, target *Skeleton
-	follows        []int  // for each body of the target, the body of the source, or −1
-	offsets        []quat // for each body of the target, the rotation of its zero pose in the frame of the source's body
-	scale          float64
-	from           *pose // of the source
-	to             *pose // the target's zero pose
+	follows        []int // for each body of the target, the body of the source, or −1
+	// offsets has, for each body of the target, the rotation of its zero pose in the frame of the source's body.
+	offsets []rotation.Quat
+	scale   float64
+	from    *pose // of the source
+	to      *pose // the target's zero pose
 	// sides has, for each foot of the target, its distance from the scaled place of the source's foot: forwards, to the
 	// left, and upwards.
 	sides [][3]float64
@@ -141,9 +139,9 @@ func (r *retargeting) align(rest []float64) {
 	r.from = newPose(r.source, rest)
 	r.to = newPose(r.target, r.target.zero())
 	to := r.to
-	facing := turnAbout([3]float64{0, 0, 1}, r.heading(quatOf(rest[3:])))
-	r.offsets = make([]quat, len(r.target.Bodies))
-	aligned := make([]quat, len(r.target.Bodies))
+	facing := rotation.About([3]float64{0, 0, 1}, r.heading(rotation.Of(rest[3:])))
+	r.offsets = make([]rotation.Quat, len(r.target.Bodies))
+	aligned := make([]rotation.Quat, len(r.target.Bodies))
 	for i, from := range r.follows {
 		aligned[i] = facing
 		if p := r.over(i); i > 0 && r.child(i) < 0 && r.child(p) == i {
@@ -154,39 +152,37 @@ func (r *retargeting) align(rest []float64) {
 		}
 		if child := r.child(i); child >= 0 {
 			// Small differences are those of build; only limbs that point in another direction are aligned.
-			between := shortest(facing.rotate(to.direction(i, child)), r.from.direction(from, r.follows[child]))
-			if between.angleTo(quat{1, 0, 0, 0}) > 0.4 && i > 0 {
-				aligned[i] = between.mul(facing)
+			between := shortest(facing.Rotate(to.direction(i, child)), r.from.direction(from, r.follows[child]))
+			if norm(between.Log()) > 0.4 && i > 0 {
+				aligned[i] = between.Mul(facing)
 			}
 		}
-		r.offsets[i] = r.from.rotation(from).conj().mul(aligned[i])
+		r.offsets[i] = r.from.rotation(from).Conj().Mul(aligned[i])
 	}
 	r.scale = to.rootHeight() / max(1e-6, r.from.rootHeight())
 	r.sides = make([][3]float64, len(r.target.Bodies))
-	back, root := facing.conj(), r.from.position(r.follows[0])
+	back, root := facing.Conj(), r.from.position(r.follows[0])
 	for i, from := range r.follows {
 		if from < 0 || len(r.target.Bodies[i].Contacts) == 0 {
 			continue
 		}
-		there, here := back.rotate(sub(r.from.position(from), root)), sub(to.position(i), to.position(0))
-		for k := range here {
-			r.sides[i][k] = here[k] - r.scale*there[k]
-		}
+		there, here := back.Rotate(sub(r.from.position(from), root)), sub(to.position(i), to.position(0))
+		r.sides[i] = sub(here, scale(r.scale, there))
 	}
 }
 
 // heading returns the heading of the source's rest pose: perpendicular to the line between the hips or, if the hips are
 // not known, along the root's x axis.
-func (r *retargeting) heading(root quat) float64 {
+func (r *retargeting) heading(root rotation.Quat) float64 {
 	parts := r.target.parts()
 	left, hasLeft := parts["left_thigh"]
 	right, hasRight := parts["right_thigh"]
 	if !hasLeft || !hasRight || r.follows[left] < 0 || r.follows[right] < 0 {
-		return root.heading()
+		return root.Heading()
 	}
 	across := r.from.direction(r.follows[right], r.follows[left])
 	if math.Hypot(across[0], across[1]) < 0.5 {
-		return root.heading()
+		return root.Heading()
 	}
 	return math.Atan2(-across[0], across[1])
 }
@@ -199,14 +195,11 @@ func (r *retargeting) checkStanding() error {
 		if !ok {
 			continue
 		}
-		up := 0.0
-		switch _, limb := cutSide(part); limb {
-		case "head":
+		up := -1.0
+		if part == "head" {
 			up = 1
-		case "foot":
-			up = -1
 		}
-		if from := r.follows[i]; up != 0 && from >= 0 && up*r.from.direction(r.follows[0], from)[2] < 0.5 {
+		if from := r.follows[i]; from >= 0 && up*r.from.direction(r.follows[0], from)[2] < 0.5 {
 			return fmt.Errorf("in the zero pose of %s, %s is not where it is in a body that stands; "+
 				"give a row in which it stands as RetargetConfig.Rest", r.source.Name, r.source.Bodies[from].Name)
 		}
@@ -237,40 +230,37 @@ func (r *retargeting) child(i int) int {
 }
 
 // shortest returns the smallest rotation from the unit vector a to the unit vector b.
-func shortest(a, b [3]float64) quat {
-	w, v := 1+dot(a, b), cross(a, b)
+func shortest(a, b [3]float64) rotation.Quat {
+	w, v := 1+dot(a, b), rotation.Cross(a, b)
 	if w < 1e-9 { // opposite, or one is zero
-		return quat{1, 0, 0, 0}
+		return rotation.Quat{1, 0, 0, 0}
 	}
 	n := math.Sqrt(w*w + dot(v, v))
-	return quat{w / n, v[0] / n, v[1] / n, v[2] / n}
+	return rotation.Quat{w / n, v[0] / n, v[1] / n, v[2] / n}
 }
 
 // want is the goal of a body of the target.
 type want struct {
 	body  int // -1: it follows no body
 	place [3]float64
-	turn  quat
+	turn  rotation.Quat
 	foot  bool
 }
 
 // wants returns, for each frame of a clip, the goals of the target's bodies.
 func (r *retargeting) wants(c *Clip) [][]want {
 	n := len(r.target.Bodies)
-	least := make([]float64, n) // the least heights of the source's bodies over the clip
+	least := slices.Repeat([]float64{math.Inf(1)}, n) // heights of the source's bodies over the clip
 	for k := range c.n {
 		r.from.set(c.Frame(k))
 		for i, j := range r.follows {
-			if z := 0.0; j >= 0 {
-				z = r.from.position(j)[2]
-				if k == 0 || z < least[i] {
-					least[i] = z
-				}
+			if j >= 0 {
+				least[i] = min(least[i], r.from.position(j)[2])
 			}
 		}
 	}
 	all := make([][]want, c.n)
-	turns := make([]quat, n) // from the zero pose
+	turns := make([]rotation.Quat, n) // from the zero pose
 	for k := range all {
 		r.from.set(c.Frame(k))
 		wants := make([]want, n)
@@ -279,11 +269,11 @@ func (r *retargeting) wants(c *Clip) [][]want {
 				wants[i].body = -1
 				continue
 			}
-			turns[i] = r.from.rotation(j).mul(r.offsets[i])
-			wants[i] = want{body: i, turn: turns[i].mul(r.to.rotation(i)), foot: len(r.target.Bodies[i].Contacts) > 0}
+			turns[i] = r.from.rotation(j).Mul(r.offsets[i])
+			wants[i] = want{body: i, turn: turns[i].Mul(r.to.rotation(i)), foot: len(r.target.Bodies[i].Contacts) > 0}
 			here := r.from.position(j)
 			if i == 0 {
-				wants[0].place = [3]float64{r.scale * here[0], r.scale * here[1], r.scale * here[2]}
+				wants[0].place = scale(r.scale, here)
 				continue
 			}
 			over := r.over(i)
@@ -291,14 +281,11 @@ func (r *retargeting) wants(c *Clip) [][]want {
 			if p := r.target.Bodies[i].Parent; p != over {
 				pivot = r.to.position(p)
 			}
-			a := turns[over].rotate(sub(pivot, r.to.position(over)))
-			b := turns[i].rotate(sub(r.to.position(i), pivot))
+			a := turns[over].Rotate(sub(pivot, r.to.position(over)))
+			b := turns[i].Rotate(sub(r.to.position(i), pivot))
 			p := &wants[i].place
-			for x := range p {
-				p[x] = wants[over].place[x] + a[x] + b[x]
-			}
-			if wants[i].foot {
-				side := turnAbout([3]float64{0, 0, 1}, turns[0].heading()).rotate(r.sides[i])
+			if *p = add(add(wants[over].place, a), b); wants[i].foot {
+				side := rotation.About([3]float64{0, 0, 1}, turns[0].Heading()).Rotate(r.sides[i])
 				low := 1 - unit((here[2]-least[i]-footLow)/(footHigh-footLow))
 				low *= low * (3 - 2*low)
 				for x := range p {

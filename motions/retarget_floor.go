@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 const (
@@ -21,8 +23,12 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 	if !slices.ContainsFunc(s.Bodies, func(b Body) bool { return len(b.Contacts) > 0 }) {
 		return c, nil
 	}
-	places := contactPlaces(c)
-	rows := framesOf(c)
+	rows, places := framesOf(c), make([][][3]float64, c.n)
+	p, before := newPose(s, nil), newPose(s, nil)
+	for k := range places {
+		p.set(c.Frame(k))
+		places[k] = p.soles(nil)
+	}
 	wraps, period := c.loop == LoopWrap && c.turn == nil && c.n > 2, c.n
 	if wraps && !c.closes() {
 		period-- // the last frame is the first one
@@ -37,14 +43,12 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 		row[0], row[1] = row[0]-c.travel[0], row[1]-c.travel[1]
 		return row
 	}
-	now, before := newPose(s, nil), newPose(s, nil)
 	for loop := range loops {
 		for k := range period {
 			if k == 0 && loop > 0 {
 				last, corrected = shift(c.Frame(period-1)), shift(rows[period-1])
 			}
 			first := k == 0 && loop == 0
-			now.set(c.Frame(k))
 			before.set(corrected)
 			smooth := follow(c.Frame(k), last, corrected, s)
 			copy(v.row, smooth)
@@ -57,19 +61,16 @@ func stand(c *Clip, wants [][]want, lift func(k int) float64, v *solver) (*Clip,
 				n := 0
 				for i, b := range s.Bodies {
 					for _, contact := range b.Contacts {
-						p := v.point(i, contact.At)
-						low := p[2] - contact.Radius
-						share := places.stands(k, n, period, wraps)
-						if first {
-							share = 0
+						share := 0.0
+						if !first {
+							share = c.stands(places, k, n, period, wraps)
 						}
-						at := before.position(i)
-						o := before.rotation(i).rotate(contact.At)
 						weights := [3]float64{standWeight * share, standWeight * share, standWeight * share}
-						if low < 0 {
+						if v.point(i, contact.At)[2] < contact.Radius {
 							weights[2] = standWeight
 						}
-						v.addPlace(i, contact.At, [3]float64{at[0] + o[0], at[1] + o[1], contact.Radius}, weights)
+						at := before.point(i, contact.At)
+						v.addPlace(i, contact.At, [3]float64{at[0], at[1], contact.Radius}, weights)
 						n++
 					}
 				}
@@ -94,46 +95,24 @@ func follow(row, last, corrected []float64, s *Skeleton) []float64 {
 			out[at.pos] += corrected[at.pos] - last[at.pos]
 			continue
 		}
-		q := quatOf(corrected[at.pos:]).mul(quatOf(last[at.pos:]).conj()).mul(quatOf(row[at.pos:]))
+		q := rotation.Of(corrected[at.pos:]).Mul(rotation.Of(last[at.pos:]).Conj()).Mul(rotation.Of(row[at.pos:]))
 		copy(out[at.pos:at.pos+4], q[:])
 	}
 	return out
 }
 
-// contacts holds the lowest points of all contacts in a clip's frames.
-type contacts struct {
-	clip   *Clip
-	places [][][3]float64
-}
-
-func contactPlaces(c *Clip) *contacts {
-	out := &contacts{clip: c}
-	p := newPose(c.skeleton, nil)
-	for k := range c.n {
-		p.set(c.Frame(k))
-		var places [][3]float64
-		for i, b := range c.skeleton.Bodies {
-			for _, contact := range b.Contacts {
-				at, o := p.position(i), p.rotation(i).rotate(contact.At)
-				places = append(places, [3]float64{at[0] + o[0], at[1] + o[1], at[2] + o[2] - contact.Radius})
-			}
-		}
-		out.places = append(out.places, places)
-	}
-	return out
-}
-
-// stands returns to what degree contact i stands in frame k and the frame before, from 0 to 1.
-func (c *contacts) stands(k, i, period int, wraps bool) float64 {
+// stands returns to what degree contact i of a clip stands in frame k and the frame before, from 0 to 1. places are the
+// lowest points of the contacts in all frames.
+func (c *Clip) stands(places [][][3]float64, k, i, period int, wraps bool) float64 {
 	last, travel := k-1, [2]float64{}
 	if last < 0 {
 		if !wraps {
 			return 0
 		}
-		last, travel = period-1, [2]float64{c.clip.travel[0], c.clip.travel[1]}
+		last, travel = period-1, [2]float64{c.travel[0], c.travel[1]}
 	}
-	a, b := c.places[last][i], c.places[k][i]
-	speed := math.Hypot(b[0]-a[0]+travel[0], b[1]-a[1]+travel[1]) / c.clip.frameDuration(last)
+	a, b := places[last][i], places[k][i]
+	speed := math.Hypot(b[0]-a[0]+travel[0], b[1]-a[1]+travel[1]) / c.frameDuration(last)
 	high := max(a[2], b[2])
 	return unit((standingHeight-high)/(standingHeight-standLow)) * unit((standFast-speed)/(standFast-standSlow))
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // bodiesOf returns where the bodies of a clip are in a row, by name.
@@ -71,10 +73,10 @@ func robot() *Skeleton {
 		}
 		add(side+"hip_pitch_link", "pelvis", [3]float64{0, 0.06 * y, -0.1}, 1, -2.5, 2.8)
 		roll := add(side+"hip_roll_link", side+"hip_pitch_link", [3]float64{0, 0.05 * y, 0}, 0, -0.5, 0.5)
-		roll.Orientation = turnAbout([3]float64{0, 1, 0}, -0.2)
+		roll.Orientation = rotation.About([3]float64{0, 1, 0}, -0.2)
 		add(side+"hip_yaw_link", side+"hip_roll_link", [3]float64{0, 0, -0.1}, 2, -2.7, 2.7)
 		knee := add(side+"knee_link", side+"hip_yaw_link", [3]float64{0, 0, -0.2}, 1, -0.1, 2.8)
-		knee.Orientation = turnAbout([3]float64{0, 1, 0}, 0.2)
+		knee.Orientation = rotation.About([3]float64{0, 1, 0}, 0.2)
 		knee.Capsules = []Capsule{{To: [3]float64{0, 0, -0.25}, Radius: 0.05}}
 		add(side+"ankle_pitch_link", side+"knee_link", [3]float64{0, 0, -0.3}, 1, -0.9, 0.5)
 		foot := add(side+"ankle_roll_link", side+"ankle_pitch_link", [3]float64{0, 0, -0.02}, 0, -0.3, 0.3)
@@ -240,26 +242,26 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 	must(t, err)
 	flat := human.Skeleton()
 	flat.Name = "flat"
-	by := turnAbout([3]float64{0, 1, 0}, math.Pi/2) // the zero pose of the root lies on its face
+	by := rotation.About([3]float64{0, 1, 0}, math.Pi/2) // the zero pose of the root lies on its face
 	for i := range flat.Bodies {
-		flat.Bodies[i].Offset = by.rotate(flat.Bodies[i].Offset)
+		flat.Bodies[i].Offset = by.Rotate(flat.Bodies[i].Offset)
 		if n := len(flat.Bodies[i].Joints); n > 0 {
 			flat.Bodies[i].Joints = []Joint{{Name: flat.Bodies[i].Name, Kind: Rotation}}
 		}
 	}
 	rest := flat.zero()
-	up := by.conj()
-	standing := turnAbout([3]float64{0, 0, 1}, 0.7).mul(up) // it may look anywhere
+	up := by.Conj()
+	standing := rotation.About([3]float64{0, 0, 1}, 0.7).Mul(up) // it may look anywhere
 	copy(rest[3:], standing[:])
 	var rows [][]float64
 	for k := range human.NumFrames() {
 		f := human.Frame(k)
-		root := quatOf(f[3:]).mul(up)
+		root := rotation.Of(f[3:]).Mul(up)
 		row := append(append([]float64{}, f[:3]...), root[:]...)
 		at := 7
 		for _, b := range human.Skeleton().Bodies {
 			if n := len(b.Joints); n > 0 {
-				q := by.mul(b.rotation(f[at:])).mul(up)
+				q := by.Mul(b.rotation(f[at:])).Mul(up)
 				row = append(row, q[:]...)
 				at += n
 			}

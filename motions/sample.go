@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 	"sort"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // At writes the positions (W) and velocities (V) at time t in seconds. Positions and velocities are interpolated
@@ -52,7 +54,7 @@ func (c *Clip) State(t float64, qpos, qvel []float64) {
 	p, v := 0, 0
 	for _, col := range c.description.Columns {
 		if col.Kind == Rotation {
-			w := quatOf(qpos[p:]).conj().rotate([3]float64{qvel[v], qvel[v+1], qvel[v+2]})
+			w := rotation.Of(qpos[p:]).Conj().Rotate([3]float64{qvel[v], qvel[v+1], qvel[v+2]})
 			copy(qvel[v:v+3], w[:])
 		}
 		p += col.Kind.Width()
@@ -90,7 +92,7 @@ func interpolate(c *Clip, a, b int, f float64, closing bool, pos []float64) {
 	at := 0
 	for _, col := range c.description.Columns {
 		if col.Kind == Rotation {
-			q := slerp(quatOf(pa[at:]), quatOf(pb[at:]), f)
+			q := rotation.Slerp(rotation.Of(pa[at:]), rotation.Of(pb[at:]), f)
 			copy(pos[at:at+4], q[:])
 			at += 4
 			continue
@@ -120,7 +122,7 @@ func setTurn(c *Clip) {
 		return
 	}
 	first, last := c.Frame(0), c.Frame(c.n-1)
-	q := quatOf(last[3:]).mul(quatOf(first[3:]).conj())
+	q := rotation.Of(last[3:]).Mul(rotation.Of(first[3:]).Conj())
 	angle := 2 * math.Atan2(q[3], q[0]) // the twist about the vertical
 	if math.Abs(math.Remainder(angle, 2*math.Pi)) < 1e-9 {
 		return
@@ -141,7 +143,7 @@ func (t *turn) apply(loop float64, pos, vel []float64) {
 		x, y := pos[0], pos[1]
 		pos[0], pos[1] = k*x-s*y+bx, s*x+k*y+by
 		hs, hk := math.Sincos(loop * t.angle / 2)
-		q := quat{hk, 0, 0, hs}.mul(quatOf(pos[3:]))
+		q := rotation.Quat{hk, 0, 0, hs}.Mul(rotation.Of(pos[3:]))
 		copy(pos[3:7], q[:])
 	}
 	if vel != nil {

@@ -28,10 +28,7 @@ func (c *Clip) Save(w io.Writer, credit string) error {
 	if uneven {
 		return c.fail("the frames must be evenly apart, and at least two")
 	}
-	rows := make([]float32, 0, c.n*c.w)
-	for _, x := range c.positions {
-		rows = append(rows, float32(x))
-	}
+	rows := singles(nil, c.positions)
 	var joints []string
 	for _, j := range c.skeleton.Joints() {
 		joints = append(joints, j.Name)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // Skeleton is a tree of bodies whose root moves freely. It gives a clip's rows a meaning in space. z is up and the
@@ -63,13 +65,7 @@ type Capsule struct {
 }
 
 // Width returns the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
-func (s *Skeleton) Width() int {
-	n := 7
-	for i := range s.Bodies {
-		n += s.Bodies[i].width()
-	}
-	return n
-}
+func (s *Skeleton) Width() int { return s.description().Width() }
 
 // Joints returns all joints in the order of a row.
 func (s *Skeleton) Joints() []Joint {
@@ -107,23 +103,23 @@ func (s *Skeleton) Forward(row, positions, rotations []float64) {
 	at := 7
 	for i := range s.Bodies {
 		b := &s.Bodies[i]
-		p, q := positions[3*i:3*i+3], quat{}
+		p, q := positions[3*i:3*i+3], rotation.Quat{}
 		if b.Parent < 0 {
 			copy(p, row[:3])
-			q = quatOf(row[3:])
+			q = rotation.Of(row[3:])
 		} else {
-			q = quatOf(rotations[4*b.Parent:])
-			o := q.rotate(b.Offset)
+			q = rotation.Of(rotations[4*b.Parent:])
+			o := q.Rotate(b.Offset)
 			for k := range p {
 				p[k] = positions[3*b.Parent+k] + o[k]
 			}
 			if b.Orientation != [4]float64{} {
-				q = q.mul(b.Orientation)
+				q = q.Mul(b.Orientation)
 			}
 		}
 		for j := range b.Joints {
 			joint := &b.Joints[j]
-			q = q.mul(joint.rotation(row[at:]))
+			q = q.Mul(joint.rotation(row[at:]))
 			at += joint.Kind.Width()
 		}
 		copy(rotations[4*i:], q[:])
@@ -134,33 +130,24 @@ func (s *Skeleton) Forward(row, positions, rotations []float64) {
 }
 
 // rotation returns the joint's turn at the values that begin a slice.
-func (j *Joint) rotation(values []float64) quat {
+func (j *Joint) rotation(values []float64) rotation.Quat {
 	if j.Kind == Rotation {
-		return quatOf(values)
+		return rotation.Of(values)
 	}
-	return turnAbout(j.Axis, values[0])
+	return rotation.About(j.Axis, values[0])
 }
 
 // limited reports whether a hinge has limits.
 func (j *Joint) limited() bool { return j.Kind == Hinge && (j.Lower != 0 || j.Upper != 0) }
 
 // rotation returns the turn of all joints of the body against its parent.
-func (b *Body) rotation(values []float64) quat {
-	q := quat{1, 0, 0, 0}
+func (b *Body) rotation(values []float64) rotation.Quat {
+	q := rotation.Quat{1, 0, 0, 0}
 	for i := range b.Joints {
-		q = q.mul(b.Joints[i].rotation(values))
+		q = q.Mul(b.Joints[i].rotation(values))
 		values = values[b.Joints[i].Kind.Width():]
 	}
 	return q
-}
-
-// width returns the number of positions of the body's joints.
-func (b *Body) width() int {
-	n := 0
-	for i := range b.Joints {
-		n += b.Joints[i].Kind.Width()
-	}
-	return n
 }
 
 // description returns the columns of a row.
@@ -199,7 +186,7 @@ func (s *Skeleton) check() error {
 			return fmt.Errorf("body %s: the root moves freely, so it has no joints of its own", b.Name)
 		}
 		names[b.Name] = true
-		if q := quat(b.Orientation); q != (quat{}) && !(math.Abs(q.dot(q)-1) < 1e-6) {
+		if q := rotation.Quat(b.Orientation); q != (rotation.Quat{}) && !(math.Abs(q.Dot(q)-1) < 1e-6) {
 			return fmt.Errorf("body %s: Orientation must have length 1 or be all zero, and is %g", b.Name, b.Orientation)
 		}
 		for _, j := range b.Joints {

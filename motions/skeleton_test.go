@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // randomQuat is uniform over all rotations.
-func randomQuat(rng *rand.Rand) quat {
-	q := quat{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
-	n := math.Sqrt(q.dot(q))
+func randomQuat(rng *rand.Rand) rotation.Quat {
+	q := rotation.Quat{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+	n := math.Sqrt(q.Dot(q))
 	for i := range q {
 		q[i] /= n
 	}
@@ -18,7 +20,7 @@ func randomQuat(rng *rand.Rand) quat {
 }
 
 // matrix is a rotation as a matrix, by the formula of textbooks.
-func matrix(q quat) [3][3]float64 {
+func matrix(q rotation.Quat) [3][3]float64 {
 	w, x, y, z := q[0], q[1], q[2], q[3]
 	return [3][3]float64{{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
 		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)}, {2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)}}
@@ -36,13 +38,13 @@ func TestHingeAngles(t *testing.T) {
 			b.Joints = append(b.Joints, Joint{Kind: Hinge, Axis: axes[i]})
 		}
 		for range 200 {
-			q, want := quat{1, 0, 0, 0}, make([]float64, len(order))
+			q, want := rotation.Quat{1, 0, 0, 0}, make([]float64, len(order))
 			for i := range want {
 				want[i] = 12 * (rng.Float64() - 0.5)
 				if len(order) < 3 && i == 1 {
 					want[i] /= 5 // two hinges reach a part of the rotations, which one solution covers
 				}
-				q = q.mul(b.Joints[i].rotation(want[i:]))
+				q = q.Mul(b.Joints[i].rotation(want[i:]))
 			}
 			near := append([]float64(nil), want...)
 			for i := range near {
@@ -50,11 +52,11 @@ func TestHingeAngles(t *testing.T) {
 			}
 			got := make([]float64, len(order))
 			b.angles(q, got, near)
-			back := quat{1, 0, 0, 0}
+			back := rotation.Quat{1, 0, 0, 0}
 			for i := range got {
-				back = back.mul(b.Joints[i].rotation(got[i:]))
+				back = back.Mul(b.Joints[i].rotation(got[i:]))
 			}
-			if a := back.angleTo(q); a > 1e-6 {
+			if a := back.AngleTo(q); a > 1e-6 {
 				t.Fatalf("axes %v, angles %v: got %v, which is %g rad off", order, want, got, a)
 			}
 			if math.Abs(math.Cos(want[min(1, len(want)-1)])) < 0.1 {
@@ -79,7 +81,7 @@ func TestGimbalLock(t *testing.T) {
 				q := b.rotation([]float64{0.9, middle, -0.4})
 				out := make([]float64, 3)
 				b.angles(q, out, []float64{first, middle, 0})
-				if off := b.rotation(out).angleTo(q); off > 1e-6 || math.Abs(out[0]-first) > 1e-9 {
+				if off := b.rotation(out).AngleTo(q); off > 1e-6 || math.Abs(out[0]-first) > 1e-9 {
 					t.Errorf("%v is %g rad off; the first hinge was at %g", out, off, first)
 				}
 			}
@@ -140,7 +142,7 @@ func TestForward(t *testing.T) {
 		for i, w := range want {
 			near(t, s.Bodies[i].Name, positions[3*i:3*i+3], w[:]...)
 		}
-		got := matrix(quatOf(rotations[12:]))
+		got := matrix(rotation.Of(rotations[12:]))
 		for i := range 3 {
 			near(t, "orientation", got[i][:], r[i][:]...)
 		}
@@ -178,8 +180,8 @@ func TestStateIsMuJoCos(t *testing.T) {
 	const h = 0.01
 	for k := range 20 {
 		by := float64(k) * h
-		q := root.mul(exponential([]float64{w[0] * by, w[1] * by, w[2] * by}))
-		b := ball.mul(exponential([]float64{2 * w[0] * by, 2 * w[1] * by, 2 * w[2] * by}))
+		q := root.Mul(rotation.Exp([]float64{w[0] * by, w[1] * by, w[2] * by}))
+		b := ball.Mul(rotation.Exp([]float64{2 * w[0] * by, 2 * w[1] * by, 2 * w[2] * by}))
 		cfg.Frames = append(cfg.Frames, []float64{2 * by, 0, 1, q[0], q[1], q[2], q[3], b[0], b[1], b[2], b[3], 3 * by,
 			0})
 		cfg.Durations = append(cfg.Durations, h)

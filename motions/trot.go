@@ -1,10 +1,13 @@
 package motions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 const (
@@ -62,12 +65,8 @@ func Trot(speed float64) (*Clip, error) {
 // are quicker, feet stand for a smaller part of the cycle, and the hind feet land up to a twentieth of a cycle later.
 // Standing feet do not slide, swinging feet follow a smooth arc. Inverse kinematics computes the angles. Trot fails if
 // a leg cannot reach as far as a step needs.
-func (s *Skeleton) Trot(cfg TrotConfig) (*Clip, error) {
-	c, err := s.trot(cfg)
-	return c, named("trot", err)
-}
-
-func (s *Skeleton) trot(cfg TrotConfig) (*Clip, error) {
+func (s *Skeleton) Trot(cfg TrotConfig) (_ *Clip, err error) {
+	defer func() { err = named("trot", err) }()
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -104,11 +103,7 @@ func (s *Skeleton) trot(cfg TrotConfig) (*Clip, error) {
 	if !(fastest <= 2) {
 		return nil, fmt.Errorf("the fastest foot must move at most at 2 m/s, and moves at %g", fastest)
 	}
-	lift := cfg.Lift
-	if lift == 0 {
-		lift = 0.06
-	}
-	t := newTrot(fastest, lift)
+	t := newTrot(fastest, cmp.Or(cfg.Lift, 0.06))
 	n := int(math.Round(t.cycleTime * trotFrameRate))
 	clip := ClipConfig{Name: "trot", Loop: LoopWrap, Skeleton: s, Durations: evenly(n+1, t.cycleTime/float64(n))}
 	clip.Durations[n] = 0
@@ -153,7 +148,7 @@ func travel(row, stand []float64, cfg TrotConfig, seconds float64) {
 	row[0] = cfg.Forward*along - cfg.Left*across
 	row[1] = cfg.Forward*across + cfg.Left*along
 	row[2] = stand[2]
-	q := turnAbout([3]float64{0, 0, 1}, angle).mul(quatOf(stand[3:]))
+	q := rotation.About([3]float64{0, 0, 1}, angle).Mul(rotation.Of(stand[3:]))
 	copy(row[3:7], q[:])
 }
 

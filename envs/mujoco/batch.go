@@ -13,6 +13,7 @@ package mujoco
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -83,9 +84,6 @@ func NewBatch(m *Model, n, workers int) (*Batch, error) {
 	case workers < 0:
 		return nil, fmt.Errorf("mujoco: %d workers; give 0 for one a CPU, or a positive number", workers)
 	}
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	if err := m.retain(); err != nil {
 		return nil, err
 	}
@@ -101,7 +99,7 @@ func NewBatch(m *Model, n, workers int) (*Batch, error) {
 		qpos: floats(c.qpos, n*m.NQ()), qvel: floats(c.qvel, n*m.NV()), ctrl: floats(c.ctrl, n*m.NU()),
 		status:  unsafe.Slice((*Status)(unsafe.Pointer(c.status)), n),
 		message: []*C.char{message}, which: make([]C.int, 1),
-		pool: newPool(n, workers),
+		pool: newPool(n, cmp.Or(workers, runtime.GOMAXPROCS(0))),
 	}
 	for len(b.message) < b.pool.workers() {
 		b.message = append(b.message, newMessage())

@@ -65,32 +65,16 @@ type BodyConfig struct {
 // LoadBody reads a character's body from an MJCF file, for example a robot's. It reads includes and meshes, adds a
 // floor if the file has none, gives every hinge a position actuator, and integrates by Euler's method. The file's
 // actuators, sensors and keyframes are not in the result. Errors name the file's body, joint or attribute.
-func LoadBody(path string, cfg BodyConfig) (CharacterBody, error) {
-	b, err := loadBody(path, cfg)
-	if err != nil {
-		return CharacterBody{}, fmt.Errorf("mujoco: body %s: %w", path, err)
-	}
-	return b, nil
-}
-
-func loadBody(path string, cfg BodyConfig) (CharacterBody, error) {
+func LoadBody(path string, cfg BodyConfig) (_ CharacterBody, err error) {
+	defer explain(&err, "body "+path)
 	if err := cfg.check(); err != nil {
 		return CharacterBody{}, err
 	}
-	file, err := mjcf.Read(path)
+	l, err := openModel(path, cfg)
 	if err != nil {
 		return CharacterBody{}, err
 	}
-	l := loader{cfg: cfg, root: file.Root, assets: file.Assets}
-	if err := l.prepare(); err != nil {
-		return CharacterBody{}, err
-	}
-	original, err := l.compile()
-	if err != nil {
-		return CharacterBody{}, err
-	}
-	defer func() { _ = original.Close() }() // everything taken from it is copied
-	l.model = original
+	defer func() { _ = l.model.Close() }() // everything taken from it is copied
 	if err := l.read(); err != nil {
 		return CharacterBody{}, err
 	}
@@ -131,14 +115,11 @@ func (c *BodyConfig) check() error {
 			}
 		}
 	}
-	for _, v := range []struct {
-		name  string
-		value float64
-	}{{"DefaultHeight", c.DefaultHeight}, {"ControlFrequency", c.ControlFrequency}, {"TimeStep", c.TimeStep},
-		{"MinHeight", c.MinHeight}, {"MaxTilt", c.MaxTilt}, {"Iterations", float64(c.Iterations)}} {
-		if !(v.value >= 0) || math.IsInf(v.value, 0) {
-			return fmt.Errorf("%s is %g; it must be finite and not negative", v.name, v.value)
-		}
+	if err := checkBounds("", bound{"DefaultHeight", c.DefaultHeight, 0, anySize},
+		bound{"ControlFrequency", c.ControlFrequency, 0, anySize}, bound{"TimeStep", c.TimeStep, 0, anySize},
+		bound{"MinHeight", c.MinHeight, 0, anySize}, bound{"MaxTilt", c.MaxTilt, 0, anySize},
+		bound{"Iterations", float64(c.Iterations), 0, anySize}); err != nil {
+		return err
 	}
 	if c.Solver != "" && !slices.Contains([]string{"Newton", "CG", "PGS"}, c.Solver) {
 		return fmt.Errorf("Solver is %q; there are Newton, CG and PGS", c.Solver)

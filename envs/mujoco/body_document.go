@@ -9,6 +9,27 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
 
+// openModel reads, prepares and compiles an MJCF file. The caller closes the loader's model.
+func openModel(path string, cfg BodyConfig) (*loader, error) {
+	file, err := mjcf.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{cfg: cfg, root: file.Root, assets: file.Assets}
+	if err := l.prepare(); err != nil {
+		return nil, err
+	}
+	l.model, err = l.compile()
+	return l, err
+}
+
+// explain puts before an error what was read.
+func explain(err *error, what string) {
+	if *err != nil {
+		*err = fmt.Errorf("mujoco: %s: %w", what, *err)
+	}
+}
+
 // prepare adds a floor and the options of the simulation.
 func (l *loader) prepare() error {
 	floor, world := false, (*mjcf.Element)(nil)

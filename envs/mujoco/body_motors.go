@@ -207,13 +207,8 @@ func bottom(m *Model, d *C.mjData, g int) (height float64, solid bool) {
 	case C.mjGEOM_BOX:
 		return z - size[0]*math.Abs(up[0]) - size[1]*math.Abs(up[1]) - size[2]*math.Abs(up[2]), true
 	case C.mjGEOM_MESH:
-		mesh := int(unsafe.Slice(c.geom_dataid, n)[g])
-		first := int(unsafe.Slice(c.mesh_vertadr, mesh+1)[mesh])
-		count := int(unsafe.Slice(c.mesh_vertnum, mesh+1)[mesh])
-		vertices := unsafe.Slice((*float32)(unsafe.Pointer(c.mesh_vert)), 3*(first+count))[3*first:]
 		low := math.Inf(1)
-		for i := 0; i < len(vertices); i += 3 {
-			v := vertices[i : i+3]
+		for v := m.vertices(g); len(v) > 0; v = v[3:] {
 			low = min(low, z+float64(v[0])*up[0]+float64(v[1])*up[1]+float64(v[2])*up[2])
 		}
 		return low, true

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
-
-	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
 
 // lowSole is the height in metres above the lowest point of a character up to which a geom counts as a foot.
@@ -58,29 +56,15 @@ type JointReport struct {
 
 // InspectModel describes an MJCF file. cfg are the settings for [LoadBody]. What file and settings lack is listed in
 // the report. It is not an error, unless MuJoCo cannot compile the file.
-func InspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
-	r, err := inspectModel(path, cfg)
+func InspectModel(path string, cfg BodyConfig) (_ *ModelReport, err error) {
+	defer explain(&err, "model "+path)
+	l, err := openModel(path, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("mujoco: model %s: %w", path, err)
-	}
-	return r, nil
-}
-
-func inspectModel(path string, cfg BodyConfig) (*ModelReport, error) {
-	file, err := mjcf.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	l := loader{cfg: cfg, root: file.Root, assets: file.Assets}
-	if err := l.prepare(); err != nil {
-		return nil, err
-	}
-	if l.model, err = l.compile(); err != nil {
 		return nil, err
 	}
 	defer func() { _ = l.model.Close() }() // everything taken from it is copied
 	m := l.model
-	r := &ModelReport{Name: cmp.Or(cfg.Name, file.Root.Get("model"), "character"), Mass: m.Mass(), TimeStep: m.TimeStep(),
+	r := &ModelReport{Name: cmp.Or(cfg.Name, l.root.Get("model"), "character"), Mass: m.Mass(), TimeStep: m.TimeStep(),
 		Meshes: int(m.m.nmesh), Motors: m.NU(), Pose: m.InitialQPos(), Feet: cfg.Feet}
 	body, whole := LoadBody(path, cfg)
 	motors := body.Actuators

@@ -1,7 +1,7 @@
 package mujoco
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/spatial/r3"
@@ -24,33 +24,17 @@ type Camera struct {
 
 // check returns an error unless every setting is in its range. Zeros are allowed, because or replaces them later.
 func (c *Camera) check() error {
-	for _, v := range []struct {
-		name           string
-		value, low, up float64
-	}{{"Azimuth", c.Azimuth, -360, 360}, {"Elevation", c.Elevation, -89, 89}, {"Distance", c.Distance, 0, 1e6},
-		{"FieldOfView", c.FieldOfView, 0, 150}} {
-		if !(v.value >= v.low && v.value <= v.up) {
-			return fmt.Errorf("mujoco: the camera's %s is %g; it must be between %g and %g", v.name, v.value, v.low,
-				v.up)
-		}
-	}
-	return nil
+	return checkBounds("mujoco: the camera's ", bound{"Azimuth", c.Azimuth, -360, 360},
+		bound{"Elevation", c.Elevation, -89, 89}, bound{"Distance", c.Distance, 0, 1e6},
+		bound{"FieldOfView", c.FieldOfView, 0, 150})
 }
 
 // or returns the camera with zero values replaced. The default distance makes a picture show half metres above and
 // below its middle.
 func (c Camera) or(half float64) Camera {
-	for _, v := range []struct {
-		value *float64
-		zero  float64
-	}{{&c.Azimuth, 115}, {&c.Elevation, 12}, {&c.FieldOfView, 30}} {
-		if *v.value == 0 {
-			*v.value = v.zero
-		}
-	}
-	if c.Distance == 0 {
-		c.Distance = half / math.Tan(c.FieldOfView*math.Pi/360)
-	}
+	c.Azimuth, c.Elevation = cmp.Or(c.Azimuth, 115), cmp.Or(c.Elevation, 12)
+	c.FieldOfView = cmp.Or(c.FieldOfView, 30)
+	c.Distance = cmp.Or(c.Distance, half/math.Tan(c.FieldOfView*math.Pi/360))
 	return c
 }
 

@@ -1,9 +1,11 @@
 package mujoco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/motions"
@@ -180,9 +182,8 @@ type CharacterConfig struct {
 // The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
 	*Env
-	task *characterTask
-	// shaping are the parameters of the reward that were last set for all environments.
-	shaping characterTerms
+	task    *characterTask
+	shaping shaper[characterTerms]
 }
 
 // NewHumanoid makes humanoids. The default Body is [HumanoidBody]. The default Motions are the walk of
@@ -225,30 +226,16 @@ func NewQuadruped(cfg CharacterConfig) (*Character, error) {
 
 // NewCharacter makes a batch of characters. The error says which setting, clip or part of the model is wrong.
 func NewCharacter(cfg CharacterConfig) (*Character, error) {
-	if cfg.EpisodeLength == 0 {
-		cfg.EpisodeLength = 300
+	scale, history := 0.4, 2
+	if cfg.Body.Actuators != nil {
+		scale = 1
 	}
-	if cfg.Task == "" {
-		cfg.Task = Imitate
+	if cfg.Difference {
+		history = 1
 	}
-	if cfg.ActionScale == 0 {
-		cfg.ActionScale = 0.4
-		if cfg.Body.Actuators != nil {
-			cfg.ActionScale = 1
-		}
-	}
-	if cfg.History == 0 {
-		cfg.History = 2
-		if cfg.Difference {
-			cfg.History = 1
-		}
-	}
-	if cfg.Deviation == 0 {
-		cfg.Deviation = 0.5
-	}
-	if cfg.FailureDecay == 0 {
-		cfg.FailureDecay = 0.999
-	}
+	cfg.EpisodeLength, cfg.Task = cmp.Or(cfg.EpisodeLength, 300), cmp.Or(cfg.Task, Imitate)
+	cfg.ActionScale, cfg.History = cmp.Or(cfg.ActionScale, scale), cmp.Or(cfg.History, history)
+	cfg.Deviation, cfg.FailureDecay = cmp.Or(cfg.Deviation, 0.5), cmp.Or(cfg.FailureDecay, 0.999)
 	cfg.Clock = cfg.Clock || cfg.Residual || cfg.Task == Track
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
@@ -260,8 +247,8 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 			return nil, fmt.Errorf("mujoco: character: %w", err)
 		}
 	}
-	task := newCharacterTask(cfg)
-	task.terrain = ground
+	task := &characterTask{cfg: cfg, terrain: ground,
+		terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)}, max(1, cfg.NumEnvs))}
 	var played Task = task
 	if cfg.Measure {
 		played = &measuredTask{characterTask: task}
@@ -269,12 +256,13 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	env, err := New(Config{
 		XML: cfg.Body.XML, Assets: cfg.Body.Assets, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps,
 		Workers: cfg.Workers, Seed: cfg.Seed, EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger,
-		Render: cfg.Render, randomize: cfg.Randomize,
+		Render: cfg.Render, character: task,
 	}, played)
 	if err != nil {
 		return nil, err
 	}
-	return &Character{Env: env, task: task, shaping: defaultCharacterTerms(cfg.Task)}, nil
+	return &Character{Env: env, task: task, shaping: shaper[characterTerms]{name: "character",
+		common: defaultCharacterTerms(cfg.Task), each: task.terms, fields: (*characterTerms).fields}}, nil
 }
 
 // check validates the settings after NewCharacter has filled in the defaults. Errors have no prefix.
@@ -306,22 +294,16 @@ func (c *CharacterConfig) check() error {
 		return errors.New("Lead needs Residual: without it targets do not follow the clip")
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
-	case !(c.FailureStarts >= 0 && c.FailureStarts <= 1):
-		return fmt.Errorf("FailureStarts is %g; it must be between 0 and 1", c.FailureStarts)
 	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
 		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
-	}
-	if c.Difference && !c.Clock {
+	case c.Difference && !c.Clock:
 		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task " +
 			"\"track\"")
-	}
-	if c.Difference && c.History != 1 {
+	case c.Difference && c.History != 1:
 		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
-	}
-	if c.Clock && c.Motions[0].Loop() != motions.LoopWrap {
+	case c.Clock && c.Motions[0].Loop() != motions.LoopWrap:
 		return errors.New("Residual, Clock and the task \"track\" need a first clip that wraps")
-	}
-	if (c.Task == Track || c.Difference) && len(c.Motions) != 1 {
+	case (c.Task == Track || c.Difference) && len(c.Motions) != 1:
 		return fmt.Errorf("the task %q and Difference need exactly one clip", Track)
 	}
 	if err := c.Velocity.check(); err != nil {
@@ -346,10 +328,16 @@ func (c *CharacterConfig) check() error {
 	if !(d.Turn >= 0) || d.Turn > math.Pi {
 		return fmt.Errorf("Command.Turn is %g; it must be between 0 and π", d.Turn)
 	}
-	if !(d.Seconds >= 0) || !finite(d.Seconds) {
-		return fmt.Errorf("Command.Seconds is %g; it must be finite and not negative", d.Seconds)
-	}
-	return nil
+	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize}, bound{"FailureStarts", c.FailureStarts, 0, 1})
+}
+
+// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all characters.
+func (c *Character) RewardShaping() map[string]any { return c.shaping.tree() }
+
+// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed characters, or of all
+// if environments is nil. On an error it sets nothing.
+func (c *Character) SetRewardShaping(values map[string]any, environments []int) error {
+	return c.shaping.set(values, environments)
 }
 
 // Motions returns the reference clips.

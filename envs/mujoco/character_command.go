@@ -59,8 +59,7 @@ func (c *characterTask) commanded(s *State) (Commanded, bool) {
 		out := Commanded{mem[memoryDirection], mem[memorySpeed], max(0, x[0]), max(0, x[1])}
 		if !math.IsInf(mem[memoryLeft], 1) { // drawn by the task: a velocity in the heading frame
 			forward, left := mem[memoryForward], mem[memoryLeftward]
-			ahead := heading(s.QPos[3:7])
-			out.Direction, out.Speed = ahead+math.Atan2(left, forward), math.Hypot(forward, left)
+			out.Direction, out.Speed = heading(s.QPos)+math.Atan2(left, forward), math.Hypot(forward, left)
 		}
 		return out, true
 	}

@@ -36,7 +36,7 @@ func TestCharacterFade(t *testing.T) {
 	}
 	track, ofTrack := step(tracking)
 	_, ofImitate := step(imitating)
-	clip := func(s *envs.Step) []float32 { return s.Observations[width:e.task.observation()] }
+	clip := func(s *envs.Step) []float32 { return s.Observations[width:widthOf(e.task.whole())] }
 	for _, steps := range []float64{0, 2, 6, 8, 20} {
 		if err := curriculum.SetCurriculumState(fmt.Appendf(nil, `{"steps":%g}`, steps)); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package mujoco
 import (
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/motions/metrics"
 )
@@ -32,19 +33,10 @@ type measuredTask struct {
 	*characterTask
 	// records (N) are the running episodes. Their slices are reused.
 	records []record
-	// footBodies are the bodies of the configuration's Feet, in its order.
-	footBodies []int
 }
 
 // Init implements [Task].
 func (c *measuredTask) Init(m *Model) (Spec, error) {
-	for _, name := range c.cfg.Body.Feet {
-		id, err := m.ID(Body, name)
-		if err != nil {
-			return Spec{}, err
-		}
-		c.footBodies = append(c.footBodies, id)
-	}
 	c.records = make([]record, len(c.terms))
 	return c.characterTask.Init(m)
 }
@@ -55,7 +47,7 @@ func (r *record) track(nb, nq int) *metrics.Track {
 	t := &metrics.Track{}
 	for k := range r.steps {
 		t.Positions = append(t.Positions, r.bodies[3*nb*k:3*nb*(k+1)])
-		t.Headings = append(t.Headings, heading(r.pose(k, nq)[3:7]))
+		t.Headings = append(t.Headings, heading(r.pose(k, nq)))
 	}
 	return t
 }
@@ -63,28 +55,22 @@ func (r *record) track(nb, nq int) *metrics.Track {
 // pose returns the model's positions (NQ) in step k.
 func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
 
+// poses returns the model's positions from index first on, in every step.
+func (r *record) poses(nq, first int) [][]float64 {
+	rows := make([][]float64, r.steps)
+	for k := range rows {
+		rows[k] = r.pose(k, nq)[first:]
+	}
+	return rows
+}
+
 // EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
 func (c *measuredTask) EpisodeMetricNames() (names []string) {
-	if c.refs != nil {
-		names = []string{"pose_error"}
-	}
-	names = append(names, "success")
-	if c.cfg.Task == Track {
-		names = append(names, "survived", "root_velocity_error")
-	}
-	if c.skeleton() != nil {
-		names = append(names, "foot_sliding")
-	}
-	if len(c.cfg.Body.Feet) > 1 && c.wraps() {
-		names = append(names, "phase_error")
-	}
-	if len(c.refs) > 1 {
-		names = append(names, "coverage")
-	}
-	if c.cfg.Recovery.Seconds > 0 {
-		names = append(names, "falls", "recovered", "recovery_time")
-	}
-	return names
+	tracks, recovers := c.cfg.Task == Track, c.cfg.Recovery.Seconds > 0
+	return chosen([]choice{{"pose_error", c.refs != nil}, {"success", true}, {"survived", tracks},
+		{"root_velocity_error", tracks}, {"foot_sliding", c.skeleton() != nil},
+		{"phase_error", len(c.cfg.Body.Feet) > 1 && c.wraps()}, {"coverage", len(c.refs) > 1}, {"falls", recovers},
+		{"recovered", recovers}, {"recovery_time", recovers}})
 }
 
 // skeleton returns the first clip's skeleton. It is nil if there is none, or if its width differs from the model's.
@@ -142,39 +128,33 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 	if reference == nil {
 		poseError = math.NaN()
 	}
+	kept := 1.0
+	if terminated {
+		kept = 0
+	}
 	for i, name := range c.EpisodeMetricNames() {
 		value := math.NaN()
 		switch name {
 		case "pose_error":
 			value = poseError
 		case "success":
-			value = 0
-			kept := !terminated
+			value = kept
 			if track && reference != nil {
-				ok, _, err := metrics.Success(reference, episode, successLimit)
-				kept = kept && ok && err == nil
-			}
-			if kept {
-				value = 1
+				if ok, _, err := metrics.Success(reference, episode, successLimit); !ok || err != nil {
+					value = 0
+				}
 			}
 		case "survived":
-			value = 1
-			if terminated {
-				value = 0
-			}
+			value = kept
 		case "root_velocity_error":
 			if reference != nil && track {
 				value = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
 			}
 		case "foot_sliding":
-			rows := make([][]float64, r.steps)
-			for k := range rows {
-				rows[k] = r.pose(k, c.nq)
-			}
-			value = c.skeleton().FootSliding(rows, c.dt)
+			value = c.skeleton().FootSliding(r.poses(c.nq, 0), c.dt)
 		case "phase_error":
 			if reference != nil {
-				value = c.phaseError(reference, episode, c.refs[nearest].clip.Duration())
+				value = orNaN(c.phaseError(reference, episode, c.refs[nearest].clip.Duration()))
 			}
 		case "coverage":
 			value = c.coverage(r)
@@ -220,10 +200,10 @@ func (r *reference) place(pose *Batch, dt float64) error {
 			return err
 		}
 		q := pose.QPos(0)
-		frame := facing(q[3:7])
+		frame := rotation.Facing(rotation.Of(q[3:]))
 		for b := 1; b < nb; b++ {
-			x, y := frame.turn(xpos[3*b]-q[0], xpos[3*b+1]-q[1])
-			r.bodies = append(r.bodies, x, y, xpos[3*b+2]-q[2])
+			p := fromRoot(frame, q, xpos, b)
+			r.bodies = append(r.bodies, p[:]...)
 		}
 	}
 	return nil
@@ -245,22 +225,22 @@ func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.T
 			now -= r.clip.Duration() * math.Floor(now/r.clip.Duration())
 		}
 		places := make([]float64, 3*nb)
-		sin, cos := math.Sincos(heading(qpos[3:7]))
+		sin, cos := math.Sincos(heading(qpos))
 		var p [3]float64
 		for b := range nb {
 			interpolate(&p, r.bodies, 3*nb, 3*b, now/r.clip.Duration()*float64(rows-1), false)
 			places[3*b] = qpos[0] - episode.x + cos*p[0] - sin*p[1]
 			places[3*b+1], places[3*b+2] = qpos[1]-episode.y+sin*p[0]+cos*p[1], qpos[2]+p[2]
 		}
-		t.Positions, t.Headings = append(t.Positions, places), append(t.Headings, heading(qpos[3:7]))
+		t.Positions, t.Headings = append(t.Positions, places), append(t.Headings, heading(qpos))
 	}
 	return t
 }
 
 // phaseError returns the largest difference, in cycles, between a foot's phase in the episode and in the reference.
-// Phases are those of the feet's heights, relative to the first foot. cycle is the clip's duration in seconds. The
-// result is NaN if an episode is too short to have a rhythm.
-func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float64) float64 {
+// Phases are those of the feet's heights, relative to the first foot. cycle is the clip's duration in seconds. It
+// fails if an episode is too short to have a rhythm.
+func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float64) (float64, error) {
 	phases := func(t *metrics.Track) ([]float64, error) {
 		var signals [][]float64
 		for _, foot := range c.footBodies {
@@ -276,18 +256,18 @@ func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float
 	}
 	want, err := phases(reference)
 	if err != nil {
-		return math.NaN()
+		return 0, err
 	}
 	got, err := phases(episode)
 	if err != nil {
-		return math.NaN()
+		return 0, err
 	}
 	worst := 0.0
 	for i := range want {
 		// Phases are circular: 0.9 and 0.1 differ by 0.2.
 		worst = max(worst, math.Abs(math.Remainder(got[i]-want[i], 1)))
 	}
-	return worst
+	return worst, nil
 }
 
 // coverage returns the share of the clips to which some pose of the episode is nearest, see [metrics.Coverage].
@@ -296,13 +276,5 @@ func (c *measuredTask) coverage(r *record) float64 {
 	for i := range c.refs {
 		clips = append(clips, c.refs[i].poses)
 	}
-	rows := make([][]float64, r.steps)
-	for k := range rows {
-		rows[k] = r.pose(k, c.nq)[rootPositions:]
-	}
-	covered, err := metrics.Coverage(clips, rows)
-	if err != nil {
-		return math.NaN()
-	}
-	return covered
+	return orNaN(metrics.Coverage(clips, r.poses(c.nq, rootPositions)))
 }

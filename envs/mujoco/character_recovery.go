@@ -23,10 +23,6 @@ type RecoveryConfig struct {
 // check validates the settings. Errors have no prefix.
 func (r *RecoveryConfig) check(c *CharacterConfig) error {
 	switch {
-	case !(r.Seconds >= 0) || math.IsInf(r.Seconds, 0):
-		return fmt.Errorf("Recovery.Seconds is %g; it must be finite and not negative", r.Seconds)
-	case !(r.Share >= 0 && r.Share <= 1):
-		return fmt.Errorf("Recovery.Share is %g; it must be between 0 and 1", r.Share)
 	case r.Share > 0 && r.Seconds == 0:
 		return errors.New("Recovery.Share needs Recovery.Seconds: a character on the floor needs time to get up")
 	case r.Share > 0 && c.Motions == nil:
@@ -35,7 +31,7 @@ func (r *RecoveryConfig) check(c *CharacterConfig) error {
 		return fmt.Errorf("Recovery does not fit the task %q, which ends far from its clip; use another task, or Fade",
 			Track)
 	}
-	return nil
+	return checkBounds("Recovery.", bound{"Seconds", r.Seconds, 0, anySize}, bound{"Share", r.Share, 0, 1})
 }
 
 const (

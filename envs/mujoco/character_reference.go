@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -44,9 +45,9 @@ func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
 // skeleton.
 func (r *reference) at(t float64, m moment) {
 	r.clip.At(t, m.qpos, m.qvel)
-	q := m.qpos[3:7]
 	// A clip's angular velocity is in the world, a free joint's in its own frame.
-	m.qvel[3], m.qvel[4], m.qvel[5] = rotate([]float64{q[0], -q[1], -q[2], -q[3]}, m.qvel[3], m.qvel[4], m.qvel[5])
+	angular := rotation.Of(m.qpos[3:]).Conj().Rotate([3]float64(m.qvel[3:]))
+	copy(m.qvel[3:], angular[:])
 }
 
 // key writes the position of key body k at time t, relative to the root, in its heading frame. It is for clips that
@@ -83,16 +84,6 @@ func (c *characterTask) readMotions(m *Model) error {
 	}
 	defer func() { _ = pose.Close() }() // tables hold copies of its numbers
 	names := m.Names(Joint)[1:]
-	if len(c.cfg.Motions) == 0 {
-		c.middle = c.cfg.Body.DefaultPose
-		for i := range names {
-			c.scale = append(c.scale, c.cfg.ActionScale)
-			if a := c.cfg.Body.Actuators; a != nil {
-				c.scale[i] *= a[i].ActionScale
-			}
-		}
-		return nil
-	}
 	low, high := make([]float64, len(names)), make([]float64, len(names))
 	for i := range names {
 		low[i], high[i] = math.Inf(1), math.Inf(-1)
@@ -123,13 +114,19 @@ func (c *characterTask) readMotions(m *Model) error {
 	}
 	for i := range names {
 		c.middle = append(c.middle, (low[i]+high[i])/2)
-		c.scale = append(c.scale, c.cfg.ActionScale*((high[i]-low[i])/2+0.2))
+		unit := 1.0
 		if a := c.cfg.Body.Actuators; a != nil {
-			c.scale[i] = c.cfg.ActionScale * a[i].ActionScale
+			unit = a[i].ActionScale
+		} else if c.refs != nil {
+			unit = (high[i]-low[i])/2 + 0.2
 		}
+		c.scale = append(c.scale, c.cfg.ActionScale*unit)
 	}
 	if pose := c.cfg.Body.DefaultPose; pose != nil {
 		c.middle = pose
+	}
+	if c.refs == nil {
+		return nil
 	}
 	for i := range c.refs {
 		clip, height := c.refs[i].clip, 0.0
@@ -223,9 +220,7 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 			if k > 0 {
 				continue
 			}
-			for i, v := range all[len(all)-3*r.numKeys:] {
-				r.keys[3*row*r.numKeys+i] = float64(v)
-			}
+			convert(r.keys[3*row*r.numKeys:], all[len(all)-3*r.numKeys:])
 			if row%rowsAStep == 0 {
 				r.poses = append(r.poses, append([]float64(nil), pose.QPos(0)[rootPositions:]...))
 			}

@@ -1,6 +1,10 @@
 package mujoco
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
+)
 
 // characterTerm is one term of the reward: weight · exp(−sharpness · error), as in DeepMimic (Peng et al. 2018).
 type characterTerm struct{ weight, sharpness float64 }
@@ -80,7 +84,7 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 		mem := c.memory(s)
 		sin, cos := math.Sincos(mem[memoryDirection])
 		dx, dy := s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin
-		angle := math.Remainder(heading(s.QPos[3:7])-mem[memoryDirection], 2*math.Pi)
+		angle := math.Remainder(heading(s.QPos)-mem[memoryDirection], 2*math.Pi)
 		reward += t.command.of(dx*dx+dy*dy) + t.facing.of(angle*angle)
 	case Velocity:
 		reward += c.velocityReward(s, t)
@@ -123,17 +127,17 @@ func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (
 		d = s.QVel[3+i] - now.qvel[3+i]
 		angular += d * d
 	}
-	turn := angleBetween(s.QPos[3:7], now.qpos[3:7])
+	q := rotation.Of(s.QPos[3:])
+	turn := 2 * math.Acos(min(1, math.Abs(q.Dot(rotation.Of(now.qpos[3:])))))
 	limit := allowed * allowed
 	lost = place > limit
 	var p [3]float64
-	mem, frame := c.memory(s), facing(s.QPos[3:7])
+	mem, frame := c.memory(s), rotation.Facing(q)
 	clip := c.reference(mem)
 	for k, body := range c.keys {
 		clip.key(mem[memoryTime], k, &p)
-		x, y := frame.turn(s.XPos[3*body]-s.QPos[0], s.XPos[3*body+1]-s.QPos[1])
-		z := s.XPos[3*body+2] - s.QPos[2]
-		d := (p[0]-x)*(p[0]-x) + (p[1]-y)*(p[1]-y) + (p[2]-z)*(p[2]-z)
+		v := fromRoot(frame, s.QPos, s.XPos, body)
+		d := (p[0]-v[0])*(p[0]-v[0]) + (p[1]-v[1])*(p[1]-v[1]) + (p[2]-v[2])*(p[2]-v[2])
 		keys += d
 		lost = lost || d > limit
 	}
@@ -143,23 +147,15 @@ func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (
 
 // MetricNames implements [MetricTask].
 func (c *characterTask) MetricNames() []string {
-	names := []string{"speed"}
-	if c.refs != nil {
-		names = append(names, "joint_error")
-	}
-	switch c.cfg.Task {
-	case Command:
-		names = append(names, "velocity_error")
-	case Velocity:
-		names = append(names, "velocity_error", "turn_error")
-	}
-	return names
+	turns := c.cfg.Task == Velocity
+	return chosen([]choice{{"speed", true}, {"joint_error", c.refs != nil},
+		{"velocity_error", turns || c.cfg.Task == Command}, {"turn_error", turns}})
 }
 
 // Metrics implements [MetricTask], see [Character] for the values.
 func (c *characterTask) Metrics(s *State, out []float64) {
 	mem := c.memory(s)
-	direction := heading(s.QPos[3:7])
+	direction := heading(s.QPos)
 	if c.cfg.Task == Command {
 		direction = mem[memoryDirection]
 	}

@@ -47,9 +47,6 @@ func (c *Character) Robot() (envs.Robot, error) {
 
 // describe adds the terms of the observation and what they need.
 func (c *characterTask) describe(r *envs.Robot) {
-	add := func(name string, size int) {
-		r.Observation = append(r.Observation, envs.RobotTerm{Name: name, Size: size})
-	}
 	if r.Reference = nil; c.cfg.Clock && c.cfg.Fade == 0 {
 		r.Reference = c.robotReference()
 	}
@@ -66,28 +63,15 @@ func (c *characterTask) describe(r *envs.Robot) {
 			r.Commands = append(r.Commands, envs.RobotCommand{Name: name, Low: bound[0], High: bound[1]})
 		}
 	}
-	if c.observed != nil {
-		for _, t := range c.observed {
-			if c.cfg.Fade > 0 && (t.name == "phase" || t.name == "reference") {
-				t.name = "zeros"
-			}
-			add(t.name, t.size)
+	for _, p := range c.shown() {
+		if c.cfg.Fade > 0 && (p.name == "phase" || p.name == "reference") {
+			p.name = "zeros"
 		}
-		return
-	}
-	add("features", c.features())
-	switch rest := c.observation() - c.features(); {
-	case c.cfg.Fade > 0:
-		add("zeros", rest)
-		return
-	case c.cfg.Clock:
-		add("phase", 2)
-	}
-	switch c.cfg.Task {
-	case Track:
-		add("reference", 5)
-	case Command, Velocity:
-		add("command", 3)
+		if last := len(r.Observation) - 1; c.observed == nil && p.name == "zeros" && r.Observation[last].Name == "zeros" {
+			r.Observation[last].Size += p.width
+			continue
+		}
+		r.Observation = append(r.Observation, envs.RobotTerm{Name: p.name, Size: p.width})
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -31,8 +31,10 @@ type characterTask struct {
 	dt float64
 	// nq and nv are the model's numbers of positions and velocities.
 	nq, nv int
-	// feet (bodies) is true for a body that may touch the floor.
-	feet []bool
+	// feet (bodies) is true for a body that may touch the floor. footBodies are the indices of these bodies, in the
+	// order of the configuration's Feet.
+	feet       []bool
+	footBodies []int
 	// keys are the indices of the key bodies.
 	keys []int
 	// refs are the clips, in the order of Motions.
@@ -98,12 +100,6 @@ const (
 	memorySize
 )
 
-// newCharacterTask returns the task of a checked configuration. Init computes what depends on the model.
-func newCharacterTask(cfg CharacterConfig) *characterTask {
-	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)},
-		max(1, cfg.NumEnvs))}
-}
-
 // Init implements [Task]. It requires a free root followed by hinges, with actuator i at hinge i.
 func (c *characterTask) Init(m *Model) (Spec, error) {
 	b := &c.cfg.Body
@@ -129,7 +125,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 		if err != nil {
 			return Spec{}, err
 		}
-		c.feet[id] = true
+		c.feet[id], c.footBodies = true, append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -153,14 +149,14 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 		c.targets = append(c.targets, make([]float64, c.nq))
 	}
 	set := spaces.Set{
-		Observation: spaces.Unbounded(c.observation()),
+		Observation: spaces.Unbounded(widthOf(c.whole())),
 		Action:      spaces.NewBox(-maxAction, maxAction, hinges),
 	}
 	if c.refs != nil {
 		set.AMPObservation = spaces.Unbounded(c.cfg.History * c.style())
 	}
 	if c.observed != nil {
-		set.Observation, set.State = spaces.Unbounded(c.observedWidth()), set.Observation
+		set.Observation, set.State = spaces.Unbounded(widthOf(c.shown())), set.Observation
 	}
 	return Spec{Name: b.Name, Spaces: set, Memory: c.past() + c.remembered() + memorySize}, nil
 }
@@ -211,22 +207,24 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	s.QPos[2] += characterLift
 	c.startFallen(s, rng)
 	// Observe appends the current moment, and drops the oldest one.
-	history := s.Memory[:c.past()]
-	for i, v := range r.features[row*r.width : row*r.width+len(history)] {
-		history[i] = float64(v)
-	}
+	convert(s.Memory, r.features[row*r.width:][:c.past()])
 	c.command(s, rng)
 }
 
 // command draws the first command of an episode.
 func (c *characterTask) command(s *State, rng *rand.Rand) {
 	mem := c.memory(s)
-	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos[3:7]), float64(rng.Uint32())
+	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos), float64(rng.Uint32())
+	c.drawCommand(mem)
+}
+
+// drawCommand draws a command into mem.
+func (c *characterTask) drawCommand(mem []float64) {
 	if c.cfg.Task == Velocity {
 		c.cfg.Velocity.draw(mem, c.dt)
-		return
+	} else {
+		c.cfg.Command.draw(mem, c.dt)
 	}
-	c.cfg.Command.draw(mem, c.dt)
 }
 
 // reference returns the clip in which an environment's episode began. mem is the environment's memory.
@@ -297,18 +295,13 @@ func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 	case c.cfg.Difference:
 		c.writeDifference(s, out.AMPObservation)
 	default:
-		for i, v := range history {
-			out.AMPObservation[i] = float32(v)
-		}
-		copy(out.AMPObservation[len(history):], style)
+		copy(convert(out.AMPObservation, history), style)
 	}
 	if len(history) > 0 {
 		copy(history, history[len(style):])
-		for i, v := range style {
-			history[len(history)-len(style)+i] = float64(v)
-		}
+		convert(history[len(history)-len(style):], style)
 	}
-	ahead := heading(s.QPos[3:7])
+	ahead := heading(s.QPos)
 	c.advance(s, mem, ahead)
 	o = o[width:]
 	clip := o // all that follows describes the clip in the task Track, and fades
@@ -323,9 +316,8 @@ func (c *characterTask) observe(s *State, out envs.Row, o []float32) {
 		if s.Steps == 0 { // an episode begins, and Act has not written the clip yet
 			c.follow(s)
 		}
-		dx, dy := facing(s.QPos[3:7]).turn(now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1])
-		o[0], o[1], o[2] = float32(dx), float32(dy), float32(now.qpos[2]-s.QPos[2])
-		sin, cos := math.Sincos(heading(now.qpos[3:7]) - ahead)
+		put(o, fromRoot(rotation.Facing(rotation.Of(s.QPos[3:])), s.QPos, now.qpos, 0))
+		sin, cos := math.Sincos(heading(now.qpos) - ahead)
 		o[3], o[4] = float32(sin), float32(cos)
 		if told := float32(c.told()); told < 1 {
 			for i := range clip {
@@ -352,13 +344,8 @@ func (c *characterTask) advance(s *State, mem []float64, ahead float64) {
 	if s.Steps == 0 || seconds == 0 {
 		return
 	}
-	if mem[memoryLeft]--; mem[memoryLeft] > 0 {
-		return
-	}
-	if c.cfg.Task == Velocity {
-		c.cfg.Velocity.draw(mem, c.dt)
-	} else {
-		c.cfg.Command.draw(mem, c.dt)
+	if mem[memoryLeft]--; mem[memoryLeft] <= 0 {
+		c.drawCommand(mem)
 	}
 }
 
@@ -378,9 +365,7 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 	}
 	qpos[0], qpos[1] = s.QPos[0], s.QPos[1]
 	qpos[2] += s.QPos[2] - c.above(s)
-	// Multiply from the left by the quaternion of the difference of headings, a rotation about z.
-	sin, cos := math.Sincos((heading(s.QPos[3:7]) - heading(qpos[3:7])) / 2)
-	w, x, y, z := qpos[3], qpos[4], qpos[5], qpos[6]
-	qpos[3], qpos[4], qpos[5], qpos[6] = cos*w-sin*z, cos*x-sin*y, cos*y+sin*x, cos*z+sin*w
+	q := rotation.About([3]float64{0, 0, 1}, heading(s.QPos)-heading(qpos)).Mul(rotation.Of(qpos[3:]))
+	copy(qpos[3:], q[:])
 	return true
 }

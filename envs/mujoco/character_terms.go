@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // ObservationTerms are the names for CharacterConfig.Observations. The terms before "height" are what a robot measures
@@ -25,76 +27,52 @@ import (
 var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions",
 	"command", "phase", "reference", "height", "features"}
 
-// observedTerm is a part of an observation. write writes its size values for a state. full is the complete observation
-// of the state space.
+// observedTerm is a part of an observation.
 type observedTerm struct {
-	name  string
-	size  int
-	write func(c *characterTask, s *State, full, out []float32)
+	part
+	write termWriter
 }
 
-// readTerms makes the terms of CharacterConfig.Observations.
+// termWriter writes the values of a term for a state. full is the complete observation.
+type termWriter func(c *characterTask, s *State, full, out []float32)
+
+// readTerms makes the terms of CharacterConfig.Observations. The complete observation has some of them as columns.
 func (c *characterTask) readTerms() error {
-	hinges, features := c.nq-rootPositions, c.features()
-	clock := 0
-	if c.cfg.Clock {
-		clock = 2
+	hinges, known := c.nq-rootPositions, map[string]observedTerm{}
+	add := func(name string, width int, write termWriter) {
+		known[name] = observedTerm{part{name, width}, write}
+	}
+	add("base_lin_vel", 3, func(_ *characterTask, s *State, _, out []float32) { inRoot(s, out, [3]float64(s.QVel)) })
+	add("base_ang_vel", 3, numbersOf(func(_ *characterTask, s *State) []float64 { return s.QVel[3:rootVelocities] }))
+	add("projected_gravity", 3, func(_ *characterTask, s *State, _, out []float32) {
+		inRoot(s, out, [3]float64{0, 0, -1})
+	})
+	add("joint_pos", hinges, func(c *characterTask, s *State, _, out []float32) {
+		pose := c.cfg.Body.DefaultPose
+		for i := range out {
+			if out[i] = float32(s.QPos[rootPositions+i]); pose != nil {
+				out[i] = float32(s.QPos[rootPositions+i] - pose[i])
+			}
+		}
+	})
+	add("joint_vel", hinges, numbersOf(func(_ *characterTask, s *State) []float64 { return s.QVel[rootVelocities:] }))
+	add("actions", hinges, numbersOf((*characterTask).acted))
+	add("height", 1, columnsFrom(0))
+	at := 0
+	for _, p := range c.whole() {
+		add(p.name, p.width, columnsFrom(at))
+		at += p.width
 	}
 	for _, name := range c.cfg.Observations {
-		t := observedTerm{name: name}
-		switch name {
-		case "base_lin_vel":
-			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) {
-				inRoot(s, out, s.QVel[0], s.QVel[1], s.QVel[2])
-			}
-		case "base_ang_vel":
-			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) {
-				for i := range out {
-					out[i] = float32(s.QVel[3+i])
-				}
-			}
-		case "projected_gravity":
-			t.size, t.write = 3, func(c *characterTask, s *State, _, out []float32) { inRoot(s, out, 0, 0, -1) }
-		case "joint_pos":
-			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
-				pose := c.cfg.Body.DefaultPose
-				for i := range out {
-					if out[i] = float32(s.QPos[rootPositions+i]); pose != nil {
-						out[i] = float32(s.QPos[rootPositions+i] - pose[i])
-					}
-				}
-			}
-		case "joint_vel":
-			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
-				for i := range out {
-					out[i] = float32(s.QVel[rootVelocities+i])
-				}
-			}
-		case "actions":
-			t.size, t.write = hinges, func(c *characterTask, s *State, _, out []float32) {
-				for i, a := range c.acted(s) {
-					out[i] = float32(a)
-				}
-			}
-		case "command":
-			if c.cfg.Task != Command && c.cfg.Task != Velocity {
-				return fmt.Errorf("Observations: the task %q has no command", c.cfg.Task)
-			}
-			t.size, t.write = 3, columnsFrom(features+clock)
-		case "phase":
-			if !c.cfg.Clock {
-				return fmt.Errorf("Observations: phase needs Clock, Residual or the task %q", Track)
-			}
-			t.size, t.write = 2, columnsFrom(features)
-		case "reference":
-			if c.cfg.Task != Track {
-				return fmt.Errorf("Observations: the task %q has no reference; %q has", c.cfg.Task, Track)
-			}
-			t.size, t.write = 5, columnsFrom(features+clock)
-		case "height":
-			t.size, t.write = 1, columnsFrom(0)
-		case "features":
-			t.size, t.write = features, columnsFrom(0)
+		t, ok := known[name]
+		switch {
+		case ok:
+		case name == "command":
+			return fmt.Errorf("Observations: the task %q has no command", c.cfg.Task)
+		case name == "phase":
+			return fmt.Errorf("Observations: phase needs Clock, Residual or the task %q", Track)
+		case name == "reference":
+			return fmt.Errorf("Observations: the task %q has no reference; %q has", c.cfg.Task, Track)
 		default:
 			return fmt.Errorf("Observations: there is no term %q; there are %q", name, ObservationTerms)
 		}
@@ -106,33 +84,27 @@ func (c *characterTask) readTerms() error {
 	return nil
 }
 
+// numbersOf returns a function that writes a term of numbers of the state.
+func numbersOf(of func(*characterTask, *State) []float64) termWriter {
+	return func(c *characterTask, s *State, _, out []float32) { convert(out, of(c, s)) }
+}
+
 // columnsFrom returns a function that copies a term from the complete observation, beginning at a column.
-func columnsFrom(at int) func(c *characterTask, s *State, full, out []float32) {
+func columnsFrom(at int) termWriter {
 	return func(_ *characterTask, _ *State, full, out []float32) { copy(out, full[at:]) }
 }
 
 // inRoot writes a vector of the world in the root's frame.
-func inRoot(s *State, out []float32, x, y, z float64) {
-	q := s.QPos[3:7]
-	x, y, z = rotate([]float64{q[0], -q[1], -q[2], -q[3]}, x, y, z)
-	out[0], out[1], out[2] = float32(x), float32(y), float32(z)
-}
-
-// observedWidth returns the width of the observation that consists of the terms.
-func (c *characterTask) observedWidth() int {
-	n := 0
-	for i := range c.observed {
-		n += c.observed[i].size
-	}
-	return n
+func inRoot(s *State, out []float32, v [3]float64) {
+	put(out, rotation.Of(s.QPos[3:]).Conj().Rotate(v))
 }
 
 // writeTerms writes the terms of the observation. full is the complete observation of the state space.
 func (c *characterTask) writeTerms(s *State, full, out []float32) {
 	for i := range c.observed {
 		t := &c.observed[i]
-		t.write(c, s, full, out[:t.size])
-		out = out[t.size:]
+		t.write(c, s, full, out[:t.width])
+		out = out[t.width:]
 	}
 }
 
@@ -142,8 +114,8 @@ func (c *characterTask) stand(s *State, noise func() float64) {
 	b := &c.cfg.Body
 	clear(s.QPos[:3])
 	s.QPos[2] = b.DefaultHeight
-	turn := math.Pi * (2*noise() - 1)
-	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(turn/2), 0, 0, math.Sin(turn/2)
+	turn := rotation.About([3]float64{0, 0, 1}, math.Pi*(2*noise()-1))
+	copy(s.QPos[3:], turn[:])
 	for i, a := range b.DefaultPose {
 		s.QPos[rootPositions+i] = a + 0.1*(2*noise()-1)
 	}

@@ -137,7 +137,7 @@ func TestReferenceVelocities(t *testing.T) {
 				t.Errorf("%s: velocity %d is %g, not %g", name, i, got[i], want)
 			}
 		}
-		if want := math.Remainder(heading(b.qpos[3:7])-heading(a.qpos[3:7]),
+		if want := math.Remainder(heading(b.qpos)-heading(a.qpos),
 			2*math.Pi) / (2 * h); math.Abs(want-got[5]) > 0.03 {
 			t.Errorf("%s: turning at %g, not %g", name, got[5], want)
 		}

@@ -3,6 +3,8 @@ package mujoco
 import (
 	"fmt"
 	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // VelocityConfig sets the distribution of the commands of the task [Velocity], like mjlab's and Isaac Lab's velocity
@@ -28,13 +30,7 @@ func (v *VelocityConfig) check() error {
 				r.bound[1])
 		}
 	}
-	switch {
-	case !(v.Standing >= 0 && v.Standing <= 1):
-		return fmt.Errorf("Velocity.Standing is %g; it must be between 0 and 1", v.Standing)
-	case !(v.Seconds >= 0) || math.IsInf(v.Seconds, 0):
-		return fmt.Errorf("Velocity.Seconds is %g; it must be finite and not negative", v.Seconds)
-	}
-	return nil
+	return checkBounds("Velocity.", bound{"Standing", v.Standing, 0, 1}, bound{"Seconds", v.Seconds, 0, anySize})
 }
 
 // draw draws a command into mem. dt is the duration of a control step in seconds.
@@ -58,10 +54,9 @@ func (v *VelocityConfig) hold(mem []float64, ahead float64) {
 // moving returns the root's velocity forwards and to the left in m/s, and its angular velocity about the vertical in
 // rad/s.
 func moving(s *State) (forward, left, turn float64) {
-	q := s.QPos[3:7]
-	forward, left = facing(q).turn(s.QVel[0], s.QVel[1])
-	_, _, turn = rotate(q, s.QVel[3], s.QVel[4], s.QVel[5])
-	return forward, left, turn
+	q := rotation.Of(s.QPos[3:])
+	v := rotation.Facing(q).Turn([3]float64(s.QVel))
+	return v[0], v[1], q.Rotate([3]float64(s.QVel[3:]))[2]
 }
 
 // velocityReward returns the reward of the task [Velocity]: two terms for following the command, minus penalties.

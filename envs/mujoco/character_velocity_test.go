@@ -149,7 +149,7 @@ func TestVelocity(t *testing.T) {
 	}
 	for range 20 {
 		envtest.Step(t, e, make([]float32, n*12))
-		want := math.Remainder(turn+1-heading(s.QPos[3:7]), 2*math.Pi)
+		want := math.Remainder(turn+1-heading(s.QPos), 2*math.Pi)
 		if s.Steps > 0 && (mem[memoryForward] != 0.6 || math.Abs(mem[memoryTurn]-max(-1, min(1, 2*want))) > 1e-9) {
 			t.Fatalf("step %d: the command is %g, %g", s.Steps, mem[memoryForward], mem[memoryTurn])
 		}

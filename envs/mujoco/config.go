@@ -1,8 +1,10 @@
 package mujoco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Config says what simulations an [Env] runs.
@@ -31,8 +33,8 @@ type Config struct {
 	Stagger int
 	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
-	// randomize is for characters, see CharacterConfig.Randomize.
-	randomize RandomizeConfig
+	// character is the task of characters, which may be randomised.
+	character *characterTask
 }
 
 // check validates the settings and replaces zeros by their defaults. Workers stays 0, which NewBatch resolves.
@@ -48,25 +50,42 @@ func (c *Config) check() error {
 	}
 	for _, v := range []struct {
 		name  string
-		value *int
-		zero  int
-	}{{"NumEnvs", &c.NumEnvs, 1}, {"Substeps", &c.Substeps, 1}, {"Workers", &c.Workers, 0},
-		{"EpisodeLength", &c.EpisodeLength, 0}, {"Stagger", &c.Stagger, 0}} {
-		if *v.value < 0 {
-			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, *v.value)
-		}
-		if *v.value == 0 {
-			*v.value = v.zero
+		value int64
+	}{{"NumEnvs", int64(c.NumEnvs)}, {"Substeps", int64(c.Substeps)}, {"Workers", int64(c.Workers)},
+		{"EpisodeLength", int64(c.EpisodeLength)}, {"Stagger", int64(c.Stagger)}, {"Seed", c.Seed}} {
+		if v.value < 0 {
+			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, v.value)
 		}
 	}
-	if c.Seed < 0 {
-		return fmt.Errorf("mujoco: Seed is %d; it must not be negative", c.Seed)
-	}
+	c.NumEnvs, c.Substeps = cmp.Or(c.NumEnvs, 1), cmp.Or(c.Substeps, 1)
 	if c.Stagger > c.EpisodeLength {
 		return fmt.Errorf("mujoco: Stagger is %d, EpisodeLength %d; the first must not exceed the second", c.Stagger,
 			c.EpisodeLength)
 	}
 	return c.Render.check()
+}
+
+// bound is a setting with the range that it must be in. anySize is the upper end for a finite size.
+type bound struct {
+	name             string
+	value, low, high float64
+}
+
+const anySize = math.MaxFloat64
+
+// checkBounds returns an error for the first setting that is out of its range. prefix is put before its name.
+func checkBounds(prefix string, bounds ...bound) error {
+	for _, b := range bounds {
+		if b.value >= b.low && b.value <= b.high {
+			continue
+		}
+		allowed := "finite and not negative"
+		if b.high < anySize {
+			allowed = fmt.Sprintf("between %g and %g", b.low, b.high)
+		}
+		return fmt.Errorf("%s%s is %g; it must be %s", prefix, b.name, b.value, allowed)
+	}
+	return nil
 }
 
 // model returns the model with a reference that the caller must release. A given Model is retained; File and XML are

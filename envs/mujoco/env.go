@@ -4,6 +4,7 @@ package mujoco
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -100,15 +101,13 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	if spec.Memory < 0 {
 		return nil, fmt.Errorf("mujoco: the task's Memory is %d; it must not be negative", spec.Memory)
 	}
-	if spec.Name == "" {
-		spec.Name = "task"
-	}
+	spec.Name = cmp.Or(spec.Name, "task")
 	batch, err := NewBatch(m, cfg.NumEnvs, cfg.Workers)
 	if err != nil {
 		return nil, err
 	}
 	n := cfg.NumEnvs
-	random, err := newRandomizer(cfg.randomize, batch, task, spec.Spaces.Action.Width(), cfg.Substeps)
+	random, err := newRandomizer(cfg.character, batch)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mujoco: %s: %w", spec.Name, err), batch.Close())
 	}

@@ -266,6 +266,14 @@ func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) 
 	return low, high, flagAt(unsafe.Pointer(m.m.jnt_limited), id), nil
 }
 
+// vertices returns the points (V, 3) of the mesh of a geom, a view of C memory.
+func (m *Model) vertices(g int) []float32 {
+	mesh := int(unsafe.Slice(m.m.geom_dataid, g+1)[g])
+	first := int(unsafe.Slice(m.m.mesh_vertadr, mesh+1)[mesh])
+	count := int(unsafe.Slice(m.m.mesh_vertnum, mesh+1)[mesh])
+	return unsafe.Slice((*float32)(unsafe.Pointer(m.m.mesh_vert)), 3*(first+count))[3*first:]
+}
+
 // floats returns a view of n numbers in C memory, nil if there are none. The view is valid as long as that memory.
 func floats(p *C.mjtNum, n int) []float64 {
 	if n == 0 || p == nil {

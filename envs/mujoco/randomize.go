@@ -139,8 +139,8 @@ func (r *RandomizeConfig) check(parts []part) error {
 		}
 	}
 	for name, v := range sizes {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("Randomize.%s is %g; it must be finite and not negative", name, v)
+		if err := checkBounds("Randomize.", bound{name, v, 0, anySize}); err != nil {
+			return err
 		}
 	}
 	for name, v := range map[string][2]int{"ActionDelay": r.ActionDelay, "ObservationDelay": r.ObservationDelay} {

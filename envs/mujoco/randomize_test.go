@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
@@ -121,7 +122,7 @@ func TestRandomizeDerived(t *testing.T) {
 	m, err := ParseModel(double)
 	must.Do(t, err)
 	defer m.Close()
-	same, err := newRandomizer(e.cfg.randomize, mustBatch(t, m), e.task, 12, 4)
+	same, err := newRandomizer(e.task, mustBatch(t, m))
 	must.Do(t, err)
 	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
 		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
@@ -244,12 +245,11 @@ func TestRandomizeCenter(t *testing.T) {
 	must.Do(t, plain.batch.forward(0, 1))
 	m, a, b := e.Model(), e.batch.data[0], plain.batch.data[0]
 	at := e.random.at[variedCenter] + 3
-	d := make([]float64, 3)
+	var d [3]float64
 	for j := range d {
 		d[j] = e.random.variant(0)[at+j] - e.random.base[at+j]
 	}
-	x, y, z := rotate(e.State(0).QPos[3:7], d[0], d[1], d[2])
-	for j, want := range []float64{x, y, z} {
+	for j, want := range rotation.Of(e.State(0).QPos[3:]).Rotate(d) {
 		if got := floats(a.xipos, 6)[3+j] - floats(b.xipos, 6)[3+j]; math.Abs(got-want) > 1e-12 || want == 0 {
 			t.Errorf("the centre of mass moves by %g along axis %d, want %g", got, j, want)
 		}

@@ -40,20 +40,10 @@ type randomizer struct {
 
 	signals signals
 
-	task randomizedTask
+	task *characterTask
 	// terrain is nil on a flat floor. level is the column of an environment's level in its memory.
 	terrain *terrain
 	level   int
-}
-
-// randomizedTask is the part of a task that a randomizer needs.
-type randomizedTask interface {
-	// parts describes the observation.
-	parts() []part
-	// ground returns the terrain, nil for a flat floor.
-	ground() *terrain
-	// commandedDistance returns the distance in metres that the command of s covers in a whole episode.
-	commandedDistance(s *State) float64
 }
 
 // The arrays of a model that vary.
@@ -71,36 +61,27 @@ const (
 	numVaried
 )
 
-// newRandomizer returns nil if cfg is off. It gives every worker of the batch a copy of the model. The task describes
-// its observation. actions is the number of actions, substeps the number of the model's time steps per control step.
-func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps int) (*randomizer, error) {
-	if cfg.off() {
+// newRandomizer returns nil if the task is nil or its randomisation is off. It gives every worker of the batch a copy of
+// the model.
+func newRandomizer(task *characterTask, b *Batch) (*randomizer, error) {
+	if task == nil || task.cfg.Randomize.off() {
 		return nil, nil
 	}
-	described := task.(randomizedTask)
-	parts := described.parts()
+	cfg, parts, actions := task.cfg.Randomize, task.parts(), b.model.NU()
 	if err := cfg.check(parts); err != nil {
 		return nil, err
 	}
-	r := &randomizer{cfg: cfg, batch: b, task: described, terrain: described.ground()}
+	r := &randomizer{cfg: cfg, batch: b, task: task, terrain: task.terrain}
 	if err := r.vary(); err != nil {
 		return nil, err
 	}
-	for _, metric := range []struct {
-		name string
-		on   bool
-	}{
-		// In the order of draws.
+	r.names = chosen([]choice{ // in the order of draws
 		{"friction", on(cfg.Friction)}, {"mass", on(cfg.Mass)}, {"center_of_mass", cfg.CenterOfMass > 0},
 		{"stiffness", on(cfg.Stiffness)}, {"damping", on(cfg.Damping)}, {"motor_strength", on(cfg.MotorStrength)},
 		{"armature", on(cfg.Armature)}, {"joint_offset", cfg.JointOffset > 0}, {"action_delay", cfg.ActionDelay[1] > 0},
 		{"observation_delay", cfg.ObservationDelay[1] > 0}, {"randomization", cfg.Curriculum > 0},
 		{"terrain_level", r.terrain != nil},
-	} {
-		if metric.on {
-			r.names = append(r.names, metric.name)
-		}
-	}
+	})
 	r.lags = len(r.names)
 	r.push = r.lags + 2
 	r.level = r.push + 1
@@ -110,7 +91,7 @@ func newRandomizer(cfg RandomizeConfig, b *Batch, task Task, actions, substeps i
 		r.size += actions
 	}
 	r.memory = make([]float64, b.n*r.size)
-	r.signals = newSignals(&cfg, b.n, parts, actions, b.model.TimeStep()*float64(substeps))
+	r.signals = newSignals(&cfg, b.n, parts, actions, task.dt)
 	return r, nil
 }
 

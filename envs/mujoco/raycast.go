@@ -15,31 +15,17 @@ type solid struct {
 	shape *shape
 	// pos is the geom's centre in the world, in metres.
 	pos r3.Vec
-	// mat is the rotation, row-major. Its columns are the geom's axes.
-	mat   [9]float64
+	// mat is the rotation from the geom's frame into the world.
+	mat   *r3.Mat
 	color color.RGBA
 	// radius is that of a ball around pos that contains the geom, in metres.
 	radius float64
 }
 
-// local rotates a vector of the world into the geom's frame.
-func (s *solid) local(v r3.Vec) r3.Vec {
-	m := &s.mat
-	return r3.Vec{X: m[0]*v.X + m[3]*v.Y + m[6]*v.Z, Y: m[1]*v.X + m[4]*v.Y + m[7]*v.Z,
-		Z: m[2]*v.X + m[5]*v.Y + m[8]*v.Z}
-}
-
-// world rotates a vector of the geom's frame into the world.
-func (s *solid) world(v r3.Vec) r3.Vec {
-	m := &s.mat
-	return r3.Vec{X: m[0]*v.X + m[1]*v.Y + m[2]*v.Z, Y: m[3]*v.X + m[4]*v.Y + m[5]*v.Z,
-		Z: m[6]*v.X + m[7]*v.Y + m[8]*v.Z}
-}
-
 // reach returns the radius of a ball around the geom's centre that contains the geom. It is 0 for planes and height
 // fields, which are not drawn as solids.
 func (s *shape) reach() float64 {
-	a, b, c := s.size[0], s.size[1], s.size[2]
+	a, b, c := s.Size[0], s.Size[1], s.Size[2]
 	switch s.kind {
 	case C.mjGEOM_SPHERE:
 		return a
@@ -53,7 +39,7 @@ func (s *shape) reach() float64 {
 		return math.Sqrt(a*a + b*b + c*c)
 	case C.mjGEOM_MESH:
 		r := 0.0
-		for v := s.vertices; len(v) >= 3; v = v[3:] {
+		for v := s.Vertices; len(v) >= 3; v = v[3:] {
 			r = max(r, r3.Norm(vertex(v, 0)))
 		}
 		return r
@@ -70,14 +56,14 @@ func vertex(v []float32, i int32) r3.Vec {
 // normal the outward unit normal at the point. The functions below do the same in the geom's frame. Their normals have
 // any length.
 func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
-	o, d = s.local(r3.Sub(o, s.pos)), s.local(d)
-	a, b := s.shape.size[0], s.shape.size[1]
+	o, d = s.mat.MulVecTrans(r3.Sub(o, s.pos)), s.mat.MulVecTrans(d)
+	a, b := s.shape.Size[0], s.shape.Size[1]
 	switch s.shape.kind {
 	case C.mjGEOM_SPHERE:
 		t, ok = hitBall(o, d, a)
 		normal = r3.Add(o, r3.Scale(t, d))
 	case C.mjGEOM_ELLIPSOID:
-		c := s.shape.size[2]
+		c := s.shape.Size[2]
 		// Scaling the axes makes the ellipsoid a unit ball. The normal is the gradient, which is scaled twice.
 		inverse := func(v r3.Vec) r3.Vec { return r3.Vec{X: v.X / a, Y: v.Y / b, Z: v.Z / c} }
 		t, ok = hitBall(inverse(o), inverse(d), 1)
@@ -99,14 +85,14 @@ func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
 			}
 		}
 	case C.mjGEOM_BOX:
-		t, normal, ok = hitBox(o, d, s.shape.size)
+		t, normal, ok = hitBox(o, d, s.shape.Size)
 	case C.mjGEOM_MESH:
 		t, normal, ok = s.shape.mesh.hit(o, d)
 	}
 	if !ok {
 		return 0, normal, false
 	}
-	return t, r3.Unit(s.world(normal)), true
+	return t, r3.Unit(s.mat.MulVec(normal)), true
 }
 
 // hitBall intersects the ray with the ball around the origin.

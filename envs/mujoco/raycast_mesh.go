@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -69,15 +70,7 @@ func (t *meshTree) divide(first, last int) {
 		p := r3.Add(f.a, r3.Scale(1.0/3, r3.Add(f.u, f.v)))
 		return [3]float64{p.X, p.Y, p.Z}[axis]
 	}
-	slices.SortFunc(faces, func(a, b triangle) int {
-		switch x, y := middle(&a), middle(&b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(faces, func(a, b triangle) int { return cmp.Compare(middle(&a), middle(&b)) })
 	t.divide(first, first+n.count/2)
 	t.nodes[at].first, t.nodes[at].count = len(t.nodes), 0
 	t.divide(first+n.count/2, last)

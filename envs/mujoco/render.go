@@ -44,18 +44,12 @@ type drawing struct {
 	scene *scene
 }
 
-// shape is the constant part of a geom.
+// shape is the constant part of a geom. Its Kind is empty for geoms that [Env.Shapes] leaves out.
 type shape struct {
+	Shape
 	// kind is one of MuJoCo's mjGEOM constants.
 	kind C.int
-	// size is MuJoCo's, see Shape.Size.
-	size [3]float64
-	// color is premultiplied by its opacity.
-	color color.RGBA
-	// vertices (V, 3) and faces (F, 3) are those of a mesh, otherwise nil.
-	vertices []float32
-	faces    []int32
-	mesh     *meshTree
+	mesh *meshTree
 }
 
 // lastDrawnGroup is the last of MuJoCo's groups of geoms that are drawn, as in MuJoCo's own viewer. Models of robots
@@ -73,27 +67,24 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 	materials := unsafe.Slice(m.m.geom_matid, n)
 	meshes := map[C.int]shape{} // by their number: geoms of the same mesh share its slices and its tree
 	for g := range n {
-		s := shape{kind: types[g], size: [3]float64(sizes[3*g : 3*g+3])}
+		s := shape{Shape: Shape{Kind: kindWords[types[g]], Size: [3]float64(sizes[3*g:])}, kind: types[g]}
 		c := rgba[4*g : 4*g+4]
 		if mat := int(materials[g]); mat >= 0 && slices.Equal(c, []float32{0.5, 0.5, 0.5, 1}) { // MJCF's default
 			c = unsafe.Slice((*float32)(unsafe.Pointer(m.m.mat_rgba)), 4*mat+4)[4*mat:]
 		}
-		s.color = color.RGBA{byte8(c[0] * c[3]), byte8(c[1] * c[3]), byte8(c[2] * c[3]), byte8(c[3])}
+		s.Color = color.RGBA{byte8(c[0] * c[3]), byte8(c[1] * c[3]), byte8(c[2] * c[3]), byte8(c[3])}
 		if groups[g] > lastDrawnGroup {
-			s.color = color.RGBA{}
+			s.Color = color.RGBA{}
 		}
 		if same, ok := meshes[data[g]]; s.kind == C.mjGEOM_MESH && ok {
-			s.vertices, s.faces, s.mesh = same.vertices, same.faces, same.mesh
+			s.Vertices, s.Faces, s.mesh = same.Vertices, same.Faces, same.mesh
 		} else if s.kind == C.mjGEOM_MESH && data[g] >= 0 {
-			at := unsafe.Slice(m.m.mesh_vertadr, int(m.m.nmesh))[data[g]]
-			count := unsafe.Slice(m.m.mesh_vertnum, int(m.m.nmesh))[data[g]]
-			all := unsafe.Slice((*float32)(unsafe.Pointer(m.m.mesh_vert)), 3*int(m.m.nmeshvert))
-			s.vertices = slices.Clone(all[3*at : 3*(at+count)])
-			at = unsafe.Slice(m.m.mesh_faceadr, int(m.m.nmesh))[data[g]]
-			count = unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
+			s.Vertices = slices.Clone(m.vertices(g))
+			at := unsafe.Slice(m.m.mesh_faceadr, int(m.m.nmesh))[data[g]]
+			count := unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
 			faces := unsafe.Slice((*int32)(unsafe.Pointer(m.m.mesh_face)), 3*int(m.m.nmeshface))
-			s.faces = slices.Clone(faces[3*at : 3*(at+count)])
-			s.mesh = newMeshTree(s.vertices, s.faces)
+			s.Faces = slices.Clone(faces[3*at : 3*(at+count)])
+			s.mesh = newMeshTree(s.Vertices, s.Faces)
 			meshes[data[g]] = s
 		}
 		d.shapes = append(d.shapes, s)
@@ -136,19 +127,24 @@ func (e *Env) RenderPose(qpos []float64) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(qpos) != e.model.NQ() {
-		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), e.model.NQ())
-	}
 	for i, v := range qpos {
 		if v-v != 0 {
 			return nil, fmt.Errorf("mujoco: position %d of the pose is %g; it must be finite", i, v)
 		}
 	}
+	return d.posed(e.model, qpos)
+}
+
+// posed draws the model with the positions given (NQ).
+func (d *drawing) posed(m *Model, qpos []float64) (image.Image, error) {
+	if len(qpos) != m.NQ() {
+		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), m.NQ())
+	}
 	copy(d.pose.QPos(0), qpos)
 	if err := d.pose.forward(0, 1); err != nil {
 		return nil, err
 	}
-	return d.picture(e.model, d.pose.data[0], nil), nil
+	return d.picture(m, d.pose.data[0], nil), nil
 }
 
 // close frees the drawing's simulation.

@@ -20,7 +20,7 @@ const stateHeader = "mujoco/1"
 func (e *Env) kept(i int) [][]float64 {
 	m, d := e.model, e.batch.data[i]
 	parts := [][]float64{
-		e.states[i].QPos, e.states[i].QVel, e.states[i].Ctrl, e.states[i].Memory,
+		row(e.ledger.returns, i, 1), floats(&d.time, 1), e.states[i].QPos, e.states[i].QVel, e.states[i].Ctrl, e.states[i].Memory,
 		floats(d.act, m.NA()), floats(d.qacc_warmstart, m.NV()), floats(d.qacc, m.NV()),
 		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
 		floats(d.mocap_pos, 3*int(m.m.nmocap)), floats(d.mocap_quat, 4*int(m.m.nmocap)),
@@ -67,8 +67,6 @@ func (e *Env) MarshalState() ([]byte, error) {
 		s := &e.states[i]
 		enc.Int(s.Steps)
 		enc.Int(e.ledger.limit[i])
-		enc.Float(e.ledger.returns[i])
-		enc.Float(float64(e.batch.data[i].time))
 		for _, part := range e.kept(i) {
 			for _, v := range part {
 				enc.Float(v)
@@ -144,7 +142,6 @@ func (e *Env) RestoreState(b []byte) error {
 	n := len(e.states)
 	type saved struct {
 		steps, limit int
-		ret, time    float64
 		parts        []float64
 		rng          []byte
 	}
@@ -152,7 +149,6 @@ func (e *Env) RestoreState(b []byte) error {
 	for i := range all {
 		s := &all[i]
 		s.steps, s.limit = dec.Int(), dec.Int()
-		s.ret, s.time = dec.Float(), dec.Float()
 		for _, part := range e.kept(i) {
 			for range part {
 				s.parts = append(s.parts, dec.Float())
@@ -191,11 +187,10 @@ func (e *Env) RestoreState(b []byte) error {
 	for i := range all {
 		s := &all[i]
 		e.states[i].Steps, e.states[i].Diverged = s.steps, false
-		e.ledger.limit[i], e.ledger.returns[i] = s.limit, s.ret
+		e.ledger.limit[i] = s.limit
 		if err := e.pcg[i].UnmarshalBinary(s.rng); err != nil {
 			return fmt.Errorf("mujoco: generator %d: %w", i, err)
 		}
-		e.batch.data[i].time = C.double(s.time)
 		restore(e.kept(i), s.parts)
 	}
 	clear(e.ledger.seen) // the saved state does not hold what an EpisodeTask has followed

@@ -96,8 +96,8 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 // not nil, their colours are mixed with it. Planes, height fields and invisible geoms are left out.
 func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r3.Vec) {
 	for g := range shapes {
-		p := solid{shape: &shapes[g], color: shapes[g].color, radius: shapes[g].reach(),
-			mat: [9]float64(mat[9*g : 9*g+9]),
+		p := solid{shape: &shapes[g], color: shapes[g].Color, radius: shapes[g].reach(),
+			mat: r3.NewMat(mat[9*g : 9*g+9]),
 			pos: r3.Add(shift, r3.Vec{X: pos[3*g], Y: pos[3*g+1], Z: pos[3*g+2]})}
 		if p.radius == 0 || p.color.A == 0 {
 			continue

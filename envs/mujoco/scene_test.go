@@ -10,7 +10,7 @@ import (
 
 // inside reports whether a point in a geom's own frame lies in it.
 func inside(s *shape, p r3.Vec) bool {
-	a, b, c := s.size[0], s.size[1], s.size[2]
+	a, b, c := s.Size[0], s.Size[1], s.Size[2]
 	switch s.reach() {
 	case a: // a ball
 		return r3.Norm(p) < a
@@ -23,9 +23,9 @@ func inside(s *shape, p r3.Vec) bool {
 	case math.Sqrt(a*a + b*b + c*c):
 		return math.Abs(p.X) < a && math.Abs(p.Y) < b && math.Abs(p.Z) < c
 	}
-	for f := s.faces; len(f) >= 3; f = f[3:] { // of a convex mesh
-		v := vertex(s.vertices, f[0])
-		n := r3.Cross(r3.Sub(vertex(s.vertices, f[1]), v), r3.Sub(vertex(s.vertices, f[2]), v))
+	for f := s.Faces; len(f) >= 3; f = f[3:] { // of a convex mesh
+		v := vertex(s.Vertices, f[0])
+		n := r3.Cross(r3.Sub(vertex(s.Vertices, f[1]), v), r3.Sub(vertex(s.Vertices, f[2]), v))
 		if r3.Dot(r3.Sub(p, v), n) > 0 {
 			return false
 		}
@@ -56,14 +56,14 @@ func TestHits(t *testing.T) {
 			x := r3.Unit(random(1))
 			y := r3.Unit(r3.Cross(x, random(1)))
 			z := r3.Cross(x, y)
-			s := solid{shape: shape, pos: random(1), mat: [9]float64{x.X, y.X, z.X, x.Y, y.Y, z.Y, x.Z, y.Z, z.Z}}
+			s := solid{shape: shape, pos: random(1), mat: r3.NewMat([]float64{x.X, y.X, z.X, x.Y, y.Y, z.Y, x.Z, y.Z, z.Z})}
 			from := r3.Add(s.pos, r3.Scale(3*shape.reach(), r3.Unit(random(1))))
 			way := r3.Sub(r3.Add(s.pos, random(0.4*shape.reach())), from)
 			at, normal, ok := s.hit(from, way)
 			entered := math.Inf(1)
 			const step = 0.002
 			for k := 0.0; k < 2; k += step {
-				if inside(shape, s.local(r3.Sub(r3.Add(from, r3.Scale(k, way)), s.pos))) {
+				if inside(shape, s.mat.MulVecTrans(r3.Sub(r3.Add(from, r3.Scale(k, way)), s.pos))) {
 					entered = k
 					break
 				}
@@ -82,7 +82,7 @@ func TestHits(t *testing.T) {
 				t.Fatalf("geom %d: the normal %v does not point out", g, normal)
 			}
 			out := r3.Add(r3.Add(from, r3.Scale(at, way)), r3.Scale(1e-4*shape.reach(), normal))
-			if inside(shape, s.local(r3.Sub(out, s.pos))) {
+			if inside(shape, s.mat.MulVecTrans(r3.Sub(out, s.pos))) {
 				t.Fatalf("geom %d: the normal leads inside", g)
 			}
 		}

@@ -12,20 +12,13 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 )
 
 // LoadSkeleton returns the skeleton of an MJCF file ([LoadScene]), see [Model.Skeleton].
-func LoadSkeleton(path string) (*motions.Skeleton, error) {
-	s, err := loadSkeleton(path)
-	if err != nil {
-		return nil, fmt.Errorf("mujoco: skeleton of %s: %w", path, err)
-	}
-	return s, nil
-}
-
-func loadSkeleton(path string) (*motions.Skeleton, error) {
+func LoadSkeleton(path string) (_ *motions.Skeleton, err error) {
+	defer explain(&err, "skeleton of "+path)
 	m, err := loadScene(path)
 	if err != nil {
 		return nil, err
@@ -36,28 +29,18 @@ func loadSkeleton(path string) (*motions.Skeleton, error) {
 
 // LoadScene compiles an MJCF file as [LoadBody] reads it, with its includes and meshes in the file's folder and with a
 // floor, but with its own joints.
-func LoadScene(path string) (*Model, error) {
-	m, err := loadScene(path)
-	if err != nil {
-		return nil, fmt.Errorf("mujoco: %s: %w", path, err)
-	}
-	return m, nil
+func LoadScene(path string) (_ *Model, err error) {
+	defer explain(&err, path)
+	return loadScene(path)
 }
 
 func loadScene(path string) (*Model, error) {
-	file, err := mjcf.Read(path)
+	l, err := openModel(path, BodyConfig{})
 	if err != nil {
 		return nil, err
 	}
-	l := loader{root: file.Root, assets: file.Assets}
-	if err := l.prepare(); err != nil {
-		return nil, err
-	}
-	m, err := parseModel(file.Root.Text(), file.Assets)
-	if err == nil {
-		m.name = cmp.Or(file.Root.Get("model"), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
-	}
-	return m, err
+	l.model.name = cmp.Or(l.root.Get("model"), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	return l.model, nil
 }
 
 // Skeleton returns the bodies of a model with one free root, and its hinges and ball joints with their limits, so that
@@ -65,12 +48,9 @@ func loadScene(path string) (*Model, error) {
 // model's first pose; their geoms that collide are their contacts. The others' geoms that collide are capsules.
 //
 // Skeleton fails if the first body has no free joint, and for slides and joints that are not at their body's origin.
-func (m *Model) Skeleton() (*motions.Skeleton, error) {
-	s, err := m.skeleton()
-	if err != nil {
-		return nil, fmt.Errorf("mujoco: skeleton of %s: %w", m.name, err)
-	}
-	return s, nil
+func (m *Model) Skeleton() (_ *motions.Skeleton, err error) {
+	defer explain(&err, "skeleton of "+m.name)
+	return m.skeleton()
 }
 
 // soleHeight is the height in metres above the lowest point of a model up to which its other feet may be.
@@ -200,8 +180,8 @@ func (m *Model) outline(g int) ([]motions.Contact, motions.Capsule) {
 	at, turn := floats(m.m.geom_pos, 3*n)[3*g:], floats(m.m.geom_quat, 4*n)[4*g:4*g+4]
 	size, center := [3]float64(floats(m.m.geom_size, 3*n)[3*g:]), [3]float64{}
 	place := func(p [3]float64) [3]float64 {
-		x, y, z := rotate(turn, p[0]+center[0], p[1]+center[1], p[2]+center[2])
-		return [3]float64{at[0] + x, at[1] + y, at[2] + z}
+		v := rotation.Of(turn).Rotate([3]float64{p[0] + center[0], p[1] + center[1], p[2] + center[2]})
+		return [3]float64{at[0] + v[0], at[1] + v[1], at[2] + v[2]}
 	}
 	radius, round := size[0], true
 	switch unsafe.Slice(m.m.geom_type, n)[g] {
@@ -234,19 +214,15 @@ func (m *Model) outline(g int) ([]motions.Contact, motions.Capsule) {
 		}
 	}
 	radius = max(size[(long+1)%3], size[(long+2)%3])
-	end := [3]float64{}
+	var start, end [3]float64
 	end[long] = max(0, size[long]-radius)
-	start := [3]float64{}
 	start[long] = -end[long]
 	return corners, motions.Capsule{From: place(start), To: place(end), Radius: radius}
 }
 
 // meshBox returns half the size and the centre of the box around a mesh in its geom's frame.
 func (m *Model) meshBox(g int) (size, center [3]float64) {
-	mesh := int(unsafe.Slice(m.m.geom_dataid, int(m.m.ngeom))[g])
-	first := int(unsafe.Slice(m.m.mesh_vertadr, mesh+1)[mesh])
-	count := int(unsafe.Slice(m.m.mesh_vertnum, mesh+1)[mesh])
-	vertices := unsafe.Slice((*float32)(unsafe.Pointer(m.m.mesh_vert)), 3*(first+count))[3*first:]
+	vertices := m.vertices(g)
 	for k := range size {
 		low, high := math.Inf(1), math.Inf(-1)
 		for i := k; i < len(vertices); i += 3 {

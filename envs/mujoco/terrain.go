@@ -1,14 +1,12 @@
 package mujoco
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
@@ -72,22 +70,11 @@ func (t *TerrainConfig) check() error {
 		}
 		return nil
 	}
-	if t.Levels == 0 {
-		t.Levels = 10
-	}
-	if t.Size == 0 {
-		t.Size = 8
-	}
-	for _, v := range []struct {
-		name      string
-		value     float64
-		low, high float64
-	}{{"Slope", t.Slope, 0, 2}, {"Steps", t.Steps, 0, 1}, {"Rough", t.Rough, 0, 1}, {"Size", t.Size, 4, 100},
-		{"Levels", float64(t.Levels), 1, 100}} {
-		if !(v.value >= v.low && v.value <= v.high) {
-			return fmt.Errorf("Randomize.Terrain.%s is %g; it must be between %g and %g", v.name, v.value, v.low,
-				v.high)
-		}
+	t.Levels, t.Size = cmp.Or(t.Levels, 10), cmp.Or(t.Size, 8)
+	if err := checkBounds("Randomize.Terrain.", bound{"Slope", t.Slope, 0, 2}, bound{"Steps", t.Steps, 0, 1},
+		bound{"Rough", t.Rough, 0, 1}, bound{"Size", t.Size, 4, 100},
+		bound{"Levels", float64(t.Levels), 1, 100}); err != nil {
+		return err
 	}
 	if cells := float64(3*t.Levels) * t.Size * t.Size / terrainCell / terrainCell; cells > 2e7 {
 		return fmt.Errorf("Randomize.Terrain has %d levels of patches of %g m; give fewer or smaller ones", t.Levels,
@@ -190,11 +177,7 @@ func (t *terrain) install(body *CharacterBody) error {
 		return errors.New("Randomize.Terrain needs a floor: a <geom type=\"plane\"> in the model's <worldbody>")
 	}
 	pos := [3]float64{}
-	for i, s := range strings.Fields(floor.Get("pos")) {
-		if v, err := strconv.ParseFloat(s, 64); err == nil && i < 3 {
-			pos[i] = v
-		}
-	}
+	_, _ = fmt.Sscan(floor.Get("pos"), &pos[0], &pos[1], &pos[2]) // MuJoCo has read it already
 	const name = "gorl_terrain"
 	ground.Attributes = append(ground.Attributes, floor.Attributes...)
 	ground.Drop("size")
@@ -296,10 +279,7 @@ func (r *randomizer) setLevels(levels []int) error {
 	return nil
 }
 
-// ground implements randomizedTask.
-func (c *characterTask) ground() *terrain { return c.terrain }
-
-// commandedDistance implements randomizedTask.
+// commandedDistance returns the distance in metres that the command of s covers in a whole episode.
 func (c *characterTask) commandedDistance(s *State) float64 {
 	mem := c.memory(s)
 	speed := mem[memorySpeed]
@@ -311,8 +291,7 @@ func (c *characterTask) commandedDistance(s *State) float64 {
 
 // file returns the field in MuJoCo's format.
 func (t *terrain) file() []byte {
-	var b bytes.Buffer
-	_ = binary.Write(&b, binary.LittleEndian, []int32{int32(t.ny), int32(t.nx)}) // a buffer takes everything
-	_ = binary.Write(&b, binary.LittleEndian, t.heights)
-	return b.Bytes()
+	b, _ := binary.Append(nil, binary.LittleEndian, []int32{int32(t.ny), int32(t.nx)}) // numbers have a size: no error
+	b, _ = binary.Append(b, binary.LittleEndian, t.heights)
+	return b
 }

@@ -32,7 +32,7 @@ var kindWords = map[C.int]string{
 }
 
 // visible reports whether [Env.Shapes] includes the geom. Poses uses the same test, so that both have the same order.
-func (s *shape) visible() bool { return kindWords[s.kind] != "" && s.color.A > 0 }
+func (s *shape) visible() bool { return s.Kind != "" && s.Color.A > 0 }
 
 // Shapes returns the visible geoms in the order of [Env.Poses]. The shapes are the same for every environment and never
 // change. The slices of meshes must not be written.
@@ -44,8 +44,7 @@ func (e *Env) Shapes() ([]Shape, error) {
 	var out []Shape
 	for i := range d.shapes {
 		if s := &d.shapes[i]; s.visible() {
-			out = append(out, Shape{Kind: kindWords[s.kind], Size: s.size, Color: s.color, Vertices: s.vertices,
-				Faces: s.faces})
+			out = append(out, s.Shape)
 		}
 	}
 	return out, nil

@@ -63,9 +63,8 @@ type WalkerConfig struct {
 // parameters "speed.weight" (1), "speed.sharpness" (2) and "alive" (0). The metrics do not depend on them.
 type Walker struct {
 	*Env
-	task *walkerTask
-	// shaping are the parameters of the reward that were last set for all environments.
-	shaping walkerTerms
+	task    *walkerTask
+	shaping shaper[walkerTerms]
 }
 
 // NewWalker makes a batch of walkers. The error says which setting is wrong.
@@ -92,7 +91,8 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Walker{Env: env, task: task, shaping: defaultWalkerTerms}, nil
+	return &Walker{Env: env, task: task, shaping: shaper[walkerTerms]{name: "walker", common: defaultWalkerTerms,
+		each: task.terms, fields: (*walkerTerms).fields}}, nil
 }
 
 // checkWalkerMotion returns an error unless the clip has the walker's nine columns and wraps. Reference observations
@@ -107,6 +107,26 @@ func checkWalkerMotion(c *motions.Clip) error {
 		return errors.New("mujoco: walker: the clip must wrap and last at least two control steps (0.04 s)")
 	}
 	return nil
+}
+
+// walkerTerms are the parameters of an environment's reward, see [Walker].
+type walkerTerms struct{ weight, sharpness, alive float64 }
+
+// defaultWalkerTerms give the reward exp(−2 (v − target)²).
+var defaultWalkerTerms = walkerTerms{weight: 1, sharpness: 2}
+
+// fields returns pointers to the parameters by their keys.
+func (t *walkerTerms) fields() map[string]*float64 {
+	return map[string]*float64{"speed.weight": &t.weight, "speed.sharpness": &t.sharpness, "alive": &t.alive}
+}
+
+// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all walkers.
+func (w *Walker) RewardShaping() map[string]any { return w.shaping.tree() }
+
+// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed walkers, or of all if
+// environments is nil. On an error it sets nothing.
+func (w *Walker) SetRewardShaping(values map[string]any, environments []int) error {
+	return w.shaping.set(values, environments)
 }
 
 // Motion returns the reference clip.

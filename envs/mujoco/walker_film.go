@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -23,14 +24,9 @@ type FilmConfig struct {
 // WalkerFilm writes a GIF to path, with 25 frames a second, that shows the policy next to the reference gait. Act
 // receives one observation (17) and writes one row of actions (6). A walker that falls starts a new episode.
 func WalkerFilm(path string, act func(observation, action []float32) error, cfg FilmConfig) (err error) {
-	if cfg.Seconds == 0 {
-		cfg.Seconds = 6
-	}
+	cfg.Seconds, cfg.Title = cmp.Or(cfg.Seconds, 6), cmp.Or(cfg.Title, "policy")
 	if !(cfg.Seconds > 0) || cfg.Seconds > 120 {
 		return fmt.Errorf("mujoco: a film of %g s; it must be longer than 0 and at most 120", cfg.Seconds)
-	}
-	if cfg.Title == "" {
-		cfg.Title = "policy"
 	}
 	const rate = 25
 	const stepsAFrame = 2 // 50 control steps a second

@@ -77,11 +77,9 @@ func newWalkerTask(clip *motions.Clip, speed float64, numEnvs int) *walkerTask {
 
 // walkerFeatures writes the full observation (17) of positions (9) and velocities (9).
 func walkerFeatures(pos, vel []float64, out []float32) {
-	for i := 1; i < walkerDOF; i++ {
-		out[i-1] = float32(pos[i])
-	}
+	out = convert(out, pos[1:walkerDOF])
 	for i, s := range walkerScale {
-		out[walkerDOF-1+i] = float32(vel[i] * s)
+		out[i] = float32(vel[i] * s)
 	}
 }
 
@@ -136,14 +134,9 @@ func (w *walkerTask) Observe(s *State, out envs.Row) {
 		copy(out.Observation, all)
 	}
 	if out.AMPObservation != nil {
-		for i, v := range s.Memory {
-			out.AMPObservation[i] = float32(v)
-		}
-		copy(out.AMPObservation[walkerObservation:], all)
+		copy(convert(out.AMPObservation, s.Memory), all)
 	}
-	for i, v := range all {
-		s.Memory[i] = float64(v)
-	}
+	convert(s.Memory, all)
 }
 
 // MetricNames implements [MetricTask].

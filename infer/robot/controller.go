@@ -1,6 +1,7 @@
 package robot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,10 +65,7 @@ func New(p *infer.Policy, cfg Config) (*Controller, error) {
 		return nil, errors.New("robot: the policy's file does not say for which robot it is; export it by gorl export " +
 			"from a run whose folder has robot.json, or give it a description by Policy.WithRobot")
 	}
-	c := &Controller{policy: p.Clone(), robot: r, limits: cfg.Limits, factor: cfg.Damping}
-	if c.factor == 0 {
-		c.factor = 1
-	}
+	c := &Controller{policy: p.Clone(), robot: r, limits: cfg.Limits, factor: cmp.Or(cfg.Damping, 1)}
 	if !(c.factor > 0) || c.factor > 1000 {
 		return nil, fmt.Errorf("robot: Config.Damping is %g; it must be above 0, and at most 1000", cfg.Damping)
 	}

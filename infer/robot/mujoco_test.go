@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
@@ -45,13 +46,13 @@ func measure(env *mujoco.Character, sequence uint32) *Sensors {
 	m := &Sensors{Sequence: sequence, Position: s.QPos[7:], Velocity: s.QVel[6:], Quaternion: [4]float64(s.QPos[3:7]),
 		AngularVelocity: [3]float64(s.QVel[3:6])}
 	to, _ := env.Commanded(0)
-	sin, cos := math.Sincos(to.Direction - yaw(m.Quaternion))
+	q := rotation.Quat(m.Quaternion)
+	sin, cos := math.Sincos(to.Direction - q.Heading())
 	m.Command = []float64{cos, sin, to.Speed}
 	m.Estimates = []float64{s.QPos[2]}
 	// The body's frame is the world turned by the conjugate.
-	back := [4]float64{m.Quaternion[0], -m.Quaternion[1], -m.Quaternion[2], -m.Quaternion[3]}
-	m.Estimates = append(m.Estimates, turned(back, [3]float64(s.QVel[:3]))...)
-	level := [4]float64{math.Cos(yaw(m.Quaternion) / 2), 0, 0, -math.Sin(yaw(m.Quaternion) / 2)}
+	m.Estimates = append(m.Estimates, turned(q.Conj(), [3]float64(s.QVel[:3]))...)
+	level := rotation.About([3]float64{0, 0, 1}, -q.Heading())
 	r, _ := env.Robot()
 	for _, key := range r.Keys {
 		id, _ := env.Model().ID(mujoco.Body, key)
@@ -62,18 +63,9 @@ func measure(env *mujoco.Character, sequence uint32) *Sensors {
 	return m
 }
 
-func yaw(q [4]float64) float64 {
-	x, y, _ := axis(q, 0)
-	return math.Atan2(y, x)
-}
-
-func turned(q [4]float64, v [3]float64) []float64 {
-	out := make([]float64, 3)
-	for i, part := range v {
-		x, y, z := axis(q, i)
-		out[0], out[1], out[2] = out[0]+part*x, out[1]+part*y, out[2]+part*z
-	}
-	return out
+func turned(q rotation.Quat, v [3]float64) []float64 {
+	world := q.Rotate(v)
+	return world[:]
 }
 
 // The controller sees and does, from sensors, what the policy sees and does in training's environment: by all features,

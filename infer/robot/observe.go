@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
 // view holds the inputs of terms in a step of the controller.
 type view struct {
 	sensors *Sensors
 	robot   *envs.Robot
-	q       [4]float64 // of length 1
+	q       rotation.Quat
 	gravity [3]float64
 	// action is the last action, time the time in the reference clip in seconds.
 	action []float32
@@ -57,12 +58,10 @@ func given(_ *view, estimates []float64, out []float32) { write(out, estimates..
 
 // features writes the features of mujoco.Character. Its estimates are height, base_lin_vel, key_positions.
 func features(v *view, estimates []float64, out []float32) {
-	var x, z, linear, angular [3]float64
-	x, z = headed(v.q, [3]float64{1, 0, 0}), headed(v.q, [3]float64{0, 0, 1})
-	linear, angular = headed(v.q, [3]float64(estimates[1:4])), headed(v.q, v.sensors.AngularVelocity)
 	out = write(out, estimates[0])
-	for _, part := range [][3]float64{x, z, linear, angular} {
-		out = write(out, part[:]...)
+	for _, vector := range [][3]float64{{1, 0, 0}, {0, 0, 1}, [3]float64(estimates[1:4]), v.sensors.AngularVelocity} {
+		vector = headed(v.q, vector)
+		out = write(out, vector[:]...)
 	}
 	out = write(out, v.sensors.Position...)
 	out = write(out, v.sensors.Velocity...)

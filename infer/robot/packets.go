@@ -42,8 +42,7 @@ func readNumbers(b []byte, values []float64) []byte {
 // AppendState appends the packet of a robot's measurements to b. Position and Velocity must be equally long.
 func AppendState(b []byte, s *Sensors) []byte {
 	b = head(b, stateMark, s.Sequence, s.Time, len(s.Position), len(s.Command), len(s.Estimates))
-	for _, part := range [][]float64{s.Position, s.Velocity, s.Quaternion[:], s.AngularVelocity[:], s.Command,
-		s.Estimates} {
+	for _, part := range s.parts() {
 		b = appendNumbers(b, part...)
 	}
 	return b
@@ -71,8 +70,7 @@ func (c *Controller) Receive(now time.Time, packet []byte) {
 	}
 	s.Sequence, s.Time = order.Uint32(packet[4:]), int64(order.Uint64(packet[8:]))
 	b := packet[headSize:]
-	for _, part := range [][]float64{s.Position, s.Velocity, s.Quaternion[:], s.AngularVelocity[:], s.Command,
-		s.Estimates} {
+	for _, part := range s.parts() {
 		b = readNumbers(b, part)
 	}
 	c.Sense(now, s)

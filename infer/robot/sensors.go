@@ -1,6 +1,10 @@
 package robot
 
-import "math"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/internal/rotation"
+)
 
 // Sensors are a robot's measurements at one moment.
 type Sensors struct {
@@ -22,25 +26,27 @@ type Sensors struct {
 
 // copyFrom copies values of equal lengths.
 func (s *Sensors) copyFrom(t *Sensors) {
-	position, velocity, command, estimates := s.Position, s.Velocity, s.Command, s.Estimates
-	*s = *t
-	s.Position, s.Velocity, s.Command, s.Estimates = position, velocity, command, estimates
-	copy(s.Position, t.Position)
-	copy(s.Velocity, t.Velocity)
-	copy(s.Command, t.Command)
-	copy(s.Estimates, t.Estimates)
+	s.Sequence, s.Time = t.Sequence, t.Time
+	to := s.parts()
+	for i, from := range t.parts() {
+		copy(to[i], from)
+	}
 }
+
+// parts returns the numbers in the order of a packet, named as in partNames.
+func (s *Sensors) parts() [6][]float64 {
+	return [6][]float64{s.Position, s.Velocity, s.Quaternion[:], s.AngularVelocity[:], s.Command, s.Estimates}
+}
+
+var partNames = [6]string{"a joint position", "a joint velocity", "the quaternion", "the angular velocity",
+	"the command", "an estimate"}
 
 // finite reports whether all values are finite, and names the first that is not.
 func (s *Sensors) finite() (what string, ok bool) {
-	for _, part := range []struct {
-		what   string
-		values []float64
-	}{{"a joint position", s.Position}, {"a joint velocity", s.Velocity}, {"the quaternion", s.Quaternion[:]},
-		{"the angular velocity", s.AngularVelocity[:]}, {"the command", s.Command}, {"an estimate", s.Estimates}} {
-		for _, v := range part.values {
+	for i, part := range s.parts() {
+		for _, v := range part {
 			if v-v != 0 {
-				return part.what, false
+				return partNames[i], false
 			}
 		}
 	}
@@ -48,7 +54,7 @@ func (s *Sensors) finite() (what string, ok bool) {
 }
 
 // unit returns the quaternion with length 1. ok is false if its length is far from that.
-func (s *Sensors) unit() (q [4]float64, ok bool) {
+func (s *Sensors) unit() (q rotation.Quat, ok bool) {
 	n := 0.0
 	for _, v := range s.Quaternion {
 		n += v * v
@@ -60,41 +66,12 @@ func (s *Sensors) unit() (q [4]float64, ok bool) {
 	return q, n > 0.9 && n < 1.1
 }
 
-// axis returns the world coordinates of the body's axis i (0 is x).
-func axis(q [4]float64, i int) (x, y, z float64) {
-	w, a, b, c := q[0], q[1], q[2], q[3]
-	switch i {
-	case 0:
-		return 1 - 2*(b*b+c*c), 2 * (a*b + w*c), 2 * (a*c - w*b)
-	case 1:
-		return 2 * (a*b - w*c), 1 - 2*(a*a+c*c), 2 * (b*c + w*a)
-	}
-	return 2 * (a*c + w*b), 2 * (b*c - w*a), 1 - 2*(a*a+b*b)
-}
-
 // gravity returns the direction of gravity in the body's frame.
-func gravity(q [4]float64) [3]float64 {
-	_, _, x := axis(q, 0)
-	_, _, y := axis(q, 1)
-	_, _, z := axis(q, 2)
-	return [3]float64{-x, -y, -z}
-}
+func gravity(q rotation.Quat) [3]float64 { return q.Conj().Rotate([3]float64{0, 0, -1}) }
 
 // tilt returns the angle in radians between the body's z axis and the vertical.
-func tilt(q [4]float64) float64 {
-	_, _, z := axis(q, 2)
-	return math.Acos(max(-1, min(1, z)))
-}
+func tilt(q rotation.Quat) float64 { return math.Acos(max(-1, min(1, -gravity(q)[2]))) }
 
 // headed turns a vector of the body's frame into the heading frame: the world turned about the vertical so that the
 // body's x axis points ahead.
-func headed(q [4]float64, v [3]float64) [3]float64 {
-	var world [3]float64
-	for i, part := range v {
-		x, y, z := axis(q, i)
-		world[0], world[1], world[2] = world[0]+part*x, world[1]+part*y, world[2]+part*z
-	}
-	x, y, _ := axis(q, 0)
-	sin, cos := math.Sincos(math.Atan2(y, x))
-	return [3]float64{cos*world[0] + sin*world[1], cos*world[1] - sin*world[0], world[2]}
-}
+func headed(q rotation.Quat, v [3]float64) [3]float64 { return rotation.Facing(q).Turn(q.Rotate(v)) }

@@ -1,6 +1,7 @@
 package robot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -69,32 +70,10 @@ type Limits struct {
 // fill replaces zeros by defaults.
 func (l *Limits) fill(r *envs.Robot) error {
 	step := time.Duration(float64(time.Second) / r.Frequency)
-	fill := func(v *float64, by float64) {
-		if *v == 0 {
-			*v = by
-		}
-	}
-	for _, d := range []struct {
-		v  *time.Duration
-		by time.Duration
-	}{{&l.Stale, 3 * step}, {&l.Late, 2 * step}} {
-		if *d.v == 0 {
-			*d.v = d.by
-		}
-	}
-	for _, n := range []struct {
-		v  *int
-		by int
-	}{{&l.Lost, 5}, {&l.Disordered, 3}} {
-		if *n.v == 0 {
-			*n.v = n.by
-		}
-	}
-	fill(&l.Margin, 0.1)
-	fill(&l.Tilt, r.MaxTilt)
-	fill(&l.Tilt, 1)
-	fill(&l.Start, 0.4)
-	fill(&l.Slip, 0.2)
+	l.Stale, l.Late = cmp.Or(l.Stale, 3*step), cmp.Or(l.Late, 2*step)
+	l.Lost, l.Disordered = cmp.Or(l.Lost, 5), cmp.Or(l.Disordered, 3)
+	l.Margin, l.Tilt = cmp.Or(l.Margin, 0.1), cmp.Or(l.Tilt, r.MaxTilt, 1)
+	l.Start, l.Slip = cmp.Or(l.Start, 0.4), cmp.Or(l.Slip, 0.2)
 	if min(l.Stale, l.Late) < 0 || min(l.Lost, l.Disordered) < 0 ||
 		!(min(l.Margin, l.Tilt, l.Start, l.Slip) > 0) || !(l.Jump >= 0) {
 		return fmt.Errorf("robot: Limits are %+v; they must not be negative", *l)

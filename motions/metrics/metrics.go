@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -29,9 +30,8 @@ func NewTrack(s *motions.Skeleton, rows [][]float64) (*Track, error) {
 		}
 		positions := make([]float64, 3*len(s.Bodies))
 		s.Forward(row, positions, nil)
-		w, x, y, z := row[3], row[4], row[5], row[6]
 		t.Positions = append(t.Positions, positions)
-		t.Headings = append(t.Headings, math.Atan2(2*(w*z+x*y), 1-2*(y*y+z*z)))
+		t.Headings = append(t.Headings, rotation.Of(row[3:]).Heading())
 	}
 	return t, nil
 }

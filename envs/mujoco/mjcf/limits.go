@@ -66,7 +66,7 @@ func (e *Element) check(asset bool, depth int, copies float64) error {
 				return fmt.Errorf("%s: there are more than %d cells", e.where(), maxCells)
 			}
 		}
-		if limit > 0 && !(largest(a.Value) <= limit) {
+		if limit > 0 && !(slices.Max(append(numbers(a.Value), 0)) <= limit) {
 			return fmt.Errorf("%s: the attribute %s is %q; the limit is %g", e.where(), key, a.Value, limit)
 		}
 	}
@@ -101,22 +101,13 @@ func numbers(text string) []float64 {
 	return out
 }
 
-// product returns the product of an attribute's numbers, counting those below 1 as 1. largest returns the largest
-// number.
+// product returns the product of an attribute's numbers, counting those below 1 as 1.
 func product(text string) float64 {
 	p := 1.0
 	for _, v := range numbers(text) {
 		p *= max(1, v)
 	}
 	return p
-}
-
-func largest(text string) float64 {
-	m := 0.0
-	for _, v := range numbers(text) {
-		m = max(m, v)
-	}
-	return m
 }
 
 // checkFile refuses an asset's file whose header gives another size than the file has.

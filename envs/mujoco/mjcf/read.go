@@ -38,10 +38,10 @@ type Model struct {
 // Read reads a model file. Errors name the file and line.
 func Read(path string) (*Model, error) {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("mjcf: %w", err)
+	if err == nil {
+		folder, err = filepath.Abs(folder)
 	}
-	if folder, err = filepath.Abs(folder); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("mjcf: %w", err)
 	}
 	r := reader{folder: folder, seen: map[string]bool{}}

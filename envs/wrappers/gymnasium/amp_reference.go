@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -94,20 +95,7 @@ type moment struct {
 }
 
 // inRoot returns a vector of the world in the root's frame.
-func (m *moment) inRoot(v [3]float64) [3]float64 {
-	w, u := m.pos[3], [3]float64{-m.pos[4], -m.pos[5], -m.pos[6]}
-	t := cross(u, v)
-	twice := [3]float64{2 * t[0], 2 * t[1], 2 * t[2]}
-	s := cross(u, twice)
-	for i := range v {
-		v[i] += w*twice[i] + s[i]
-	}
-	return v
-}
-
-func cross(a, b [3]float64) [3]float64 {
-	return [3]float64{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
-}
+func (m *moment) inRoot(v [3]float64) [3]float64 { return rotation.Of(m.pos[3:]).Conj().Rotate(v) }
 
 // put writes a vector as float32.
 func put(out []float32, v [3]float64) {
@@ -162,7 +150,7 @@ func (t *ampTermJSON) writer(s *motions.Skeleton) (write func(m *moment, out []f
 	case "base_lin_vel":
 		return func(m *moment, out []float32) {
 			v := m.inRoot([3]float64(m.vel[:3]))
-			for i, x := range cross(m.inRoot([3]float64(m.vel[3:6])), t.Center) {
+			for i, x := range rotation.Cross(m.inRoot([3]float64(m.vel[3:6])), t.Center) {
 				v[i] += x
 			}
 			put(out, v)

@@ -235,7 +235,7 @@ class Managed(Simulator):
     def add_group(self, observations, mdp, managers):
         """Adds the group of AMP observations that the options ask for to the groups of a task's configuration."""
         wanted = self.setup["amp_group"]
-        if not wanted:
+        if not wanted["terms"]:
             return
         group = f"group {AMP_GROUP!r} of observations"
         if observations is None:
@@ -328,7 +328,7 @@ class IsaacLab(Managed):
         config = parse_env_cfg(name, device=self.device, num_envs=self.n)
         config.seed = seed
         configure(config, {k: v for k, v in kwargs.items() if k not in ("app", "device")})
-        if self.setup["amp_group"]:
+        if self.setup["amp_group"]["terms"]:
             from isaaclab import managers
             from isaaclab.envs import mdp
 

@@ -31,17 +31,10 @@ const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");
 
 // setup is the first message to a child, as JSON: what to make and how. child.py, batch.py and games.py read the keys.
 type setup struct {
-	// Simulator is empty for single environments.
-	Simulator Simulator `json:"simulator"`
+	Options
 	// Program is the program that follows as one more message: batch.py for a simulator, games.py for PettingZoo, and
 	// empty for single environments of Gymnasium.
 	Program string `json:"program"`
-	// AEC is that of [Options].
-	AEC bool `json:"aec"`
-	// ID, Factory and Kwargs are those of [Options]; one of ID and Factory is empty.
-	ID      string         `json:"id"`
-	Factory string         `json:"factory"`
-	Kwargs  map[string]any `json:"kwargs"`
 	// Index is the number of the child, which is also the number of its control block.
 	Index int `json:"index"`
 	// From and To (exclusive) are the indices of its environments in the batch.
@@ -50,37 +43,12 @@ type setup struct {
 	// Parent is the process number of this process. A child that waits looks once a second whether that process is
 	// still its parent, and ends if it is not.
 	Parent int `json:"parent"`
-	// Seed is the seed that a simulator is made with. Single environments are seeded by a reset only.
-	Seed int64 `json:"seed"`
-	// Autoreset is how a simulator resets if it does not say so itself, see [Options].
-	Autoreset Autoreset `json:"autoreset"`
-	// RenderMode is passed to the constructor of the environments if it is not empty.
-	RenderMode string `json:"render_mode"`
-	// Checker keeps Gymnasium's PassiveEnvChecker around environments made by ID.
-	Checker bool `json:"checker"`
 	// Columns are the infos asked for by name, in the order of their columns in the array "infos".
 	Columns []string `json:"columns"`
 	// Discover lets a child give the free columns to other numbers that it meets in infos.
 	Discover bool `json:"discover"`
 	// Every has infos read at every step, not only at the end of an episode.
 	Every bool `json:"every"`
-	// Infos keeps the entries of infos that are no numbers, for [Env.Info].
-	Infos bool `json:"infos"`
-	// AMP and States are the keys of infos that hold AMP observations and privileged states. AMPSize and StateSize
-	// are their numbers of values; 0 if the environment says them itself.
-	AMP       string `json:"amp"`
-	AMPSize   int    `json:"amp_size"`
-	States    string `json:"states"`
-	StateSize int    `json:"state_size"`
-	// Masks is where action masks are, see ActionMasks of [Options].
-	Masks string `json:"masks"`
-
-	// RandomLengths, ObservationGroups and StateGroups concern simulators only, see [Options].
-	RandomLengths     bool     `json:"random_lengths"`
-	ObservationGroups []string `json:"observation_groups"`
-	StateGroups       []string `json:"state_groups"`
-	// AMPGroup is the group of observations to add, nil for none.
-	AMPGroup *AMPGroup `json:"amp_group"`
 	// Spin is how many seconds a child polls for a command before it sleeps.
 	Spin float64 `json:"spin"`
 }
@@ -140,33 +108,24 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	c := &child{index: index, from: from, to: to, output: output{forward: stderr}, gone: make(chan struct{})}
 	c.mark = fmt.Sprintf("GORL_CHILD=%d-%d", os.Getpid(), started.Add(1))
 	c.columns = o.declared()
-	opening := setup{
-		ID: o.ID, Factory: o.Factory, Kwargs: o.Kwargs, Index: index, From: from, To: to, Parent: os.Getpid(),
-		RenderMode: o.RenderMode, Checker: o.Checker,
-		Columns: c.columns, Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Infos: o.Infos,
-		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Masks: o.ActionMasks,
-		Spin:      o.Spin.Seconds(),
-		Simulator: o.Simulator, AEC: o.AEC, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths,
-		ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
-	}
-	if len(o.AMPGroup.Terms) > 0 {
-		opening.AMPGroup = &o.AMPGroup
-	}
-	var extension []byte
-	var err error
+	opening := setup{Options: *o, Index: index, From: from, To: to, Parent: os.Getpid(), Columns: c.columns,
+		Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Spin: o.Spin.Seconds()}
 	switch {
 	case o.Simulator != "":
 		opening.Program = "batch.py"
 	case o.PettingZoo:
 		opening.Program = "games.py"
 	}
+	messages := [][]byte{source, nil}
 	if opening.Program != "" {
-		if extension, err = extensions.ReadFile(opening.Program); err != nil {
+		extension, err := extensions.ReadFile(opening.Program)
+		if err != nil {
 			return nil, fmt.Errorf("gymnasium: %w", err)
 		}
+		messages = append(messages, extension)
 	}
-	message, err := json.Marshal(opening)
-	if err != nil {
+	var err error
+	if messages[1], err = json.Marshal(opening); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
 	if err := c.start(o, memory); err != nil {
@@ -174,10 +133,6 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 			err = fmt.Errorf("%w (%w)", err, ErrNoPython)
 		}
 		return nil, fmt.Errorf("gymnasium: starting %s: %w", o.Python, err)
-	}
-	messages := [][]byte{source, message}
-	if extension != nil {
-		messages = append(messages, extension)
 	}
 	for _, m := range messages {
 		if err := sendFrame(c.requests, m, deadline); err != nil {
@@ -295,9 +250,11 @@ func (c *child) kill() {
 }
 
 // read returns the next message of the child: a JSON object and the bytes that follow it. A message that does not
-// come, or cannot be read, is a [*ChildError].
+// come, or cannot be read, is a [*ChildError], after which the rest of a message may be in the pipe.
 func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
-	head, payload, err = receiveFrame(c.replies, deadline)
+	if err = c.replies.SetReadDeadline(deadline); err == nil {
+		head, payload, err = readFrame(c.replies)
+	}
 	switch {
 	case err == nil:
 		return head, payload, nil

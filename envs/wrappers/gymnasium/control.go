@@ -1,6 +1,7 @@
 package gymnasium
 
 import (
+	"bytes"
 	"sync/atomic"
 	"unsafe"
 )
@@ -56,8 +57,8 @@ type control struct {
 // controlStride is the distance in bytes from one block to the next.
 const controlStride = int(unsafe.Sizeof(control{}))
 
-// guardByte fills the guards: a byte that zeros and small numbers do not contain.
-const guardByte = 0xa5
+// guard fills the guards with a byte that zeros and small numbers do not contain.
+var guard = [64]byte(bytes.Repeat([]byte{0xa5}, 64))
 
 // block returns control block i. A child has the block of its index, a policy block 0.
 func (l *layout) block(memory []byte, i int) *control {
@@ -65,22 +66,10 @@ func (l *layout) block(memory []byte, i int) *control {
 }
 
 // prepare clears a block for a new child. A block of a replaced child may hold anything.
-func (c *control) prepare() {
-	*c = control{seed: -1}
-	for i := range c.guard {
-		c.guard[i] = guardByte
-	}
-}
+func (c *control) prepare() { *c = control{seed: -1, guard: guard} }
 
 // intact reports whether the guard still has its bytes. wait checks it after every command.
-func (c *control) intact() bool {
-	for _, b := range c.guard {
-		if b != guardByte {
-			return false
-		}
-	}
-	return true
-}
+func (c *control) intact() bool { return c.guard == guard }
 
 // start gives a command. Everything that belongs to it, such as seed and actions, must be in memory before: the
 // atomic store of sequence makes all of it visible to the other process.

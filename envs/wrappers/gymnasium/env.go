@@ -124,7 +124,7 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 		return c.fault(FaultStart, err, "%v", err)
 	case first:
 		e.about = about
-		e.exchange.describe(set)
+		e.set = set
 		return nil
 	}
 	if name, got, want := set.Difference(e.set); name != "" {
@@ -176,7 +176,7 @@ func (e *Env) Observe() (*envs.Step, error) {
 
 // observed returns a step that has what is to be acted on next, and nothing of how it came about.
 func (e *Env) observed() envs.Step {
-	return envs.Step{Observations: e.own.observations, States: e.own.states, ActionMasks: e.own.masks,
+	return envs.Step{Observations: e.observations.now, States: e.states.now, ActionMasks: e.masks.now,
 		Seats: spaces.SeatStep{Active: e.own.seats.Active}}
 }
 

@@ -21,35 +21,35 @@ type exchange struct {
 	memory []byte
 	layout *layout
 	header []byte
-	// shared are the arrays in the memory, own the checked copies that are returned.
+	// observations, states, amp and masks are the rows that the children write.
+	observations, states, amp, masks table
+	// shared are the other arrays in the memory, own their checked copies.
 	shared arrays
 	own    batch
 	// columns is how many numbers of an info have a place, K; 0 for none.
 	columns int
-
-	// The widths of a row of observations (O), states (S), AMP observations (M) and action masks (K).
-	wO, wS, wM, wK int
-	// The numbers of choices of their columns, 0 for a real number; nil if all columns are real numbers.
-	kO, kS, kM []int
-	// kA is the same of the actions.
-	kA []int
-	// The runs of columns of one type, which say which columns travel as bytes.
-	rO, rS, rM, rK []spaces.Run
+	// choices are those of the columns of actions, see table.
+	choices []int
 	// out (N, K) marks the seats whose episode has ended before the game has. It is empty without seats.
 	out []bool
 }
 
-// arrays are those of the shared memory, nil for those that the layout lacks.
-type arrays struct {
-	// actions is (N, A), written by this process only.
-	actions []float32
-	// The rows that the children write: (N, O), (N, S), (N, M) or (N, K).
-	observations, finals, states, finalStates, amp, masks rows
-	// rewards is (N), in float64 as Python has them, or (N, seats). infos is (N, K), NaN where an info has no such
-	// number.
-	rewards, infos []float64
-	// flags is (N), made of the flag bits, and seats (N, seats), see flagActive.
-	flags, seats []uint8
+// table holds the rows of one space, of all environments.
+type table struct {
+	// name is what errors call a row, width the number of its values. A table without values has width 0.
+	name  string
+	space spaces.Space
+	width int
+	// choices are the numbers of choices of the columns, 0 for a real number; nil if all columns are real numbers.
+	choices []int
+	// runs are the runs of columns of one type, which say which columns travel as bytes.
+	runs []spaces.Run
+	// shared is what the children write. sharedFinals are the last rows of episodes that have ended.
+	shared, sharedFinals rows
+	// now is the checked copy that Step returns, former what the call before returned (of AMP observations: the last
+	// step). former must not change until this call is known to be good, and ends the episodes of a child that is lost.
+	// finals are the copies of sharedFinals.
+	now, former, finals []float32
 }
 
 // rows are the rows of one space in the shared memory. Columns of uint8 travel as bytes, which makes a picture a
@@ -59,12 +59,20 @@ type rows struct {
 	bytes  []uint8
 }
 
-// batch is what Step returns, copied from the shared memory. former, formerStates and formerMasks are what the call
-// before returned: they must not change until this call is known to be good, and they end the episodes of a child that
-// is lost. formerAMP is the same of the last step.
+// arrays are those of the shared memory without the tables, nil for those that the layout lacks.
+type arrays struct {
+	// actions is (N, A), written by this process only.
+	actions []float32
+	// rewards is (N), in float64 as Python has them, or (N, seats). infos is (N, K), NaN where an info has no such
+	// number.
+	rewards, infos []float64
+	// flags is (N), made of the flag bits, and seats (N, seats), see flagActive.
+	flags, seats []uint8
+}
+
+// batch is what Step returns beside the tables, copied from the shared memory.
 type batch struct {
-	observations, former, finals, states, formerStates, finalStates, amp, formerAMP, rewards []float32
-	masks, formerMasks                                                                       []float32
+	rewards []float32
 	// exact are the rewards in float64, from which the returns of episodes are summed.
 	exact []float64
 	// unknown and invalid become FinalUnknown and Invalid of [envs.Step] if any is set.
@@ -73,31 +81,26 @@ type batch struct {
 	seats spaces.SeatStep
 }
 
-// describe sets the spaces and what follows from them: widths, choices and runs.
-func (x *exchange) describe(set spaces.Set) {
-	x.set, x.kA = set, choices(set.Action)
-	x.kO, x.kS, x.kM = choices(set.Observation), choices(set.State), choices(set.AMPObservation)
-	x.rO, x.rS, x.rM = set.Observation.Runs(), set.State.Runs(), set.AMPObservation.Runs()
-	x.rK, x.wK = set.ActionMask.Runs(), set.ActionMask.Width()
-	x.wO, x.wS, x.wM = set.Observation.Width(), set.State.Width(), set.AMPObservation.Width()
-}
-
 // allocate lays out and maps the memory of n environments in so many children, and makes the copies. It writes the
 // header, which the children read.
 func (x *exchange) allocate(file *os.File, children, n int) error {
 	seats := len(x.set.Seats)
+	x.choices = choices(x.set.Action)
 	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", cmp.Or(seats, -1)}, {"flags", "u1", -1},
 		{"seats", "u1", seats}, {"infos", "f8", x.columns}}
-	for _, of := range []struct {
-		name  string
-		space spaces.Space
-	}{{"observations", x.set.Observation}, {"final_observations", x.set.Observation}, {"states", x.set.State},
-		{"final_states", x.set.State}, {"amp_observations", x.set.AMPObservation},
-		{"action_masks", x.set.ActionMask}} {
-		small := of.space.Bytes()
-		wanted = append(wanted, array{of.name, "f4", of.space.Width() - small},
-			array{of.name + bytesSuffix, "u1", small})
+	of := func(name, array string, s spaces.Space, last bool) table {
+		t := table{name: name, space: s, width: s.Width(), choices: choices(s), runs: s.Runs(), now: s.Rows(n),
+			former: s.Rows(n)}
+		wanted = appendRows(wanted, array, s)
+		if last {
+			t.finals, wanted = s.Rows(n), appendRows(wanted, "final_"+array, s)
+		}
+		return t
 	}
+	x.observations = of("observation", "observations", x.set.Observation, true)
+	x.states = of("state", "states", x.set.State, true)
+	x.amp = of("AMP observation", "amp_observations", x.set.AMPObservation, false)
+	x.masks = of("action mask", "action_masks", x.set.ActionMask, false)
 	x.layout = plan("environments", children, n, wanted)
 	var err error
 	if x.header, err = x.layout.header(); err != nil {
@@ -107,13 +110,8 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 		return fmt.Errorf("gymnasium: mapping %d bytes of shared memory: %w", x.layout.Size, err)
 	}
 	copy(x.memory, x.header)
-	x.shared = sharedArrays(x.memory, x.layout)
-	o, s, amp := x.set.Observation, x.set.State, x.set.AMPObservation
-	x.own = batch{
-		observations: o.Rows(n), former: o.Rows(n), finals: o.Rows(n),
-		states: s.Rows(n), formerStates: s.Rows(n), finalStates: s.Rows(n),
-		masks: x.set.ActionMask.Rows(n), formerMasks: x.set.ActionMask.Rows(n),
-		amp: amp.Rows(n), formerAMP: amp.Rows(n), rewards: make([]float32, n), exact: make([]float64, n),
+	x.find(x.memory, x.layout)
+	x.own = batch{rewards: make([]float32, n), exact: make([]float64, n),
 		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
 		seats: x.set.MakeSeatStep(n),
 	}
@@ -124,16 +122,20 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 // bytesSuffix ends the name of the array that holds the uint8 columns of a space: "observations_bytes".
 const bytesSuffix = "_bytes"
 
-// sharedArrays returns the arrays of a layout as slices of the memory m.
-func sharedArrays(m []byte, l *layout) arrays {
+// appendRows appends the two arrays of the rows of a space.
+func appendRows(to []array, name string, s spaces.Space) []array {
+	small := s.Bytes()
+	return append(to, array{name, "f4", s.Width() - small}, array{name + bytesSuffix, "u1", small})
+}
+
+// find makes the arrays of a layout slices of the memory m.
+func (x *exchange) find(m []byte, l *layout) {
 	of := func(name string) rows { return rows{view[float32](m, l, name), view[uint8](m, l, name+bytesSuffix)} }
-	return arrays{
-		actions: view[float32](m, l, "actions"), observations: of("observations"), finals: of("final_observations"),
-		states: of("states"), finalStates: of("final_states"), amp: of("amp_observations"),
-		masks:   of("action_masks"),
-		rewards: view[float64](m, l, "rewards"), flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"),
-		seats: view[uint8](m, l, "seats"),
-	}
+	x.observations.shared, x.observations.sharedFinals = of("observations"), of("final_observations")
+	x.states.shared, x.states.sharedFinals = of("states"), of("final_states")
+	x.amp.shared, x.masks.shared = of("amp_observations"), of("action_masks")
+	x.shared = arrays{actions: view[float32](m, l, "actions"), rewards: view[float64](m, l, "rewards"),
+		flags: view[uint8](m, l, "flags"), infos: view[float64](m, l, "infos"), seats: view[uint8](m, l, "seats")}
 }
 
 // verifyHeader returns an error if the header has changed, because a child wrote over it. The header lies before all
@@ -164,66 +166,60 @@ const (
 // values in range, flags that go together. After a reset there are observations, states and masks. Last observations
 // are copied for the episodes that ended with a known one.
 func (x *exchange) copyRows(c *child, what command) error {
-	if err := take(c, "observation", c.from, c.to, x.own.observations, x.shared.observations, x.wO, x.rO,
-		x.kO); err != nil {
-		return err
-	}
-	if err := take(c, "state", c.from, c.to, x.own.states, x.shared.states, x.wS, x.rS, x.kS); err != nil {
-		return err
+	for _, t := range []*table{&x.observations, &x.states} {
+		if err := t.take(c); err != nil {
+			return err
+		}
 	}
 	if err := x.copyMasks(c); err != nil {
 		return err
 	}
-	if what == commandReset {
-		for i := c.from; i < c.to && len(x.set.Seats) > 0; i++ {
-			if err := x.copySeats(c, i, what); err != nil {
+	for i := c.from; i < c.to; i++ {
+		if what == commandStep {
+			if err := x.copyTransition(c, i); err != nil {
 				return err
 			}
 		}
-		return nil
-	}
-	if err := take(c, "AMP observation", c.from, c.to, x.own.amp, x.shared.amp, x.wM, x.rM, x.kM); err != nil {
-		return err
-	}
-	for i := c.from; i < c.to; i++ {
-		if err := x.copyRewards(c, i); err != nil {
-			return err
-		}
-		flags := x.shared.flags[i]
-		ended := flags&(flagTerminated|flagTruncated) != 0
-		if flags > flagTerminated|flagTruncated|flagUnknown|flagInvalid || !ended && flags&flagUnknown != 0 {
-			return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
-		}
-		x.own.terminated[i], x.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
-		x.own.unknown[i], x.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
 		if len(x.set.Seats) > 0 {
 			if err := x.copySeats(c, i, what); err != nil {
 				return err
 			}
 		}
-		if !ended || x.own.unknown[i] {
-			continue
-		}
-		if err := take(c, "last observation", i, i+1, x.own.finals, x.shared.finals, x.wO, x.rO, x.kO); err != nil {
-			return err
-		}
-		if err := take(c, "last state", i, i+1, x.own.finalStates, x.shared.finalStates, x.wS, x.rS, x.kS); err != nil {
-			return err
-		}
+	}
+	if what == commandStep {
+		return x.amp.take(c)
 	}
 	return nil
 }
 
-// copyMasks copies the action masks that a child wrote, and checks the copy.
-func (x *exchange) copyMasks(c *child) error {
-	if x.wK == 0 {
+// copyTransition copies the reward and the flags of environment i, and the last rows if its episode has ended.
+func (x *exchange) copyTransition(c *child, i int) error {
+	if err := x.copyRewards(c, i); err != nil {
+		return err
+	}
+	flags := x.shared.flags[i]
+	ended := flags&(flagTerminated|flagTruncated) != 0
+	if flags > flagTerminated|flagTruncated|flagUnknown|flagInvalid || !ended && flags&flagUnknown != 0 {
+		return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
+	}
+	x.own.terminated[i], x.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
+	x.own.unknown[i], x.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
+	if !ended || x.own.unknown[i] {
 		return nil
 	}
-	if err := take(c, "action mask", c.from, c.to, x.own.masks, x.shared.masks, x.wK, x.rK, nil); err != nil {
+	if err := x.observations.takeLast(c, i); err != nil {
+		return err
+	}
+	return x.states.takeLast(c, i)
+}
+
+// copyMasks copies the action masks that a child wrote, and checks the copy.
+func (x *exchange) copyMasks(c *child) error {
+	if err := x.masks.take(c); err != nil || x.masks.width == 0 {
 		return err
 	}
 	for i := c.from; i < c.to; i++ {
-		if err := x.set.CheckMask(x.own.masks[i*x.wK : (i+1)*x.wK]); err != nil {
+		if err := x.set.CheckMask(x.masks.now[i*x.masks.width : (i+1)*x.masks.width]); err != nil {
 			return c.fault(FaultData, err, "environment %d: %v", i, err)
 		}
 	}
@@ -232,16 +228,12 @@ func (x *exchange) copyMasks(c *child) error {
 
 // truncate ends the episodes of the environments of c, a child that was replaced in this step. They are truncated at
 // the last observations that were shown, with reward 0: what the lost step would have brought is unknown.
-// own.observations already holds the first observations of the new child.
+// observations.now already holds the first observations of the new child.
 func (x *exchange) truncate(c *child) {
 	c.renewed = true
-	copy(x.own.finals[c.from*x.wO:c.to*x.wO], x.own.former[c.from*x.wO:])
-	if x.wS > 0 {
-		copy(x.own.finalStates[c.from*x.wS:c.to*x.wS], x.own.formerStates[c.from*x.wS:])
-	}
-	if x.wM > 0 {
-		copy(x.own.amp[c.from*x.wM:c.to*x.wM], x.own.formerAMP[c.from*x.wM:])
-	}
+	x.observations.repeat(c, x.observations.finals)
+	x.states.repeat(c, x.states.finals)
+	x.amp.repeat(c, x.amp.now)
 	for k := c.from; k < c.to; k++ {
 		x.own.rewards[k], x.own.exact[k], x.own.terminated[k], x.own.truncated[k] = 0, 0, false, true
 		x.own.unknown[k], x.own.invalid[k] = false, false

@@ -84,7 +84,7 @@ type faker struct {
 	memory  []byte
 	layout  *layout
 	block   *control
-	arrays  arrays
+	arrays  exchange
 	envs    []*fakeEnv
 	steps   int
 	pending []byte // a message for after the command
@@ -202,7 +202,7 @@ func (f *faker) attach() error {
 		return err
 	}
 	f.block = f.layout.block(f.memory, f.setup.Index)
-	f.arrays = sharedArrays(f.memory, f.layout)
+	f.arrays.find(f.memory, f.layout)
 	for i := f.setup.From; i < f.setup.To; i++ {
 		f.envs = append(f.envs, &fakeEnv{i: i})
 	}
@@ -224,11 +224,11 @@ func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
 		for _, e := range f.envs {
 			f.step(e)
 			if mode == "marks" { // ends are unknown, and environment 1 only resets in the second step
-				if f.arrays.flags[e.i] != 0 {
-					f.arrays.flags[e.i] |= flagUnknown
+				if f.arrays.shared.flags[e.i] != 0 {
+					f.arrays.shared.flags[e.i] |= flagUnknown
 				}
 				if e.i == 1 && f.steps == 2 {
-					f.arrays.flags[1], f.arrays.rewards[1] = flagInvalid, 0
+					f.arrays.shared.flags[1], f.arrays.shared.rewards[1] = flagInvalid, 0
 				}
 			}
 		}
@@ -252,33 +252,33 @@ func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
 
 func (f *faker) reset(e *fakeEnv) {
 	e.steps = 0
-	e.observe(f.arrays.observations.floats[4*e.i:])
-	if f.arrays.states.floats != nil {
-		f.arrays.states.floats[e.i] = -1
+	e.observe(f.arrays.observations.shared.floats[4*e.i:])
+	if f.arrays.states.shared.floats != nil {
+		f.arrays.states.shared.floats[e.i] = -1
 	}
 }
 
 func (f *faker) step(e *fakeEnv) {
 	e.steps++
-	a := f.arrays
-	k := len(a.infos) / len(a.flags)
-	a.rewards[e.i] = float64(a.actions[2*e.i]) + 10*float64(a.actions[2*e.i+1])
-	a.amp.floats[e.i] = float32(100*e.i + e.steps)
+	a := &f.arrays
+	k := len(a.shared.infos) / len(a.shared.flags)
+	a.shared.rewards[e.i] = float64(a.shared.actions[2*e.i]) + 10*float64(a.shared.actions[2*e.i+1])
+	a.amp.shared.floats[e.i] = float32(100*e.i + e.steps)
 	if k > 0 {
-		a.infos[k*e.i] = float64(e.steps)
+		a.shared.infos[k*e.i] = float64(e.steps)
 		for j := 1; j < k; j++ {
-			a.infos[k*e.i+j] = math.NaN()
+			a.shared.infos[k*e.i+j] = math.NaN()
 		}
 	}
-	a.flags[e.i] = 0
+	a.shared.flags[e.i] = 0
 	if e.steps < e.length() {
-		e.observe(a.observations.floats[4*e.i:])
-		a.states.floats[e.i] = float32(e.steps)
+		e.observe(a.observations.shared.floats[4*e.i:])
+		a.states.shared.floats[e.i] = float32(e.steps)
 		return
 	}
-	a.flags[e.i] = 1 + uint8(e.i%2)
-	e.observe(a.finals.floats[4*e.i:])
-	a.finalStates.floats[e.i] = float32(e.steps)
+	a.shared.flags[e.i] = 1 + uint8(e.i%2)
+	e.observe(a.observations.sharedFinals.floats[4*e.i:])
+	a.states.sharedFinals.floats[e.i] = float32(e.steps)
 	f.reset(e)
 }
 
@@ -324,18 +324,18 @@ func (f *faker) misbehave(mode string, replies *os.File) uint32 {
 	case "hang":
 		time.Sleep(time.Hour)
 	case "nan":
-		f.arrays.observations.floats[4*first+2] = float32(math.NaN())
+		f.arrays.observations.shared.floats[4*first+2] = float32(math.NaN())
 	case "index":
-		f.arrays.observations.floats[4*first+3] = -1
+		f.arrays.observations.shared.floats[4*first+3] = -1
 	case "final-nan":
-		f.arrays.flags[first] = 2
-		f.arrays.finals.floats[4*first] = float32(math.Inf(1))
+		f.arrays.shared.flags[first] = 2
+		f.arrays.observations.sharedFinals.floats[4*first] = float32(math.Inf(1))
 	case "reward":
-		f.arrays.rewards[first] = math.NaN()
+		f.arrays.shared.rewards[first] = math.NaN()
 	case "amp":
-		f.arrays.amp.floats[first] = float32(math.NaN())
+		f.arrays.amp.shared.floats[first] = float32(math.NaN())
 	case "flags":
-		f.arrays.flags[first] = 0x40
+		f.arrays.shared.flags[first] = 0x40
 	case "guard":
 		f.block.guard[3] = 0
 	case "header":

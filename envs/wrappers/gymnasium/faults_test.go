@@ -105,8 +105,8 @@ func TestReplace(t *testing.T) {
 				}
 			})
 			hurry(e, m.mode)
-			before := slices.Clone(e.own.observations)
-			amp := slices.Clone(e.own.amp)
+			before := slices.Clone(e.observations.now)
+			amp := slices.Clone(e.amp.now)
 			s := envtest.Step(t, e, actions(4))
 			first := 2 // the first environment that was replaced
 			if m.mode == "header" {
@@ -179,7 +179,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 		return slices.Clone(s.AMPObservations)
 	}
 	e := unlucky(t, "amp", func(o *Options) { o.Replace = -1 }) // four steps
-	last := slices.Clone(e.own.amp)
+	last := slices.Clone(e.amp.now)
 	e.options.Replace = 0
 	if _, err := e.Step(actions(4)); err == nil {
 		t.Fatal("a NaN was taken")

@@ -31,15 +31,6 @@ func sendFrame(to *os.File, message []byte, deadline time.Time) error {
 	return err
 }
 
-// receiveFrame reads a child's message before a deadline. After a deadline the rest of a message may be in the pipe,
-// so the child cannot be used any more.
-func receiveFrame(from *os.File, deadline time.Time) (head, payload []byte, err error) {
-	if err := from.SetReadDeadline(deadline); err != nil {
-		return nil, nil, err
-	}
-	return readFrame(from)
-}
-
 // readFrame reads a message: head is valid JSON, payload may be empty. It takes no more memory than bytes arrive,
 // whatever lengths are announced.
 func readFrame(from io.Reader) (head, payload []byte, err error) {

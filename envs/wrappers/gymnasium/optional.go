@@ -95,11 +95,12 @@ func parseShape(head []byte, dimensions int) ([]int, error) {
 // CollectReferenceMotions calls the method collect_reference_motions(n) of the first environment, as skrl does, which
 // returns an array of shape (n, M). NumPy's global generator is seeded with a number from rng before.
 func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
-	if !e.about.Motions || e.wM == 0 {
+	width := e.amp.width
+	if !e.about.Motions || width == 0 {
 		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or "+
 			"amp_observations is not set: %w", errors.ErrUnsupported)
 	}
-	if n <= 0 || n > maxPayload/4/e.wM {
+	if n <= 0 || n > maxPayload/4/width {
 		return nil, fmt.Errorf("gymnasium: %d rows of reference motion", n)
 	}
 	c := e.children[0]
@@ -108,12 +109,11 @@ func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 		return nil, err
 	}
 	shape, err := parseShape(head, 2)
-	if err != nil || shape[0] != n || shape[1] != e.wM || len(b) != 4*n*e.wM {
+	if err != nil || shape[0] != n || shape[1] != width || len(b) != 4*n*width {
 		return nil, c.fault(FaultData, err, "collect_reference_motions(%d) returned the shape %v; it must be (%d, %d)",
-			n,
-			shape, n, e.wM)
+			n, shape, n, width)
 	}
-	rows := make([]float32, n*e.wM)
+	rows := make([]float32, n*width)
 	for i := range rows {
 		rows[i] = math.Float32frombits(binary.NativeEndian.Uint32(b[4*i:]))
 	}

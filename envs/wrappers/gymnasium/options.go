@@ -1,6 +1,7 @@
 package gymnasium
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,74 +23,76 @@ const Ignore = "ignore"
 // The memory is laid out before the first info is seen, so the number must be fixed.
 const maxColumns = 64
 
-// Options are the settings of [New]. ID or Factory, and NumEnvs, must be set.
+// Options are the settings of [New]. ID or Factory, and NumEnvs, must be set. The keys are those by which the children
+// read what concerns them.
 type Options struct {
 	// Simulator names a simulator that steps a batch by itself, one of [Simulators]. A single child then holds the
 	// whole batch. Empty stands for single environments of Gymnasium, which the bridge makes into a batch.
-	Simulator Simulator
+	Simulator Simulator `json:"simulator"`
 	// PettingZoo makes games in which several agents act (spaces.Set.Seats). ID is then a module, such as
 	// "mpe2.simple_spread_v3" or "classic.connect_four_v3", and Factory returns a ParallelEnv or an AECEnv. States is
 	// empty, so that the environment's method state gives the states if there is one, or [Ignore].
-	PettingZoo bool
+	PettingZoo bool `json:"-"`
 	// AEC plays a game of PettingZoo by turns, even if its agents can act at once.
-	AEC bool
+	AEC bool `json:"aec"`
 	// ID is a registered environment, such as "CartPole-v1"; "module:Name-v0" imports a module first. With a Simulator
 	// it is the simulator's name of a task.
-	ID string
+	ID string `json:"id"`
 	// Factory is a Python function or class that returns a gymnasium.Env, as "module:function". With a Simulator it
 	// returns the batch, an object with num_envs, reset and step. It is then given num_envs, seed and render_mode if
 	// it takes them.
-	Factory string
+	Factory string `json:"factory"`
 	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON. For a Simulator,
 	// docs/simulators.md says what they mean.
-	Kwargs map[string]any
+	Kwargs map[string]any `json:"kwargs"`
 	// NumEnvs is the number of environments.
-	NumEnvs int
+	NumEnvs int `json:"-"`
 	// Children is the number of Python processes that share the environments, at most NumEnvs. The default 0 means
 	// one for each processor that Go may use, and one with a Simulator.
-	Children int
+	Children int `json:"-"`
 	// Python is the interpreter, by default python3. Path lists folders that it searches for modules first. Environ
 	// are settings ("NAME=value") added to this process's environment. The children's numerical libraries run one
 	// thread each (OMP_NUM_THREADS=1 and its like), unless either environment says otherwise. Of simulators this
 	// holds for EnvPool only.
-	Python  string
-	Path    []string
-	Environ []string
+	Python  string   `json:"-"`
+	Path    []string `json:"-"`
+	Environ []string `json:"-"`
 	// Seed is used by a first Reset with a negative seed, and to make a Simulator. It must not be negative.
 	// Environment i is seeded with seed + i, like Gymnasium's vector environments; a Simulator seeds in its own way.
-	Seed int64
+	Seed int64 `json:"seed"`
 	// Autoreset says what a Simulator does when an episode ends, if the Simulator does not say so itself. For
 	// environments that [Vector] makes by ID, and for [MJLab], it also chooses the mode. Vector's default is
 	// same_step if there is a choice. MJLab's default is disabled: the bridge resets, and sees the last observation.
 	// With same_step its steps cost less, and last observations are unknown.
-	Autoreset Autoreset
+	Autoreset Autoreset `json:"autoreset"`
 	// RandomEpisodeLengths begins the episodes of a Simulator at random lengths after every Reset (rsl_rl:
 	// init_at_random_ep_len). Environments with a time limit then do not end together, and a rollout shows all parts
 	// of an episode. The Simulator needs episode_length_buf and max_episode_length (Isaac Lab, mjlab). These first,
 	// shorter episodes are not in Step.Episodes, which evaluations and populations count.
-	RandomEpisodeLengths bool
+	RandomEpisodeLengths bool `json:"random_lengths"`
 	// ObservationGroups and StateGroups choose what becomes observations and states, for a Simulator whose
 	// observations are a dictionary of groups. Several groups become a Dict. By default these are "policy" or
 	// "actor", and "critic" if it exists; for [Playground] and [Brax] "state" and "privileged_state". [Vector],
 	// [EnvPool] and [ManiSkill] have none by default, because their dictionaries are no groups.
-	ObservationGroups, StateGroups []string
+	ObservationGroups []string `json:"observation_groups"`
+	StateGroups       []string `json:"state_groups"`
 	// AMPGroup adds a group of observations named amp to a task of [MJLab] or [IsaacLab] before it is made. A group of
 	// that name is the AMP observation, also if the task itself has it.
-	AMPGroup AMPGroup
+	AMPGroup AMPGroup `json:"amp_group"`
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
-	RenderMode string
+	RenderMode string `json:"render_mode"`
 	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. By default it is left
 	// out, because the bridge checks shapes and numbers itself.
-	Checker bool
+	Checker bool `json:"checker"`
 	// EpisodeMetrics names the numbers of an episode's last info that become its metrics. A dot leads into a
 	// dictionary ("episode.r"). nil and Every stand for all (the first 64 that a child meets), an empty list for
 	// none.
-	EpisodeMetrics []string
+	EpisodeMetrics []string `json:"-"`
 	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; Every stands
 	// for all. By default there are none, and infos are read only when an episode ends.
-	StepMetrics []string
+	StepMetrics []string `json:"-"`
 	// Infos keeps the other entries of infos (texts, arrays) as JSON, for Env.Info. It costs time at every step.
-	Infos bool
+	Infos bool `json:"infos"`
 	// AMPObservations is the key of the infos that holds AMP observations. By default they are the group of
 	// observations named amp of a Simulator whose observations are in groups, for tasks of [IsaacLab] also amp_obs of
 	// the infos, and otherwise there are none. The number of values in the infos is the environment's
@@ -98,32 +101,32 @@ type Options struct {
 	// A Simulator may reset a row before it writes the AMP observation. The row of the step before then stands for
 	// the end of the episode. An episode of a single step has no such row, and its transition is invalid (see
 	// [envs.Step]).
-	AMPObservations string
-	AMPSize         int
+	AMPObservations string `json:"amp"`
+	AMPSize         int    `json:"amp_size"`
 	// States is the key of the infos (of reset, too) that holds privileged states. Their number of values is the
 	// environment's state_space, or StateSize, or is read from the infos of a reset.
-	States    string
-	StateSize int
+	States    string `json:"states"`
+	StateSize int    `json:"state_size"`
 	// ActionMasks is the key of the infos (of reset, too) that holds action masks, such as action_mask: 1 or True for
 	// every choice that is allowed, index after index. Without a key the masks are those of the environment's method
 	// action_masks (a batch's of all rows), if it has one. [Ignore] ignores masks. Masks in the infos under
 	// action_mask that are neither used nor ignored are an error of Reset.
-	ActionMasks string
+	ActionMasks string `json:"masks"`
 	// StartTimeout is how long a child may take to import and make its environments: by default 2 minutes, 10 for a
 	// Simulator. Timeout is how long a step or a reset of all of its environments may take: by default 1 minute, 5
 	// for a Simulator, because the first steps may wait for a compiler.
-	StartTimeout, Timeout time.Duration
+	StartTimeout, Timeout time.Duration `json:"-"`
 	// Replace is how many times in all a child that died, hangs, failed or wrote invalid data is replaced by a new
 	// one. The episodes of its environments are truncated at their last observations, and the step is not repeated. A
 	// negative number sets no limit. With the default 0, Step or Reset returns the error.
-	Replace int
+	Replace int `json:"-"`
 	// OnFault is called with the reason before a failed child is replaced. May be nil.
-	OnFault func(*ChildError)
+	OnFault func(*ChildError) `json:"-"`
 	// Spin is how long a child, and this process, poll for work before they sleep. It makes steps faster if every
 	// child has a processor to itself, and keeps those processors busy. The default 0 never polls.
-	Spin time.Duration
+	Spin time.Duration `json:"-"`
 	// Stderr receives what the children print. By default only the last lines are kept, for error messages.
-	Stderr io.Writer
+	Stderr io.Writer `json:"-"`
 }
 
 // validate returns an error for settings that are not allowed, and fills in the defaults.
@@ -165,8 +168,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: seed is %d; it must be from 0 to 2⁶³-2⁴⁰-1", o.Seed)
 	case o.Timeout < 0 || o.StartTimeout < 0 || o.Spin < 0:
 		return fmt.Errorf("gymnasium: Timeout, StartTimeout and Spin are %v, %v and %v; none may be negative",
-			o.Timeout,
-			o.StartTimeout, o.Spin)
+			o.Timeout, o.StartTimeout, o.Spin)
 	case o.AMPSize < 0 || o.StateSize < 0:
 		return fmt.Errorf("gymnasium: AMPSize and StateSize are %d and %d; neither may be negative", o.AMPSize,
 			o.StateSize)
@@ -179,22 +181,12 @@ func (o *Options) validate() error {
 	if _, err := json.Marshal(o.Kwargs); err != nil {
 		return fmt.Errorf("gymnasium: Kwargs do not fit into JSON: %w", err)
 	}
-	start, step := 2*time.Minute, time.Minute
+	children, start, step := min(o.NumEnvs, runtime.GOMAXPROCS(0)), 2*time.Minute, time.Minute
 	if o.Simulator != "" {
-		o.Children, start, step = 1, StartSimulator, StepSimulator
+		children, start, step = 1, StartSimulator, StepSimulator
 	}
-	if o.Children == 0 {
-		o.Children = min(o.NumEnvs, runtime.GOMAXPROCS(0))
-	}
-	if o.Python == "" {
-		o.Python = "python3"
-	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = start
-	}
-	if o.Timeout == 0 {
-		o.Timeout = step
-	}
+	o.Children, o.Python = cmp.Or(o.Children, children), cmp.Or(o.Python, "python3")
+	o.StartTimeout, o.Timeout = cmp.Or(o.StartTimeout, start), cmp.Or(o.Timeout, step)
 	return nil
 }
 

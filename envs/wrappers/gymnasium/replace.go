@@ -9,15 +9,6 @@ import (
 // otherwise be tried for ever if Options.Replace is negative.
 const maxStarts = 3
 
-// blameAll replaces all children, because one of them wrote over the header of the shared memory and nothing shows
-// which. cause describes the damage.
-func (e *Env) blameAll(cause error, what command, seed int64) error {
-	for i, c := range e.children {
-		e.faults[i] = c.fault(FaultProtocol, cause, "%v", cause)
-	}
-	return e.replaceFailed(what, seed)
-}
-
 // replaceFailed replaces the children that have a fault in e.faults. If Options.Replace does not allow so many, it
 // returns the faults instead, and kills the children whose fault is fatal. what and seed are the command in progress,
 // which the new children must catch up with.
@@ -100,7 +91,7 @@ func (e *Env) renew(i int, what command, seed int64) error {
 	if err := e.reapply(c); err != nil {
 		return err
 	}
-	if what == commandStep && e.wM > 0 && !e.stepped {
+	if what == commandStep && e.amp.width > 0 && !e.stepped {
 		if err := e.probe(c, seed); err != nil {
 			return err
 		}
@@ -126,7 +117,7 @@ func (e *Env) probe(c *child, seed int64) error {
 	if err := e.again(c, commandStep, -1); err != nil {
 		return err
 	}
-	copy(e.own.formerAMP[c.from*e.wM:c.to*e.wM], e.own.amp[c.from*e.wM:])
+	copy(e.amp.former[c.from*e.amp.width:c.to*e.amp.width], e.amp.now[c.from*e.amp.width:])
 	clear(e.infos[c.from:c.to])
 	return nil
 }

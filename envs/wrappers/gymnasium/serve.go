@@ -118,12 +118,11 @@ type server struct {
 	file   *os.File
 	memory []byte
 	block  *control
-	// observations, states and masks are the checked copies; asked is (rows, O) in the shared memory.
-	observations, states, masks, asked []float32
-	// askedStates is (rows, S), askedMasks (rows, K), actions (rows, A) and message the text of an error, all in the
-	// shared memory.
-	askedStates, askedMasks, actions []float32
-	message                          []uint8
+	// observations, states and masks are what the asker writes, with the checked copies.
+	observations, states, masks table
+	// actions (rows, A) and message, the text of an error, are in the shared memory.
+	actions []float32
+	message []uint8
 	// rows is the number of environments to which the policy is bound.
 	rows int
 }
@@ -171,11 +170,13 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	s.block = l.block(s.memory, 0)
 	s.block.prepare()
 	s.block.server = uint32(os.Getpid())
-	s.asked, s.askedStates = view[float32](s.memory, l, "observations"), view[float32](s.memory, l, "states")
-	s.actions, s.message = view[float32](s.memory, l, "actions"), view[uint8](s.memory, l, "message")
-	s.askedMasks, s.masks = view[float32](s.memory, l, "action_masks"), set.ActionMask.Rows(n)
-	s.begins = view[uint8](s.memory, l, "begins")
-	s.observations, s.states = set.Observation.Rows(n), set.State.Rows(n)
+	of := func(name string, space spaces.Space) table {
+		return table{name: name, space: space, width: space.Width(), now: space.Rows(n),
+			shared: rows{floats: view[float32](s.memory, l, name)}}
+	}
+	s.observations, s.states = of("observations", set.Observation), of("states", set.State)
+	s.masks, s.actions = of("action_masks", set.ActionMask), view[float32](s.memory, l, "actions")
+	s.begins, s.message = view[uint8](s.memory, l, "begins"), view[uint8](s.memory, l, "message")
 	if err = os.Rename(s.file.Name(), path); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
@@ -260,23 +261,19 @@ func (s *server) answer(n int) error {
 	if n < 1 || n > s.rows {
 		return fmt.Errorf("gymnasium: %d observations; the policy takes from 1 to %d at once", n, s.rows)
 	}
-	for _, in := range []struct {
-		name     string
-		to, from []float32
-		space    spaces.Space
-	}{{"observations", s.observations, s.asked, s.set.Observation}, {"states", s.states, s.askedStates, s.set.State}} {
-		w := in.space.Width()
-		copy(in.to, in.from[:n*w])
-		clear(in.to[n*w:]) // rows do not depend on each other: those not asked about may hold anything
-		if err := in.space.Check(in.to[:n*w], n); err != nil {
-			return fmt.Errorf("gymnasium: %s: %w", in.name, err)
+	for _, t := range []*table{&s.observations, &s.states} {
+		asked := t.now[:n*t.width]
+		copy(asked, t.shared.floats)
+		clear(t.now[len(asked):]) // rows do not depend on each other: those not asked about may hold anything
+		if err := t.space.Check(asked, n); err != nil {
+			return fmt.Errorf("gymnasium: %s: %w", t.name, err)
 		}
 	}
-	for i := range s.masks {
-		s.masks[i] = 1 // rows that are not asked about allow everything
+	for i := range s.masks.now {
+		s.masks.now[i] = 1 // rows that are not asked about allow everything
 	}
-	copy(s.masks, s.askedMasks[:n*s.set.ActionMask.Width()])
-	if err := s.set.CheckMasks(s.masks, s.rows); err != nil {
+	copy(s.masks.now, s.masks.shared.floats[:n*s.masks.width])
+	if err := s.set.CheckMasks(s.masks.now, s.rows); err != nil {
 		return fmt.Errorf("gymnasium: %w", err)
 	}
 	if s.reset != nil {
@@ -294,7 +291,7 @@ func (s *server) answer(n int) error {
 			s.reset(anew...)
 		}
 	}
-	actions, err := s.act(s.observations, s.states, s.masks)
+	actions, err := s.act(s.observations.now, s.states.now, s.masks.now)
 	if err != nil {
 		return err
 	}

@@ -300,8 +300,8 @@ func (p *parameters) reapply(c *child) error {
 		if p.shaped[i] == nil {
 			continue
 		}
-		if _, _, err := c.call(map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": p.shaped[i]},
-			p.crew.options.Timeout); err != nil {
+		set := map[string]any{"call": "set_shaping", "indices": []int{i - from}, "values": p.shaped[i]}
+		if _, _, err := c.call(set, p.crew.options.Timeout); err != nil {
 			return err
 		}
 	}

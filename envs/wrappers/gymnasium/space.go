@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/gorl-dev/gorl/spaces"
@@ -71,13 +72,12 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 	if err := json.Unmarshal(b, &d); err != nil {
 		return d, spaces.Set{}, fmt.Errorf("the description of the environments: %w", err)
 	}
-	if d.Error != "" && d.Missing {
+	switch {
+	case d.Error != "" && d.Missing:
 		return d, spaces.Set{}, fmt.Errorf("%s (%w)", d.Error, ErrNoPython)
-	}
-	if d.Error != "" {
+	case d.Error != "":
 		return d, spaces.Set{}, fmt.Errorf("%s", d.Error)
-	}
-	if d.Observation == nil || d.Action == nil {
+	case d.Observation == nil || d.Action == nil:
 		return d, spaces.Set{}, fmt.Errorf("the description of the environments lacks the observation or action space")
 	}
 	var set spaces.Set
@@ -218,17 +218,15 @@ func limits(from []*float64, width int, none float64) ([]float32, error) {
 // choices returns the number of choices of every column of a row, 0 for a real number. It returns nil if all columns
 // are real numbers, so that take need not look for choices.
 func choices(s spaces.Space) []int {
-	var all []int
-	discrete := false
+	all := []int{}
 	for _, leaf := range s.Leaves() {
 		if leaf.Space.Kind == spaces.Box {
 			all = append(all, make([]int, leaf.Space.Width())...)
 			continue
 		}
-		discrete = discrete || len(leaf.Space.NVec) > 0
 		all = append(all, leaf.Space.NVec...)
 	}
-	if !discrete {
+	if slices.Max(append(all, 0)) == 0 {
 		return nil
 	}
 	return all

@@ -28,8 +28,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		e.lastSeed = seed
 	}
 	e.ready = false
-	err := e.command(commandReset, seed)
-	if err != nil {
+	if err := e.command(commandReset, seed); err != nil {
 		return nil, err
 	}
 	for i := range e.returns {
@@ -55,22 +54,22 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		return nil, errors.New("gymnasium: call Reset before Step: the environments have not been reset, or an " +
 			"error stopped them")
 	}
-	if len(actions) != len(e.shared.actions) || !copyFinite(e.shared.actions, actions) || e.kA != nil {
+	if len(actions) != len(e.shared.actions) || !copyFinite(e.shared.actions, actions) || e.choices != nil {
 		if err := e.set.Action.Check(actions, e.options.NumEnvs); err != nil {
 			return nil, fmt.Errorf("gymnasium: actions: %w", err)
 		}
 	}
 	e.ready = false
 	// AMP observations are of steps alone: a reset, and a step that fails, leave those of the step before.
-	e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
+	e.amp.swap()
 	if err := e.command(commandStep, -1); err != nil {
-		e.own.amp, e.own.formerAMP = e.own.formerAMP, e.own.amp
+		e.amp.swap()
 		return nil, err
 	}
 	e.ready, e.stepped = true, true
 	e.step = envs.Step{
-		Observations: e.own.observations, States: e.own.states, Rewards: e.own.rewards,
-		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.own.amp, ActionMasks: e.own.masks,
+		Observations: e.observations.now, States: e.states.now, Rewards: e.own.rewards,
+		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.amp.now, ActionMasks: e.masks.now,
 		Seats: e.own.seats,
 	}
 	e.settleSeats()
@@ -98,16 +97,19 @@ func (e *Env) command(what command, seed int64) error {
 		c.begin(what)
 	}
 	// What the last call returned must not change before all results are known to be good.
-	e.own.observations, e.own.former = e.own.former, e.own.observations
-	e.own.states, e.own.formerStates = e.own.formerStates, e.own.states
-	e.own.masks, e.own.formerMasks = e.own.formerMasks, e.own.masks
+	for _, t := range []*table{&e.observations, &e.states, &e.masks} {
+		t.swap()
+	}
 	failed := false
 	for i, c := range e.children {
 		e.faults[i] = e.gather(c, what, deadline)
 		failed = failed || e.faults[i] != nil
 	}
-	if err := e.verifyHeader(); err != nil {
-		return e.blameAll(err, what, seed)
+	if err := e.verifyHeader(); err != nil { // a child wrote over it, and nothing shows which: all are replaced
+		failed = true
+		for i, c := range e.children {
+			e.faults[i] = c.fault(FaultProtocol, err, "%v", err)
+		}
 	}
 	if !failed {
 		return nil
@@ -187,7 +189,7 @@ func (e *Env) collectEpisodes() {
 		}
 	}
 	if ended {
-		e.step.FinalObservations, e.step.FinalStates = e.own.finals, e.own.finalStates
+		e.step.FinalObservations, e.step.FinalStates = e.observations.finals, e.states.finals
 	}
 	if len(e.episodes) > 0 {
 		e.step.Episodes = e.episodes

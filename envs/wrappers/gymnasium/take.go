@@ -6,24 +6,38 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// take copies rows of the shared memory into to, and checks the copy. It takes the environments from first to last
-// (exclusive) of child c, w numbers each; runs say which columns are bytes, choices which are discrete. name is what
-// errors call a row. The usual case, finite real numbers, is one pass; inspect looks for the value at fault only
-// after that.
-func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run,
-	choices []int) error {
-	out := to[first*w : last*w]
+// swap makes room for the rows of the next call, and keeps those of the last one as former.
+func (t *table) swap() { t.now, t.former = t.former, t.now }
+
+// repeat writes the former rows of the environments of c into to.
+func (t *table) repeat(c *child, to []float32) {
+	copy(to[c.from*t.width:c.to*t.width], t.former[c.from*t.width:])
+}
+
+// take copies and checks the rows that child c wrote.
+func (t *table) take(c *child) error { return t.copy(c, "", c.from, c.to, t.now, t.shared) }
+
+// takeLast copies and checks the last row of the episode of environment i, which is the child's.
+func (t *table) takeLast(c *child, i int) error {
+	return t.copy(c, "last ", i, i+1, t.finals, t.sharedFinals)
+}
+
+// copy copies rows of the shared memory into to, and checks the copy. It takes the environments from first to last
+// (exclusive) of child c. Errors put which before the table's name. The usual case, finite real numbers, is one pass;
+// inspect looks for the value at fault only after that.
+func (t *table) copy(c *child, which string, first, last int, to []float32, from rows) error {
+	out := to[first*t.width : last*t.width]
 	var good bool
 	if len(from.bytes) == 0 {
-		good = copyFinite(out, from.floats[first*w:last*w])
+		good = copyFinite(out, from.floats[first*t.width:last*t.width])
 	} else {
-		from.widen(out, first, w, runs)
+		from.widen(out, first, t.width, t.runs)
 		good = finite(out)
 	}
-	if good && choices == nil {
+	if good && t.choices == nil {
 		return nil
 	}
-	return inspect(c, name, first, out, w, choices)
+	return t.inspect(c, which, first, out)
 }
 
 // copyFinite copies from into to, which has the same length, and reports whether all numbers of the copy are finite.
@@ -93,19 +107,18 @@ func (r rows) widen(out []float32, first, w int, runs []spaces.Run) {
 }
 
 // inspect returns an error for the first value that is not finite, or not a valid choice. rows are those of the
-// environments from first on, w numbers each.
-func inspect(c *child, name string, first int, rows []float32, w int, choices []int) error {
+// environments from first on.
+func (t *table) inspect(c *child, which string, first int, rows []float32) error {
 	for j, x := range rows {
+		i, column := first+j/t.width, j%t.width
 		switch {
 		case x-x != 0:
-			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite",
-				first+j/w, name,
-				x, j%w)
-		case choices == nil || choices[j%w] == 0:
-		case x < 0 || x >= float32(choices[j%w]) || x != float32(int(x)):
-			return c.fault(FaultData, nil,
-				"environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w,
-				name, x, j%w, choices[j%w]-1)
+			return c.fault(FaultData, nil, "environment %d: the %s%s has %g in dimension %d; it must be finite", i, which,
+				t.name, x, column)
+		case t.choices == nil || t.choices[column] == 0:
+		case x < 0 || x >= float32(t.choices[column]) || x != float32(int(x)):
+			return c.fault(FaultData, nil, "environment %d: the %s%s has %g in dimension %d; it must be a whole number "+
+				"from 0 to %d", i, which, t.name, x, column, t.choices[column]-1)
 		}
 	}
 	return nil
