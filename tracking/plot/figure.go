@@ -28,18 +28,11 @@ const (
 	legendHeight = 15
 )
 
-// figure is a grid of panels under a title and a legend, row by row.
-type figure struct {
-	title   string
-	panels  []Panel
-	columns int // panels per row; below 1 as many as rows, or one more
-}
-
 // dotsPerInch is the resolution of pictures: pixels per 72 points.
 const dotsPerInch = 120
 
 // encodePNG writes the figure to w.
-func (f *grid) encodePNG(w io.Writer) error {
+func (f *figure) encodePNG(w io.Writer) error {
 	width, height := f.size()
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
 	f.draw(draw.New(img))
@@ -47,12 +40,13 @@ func (f *grid) encodePNG(w io.Writer) error {
 	return err
 }
 
-// grid is a figure with its layout.
-type grid struct {
-	figure
-	rows   int
-	names  map[string]int // the line style of a name: names are numbered as they appear
-	legend []legendEntry
+// figure is a grid of panels under a title and a legend, row by row.
+type figure struct {
+	title         string
+	panels        []Panel
+	columns, rows int
+	names         map[string]int // the line style of a name: names are numbered as they appear
+	legend        []legendEntry
 }
 
 // legendEntry is a sample of a line with its name.
@@ -61,30 +55,29 @@ type legendEntry struct {
 	style draw.LineStyle
 }
 
-// newGrid fills in the figure's defaults and collects its legend.
-func newGrid(f figure) *grid {
-	n := len(f.panels)
-	if f.columns < 1 {
-		f.columns = int(math.Ceil(math.Sqrt(float64(n))))
+// newFigure returns a figure with its layout and its legend. If columns is below 1, the figure has as many columns as
+// rows, or one more.
+func newFigure(title string, panels []Panel, columns int) *figure {
+	n := len(panels)
+	if columns < 1 {
+		columns = int(math.Ceil(math.Sqrt(float64(n))))
 	}
-	f.columns = max(1, min(f.columns, n))
-	g := &grid{figure: f, rows: (n + f.columns - 1) / f.columns, names: map[string]int{}}
-	g.collectLegend()
-	return g
+	columns = max(1, min(columns, n))
+	f := &figure{title: title, panels: panels, columns: columns, rows: (n + columns - 1) / columns,
+		names: map[string]int{}}
+	f.collectLegend()
+	return f
 }
 
 // size returns the size of the figure, in points.
-func (f *grid) size() (width, height vg.Length) {
+func (f *figure) size() (width, height vg.Length) {
 	columns, rows := vg.Length(f.columns), vg.Length(f.rows)
 	width = 2*margin + columns*panelWidth + (columns-1)*panelGap
 	return width, f.headHeight(width) + 2*margin + rows*panelHeight + (rows-1)*panelGap
 }
 
-// font returns the style of the figure's text.
-func (f *grid) font(size vg.Length, bold bool) text.Style { return textStyle(size, black, bold) }
-
 // draw draws the figure on a canvas of its size.
-func (f *grid) draw(c draw.Canvas) {
+func (f *figure) draw(c draw.Canvas) {
 	f.drawHead(c)
 	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
 }
@@ -92,7 +85,7 @@ func (f *grid) draw(c draw.Canvas) {
 // style returns the line style of series i of a panel. Series of one name have one style in all panels. A series
 // without a name has the style of its index in the panel. A faint one without a name has the style of the series after
 // it.
-func (f *grid) style(p *Panel, i int) draw.LineStyle {
+func (f *figure) style(p *Panel, i int) draw.LineStyle {
 	s := &p.Series[i]
 	for _, before := range p.Series[:i] {
 		if before.Faint && before.Name == "" {
@@ -111,7 +104,7 @@ func (f *grid) style(p *Panel, i int) draw.LineStyle {
 }
 
 // collectLegend adds an entry for every name, in the order in which names appear.
-func (f *grid) collectLegend() {
+func (f *figure) collectLegend() {
 	shown := map[string]bool{}
 	for i := range f.panels {
 		p := &f.panels[i]
@@ -128,8 +121,8 @@ func (f *grid) collectLegend() {
 
 // legendRows breaks the legend into rows that fit into the width, and returns the widths of the entries. In several
 // rows all entries are as wide as the widest, so that they form columns.
-func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Length, style text.Style) {
-	style = f.font(9.5, false)
+func (f *figure) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Length, style text.Style) {
+	style = textStyle(9.5, black, false)
 	var total, widest vg.Length
 	for _, e := range f.legend {
 		w := thumbnail + 4 + style.Width(e.name) + legendGap
@@ -153,7 +146,7 @@ func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Le
 }
 
 // headHeight returns the height of title and legend, with the gap to the panels.
-func (f *grid) headHeight(width vg.Length) vg.Length {
+func (f *figure) headHeight(width vg.Length) vg.Length {
 	rows, _, _ := f.legendRows(width)
 	h := legendHeight * vg.Length(len(rows))
 	if len(rows) > 0 {
@@ -166,10 +159,10 @@ func (f *grid) headHeight(width vg.Length) vg.Length {
 }
 
 // drawHead draws title and legend in the middle of the upper edge.
-func (f *grid) drawHead(c draw.Canvas) {
+func (f *figure) drawHead(c draw.Canvas) {
 	y := c.Max.Y - margin
 	if f.title != "" {
-		title := f.font(14, true)
+		title := textStyle(14, black, true)
 		title.XAlign, title.YAlign = text.XCenter, text.YTop
 		c.FillText(title, vg.Point{X: c.Center().X, Y: y}, clean(f.title, 200))
 		y -= titleHeight
@@ -196,7 +189,7 @@ func (f *grid) drawHead(c draw.Canvas) {
 }
 
 // drawPanels draws the panels with aligned axes: those of a column at the left, those of a row at the bottom.
-func (f *grid) drawPanels(c draw.Canvas) {
+func (f *figure) drawPanels(c draw.Canvas) {
 	grid := make([][]*plot.Plot, f.rows)
 	for r := range grid {
 		grid[r] = make([]*plot.Plot, f.columns)
@@ -217,7 +210,7 @@ func (f *grid) drawPanels(c draw.Canvas) {
 				p.Draw(canvases[r][i])
 				// The position of plot's own title depends on the ticks.
 				data := p.DataCanvas(canvases[r][i])
-				title := f.font(11, true)
+				title := textStyle(11, black, true)
 				title.XAlign = text.XCenter
 				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5},
 					clean(f.panels[r*f.columns+i].Title, 200))
@@ -227,11 +220,11 @@ func (f *grid) drawPanels(c draw.Canvas) {
 }
 
 // plot returns a panel as a plot of gonum/plot: axes and, from back to front, the grid, faint curves and curves.
-func (f *grid) plot(panel *Panel) *plot.Plot {
+func (f *figure) plot(panel *Panel) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		label, tick := f.font(9.5, false), f.font(8.5, false)
+		label, tick := textStyle(9.5, black, false), textStyle(8.5, black, false)
 		label.XAlign, label.YAlign = text.XCenter, a.Label.TextStyle.YAlign
 		label.Rotation = a.Label.TextStyle.Rotation
 		tick.XAlign, tick.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
@@ -243,41 +236,29 @@ func (f *grid) plot(panel *Panel) *plot.Plot {
 	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
 		return ticks(lo, hi, max(3, panelWidth/60))
 	})
-	p.Y.Scale, p.Y.Tick.Marker = panel.Scale, panel.Scale.ticker(max(3, panelHeight/45))
-
-	x, y, ok := panel.extent()
-	if !ok {
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
-		p.Y.Scale = plot.LinearScale{}
-		p.Add(notice("no data"))
-		return p
-	}
-	p.X.Min, p.X.Max = Linear.widen(x, 0.02)
-	p.Y.Min, p.Y.Max = panel.Scale.widen(y, 0.06)
+	p.Y.Tick.Marker = panel.Scale.ticker(max(3, panelHeight/45))
 	gridLine := draw.LineStyle{Color: gridColor, Width: vg.Points(0.7)}
 	p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
-	layers := make([][]*curve, 2) // from the back to the front
-	for i := range panel.Series {
-		s := &panel.Series[i]
-		layer := 1
-		if s.Faint {
-			layer = 0
+	for _, faint := range []bool{true, false} {
+		for i := range panel.Series {
+			if s := &panel.Series[i]; s.Faint == faint {
+				p.Add(panel.plotters(s, f.style(panel, i))...)
+			}
 		}
-		layers[layer] = append(layers[layer], &curve{panel, s, f.style(panel, i)})
 	}
-	for _, c := range slices.Concat(layers...) {
-		p.Add(c)
+	if p.X.Min > p.X.Max { // nothing is visible
+		style := textStyle(10, muted, false)
+		style.XAlign, style.YAlign = text.XCenter, text.YCenter
+		p.Add(&plotter.Labels{XYs: plotter.XYs{{X: 0.5, Y: 0.5}}, Labels: []string{"no data"},
+			TextStyle: []text.Style{style}})
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
+		return p
+	}
+	p.X.Min, p.X.Max = Linear.widen(p.X.Min, p.X.Max, 0.02)
+	p.Y.Min, p.Y.Max = panel.Scale.widen(p.Y.Min, p.Y.Max, 0.06)
+	if panel.Scale == Log {
+		p.Y.Scale = plot.LogScale{}
 	}
 	return p
-}
-
-// notice is a word in the middle of an empty panel.
-type notice string
-
-// Plot implements plot.Plotter.
-func (d notice) Plot(c draw.Canvas, _ *plot.Plot) {
-	style := textStyle(10, muted, false)
-	style.XAlign, style.YAlign = text.XCenter, text.YCenter
-	c.FillText(style, c.Center(), string(d))
 }

@@ -34,13 +34,6 @@ func fade(c color.Color, opacity float64) color.NRGBA {
 	return n
 }
 
-// pale mixes a colour with three parts of white.
-func pale(c color.Color) color.NRGBA {
-	n := color.NRGBAModel.Convert(c).(color.NRGBA)
-	mix := func(v uint8) uint8 { return uint8((int(v) + 3*255) / 4) }
-	return color.NRGBA{mix(n.R), mix(n.G), mix(n.B), n.A}
-}
-
 // textStyle returns a style of text by its size in points. The text begins at its place, above it.
 func textStyle(size vg.Length, ink color.Color, bold bool) text.Style {
 	weight := font.WeightNormal

@@ -99,9 +99,5 @@ func shortExponent(s string) string {
 	if strings.Contains(mantissa, ".") {
 		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 	}
-	sign := ""
-	if exponent[0] == '-' {
-		sign = "-"
-	}
-	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
+	return mantissa + "e" + strings.NewReplacer("+0", "", "+", "", "-0", "-").Replace(exponent)
 }
