@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -149,6 +150,22 @@ func (h *History) Best() (member int, at Point, ok bool) {
 		}
 	}
 	return member, at, ok
+}
+
+// Tuned returns the hyperparameters of the journal that the population tunes, in the population's order. If there are
+// none, it returns all hyperparameters of the journal, sorted.
+func (h *History) Tuned() []string {
+	has := make(map[string]bool)
+	for _, t := range h.Members {
+		for key := range t.Hyperparameters {
+			has[key] = true
+		}
+	}
+	keys := slices.DeleteFunc(slices.Clone(h.Run.Tuned), func(key string) bool { return !has[key] })
+	if len(keys) == 0 {
+		keys = slices.Sorted(maps.Keys(has))
+	}
+	return keys
 }
 
 // Ancestry returns the stretches of training that the member's present weights went through, oldest first. The last

@@ -171,7 +171,7 @@ const populationView = {
     if (s.missing) return;
     table(p.schedule, ["from environment step", "member", ...s.keys, ...(evolves ? [{ text: "architecture", left: true }] : [])],
       s.phases.map((x, i) => h("tr", null, cell(count(x.from)), cell(x.member), s.keys.map((k) => {
-        const [before, now] = [s.phases[i - 1]?.values[k], x.values[k]];
+        const [before, now] = [s.phases[i - 1]?.hyperparameters[k], x.hyperparameters[k]];
         return cell(num(now), before !== undefined && now > before ? " ↑" : before !== undefined && now < before ? " ↓" : "");
       }), evolves ? wide(x.architecture ?? "") : false)));
   },
