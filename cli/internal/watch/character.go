@@ -37,11 +37,11 @@ type character struct {
 	run    string
 	socket string
 	pages  int
-	idle   *time.Timer // ends the process when no page is left
-	cancel context.CancelFunc
-	ready  chan struct{} // closed when the process listens or has ended
-	ended  chan struct{} // closed when the process has ended, after why is set
-	why    string
+	idle   *time.Timer             // ends the process when no page is left
+	cancel context.CancelCauseFunc // ends the process, with the reason
+	ready  chan struct{}           // closed when the process listens or has ended
+	ended  chan struct{}           // closed when the process has ended, after why is set
+	why    error
 }
 
 // characterSocket serves the WebSocket of a page that shows a run: it starts the run's character, unless it plays
@@ -58,20 +58,24 @@ func (s *Server) characterSocket(w http.ResponseWriter, r *http.Request) {
 	page.SetReadLimit(4096)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	refuse := func(why string) {
-		text, _ := json.Marshal(map[string]string{"refused": why}) // a map of texts has no error
+	if err := s.play(ctx, cancel, page, r.URL.Query().Get("run")); err != nil && ctx.Err() == nil {
+		text, _ := json.Marshal(map[string]string{"refused": err.Error()}) // a map of texts has no error
 		_ = send(ctx, page, text)
 		_ = page.Close(websocket.StatusNormalClosure, "")
 	}
-	c, err := s.join(r.URL.Query().Get("run"))
+}
+
+// play passes on messages between a page and the character of a run until either ends. It calls cancel when the page
+// leaves. The error says why the character does not play.
+func (s *Server) play(ctx context.Context, cancel func(), page *websocket.Conn, run string) error {
+	c, err := s.join(run)
 	if err != nil {
-		refuse(err.Error())
-		return
+		return err
 	}
 	defer s.leave(c)
-	// The page is read from the beginning, so that one that leaves while the process starts is noticed.
-	requests := make(chan []byte)
-	go func() {
+	var child *websocket.Conn
+	connected := make(chan struct{}) // closed when child is set
+	go func() {                      // reads from the beginning, so that a page that leaves is noticed
 		defer cancel()
 		for {
 			_, text, err := page.Read(ctx)
@@ -79,30 +83,20 @@ func (s *Server) characterSocket(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			select {
-			case requests <- text:
-			case <-ctx.Done():
-				return
+			case <-connected:
+				_ = send(ctx, child, text) // the reader below learns that it has gone
+			default: // a page has no requests before it has the scene
 			}
 		}
 	}()
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
-		return
+		return ctx.Err()
 	}
-	child, err := dialCharacter(ctx, c.socket)
-	if err == nil {
+	if child, err = dialCharacter(ctx, c.socket); err == nil {
 		defer func() { _ = child.CloseNow() }()
-		go func() {
-			for {
-				select {
-				case text := <-requests:
-					_ = send(ctx, child, text) // the reader below learns that it has gone
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
+		close(connected)
 		for err == nil {
 			var text []byte
 			if _, text, err = child.Read(ctx); err == nil {
@@ -112,15 +106,15 @@ func (s *Server) characterSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	var closed websocket.CloseError
 	if errors.As(err, &closed) && closed.Code == websocket.StatusPolicyViolation { // a request that makes no sense
-		_ = page.Close(closed.Code, closed.Reason)
-		return
+		return page.Close(closed.Code, closed.Reason)
 	}
 	select {
 	case <-c.ended:
-		refuse(c.why)
+		return c.why
 	case <-time.After(5 * time.Second):
-		refuse("the process that plays the run does not answer")
+		return errors.New("the process that plays the run does not answer")
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -191,7 +185,7 @@ func (s *Server) leave(c *character) {
 		defer s.playing.Unlock()
 		if c.pages == 0 {
 			s.forget(c)
-			c.cancel()
+			c.cancel(errors.New("its last page was closed"))
 		}
 	})
 }
@@ -251,48 +245,36 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 		remove()
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &character{run: id, socket: socket, pages: 1, cancel: cancel, ready: make(chan struct{}),
 		ended: make(chan struct{})}
 	go func() {
-		defer cancel()
-		poll, late, listening := time.NewTicker(50*time.Millisecond), time.After(startWithin), false
-		defer poll.Stop()
-		var exit process.Exit
-		for over := false; !over; {
-			select {
-			case exit = <-p.Done():
-				over = true
-			case <-ctx.Done():
-				p.Kill()
-				exit = <-p.Done()
-				over, c.why = true, "its last page was closed"
-			case <-late:
-				if !listening {
-					p.Kill()
-					exit = <-p.Done()
-					over, c.why = true, fmt.Sprintf("it did not start within %v", startWithin)
-				}
-			case <-poll.C:
-				if conn, err := net.Dial("unix", socket); !listening && err == nil {
-					_ = conn.Close()
-					listening = true
-					poll.Stop()
-					close(c.ready)
-				}
+		defer close(c.ready)
+		defer time.AfterFunc(startWithin, func() {
+			cancel(fmt.Errorf("it did not start within %v", startWithin))
+		}).Stop()
+		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+			if conn, err := net.Dial("unix", socket); err == nil {
+				_ = conn.Close()
+				return
 			}
 		}
-		if c.why == "" {
-			c.why = said.reason(filepath.Base(argv[0]), exit)
+	}()
+	go func() {
+		var exit process.Exit
+		select {
+		case exit = <-p.Done():
+		case <-ctx.Done():
+			p.Kill()
+			exit = <-p.Done()
 		}
+		cancel(said.reason(filepath.Base(argv[0]), exit)) // no reason of its own if it was ended
+		c.why = context.Cause(ctx)
 		remove()
 		s.playing.Lock()
 		s.forget(c)
 		s.playing.Unlock()
 		close(c.ended)
-		if !listening {
-			close(c.ready)
-		}
 	}()
 	return c, nil
 }
@@ -302,7 +284,7 @@ func (s *Server) endCharacters() {
 	s.playing.Lock()
 	var all []*character
 	for _, c := range s.characters {
-		c.cancel()
+		c.cancel(errors.New("the server has ended"))
 		all = append(all, c)
 	}
 	s.playing.Unlock()
@@ -326,7 +308,7 @@ func (h *head) Write(text []byte) (int, error) {
 }
 
 // reason returns the error that a program of package commandline wrote, or else how its process ended.
-func (h *head) reason(program string, exit process.Exit) string {
+func (h *head) reason(program string, exit process.Exit) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := ""
@@ -334,11 +316,11 @@ func (h *head) reason(program string, exit process.Exit) string {
 		line = strings.TrimSpace(line)
 		if _, said, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, program) {
 			said, _, _ = strings.Cut(said, " (see ")
-			return said
+			return errors.New(said)
 		}
 		if first == "" {
 			first = line
 		}
 	}
-	return strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": ")
+	return errors.New(strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": "))
 }

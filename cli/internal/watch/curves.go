@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 )
@@ -138,7 +139,7 @@ func (w *follower) readEvents(s *Server, f *folder) {
 	for _, v := range scalars {
 		w.add(v)
 	}
-	if err = ignoreTruncated(err); err != nil {
+	if err = ignore(err, tracking.ErrTruncated); err != nil {
 		w.note = err.Error() + "; what stands before that is shown"
 	}
 }
@@ -178,13 +179,13 @@ type Panel struct {
 // Curve is a run's curve, or the mean of several seeds with a 95 % interval from Low to High. Every point is the mean
 // of Per values.
 type Curve struct {
-	Name string   `json:"name"`
-	Runs []string `json:"runs"`
-	Per  int      `json:"per"`
-	X    []number `json:"x"`
-	Y    []number `json:"y"`
-	Low  []number `json:"low,omitempty"`
-	High []number `json:"high,omitempty"`
+	Name string          `json:"name"`
+	Runs []string        `json:"runs"`
+	Per  int             `json:"per"`
+	X    []report.Number `json:"x"`
+	Y    []report.Number `json:"y"`
+	Low  []report.Number `json:"low,omitempty"`
+	High []report.Number `json:"high,omitempty"`
 }
 
 // curvesOf returns curves of runs. Without tags it chooses the usual ones. The axis is steps, timesteps or time. With
@@ -284,10 +285,10 @@ func (c *curve) over(axis string) (x, y []float64) {
 }
 
 // numbers converts values for JSON.
-func numbers(values []float64) []number {
-	list := make([]number, len(values))
+func numbers(values []float64) []report.Number {
+	list := make([]report.Number, len(values))
 	for i, v := range values {
-		list[i] = number(v)
+		list[i] = report.Number(v)
 	}
 	return list
 }
@@ -311,29 +312,11 @@ func (s *Server) follow(id string) *follower {
 	return w
 }
 
-// ignoreTruncated drops the error of a log that ends within a record, which is normal while a run trains.
-func ignoreTruncated(err error) error {
-	if errors.Is(err, tracking.ErrTruncated) {
+// ignore drops an expected error: of a file that does not exist, or of a log that ends within a record, which is normal
+// while a run trains.
+func ignore(err, expected error) error {
+	if errors.Is(err, expected) {
 		return nil
 	}
 	return err
-}
-
-// ignoreMissing drops the error of a file that does not exist.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// number is a value in JSON with seven digits, or null if it is not finite.
-type number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return fmt.Appendf(nil, "%.7g", float64(n)), nil
 }

@@ -22,14 +22,12 @@ type Population struct {
 
 // Member is the state of a member by its last heartbeat.
 type Member struct {
-	Member    int     `json:"member"`
-	Phase     string  `json:"phase"`
-	Iteration int64   `json:"iteration"`
-	Steps     int64   `json:"steps"`
-	Total     int64   `json:"total"`
-	Objective *number `json:"objective"`
-	Owner     string  `json:"owner,omitempty"`
-	Note      string  `json:"note,omitempty"`
+	Member int    `json:"member"`
+	Phase  string `json:"phase"`
+	Steps  int64  `json:"steps"`
+	Total  int64  `json:"total"`
+	Owner  string `json:"owner,omitempty"`
+	Note   string `json:"note,omitempty"`
 }
 
 // population reads the population of a folder.
@@ -90,12 +88,7 @@ func (s *Server) health(f *folder) (list []Member) {
 	for _, r := range rows {
 		m := Member{Member: r.Member, Phase: r.Phase, Note: r.Note}
 		if b := r.Beat; b != nil {
-			beats = true
-			m.Iteration, m.Steps, m.Total, m.Owner = b.Iteration, b.Steps, b.Total, b.Owner
-			if b.HasObjective {
-				value := number(b.Objective)
-				m.Objective = &value
-			}
+			beats, m.Steps, m.Total, m.Owner = true, b.Steps, b.Total, b.Owner
 		}
 		list = append(list, m)
 	}
@@ -119,7 +112,6 @@ func (s *Server) readPopulation(f *folder, settings runfile.Sections) {
 	}
 	f.facts, r.Step, r.Words = p.State, p.Steps, p.State
 	if p.Best != nil {
-		value := number(p.Best.Value)
-		r.Return = &value
+		r.Return = &p.Best.Value
 	}
 }

@@ -1,12 +1,14 @@
 package watch
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -37,9 +40,9 @@ type Row struct {
 	Step  int64 `json:"step"`
 	Total int64 `json:"total"`
 	// Return is the last return; in a population it is the present best objective.
-	Return *number `json:"return"`
+	Return *report.Number `json:"return"`
 	// Rate is in steps per second over the last values.
-	Rate number `json:"rate"`
+	Rate report.Number `json:"rate"`
 	// Updated is when the run last wrote, in milliseconds since 1970.
 	Updated     int64  `json:"updated"`
 	Agent       string `json:"agent,omitempty"`
@@ -172,17 +175,10 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 		s.judge(f, held)
 		rows = append(rows, f.row)
 	}
-	if !slices.EqualFunc(rows, s.rows, Row.equals) {
+	if !reflect.DeepEqual(rows, s.rows) {
 		s.rows, s.version = rows, s.version+1
 	}
 	return more, nil
-}
-
-// equals compares two rows.
-func (r Row) equals(other Row) bool {
-	a, b := r.Return, other.Return
-	r.Return, other.Return = nil, nil
-	return r == other && (a == b || a != nil && b != nil && *a == *b)
 }
 
 // look returns a stamp of the files of a row, and sets the time of the latest write.
@@ -241,7 +237,7 @@ func (s *Server) read(f *folder) {
 func (s *Server) small(name string) ([]byte, error) {
 	file, err := s.root.Open(name)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -293,7 +289,7 @@ func (s *Server) readLatest(f *folder) error {
 			last = v
 		}
 		if v.Tag == tracking.TagReturn || v.Tag == tracking.TagTotalReward+" (mean)" && f.row.Return == nil {
-			value := number(v.Value)
+			value := report.Number(v.Value)
 			f.row.Return = &value
 		}
 	}
@@ -301,7 +297,7 @@ func (s *Server) readLatest(f *folder) error {
 	err := s.tail(name, each)
 	f.row.Step = last.Step
 	if seconds := last.Time.Sub(first.Time).Seconds(); seconds > 0 && last.Step > first.Step {
-		f.row.Rate = number(float64(last.Step-first.Step) / seconds)
+		f.row.Rate = report.Number(float64(last.Step-first.Step) / seconds)
 	}
 	return err
 }
@@ -311,7 +307,7 @@ func (s *Server) readLatest(f *folder) error {
 func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	file, err := s.root.Open(name)
 	if err != nil {
-		return ignoreMissing(err)
+		return ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -320,11 +316,9 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 		return err
 	case path.Ext(name) == ".jsonl":
 		from := max(0, info.Size()-tailBytes)
-		end := io.NewSectionReader(file, from, info.Size()-from)
-		if from > 0 { // skip the incomplete first line
-			skip := make([]byte, 1)
-			for n, err := end.Read(skip); n == 1 && err == nil && skip[0] != '\n'; n, err = end.Read(skip) {
-			}
+		end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)
+		if from > 0 {
+			_, _ = end.ReadSlice('\n') // the incomplete first line
 		}
 		_, err = tracking.DecodeLines(end, each)
 		return err
@@ -335,7 +329,7 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	for _, v := range scalars {
 		each(v)
 	}
-	return ignoreTruncated(err)
+	return ignore(err, tracking.ErrTruncated)
 }
 
 // judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.
@@ -355,7 +349,7 @@ func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
 			f.began, f.beganAt = time.Now(), r.Step
 		}
 		if r.Rate = 0; r.Step > f.beganAt {
-			r.Rate = number(float64(r.Step-f.beganAt) / time.Since(f.began).Seconds())
+			r.Rate = report.Number(float64(r.Step-f.beganAt) / time.Since(f.began).Seconds())
 		}
 		switch {
 		case f.facts == "finished":
