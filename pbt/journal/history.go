@@ -56,10 +56,12 @@ type Copy struct {
 
 // Ancestor is a stretch of one member's training that present weights, perhaps another member's, went through.
 type Ancestor struct {
-	Member int
+	Member int `json:"member"`
 	// From and To are the member's iterations: the stretch is after From, up to and with To. Steps likewise.
-	From, To           int64
-	FromSteps, ToSteps int64
+	From      int64 `json:"from"`
+	To        int64 `json:"to"`
+	FromSteps int64 `json:"from_steps"`
+	ToSteps   int64 `json:"to_steps"`
 }
 
 // NewHistory sorts a journal's events by member. It is an error if the first event is not the one that describes the

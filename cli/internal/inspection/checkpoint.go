@@ -112,20 +112,19 @@ func ofSnapshot(s Stored, kind string, snap *checkpoint.Snapshot, o Options) *Ch
 		delete(values, layout.Alone)
 	} else if n, err := snap.Int(layout.GroupSize); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
-		names, named := values[layout.GroupNames].([]any)
-		if named {
+		names := layout.NamesIn(snap)
+		if names != nil {
 			class, _ := snap.Text(layout.Agent)
 			c.Kind = fmt.Sprintf("checkpoint of %s with the agents %v", class, names)
 		}
-		for i := range min(n, int64(len(values))) { // n may be any number in a damaged file
-			key := layout.Member(int(i))
-			if own := layout.Map(values, key); own != nil {
+		for i := range int(min(n, int64(len(values)))) { // n may be any number in a damaged file
+			if own := layout.Map(values, layout.Member(i)); own != nil {
 				a := ofAgent(own)
-				if i < int64(len(names)) {
-					a.Name, _ = names[i].(string)
+				if i < len(names) {
+					a.Name = names[i]
 				}
 				c.Agents = append(c.Agents, a)
-				delete(values, key)
+				delete(values, layout.Member(i))
 			}
 		}
 	} else if class, err := snap.Text(layout.Agent); err == nil {

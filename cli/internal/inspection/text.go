@@ -237,7 +237,6 @@ func (p *Population) write(b *page) {
 	}
 	fmt.Fprintf(b, "  %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
 		len(p.Members), p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
-	keys := p.tuned()
 	rows := [][]string{} // not nil: a population without members has an empty table
 	for _, m := range p.Members {
 		objective := "-"
@@ -245,7 +244,7 @@ func (p *Population) write(b *page) {
 			objective = show(*m.Objective)
 		}
 		row := tracking.Cells(m.Member, m.Intervals, m.Steps, objective, m.Lineage, m.Copies, m.Failures)
-		for _, key := range keys {
+		for _, key := range p.keys {
 			cell := "-"
 			if v, ok := m.Hyperparameters[key]; ok {
 				cell = fmt.Sprintf("%.4g", float64(v))
@@ -255,7 +254,7 @@ func (p *Population) write(b *page) {
 		rows = append(rows, row)
 	}
 	header := []string{"member", "intervals", "environment steps", "objective", "lineage of", "copies", "failures"}
-	b.table(append(header, keys...), rows)
+	b.table(append(header, p.keys...), rows)
 	rows = nil
 	for _, c := range p.Copies {
 		rows = append(rows, tracking.Cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))
