@@ -230,33 +230,24 @@ func (f *facts) find(a journal.Ancestor) *Stretch {
 // first, then the others by their last objectives, of equals by their numbers. The best's lineage has the first colour,
 // those that most members end in the next ones: the first colours are those that are told apart most easily.
 func (f *facts) choose() {
-	first := make(map[int]bool) // those that are drawn, as a set
+	n := len(f.Members)
+	order, worth := make([]int, n), make([]float64, n)
+	for i, t := range f.Members {
+		order[i], worth[i] = i, math.Inf(-1)
+		if k := len(t.Objective); k > 0 {
+			worth[i] = f.worth(t.Objective[k-1].Value)
+		}
+	}
 	for _, a := range f.ancestry {
-		if len(first) < maxLanes {
-			first[a.Member] = true
-		}
+		worth[a.Member] = math.Inf(1)
 	}
-	last := func(t journal.Track) float64 {
-		if n := len(t.Objective); n > 0 {
-			return f.worth(t.Objective[n-1].Value)
-		}
-		return math.Inf(-1)
-	}
-	order := slices.Clone(f.Members)
-	slices.SortStableFunc(order, func(a, b journal.Track) int { return cmp.Compare(last(b), last(a)) })
-	for _, t := range order {
-		if len(first) < maxLanes {
-			first[t.Member] = true
-		}
-	}
-	if f.lanes = slices.Sorted(maps.Keys(first)); len(f.lanes) < len(f.Members) {
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worth[b], worth[a]) })
+	if f.lanes = slices.Sorted(slices.Values(order[:min(n, maxLanes)])); n > maxLanes {
 		f.page.Hidden = fmt.Sprintf("Of %d members %d are shown one by one: those that the best descends from, and "+
-			"those with the best last objectives. ", len(f.Members), len(f.lanes)) + f.page.Hidden
+			"those with the best last objectives. ", n, maxLanes) + f.page.Hidden
 	}
-	founders := make([]int, len(f.Members))
-	stretches := make([]int, len(f.Members)) // by founder, how many are of its weights
-	for i, course := range f.courses {
-		founders[i] = i
+	stretches := make([]int, n) // by founder, how many are of its weights
+	for _, course := range f.courses {
 		for _, s := range course {
 			stretches[s.Founder]++
 		}
@@ -264,13 +255,13 @@ func (f *facts) choose() {
 	// By how many members are of a lineage now, then by how much was trained of it; the best's lineage is first.
 	size := maps.Clone(f.alive)
 	if len(f.ancestry) > 0 {
-		size[f.ancestry[0].Member] = len(f.Members) + 1
+		size[f.ancestry[0].Member] = n + 1
 	}
-	slices.SortStableFunc(founders, func(a, b int) int {
-		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(stretches[b], stretches[a]))
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(stretches[b], stretches[a]), cmp.Compare(a, b))
 	})
-	f.rank = make([]int, len(founders))
-	for i, founder := range founders {
+	f.rank = make([]int, n)
+	for i, founder := range order {
 		f.rank[founder] = i
 	}
 	for _, course := range f.courses {

@@ -151,11 +151,11 @@ type Event struct {
 	Changed   []Change     `json:"changed,omitempty"`
 }
 
-// Change is a changed hyperparameter. Before is nil if there was none.
+// Change is a changed hyperparameter. Before is NaN if there was none.
 type Change struct {
-	Key    string  `json:"key"`
-	Before *Number `json:"before"`
-	After  Number  `json:"after"`
+	Key    string `json:"key"`
+	Before Number `json:"before"`
+	After  Number `json:"after"`
 }
 
 // Schedule has the hyperparameters that the weights of the best there was were trained with. Missing says why there
@@ -277,16 +277,12 @@ func (f *facts) events(most int) []Event {
 		}
 		for _, key := range f.page.Keys {
 			before, had := e.Before[key]
-			after, has := e.After[key]
-			if !has || had && before == after {
-				continue
+			if !had {
+				before = math.NaN()
 			}
-			c := Change{Key: key, After: Number(after)}
-			if had {
-				v := Number(before)
-				c.Before = &v
+			if after, has := e.After[key]; has && before != after {
+				x.Changed = append(x.Changed, Change{key, Number(before), Number(after)})
 			}
-			x.Changed = append(x.Changed, c)
 		}
 		list = append(list, x)
 	}

@@ -33,8 +33,7 @@ const dotsPerInch = 120
 
 // encodePNG writes the figure to w.
 func (f *figure) encodePNG(w io.Writer) error {
-	width, height := f.size()
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
+	img := vgimg.NewWith(vgimg.UseWH(f.width(), f.height()), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
 	f.draw(draw.New(img))
 	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 	return err
@@ -45,14 +44,15 @@ type figure struct {
 	title         string
 	panels        []Panel
 	columns, rows int
-	names         map[string]int // the line style of a name: names are numbered as they appear
-	legend        []legendEntry
+	names         map[string]int  // the line style of a name: names are numbered as they appear
+	legend        [][]legendEntry // by row
 }
 
-// legendEntry is a sample of a line with its name.
+// legendEntry is a sample of a line with its name, and the width of both with the gap to the next entry.
 type legendEntry struct {
 	name  string
 	style draw.LineStyle
+	width vg.Length
 }
 
 // newFigure returns a figure with its layout and its legend. If columns is below 1, the figure has as many columns as
@@ -65,21 +65,26 @@ func newFigure(title string, panels []Panel, columns int) *figure {
 	columns = max(1, min(columns, n))
 	f := &figure{title: title, panels: panels, columns: columns, rows: (n + columns - 1) / columns,
 		names: map[string]int{}}
-	f.collectLegend()
+	f.layOutLegend()
 	return f
 }
 
-// size returns the size of the figure, in points.
-func (f *figure) size() (width, height vg.Length) {
-	columns, rows := vg.Length(f.columns), vg.Length(f.rows)
-	width = 2*margin + columns*panelWidth + (columns-1)*panelGap
-	return width, f.headHeight(width) + 2*margin + rows*panelHeight + (rows-1)*panelGap
+// width returns the width of the figure, in points.
+func (f *figure) width() vg.Length {
+	columns := vg.Length(f.columns)
+	return 2*margin + columns*panelWidth + (columns-1)*panelGap
+}
+
+// height returns the height of the figure, in points.
+func (f *figure) height() vg.Length {
+	rows := vg.Length(f.rows)
+	return f.headHeight() + 2*margin + rows*panelHeight + (rows-1)*panelGap
 }
 
 // draw draws the figure on a canvas of its size.
 func (f *figure) draw(c draw.Canvas) {
 	f.drawHead(c)
-	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
+	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight()))
 }
 
 // style returns the line style of series i of a panel. Series of one name have one style in all panels. A series
@@ -103,53 +108,40 @@ func (f *figure) style(p *Panel, i int) draw.LineStyle {
 	return lineStyle(n, s)
 }
 
-// collectLegend adds an entry for every name, in the order in which names appear.
-func (f *figure) collectLegend() {
+// legendText is the style of the names in the legend.
+var legendText = textStyle(9.5, black, false)
+
+// layOutLegend makes an entry for every name, in the order in which names appear, and breaks the entries into rows that
+// fit into the figure. In several rows all entries are as wide as the widest, so that they form columns.
+func (f *figure) layOutLegend() {
+	var all []legendEntry
+	var total, widest vg.Length
 	shown := map[string]bool{}
 	for i := range f.panels {
 		p := &f.panels[i]
-		for j := range p.Series {
-			s := &p.Series[j]
+		for j, s := range p.Series {
 			style := f.style(p, j)
 			if s.Name != "" && !s.Faint && !shown[s.Name] {
 				shown[s.Name] = true
-				f.legend = append(f.legend, legendEntry{s.Name, style})
+				width := thumbnail + 4 + legendText.Width(s.Name) + legendGap
+				all, total, widest = append(all, legendEntry{s.Name, style, width}), total+width, max(widest, width)
 			}
 		}
 	}
-}
-
-// legendRows breaks the legend into rows that fit into the width, and returns the widths of the entries. In several
-// rows all entries are as wide as the widest, so that they form columns.
-func (f *figure) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Length, style text.Style) {
-	style = textStyle(9.5, black, false)
-	var total, widest vg.Length
-	for _, e := range f.legend {
-		w := thumbnail + 4 + style.Width(e.name) + legendGap
-		widths = append(widths, w)
-		total, widest = total+w, max(widest, w)
-	}
-	fit := width - 2*margin
-	if total <= fit {
-		if len(f.legend) > 0 {
-			rows = [][]legendEntry{f.legend}
+	perRow := max(1, len(all))
+	if fit := f.width() - 2*margin; total > fit {
+		perRow = max(1, int(fit/widest))
+		for i := range all {
+			all[i].width = widest
 		}
-		return rows, widths, style
 	}
-	for i := range widths {
-		widths[i] = widest
-	}
-	for row := range slices.Chunk(f.legend, max(1, int(fit/widest))) {
-		rows = append(rows, row)
-	}
-	return rows, widths, style
+	f.legend = slices.Collect(slices.Chunk(all, perRow))
 }
 
 // headHeight returns the height of title and legend, with the gap to the panels.
-func (f *figure) headHeight(width vg.Length) vg.Length {
-	rows, _, _ := f.legendRows(width)
-	h := legendHeight * vg.Length(len(rows))
-	if len(rows) > 0 {
+func (f *figure) headHeight() vg.Length {
+	h := legendHeight * vg.Length(len(f.legend))
+	if h > 0 {
 		h += 6
 	}
 	if f.title != "" {
@@ -167,22 +159,20 @@ func (f *figure) drawHead(c draw.Canvas) {
 		c.FillText(title, vg.Point{X: c.Center().X, Y: y}, clean(f.title, 200))
 		y -= titleHeight
 	}
-	rows, widths, style := f.legendRows(c.Size().X)
-	style.YAlign = text.YCenter
-	left := c.Center().X
-	if len(rows) > 0 {
-		for i := range rows[0] { // the first row is the longest
-			left -= widths[i] / 2
+	names, left := legendText, c.Center().X+legendGap/2
+	names.YAlign = text.YCenter
+	for i, row := range f.legend {
+		if i == 0 { // the first row is the longest
+			for _, e := range row {
+				left -= e.width / 2
+			}
 		}
-		left += legendGap / 2
-	}
-	for _, row := range rows {
 		x, mid := left, y-legendHeight/2
-		for i, e := range row {
+		for _, e := range row {
 			e.style.Width = vg.Points(2)
 			c.StrokeLines(e.style, []vg.Point{{X: x, Y: mid}, {X: x + thumbnail, Y: mid}})
-			c.FillText(style, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
-			x += widths[i]
+			c.FillText(names, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
+			x += e.width
 		}
 		y -= legendHeight
 	}

@@ -49,10 +49,7 @@ func textStyle(size vg.Length, ink color.Color, bold bool) text.Style {
 // clean returns the first n characters of a text, on one line and without control characters.
 func clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError:
-			return '�'
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r

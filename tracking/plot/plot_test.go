@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,8 +98,7 @@ func TestPlotSurvivesAnything(t *testing.T) {
 	}
 	f := newFigure("anything", panels, 3)
 	var strokes recorder.Canvas // checks every drawing instruction without the time that pixels take
-	width, height := f.size()
-	f.draw(draw.NewCanvas(&strokes, width, height))
+	f.draw(draw.NewCanvas(&strokes, f.width(), f.height()))
 	for _, a := range strokes.Actions {
 		if call := a.Call(); strings.Contains(call, "NaN") || strings.Contains(call, "Inf") {
 			t.Fatalf("drawn at no place: %s", call)
@@ -127,7 +127,7 @@ func TestColoursFollowNames(t *testing.T) {
 		{Series: []Series{{Name: "b"}, {Name: "c"}, {Name: "a", Faint: true}, {Name: "a"}}},
 	}, 0)
 	var names []string
-	for _, e := range f.legend {
+	for _, e := range slices.Concat(f.legend...) {
 		names = append(names, e.name)
 	}
 	if d := cmp.Diff([]string{"a", "b", "c"}, names); d != "" {
@@ -268,8 +268,7 @@ func TestBounds(t *testing.T) {
 	areas := func() int {
 		var strokes recorder.Canvas
 		f := newFigure("", []Panel{p}, 0)
-		width, height := f.size()
-		f.draw(draw.NewCanvas(&strokes, width, height))
+		f.draw(draw.NewCanvas(&strokes, f.width(), f.height()))
 		n := 0
 		for _, a := range strokes.Actions {
 			if _, ok := a.(*recorder.Fill); ok {
