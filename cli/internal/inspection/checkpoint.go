@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
 )
 
 // Checkpoint is what one file holds.
@@ -178,35 +179,32 @@ func ofTrainer(values map[string]any) *Trainer {
 	t.Best = number.Optional(toFloat(values["best"]))
 	for _, kind := range []string{"steps", "tracked", "episodes"} {
 		for name := range layout.Map(values, kind) {
-			if x, ok := latest(layout.Map(layout.Map(values, kind), name), kind == "episodes"); ok {
-				t.Metrics[name] = number.JSON(x)
+			list, count := readings(layout.Map(layout.Map(values, kind), name))
+			switch n := int64(len(list)); {
+			case n == 0 || count < n: // not a metric
+			case kind == "episodes":
+				t.Metrics[name] = number.JSON(aggregate.Mean(list))
+			default:
+				t.Metrics[name] = number.JSON(list[(count-1)%n])
 			}
 		}
 	}
 	return t
 }
 
-// latest returns the mean, or else the last, of a metric's values. They lie in a ring buffer: value k is at k modulo
-// its length.
-func latest(metric map[string]any, mean bool) (float64, bool) {
+// readings returns the latest values of a metric, and how many it has had. The values lie in a ring buffer: value k is
+// at k modulo its length.
+func readings(metric map[string]any) (latest []float64, count int64) {
 	list, _ := metric["values"].([]any)
-	count, _ := metric["count"].(int64)
-	n := int64(len(list))
-	if n == 0 || count < n {
-		return 0, false
-	}
-	if !mean {
-		return toFloat(list[(count-1)%n])
-	}
-	sum := 0.0
 	for _, v := range list {
 		x, ok := toFloat(v)
 		if !ok {
-			return 0, false
+			return nil, 0
 		}
-		sum += x
+		latest = append(latest, x)
 	}
-	return sum / float64(n), true
+	count, _ = metric["count"].(int64)
+	return latest, count
 }
 
 func toFloat(v any) (float64, bool) {

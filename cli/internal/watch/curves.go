@@ -86,17 +86,12 @@ func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 		return false
 	}
 	name := path.Join(f.id, f.logs[len(f.logs)-1])
-	file, err := s.root.Open(name)
+	file, info, err := s.open(name)
 	if err != nil {
 		w.note = err.Error()
 		return false
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		w.note = fmt.Sprintf("%s is no regular file", name)
-		return false
-	}
 	lines := path.Ext(name) == ".jsonl"
 	if w.info != nil && info.Size() == w.offset && os.SameFile(w.info, info) {
 		return false

@@ -3,7 +3,6 @@ package watch
 import (
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -43,12 +42,11 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 				maxJournals>>20)
 		}
 	}
-	dir, err := s.root.OpenRoot(filepath.FromSlash(f.id))
+	dir, err := fs.Sub(s.root.FS(), f.id)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	list, err := s.journal(f.id, events == 0, dir.FS())
+	list, err := s.journal(f.id, events == 0, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +59,7 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Population{Population: p}, nil
+	return &Population{p, s.health(f)}, nil
 }
 
 // journal reads a population's journals. Those of the population that a page asked for last are kept, so that only what
@@ -72,10 +70,10 @@ func (s *Server) journal(id string, asked bool, dir fs.FS) ([]journal.Event, err
 	if asked && s.watched != id {
 		s.watched, s.journals = id, journal.Follower{}
 	}
-	if s.watched != id {
-		return journal.ReadFS(dir)
+	if s.watched == id {
+		return s.journals.ReadFS(dir)
 	}
-	return s.journals.ReadFS(dir)
+	return journal.ReadFS(dir)
 }
 
 // health reads the state of the members by their heartbeats, or nil if they write none.

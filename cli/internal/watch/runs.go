@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -233,19 +234,32 @@ func (s *Server) read(f *folder) {
 	}
 }
 
+// open opens a regular file below the folder of all runs.
+func (s *Server) open(name string) (*os.File, fs.FileInfo, error) {
+	file, err := s.root.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err != nil {
+		_ = file.Close() // nothing was written
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
 // small reads a file of at most maxSmall bytes. A file that does not exist is empty.
 func (s *Server) small(name string) ([]byte, error) {
-	file, err := s.root.Open(name)
+	file, info, err := s.open(name)
 	if err != nil {
 		return nil, ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxSmall:
-		return nil, fmt.Errorf("%s is no file of at most %d bytes; it is not read", name, maxSmall)
+	if info.Size() > maxSmall {
+		return nil, fmt.Errorf("%s has more than %d bytes; it is not read", name, maxSmall)
 	}
 	return io.ReadAll(io.LimitReader(file, maxSmall))
 }
@@ -305,15 +319,12 @@ func (s *Server) readLatest(f *folder) error {
 // tail calls each for the last scalars of a log of JSON lines, or for all scalars of an event file that is not too
 // large.
 func (s *Server) tail(name string, each func(tracking.Scalar)) error {
-	file, err := s.root.Open(name)
+	file, info, err := s.open(name)
 	if err != nil {
 		return ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	info, err := file.Stat()
 	switch {
-	case err != nil || !info.Mode().IsRegular():
-		return err
 	case path.Ext(name) == ".jsonl":
 		from := max(0, info.Size()-tailBytes)
 		end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)

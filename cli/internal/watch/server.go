@@ -156,9 +156,6 @@ func (s *Server) Handler() http.Handler {
 		s.reading.Lock()
 		p, err := s.population(f, 0)
 		s.reading.Unlock()
-		if err == nil {
-			p.Health = s.health(f)
-		}
 		respond(w, p, err)
 	})
 	mux.HandleFunc("/api/events", s.events)
@@ -342,7 +339,6 @@ func (s *Server) Export(w io.Writer, title string) error {
 			if err != nil {
 				return err
 			}
-			p.Health = s.health(f)
 			populations[r.ID] = p
 		case len(ids) < maxExported && r.Of == "":
 			ids = append(ids, r.ID)
