@@ -180,32 +180,23 @@ func (f *figure) drawHead(c draw.Canvas) {
 
 // drawPanels draws the panels with aligned axes: those of a column at the left, those of a row at the bottom.
 func (f *figure) drawPanels(c draw.Canvas) {
-	grid := make([][]*plot.Plot, f.rows)
-	for r := range grid {
-		grid[r] = make([]*plot.Plot, f.columns)
-		for i := range grid[r] {
-			if n := r*f.columns + i; n < len(f.panels) {
-				grid[r][i] = f.plot(&f.panels[n])
-			}
-		}
+	plots := make([]*plot.Plot, f.rows*f.columns)
+	for i := range f.panels {
+		plots[i] = f.plot(&f.panels[i])
 	}
+	grid := slices.Collect(slices.Chunk(plots, f.columns))
 	tiles := draw.Tiles{
 		Rows: f.rows, Cols: f.columns, PadX: panelGap, PadY: panelGap + panelTitle,
 		PadTop: margin + panelTitle, PadBottom: margin, PadLeft: margin, PadRight: margin,
 	}
 	canvases := plot.Align(grid, tiles, c)
-	for r := range grid {
-		for i, p := range grid[r] {
-			if p != nil {
-				p.Draw(canvases[r][i])
-				// The position of plot's own title depends on the ticks.
-				data := p.DataCanvas(canvases[r][i])
-				title := textStyle(11, black, true)
-				title.XAlign = text.XCenter
-				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5},
-					clean(f.panels[r*f.columns+i].Title, 200))
-			}
-		}
+	for i, panel := range f.panels {
+		at := canvases[i/f.columns][i%f.columns]
+		plots[i].Draw(at)
+		// The position of plot's own title depends on the ticks.
+		data, title := plots[i].DataCanvas(at), textStyle(11, black, true)
+		title.XAlign = text.XCenter
+		c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5}, clean(panel.Title, 200))
 	}
 }
 

@@ -39,7 +39,7 @@ type character struct {
 	pages  int
 	idle   *time.Timer             // ends the process when no page is left
 	cancel context.CancelCauseFunc // ends the process, with the reason
-	ready  chan struct{}           // closed when the process listens or has ended
+	late   *time.Timer             // ends a process that does not listen in time
 	ended  chan struct{}           // closed when the process has ended, after why is set
 	why    error
 }
@@ -89,19 +89,23 @@ func (s *Server) play(ctx context.Context, cancel func(), page *websocket.Conn, 
 			}
 		}
 	}()
-	select {
-	case <-c.ready:
-	case <-ctx.Done():
-		return ctx.Err()
+	for child == nil { // the process needs a while until it listens
+		select {
+		case <-c.ended:
+			return c.why
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+			child = dialCharacter(ctx, c.socket)
+		}
 	}
-	if child, err = dialCharacter(ctx, c.socket); err == nil {
-		defer func() { _ = child.CloseNow() }()
-		close(connected)
-		for err == nil {
-			var text []byte
-			if _, text, err = child.Read(ctx); err == nil {
-				err = send(ctx, page, text)
-			}
+	c.late.Stop()
+	defer func() { _ = child.CloseNow() }()
+	close(connected)
+	for err == nil {
+		var text []byte
+		if _, text, err = child.Read(ctx); err == nil {
+			err = send(ctx, page, text)
 		}
 	}
 	var closed websocket.CloseError
@@ -125,8 +129,8 @@ func send(ctx context.Context, to *websocket.Conn, text []byte) error {
 	return to.Write(ctx, websocket.MessageText, text)
 }
 
-// dialCharacter connects to the viewer at a Unix socket.
-func dialCharacter(ctx context.Context, socket string) (*websocket.Conn, error) {
+// dialCharacter connects to the viewer at a Unix socket. It returns nil if none listens there.
+func dialCharacter(ctx context.Context, socket string) *websocket.Conn {
 	transport := &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -134,10 +138,11 @@ func dialCharacter(ctx context.Context, socket string) (*websocket.Conn, error) 
 	//nolint:bodyclose // Dial reads it to its end
 	conn, _, err := websocket.Dial(ctx, "http://127.0.0.1/socket", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Origin": {"http://127.0.0.1"}}})
-	if err == nil {
-		conn.SetReadLimit(64 << 20) // the meshes of a robot
+	if err != nil {
+		return nil
 	}
-	return conn, err
+	conn.SetReadLimit(64 << 20) // the meshes of a robot
+	return conn
 }
 
 // join returns the character of a run for one more page, and starts it if it does not play.
@@ -246,20 +251,8 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	c := &character{run: id, socket: socket, pages: 1, cancel: cancel, ready: make(chan struct{}),
-		ended: make(chan struct{})}
-	go func() {
-		defer close(c.ready)
-		defer time.AfterFunc(startWithin, func() {
-			cancel(fmt.Errorf("it did not start within %v", startWithin))
-		}).Stop()
-		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-			if conn, err := net.Dial("unix", socket); err == nil {
-				_ = conn.Close()
-				return
-			}
-		}
-	}()
+	late := time.AfterFunc(startWithin, func() { cancel(fmt.Errorf("it did not start within %v", startWithin)) })
+	c := &character{run: id, socket: socket, pages: 1, cancel: cancel, late: late, ended: make(chan struct{})}
 	go func() {
 		var exit process.Exit
 		select {

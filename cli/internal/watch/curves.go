@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -294,13 +294,10 @@ func (s *Server) follow(id string) *follower {
 		return w
 	}
 	if len(s.followers) >= maxFollowed {
-		oldest, at := "", int64(math.MaxInt64)
-		for other, w := range s.followers {
-			if t := w.used.UnixNano(); t < at {
-				oldest, at = other, t
-			}
-		}
-		delete(s.followers, oldest)
+		ids := slices.Collect(maps.Keys(s.followers))
+		delete(s.followers, slices.MinFunc(ids, func(a, b string) int {
+			return s.followers[a].used.Compare(s.followers[b].used)
+		}))
 	}
 	w := &follower{curves: map[string]*curve{}}
 	s.followers[id] = w
