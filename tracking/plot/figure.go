@@ -214,9 +214,7 @@ func (f *figure) plot(panel *Panel) *plot.Plot {
 		a.LineStyle.Color, a.Padding = muted, 0
 	}
 	p.X.Label.Text, p.Y.Label.Text = panel.XLabel, clean(panel.YLabel, 60)
-	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
-		return ticks(lo, hi, max(3, panelWidth/60))
-	})
+	p.X.Tick.Marker = Linear.ticker(max(3, panelWidth/60))
 	p.Y.Tick.Marker = panel.Scale.ticker(max(3, panelHeight/45))
 	gridLine := draw.LineStyle{Color: gridColor, Width: vg.Points(0.7)}
 	p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})

@@ -121,6 +121,7 @@ func checkPanels(panels []Panel) error {
 // drawable reports whether a coordinate can be drawn. The limit keeps differences of two coordinates finite.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
+// visible reports whether a point has a place in the panel.
 func (p *Panel) visible(x, y float64) bool {
-	return drawable(x) && drawable(y) && p.Scale.shows(y)
+	return drawable(x) && drawable(y) && (p.Scale == Linear || y > 1e-150)
 }

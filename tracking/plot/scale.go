@@ -18,11 +18,6 @@ const (
 	Log          // by the logarithm
 )
 
-// shows reports whether a drawable value has a place on the scale.
-func (s Scale) shows(v float64) bool {
-	return s == Linear || v > 1e-150
-}
-
 // widen adds a margin to a range of data, so that curves do not touch the frame. A single value gets a range around it.
 func (s Scale) widen(lo, hi, margin float64) (float64, float64) {
 	if s == Log {

@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -79,7 +80,7 @@ func file(path string, o Options) (*Checkpoint, error) {
 			s, err := stored(saved.Path, saved.Manifest, nil)
 			return ofSnapshot(s, kind, saved.Snapshot, o), err
 		}
-		if s, e := stored(path, checkpoint.Manifest{}, err); e != nil || s.State == Damaged {
+		if !errors.Is(err, checkpoint.ErrUncommitted) {
 			return nil, err
 		}
 	case ".pt", ".pth":

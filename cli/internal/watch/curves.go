@@ -85,7 +85,7 @@ func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 	if len(f.logs) == 0 {
 		return false
 	}
-	name := path.Join(f.id, f.logs[len(f.logs)-1])
+	name := f.logs[len(f.logs)-1]
 	file, info, err := s.open(name)
 	if err != nil {
 		w.note = err.Error()
@@ -125,7 +125,7 @@ func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 // readEvents reads event files from their beginning.
 func (w *follower) readEvents(s *Server, f *folder) {
 	for _, log := range f.logs {
-		if info, err := s.root.Stat(path.Join(f.id, log)); err != nil || info.Size() > maxEvents*16 {
+		if info, err := s.root.Stat(log); err != nil || info.Size() > maxEvents*16 {
 			w.note = fmt.Sprintf("%s is missing or too large", log)
 			return
 		}
@@ -201,9 +201,7 @@ func (s *Server) curvesOf(ids, tags []string, axis string, seeds bool) Curves {
 		if w.note != "" {
 			out.Notes = append(out.Notes, s.name(id)+": "+w.note)
 		}
-		for tag := range w.curves {
-			out.Tags = append(out.Tags, tag)
-		}
+		out.Tags = slices.AppendSeq(out.Tags, maps.Keys(w.curves))
 		followed[id] = w
 		names, dirs = append(names, id), append(dirs, filepath.Join(s.dir, filepath.FromSlash(id)))
 	}

@@ -64,7 +64,7 @@ const fresh = time.Minute
 type folder struct {
 	id, of     string
 	population bool
-	logs       []string // names of scalars.jsonl, or else of event files
+	logs       []string // path of scalars.jsonl, or else of event files
 	journals   []string // paths of the members' journals
 	stamp      string   // identifies the versions of the files that were read
 	ended      *runfile.Start
@@ -102,11 +102,10 @@ func (s *Server) walk() error {
 			p := at(path.Dir(dir))
 			p.population, p.journals = true, append(p.journals, name)
 		case base == tracking.ScalarsFile:
-			f := at(dir)
-			f.logs = []string{base}
+			at(dir).logs = []string{name}
 		case strings.Contains(base, "tfevents"):
-			if f := at(dir); len(f.logs) == 0 || f.logs[0] != tracking.ScalarsFile {
-				f.logs = append(f.logs, base)
+			if f := at(dir); len(f.logs) == 0 || path.Base(f.logs[0]) != tracking.ScalarsFile {
+				f.logs = append(f.logs, name)
 			}
 		case base == runFile:
 			at(dir)
@@ -186,11 +185,8 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 func (s *Server) look(f *folder) string {
 	var stamp strings.Builder
 	latest := int64(0)
-	names := append([]string{runFile, runfile.ProvenanceFile}, f.logs...)
-	for i := range names {
-		names[i] = path.Join(f.id, names[i])
-	}
-	for i, name := range append(names, f.journals...) {
+	names := []string{path.Join(f.id, runFile), path.Join(f.id, runfile.ProvenanceFile)}
+	for i, name := range slices.Concat(names, f.logs, f.journals) {
 		if info, err := s.root.Stat(name); err == nil {
 			fmt.Fprint(&stamp, i, " ", info.Size(), " ", info.ModTime().UnixNano(), ";")
 			latest = max(latest, info.ModTime().UnixMilli())
@@ -307,8 +303,7 @@ func (s *Server) readLatest(f *folder) error {
 			f.row.Return = &value
 		}
 	}
-	name := path.Join(f.id, f.logs[len(f.logs)-1])
-	err := s.tail(name, each)
+	err := s.tail(f.logs[len(f.logs)-1], each)
 	f.row.Step = last.Step
 	if seconds := last.Time.Sub(first.Time).Seconds(); seconds > 0 && last.Step > first.Step {
 		f.row.Rate = report.Number(float64(last.Step-first.Step) / seconds)
