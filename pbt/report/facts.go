@@ -183,7 +183,7 @@ func (f *facts) worth(objective float64) float64 {
 	return objective
 }
 
-// findBest finds the best member there is, the best there ever was, and the stretches that the best's weights went
+// findBest finds the best member now, the best member so far, and the stretches that the best's weights went
 // through. A member whose weights were replaced after its last objective counts only if all were: that objective
 // is of other weights.
 func (f *facts) findBest() (err error) {

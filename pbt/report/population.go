@@ -27,7 +27,7 @@ type Population struct {
 	Span      int64 `json:"span"`
 	// Counts are how often what happened, without what never happened.
 	Counts []Count `json:"counts"`
-	// Best is the best member now and Ever the best there was at any interval's end. They are nil while no finite
+	// Best is the best member now and Ever the best member so far, at any interval's end. They are nil while no finite
 	// objective is known.
 	Best *Place `json:"best"`
 	Ever *Place `json:"ever"`
@@ -158,8 +158,8 @@ type Change struct {
 	After  Number `json:"after"`
 }
 
-// Schedule has the hyperparameters that the weights of the best there was were trained with. Missing says why there
-// is none.
+// Schedule has the hyperparameters that the weights of the best member so far were trained with. Missing says why
+// there is none.
 type Schedule struct {
 	timeline.Timeline
 	Missing string   `json:"missing,omitempty"`
@@ -244,7 +244,7 @@ func (f *facts) laneOf(member int) Lane {
 	return l
 }
 
-// schedule returns the hyperparameters of the best there was, a phase for every change: what gorl-pbt replay plays to
+// schedule returns the hyperparameters of the best member so far, a phase for every change: what gorl-pbt replay plays to
 // a single agent. Its steps count what the weights have gone through, in whichever member.
 func (f *facts) schedule() Schedule {
 	if f.page.Ever == nil {
