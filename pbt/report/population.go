@@ -197,13 +197,9 @@ func Of(h *journal.History, opt Options) (*Population, error) {
 	for _, member := range f.lanes {
 		p.Lanes = append(p.Lanes, f.laneOf(member))
 	}
-	for i, a := range f.ancestry {
+	for _, a := range f.ancestry {
 		if s := f.find(a); s != nil {
-			to := a.ToSteps
-			if i == len(f.ancestry)-1 {
-				to = p.Best.Steps
-			}
-			p.Path = append(p.Path, Piece{a.Member, s.From, to})
+			p.Path = append(p.Path, Piece{a.Member, s.From, a.ToSteps})
 		}
 	}
 	p.Panels, p.Lineages, p.Schedule = f.panels(), f.lineages(), f.schedule()

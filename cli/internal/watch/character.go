@@ -261,7 +261,7 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 			p.Kill()
 			exit = <-p.Done()
 		}
-		cancel(said.reason(filepath.Base(argv[0]), exit)) // no reason of its own if it was ended
+		cancel(said.reason(filepath.Base(argv[0]), exit)) // does nothing if it was ended: the first reason counts
 		c.why = context.Cause(ctx)
 		remove()
 		s.playing.Lock()

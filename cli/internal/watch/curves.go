@@ -40,26 +40,23 @@ type bucket struct {
 type curve struct {
 	buckets []bucket
 	per     int
-	values  int
 }
 
 // add appends a value. When the curve is full, every two buckets become one.
 func (c *curve) add(v tracking.Scalar, seconds float64) {
-	c.per, c.values = max(c.per, 1), c.values+1
+	next := bucket{v.Step, v.EnvSteps, seconds, v.Value, 1}
 	if n := len(c.buckets); n > 0 && c.buckets[n-1].n < c.per {
-		c.buckets[n-1].join(bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
+		c.buckets[n-1].join(next)
 		return
 	}
 	if len(c.buckets) == maxPoints {
-		half := c.buckets[:0]
-		for i := 0; i < maxPoints; i += 2 {
-			b := c.buckets[i]
-			b.join(c.buckets[i+1])
-			half = append(half, b)
+		for i := range maxPoints / 2 {
+			c.buckets[i] = c.buckets[2*i]
+			c.buckets[i].join(c.buckets[2*i+1])
 		}
-		c.buckets, c.per = half, 2*c.per
+		c.buckets, c.per = c.buckets[:maxPoints/2], 2*c.per
 	}
-	c.buckets = append(c.buckets, bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
+	c.buckets = append(c.buckets, next)
 }
 
 // join adds a later bucket's values.
@@ -149,7 +146,7 @@ func (w *follower) add(v tracking.Scalar) {
 		if len(w.curves) == maxTags {
 			return
 		}
-		c = &curve{}
+		c = &curve{per: 1}
 		w.curves[v.Tag] = c
 	}
 	c.add(v, v.Time.Sub(w.began).Seconds())

@@ -87,8 +87,7 @@ func (s *Server) walk() error {
 		return found[id]
 	}
 	err := fs.WalkDir(s.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		dir, base := path.Split(name)
-		dir = cmp.Or(strings.TrimSuffix(dir, "/"), ".")
+		dir, base := path.Dir(name), path.Base(name)
 		switch {
 		case err != nil && name != ".":
 			return nil // removed, or not for this user
