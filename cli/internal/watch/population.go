@@ -3,10 +3,12 @@ package watch
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -79,19 +81,16 @@ func (s *Server) journal(id string, asked bool, dir fs.FS) ([]journal.Event, err
 // health reads the state of the members by their heartbeats, or nil if they write none.
 func (s *Server) health(f *folder) (list []Member) {
 	rows, err := f.follow()
-	if err != nil {
+	beats := slices.ContainsFunc(rows, func(r launch.Row) bool { return r.Beat != nil })
+	if err != nil || !beats {
 		return nil
 	}
-	beats := false
 	for _, r := range rows {
 		m := Member{Member: r.Member, Phase: r.Phase, Note: r.Note}
 		if b := r.Beat; b != nil {
-			beats, m.Steps, m.Total, m.Owner = true, b.Steps, b.Total, b.Owner
+			m.Steps, m.Total, m.Owner = b.Steps, b.Total, b.Owner
 		}
 		list = append(list, m)
-	}
-	if !beats {
-		return nil
 	}
 	return list
 }

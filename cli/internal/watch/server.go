@@ -330,7 +330,6 @@ func (s *Server) Export(w io.Writer, title string) error {
 			return err
 		}
 	}
-	data := map[string]any{"runs": s.rows, "now": time.Now().UnixMilli(), "root": filepath.Base(s.dir)}
 	populations, settings, ids := map[string]*Population{}, []Settings{}, []string{}
 	for _, r := range s.rows {
 		switch f := s.folder(r.ID); {
@@ -349,7 +348,7 @@ func (s *Server) Export(w io.Writer, title string) error {
 	for curves.Partial {
 		curves = s.curvesOf(ids, nil, "steps", false)
 	}
-	data["populations"], data["settings"] = populations, settings
-	data["curves"] = map[string]Curves{"": curves, "seeds": s.curvesOf(ids, nil, "steps", true)}
-	return report.WritePage(w, title, data)
+	return report.WritePage(w, title, map[string]any{"runs": s.rows, "now": time.Now().UnixMilli(),
+		"root": filepath.Base(s.dir), "populations": populations, "settings": settings,
+		"curves": map[string]Curves{"": curves, "seeds": s.curvesOf(ids, nil, "steps", true)}})
 }
