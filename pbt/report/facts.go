@@ -162,7 +162,7 @@ func (f *facts) count() error {
 	for _, c := range []Count{
 		{"copies", happened[journal.Replace]}, {"mutations without a copy", happened[journal.SelfMutate]},
 		{"failures", happened[journal.Failed]}, {"divergences", happened[journal.Diverged]}, {"rescues", rescues},
-		{"decisions not applied", happened[journal.ApplyFailed]}, {"lineages left", len(f.alive)},
+		{"decisions not applied", happened[journal.ApplyFailed]}, {"surviving lineages", len(f.alive)},
 	} {
 		if c.N > 0 {
 			f.page.Counts = append(f.page.Counts, c)

@@ -16,7 +16,7 @@ func TestFacts(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
 	must.Do(t, err)
 	if d := cmp.Diff([]Count{{"copies", 6}, {"mutations without a copy", 1}, {"failures", 1}, {"divergences", 1},
-		{"rescues", 2}, {"decisions not applied", 1}, {"lineages left", 1}}, f.page.Counts); d != "" {
+		{"rescues", 2}, {"decisions not applied", 1}, {"surviving lineages", 1}}, f.page.Counts); d != "" {
 		t.Error(d)
 	}
 	want := []journal.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500,

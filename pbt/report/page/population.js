@@ -78,7 +78,7 @@ const populationView = {
       card("Members", count(d.members), health.length ? `${count(health.length - silent.length)} healthy` +
         (silent.length ? `; silent or failed: ${silent.map((m) => m.member).join(", ")}` : "") : "", true),
       card("Trained", `${count(d.intervals)} ${d.intervals === 1 ? "interval" : "intervals"}`, `of ${count(d.interval_steps)} environment steps; ` +
-        `${count(d.steps)} a member at most`),
+        `at most ${count(d.steps)} per member`),
       card("Objective", d.objective, d.minimise ? "lower is better" : "higher is better"),
       ...(d.counts ?? []).map((c) => card(c.name[0].toUpperCase() + c.name.slice(1), count(c.n))),
       card("Strategy", inWords(d.strategy) || "–", `seed ${d.seed}`)]);
