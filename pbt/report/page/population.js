@@ -72,7 +72,7 @@ const populationView = {
     sync(this.parts.cards, [
       card("State", h("span", { class: `state ${row?.state ?? ""}` }, state), [d.state.startsWith("given up") && d.state, part, rest]
         .filter(Boolean).join("; "), true),
-      card("Best member now", d.best ? `member ${d.best.member}` : "–", d.best && `${d.objective} ${at(d.best)}`, true),
+      card("Current best member", d.best ? `member ${d.best.member}` : "–", d.best && `${d.objective} ${at(d.best)}`, true),
       card("Best member so far", d.ever ? `member ${d.ever.member}` : "–",
         d.ever && `${d.objective} ${at(d.ever)}, interval ${d.ever.interval}`, true),
       card("Members", count(d.members), health.length ? `${count(health.length - silent.length)} healthy` +
