@@ -33,7 +33,8 @@ const dotsPerInch = 120
 
 // encodePNG writes the figure to w.
 func (f *figure) encodePNG(w io.Writer) error {
-	img := vgimg.NewWith(vgimg.UseWH(f.width(), f.height()), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
+	img := vgimg.NewWith(vgimg.UseWH(f.width(), f.height()), vgimg.UseDPI(dotsPerInch),
+		vgimg.UseBackgroundColor(color.White))
 	f.draw(draw.New(img))
 	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 	return err
