@@ -240,8 +240,8 @@ func (f *facts) laneOf(member int) Lane {
 	return l
 }
 
-// schedule returns the hyperparameters of the best member so far, a phase for every change: what gorl-pbt replay plays to
-// a single agent. Its steps count what the weights have gone through, in whichever member.
+// schedule returns the hyperparameters of the best member so far, a phase for every change: what gorl-pbt replay plays
+// to a single agent. Its steps count what the weights have gone through, in whichever member.
 func (f *facts) schedule() Schedule {
 	if f.page.Ever == nil {
 		return Schedule{Missing: "No objective is known yet."}
