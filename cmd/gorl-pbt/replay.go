@@ -33,7 +33,7 @@ your program gives it, for instance those of the elite.
 DIR is a population's folder (with 000, 001, ...) or a journal. With --ray it is a
 replay file of Ray Tune, pbt_policy_<trial>.txt.`,
 		Example: `
-gorl-pbt replay runs/population                        # of the best there was
+gorl-pbt replay runs/population                        # of the best member so far
 gorl-pbt replay --member 3 --out three.json runs/population
 gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps an iteration`,
 		Args: commandline.Arguments(1, 1, "the population's folder, or with --ray a replay file of Ray Tune"),

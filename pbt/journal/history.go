@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -55,10 +56,12 @@ type Copy struct {
 
 // Ancestor is a stretch of one member's training that present weights, perhaps another member's, went through.
 type Ancestor struct {
-	Member int
+	Member int `json:"member"`
 	// From and To are the member's iterations: the stretch is after From, up to and with To. Steps likewise.
-	From, To           int64
-	FromSteps, ToSteps int64
+	From      int64 `json:"from"`
+	To        int64 `json:"to"`
+	FromSteps int64 `json:"from_steps"`
+	ToSteps   int64 `json:"to_steps"`
 }
 
 // NewHistory sorts a journal's events by member. It is an error if the first event is not the one that describes the
@@ -149,6 +152,22 @@ func (h *History) Best() (member int, at Point, ok bool) {
 		}
 	}
 	return member, at, ok
+}
+
+// Tuned returns the hyperparameters of the journal that the population tunes, in the population's order. If there are
+// none, it returns all hyperparameters of the journal, sorted.
+func (h *History) Tuned() []string {
+	has := make(map[string]bool)
+	for _, t := range h.Members {
+		for key := range t.Hyperparameters {
+			has[key] = true
+		}
+	}
+	keys := slices.DeleteFunc(slices.Clone(h.Run.Tuned), func(key string) bool { return !has[key] })
+	if len(keys) == 0 {
+		keys = slices.Sorted(maps.Keys(has))
+	}
+	return keys
 }
 
 // Ancestry returns the stretches of training that the member's present weights went through, oldest first. The last

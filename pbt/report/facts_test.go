@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,12 +15,9 @@ import (
 func TestFacts(t *testing.T) {
 	f, err := gather(recorded(t, "small"))
 	must.Do(t, err)
-	got := []int{
-		f.copies, f.happened[journal.SelfMutate], f.happened[journal.Failed], f.happened[journal.Diverged], f.rescues,
-		f.happened[journal.ApplyFailed], len(f.alive),
-	}
-	if d := cmp.Diff([]int{6, 1, 1, 1, 2, 1, 1}, got); d != "" {
-		t.Errorf("copies, self-mutations, failures, divergences, rescues, not applied, lineages: %s", d)
+	if d := cmp.Diff([]Count{{"copies", 6}, {"mutations without a copy", 1}, {"failures", 1}, {"divergences", 1},
+		{"rescues", 2}, {"decisions not applied", 1}, {"surviving lineages", 1}}, f.page.Counts); d != "" {
+		t.Error(d)
 	}
 	want := []journal.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500,
 		ToSteps: 4000}, {Member: 2, From: 4, To: 5, FromSteps: 4000, ToSteps: 5000}, {Member: 1, From: 5, To: 6,
@@ -48,12 +46,13 @@ func TestStateAndBest(t *testing.T) {
 		run := h.Run
 		run.Minimise = c.minimise
 		f := factsOf(t, append([]journal.Event{{Kind: journal.Population, Run: &run}}, c.events...))
-		if f.state != c.state || f.best.member != c.best || f.ever.member != c.ever {
-			t.Errorf("%q, member %d, ever %d; want %q, %d, %d", f.state, f.best.member, f.ever.member, c.state, c.best,
+		p := f.page
+		if p.State != c.state || p.Best.Member != c.best || p.Ever.Member != c.ever {
+			t.Errorf("%q, member %d, ever %d; want %q, %d, %d", p.State, p.Best.Member, p.Ever.Member, c.state, c.best,
 				c.ever)
 		}
-		if last := f.ancestry[len(f.ancestry)-1]; last.Member != f.best.member {
-			t.Errorf("the ancestry of %d ends with %d", f.best.member, last.Member)
+		if last := f.ancestry[len(f.ancestry)-1]; last.Member != p.Best.Member {
+			t.Errorf("the ancestry of %d ends with %d", p.Best.Member, last.Member)
 		}
 	}
 }
@@ -76,22 +75,22 @@ func TestCurvesOfCopies(t *testing.T) {
 	for _, member := range f.lanes {
 		for _, s := range f.courses[member] {
 			line := lines[i]
-			if i++; s.copied == nil {
+			if i++; s.Parent < 0 {
 				continue
 			}
 			copies++
 			source := math.NaN()
-			for _, p := range f.Members[s.copied.Parent].Objective {
-				if p.Steps == s.copied.ParentSteps {
+			for _, p := range f.Members[s.Parent].Objective {
+				if p.Steps == s.ParentSteps {
 					source = p.Value
 				}
 			}
-			if p := line.Points[0]; p != (XY{finite(s.copied.Steps), finite(source)}) {
+			if p := line.Points[0]; p != (XY{Number(s.From), Number(source)}) {
 				t.Errorf("a copy of %v begins at %v", source, p)
 			}
 		}
 	}
-	if copies != f.copies || i != len(lines) {
+	if copies != f.page.Counts[0].N || i != len(lines) {
 		t.Errorf("%d lines, %d of copies", len(lines), copies)
 	}
 }
@@ -101,7 +100,7 @@ func TestNetworks(t *testing.T) {
 	f, err := gather(recorded(t, "evolving"))
 	must.Do(t, err)
 	var got []float64
-	for _, p := range f.sizes(2) {
+	for _, p := range f.sizes[2] {
 		got = append(got, float64(p.Iteration), p.Value)
 	}
 	if d := cmp.Diff([]float64{0, 16, 2, 96}, got); d != "" {
@@ -164,9 +163,10 @@ func TestLineages(t *testing.T) {
 		}
 	}
 	f := factsOf(t, events)
-	if f.best.member != best || f.lane[best] < 0 || f.lane[source] < 0 || f.lane[6] >= 0 || f.lane[n-1] < 0 ||
+	drawn := func(member int) bool { return slices.Contains(f.lanes, member) }
+	if f.page.Best.Member != best || !drawn(best) || !drawn(source) || drawn(6) || !drawn(n-1) ||
 		len(f.lanes) != maxLanes {
-		t.Errorf("the best is %d, lanes %v", f.best.member, f.lanes)
+		t.Errorf("the best is %d, lanes %v", f.page.Best.Member, f.lanes)
 	}
 	l := f.lineages()
 	if d := cmp.Diff([]int{1, 1, 5, 5}, l.Lines[0].Members); d != "" || l.Lines[0].Founder != source || l.Every != 1 {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -12,10 +13,8 @@ const maxRatings = 40
 // games returns the tables of populations whose members play against each other: how many games each played against
 // whom with the shares won and drawn, and the Elo ratings along the lineage of the best. Other populations have neither.
 func (f *facts) games() (played, rated *Table) {
-	// By member: games against each of the others, then past selves and the random player.
-	n := len(f.Members)
-	type tally struct{ games, wins, draws int }
-	met := make([][]tally, n)
+	// By member and opponent: one of the others, or n for past selves, or n+1 for the random player.
+	n, met := len(f.Members), map[[2]int]journal.Games{}
 	type end struct {
 		member   int
 		interval int64
@@ -26,19 +25,17 @@ func (f *facts) games() (played, rated *Table) {
 			continue
 		}
 		ratings[end{e.Member, e.Iteration}] = e.SelfPlay.Rating
-		if met[e.Member] == nil {
-			met[e.Member] = make([]tally, n+2)
-		}
 		for _, g := range e.SelfPlay.Games {
-			at := g.Opponent
+			pair := [2]int{e.Member, g.Opponent}
 			switch {
-			case at < 0 || at >= n:
-				at = n + 1
+			case g.Opponent < 0 || g.Opponent >= n:
+				pair[1] = n + 1
 			case g.Past:
-				at = n
+				pair[1] = n
 			}
-			t := &met[e.Member][at]
-			t.games, t.wins, t.draws = t.games+g.Games, t.wins+g.Wins, t.draws+g.Draws
+			t := met[pair]
+			t.Games, t.Wins, t.Draws = t.Games+g.Games, t.Wins+g.Wins, t.Draws+g.Draws
+			met[pair] = t
 		}
 	}
 	if len(ratings) == 0 {
@@ -53,9 +50,8 @@ func (f *facts) games() (played, rated *Table) {
 		r := tracking.Cells(i)
 		for _, at := range append(f.lanes[:len(f.lanes):len(f.lanes)], n, n+1) {
 			cell := "–"
-			if met[i] != nil && met[i][at].games > 0 {
-				t := met[i][at]
-				cell = fmt.Sprintf("%d (%.0f %%, %.0f %%)", t.games, percent(t.wins, t.games), percent(t.draws, t.games))
+			if t := met[[2]int{i, at}]; t.Games > 0 {
+				cell = fmt.Sprintf("%d (%.0f %%, %.0f %%)", t.Games, percent(t.Wins, t.Games), percent(t.Draws, t.Games))
 			}
 			r = append(r, cell)
 		}

@@ -24,10 +24,10 @@ func (f *facts) lineages() *Lineages {
 	if len(f.lanes) == len(f.Members) {
 		return nil
 	}
-	every := f.intervals/200 + 1
+	every := f.page.Intervals/200 + 1
 	l := &Lineages{Every: every, Lines: make([]Size, maxLineages+1)}
 	for i := range l.Lines {
-		l.Lines[i] = Size{Founder: -1, Color: i, Members: make([]int, f.intervals/every+1)}
+		l.Lines[i] = Size{Founder: -1, Color: i, Members: make([]int, f.page.Intervals/every+1)}
 	}
 	for founder, rank := range f.rank {
 		if rank < maxLineages {
@@ -38,10 +38,10 @@ func (f *facts) lineages() *Lineages {
 		for j, s := range course {
 			end := f.Members[i].Iteration + 1
 			if j+1 < len(course) {
-				end = course[j+1].from
+				end = course[j+1].Interval
 			}
-			sizes := l.Lines[min(f.rank[s.founder], maxLineages)].Members
-			for k := (max(0, s.from) + every - 1) / every; k*every < end && int(k) < len(sizes); k++ {
+			sizes := l.Lines[min(f.rank[s.Founder], maxLineages)].Members
+			for k := (max(0, s.Interval) + every - 1) / every; k*every < end && int(k) < len(sizes); k++ {
 				sizes[k]++
 			}
 		}

@@ -8,31 +8,13 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// network is what a member's networks are from an interval's end on, in the words of package evolution.
-type network struct {
-	steps, iteration int64
-	architecture     string
-}
-
-// describeNetworks collects the descriptions of networks by member. An event without a description changes nothing.
-func (f *facts) describeNetworks() {
-	f.networks = make([][]network, len(f.Members))
-	for _, e := range f.Events {
-		own := f.networks[e.Member]
-		if e.Architecture == "" || len(own) > 0 && own[len(own)-1].architecture == e.Architecture {
-			continue
-		}
-		f.networks[e.Member] = append(own, network{e.Steps, e.Iteration, e.Architecture})
+// describe notes the networks that a member has after an event. An event without a description changes nothing.
+func (f *facts) describe(e journal.Event) {
+	if m := e.Member; e.Architecture != "" && e.Architecture != f.architectures[m] {
+		f.architectures[m] = e.Architecture
+		f.sizes[m] = append(f.sizes[m], journal.Point{Iteration: e.Iteration, Steps: e.Steps,
+			Value: float64(hiddenNodes(e.Architecture))})
 	}
-}
-
-// sizes returns the number of hidden nodes of a member's networks over steps. It is empty if none is described.
-func (f *facts) sizes(member int) (points []journal.Point) {
-	for _, n := range f.networks[member] {
-		points = append(points, journal.Point{Iteration: n.iteration, Steps: n.steps,
-			Value: float64(hiddenNodes(n.architecture))})
-	}
-	return points
 }
 
 var (

@@ -9,16 +9,15 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"regexp"
 	"strings"
 )
 
 //go:embed page
 var page embed.FS
 
-// scripts are the scripts of the page in the order in which index.html loads them.
-var scripts = []string{"uplot/uPlot.iife.min.js", "base.js", "chart.js", "character.js",
-	"runs.js", "lineage.js", "population.js",
-	"main.js"}
+// scripts finds the scripts that index.html loads, in their order.
+var scripts = regexp.MustCompile(`<script src="(.*)" defer></script>`)
 
 // Page returns the files of the page: index.html, page.css, scripts, and the charting library uPlot.
 func Page() fs.FS {
@@ -43,11 +42,11 @@ func WritePage(w io.Writer, title string, data any) error {
 	for _, name := range []string{"uplot/uPlot.min.css", "page.css"} {
 		replace(`<link rel="stylesheet" href="`+name+`">`, "<style>"+read(name)+"</style>")
 	}
-	for _, name := range scripts {
-		script := read(name)
+	for _, tag := range scripts.FindAllStringSubmatch(whole, -1) {
+		script := read(tag[1])
 		sum := sha256.Sum256([]byte(script))
 		policy += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-		replace(`<script src="`+name+`" defer></script>`, "")
+		replace(tag[0], "")
 		replace("</body>", "<script>"+script+"</script>\n</body>")
 	}
 	replace("<title>gorl</title>", `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`+

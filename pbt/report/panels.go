@@ -14,28 +14,28 @@ import (
 // panels returns the curves of the objective, of each hyperparameter, and of the size of networks that evolve.
 func (f *facts) panels() []Panel {
 	list := []Panel{f.panel(f.Run.Objective, false, f.objective)}
-	for _, key := range f.keys {
-		list = append(list, f.panel(key, true, func(s *stretch, to int64) []journal.Point {
+	for _, key := range f.page.Keys {
+		list = append(list, f.panel(key, true, func(s *Stretch, to int64) []journal.Point {
 			return f.within(s, f.Members[s.member].Hyperparameters[key], to)
 		}))
 	}
-	if slices.ContainsFunc(f.networks, func(own []network) bool { return len(own) > 0 }) {
-		list = append(list, f.panel("hidden nodes", true, func(s *stretch, to int64) []journal.Point {
-			return f.within(s, f.sizes(s.member), to)
+	if slices.ContainsFunc(f.sizes, func(own []journal.Point) bool { return len(own) > 0 }) {
+		list = append(list, f.panel("hidden nodes", true, func(s *Stretch, to int64) []journal.Point {
+			return f.within(s, f.sizes[s.member], to)
 		}))
 	}
 	return list
 }
 
 // panel returns the curves whose values points returns, of a stretch up to a number of the member's own steps.
-func (f *facts) panel(key string, constant bool, points func(s *stretch, to int64) []journal.Point) Panel {
+func (f *facts) panel(key string, constant bool, points func(s *Stretch, to int64) []journal.Point) Panel {
 	p := Panel{Key: cut(key), Constant: constant}
 	for _, member := range f.lanes {
 		for i := range f.courses[member] {
 			s := &f.courses[member][i]
-			line := Line{Member: member, Color: f.rank[s.founder], Points: f.xy(points(s, math.MaxInt64))}
-			if n := len(line.Points); constant && n > 0 && line.Points[n-1][0] < finite(s.toSteps) {
-				line.Points = append(line.Points, XY{finite(s.toSteps), line.Points[n-1][1]})
+			line := Line{Member: member, Color: s.Color, Points: f.xy(points(s, math.MaxInt64))}
+			if n := len(line.Points); constant && n > 0 && line.Points[n-1][0] < Number(s.To) {
+				line.Points = append(line.Points, XY{Number(s.To), line.Points[n-1][1]})
 			}
 			p.Lines = append(p.Lines, line)
 		}
@@ -46,7 +46,7 @@ func (f *facts) panel(key string, constant bool, points func(s *stretch, to int6
 		}
 	}
 	if n := len(p.Path); constant && n > 0 {
-		p.Path = append(p.Path, XY{finite(f.best.point.Steps), p.Path[n-1][1]})
+		p.Path = append(p.Path, XY{Number(f.page.Best.Steps), p.Path[n-1][1]})
 	}
 	return p
 }
@@ -57,7 +57,7 @@ func (f *facts) xy(points []journal.Point) []XY {
 	list := []XY{}
 	for _, p := range points {
 		if drawable(p.Value) {
-			list = append(list, XY{finite(min(max(p.Steps, 0), f.span)), finite(p.Value)})
+			list = append(list, XY{Number(min(max(p.Steps, 0), f.page.Span)), Number(p.Value)})
 		}
 	}
 	return list
@@ -65,20 +65,20 @@ func (f *facts) xy(points []journal.Point) []XY {
 
 // objective returns the objectives of a stretch up to a number of steps, one at every interval's end. A copy begins at
 // the source's objective, at the member's own steps: with the source's weights it performs as the source does.
-func (f *facts) objective(s *stretch, to int64) (points []journal.Point) {
-	if s.copied != nil {
+func (f *facts) objective(s *Stretch, to int64) (points []journal.Point) {
+	if s.Parent >= 0 {
 		// What the source had when it was copied, if that was measured: a member that was rescued within an interval
 		// copied one whose last objective is of fewer steps.
-		for _, p := range slices.Backward(f.Members[s.copied.Parent].Objective) {
-			if p.Steps == s.copied.ParentSteps {
-				p.Steps = s.fromSteps
+		for _, p := range slices.Backward(f.Members[s.Parent].Objective) {
+			if p.Steps == s.ParentSteps {
+				p.Steps = s.From
 				points = append(points, p)
 				break
 			}
 		}
 	}
 	for _, p := range f.Members[s.member].Objective {
-		if p.Iteration > s.from && p.Iteration <= s.to && p.Steps <= to || s.copied == nil && p.Iteration == 0 {
+		if p.Iteration > s.Interval && p.Iteration <= s.end && p.Steps <= to || s.Parent < 0 && p.Iteration == 0 {
 			points = append(points, p)
 		}
 	}
@@ -97,21 +97,21 @@ func (f *facts) objective(s *stretch, to int64) (points []journal.Point) {
 //
 // A member that copied it at the end of interval 2 took over weights that were trained with 1. The 3 was decided at the
 // same moment: with to at the steps of that moment, within ends before it.
-func (f *facts) within(s *stretch, all []journal.Point, to int64) []journal.Point {
+func (f *facts) within(s *Stretch, all []journal.Point, to int64) []journal.Point {
 	begin := 0
-	if s.copied != nil {
+	if s.Parent >= 0 {
 		for i, p := range all {
-			if p.Iteration <= s.from {
+			if p.Iteration <= s.Interval {
 				begin = i // the last at that interval's end is what the decision set
 			}
 		}
 	}
 	end := len(all)
 	if course := f.courses[s.member]; s != &course[len(course)-1] {
-		for end > begin && all[end-1].Iteration > s.to {
+		for end > begin && all[end-1].Iteration > s.end {
 			end--
 		}
-		if end-1 > begin && all[end-1].Iteration == s.to {
+		if end-1 > begin && all[end-1].Iteration == s.end {
 			end-- // the next stretch's beginning
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/timeline"
 )
@@ -28,7 +27,7 @@ type Population struct {
 	Span      int64 `json:"span"`
 	// Counts are how often what happened, without what never happened.
 	Counts []Count `json:"counts"`
-	// Best is the best member now and Ever the best there was at any interval's end. They are nil while no finite
+	// Best is the best member now and Ever the best member so far, at any interval's end. They are nil while no finite
 	// objective is known.
 	Best *Place `json:"best"`
 	Ever *Place `json:"ever"`
@@ -62,7 +61,7 @@ type Place struct {
 	Member   int    `json:"member"`
 	Interval int64  `json:"interval"`
 	Steps    int64  `json:"steps"`
-	Value    finite `json:"value"`
+	Value    Number `json:"value"`
 }
 
 // Lane is a member, with the stretches of its training and the signs on them.
@@ -73,20 +72,23 @@ type Lane struct {
 	Color   int `json:"color"`
 	// Last is the last objective, Stale if it was measured before the member's last copy; Best is the best that the
 	// member itself ever had.
-	Last         finite            `json:"last"`
+	Last         Number            `json:"last"`
 	Stale        bool              `json:"stale,omitempty"`
-	Best         finite            `json:"best"`
+	Best         Number            `json:"best"`
 	Steps        int64             `json:"steps"`
 	Took         int               `json:"took"`
 	Copied       int               `json:"copied"`
-	Values       map[string]finite `json:"values"`
+	Values       map[string]Number `json:"values"`
 	Architecture string            `json:"architecture,omitempty"`
 	Stretches    []Stretch         `json:"stretches"`
 	Marks        []Mark            `json:"marks,omitempty"`
 }
 
-// Stretch is training between two copies. From and To are steps. Parent is the member that was copied at the
-// beginning, after ParentSteps of its own steps; it is -1 in a member's first stretch.
+// Stretch is a member's training from one copy to the next, or from its beginning, or to its end. A member that was
+// never replaced has one. After a copy it trains other weights, so a stretch is what a curve is drawn of. Founder is
+// the member with which the weights began: the member itself, until it copies another. From and To are the member's own
+// environment steps. Parent is the member that was copied at the beginning, after ParentSteps of its own steps and at
+// the end of Interval; it is -1 in a member's first stretch.
 type Stretch struct {
 	Color       int    `json:"color"`
 	Founder     int    `json:"founder"`
@@ -96,9 +98,13 @@ type Stretch struct {
 	ParentSteps int64  `json:"parent_steps,omitempty"`
 	Interval    int64  `json:"interval,omitempty"`
 	Cause       string `json:"cause,omitempty"`
+
+	member int
+	end    int64 // the interval at whose end the stretch ends
 }
 
-// Mark is a sign on a lane.
+// Mark is a sign on a member's lane: a failure, a divergence, a decision that could not be applied, or a mutation
+// without a copy.
 type Mark struct {
 	Kind     journal.Kind `json:"kind"`
 	Interval int64        `json:"interval"`
@@ -130,7 +136,7 @@ type Line struct {
 }
 
 // XY is a point: steps and a value.
-type XY [2]finite
+type XY [2]Number
 
 // Event is an event of the journal. Changed are the hyperparameters that it changed.
 type Event struct {
@@ -139,34 +145,25 @@ type Event struct {
 	Kind      journal.Kind `json:"kind"`
 	From      int          `json:"from"`
 	Steps     int64        `json:"steps"`
-	Objective *finite      `json:"objective,omitempty"`
+	Objective *Number      `json:"objective,omitempty"`
 	Cause     string       `json:"cause,omitempty"`
 	Mutation  string       `json:"mutation,omitempty"`
 	Changed   []Change     `json:"changed,omitempty"`
 }
 
-// Change is a changed hyperparameter. Before is nil if there was none.
+// Change is a changed hyperparameter. Before is NaN if there was none.
 type Change struct {
-	Key    string  `json:"key"`
-	Before *finite `json:"before"`
-	After  finite  `json:"after"`
+	Key    string `json:"key"`
+	Before Number `json:"before"`
+	After  Number `json:"after"`
 }
 
-// Schedule has the hyperparameters that the weights of the best there was were trained with. Missing says why there
-// is none.
+// Schedule has the hyperparameters that the weights of the best member so far were trained with. Missing says why
+// there is none.
 type Schedule struct {
+	timeline.Timeline
 	Missing string   `json:"missing,omitempty"`
 	Keys    []string `json:"keys"`
-	Steps   int64    `json:"steps,omitempty"`
-	Phases  []Phase  `json:"phases,omitempty"`
-}
-
-// Phase is a part of a schedule, from a number of environment steps on.
-type Phase struct {
-	From         int64             `json:"from"`
-	Member       int               `json:"member"`
-	Values       map[string]finite `json:"values"`
-	Architecture string            `json:"architecture,omitempty"`
 }
 
 // Table is a header and rows of text.
@@ -175,15 +172,15 @@ type Table struct {
 	Rows   [][]string `json:"rows"`
 }
 
-// finite is a number in JSON, null if it is not finite.
-type finite float64
+// Number is a number in JSON with seven digits, null if it is not finite.
+type Number float64
 
 // MarshalJSON implements json.Marshaler.
-func (v finite) MarshalJSON() ([]byte, error) {
+func (v Number) MarshalJSON() ([]byte, error) {
 	if !drawable(float64(v)) {
 		return []byte("null"), nil
 	}
-	return number.JSON(v).MarshalJSON()
+	return fmt.Appendf(nil, "%.7g", float64(v)), nil
 }
 
 // Of returns what the page shows of a history. A history without members is an error.
@@ -195,54 +192,20 @@ func Of(h *journal.History, opt Options) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Population{
-		Title: cmp.Or(opt.Title, fmt.Sprintf("Population of %d", f.Run.Members)), State: f.state,
-		Objective: cut(f.Run.Objective), Minimise: f.Run.Minimise, Strategy: cut(f.Run.Strategy), Seed: f.Run.Seed,
-		Members: f.Run.Members, IntervalSteps: f.Run.IntervalSteps, Intervals: f.intervals, Steps: f.steps,
-		Span: f.span, Keys: append([]string{}, f.keys...), Best: f.best.place(), Ever: f.ever.place(),
-	}
-	for _, c := range []Count{
-		{"copies", f.copies}, {"mutations without a copy", f.happened[journal.SelfMutate]},
-		{"failures", f.happened[journal.Failed]}, {"divergences", f.happened[journal.Diverged]},
-		{"rescues", f.rescues}, {"decisions not applied", f.happened[journal.ApplyFailed]},
-		{"lineages left", len(f.alive)},
-	} {
-		if c.N > 0 {
-			p.Counts = append(p.Counts, c)
-		}
-	}
-	if len(f.lanes) < len(f.Members) {
-		p.Hidden = fmt.Sprintf("Of %d members %d are shown one by one: those that the best descends from, and those "+
-			"with the best last objectives. ", len(f.Members), len(f.lanes))
-	}
-	if f.moreKeys > 0 {
-		p.Hidden += fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys)
-	}
+	p := f.page
+	p.Title = cmp.Or(opt.Title, fmt.Sprintf("Population of %d", p.Members))
 	for _, member := range f.lanes {
 		p.Lanes = append(p.Lanes, f.laneOf(member))
 	}
-	for i, a := range f.ancestry {
-		if s := f.find(a); s != nil && f.lane[a.Member] >= 0 {
-			to := a.ToSteps
-			if i == len(f.ancestry)-1 {
-				to = f.best.point.Steps
-			}
-			p.Path = append(p.Path, Piece{a.Member, s.fromSteps, to})
+	for _, a := range f.ancestry {
+		if s := f.find(a); s != nil {
+			p.Path = append(p.Path, Piece{a.Member, s.From, a.ToSteps})
 		}
 	}
-	p.Panels, p.Lineages = f.panels(), f.lineages()
-	p.Schedule = f.schedule()
+	p.Panels, p.Lineages, p.Schedule = f.panels(), f.lineages(), f.schedule()
 	p.Met, p.Ratings = f.games()
-	p.Events, p.EventsTotal = f.events(cmp.Or(opt.MaxEvents, 2000)), len(f.Events)
+	p.Events = f.events(cmp.Or(opt.MaxEvents, 2000))
 	return p, nil
-}
-
-// place is nil for no stand.
-func (s *stand) place() *Place {
-	if s == nil {
-		return nil
-	}
-	return &Place{s.member, s.point.Iteration, s.point.Steps, finite(s.point.Value)}
 }
 
 // cut returns the first thousand characters of a text of the journal.
@@ -256,61 +219,41 @@ func cut(s string) string {
 // laneOf returns the lane of a member.
 func (f *facts) laneOf(member int) Lane {
 	t, course := f.Members[member], f.courses[member]
-	founder := course[len(course)-1].founder
-	l := Lane{
-		Member: member, Founder: founder, Color: f.rank[founder], Last: finite(math.NaN()), Best: finite(math.NaN()),
-		Steps: t.Steps, Took: len(t.Copies), Copied: f.copied[member], Values: map[string]finite{},
-	}
+	now := course[len(course)-1]
+	l := Lane{Member: member, Founder: now.Founder, Color: now.Color, Last: Number(math.NaN()),
+		Best: Number(math.NaN()), Steps: t.Steps, Took: len(t.Copies), Copied: f.copied[member],
+		Values: map[string]Number{}, Architecture: cut(f.architectures[member]), Stretches: course,
+		Marks: f.marks[member]}
 	for _, p := range t.Objective {
-		l.Last = finite(p.Value)
-		if drawable(p.Value) && (!drawable(float64(l.Best)) || f.better(p.Value, float64(l.Best))) {
-			l.Best = finite(p.Value)
+		l.Last = Number(p.Value)
+		if f.worth(p.Value) > f.worth(float64(l.Best)) {
+			l.Best = Number(p.Value)
 		}
 		n := len(t.Copies)
 		l.Stale = n > 0 && t.Copies[n-1].Iteration >= p.Iteration
 	}
-	for _, key := range f.keys {
+	for _, key := range f.page.Keys {
 		if points := t.Hyperparameters[key]; len(points) > 0 {
-			l.Values[key] = finite(points[len(points)-1].Value)
-		}
-	}
-	if n := f.networks[member]; len(n) > 0 {
-		l.Architecture = cut(n[len(n)-1].architecture)
-	}
-	for _, s := range course {
-		x := Stretch{Color: f.rank[s.founder], Founder: s.founder, From: s.fromSteps, To: s.toSteps, Parent: -1}
-		if c := s.copied; c != nil {
-			x.Parent, x.ParentSteps, x.Interval, x.Cause = c.Parent, c.ParentSteps, c.Iteration, cut(c.Cause)
-		}
-		l.Stretches = append(l.Stretches, x)
-	}
-	for _, m := range f.troubles {
-		if m.member == member {
-			l.Marks = append(l.Marks, Mark{m.kind, m.iteration, m.steps, cut(m.cause)})
+			l.Values[key] = Number(points[len(points)-1].Value)
 		}
 	}
 	return l
 }
 
-// schedule returns the hyperparameters of the best there was, a phase for every change: what gorl-pbt replay plays to
-// a single agent. Its steps count what the weights have gone through, in whichever member.
+// schedule returns the hyperparameters of the best member so far, a phase for every change: what gorl-pbt replay plays
+// to a single agent. Its steps count what the weights have gone through, in whichever member.
 func (f *facts) schedule() Schedule {
-	if f.ever == nil {
+	if f.page.Ever == nil {
 		return Schedule{Missing: "No objective is known yet."}
 	}
-	s, err := timeline.ExtractAt(f.History, f.ever.member, f.ever.point.Iteration)
+	s, err := timeline.ExtractAt(f.History, f.page.Ever.Member, f.page.Ever.Interval)
 	if err != nil {
 		return Schedule{Missing: err.Error()}
 	}
-	list := Schedule{Keys: append([]string{}, s.Keys()...), Steps: s.Steps}
-	for _, phase := range s.Phases {
-		values := map[string]finite{}
-		for key, v := range phase.Hyperparameters {
-			values[key] = finite(v)
-		}
-		list.Phases = append(list.Phases, Phase{phase.From, phase.Member, values, cut(phase.Architecture)})
+	for i := range s.Phases {
+		s.Phases[i].Architecture = cut(s.Phases[i].Architecture)
 	}
-	return list
+	return Schedule{Timeline: s, Keys: append([]string{}, s.Keys()...)}
 }
 
 // events returns at most so many events: members that were merely kept, which is most events of most populations, are
@@ -325,21 +268,17 @@ func (f *facts) events(most int) []Event {
 		x := Event{Interval: e.Iteration, Member: e.Member, Kind: e.Kind, From: e.Parent, Steps: e.Steps,
 			Cause: cut(e.Cause), Mutation: cut(e.Mutation)}
 		if e.HasObjective {
-			v := finite(e.Objective)
+			v := Number(e.Objective)
 			x.Objective = &v
 		}
-		for _, key := range f.keys {
+		for _, key := range f.page.Keys {
 			before, had := e.Before[key]
-			after, has := e.After[key]
-			if !has || had && before == after {
-				continue
+			if !had {
+				before = math.NaN()
 			}
-			c := Change{Key: key, After: finite(after)}
-			if had {
-				v := finite(before)
-				c.Before = &v
+			if after, has := e.After[key]; has && before != after {
+				x.Changed = append(x.Changed, Change{key, Number(before), Number(after)})
 			}
-			x.Changed = append(x.Changed, c)
 		}
 		list = append(list, x)
 	}

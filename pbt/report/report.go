@@ -1,5 +1,6 @@
-// Package report makes the page of a population: who descends from whom and why, the objective and the hyperparameters
-// over environment steps with the path of the best weights in front, the best schedule, the members, and every event.
+// Package report makes the page of a population: the lineage with the reasons of copies, the objective and the
+// hyperparameters over environment steps with the path of the best weights in front, the hyperparameter schedule of the
+// best member, the members, and every event.
 // The page can be made while the population trains. gorl serve shows the same page live.
 //
 // What the page shows is taken from the history once (facts.go) and written as JSON (population.go). The page

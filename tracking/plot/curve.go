@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -23,84 +24,54 @@ func lineStyle(n int, s *Series) draw.LineStyle {
 		style.Dashes = dashes[1]
 	}
 	if s.Faint {
-		style.Color, style.Width = pale(style.Color), vg.Points(0.8)
+		style.Color, style.Width = fade(style.Color, 0.25), vg.Points(0.8)
 	}
 	return style
 }
 
-// curve draws a series, with gaps.
-type curve struct {
-	panel  *Panel
-	series *Series
-	style  draw.LineStyle
-}
-
-// Plot implements plot.Plotter.
-func (d *curve) Plot(c draw.Canvas, p *plot.Plot) {
-	d.shade(c, p)
-	dot := draw.GlyphStyle{Color: d.style.Color, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}
-	for _, run := range d.runs(c, p) {
-		if len(run) > 1 {
-			c.StrokeLines(d.style, run)
+// plotters returns what draws a series: the areas between its bounds, and its lines between gaps.
+func (p *Panel) plotters(s *Series, style draw.LineStyle) (list []plot.Plotter) {
+	p.stretches(s, [][]float64{s.Low, s.High}, func(bounds []plotter.XYs) {
+		if low, high := bounds[0], bounds[1]; len(low) > 1 {
+			slices.Reverse(high)
+			ring := []plotter.XYs{append(low, high...)}
+			list = append(list, &plotter.Polygon{XYs: ring, Color: fade(style.Color, 0.2)})
+		}
+	})
+	step := plotter.NoStep
+	if s.Steps {
+		step = plotter.PostStep
+	}
+	p.stretches(s, [][]float64{s.Y}, func(line []plotter.XYs) {
+		if points := thin(line[0], 4000); len(points) > 1 {
+			list = append(list, &plotter.Line{XYs: points, LineStyle: style, StepStyle: step})
 		} else { // a line through one point is invisible
-			c.DrawGlyphNoClip(dot, run[0])
+			dot := draw.GlyphStyle{Color: style.Color, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}
+			list = append(list, &plotter.Scatter{XYs: points, GlyphStyle: dot})
 		}
-	}
+	})
+	return list
 }
 
-// shade fills the areas between the bounds of the curve.
-func (d *curve) shade(c draw.Canvas, p *plot.Plot) {
-	trX, trY := p.Transforms(&c)
-	s, fill := d.series, fade(d.style.Color, 0.2)
-	var area []vg.Point // along the lower bound
-	var above []vg.Point
-	flush := func() {
-		slices.Reverse(above)
-		if len(area) > 1 {
-			c.FillPolygon(fill, append(area, above...))
-		}
-		area, above = nil, nil
-	}
-	for i := range s.Low {
-		if x := s.X[i]; d.panel.visible(x, s.Low[i]) && d.panel.visible(x, s.High[i]) {
-			area = append(area, vg.Point{X: trX(x), Y: trY(s.Low[i])})
-			above = append(above, vg.Point{X: trX(x), Y: trY(s.High[i])})
-		} else {
-			flush()
+// stretches calls each for every stretch of a series in which all of ys are visible, with the points of each of them.
+func (p *Panel) stretches(s *Series, ys [][]float64, each func([]plotter.XYs)) {
+	stretch := make([]plotter.XYs, len(ys))
+	for i := 0; i <= len(ys[0]); i++ {
+		gap := func(y []float64) bool { return !p.visible(s.X[i], y[i]) }
+		switch {
+		case i < len(ys[0]) && !slices.ContainsFunc(ys, gap):
+			for k, y := range ys {
+				stretch[k] = append(stretch[k], plotter.XY{X: s.X[i], Y: y[i]})
+			}
+		case stretch[0] != nil:
+			each(stretch)
+			stretch = make([]plotter.XYs, len(ys))
 		}
 	}
-	flush()
-}
-
-// runs returns the curve's lines between gaps, on the canvas.
-func (d *curve) runs(c draw.Canvas, p *plot.Plot) (runs [][]vg.Point) {
-	const most = 4000 // points of a line
-	trX, trY := p.Transforms(&c)
-	var run []vg.Point
-	flush := func() {
-		if len(run) > 0 {
-			runs = append(runs, thin(run, most))
-		}
-		run = nil
-	}
-	for i, x := range d.series.X {
-		y := d.series.Y[i]
-		if !d.panel.visible(x, y) {
-			flush()
-			continue
-		}
-		at := vg.Point{X: trX(x), Y: trY(y)}
-		if n := len(run); d.series.Steps && n > 0 && run[n-1].Y != at.Y {
-			run = append(run, vg.Point{X: at.X, Y: run[n-1].Y})
-		}
-		run = append(run, at)
-	}
-	flush()
-	return runs
 }
 
 // thin reduces a longer line to about most points: the first, lowest, highest and last of every part.
-func thin(points []vg.Point, most int) []vg.Point {
+func thin(points plotter.XYs, most int) plotter.XYs {
 	if len(points) <= most {
 		return points
 	}
@@ -116,11 +87,8 @@ func thin(points []vg.Point, most int) []vg.Point {
 				hi = i
 			}
 		}
-		last := -1
-		for _, i := range []int{0, min(lo, hi), max(lo, hi), len(part) - 1} {
-			if i > last {
-				out, last = append(out, part[i]), i
-			}
+		for _, i := range slices.Compact([]int{0, min(lo, hi), max(lo, hi), len(part) - 1}) {
+			out = append(out, part[i])
 		}
 	}
 	return out

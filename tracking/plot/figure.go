@@ -28,71 +28,70 @@ const (
 	legendHeight = 15
 )
 
-// figure is a grid of panels under a title and a legend, row by row.
-type figure struct {
-	title   string
-	panels  []Panel
-	columns int // panels per row; below 1 as many as rows, or one more
-}
-
 // dotsPerInch is the resolution of pictures: pixels per 72 points.
 const dotsPerInch = 120
 
 // encodePNG writes the figure to w.
-func (f *grid) encodePNG(w io.Writer) error {
-	width, height := f.size()
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
+func (f *figure) encodePNG(w io.Writer) error {
+	img := vgimg.NewWith(vgimg.UseWH(f.width(), f.height()), vgimg.UseDPI(dotsPerInch),
+		vgimg.UseBackgroundColor(color.White))
 	f.draw(draw.New(img))
 	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 	return err
 }
 
-// grid is a figure with its layout.
-type grid struct {
-	figure
-	rows   int
-	names  map[string]int // the line style of a name: names are numbered as they appear
-	legend []legendEntry
+// figure is a grid of panels under a title and a legend, row by row.
+type figure struct {
+	title         string
+	panels        []Panel
+	columns, rows int
+	names         map[string]int  // the line style of a name: names are numbered as they appear
+	legend        [][]legendEntry // by row
 }
 
-// legendEntry is a sample of a line with its name.
+// legendEntry is a sample of a line with its name, and the width of both with the gap to the next entry.
 type legendEntry struct {
 	name  string
 	style draw.LineStyle
+	width vg.Length
 }
 
-// newGrid fills in the figure's defaults and collects its legend.
-func newGrid(f figure) *grid {
-	n := len(f.panels)
-	if f.columns < 1 {
-		f.columns = int(math.Ceil(math.Sqrt(float64(n))))
+// newFigure returns a figure with its layout and its legend. If columns is below 1, the figure has as many columns as
+// rows, or one more.
+func newFigure(title string, panels []Panel, columns int) *figure {
+	n := len(panels)
+	if columns < 1 {
+		columns = int(math.Ceil(math.Sqrt(float64(n))))
 	}
-	f.columns = max(1, min(f.columns, n))
-	g := &grid{figure: f, rows: (n + f.columns - 1) / f.columns, names: map[string]int{}}
-	g.collectLegend()
-	return g
+	columns = max(1, min(columns, n))
+	f := &figure{title: title, panels: panels, columns: columns, rows: (n + columns - 1) / columns,
+		names: map[string]int{}}
+	f.layOutLegend()
+	return f
 }
 
-// size returns the size of the figure, in points.
-func (f *grid) size() (width, height vg.Length) {
-	columns, rows := vg.Length(f.columns), vg.Length(f.rows)
-	width = 2*margin + columns*panelWidth + (columns-1)*panelGap
-	return width, f.headHeight(width) + 2*margin + rows*panelHeight + (rows-1)*panelGap
+// width returns the width of the figure, in points.
+func (f *figure) width() vg.Length {
+	columns := vg.Length(f.columns)
+	return 2*margin + columns*panelWidth + (columns-1)*panelGap
 }
 
-// font returns the style of the figure's text.
-func (f *grid) font(size vg.Length, bold bool) text.Style { return textStyle(size, black, bold) }
+// height returns the height of the figure, in points.
+func (f *figure) height() vg.Length {
+	rows := vg.Length(f.rows)
+	return f.headHeight() + 2*margin + rows*panelHeight + (rows-1)*panelGap
+}
 
 // draw draws the figure on a canvas of its size.
-func (f *grid) draw(c draw.Canvas) {
+func (f *figure) draw(c draw.Canvas) {
 	f.drawHead(c)
-	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
+	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight()))
 }
 
 // style returns the line style of series i of a panel. Series of one name have one style in all panels. A series
 // without a name has the style of its index in the panel. A faint one without a name has the style of the series after
 // it.
-func (f *grid) style(p *Panel, i int) draw.LineStyle {
+func (f *figure) style(p *Panel, i int) draw.LineStyle {
 	s := &p.Series[i]
 	for _, before := range p.Series[:i] {
 		if before.Faint && before.Name == "" {
@@ -110,53 +109,40 @@ func (f *grid) style(p *Panel, i int) draw.LineStyle {
 	return lineStyle(n, s)
 }
 
-// collectLegend adds an entry for every name, in the order in which names appear.
-func (f *grid) collectLegend() {
+// legendText is the style of the names in the legend.
+var legendText = textStyle(9.5, black, false)
+
+// layOutLegend makes an entry for every name, in the order in which names appear, and breaks the entries into rows that
+// fit into the figure. In several rows all entries are as wide as the widest, so that they form columns.
+func (f *figure) layOutLegend() {
+	var all []legendEntry
+	var total, widest vg.Length
 	shown := map[string]bool{}
 	for i := range f.panels {
 		p := &f.panels[i]
-		for j := range p.Series {
-			s := &p.Series[j]
+		for j, s := range p.Series {
 			style := f.style(p, j)
 			if s.Name != "" && !s.Faint && !shown[s.Name] {
 				shown[s.Name] = true
-				f.legend = append(f.legend, legendEntry{s.Name, style})
+				width := thumbnail + 4 + legendText.Width(s.Name) + legendGap
+				all, total, widest = append(all, legendEntry{s.Name, style, width}), total+width, max(widest, width)
 			}
 		}
 	}
-}
-
-// legendRows breaks the legend into rows that fit into the width, and returns the widths of the entries. In several
-// rows all entries are as wide as the widest, so that they form columns.
-func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Length, style text.Style) {
-	style = f.font(9.5, false)
-	var total, widest vg.Length
-	for _, e := range f.legend {
-		w := thumbnail + 4 + style.Width(e.name) + legendGap
-		widths = append(widths, w)
-		total, widest = total+w, max(widest, w)
-	}
-	fit := width - 2*margin
-	if total <= fit {
-		if len(f.legend) > 0 {
-			rows = [][]legendEntry{f.legend}
+	perRow := max(1, len(all))
+	if fit := f.width() - 2*margin; total > fit {
+		perRow = max(1, int(fit/widest))
+		for i := range all {
+			all[i].width = widest
 		}
-		return rows, widths, style
 	}
-	for i := range widths {
-		widths[i] = widest
-	}
-	for row := range slices.Chunk(f.legend, max(1, int(fit/widest))) {
-		rows = append(rows, row)
-	}
-	return rows, widths, style
+	f.legend = slices.Collect(slices.Chunk(all, perRow))
 }
 
 // headHeight returns the height of title and legend, with the gap to the panels.
-func (f *grid) headHeight(width vg.Length) vg.Length {
-	rows, _, _ := f.legendRows(width)
-	h := legendHeight * vg.Length(len(rows))
-	if len(rows) > 0 {
+func (f *figure) headHeight() vg.Length {
+	h := legendHeight * vg.Length(len(f.legend))
+	if h > 0 {
 		h += 6
 	}
 	if f.title != "" {
@@ -166,72 +152,61 @@ func (f *grid) headHeight(width vg.Length) vg.Length {
 }
 
 // drawHead draws title and legend in the middle of the upper edge.
-func (f *grid) drawHead(c draw.Canvas) {
+func (f *figure) drawHead(c draw.Canvas) {
 	y := c.Max.Y - margin
 	if f.title != "" {
-		title := f.font(14, true)
+		title := textStyle(14, black, true)
 		title.XAlign, title.YAlign = text.XCenter, text.YTop
 		c.FillText(title, vg.Point{X: c.Center().X, Y: y}, clean(f.title, 200))
 		y -= titleHeight
 	}
-	rows, widths, style := f.legendRows(c.Size().X)
-	style.YAlign = text.YCenter
-	left := c.Center().X
-	if len(rows) > 0 {
-		for i := range rows[0] { // the first row is the longest
-			left -= widths[i] / 2
+	names, left := legendText, c.Center().X+legendGap/2
+	names.YAlign = text.YCenter
+	for i, row := range f.legend {
+		if i == 0 { // the first row is the longest
+			for _, e := range row {
+				left -= e.width / 2
+			}
 		}
-		left += legendGap / 2
-	}
-	for _, row := range rows {
 		x, mid := left, y-legendHeight/2
-		for i, e := range row {
+		for _, e := range row {
 			e.style.Width = vg.Points(2)
 			c.StrokeLines(e.style, []vg.Point{{X: x, Y: mid}, {X: x + thumbnail, Y: mid}})
-			c.FillText(style, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
-			x += widths[i]
+			c.FillText(names, vg.Point{X: x + thumbnail + 4, Y: mid}, e.name)
+			x += e.width
 		}
 		y -= legendHeight
 	}
 }
 
 // drawPanels draws the panels with aligned axes: those of a column at the left, those of a row at the bottom.
-func (f *grid) drawPanels(c draw.Canvas) {
-	grid := make([][]*plot.Plot, f.rows)
-	for r := range grid {
-		grid[r] = make([]*plot.Plot, f.columns)
-		for i := range grid[r] {
-			if n := r*f.columns + i; n < len(f.panels) {
-				grid[r][i] = f.plot(&f.panels[n])
-			}
-		}
+func (f *figure) drawPanels(c draw.Canvas) {
+	plots := make([]*plot.Plot, f.rows*f.columns)
+	for i := range f.panels {
+		plots[i] = f.plot(&f.panels[i])
 	}
+	grid := slices.Collect(slices.Chunk(plots, f.columns))
 	tiles := draw.Tiles{
 		Rows: f.rows, Cols: f.columns, PadX: panelGap, PadY: panelGap + panelTitle,
 		PadTop: margin + panelTitle, PadBottom: margin, PadLeft: margin, PadRight: margin,
 	}
 	canvases := plot.Align(grid, tiles, c)
-	for r := range grid {
-		for i, p := range grid[r] {
-			if p != nil {
-				p.Draw(canvases[r][i])
-				// The position of plot's own title depends on the ticks.
-				data := p.DataCanvas(canvases[r][i])
-				title := f.font(11, true)
-				title.XAlign = text.XCenter
-				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5},
-					clean(f.panels[r*f.columns+i].Title, 200))
-			}
-		}
+	for i, panel := range f.panels {
+		at := canvases[i/f.columns][i%f.columns]
+		plots[i].Draw(at)
+		// The position of plot's own title depends on the ticks.
+		data, title := plots[i].DataCanvas(at), textStyle(11, black, true)
+		title.XAlign = text.XCenter
+		c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5}, clean(panel.Title, 200))
 	}
 }
 
 // plot returns a panel as a plot of gonum/plot: axes and, from back to front, the grid, faint curves and curves.
-func (f *grid) plot(panel *Panel) *plot.Plot {
+func (f *figure) plot(panel *Panel) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		label, tick := f.font(9.5, false), f.font(8.5, false)
+		label, tick := textStyle(9.5, black, false), textStyle(8.5, black, false)
 		label.XAlign, label.YAlign = text.XCenter, a.Label.TextStyle.YAlign
 		label.Rotation = a.Label.TextStyle.Rotation
 		tick.XAlign, tick.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
@@ -240,44 +215,30 @@ func (f *grid) plot(panel *Panel) *plot.Plot {
 		a.LineStyle.Color, a.Padding = muted, 0
 	}
 	p.X.Label.Text, p.Y.Label.Text = panel.XLabel, clean(panel.YLabel, 60)
-	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
-		return ticks(lo, hi, max(3, panelWidth/60))
-	})
-	p.Y.Scale, p.Y.Tick.Marker = panel.Scale, panel.Scale.ticker(max(3, panelHeight/45))
-
-	x, y, ok := panel.extent()
-	if !ok {
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
-		p.Y.Scale = plot.LinearScale{}
-		p.Add(notice("no data"))
-		return p
-	}
-	p.X.Min, p.X.Max = Linear.widen(x, 0.02)
-	p.Y.Min, p.Y.Max = panel.Scale.widen(y, 0.06)
+	p.X.Tick.Marker = Linear.ticker(max(3, panelWidth/60))
+	p.Y.Tick.Marker = panel.Scale.ticker(max(3, panelHeight/45))
 	gridLine := draw.LineStyle{Color: gridColor, Width: vg.Points(0.7)}
 	p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
-	layers := make([][]*curve, 2) // from the back to the front
-	for i := range panel.Series {
-		s := &panel.Series[i]
-		layer := 1
-		if s.Faint {
-			layer = 0
+	for _, faint := range []bool{true, false} {
+		for i := range panel.Series {
+			if s := &panel.Series[i]; s.Faint == faint {
+				p.Add(panel.plotters(s, f.style(panel, i))...)
+			}
 		}
-		layers[layer] = append(layers[layer], &curve{panel, s, f.style(panel, i)})
 	}
-	for _, c := range slices.Concat(layers...) {
-		p.Add(c)
+	if p.X.Min > p.X.Max { // nothing is visible
+		style := textStyle(10, muted, false)
+		style.XAlign, style.YAlign = text.XCenter, text.YCenter
+		p.Add(&plotter.Labels{XYs: plotter.XYs{{X: 0.5, Y: 0.5}}, Labels: []string{"no data"},
+			TextStyle: []text.Style{style}})
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
+		return p
+	}
+	p.X.Min, p.X.Max = Linear.widen(p.X.Min, p.X.Max, 0.02)
+	p.Y.Min, p.Y.Max = panel.Scale.widen(p.Y.Min, p.Y.Max, 0.06)
+	if panel.Scale == Log {
+		p.Y.Scale = plot.LogScale{}
 	}
 	return p
-}
-
-// notice is a word in the middle of an empty panel.
-type notice string
-
-// Plot implements plot.Plotter.
-func (d notice) Plot(c draw.Canvas, _ *plot.Plot) {
-	style := textStyle(10, muted, false)
-	style.XAlign, style.YAlign = text.XCenter, text.YCenter
-	c.FillText(style, c.Center(), string(d))
 }

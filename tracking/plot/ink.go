@@ -34,13 +34,6 @@ func fade(c color.Color, opacity float64) color.NRGBA {
 	return n
 }
 
-// pale mixes a colour with three parts of white.
-func pale(c color.Color) color.NRGBA {
-	n := color.NRGBAModel.Convert(c).(color.NRGBA)
-	mix := func(v uint8) uint8 { return uint8((int(v) + 3*255) / 4) }
-	return color.NRGBA{mix(n.R), mix(n.G), mix(n.B), n.A}
-}
-
 // textStyle returns a style of text by its size in points. The text begins at its place, above it.
 func textStyle(size vg.Length, ink color.Color, bold bool) text.Style {
 	weight := font.WeightNormal
@@ -56,10 +49,7 @@ func textStyle(size vg.Length, ink color.Color, bold bool) text.Style {
 // clean returns the first n characters of a text, on one line and without control characters.
 func clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError:
-			return '�'
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r

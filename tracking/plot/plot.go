@@ -86,7 +86,7 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
 		return fmt.Errorf("plot: %s: %w", path, err)
 	}
-	err := durable.WriteFile(path, newGrid(figure{title, panels, columns}).encodePNG)
+	err := durable.WriteFile(path, newFigure(title, panels, columns).encodePNG)
 	if err != nil {
 		return fmt.Errorf("plot: %s: %w", path, err)
 	}
@@ -121,25 +121,7 @@ func checkPanels(panels []Panel) error {
 // drawable reports whether a coordinate can be drawn. The limit keeps differences of two coordinates finite.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
+// visible reports whether a point has a place in the panel.
 func (p *Panel) visible(x, y float64) bool {
-	return drawable(x) && drawable(y) && p.Scale.shows(y)
-}
-
-// extent returns the ranges of all visible points; ok is false without any point.
-func (p *Panel) extent() (x, y [2]float64, ok bool) {
-	x, y = [2]float64{math.Inf(1), math.Inf(-1)}, [2]float64{math.Inf(1), math.Inf(-1)}
-	include := func(r *[2]float64, v float64) { r[0], r[1] = min(r[0], v), max(r[1], v) }
-	for _, s := range p.Series {
-		for i := range s.X {
-			if p.visible(s.X[i], s.Y[i]) {
-				include(&x, s.X[i])
-				include(&y, s.Y[i])
-				if len(s.Low) > 0 && p.visible(s.X[i], s.Low[i]) && p.visible(s.X[i], s.High[i]) {
-					include(&y, s.Low[i])
-					include(&y, s.High[i])
-				}
-			}
-		}
-	}
-	return x, y, x[0] <= x[1]
+	return drawable(x) && drawable(y) && (p.Scale == Linear || y > 1e-150)
 }

@@ -9,12 +9,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
@@ -33,7 +35,7 @@ func scale(log bool) Scale {
 func render(t *testing.T, panel Panel) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	must.Do(t, newGrid(figure{panels: []Panel{panel}}).encodePNG(&b))
+	must.Do(t, newFigure("", []Panel{panel}, 0).encodePNG(&b))
 	img, err := png.Decode(&b)
 	must.Do(t, err)
 	return img
@@ -94,10 +96,9 @@ func TestPlotSurvivesAnything(t *testing.T) {
 			panels = append(panels, Panel{Title: name, Scale: axis, Series: []Series{s, s}})
 		}
 	}
-	f := newGrid(figure{"anything", panels, 3})
+	f := newFigure("anything", panels, 3)
 	var strokes recorder.Canvas // checks every drawing instruction without the time that pixels take
-	width, height := f.size()
-	f.draw(draw.NewCanvas(&strokes, width, height))
+	f.draw(draw.NewCanvas(&strokes, f.width(), f.height()))
 	for _, a := range strokes.Actions {
 		if call := a.Call(); strings.Contains(call, "NaN") || strings.Contains(call, "Inf") {
 			t.Fatalf("drawn at no place: %s", call)
@@ -121,18 +122,18 @@ func TestSeriesOf(t *testing.T) {
 
 // A curve has the colour of its name in every panel. A faint one has it pale, and is not in the legend.
 func TestColoursFollowNames(t *testing.T) {
-	f := newGrid(figure{panels: []Panel{
+	f := newFigure("", []Panel{
 		{Series: []Series{{Name: "a"}, {Name: "b"}}},
 		{Series: []Series{{Name: "b"}, {Name: "c"}, {Name: "a", Faint: true}, {Name: "a"}}},
-	}})
+	}, 0)
 	var names []string
-	for _, e := range f.legend {
+	for _, e := range slices.Concat(f.legend...) {
 		names = append(names, e.name)
 	}
 	if d := cmp.Diff([]string{"a", "b", "c"}, names); d != "" {
 		t.Error(d)
 	}
-	for series, want := range []color.Color{palette[1], palette[2], pale(palette[0]), palette[0]} {
+	for series, want := range []color.Color{palette[1], palette[2], fade(palette[0], 0.25), palette[0]} {
 		if got := f.style(&f.panels[1], series); got.Color != want || (got.Width < vg.Points(1)) != (series == 2) {
 			t.Errorf("series %d: %v, %v wide; want %v", series, got.Color, got.Width, want)
 		}
@@ -187,16 +188,16 @@ func TestTicks(t *testing.T) {
 // Thinning keeps the ends and the extremes.
 func TestThin(t *testing.T) {
 	const n = 100_000
-	points := make([]vg.Point, n)
+	points := make(plotter.XYs, n)
 	for i := range points {
-		points[i] = vg.Point{X: vg.Length(i) * 300 / n, Y: vg.Length(math.Sin(float64(i)))}
+		points[i] = plotter.XY{X: float64(i) * 300 / n, Y: math.Sin(float64(i))}
 	}
 	points[77_777].Y, points[12_345].Y = 50, -50
 	got := thin(points, 4000)
 	if len(got) > 5000 {
 		t.Errorf("%d points are left", len(got))
 	}
-	lo, hi := vg.Length(0), vg.Length(0)
+	lo, hi := 0.0, 0.0
 	for i, p := range got {
 		lo, hi = min(lo, p.Y), max(hi, p.Y)
 		if i > 0 && p.X < got[i-1].X {
@@ -261,14 +262,13 @@ func TestBounds(t *testing.T) {
 	s := Series{X: []float64{0, 1, 2, 3, 4}, Y: []float64{1, 1, 1, 1, 1}, Low: []float64{0, 0, math.NaN(), 0, 0},
 		High: []float64{1, 9, 9, 9, 1}}
 	p := Panel{Series: []Series{s}}
-	if _, y, ok := p.extent(); !ok || y != [2]float64{0, 9} {
-		t.Errorf("the axis shows %v", y)
+	if y := newFigure("", []Panel{p}, 0).plot(&p).Y; y.Min > 0 || y.Max < 9 || y.Max > 10 {
+		t.Errorf("the axis shows %v to %v", y.Min, y.Max)
 	}
 	areas := func() int {
 		var strokes recorder.Canvas
-		f := newGrid(figure{panels: []Panel{p}})
-		width, height := f.size()
-		f.draw(draw.NewCanvas(&strokes, width, height))
+		f := newFigure("", []Panel{p}, 0)
+		f.draw(draw.NewCanvas(&strokes, f.width(), f.height()))
 		n := 0
 		for _, a := range strokes.Actions {
 			if _, ok := a.(*recorder.Fill); ok {

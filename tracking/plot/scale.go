@@ -1,7 +1,9 @@
 package plot
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -16,48 +18,17 @@ const (
 	Log          // by the logarithm
 )
 
-// shows reports whether a drawable value has a place on the scale.
-func (s Scale) shows(v float64) bool {
-	return s == Linear || v > 1e-150
-}
-
-// measure returns the position of a value on the axis.
-func (s Scale) measure(v float64) float64 {
+// widen adds a margin to a range of data, so that curves do not touch the frame. A single value gets a range around it.
+func (s Scale) widen(lo, hi, margin float64) (float64, float64) {
 	if s == Log {
-		return math.Log10(v)
+		lo, hi = Linear.widen(math.Log10(lo), math.Log10(hi), margin)
+		return math.Pow(10, lo), math.Pow(10, hi)
 	}
-	return v
-}
-
-// value is the inverse of measure.
-func (s Scale) value(m float64) float64 {
-	if s == Log {
-		return math.Pow(10, m)
+	room, largest := margin*(hi-lo), math.Max(math.Abs(lo), math.Abs(hi))
+	if hi-lo <= 1e-9*largest {
+		room = cmp.Or(0.1*largest, 1)
 	}
-	return m
-}
-
-// Normalize implements gonum/plot's Normalizer: lo becomes 0 and hi 1.
-func (s Scale) Normalize(lo, hi, v float64) float64 {
-	a, b := s.measure(lo), s.measure(hi)
-	return (s.measure(v) - a) / (b - a)
-}
-
-// widen adds a margin to a range of data. A single value gets a range around it.
-func (s Scale) widen(r [2]float64, margin float64) (lo, hi float64) {
-	lo, hi = s.measure(r[0]), s.measure(r[1])
-	switch d := hi - lo; {
-	case d > 1e-9*math.Max(math.Abs(lo), math.Abs(hi)):
-		lo, hi = lo-margin*d, hi+margin*d
-	case s != Linear:
-		lo, hi = lo-0.2, hi+0.2
-	case lo == 0 && hi == 0:
-		lo, hi = -1, 1
-	default:
-		d = 0.1 * math.Max(math.Abs(lo), math.Abs(hi))
-		lo, hi = lo-d, hi+d
-	}
-	return s.value(lo), s.value(hi)
+	return lo - room, hi + room
 }
 
 // ticker returns the ticks of a scale, about want of them on a linear one.
@@ -72,45 +43,28 @@ func (s Scale) ticker(want int) plot.Ticker {
 func logTicks(lo, hi float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	every := max(1, (last-first+7)/8)
-	mantissas := func(set ...float64) (n int) {
+	for _, mantissas := range [][]int{{1}, {1, 2, 5}} {
+		var list []plot.Tick
+		labels := 0
 		for e := first; e <= last; e++ {
-			for _, m := range set {
-				if v := m * math.Pow(10, float64(e)); v >= lo && v <= hi {
-					n++
+			for m := 1; m < 10; m++ {
+				tick := plot.Tick{Value: float64(m) * math.Pow(10, float64(e))}
+				if e%every == 0 && slices.Contains(mantissas, m) {
+					tick.Label = logLabel(tick.Value)
+				}
+				if tick.Value >= lo && tick.Value <= hi && (tick.Label != "" || every == 1) {
+					list = append(list, tick)
+					labels += min(1, len(tick.Label))
 				}
 			}
 		}
-		return n
-	}
-	labelled := []float64{1}
-	switch {
-	case mantissas(1) >= 3:
-	case mantissas(1, 2, 5) >= 3:
-		labelled, every = []float64{1, 2, 5}, 1
-	default: // less than a decade: the axis is nearly linear
-		list := ticks(lo, hi, 4)
-		for i := range list {
-			list[i].Label = logLabel(list[i].Value)
+		if labels >= 3 {
+			return list
 		}
-		return list
 	}
-	var list []plot.Tick
-	for e := first; e <= last; e++ {
-		for m := 1.0; m < 10; m++ {
-			v := m * math.Pow(10, float64(e))
-			if v < lo || v > hi {
-				continue
-			}
-			tick := plot.Tick{Value: v}
-			for _, l := range labelled {
-				if l == m && e%every == 0 {
-					tick.Label = logLabel(v)
-				}
-			}
-			if tick.Label != "" || every == 1 {
-				list = append(list, tick)
-			}
-		}
+	list := ticks(lo, hi, 4) // less than a decade: the axis is nearly linear
+	for i := range list {
+		list[i].Label = logLabel(list[i].Value)
 	}
 	return list
 }

@@ -39,7 +39,8 @@ func roundNumbers(lo, hi float64, want int) []float64 {
 	return values
 }
 
-// tickLabels formats equally spaced values with one unit, and with as many digits as they need to differ.
+// tickLabels formats equally spaced values in one unit: thousands, millions, ... They have as many digits as they need
+// to differ. Very small and very large values have an exponent.
 func tickLabels(values []float64) []string {
 	if len(values) == 0 {
 		return nil
@@ -49,45 +50,30 @@ func tickLabels(values []float64) []string {
 	if len(values) > 1 {
 		step = values[1] - values[0]
 	}
-	write := plain(largest, step)
-	if largest > 0 && (largest < 0.00099 || largest >= 1e15) {
-		write = scientific(largest, step)
-	}
-	labels := make([]string, len(values))
-	for i, v := range values {
-		if math.Abs(v) < step/2 || v == 0 { // nearly 0, by the rounding error of a sum
-			labels[i] = "0"
-		} else {
-			labels[i] = write(v)
-		}
-	}
-	return labels
-}
-
-// plain returns a function that formats numbers without an exponent, in the unit of the largest: thousands, millions,
-// ...
-func plain(largest, step float64) func(v float64) string {
 	unit, suffix := 1.0, ""
 	for _, u := range []struct {
 		from, size float64
 		suffix     string
-	}{{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}} {
+	}{{1e4, 1e3, "k"}, {1e6, 1e6, "M"}, {1e9, 1e9, "G"}, {1e12, 1e12, "T"}} {
 		if largest >= u.from*0.9999 {
 			unit, suffix = u.size, u.suffix
-			break
 		}
 	}
-	decimals := 0
-	if step > 0 {
-		decimals = min(max(0, -int(math.Floor(math.Log10(step/unit)+1e-9))), 12)
+	digit := func(v float64) int { return int(math.Floor(math.Log10(v) + 1e-9)) } // the place of the first digit
+	labels := make([]string, len(values))
+	for i, v := range values {
+		switch {
+		case math.Abs(v) < step/2 || v == 0: // nearly 0, by the rounding error of a sum
+			labels[i] = "0"
+		case largest < 0.00099 || largest >= 1e15:
+			digits := min(max(0, digit(largest)-digit(step)), 15)
+			labels[i] = shortExponent(strconv.FormatFloat(v, 'e', digits, 64))
+		default:
+			decimals := min(max(0, -digit(step/unit)), 12)
+			labels[i] = strconv.FormatFloat(v/unit, 'f', decimals, 64) + suffix
+		}
 	}
-	return func(v float64) string { return strconv.FormatFloat(v/unit, 'f', decimals, 64) + suffix }
-}
-
-// scientific returns a function that formats numbers with an exponent, for very small or very large ones.
-func scientific(largest, step float64) func(v float64) string {
-	digits := max(0, int(math.Floor(math.Log10(largest)+1e-9)-math.Floor(math.Log10(step)+1e-9)))
-	return func(v float64) string { return shortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64)) }
+	return labels
 }
 
 // shortExponent shortens a number with an exponent, 1.00e-05 to 1e-5, and returns others as they are.
@@ -99,9 +85,5 @@ func shortExponent(s string) string {
 	if strings.Contains(mantissa, ".") {
 		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 	}
-	sign := ""
-	if exponent[0] == '-' {
-		sign = "-"
-	}
-	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
+	return mantissa + "e" + strings.NewReplacer("+0", "", "+", "", "-0", "-").Replace(exponent)
 }

@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
 )
 
 // Checkpoint is what one file holds.
@@ -78,7 +80,7 @@ func file(path string, o Options) (*Checkpoint, error) {
 			s, err := stored(saved.Path, saved.Manifest, nil)
 			return ofSnapshot(s, kind, saved.Snapshot, o), err
 		}
-		if s, e := stored(path, checkpoint.Manifest{}, err); e != nil || s.State == Damaged {
+		if !errors.Is(err, checkpoint.ErrUncommitted) {
 			return nil, err
 		}
 	case ".pt", ".pth":
@@ -112,20 +114,19 @@ func ofSnapshot(s Stored, kind string, snap *checkpoint.Snapshot, o Options) *Ch
 		delete(values, layout.Alone)
 	} else if n, err := snap.Int(layout.GroupSize); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
-		names, named := values[layout.GroupNames].([]any)
-		if named {
+		names := layout.NamesIn(snap)
+		if names != nil {
 			class, _ := snap.Text(layout.Agent)
 			c.Kind = fmt.Sprintf("checkpoint of %s with the agents %v", class, names)
 		}
-		for i := range min(n, int64(len(values))) { // n may be any number in a damaged file
-			key := layout.Member(int(i))
-			if own := layout.Map(values, key); own != nil {
+		for i := range int(min(n, int64(len(values)))) { // n may be any number in a damaged file
+			if own := layout.Map(values, layout.Member(i)); own != nil {
 				a := ofAgent(own)
-				if i < int64(len(names)) {
-					a.Name, _ = names[i].(string)
+				if i < len(names) {
+					a.Name = names[i]
 				}
 				c.Agents = append(c.Agents, a)
-				delete(values, key)
+				delete(values, layout.Member(i))
 			}
 		}
 	} else if class, err := snap.Text(layout.Agent); err == nil {
@@ -179,35 +180,32 @@ func ofTrainer(values map[string]any) *Trainer {
 	t.Best = number.Optional(toFloat(values["best"]))
 	for _, kind := range []string{"steps", "tracked", "episodes"} {
 		for name := range layout.Map(values, kind) {
-			if x, ok := latest(layout.Map(layout.Map(values, kind), name), kind == "episodes"); ok {
-				t.Metrics[name] = number.JSON(x)
+			list, count := readings(layout.Map(layout.Map(values, kind), name))
+			switch n := int64(len(list)); {
+			case n == 0 || count < n: // not a metric
+			case kind == "episodes":
+				t.Metrics[name] = number.JSON(aggregate.Mean(list))
+			default:
+				t.Metrics[name] = number.JSON(list[(count-1)%n])
 			}
 		}
 	}
 	return t
 }
 
-// latest returns the mean, or else the last, of a metric's values. They lie in a ring buffer: value k is at k modulo
-// its length.
-func latest(metric map[string]any, mean bool) (float64, bool) {
+// readings returns the latest values of a metric, and how many it has had. The values lie in a ring buffer: value k is
+// at k modulo its length.
+func readings(metric map[string]any) (latest []float64, count int64) {
 	list, _ := metric["values"].([]any)
-	count, _ := metric["count"].(int64)
-	n := int64(len(list))
-	if n == 0 || count < n {
-		return 0, false
-	}
-	if !mean {
-		return toFloat(list[(count-1)%n])
-	}
-	sum := 0.0
 	for _, v := range list {
 		x, ok := toFloat(v)
 		if !ok {
-			return 0, false
+			return nil, 0
 		}
-		sum += x
+		latest = append(latest, x)
 	}
-	return sum / float64(n), true
+	count, _ = metric["count"].(int64)
+	return latest, count
 }
 
 func toFloat(v any) (float64, bool) {

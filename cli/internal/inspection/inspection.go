@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -116,20 +117,17 @@ func folder(dir string, o Options) (r *Report, err error) {
 // clip describes a clip of reference motion. It returns nil if the path is not a clip: files of JSON and NumPy may be
 // clips or checkpoints.
 func clip(path string) (*Report, error) {
-	ambiguous := false
-	switch filepath.Ext(path) {
-	case ".bvh", ".csv", ".pkl", ".txt":
-	case manifestSuffix, ".npz":
-		ambiguous = true
-	default:
+	ext := filepath.Ext(path)
+	ambiguous := ext == manifestSuffix || ext == ".npz"
+	if !ambiguous && !slices.Contains([]string{".bvh", ".csv", ".pkl", ".txt"}, ext) {
 		return nil, nil
 	}
 	c, err := motions.Load(path)
-	if err != nil && ambiguous {
+	switch {
+	case err == nil:
+		return &Report{Path: path, Kind: "clip of reference motion", Clip: motions.Check(c)}, nil
+	case ambiguous:
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Report{Path: path, Kind: "clip of reference motion", Clip: motions.Check(c)}, nil
+	return nil, err
 }

@@ -350,7 +350,7 @@ func TestPopulation(t *testing.T) {
 		t.Errorf("copies: %s", got)
 	}
 	if got := fmt.Sprintf("%+v", *p.Best); got != "{Member:0 Iteration:2 Steps:20 Objective:3 Ancestry:[{Member:1 "+
-		"FromSteps:0 ToSteps:10} {Member:0 FromSteps:10 ToSteps:20}]}" {
+		"From:0 To:1 FromSteps:0 ToSteps:10} {Member:0 From:1 To:2 FromSteps:10 ToSteps:20}]}" {
 		t.Errorf("best: %s", got)
 	}
 	if text, err := json.Marshal(alone); err != nil || !strings.Contains(string(text), `"objective":"NaN"`) {

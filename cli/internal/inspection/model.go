@@ -42,7 +42,7 @@ func writeModel(b *page, m *mujoco.ModelReport) {
 			row = []string{"", "", ""}
 		}
 		if len(body.Joints) == 0 {
-			rows = append(rows, append(row, "", "", "", "", "", "", "", ""))
+			rows = append(rows, row)
 		}
 	}
 	b.table([]string{"body", "parent", "kg", "joint", "kind", "range", "default", "stiffness", "damping", "armature",

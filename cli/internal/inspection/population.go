@@ -1,7 +1,6 @@
 package inspection
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/number"
@@ -10,17 +9,14 @@ import (
 
 // Population is what a journal records.
 type Population struct {
-	Objective     string   `json:"objective"`
-	Minimise      bool     `json:"minimise,omitempty"`
-	Strategy      string   `json:"strategy"`
-	IntervalSteps int64    `json:"interval_steps"`
-	Seed          int64    `json:"seed"`
-	Tuned         []string `json:"tuned,omitempty"`
-	Members       []Member `json:"members"`
+	journal.RunInfo
+	Members []Member `json:"members"`
 	// Copies are all events in which a member copied another's weights, in order.
 	Copies []Copy `json:"copies"`
 	// Best is the best result of any member at the end of an interval. It is nil if no objective is known.
 	Best *Best `json:"best,omitempty"`
+
+	keys []string // the hyperparameters that are listed
 }
 
 // Member is the latest state of one member.
@@ -54,14 +50,7 @@ type Best struct {
 	Steps     int64       `json:"steps"`
 	Objective number.JSON `json:"objective"`
 	// Ancestry is oldest first. The last stretch is the member's own.
-	Ancestry []Stretch `json:"ancestry"`
-}
-
-// Stretch is a part of a member's training, in its own environment steps.
-type Stretch struct {
-	Member    int   `json:"member"`
-	FromSteps int64 `json:"from_steps"`
-	ToSteps   int64 `json:"to_steps"`
+	Ancestry []journal.Ancestor `json:"ancestry"`
 }
 
 // population reads a journal, or the journals of a population's folder, and returns the best member, or -1.
@@ -70,11 +59,7 @@ func population(path string) (p *Population, winner int, err error) {
 	if err != nil {
 		return nil, -1, err
 	}
-	p = &Population{
-		Objective: h.Run.Objective, Minimise: h.Run.Minimise, Strategy: h.Run.Strategy,
-		IntervalSteps: h.Run.IntervalSteps,
-		Seed:          h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
-	}
+	p = &Population{RunInfo: h.Run, Members: []Member{}, Copies: []Copy{}, keys: h.Tuned()}
 	for _, t := range h.Members {
 		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies),
 			Failures: len(t.Failures), Hyperparameters: number.Map{}}
@@ -97,25 +82,7 @@ func population(path string) (p *Population, winner int, err error) {
 	if !ok {
 		return p, -1, nil
 	}
-	p.Best = &Best{member, at.Iteration, at.Steps, number.JSON(at.Value), []Stretch{}}
-	if ancestry, err := h.AncestryAt(member, at.Iteration); err == nil {
-		for _, a := range ancestry {
-			p.Best.Ancestry = append(p.Best.Ancestry, Stretch{a.Member, a.FromSteps, a.ToSteps})
-		}
-	}
-	return p, member, nil
-}
-
-// tuned returns the hyperparameters to show: those that the population tunes, or else all.
-func (p *Population) tuned() []string {
-	if len(p.Tuned) > 0 {
-		return p.Tuned
-	}
-	all := map[string]bool{}
-	for _, m := range p.Members {
-		for key := range m.Hyperparameters {
-			all[key] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
+	p.Best = &Best{member, at.Iteration, at.Steps, number.JSON(at.Value), nil}
+	p.Best.Ancestry, err = h.AncestryAt(member, at.Iteration)
+	return p, member, err
 }

@@ -116,15 +116,12 @@ var elements = map[checkpoint.DType]element{
 // half decodes IEEE 754's binary16. Shifted by 13 bits its exponent and fraction lie where those of a binary32 do; the
 // factor makes up for the exponents' different biases, 127 and 15, of subnormal numbers too.
 func half(bits uint16) float64 {
-	v := float64(math.Float32frombits(uint32(bits&0x7fff)<<13)) * 0x1p112
-	if bits&0x7c00 == 0x7c00 { // the greatest exponent stands for infinity, and with a fraction for NaN
-		v = math.Inf(1)
-		if bits&0x3ff != 0 {
-			v = math.NaN()
-		}
-	}
-	if bits>>15 == 1 {
-		v = -v
+	v := float64(math.Float32frombits(uint32(bits&0x8000)<<16|uint32(bits&0x7fff)<<13)) * 0x1p112
+	switch magnitude := bits & 0x7fff; { // the greatest exponent stands for infinity, and with a fraction for NaN
+	case magnitude > 0x7c00:
+		return math.NaN()
+	case magnitude == 0x7c00:
+		return math.Copysign(math.Inf(1), v)
 	}
 	return v
 }

@@ -165,9 +165,7 @@ func pairs[V any](b *page, header string, values map[string]V) {
 // show writes a value, numbers with at most six digits: enough to tell values apart, and few enough for a column.
 func show(v any) string {
 	switch v := v.(type) {
-	case number.JSON:
-		return fmt.Sprintf("%.6g", float64(v))
-	case float64:
+	case number.JSON, float64:
 		return fmt.Sprintf("%.6g", v)
 	}
 	return fmt.Sprint(v)
@@ -205,10 +203,7 @@ func (c *Checkpoint) writeTensors(b *page) {
 
 // shape writes dimensions, e.g. "64×4".
 func shape(dims []int64) string {
-	if len(dims) == 0 {
-		return "scalar"
-	}
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "×")
+	return cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "×"), "scalar")
 }
 
 // notFinite writes how many elements are NaN or infinite, or the given text if all are finite.
@@ -220,10 +215,7 @@ func notFinite(nans, infinities int64, none string) string {
 	if infinities > 0 {
 		counts = append(counts, fmt.Sprintf("%d infinite", infinities))
 	}
-	if counts == nil {
-		return none
-	}
-	return strings.Join(counts, ", ")
+	return cmp.Or(strings.Join(counts, ", "), none)
 }
 
 func size(bytes int64) string { return capacity.Size(float64(bytes)) }
@@ -237,7 +229,6 @@ func (p *Population) write(b *page) {
 	}
 	fmt.Fprintf(b, "  %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
 		len(p.Members), p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
-	keys := p.tuned()
 	rows := [][]string{} // not nil: a population without members has an empty table
 	for _, m := range p.Members {
 		objective := "-"
@@ -245,7 +236,7 @@ func (p *Population) write(b *page) {
 			objective = show(*m.Objective)
 		}
 		row := tracking.Cells(m.Member, m.Intervals, m.Steps, objective, m.Lineage, m.Copies, m.Failures)
-		for _, key := range keys {
+		for _, key := range p.keys {
 			cell := "-"
 			if v, ok := m.Hyperparameters[key]; ok {
 				cell = fmt.Sprintf("%.4g", float64(v))
@@ -255,7 +246,7 @@ func (p *Population) write(b *page) {
 		rows = append(rows, row)
 	}
 	header := []string{"member", "intervals", "environment steps", "objective", "lineage of", "copies", "failures"}
-	b.table(append(header, keys...), rows)
+	b.table(append(header, p.keys...), rows)
 	rows = nil
 	for _, c := range p.Copies {
 		rows = append(rows, tracking.Cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))

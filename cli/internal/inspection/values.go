@@ -14,7 +14,7 @@ import (
 const longest = 16
 
 // flatten puts the plain values of a tree, of a snapshot or of a .pt, under the keys that lead to them. A list of plain
-// values in a .pt is one value. flatten leaves out tensors.
+// values is one value. flatten leaves out tensors.
 func flatten(into map[string]any, at string, v any) {
 	below := func(key, x any) {
 		name := fmt.Sprint(key)
@@ -22,18 +22,6 @@ func flatten(into map[string]any, at string, v any) {
 			name = at + "/" + name
 		}
 		flatten(into, name, x)
-	}
-	elements := func(list []any, whole bool) {
-		switch {
-		case len(list) > longest && !slices.ContainsFunc(list, compound):
-			into[at] = fmt.Sprintf("%d values", len(list))
-		case whole && !slices.ContainsFunc(list, compound):
-			into[at] = strings.Trim(fmt.Sprint(list), "[]")
-		default:
-			for i, x := range list {
-				below(i, x)
-			}
-		}
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -44,12 +32,21 @@ func flatten(into map[string]any, at string, v any) {
 		for key, x := range v.All() {
 			below(key, x)
 		}
-	case []any:
-		elements(v, false)
 	case *torchfile.List:
-		elements(v.Items, true)
+		flatten(into, at, v.Items)
 	case torchfile.Tuple:
-		elements(v, true)
+		flatten(into, at, []any(v))
+	case []any:
+		switch {
+		case slices.ContainsFunc(v, compound):
+			for i, x := range v {
+				below(i, x)
+			}
+		case len(v) > longest:
+			into[at] = fmt.Sprintf("%d values", len(v))
+		default:
+			into[at] = strings.Trim(fmt.Sprint(v), "[]")
+		}
 	case *torchfile.Tensor, nil:
 	case []byte:
 		into[at] = fmt.Sprintf("%d bytes", len(v))

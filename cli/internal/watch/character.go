@@ -37,11 +37,11 @@ type character struct {
 	run    string
 	socket string
 	pages  int
-	idle   *time.Timer // ends the process when no page is left
-	cancel context.CancelFunc
-	ready  chan struct{} // closed when the process listens or has ended
-	ended  chan struct{} // closed when the process has ended, after why is set
-	why    string
+	idle   *time.Timer             // ends the process when no page is left
+	cancel context.CancelCauseFunc // ends the process, with the reason
+	late   *time.Timer             // ends a process that does not listen in time
+	ended  chan struct{}           // closed when the process has ended, after why is set
+	why    error
 }
 
 // characterSocket serves the WebSocket of a page that shows a run: it starts the run's character, unless it plays
@@ -58,20 +58,24 @@ func (s *Server) characterSocket(w http.ResponseWriter, r *http.Request) {
 	page.SetReadLimit(4096)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	refuse := func(why string) {
-		text, _ := json.Marshal(map[string]string{"refused": why}) // a map of texts has no error
+	if err := s.play(ctx, cancel, page, r.URL.Query().Get("run")); err != nil && ctx.Err() == nil {
+		text, _ := json.Marshal(map[string]string{"refused": err.Error()}) // a map of texts has no error
 		_ = send(ctx, page, text)
 		_ = page.Close(websocket.StatusNormalClosure, "")
 	}
-	c, err := s.join(r.URL.Query().Get("run"))
+}
+
+// play passes on messages between a page and the character of a run until either ends. It calls cancel when the page
+// leaves. The error says why the character does not play.
+func (s *Server) play(ctx context.Context, cancel func(), page *websocket.Conn, run string) error {
+	c, err := s.join(run)
 	if err != nil {
-		refuse(err.Error())
-		return
+		return err
 	}
 	defer s.leave(c)
-	// The page is read from the beginning, so that one that leaves while the process starts is noticed.
-	requests := make(chan []byte)
-	go func() {
+	var child *websocket.Conn
+	connected := make(chan struct{}) // closed when child is set
+	go func() {                      // reads from the beginning, so that a page that leaves is noticed
 		defer cancel()
 		for {
 			_, text, err := page.Read(ctx)
@@ -79,48 +83,42 @@ func (s *Server) characterSocket(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			select {
-			case requests <- text:
-			case <-ctx.Done():
-				return
+			case <-connected:
+				_ = send(ctx, child, text) // the reader below learns that it has gone
+			default: // a page has no requests before it has the scene
 			}
 		}
 	}()
-	select {
-	case <-c.ready:
-	case <-ctx.Done():
-		return
+	for child == nil { // the process needs a while until it listens
+		select {
+		case <-c.ended:
+			return c.why
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+			child = dialCharacter(ctx, c.socket)
+		}
 	}
-	child, err := dialCharacter(ctx, c.socket)
-	if err == nil {
-		defer func() { _ = child.CloseNow() }()
-		go func() {
-			for {
-				select {
-				case text := <-requests:
-					_ = send(ctx, child, text) // the reader below learns that it has gone
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		for err == nil {
-			var text []byte
-			if _, text, err = child.Read(ctx); err == nil {
-				err = send(ctx, page, text)
-			}
+	c.late.Stop()
+	defer func() { _ = child.CloseNow() }()
+	close(connected)
+	for err == nil {
+		var text []byte
+		if _, text, err = child.Read(ctx); err == nil {
+			err = send(ctx, page, text)
 		}
 	}
 	var closed websocket.CloseError
 	if errors.As(err, &closed) && closed.Code == websocket.StatusPolicyViolation { // a request that makes no sense
-		_ = page.Close(closed.Code, closed.Reason)
-		return
+		return page.Close(closed.Code, closed.Reason)
 	}
 	select {
 	case <-c.ended:
-		refuse(c.why)
+		return c.why
 	case <-time.After(5 * time.Second):
-		refuse("the process that plays the run does not answer")
+		return errors.New("the process that plays the run does not answer")
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -131,8 +129,8 @@ func send(ctx context.Context, to *websocket.Conn, text []byte) error {
 	return to.Write(ctx, websocket.MessageText, text)
 }
 
-// dialCharacter connects to the viewer at a Unix socket.
-func dialCharacter(ctx context.Context, socket string) (*websocket.Conn, error) {
+// dialCharacter connects to the viewer at a Unix socket. It returns nil if none listens there.
+func dialCharacter(ctx context.Context, socket string) *websocket.Conn {
 	transport := &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -140,10 +138,11 @@ func dialCharacter(ctx context.Context, socket string) (*websocket.Conn, error) 
 	//nolint:bodyclose // Dial reads it to its end
 	conn, _, err := websocket.Dial(ctx, "http://127.0.0.1/socket", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Origin": {"http://127.0.0.1"}}})
-	if err == nil {
-		conn.SetReadLimit(64 << 20) // the meshes of a robot
+	if err != nil {
+		return nil
 	}
-	return conn, err
+	conn.SetReadLimit(64 << 20) // the meshes of a robot
+	return conn
 }
 
 // join returns the character of a run for one more page, and starts it if it does not play.
@@ -191,7 +190,7 @@ func (s *Server) leave(c *character) {
 		defer s.playing.Unlock()
 		if c.pages == 0 {
 			s.forget(c)
-			c.cancel()
+			c.cancel(errors.New("its last page was closed"))
 		}
 	})
 }
@@ -251,48 +250,24 @@ func (s *Server) startCharacter(id, config string) (*character, error) {
 		remove()
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &character{run: id, socket: socket, pages: 1, cancel: cancel, ready: make(chan struct{}),
-		ended: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	late := time.AfterFunc(startWithin, func() { cancel(fmt.Errorf("it did not start within %v", startWithin)) })
+	c := &character{run: id, socket: socket, pages: 1, cancel: cancel, late: late, ended: make(chan struct{})}
 	go func() {
-		defer cancel()
-		poll, late, listening := time.NewTicker(50*time.Millisecond), time.After(startWithin), false
-		defer poll.Stop()
 		var exit process.Exit
-		for over := false; !over; {
-			select {
-			case exit = <-p.Done():
-				over = true
-			case <-ctx.Done():
-				p.Kill()
-				exit = <-p.Done()
-				over, c.why = true, "its last page was closed"
-			case <-late:
-				if !listening {
-					p.Kill()
-					exit = <-p.Done()
-					over, c.why = true, fmt.Sprintf("it did not start within %v", startWithin)
-				}
-			case <-poll.C:
-				if conn, err := net.Dial("unix", socket); !listening && err == nil {
-					_ = conn.Close()
-					listening = true
-					poll.Stop()
-					close(c.ready)
-				}
-			}
+		select {
+		case exit = <-p.Done():
+		case <-ctx.Done():
+			p.Kill()
+			exit = <-p.Done()
 		}
-		if c.why == "" {
-			c.why = said.reason(filepath.Base(argv[0]), exit)
-		}
+		cancel(said.reason(filepath.Base(argv[0]), exit)) // does nothing if it was ended: the first reason counts
+		c.why = context.Cause(ctx)
 		remove()
 		s.playing.Lock()
 		s.forget(c)
 		s.playing.Unlock()
 		close(c.ended)
-		if !listening {
-			close(c.ready)
-		}
 	}()
 	return c, nil
 }
@@ -302,7 +277,7 @@ func (s *Server) endCharacters() {
 	s.playing.Lock()
 	var all []*character
 	for _, c := range s.characters {
-		c.cancel()
+		c.cancel(errors.New("the server has ended"))
 		all = append(all, c)
 	}
 	s.playing.Unlock()
@@ -326,7 +301,7 @@ func (h *head) Write(text []byte) (int, error) {
 }
 
 // reason returns the error that a program of package commandline wrote, or else how its process ended.
-func (h *head) reason(program string, exit process.Exit) string {
+func (h *head) reason(program string, exit process.Exit) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := ""
@@ -334,11 +309,11 @@ func (h *head) reason(program string, exit process.Exit) string {
 		line = strings.TrimSpace(line)
 		if _, said, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, program) {
 			said, _, _ = strings.Cut(said, " (see ")
-			return said
+			return errors.New(said)
 		}
 		if first == "" {
 			first = line
 		}
 	}
-	return strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": ")
+	return errors.New(strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": "))
 }

@@ -48,7 +48,7 @@ func TestCharacterLimits(t *testing.T) {
 	refused("d", "3 characters play already")
 	s.leave(first)
 	<-first.ended
-	if c, err := s.join("d"); err != nil || first.why != "its last page was closed" {
-		t.Errorf("%v, %v: %s", c, err, first.why)
+	if c, err := s.join("d"); err != nil || first.why.Error() != "its last page was closed" {
+		t.Errorf("%v, %v: %v", c, err, first.why)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 )
@@ -39,26 +40,23 @@ type bucket struct {
 type curve struct {
 	buckets []bucket
 	per     int
-	values  int
 }
 
 // add appends a value. When the curve is full, every two buckets become one.
 func (c *curve) add(v tracking.Scalar, seconds float64) {
-	c.per, c.values = max(c.per, 1), c.values+1
+	next := bucket{v.Step, v.EnvSteps, seconds, v.Value, 1}
 	if n := len(c.buckets); n > 0 && c.buckets[n-1].n < c.per {
-		c.buckets[n-1].join(bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
+		c.buckets[n-1].join(next)
 		return
 	}
 	if len(c.buckets) == maxPoints {
-		half := c.buckets[:0]
-		for i := 0; i < maxPoints; i += 2 {
-			b := c.buckets[i]
-			b.join(c.buckets[i+1])
-			half = append(half, b)
+		for i := range maxPoints / 2 {
+			c.buckets[i] = c.buckets[2*i]
+			c.buckets[i].join(c.buckets[2*i+1])
 		}
-		c.buckets, c.per = half, 2*c.per
+		c.buckets, c.per = c.buckets[:maxPoints/2], 2*c.per
 	}
-	c.buckets = append(c.buckets, bucket{v.Step, v.EnvSteps, seconds, v.Value, 1})
+	c.buckets = append(c.buckets, next)
 }
 
 // join adds a later bucket's values.
@@ -84,18 +82,13 @@ func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 	if len(f.logs) == 0 {
 		return false
 	}
-	name := path.Join(f.id, f.logs[len(f.logs)-1])
-	file, err := s.root.Open(name)
+	name := f.logs[len(f.logs)-1]
+	file, info, err := s.open(name)
 	if err != nil {
 		w.note = err.Error()
 		return false
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		w.note = fmt.Sprintf("%s is no regular file", name)
-		return false
-	}
 	lines := path.Ext(name) == ".jsonl"
 	if w.info != nil && info.Size() == w.offset && os.SameFile(w.info, info) {
 		return false
@@ -129,7 +122,7 @@ func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 // readEvents reads event files from their beginning.
 func (w *follower) readEvents(s *Server, f *folder) {
 	for _, log := range f.logs {
-		if info, err := s.root.Stat(path.Join(f.id, log)); err != nil || info.Size() > maxEvents*16 {
+		if info, err := s.root.Stat(log); err != nil || info.Size() > maxEvents*16 {
 			w.note = fmt.Sprintf("%s is missing or too large", log)
 			return
 		}
@@ -138,7 +131,7 @@ func (w *follower) readEvents(s *Server, f *folder) {
 	for _, v := range scalars {
 		w.add(v)
 	}
-	if err = ignoreTruncated(err); err != nil {
+	if err = ignore(err, tracking.ErrTruncated); err != nil {
 		w.note = err.Error() + "; what stands before that is shown"
 	}
 }
@@ -153,7 +146,7 @@ func (w *follower) add(v tracking.Scalar) {
 		if len(w.curves) == maxTags {
 			return
 		}
-		c = &curve{}
+		c = &curve{per: 1}
 		w.curves[v.Tag] = c
 	}
 	c.add(v, v.Time.Sub(w.began).Seconds())
@@ -178,13 +171,13 @@ type Panel struct {
 // Curve is a run's curve, or the mean of several seeds with a 95 % interval from Low to High. Every point is the mean
 // of Per values.
 type Curve struct {
-	Name string   `json:"name"`
-	Runs []string `json:"runs"`
-	Per  int      `json:"per"`
-	X    []number `json:"x"`
-	Y    []number `json:"y"`
-	Low  []number `json:"low,omitempty"`
-	High []number `json:"high,omitempty"`
+	Name string          `json:"name"`
+	Runs []string        `json:"runs"`
+	Per  int             `json:"per"`
+	X    []report.Number `json:"x"`
+	Y    []report.Number `json:"y"`
+	Low  []report.Number `json:"low,omitempty"`
+	High []report.Number `json:"high,omitempty"`
 }
 
 // curvesOf returns curves of runs. Without tags it chooses the usual ones. The axis is steps, timesteps or time. With
@@ -205,9 +198,7 @@ func (s *Server) curvesOf(ids, tags []string, axis string, seeds bool) Curves {
 		if w.note != "" {
 			out.Notes = append(out.Notes, s.name(id)+": "+w.note)
 		}
-		for tag := range w.curves {
-			out.Tags = append(out.Tags, tag)
-		}
+		out.Tags = slices.AppendSeq(out.Tags, maps.Keys(w.curves))
 		followed[id] = w
 		names, dirs = append(names, id), append(dirs, filepath.Join(s.dir, filepath.FromSlash(id)))
 	}
@@ -284,10 +275,10 @@ func (c *curve) over(axis string) (x, y []float64) {
 }
 
 // numbers converts values for JSON.
-func numbers(values []float64) []number {
-	list := make([]number, len(values))
+func numbers(values []float64) []report.Number {
+	list := make([]report.Number, len(values))
 	for i, v := range values {
-		list[i] = number(v)
+		list[i] = report.Number(v)
 	}
 	return list
 }
@@ -298,42 +289,21 @@ func (s *Server) follow(id string) *follower {
 		return w
 	}
 	if len(s.followers) >= maxFollowed {
-		oldest, at := "", int64(math.MaxInt64)
-		for other, w := range s.followers {
-			if t := w.used.UnixNano(); t < at {
-				oldest, at = other, t
-			}
-		}
-		delete(s.followers, oldest)
+		ids := slices.Collect(maps.Keys(s.followers))
+		delete(s.followers, slices.MinFunc(ids, func(a, b string) int {
+			return s.followers[a].used.Compare(s.followers[b].used)
+		}))
 	}
 	w := &follower{curves: map[string]*curve{}}
 	s.followers[id] = w
 	return w
 }
 
-// ignoreTruncated drops the error of a log that ends within a record, which is normal while a run trains.
-func ignoreTruncated(err error) error {
-	if errors.Is(err, tracking.ErrTruncated) {
+// ignore drops an expected error: of a file that does not exist, or of a log that ends within a record, which is normal
+// while a run trains.
+func ignore(err, expected error) error {
+	if errors.Is(err, expected) {
 		return nil
 	}
 	return err
-}
-
-// ignoreMissing drops the error of a file that does not exist.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// number is a value in JSON with seven digits, or null if it is not finite.
-type number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return fmt.Appendf(nil, "%.7g", float64(n)), nil
 }

@@ -3,11 +3,12 @@ package watch
 import (
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/report"
 )
 
@@ -22,14 +23,12 @@ type Population struct {
 
 // Member is the state of a member by its last heartbeat.
 type Member struct {
-	Member    int     `json:"member"`
-	Phase     string  `json:"phase"`
-	Iteration int64   `json:"iteration"`
-	Steps     int64   `json:"steps"`
-	Total     int64   `json:"total"`
-	Objective *number `json:"objective"`
-	Owner     string  `json:"owner,omitempty"`
-	Note      string  `json:"note,omitempty"`
+	Member int    `json:"member"`
+	Phase  string `json:"phase"`
+	Steps  int64  `json:"steps"`
+	Total  int64  `json:"total"`
+	Owner  string `json:"owner,omitempty"`
+	Note   string `json:"note,omitempty"`
 }
 
 // population reads the population of a folder.
@@ -45,12 +44,11 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 				maxJournals>>20)
 		}
 	}
-	dir, err := s.root.OpenRoot(filepath.FromSlash(f.id))
+	dir, err := fs.Sub(s.root.FS(), f.id)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	list, err := s.journal(f.id, events == 0, dir.FS())
+	list, err := s.journal(f.id, events == 0, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +61,7 @@ func (s *Server) population(f *folder, events int) (*Population, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Population{Population: p}, nil
+	return &Population{p, s.health(f)}, nil
 }
 
 // journal reads a population's journals. Those of the population that a page asked for last are kept, so that only what
@@ -74,33 +72,25 @@ func (s *Server) journal(id string, asked bool, dir fs.FS) ([]journal.Event, err
 	if asked && s.watched != id {
 		s.watched, s.journals = id, journal.Follower{}
 	}
-	if s.watched != id {
-		return journal.ReadFS(dir)
+	if s.watched == id {
+		return s.journals.ReadFS(dir)
 	}
-	return s.journals.ReadFS(dir)
+	return journal.ReadFS(dir)
 }
 
 // health reads the state of the members by their heartbeats, or nil if they write none.
 func (s *Server) health(f *folder) (list []Member) {
 	rows, err := f.follow()
-	if err != nil {
+	beats := slices.ContainsFunc(rows, func(r launch.Row) bool { return r.Beat != nil })
+	if err != nil || !beats {
 		return nil
 	}
-	beats := false
 	for _, r := range rows {
 		m := Member{Member: r.Member, Phase: r.Phase, Note: r.Note}
 		if b := r.Beat; b != nil {
-			beats = true
-			m.Iteration, m.Steps, m.Total, m.Owner = b.Iteration, b.Steps, b.Total, b.Owner
-			if b.HasObjective {
-				value := number(b.Objective)
-				m.Objective = &value
-			}
+			m.Steps, m.Total, m.Owner = b.Steps, b.Total, b.Owner
 		}
 		list = append(list, m)
-	}
-	if !beats {
-		return nil
 	}
 	return list
 }
@@ -119,7 +109,6 @@ func (s *Server) readPopulation(f *folder, settings runfile.Sections) {
 	}
 	f.facts, r.Step, r.Words = p.State, p.Steps, p.State
 	if p.Best != nil {
-		value := number(p.Best.Value)
-		r.Return = &value
+		r.Return = &p.Best.Value
 	}
 }

@@ -1,12 +1,15 @@
 package watch
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -37,9 +41,9 @@ type Row struct {
 	Step  int64 `json:"step"`
 	Total int64 `json:"total"`
 	// Return is the last return; in a population it is the present best objective.
-	Return *number `json:"return"`
+	Return *report.Number `json:"return"`
 	// Rate is in steps per second over the last values.
-	Rate number `json:"rate"`
+	Rate report.Number `json:"rate"`
 	// Updated is when the run last wrote, in milliseconds since 1970.
 	Updated     int64  `json:"updated"`
 	Agent       string `json:"agent,omitempty"`
@@ -60,7 +64,7 @@ const fresh = time.Minute
 type folder struct {
 	id, of     string
 	population bool
-	logs       []string // names of scalars.jsonl, or else of event files
+	logs       []string // path of scalars.jsonl, or else of event files
 	journals   []string // paths of the members' journals
 	stamp      string   // identifies the versions of the files that were read
 	ended      *runfile.Start
@@ -83,8 +87,7 @@ func (s *Server) walk() error {
 		return found[id]
 	}
 	err := fs.WalkDir(s.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		dir, base := path.Split(name)
-		dir = cmp.Or(strings.TrimSuffix(dir, "/"), ".")
+		dir, base := path.Dir(name), path.Base(name)
 		switch {
 		case err != nil && name != ".":
 			return nil // removed, or not for this user
@@ -98,11 +101,10 @@ func (s *Server) walk() error {
 			p := at(path.Dir(dir))
 			p.population, p.journals = true, append(p.journals, name)
 		case base == tracking.ScalarsFile:
-			f := at(dir)
-			f.logs = []string{base}
+			at(dir).logs = []string{name}
 		case strings.Contains(base, "tfevents"):
-			if f := at(dir); len(f.logs) == 0 || f.logs[0] != tracking.ScalarsFile {
-				f.logs = append(f.logs, base)
+			if f := at(dir); len(f.logs) == 0 || path.Base(f.logs[0]) != tracking.ScalarsFile {
+				f.logs = append(f.logs, name)
 			}
 		case base == runFile:
 			at(dir)
@@ -172,28 +174,18 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 		s.judge(f, held)
 		rows = append(rows, f.row)
 	}
-	if !slices.EqualFunc(rows, s.rows, Row.equals) {
+	if !reflect.DeepEqual(rows, s.rows) {
 		s.rows, s.version = rows, s.version+1
 	}
 	return more, nil
-}
-
-// equals compares two rows.
-func (r Row) equals(other Row) bool {
-	a, b := r.Return, other.Return
-	r.Return, other.Return = nil, nil
-	return r == other && (a == b || a != nil && b != nil && *a == *b)
 }
 
 // look returns a stamp of the files of a row, and sets the time of the latest write.
 func (s *Server) look(f *folder) string {
 	var stamp strings.Builder
 	latest := int64(0)
-	names := append([]string{runFile, runfile.ProvenanceFile}, f.logs...)
-	for i := range names {
-		names[i] = path.Join(f.id, names[i])
-	}
-	for i, name := range append(names, f.journals...) {
+	names := []string{path.Join(f.id, runFile), path.Join(f.id, runfile.ProvenanceFile)}
+	for i, name := range slices.Concat(names, f.logs, f.journals) {
 		if info, err := s.root.Stat(name); err == nil {
 			fmt.Fprint(&stamp, i, " ", info.Size(), " ", info.ModTime().UnixNano(), ";")
 			latest = max(latest, info.ModTime().UnixMilli())
@@ -237,19 +229,32 @@ func (s *Server) read(f *folder) {
 	}
 }
 
-// small reads a file of at most maxSmall bytes. A file that does not exist is empty.
-func (s *Server) small(name string) ([]byte, error) {
+// open opens a regular file below the folder of all runs.
+func (s *Server) open(name string) (*os.File, fs.FileInfo, error) {
 	file, err := s.root.Open(name)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err != nil {
+		_ = file.Close() // nothing was written
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
+// small reads a file of at most maxSmall bytes. A file that does not exist is empty.
+func (s *Server) small(name string) ([]byte, error) {
+	file, info, err := s.open(name)
+	if err != nil {
+		return nil, ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxSmall:
-		return nil, fmt.Errorf("%s is no file of at most %d bytes; it is not read", name, maxSmall)
+	if info.Size() > maxSmall {
+		return nil, fmt.Errorf("%s has more than %d bytes; it is not read", name, maxSmall)
 	}
 	return io.ReadAll(io.LimitReader(file, maxSmall))
 }
@@ -293,15 +298,14 @@ func (s *Server) readLatest(f *folder) error {
 			last = v
 		}
 		if v.Tag == tracking.TagReturn || v.Tag == tracking.TagTotalReward+" (mean)" && f.row.Return == nil {
-			value := number(v.Value)
+			value := report.Number(v.Value)
 			f.row.Return = &value
 		}
 	}
-	name := path.Join(f.id, f.logs[len(f.logs)-1])
-	err := s.tail(name, each)
+	err := s.tail(f.logs[len(f.logs)-1], each)
 	f.row.Step = last.Step
 	if seconds := last.Time.Sub(first.Time).Seconds(); seconds > 0 && last.Step > first.Step {
-		f.row.Rate = number(float64(last.Step-first.Step) / seconds)
+		f.row.Rate = report.Number(float64(last.Step-first.Step) / seconds)
 	}
 	return err
 }
@@ -309,22 +313,17 @@ func (s *Server) readLatest(f *folder) error {
 // tail calls each for the last scalars of a log of JSON lines, or for all scalars of an event file that is not too
 // large.
 func (s *Server) tail(name string, each func(tracking.Scalar)) error {
-	file, err := s.root.Open(name)
+	file, info, err := s.open(name)
 	if err != nil {
-		return ignoreMissing(err)
+		return ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	info, err := file.Stat()
 	switch {
-	case err != nil || !info.Mode().IsRegular():
-		return err
 	case path.Ext(name) == ".jsonl":
 		from := max(0, info.Size()-tailBytes)
-		end := io.NewSectionReader(file, from, info.Size()-from)
-		if from > 0 { // skip the incomplete first line
-			skip := make([]byte, 1)
-			for n, err := end.Read(skip); n == 1 && err == nil && skip[0] != '\n'; n, err = end.Read(skip) {
-			}
+		end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)
+		if from > 0 {
+			_, _ = end.ReadSlice('\n') // the incomplete first line
 		}
 		_, err = tracking.DecodeLines(end, each)
 		return err
@@ -335,7 +334,7 @@ func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	for _, v := range scalars {
 		each(v)
 	}
-	return ignoreTruncated(err)
+	return ignore(err, tracking.ErrTruncated)
 }
 
 // judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.
@@ -355,7 +354,7 @@ func (s *Server) judge(f *folder, held func(fs.FileInfo) bool) {
 			f.began, f.beganAt = time.Now(), r.Step
 		}
 		if r.Rate = 0; r.Step > f.beganAt {
-			r.Rate = number(float64(r.Step-f.beganAt) / time.Since(f.began).Seconds())
+			r.Rate = report.Number(float64(r.Step-f.beganAt) / time.Since(f.began).Seconds())
 		}
 		switch {
 		case f.facts == "finished":

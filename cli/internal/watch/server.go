@@ -156,9 +156,6 @@ func (s *Server) Handler() http.Handler {
 		s.reading.Lock()
 		p, err := s.population(f, 0)
 		s.reading.Unlock()
-		if err == nil {
-			p.Health = s.health(f)
-		}
 		respond(w, p, err)
 	})
 	mux.HandleFunc("/api/events", s.events)
@@ -333,7 +330,6 @@ func (s *Server) Export(w io.Writer, title string) error {
 			return err
 		}
 	}
-	data := map[string]any{"runs": s.rows, "now": time.Now().UnixMilli(), "root": filepath.Base(s.dir)}
 	populations, settings, ids := map[string]*Population{}, []Settings{}, []string{}
 	for _, r := range s.rows {
 		switch f := s.folder(r.ID); {
@@ -342,7 +338,6 @@ func (s *Server) Export(w io.Writer, title string) error {
 			if err != nil {
 				return err
 			}
-			p.Health = s.health(f)
 			populations[r.ID] = p
 		case len(ids) < maxExported && r.Of == "":
 			ids = append(ids, r.ID)
@@ -353,7 +348,7 @@ func (s *Server) Export(w io.Writer, title string) error {
 	for curves.Partial {
 		curves = s.curvesOf(ids, nil, "steps", false)
 	}
-	data["populations"], data["settings"] = populations, settings
-	data["curves"] = map[string]Curves{"": curves, "seeds": s.curvesOf(ids, nil, "steps", true)}
-	return report.WritePage(w, title, data)
+	return report.WritePage(w, title, map[string]any{"runs": s.rows, "now": time.Now().UnixMilli(),
+		"root": filepath.Base(s.dir), "populations": populations, "settings": settings,
+		"curves": map[string]Curves{"": curves, "seeds": s.curvesOf(ids, nil, "steps", true)}})
 }

@@ -279,7 +279,7 @@ func TestHostileFiles(t *testing.T) {
 	for _, r := range got.Runs {
 		words[r.ID] = r.Words
 	}
-	for id, want := range map[string]string{name: "", "cut": "line", "endless": "", "large": "is no file of at most",
+	for id, want := range map[string]string{name: "", "cut": "line", "endless": "", "large": "has more than",
 		"bomb": "settings", "zeros": "zeros", "crew": "line 1"} {
 		if w, ok := words[id]; !ok || !strings.Contains(w, want) || want == "" && w != "" {
 			t.Errorf("%q: %q, want %q", id, w, want)

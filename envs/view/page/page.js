@@ -4,8 +4,8 @@ import { OrbitControls } from './three/OrbitControls.js';
 
 const $ = id => document.getElementById(id);
 const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-const SKY = dark ? 0x20262d : 0xdfe6ec;
-const TILES = dark ? ['#3a434c', '#333b43', '#4a545e'] : ['#d3dae0', '#c2cbd3', '#aab5bf'];
+const SKY = dark ? 0x52606d : 0xdfe6ec;
+const TILES = dark ? ['#64717d', '#586470', '#7b8894'] : ['#d3dae0', '#c2cbd3', '#aab5bf'];
 const AZIMUTH = 115 * Math.PI / 180, ELEVATION = 12 * Math.PI / 180;
 const TILE = 1, GROUND = 160; // metres
 

@@ -10,7 +10,7 @@ function character(words) {
   let id = "", frame;
   const stage = h("div"), section = h("section", { "aria-label": "Character", hidden: true });
   const button = h("button", { "data-key": "play", onclick: () => { frame ? close() : open(); } });
-  const alone = h("a", { target: "_blank", rel: "noopener" }, "in a tab of its own");
+  const alone = h("a", { target: "_blank", rel: "noopener" }, "Open in a new tab");
   const close = () => {
     frame = undefined;
     stage.replaceChildren();

@@ -95,7 +95,7 @@ function lineage(element, p, chosen, choose) {
   }
   if (p.ever && lane.has(p.ever.member)) {
     sign(p.ever.steps, p.ever.member, "★", "var(--best)",
-      `the best there was: member ${p.ever.member}, interval ${p.ever.interval}, ${num(p.ever.value)}`, 17);
+      `best member so far: member ${p.ever.member}, interval ${p.ever.interval}, ${num(p.ever.value)}`, 17);
   }
   sync(element, [out]);
 }

@@ -30,13 +30,13 @@ const populationView = {
     };
     p.character = !embedded && character("Play the best checkpoint");
     main.replaceChildren(p.back, p.cards, p.hidden, ...(p.character ? [p.character.section] : []),
-      h("section", null, h("h2", null, "Who descends from whom"), p.sizesNote, p.sizes, p.legend, p.lineage),
-      h("section", null, h("h2", null, "Decisions, the latest first"), h("div", { class: "controls" },
-        h("label", null, "of ", p.member), h("label", null, p.kept, " also starts, ends and members that went on unchanged")), p.decisions, p.more),
+      h("section", null, h("h2", null, "Lineage"), p.sizesNote, p.sizes, p.legend, p.lineage),
+      h("section", null, h("h2", null, "Decisions (latest first)"), h("div", { class: "controls" },
+        h("label", null, "Member ", p.member), h("label", null, p.kept, " Show starts, ends and kept members")), p.decisions, p.more),
       h("section", null, h("h2", null, "Curves"), h("p", { class: "note" }, "A colour is a lineage: all weights that " +
         "descend from one founding member. The thick line is the path of the best member's weights."), p.charts),
-      h("section", null, h("h2", null, "Members, the best first"), p.members),
-      h("section", null, h("h2", null, "The best schedule"), p.scheduleNote, p.schedule), p.games);
+      h("section", null, h("h2", null, "Members (best first)"), p.members),
+      h("section", null, h("h2", null, "Hyperparameter schedule of the best member so far"), p.scheduleNote, p.schedule), p.games);
     this.figures.clear();
     new ResizeObserver(() => requestAnimationFrame(() => { if (this.width !== p.lineage.clientWidth) this.renderLineage(); }))
       .observe(p.lineage);
@@ -72,12 +72,13 @@ const populationView = {
     sync(this.parts.cards, [
       card("State", h("span", { class: `state ${row?.state ?? ""}` }, state), [d.state.startsWith("given up") && d.state, part, rest]
         .filter(Boolean).join("; "), true),
-      card("Best now", d.best ? `member ${d.best.member}` : "–", d.best && `${d.objective} ${at(d.best)}`, true),
-      card("Best there was", d.ever ? at(d.ever) : "–", d.ever && `member ${d.ever.member}, interval ${d.ever.interval}`, true),
+      card("Current best member", d.best ? `member ${d.best.member}` : "–", d.best && `${d.objective} ${at(d.best)}`, true),
+      card("Best member so far", d.ever ? `member ${d.ever.member}` : "–",
+        d.ever && `${d.objective} ${at(d.ever)}, interval ${d.ever.interval}`, true),
       card("Members", count(d.members), health.length ? `${count(health.length - silent.length)} healthy` +
         (silent.length ? `; silent or failed: ${silent.map((m) => m.member).join(", ")}` : "") : "", true),
       card("Trained", `${count(d.intervals)} ${d.intervals === 1 ? "interval" : "intervals"}`, `of ${count(d.interval_steps)} environment steps; ` +
-        `${count(d.steps)} a member at most`),
+        `at most ${count(d.steps)} per member`),
       card("Objective", d.objective, d.minimise ? "lower is better" : "higher is better"),
       ...(d.counts ?? []).map((c) => card(c.name[0].toUpperCase() + c.name.slice(1), count(c.n))),
       card("Strategy", inWords(d.strategy) || "–", `seed ${d.seed}`)]);
@@ -89,12 +90,12 @@ const populationView = {
     this.width = p.lineage.clientWidth;
     lineage(p.lineage, d, this.member(), (member) => place.set({ member }));
     if (d.lineages) sizes(p.sizes, d);
-    p.sizesNote.textContent = d.lineages ? "How many members have weights that began with the same founding member, after every " +
-      "interval. At the bottom the lineage of the best; grey: all but the largest." : "";
+    p.sizesNote.textContent = d.lineages ? "Number of members in each lineage, by interval. Bottom: the lineage of the best member. Grey: all " +
+      "small lineages." : "";
     const kinds = new Set(d.lanes.flatMap((l) => (l.marks ?? []).map((m) => m.kind)));
-    p.legend.textContent = "A lane is a member. A curve into a lane: the member took over the weights of another, and lost " +
-      "what it had learned. Thick: the path of the best member's weights. ★ the best there was. At the right: the last " +
-      `objective.${[...kinds].map((k) => ` ${signs[k]} ${words[k]}.`).join("")} Choose a lane to see its decisions; arrow keys go up and down.`;
+    p.legend.textContent = "Each lane is a member. A curve into a lane is a copy: the member's weights were replaced by those of " +
+      "another member. The thick line is the path of the best member's weights. ★ best member so far. Right: last " +
+      `objective.${[...kinds].map((k) => ` ${signs[k]} ${words[k]}.`).join("")} Select a lane to see its decisions. The arrow keys move between lanes.`;
   },
 
   // change says in words what an event changed.
@@ -114,8 +115,8 @@ const populationView = {
     p.kept.checked = kept;
     const events = d.events.filter((e) => (member === "" || e.member === member) && (kept || !["keep", "start", "final"].includes(e.kind))).reverse();
     const shown = this.all ? events : events.slice(0, 12);
-    table(p.decisions, ["at steps", "member", { text: "what", left: true }, { text: "why", left: true },
-      { text: "changed", left: true }, d.objective, "interval"], shown.map((e) => h("tr", {
+    table(p.decisions, ["environment steps", "member", { text: "decision", left: true }, { text: "reason", left: true },
+      { text: "changes", left: true }, d.objective, "interval"], shown.map((e) => h("tr", {
       class: ["failed", "diverged", "apply-failed", "hopeless"].includes(e.kind) ? "bad" : e.kind === "keep" && "kept" },
     cell(count(e.steps)), cell(e.member), left(e.kind === "replace" ? `copied member ${e.from}` : words[e.kind] ?? e.kind),
     wide(e.cause ?? ""), wide(this.change(e)), cell(e.objective === undefined ? "" : num(e.objective)), cell(count(e.interval)))));
@@ -134,7 +135,7 @@ const populationView = {
         y: l.points.map((q) => q[1]), faint: member === "" ? d.best !== null : l.member !== member,
         strong: member === l.member }));
       if (member === "" && panel.path?.length) {
-        curves.push({ say: "best's weights", color: panel.lines.find((l) => l.member === d.path?.[0]?.member)?.color ?? 0,
+        curves.push({ say: "weights of the best member", color: panel.lines.find((l) => l.member === d.path?.[0]?.member)?.color ?? 0,
           x: panel.path.map((q) => q[0]), y: panel.path.map((q) => q[1]), strong: true });
       }
       const marks = i > 0 ? [] : [...d.lanes.flatMap((l) => (l.marks ?? []).filter((m) => m.kind === "failed" ||
@@ -150,8 +151,8 @@ const populationView = {
     const worth = (l) => l.last === null ? -Infinity : d.minimise ? -l.last : l.last;
     const rows = [...d.lanes].sort((a, b) => worth(b) - worth(a) || a.member - b.member);
     table(this.parts.members, ["member", ...(health.size ? [{ text: "state", left: true }] : []), "lineage", d.objective,
-      "its best", "environment steps", "took over", "was copied", ...d.keys, ...(evolves ? [{ text: "architecture", left: true }]
-        : []), ...(health.size ? [{ text: "process", left: true }, { text: "says", left: true }] : [])], rows.map((l) => {
+      "best objective", "environment steps", "copies made", "times copied", ...d.keys, ...(evolves ? [{ text: "architecture", left: true }]
+        : []), ...(health.size ? [{ text: "process", left: true }, { text: "note", left: true }] : [])], rows.map((l) => {
       const m = health.get(l.member);
       return h("tr", { class: d.best?.member === l.member && "best" },
         cell(h("a", { "data-key": "member " + l.member, href: place.with({ member: l.member }) }, l.member)),
@@ -166,12 +167,12 @@ const populationView = {
 
   renderSchedule() {
     const p = this.parts, { schedule: s } = this.data, evolves = s.phases?.some((x) => x.architecture);
-    p.scheduleNote.textContent = s.missing ?? `What the weights of the best there was were trained with, over ` +
-      `${count(s.steps)} environment steps; gorl-pbt replay extracts it.` + (evolves ? " Architectures are not replayed." : "");
+    p.scheduleNote.textContent = s.missing ?? `Hyperparameters that the weights of the best member so far were trained with, over ` +
+      `${count(s.steps)} environment steps. gorl-pbt replay extracts them.` + (evolves ? " Architectures are not replayed." : "");
     if (s.missing) return;
     table(p.schedule, ["from environment step", "member", ...s.keys, ...(evolves ? [{ text: "architecture", left: true }] : [])],
       s.phases.map((x, i) => h("tr", null, cell(count(x.from)), cell(x.member), s.keys.map((k) => {
-        const [before, now] = [s.phases[i - 1]?.values[k], x.values[k]];
+        const [before, now] = [s.phases[i - 1]?.hyperparameters[k], x.hyperparameters[k]];
         return cell(num(now), before !== undefined && now > before ? " ↑" : before !== undefined && now < before ? " ↓" : "");
       }), evolves ? wide(x.architecture ?? "") : false)));
   },
@@ -182,8 +183,8 @@ const populationView = {
       table(box, t.header, t.rows.map((r) => h("tr", null, r.map((c) => cell(c)))));
       return box;
     };
-    sync(this.parts.games, !d.met ? [] : [h("h2", null, "Games"), h("p", { class: "note" }, "How many games each member " +
-      "played against whom, and in brackets the shares that it won and drew."), part(d.met), h("p", { class: "note" },
-      "Elo ratings along the lineage of the best, at the end of every interval."), part(d.ratings)]);
+    sync(this.parts.games, !d.met ? [] : [h("h2", null, "Games"), h("p", { class: "note" }, "Games of each member by " +
+      "opponent. In brackets: shares won and drawn."), part(d.met), h("p", { class: "note" },
+      "Elo ratings along the lineage of the best member, at the end of every interval."), part(d.ratings)]);
   },
 };

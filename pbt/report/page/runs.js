@@ -44,7 +44,7 @@ const runsView = {
       ...(p.character ? [p.character.section] : []),
       h("section", null, h("h2", null, "Curves"), p.controls, p.notes, p.charts),
       h("section", null, h("h2", null, "Settings"), p.settingsNote, h("label", { class: "controls" }, p.all,
-        "also settings that are equal"), p.settings));
+        "Show equal settings"), p.settings));
     this.figures.clear();
     p.find.value = place.get("find");
     p.seeds = h("input", { type: "checkbox", onchange: (e) => place.set({ seeds: e.target.checked && "1" }) });
@@ -137,7 +137,7 @@ const runsView = {
     if (!curves) return;
     const tags = embedded ? curves.panels.map((x) => x.tag) : curves.tags;
     if (document.activeElement !== p.tag) {
-      sync(p.tag, [h("option", { value: "" }, "the usual ones"), ...tags.map((t) => h("option", { value: t }, t))]);
+      sync(p.tag, [h("option", { value: "" }, "default"), ...tags.map((t) => h("option", { value: t }, t))]);
       p.tag.value = place.get("tag");
     }
     const failed = world.rows.filter((r) => r.words && !r.members && this.chosen(world.rows).includes(r.id));
