@@ -71,11 +71,8 @@ func (b *batch) write() error {
 		return err
 	}
 	shared := "configuration:\n  " + strings.ReplaceAll(strings.TrimSpace(string(c)), "\n", "\n  ") + "\n"
-	return durable.WriteFile(filepath.Join(b.dir, runfile.Batch), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Written by %s. To go on: %[1]s train --resume %s\n\n%s\n%s", program,
-			process.QuoteWord(b.dir), plan, shared)
-		return err
-	})
+	return writeFile(filepath.Join(b.dir, runfile.Batch), fmt.Appendf(nil, "# Written by %s. To go on: %[1]s train "+
+		"--resume %s\n\n%s\n%s", program, process.QuoteWord(b.dir), plan, shared))
 }
 
 // readBatch reads the file of the batch in a folder.
@@ -99,22 +96,9 @@ func readBatch(dir string) (*batch, error) {
 	return b, nil
 }
 
-// isBatch reports whether a folder is that of a batch.
-func isBatch(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, runfile.Batch))
-	return err == nil
-}
-
 // of returns the configuration of a run.
 func (b *batch) of(r batchRun) (runfile.Sections, error) {
-	text, err := yaml.Marshal(map[string]any(b.Configuration))
-	if err != nil {
-		return nil, err
-	}
-	c, err := runfile.Parse(text)
-	if err != nil {
-		return nil, err
-	}
+	c := runfile.Sections(config.Clone(map[string]any(b.Configuration)).(map[string]any))
 	c["seed"] = r.Seed
 	for key, value := range r.Settings {
 		if err := c.SetValue(key, value); err != nil {
@@ -208,7 +192,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var failures []error
-	told := map[string]bool{}
+	var told sync.Map
 	for i := range b.Runs {
 		r := &b.Runs[i]
 		if r.Finished {
@@ -224,10 +208,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 		all.Go(func() {
 			defer func() { <-slots }()
 			child := &batchProcess{name: r.Name, display: display, say: func(line string) {
-				mu.Lock()
-				defer mu.Unlock()
-				if !told[line] { // runs of one configuration have the same notes
-					told[line] = true
+				if _, again := told.LoadOrStore(line, true); !again { // runs of one configuration have the same notes
 					display.Printf("%s: %s", r.Name, line)
 				}
 			}}

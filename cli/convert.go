@@ -83,18 +83,11 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 		numEnvs: c.Flags().Int("num-envs", 0, "for a YAML file: `number` of parallel environments"),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		convert := k.tensors
 		if isYAML(args[0]) {
-			said, err := k.configuration(cmd, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
-			return err
+			convert = k.configuration
 		}
-		if err := k.check(cmd, args[0], args[1]); err != nil {
-			return err
-		}
-		said, err := k.run(args[0], args[1])
+		said, err := convert(cmd, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -142,33 +135,17 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if sameFile(from, to) || sameFile(from+".safetensors", to) {
 		return commandline.Usagef("FROM and TO are the same file")
 	}
-	if *k.force {
-		return nil
+	if err := vacant(to, *k.force); err != nil || filepath.Ext(to) != ".safetensors" {
+		return err
 	}
-	taken := []string{to}
-	if filepath.Ext(to) == ".safetensors" {
-		taken = append(taken, manifest(to))
-	}
-	for _, path := range taken {
-		if _, err := os.Lstat(path); err == nil {
-			return commandline.Usagef("%s exists; --force replaces it", path)
-		}
-	}
-	return nil
+	return vacant(manifest(to), *k.force)
 }
 
-// sameFile reports whether two paths lead to one file.
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	y, wrong := os.Stat(b)
-	return err == nil && wrong == nil && os.SameFile(x, y)
-}
-
-// manifest returns the path of a checkpoint's manifest.
-func manifest(path string) string { return strings.TrimSuffix(path, ".safetensors") + ".json" }
-
-// run converts, and returns a report.
-func (k conversion) run(from, to string) (said string, err error) {
+// tensors converts a checkpoint or a file of tensors, and returns a report.
+func (k conversion) tensors(cmd *cobra.Command, from, to string) (said string, err error) {
+	if err := k.check(cmd, from, to); err != nil {
+		return "", err
+	}
 	var snap *checkpoint.Snapshot
 	note := ""
 	if *k.from == "skrl" {
@@ -200,7 +177,7 @@ func (k conversion) run(from, to string) (said string, err error) {
 	if err := k.write(to, snap); err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(manifest(to)); err != nil && filepath.Ext(to) == ".safetensors" {
+	if filepath.Ext(to) == ".safetensors" && !exists(manifest(to)) {
 		note += called("\nnote: the file holds tensors and is no checkpoint of an agent. From a file of skrl's, gorl " +
 			"convert --from skrl --like CONFIG.yaml makes one.")
 	}

@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // findFFmpeg returns the path of ffmpeg. The error says how to get it.
@@ -62,12 +60,11 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	if fed != nil {
 		return fed
 	}
-	film, err := os.Open(made)
+	film, err := os.ReadFile(made)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, film.Close()) }()
-	return durable.WriteFile(path, func(w io.Writer) error { _, err := io.Copy(w, film); return err })
+	return writeFile(path, film)
 }
 
 // feed writes pictures as raw RGBA, and closes the pipe.

@@ -94,10 +94,7 @@ func findRunFile(dir string) (string, error) {
 }
 
 // isPopulation reports whether a folder is a population's.
-func isPopulation(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
-	return err == nil
-}
+func isPopulation(dir string) bool { return exists(dir, "000", journal.File) }
 
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"image"
 	"maps"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
@@ -123,9 +120,4 @@ func (r *singleRun) draws(env envs.Env) error {
 	}
 	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it "+
 		"to 0", r.environment["id"])
-}
-
-// isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.
-func isKind(path string, kinds ...string) bool {
-	return slices.Contains(kinds, strings.ToLower(filepath.Ext(path)))
 }

@@ -13,13 +13,10 @@ import (
 
 // runsOf returns the runs in the folder target if target is not a run itself.
 func runsOf(target string) ([]string, error) {
-	if info, err := os.Stat(target); err != nil || !info.IsDir() || isPopulation(target) {
-		return nil, nil // open reports errors
-	}
-	for _, own := range []string{"checkpoints", runFile} {
-		if _, err := os.Stat(filepath.Join(target, own)); err == nil {
-			return nil, nil
-		}
+	info, err := os.Stat(target)
+	if err != nil || !info.IsDir() || // open reports errors
+		isPopulation(target) || exists(target, "checkpoints") || exists(target, runFile) {
+		return nil, nil
 	}
 	return runsBelow(target)
 }
@@ -60,8 +57,8 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 		}
 	}
 	for i, g := range groups {
-		tables[i] = &across{name: g.name, figures: figures}
-		for _, run := range g.runs {
+		tables[i] = &across{name: g.Name, figures: figures}
+		for _, run := range g.Runs {
 			tables[i].add(run, played[run])
 		}
 	}

@@ -76,10 +76,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
 			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
 		}
-		if _, err := os.Lstat(out); err == nil && !*force {
-			return commandline.Usagef("%s exists; --force replaces it", out)
-		}
-		if err := spoils(out); err != nil {
+		if err := cmp.Or(vacant(out, *force), spoils(out)); err != nil {
 			return err
 		}
 		if format == ".xml" {
@@ -151,18 +148,6 @@ func checkpointOf(dir, which string, warn io.Writer) (string, error) {
 		fmt.Fprintln(warn, note)
 	}
 	return run.Path, nil
-}
-
-// spoils refuses to write tensors to a .safetensors file with a manifest, which would then call the file damaged.
-func spoils(out string) error {
-	if filepath.Ext(out) != ".safetensors" {
-		return nil
-	}
-	if _, err := os.Lstat(manifest(out)); err == nil {
-		return commandline.Usagef("%s is the manifest of %s, so that is a checkpoint of a trainer; choose another name",
-			manifest(out), out)
-	}
-	return nil
 }
 
 // loadMember reads the policy of an agent of a checkpoint of several, by its name or number.

@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
@@ -90,11 +89,7 @@ var modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9][A
 // begin collects the data of the templates.
 func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	if module == "" {
-		full, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		module = filepath.Base(full)
+		module = folderName(dir)
 	}
 	if !modulePath.MatchString(module) {
 		return nil, commandline.Usagef(
@@ -166,12 +161,8 @@ func (b *begun) write(dir string) (names []string, err error) {
 		return nil, commandline.Usagef("%s has %s already, and nothing is replaced; give another folder",
 			dir, strings.Join(taken, ", "))
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		write := func(w io.Writer) error { _, err := w.Write(texts[name]); return err }
-		if err := durable.WriteFile(filepath.Join(dir, name), write); err != nil {
+		if err := writeFile(filepath.Join(dir, name), texts[name]); err != nil {
 			return nil, err
 		}
 	}

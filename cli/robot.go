@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,14 +32,7 @@ func (r *singleRun) writeRobot(env envs.Env) error {
 	if err != nil || clips || rescales || robot.Width() != env.Spaces().Observation.Width() {
 		return nil //nolint:nilerr // its policies act in simulators alone
 	}
-	text, err := json.MarshalIndent(robot, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(filepath.Join(r.dir, robotFile), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s\n", text)
-		return err
-	})
+	return durable.WriteFile(filepath.Join(r.dir, robotFile), func(w io.Writer) error { return writeJSON(w, robot) })
 }
 
 // withRobot returns a policy with the description of the robot in the folder of its run, if there is one. run is the
@@ -110,13 +102,7 @@ func exportModel(target, out string, stdout io.Writer) error {
 		files[filepath.Join(folder, name)] = data
 	}
 	for path, data := range files {
-		if err := durable.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return err
-		}
-		if err := durable.WriteFile(path, func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		}); err != nil {
+		if err := writeFile(path, data); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func (f *trainFlags) resumed() (*batch, error) {
 				"settings; start them under another --name", flag, f.resume)
 		}
 	}
-	if !isBatch(f.resume) {
+	if !exists(f.resume, runfile.Batch) {
 		return nil, commandline.Usagef("--jobs %d: %s is no folder of several runs", f.jobs, f.resume)
 	}
 	return readBatch(f.resume)

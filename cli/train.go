@@ -141,7 +141,7 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	if f.jobs != 0 || f.seeds != "" || isBatch(f.resume) {
+	if f.jobs != 0 || f.seeds != "" || f.resume != "" && exists(f.resume, runfile.Batch) {
 		return f.trainSeeds(ctx, launches || place.Size > 1, stdin, stdout, stderr)
 	}
 	var text []byte

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -96,11 +95,8 @@ func (f *isaacFlags) memberOf() (int, error) {
 // readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
 // file of rl_games that have no meaning here.
 func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
-	if err := notTensors(path); err != nil {
+	if c, f.source, err = readWithSource(path, stdin); err != nil {
 		return nil, nil, err
-	}
-	if c, f.source, err = runfile.ReadWithSource(path, stdin); err != nil {
-		return nil, nil, wrong(err)
 	}
 	agent, env := f.isaac.split()
 	if rlgames.Is(c) {
@@ -118,15 +114,10 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 	if f.given("num-envs") {
 		c.Section("environment")["num_envs"] = f.numEnvs
 	}
-	section, _ := c["environment"].(map[string]any)
-	if kwargs, _ := section["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" &&
-		kwargs["device"] == nil {
-		kwargs = maps.Clone(kwargs)
-		if kwargs == nil {
-			kwargs = map[string]any{}
+	if f.isaac.task != "" && f.device != "" {
+		if kwargs := runfile.Sections(c.Section("environment")).Section("kwargs"); kwargs["device"] == nil {
+			kwargs["device"] = f.device // of the simulator, too
 		}
-		kwargs["device"] = f.device // of the simulator, too
-		c.Section("environment")["kwargs"] = kwargs
 	}
 	for _, a := range env {
 		if err := c.Set("environment.kwargs." + a); err != nil {
@@ -175,11 +166,8 @@ func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string
 		o.Overrides = append(o.Overrides,
 			fmt.Sprintf("params.network.space.continuous.sigma_init.val=%g", f.isaac.sigma))
 	}
-	var made *rlgames.Configuration
-	var err error
-	if path == "-" {
-		made, err = rlgames.Convert(c, o)
-	} else {
+	made, err := rlgames.Convert(c, o)
+	if path != "-" { // with the files that it names under defaults:
 		made, err = rlgames.Read(path, o)
 	}
 	if err != nil {
