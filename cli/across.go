@@ -81,20 +81,17 @@ func cell(x float64) string {
 
 // dict returns the figures for JSON.
 func (a *across) dict() map[string]any {
+	known := func(x float64) *number.JSON { return number.Optional(x, !math.IsNaN(x)) }
 	figures := map[string]any{}
 	for _, name := range a.figures {
 		values := map[string]*number.JSON{}
 		for i, run := range a.runs {
-			values[run] = number.Optional(a.values[name][i], !math.IsNaN(a.values[name][i]))
+			values[run] = known(a.values[name][i])
 		}
 		figure := map[string]any{"runs": values}
 		for _, s := range statistics {
 			e := aggregate.Of(a.values[name], s.of)
-			estimate := map[string]*number.JSON{}
-			for key, x := range map[string]float64{"value": e.Value, "low": e.Low, "high": e.High} {
-				estimate[key] = number.Optional(x, !math.IsNaN(x))
-			}
-			figure[s.key] = estimate
+			figure[s.key] = map[string]*number.JSON{"value": known(e.Value), "low": known(e.Low), "high": known(e.High)}
 		}
 		figures[name] = figure
 	}
@@ -103,35 +100,27 @@ func (a *across) dict() map[string]any {
 
 // paper writes a row for each group, for a paper: "markdown" or "latex".
 func paper(out io.Writer, form string, groups []*across) error {
-	begin, between, end := "| ", " | ", " |\n"
-	escape := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	figures := groups[0].figures
+	columns := 2 * len(figures) // after the first two
+	begin, between, end, escape := "| ", " | ", " |\n", strings.NewReplacer("|", `\|`)
+	top, rule, bottom := "", "|---|--:"+strings.Repeat("|---", columns)+"|\n", ""
 	if form == "latex" {
 		begin, between, end = "", " & ", " \\\\\n"
-		escape = func(s string) string {
-			return strings.NewReplacer("_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`).Replace(s)
-		}
+		escape = strings.NewReplacer("_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`)
+		top = "\\begin{tabular}{lr" + strings.Repeat("l", columns) + "}\n\\hline\n"
+		rule, bottom = "\\hline\n", "\\hline\n\\end{tabular}\n"
 	}
-	var b strings.Builder
-	line := func(cells []string) {
+	line := func(cells []string) string {
 		for i := range cells {
-			cells[i] = escape(cells[i])
+			cells[i] = escape.Replace(cells[i])
 		}
-		b.WriteString(begin + strings.Join(cells, between) + end)
+		return begin + strings.Join(cells, between) + end
 	}
-	figures := groups[0].figures
 	header := []string{"runs", "seeds"}
 	for _, figure := range figures {
 		header = append(header, figure+", mean (95 % interval)", figure+", IQM (95 % interval)")
 	}
-	if form == "latex" {
-		fmt.Fprintf(&b, "\\begin{tabular}{lr%s}\n\\hline\n", strings.Repeat("l", 2*len(figures)))
-	}
-	line(header)
-	if form == "latex" {
-		b.WriteString("\\hline\n")
-	} else {
-		b.WriteString("|---|--:" + strings.Repeat("|---", 2*len(figures)) + "|\n")
-	}
+	text := top + line(header) + rule
 	for _, a := range groups {
 		cells := []string{a.name, fmt.Sprint(len(a.runs))}
 		for _, figure := range figures {
@@ -140,12 +129,9 @@ func paper(out io.Writer, form string, groups []*across) error {
 				cells = append(cells, fmt.Sprintf("%s (%s to %s)", cell(e.Value), cell(e.Low), cell(e.High)))
 			}
 		}
-		line(cells)
+		text += line(cells)
 	}
-	if form == "latex" {
-		b.WriteString("\\hline\n\\end{tabular}\n")
-	}
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, text+bottom)
 	return err
 }
 

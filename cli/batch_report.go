@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 
@@ -16,105 +16,81 @@ import (
 )
 
 // report prints the table at the end of a batch.
-func (b *batch) report(out io.Writer) (err error) {
+func (b *batch) report(out io.Writer) error {
+	figures := []string{"timestep", "episode.return", "episode.length", "best"}
 	if b.Metric != "" {
-		err = b.reportTrials(out)
-	} else {
-		a := across{name: filepath.Base(b.dir)}
-		a.figures = []string{"timestep", "episode.return", "episode.length", "best"}
-		for _, r := range b.Runs {
-			figures, err := outcome(filepath.Join(b.dir, r.Name))
-			if err != nil {
-				return err
-			}
-			a.add(r.Name, figures)
-		}
-		err = a.write(out)
+		figures = []string{b.Metric}
+	}
+	points, err := b.points(figures)
+	if err == nil && b.Metric != "" {
+		err = b.reportTrials(out, points)
+	} else if err == nil {
+		err = points[0].write(out)
 	}
 	if err != nil {
 		return err
 	}
-	dir := process.QuoteWord(b.dir)
 	_, err = fmt.Fprintf(out, "\nThe runs are in %s. Evaluate and draw them: %s eval %s, %[2]s plot %[3]s\n", b.dir,
-		program, dir)
+		program, process.QuoteWord(b.dir))
 	return err
 }
 
-// trial is a point of a sweep.
-type trial struct {
+// point is the runs of a batch that differ by their seeds alone: a trial of a sweep, or all runs of several seeds.
+type point struct {
+	across
 	settings map[string]any
-	values   []float64 // of the metric, for each seed
-	estimate aggregate.Estimate
-	name     string
+	estimate aggregate.Estimate // of the first figure
 }
 
-// trials returns the points of a sweep, the best first, those without the metric last.
-func (b *batch) trials() (list []*trial, err error) {
-	at := map[string]*trial{}
+// points returns the figures of a batch. Those of a sweep are in order, the best first, those without the metric last.
+func (b *batch) points(figures []string) (list []*point, err error) {
+	at := map[string]*point{}
 	for _, r := range b.Runs {
-		figures, err := outcome(filepath.Join(b.dir, r.Name))
+		known, err := outcome(filepath.Join(b.dir, r.Name))
 		if err != nil {
 			return nil, err
 		}
 		if at[r.Point] == nil {
-			at[r.Point] = &trial{settings: r.Settings, name: r.Point}
+			at[r.Point] = &point{settings: r.Settings, across: across{name: r.Point, figures: figures}}
 			list = append(list, at[r.Point])
 		}
-		x, ok := figures[b.Metric]
-		if !ok {
-			x = math.NaN()
-		}
-		at[r.Point].values = append(at[r.Point].values, x)
+		at[r.Point].add(r.Name, known)
 	}
-	for _, t := range list {
-		t.estimate = aggregate.Of(t.values, aggregate.Mean)
+	for _, p := range list {
+		p.estimate = aggregate.Of(p.values[figures[0]], aggregate.Mean)
 	}
-	slices.SortStableFunc(list, func(x, y *trial) int {
-		first, second, sign := x.estimate.Value, y.estimate.Value, map[bool]int{true: 1, false: -1}[b.Lowest]
-		switch {
-		case math.IsNaN(first) || math.IsNaN(second):
-			return map[bool]int{true: 1}[math.IsNaN(first)] - map[bool]int{true: 1}[math.IsNaN(second)]
-		case first < second:
-			return -sign
-		case first > second:
-			return sign
+	score := func(p *point) float64 {
+		if b.Lowest {
+			return -p.estimate.Value
 		}
-		return 0
-	})
+		return p.estimate.Value
+	}
+	slices.SortStableFunc(list, func(x, y *point) int { return cmp.Compare(score(y), score(x)) })
 	return list, nil
 }
 
 // reportTrials prints a row for each point of a sweep, and writes the table as results.csv and results.json.
-func (b *batch) reportTrials(out io.Writer) error {
-	list, err := b.trials()
-	if err != nil {
-		return err
-	}
-	header := []string{"trial"}
+func (b *batch) reportTrials(out io.Writer, list []*point) error {
 	keys := slices.Sorted(maps.Keys(list[0].settings))
-	header = append(append(header, keys...), b.Metric)
-	if len(list[0].values) > 1 {
+	header := slices.Concat([]string{"trial"}, keys, []string{b.Metric})
+	if len(list[0].runs) > 1 {
 		header = append(header, "95 % from", "to")
 	}
 	var rows [][]string
 	var objects []map[string]any
-	for _, t := range list {
-		row := []string{t.name}
+	for _, p := range list {
+		row := []string{p.name}
 		for _, key := range keys {
-			text := fmt.Sprint(t.settings[key])
-			if x, ok := t.settings[key].(float64); ok {
+			text := fmt.Sprint(p.settings[key])
+			if x, ok := p.settings[key].(float64); ok {
 				text = fmt.Sprintf("%.4g", x)
 			}
 			row = append(row, text)
 		}
-		row = append(row, cell(t.estimate.Value), cell(t.estimate.Low), cell(t.estimate.High))
+		row = append(row, cell(p.estimate.Value), cell(p.estimate.Low), cell(p.estimate.High))
 		rows = append(rows, row[:len(header)])
-		a := across{name: t.name, figures: []string{b.Metric}}
-		for i, r := range slices.DeleteFunc(slices.Clone(b.Runs), func(r batchRun) bool { return r.Point != t.name }) {
-			a.add(r.Name, map[string]float64{b.Metric: t.values[i]})
-		}
-		object := a.dict()
-		object["settings"] = t.settings
+		object := p.dict()
+		object["settings"] = p.settings
 		objects = append(objects, object)
 	}
 	for name, write := range map[string]func(w io.Writer) error{

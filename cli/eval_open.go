@@ -159,13 +159,17 @@ func newest(dir string) (*savedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &savedRun{Saved: saved}
+	return &savedRun{Saved: saved, notes: passedOver(damaged)}, nil
+}
+
+// passedOver returns notes about damaged checkpoints, except those whose save was interrupted.
+func passedOver(damaged []*checkpoint.DamagedError) (notes []string) {
 	for _, d := range damaged {
 		if !errors.Is(d, checkpoint.ErrUncommitted) {
-			run.notes = append(run.notes, fmt.Sprintf("passed over: %v", d))
+			notes = append(notes, fmt.Sprintf("passed over: %v", d))
 		}
 	}
-	return run, nil
+	return notes
 }
 
 // atStep loads the snapshot of a timestep.

@@ -105,7 +105,7 @@ func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Section
 	if err := b.begin(ctx, f, stdout); err != nil || f.check {
 		return err
 	}
-	tell(stderr, f.notes)
+	tell(stderr, f.notes...)
 	commandline.OutliveReaders()
 	once := *f // the length is in the configuration
 	once.given = func(string) bool { return false }

@@ -308,8 +308,8 @@ func (f *checkFlags) asGiven(full runfile.Sections) runfile.Sections {
 // environment knows. An environment of this process is asked: it plays an episode with random actions.
 func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
 	if f.needsSpaces(c) && f.action == "" {
-		tell(stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
-			"was not checked; give --observation-space and --action-space, or --check=env to start it"})
+		tell(stderr, "the environment was not started and its spaces are not known: whether networks fit them was not "+
+			"checked; give --observation-space and --action-space, or --check=env to start it")
 	}
 	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
 	class, _ := c.Section("agent")["class"].(string)
@@ -332,8 +332,8 @@ func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figu
 		return wrong(&config.Error{Path: key, Given: figure, Reason: "the run has no such figure: " +
 			config.Among(figure, known)})
 	}
-	tell(stderr, []string{fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether "+
-		"it does", key, figure)})
+	tell(stderr, fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether it does",
+		key, figure))
 	return nil
 }
 

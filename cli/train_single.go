@@ -57,13 +57,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with, plan: plan}
-	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
-		if f.quiet { // the display is silent then
-			fmt.Fprintln(stderr, "note:", err)
-			return
-		}
-		bars.Printf("note: %v", err)
-	})
+	trainer, err := f.trainer(c, env, &run, bars, f.warner(bars, stderr))
 	if err != nil {
 		return wrong(err)
 	}
@@ -80,10 +74,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := plan.Check(trainer); err != nil {
 		return commandline.Usagef("--schedule: %w", err)
 	}
-	tell(stderr, append(f.notes, trainer.Notes()...))
-	if c["trainer"] == nil || c.Section("trainer")["timesteps"] == nil {
-		tell(stderr, []string{fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
-			run.cfg.Timesteps)})
+	tell(stderr, append(f.notes, trainer.Notes()...)...)
+	if c.Section("trainer")["timesteps"] == nil {
+		tell(stderr, fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
+			run.cfg.Timesteps))
 	}
 	if run.cfg.Timesteps == 0 {
 		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, " +
@@ -124,28 +118,21 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	bars.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
 	err = trainer.Train(ctx)
 	bars.Wait()
-	for _, d := range trainer.Damaged() {
-		if !errors.Is(d, checkpoint.ErrUncommitted) {
-			fmt.Fprintln(stderr, "passed over:", d)
-		}
+	for _, note := range passedOver(trainer.Damaged()) {
+		fmt.Fprintln(stderr, note)
 	}
 	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
 	if err == nil && !begun && total > 0 {
 		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
 			"goes on for longer.\n", trainer.Timestep(), total)
 	}
-	for _, x := range []struct {
-		goal *float64
-		when string
-	}{
-		{run.cfg.StopAtReturn, "an evaluation reached stop_at_return"},
-		{run.cfg.StopAtEpisodeReturn, "training episodes passed stop_at_episode_return"},
-	} {
-		if err == nil && x.goal != nil && begun && trainer.Timestep() < int64(total) {
-			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total,
-				x.when, *x.goal)
-			break
+	if goal := cmp.Or(run.cfg.StopAtReturn, run.cfg.StopAtEpisodeReturn); err == nil && goal != nil && begun &&
+		trainer.Timestep() < int64(total) {
+		when := "an evaluation reached stop_at_return"
+		if goal != run.cfg.StopAtReturn {
+			when = "training episodes passed stop_at_episode_return"
 		}
+		fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, when, *goal)
 	}
 	switch {
 	case err != nil && (ctx.Err() != nil && errors.Is(err, ctx.Err()) || with.stopped(err)) && !several(err):
@@ -163,8 +150,19 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	return report(stdout, trainer, run.cfg, run.watch)
 }
 
+// warner returns a function that prints notes during training.
+func (f *trainFlags) warner(display tracking.Progress, stderr io.Writer) func(error) {
+	return func(err error) {
+		if f.quiet { // the display is silent then
+			fmt.Fprintln(stderr, "note:", err)
+			return
+		}
+		display.Printf("note: %v", err)
+	}
+}
+
 // tell prints notes.
-func tell(stderr io.Writer, notes []string) {
+func tell(stderr io.Writer, notes ...string) {
 	for _, n := range notes {
 		fmt.Fprintln(stderr, "note:", n)
 	}
@@ -196,8 +194,7 @@ func (f *trainFlags) trainer(
 				_, cfg.Name = split(f.resume) // place says so, too
 			}
 			var where agreed
-			where, errPlace = run.with.agree(func() (agreed,
-				error) {
+			where, errPlace = run.with.agree(func() (agreed, error) {
 				return f.decide(run.with, *cfg, strings.ToUpper(class))
 			})
 			cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
@@ -219,12 +216,9 @@ func (f *trainFlags) trainer(
 				return run.plan.Apply(t)
 			})}
 		})
-	switch {
-	case errPlace != nil && err == nil:
+	if errPlace != nil && err == nil {
 		return nil, errors.Join(errPlace, trainer.Agent().Close())
-	case errPlace != nil:
-		return nil, errPlace
-	case err != nil:
+	} else if err = cmp.Or(errPlace, err); err != nil {
 		return nil, err
 	}
 	full := runfile.Sections(trainer.Dict())
@@ -301,19 +295,15 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 			best += fmt.Sprintf(" (%s %.4g)", cfg.Best, x)
 		}
 	}
-	m := t.Metrics()
 	figure := func(name string) string {
-		if x, ok := m[name]; ok {
+		if x, ok := t.Metrics()[name]; ok {
 			return fmt.Sprintf("%.1f", x)
 		}
 		return "-"
 	}
-	if err := tracking.Table(out,
-		[]string{"environment steps", "episodes", "return", "length", "best checkpoint",
-			"environment steps/s"}, [][]string{{
-			fmt.Sprint(t.Steps()), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best,
-			watch.rate(t),
-		}}); err != nil {
+	header := []string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}
+	row := tracking.Cells(t.Steps(), t.Episodes(), figure("episode.return"), figure("episode.length"), best, watch.rate(t))
+	if err := tracking.Table(out, header, [][]string{row}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program,
