@@ -82,24 +82,17 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if format == ".xml" {
 			return exportModel(args[0], out, cmd.OutOrStdout())
 		}
-		var path string
-		var err error
+		find := func() (string, error) { return inspection.Find(args[0]) }
 		if cmd.Flags().Changed("checkpoint") {
-			path, err = checkpointOf(args[0], *which, cmd.ErrOrStderr())
-		} else {
-			path, err = inspection.Find(args[0])
+			find = func() (string, error) { return checkpointOf(args[0], *which, cmd.ErrOrStderr()) }
 		}
+		path, err := find()
 		if err != nil {
 			return err
 		}
-		var p *infer.Policy
-		if *member == "" {
-			p, err = infer.Load(path)
-		} else {
-			p, err = loadMember(path, *member)
-		}
+		p, err := policyOf(path, *member)
 		if err != nil {
-			return ofGroup(path, *member, err)
+			return err
 		}
 		if err := try(p); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -108,20 +101,21 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err != nil {
 			return err
 		}
-		if _, given := (*metadata)["run_path"]; !given && run != "" {
-			extra := map[string]string{"run_path": run}
-			maps.Copy(extra, *metadata)
-			*metadata = extra
+		texts := map[string]string{}
+		if run != "" {
+			texts["run_path"] = run
 		}
+		maps.Copy(texts, *metadata)
 		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 			return err
 		}
+		write := p.WriteFile
 		if format == ".onnx" {
-			err = onnx.WriteFile(out, p, onnx.Options{Name: *name, Doc: *doc, Metadata: *metadata})
-		} else {
-			err = p.WriteFile(out)
+			write = func(path string) error {
+				return onnx.WriteFile(path, p, onnx.Options{Name: *name, Doc: *doc, Metadata: texts})
+			}
 		}
-		if err != nil {
+		if err := write(out); err != nil {
 			return err
 		}
 		info, err := os.Stat(out)
@@ -150,12 +144,22 @@ func checkpointOf(dir, which string, warn io.Writer) (string, error) {
 	return run.Path, nil
 }
 
-// loadMember reads the policy of an agent of a checkpoint of several, by its name or number.
-func loadMember(path, member string) (*infer.Policy, error) {
+// policyOf reads the policy of a checkpoint. member is the name or number of its agent in a checkpoint of several.
+func policyOf(path, member string) (*infer.Policy, error) {
 	if i, err := strconv.Atoi(member); err == nil {
 		return infer.LoadMember(path, i)
 	}
 	saved, err := checkpoint.Load(path)
+	if member == "" {
+		p, failure := infer.Load(path)
+		if failure != nil && err == nil {
+			if n, err := saved.Snapshot.Int(layout.GroupSize); err == nil {
+				choice := cmp.Or(strings.Join(layout.NamesIn(saved.Snapshot), " or "), fmt.Sprintf("one of 0 to %d", n-1))
+				return nil, commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, choice)
+			}
+		}
+		return p, failure
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,24 +170,6 @@ func loadMember(path, member string) (*infer.Policy, error) {
 			config.Hint(member, names), cmp.Or(strings.Join(names, ", "), "no names"))
 	}
 	return infer.Member(saved.Snapshot, i)
-}
-
-// ofGroup returns an error that names --member if a policy could not be loaded because the checkpoint is a group's, and
-// otherwise err.
-func ofGroup(path, member string, err error) error {
-	if member != "" {
-		return err
-	}
-	if saved, e := checkpoint.Load(path); e == nil {
-		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
-			choice := fmt.Sprintf("one of 0 to %d", n-1)
-			if names := layout.NamesIn(saved.Snapshot); len(names) > 0 {
-				choice = strings.Join(names, " or ")
-			}
-			return commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, choice)
-		}
-	}
-	return err
 }
 
 // try asks the policy for an action for an observation of zeros.
@@ -201,9 +187,11 @@ func try(p *infer.Policy) error {
 }
 
 // ports lists a policy's inputs and outputs.
-func ports(p *infer.Policy, format string) [][]string {
+func ports(p *infer.Policy, format string) (rows [][]string) {
 	s, d := p.Spaces(), p.Describe()
-	batch := func(n int) string { return fmt.Sprintf("batch × %d", n) }
+	port := func(direction, name string, width int, kind, what string) {
+		rows = append(rows, []string{direction, name, fmt.Sprintf("batch × %d", width), kind, what})
+	}
 	normalized := "raw"
 	if d.Normalizer != nil || len(d.Transforms) > 0 {
 		normalized = "raw; normalised within"
@@ -212,31 +200,26 @@ func ports(p *infer.Policy, format string) [][]string {
 	if s.Action.Kind != spaces.Box && format == ".onnx" {
 		kind = "int64"
 	}
-	rows := [][]string{
-		{"input", "observations", batch(s.Observation.Width()), "float32",
-			fmt.Sprintf("%v, %s", s.Observation, normalized)},
-		{"output", "actions", batch(s.Action.Width()), kind,
-			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
-	}
+	port("input", "observations", s.Observation.Width(), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized))
+	port("output", "actions", s.Action.Width(), kind,
+		strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind)))
 	if n := s.ActionMask.Width(); n > 0 {
-		rows = append(rows, []string{"input", "action_mask", batch(n), "float32", "1 where a choice is allowed"})
-	}
-	if n := p.HiddenSize(); n > 0 && format == ".onnx" {
-		rows = append(rows, []string{"input", "hidden_in", batch(n), "float32", "zeros where an episode begins"},
-			[]string{"output", "hidden_out", batch(n), "float32", "hidden_in of the next step"})
+		port("input", "action_mask", n, "float32", "1 where a choice is allowed")
 	}
 	if format != ".onnx" {
 		return rows
 	}
+	if n := p.HiddenSize(); n > 0 {
+		port("input", "hidden_in", n, "float32", "zeros where an episode begins")
+		port("output", "hidden_out", n, "float32", "hidden_in of the next step")
+	}
 	switch d.Distribution.Kind {
 	case "gaussian":
-		rows = append(rows,
-			[]string{"output", "mean", batch(s.Action.Width()), "float32", "before clip_actions"},
-			[]string{"output", "log_std", batch(s.Action.Width()), "float32", "log standard deviation"})
+		port("output", "mean", s.Action.Width(), "float32", "before clip_actions")
+		port("output", "log_std", s.Action.Width(), "float32", "log standard deviation")
 	case "categorical":
-		rows = append(rows,
-			[]string{"output", "logits", batch(s.Action.Outputs()), "float32", "index after index"},
-			[]string{"output", "probabilities", batch(s.Action.Outputs()), "float32", "index after index"})
+		port("output", "logits", s.Action.Outputs(), "float32", "index after index")
+		port("output", "probabilities", s.Action.Outputs(), "float32", "index after index")
 	}
 	return rows
 }

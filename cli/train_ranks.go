@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/gorl-dev/gorl/distributed"
@@ -146,16 +145,8 @@ func tellAgent(err error) error {
 	if err == nil || path == "" || errors.As(err, &peer) || errors.As(err, &stopped) {
 		return nil
 	}
-	type extra struct {
-		Stack string `json:"py_callstack"`
-		Time  string `json:"timestamp"`
-	}
-	type message struct {
-		Message string `json:"message"`
-		Extra   extra  `json:"extraInfo"`
-	}
-	text, failed := json.Marshal(map[string]message{"message": {Message: err.Error(),
-		Extra: extra{Stack: err.Error(), Time: strconv.FormatInt(time.Now().Unix(), 10)}}})
+	text, failed := json.Marshal(map[string]any{"message": map[string]any{"message": err.Error(),
+		"extraInfo": map[string]string{"py_callstack": err.Error(), "timestamp": fmt.Sprint(time.Now().Unix())}}})
 	if failed != nil {
 		return failed
 	}
@@ -233,8 +224,8 @@ func noRanks(kind runfile.Kind) error {
 	what, instead := "an evolution", ""
 	if kind == runfile.Population {
 		what = "a population that trains in one process"
-		instead = fmt.Sprintf(" (gorl-pbt trains members of several processes: launcher: {command: [%s, member], "+
-			"ranks_per_member: 2})", program)
+		instead = " (gorl-pbt trains members of several processes: launcher: {command: [" + program + ", member], " +
+			"ranks_per_member: 2})"
 	}
 	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are "+
 		"left in the environment, set %s=off", what, instead, distributed.EnvDistributed)
