@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,6 @@ gorl eval runs/walker --record walk.gif --fps 50
 gorl eval runs/humanoid --set episode_length=600
 gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		Args: commandline.Arguments(1, 1, "the folder of a run, or a checkpoint"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
 	}
 	flags := c.Flags()
 	f.register(c, "seed of the environments, and of --stochastic")
@@ -74,12 +72,14 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.Float64Var(&f.fps, "fps", 0,
 		"pictures that --record shows a second, one a step, at most 50, as MP4 60; 0 films in real time")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
-	flags.StringVar(&f.table, "table", "", "print a table of several runs for a paper, in this `form`: "+
-		"markdown or latex")
-	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions([]string{"markdown", "latex"},
-		cobra.ShellCompDirectiveNoFileComp))
+	table := commandline.Choice(c, "table", "", "print a table of several runs for a paper, in this `form`: "+
+		"markdown or latex", "markdown", "latex")
 	commandline.Once(c, "config")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		f.table = *table
+		return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
 	return c
 }
 
@@ -111,17 +111,13 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return commandline.Usagef("--fps is %g; want 0 or more, and at most 50, as MP4 at most 60", f.fps)
 	case f.record != "" && !isKind(f.record, ".gif", ".mp4", ".png"):
 		return commandline.Usagef("--record %s: pictures are written as .gif, .mp4 or .png", f.record)
-	case f.table != "" && f.table != "markdown" && f.table != "latex":
-		return commandline.Usagef("--table is %q; want markdown or latex", f.table)
 	case f.table != "" && f.json:
 		return commandline.Usagef("--table %s and --json: give one of the two", f.table)
 	}
-	if isKind(f.record, ".mp4") {
-		if _, err := findFFmpeg(); err != nil {
-			return commandline.Usagef("--record %s: %w", f.record, err)
-		}
-	}
 	// before all episodes are played
+	if _, err := findFFmpeg(); err != nil && isKind(f.record, ".mp4") {
+		return commandline.Usagef("--record %s: %w", f.record, err)
+	}
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
@@ -168,14 +164,10 @@ func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, st
 	}
 	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
 	result, err = trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
-	if err != nil {
-		if ctx.Err() != nil {
-			err = &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is " +
-				"written")}
-		}
-		return nil, nil, result, err
+	if err != nil && ctx.Err() != nil {
+		err = &commandline.StoppedError{Err: errors.New("stopped before all episodes were played; nothing is written")}
 	}
-	if f.record != "" {
+	if err == nil && f.record != "" {
 		err = recorded.write(ctx, f.record)
 	}
 	return saved, c, result, err
@@ -232,17 +224,13 @@ func (f *evalFlags) adapt(section map[string]any) {
 		section["children"] = 0
 	}
 	full, _ := catalog.Settings(section) // makeEnvironment reports errors
-	// Only whole episodes are counted.
-	if random, _ := full["random_episode_lengths"].(bool); random {
-		section["random_episode_lengths"] = false
+	// Only whole episodes are counted, and a score must not depend on earlier failures.
+	for key, value := range map[string]any{"random_episode_lengths": false, "failure_starts": 0.0, "measure": true} {
+		if given, has := full[key]; has && given != value {
+			section[key] = value
+		}
 	}
-	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on earlier failures
-		section["failure_starts"] = 0
-	}
-	if measure, has := full["measure"].(bool); has && !measure {
-		section["measure"] = true
-	}
-	if mode, drawn := full[renderMode].(string); (f.record != "" || f.pictures) && drawn && mode == "" {
+	if full[renderMode] == "" && (f.record != "" || f.pictures) {
 		section[renderMode] = "rgb_array"
 	}
 }
@@ -290,10 +278,7 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 	if err := restored.Restore(withoutRollout(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
-	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
-		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
-	}
-	if err := t.RestoreCurriculum(saved.Snapshot); err != nil {
+	if err := cmp.Or(t.RestoreStatistics(saved.Snapshot), t.RestoreCurriculum(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
 	}
 	return t, restored.Reseed(f.seed)

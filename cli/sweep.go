@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,23 +95,20 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 			return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
 		}
 		s, err := readSweep(args[0])
-		if err == nil && f.given("trials") {
-			s.Trials = trials
-		}
-		if err == nil && f.seeds != "" {
-			s.Seeds = f.seeds
-		}
-		var b *batch
-		if err == nil {
-			b, err = s.batch()
-		}
 		if err != nil {
 			return commandline.Usagef("%s: %w", args[0], err)
 		}
-		if f.config == "" {
-			f.config = s.Config
+		if f.given("trials") {
+			s.Trials = trials
 		}
-		if f.config == "" {
+		if f.seeds != "" {
+			s.Seeds = f.seeds
+		}
+		b, err := s.batch()
+		if err != nil {
+			return commandline.Usagef("%s: %w", args[0], err)
+		}
+		if f.config = cmp.Or(f.config, s.Config); f.config == "" {
 			return commandline.Usagef("%s has no config: want the configuration that all runs share, there or with "+
 				"--config", args[0])
 		}
@@ -126,12 +124,8 @@ func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch, stdin 
 	if err != nil {
 		return err
 	}
-	name := s.Name
-	if name == "" { // the runs' own name is for single runs
-		name, _ = c.Section("trainer")["name"].(string)
-		name = strings.TrimPrefix(name+"-sweep", "-")
-	}
-	c.Section("trainer")["name"] = name
+	own, _ := c.Section("trainer")["name"].(string) // which is for single runs
+	c.Section("trainer")["name"] = cmp.Or(s.Name, strings.TrimPrefix(own+"-sweep", "-"))
 	if f.check {
 		for _, r := range b.Runs {
 			fmt.Fprintf(stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
@@ -157,8 +151,8 @@ func readSweep(path string) (*sweepConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(key string, given any, reason string, values ...any) {
-		err = errors.Join(err, &config.Error{Path: key, Given: given, Reason: fmt.Sprintf(reason, values...)})
+	refuse := func(key string, given any, reason string) {
+		err = errors.Join(err, &config.Error{Path: key, Given: given, Reason: reason})
 	}
 	if s.Method != "grid" && s.Method != "random" {
 		refuse("method", s.Method, "want grid (every combination of values) or random (a number of trials)")

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,9 +79,7 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	stderr io.Writer) (err error) {
 	sources := len(args)
 	for _, flag := range []string{f.env, f.example} {
-		if flag != "" {
-			sources++
-		}
+		sources += min(len(flag), 1)
 	}
 	switch {
 	case sources != 1:
@@ -102,7 +99,12 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 			return err
 		}
 	}
-	c := runfile.Sections{"environment": map[string]any{"id": catalogName(f.env)}}
+	c := runfile.Sections{"environment": map[string]any{"id": f.env}}
+	for _, name := range catalog.Names() {
+		if strings.EqualFold(name, f.env) {
+			c.Section("environment")["id"] = name
+		}
+	}
 	var saved *savedRun
 	var policy *infer.Policy
 	title, source := f.env, "--env "+f.env
@@ -115,11 +117,12 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	case f.env == "":
 		target := args[0]
 		if f.follow {
-			if target, err = newestIn(target); err != nil {
-				return err
-			}
+			target, err = newestIn(target)
 		}
-		if saved, c, err = f.load(target, stdin, stderr); err != nil {
+		if err == nil {
+			saved, c, err = f.load(target, stdin, stderr)
+		}
+		if err != nil {
 			return err
 		}
 		title, source = fmt.Sprintf("%s, timestep %d", args[0], saved.Manifest.Step), saved.config
@@ -163,33 +166,22 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	if err != nil {
 		return commandline.Usagef("%s: %w", source, err)
 	}
+	network, address := "tcp", fmt.Sprintf("127.0.0.1:%d", f.port)
 	if f.socket != "" {
-		listener, err := net.Listen("unix", f.socket)
-		if err != nil {
-			return err
-		}
-		return v.Serve(ctx, listener)
+		network, address = "unix", f.socket
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
+	listener, err := net.Listen(network, address)
 	if err != nil {
 		return commandline.Usagef("--port: %w", err)
 	}
-	fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
+	if f.socket == "" {
+		fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
+	}
 	return v.Serve(ctx, listener)
 }
 
 // viewMemory limits the memory in bytes of a process that plays a run for a page of gorl serve.
 const viewMemory = 2 << 30
-
-// catalogName returns the name in the catalog that equals id except for capitals, or id itself.
-func catalogName(id string) string {
-	for _, name := range catalog.Names() {
-		if strings.EqualFold(name, id) {
-			return name
-		}
-	}
-	return id
-}
 
 // without returns a function that acts without a policy.
 func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {

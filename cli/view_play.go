@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -84,21 +81,14 @@ func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
 // of the best one.
 func newestIn(dir string) (string, error) {
 	latest := filepath.Join(dir, "checkpoints")
-	if _, err := os.Stat(latest); errors.Is(err, os.ErrNotExist) {
+	if !exists(latest) {
 		return inspection.Find(dir)
 	}
-	store, err := checkpoint.NewStore(latest, checkpoint.Options{})
+	list, err := manifests(latest)
 	if err != nil {
 		return "", err
 	}
-	manifests, _, err := store.List()
-	if err == nil && len(manifests) == 0 {
-		err = fmt.Errorf("%w in %s", checkpoint.ErrNone, latest)
-	}
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(latest, manifests[0].File), nil
+	return filepath.Join(latest, list[0].File), nil
 }
 
 // followEvery is the time between two looks for a newer checkpoint.
