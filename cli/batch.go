@@ -111,7 +111,8 @@ func (b *batch) of(r batchRun) (runfile.Sections, error) {
 // begin makes the folder of a new batch. It checks every configuration without its environment, and the first as
 // --check does.
 // With --check it prints the first one of a batch of seeds.
-func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
+func (b *batch) begin(ctx context.Context, f *trainFlags) error {
+	stdout := f.stdout
 	if !f.check || b.Metric != "" {
 		stdout = io.Discard
 	}
@@ -125,8 +126,8 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 		}
 		if err == nil && i == 0 {
 			first := trainFlags{check: true, checks: checkFlags{mode: checkSettings}, out: b.dir, name: "check",
-				given: func(string) bool { return false }}
-			err = first.trainSingle(ctx, c, together{}, stdout, io.Discard)
+				console: console{stdout: stdout, stderr: io.Discard, given: func(string) bool { return false }}}
+			err = first.trainSingle(ctx, c, together{})
 		}
 		if err != nil {
 			return wrong(fmt.Errorf("%s: %w", r.Name, err))
@@ -160,7 +161,7 @@ func (b *batch) jobsFor() int {
 }
 
 // train trains the runs that are not finished, f.jobs of them side by side, and prints the table.
-func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writer) (err error) {
+func (b *batch) train(ctx context.Context, f *trainFlags) (err error) {
 	release, err := durable.Lock(b.dir, "lock")
 	if errors.Is(err, durable.ErrInUse) {
 		return commandline.Usagef("%s is being trained by another process; wait for its end", b.dir)
@@ -182,6 +183,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 			return err
 		}
 	}
+	stderr := f.stderr
 	if len(b.Runs) > mostBars {
 		stderr = struct{ io.Writer }{stderr} // which is not known as a terminal
 	}
@@ -242,10 +244,10 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 		if err := b.report(io.Discard); err != nil { // which writes files, too
 			return err
 		}
-		_, err = fmt.Fprintln(stdout, b.dir)
+		_, err = fmt.Fprintln(f.stdout, b.dir)
 		return err
 	}
-	return b.report(stdout)
+	return b.report(f.stdout)
 }
 
 // batchProcess is the process of a run, and what it shows.

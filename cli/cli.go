@@ -6,6 +6,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,6 +70,24 @@ func subcommands() []*cobra.Command {
 		initCommand(), viewCommand(), serveCommand(), memberCommand(), syncCommand(),
 		retargetCommand(),
 		commandline.VersionCommand(program, computesWith),
+	}
+}
+
+// console is where a subcommand reads and prints, and which flags it was given.
+type console struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	given          func(flag string) bool
+}
+
+func consoleOf(c *cobra.Command) console {
+	return console{c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr(), c.Flags().Changed}
+}
+
+// note prints notes.
+func (c console) note(notes ...string) {
+	for _, n := range notes {
+		fmt.Fprintln(c.stderr, "note:", n)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 
 // evalFlags are the flags of gorl eval. gorl view has most of them, too.
 type evalFlags struct {
+	console
 	config, checkpoint, record, device string
 	table                              string
 	episodes, numEnvs                  int
@@ -77,8 +77,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	commandline.Once(c, "config")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		f.table = *table
-		return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		f.console, f.table = consoleOf(cmd), *table
+		return f.run(cmd.Context(), args[0])
 	}
 	return c
 }
@@ -99,7 +99,7 @@ func (f *evalFlags) register(c *cobra.Command, seed string) {
 		cobra.ShellCompDirectiveDefault))
 }
 
-func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+func (f *evalFlags) run(ctx context.Context, target string) error {
 	switch {
 	case f.episodes < 1:
 		return commandline.Usagef("--episodes is %d; want at least 1", f.episodes)
@@ -124,43 +124,42 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	if runs, err := runsOf(target); err != nil {
 		return err
 	} else if len(runs) > 0 {
-		return f.runSeveral(ctx, target, runs, stdin, stdout, stderr)
+		return f.runSeveral(ctx, target, runs)
 	}
 	if f.table != "" {
 		return commandline.Usagef("--table %s compares several runs, and %s is one; give the folder of several",
 			f.table, target)
 	}
-	saved, c, result, err := f.play(ctx, target, stdin, stderr)
+	saved, result, err := f.play(ctx, target)
 	switch {
 	case err != nil:
 		return err
 	case f.json:
-		return writeEvaluationJSON(stdout, f, saved, c, result)
+		return f.writeJSON(saved, result)
 	}
-	return writeEvaluation(stdout, f, saved, c, result)
+	return f.write(saved, result)
 }
 
 // play evaluates a checkpoint, and films it if the command line says so.
-func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, stderr io.Writer) (saved *savedRun,
-	c runfile.Sections, result trainers.Evaluation, err error) {
-	if saved, c, err = f.load(target, stdin, stderr); err != nil {
-		return nil, nil, result, err
+func (f *evalFlags) play(ctx context.Context, target string) (saved *savedRun, result trainers.Evaluation, err error) {
+	if saved, err = f.load(target); err != nil {
+		return nil, result, err
 	}
-	env, err := f.makeEnvironment(c, saved.config)
+	env, err := f.makeEnvironment(saved.sections, saved.config)
 	if err != nil {
-		return nil, nil, result, err
+		return nil, result, err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	recorded := &recording{}
 	if f.record != "" {
 		if recorded, err = newRecording(env, f.fps); err != nil {
-			return nil, nil, result, commandline.Usagef("--record: %w", err)
+			return nil, result, commandline.Usagef("--record: %w", err)
 		}
 		env = recorded
 	}
-	trainer, err := f.player(c, env, saved)
+	trainer, err := f.player(env, saved)
 	if err != nil {
-		return nil, nil, result, err
+		return nil, result, err
 	}
 	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
 	result, err = trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
@@ -170,29 +169,28 @@ func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, st
 	if err == nil && f.record != "" {
 		err = recorded.write(ctx, f.record)
 	}
-	return saved, c, result, err
+	return saved, result, err
 }
 
 // load opens a checkpoint and reads its configuration, with the device of the command line.
-func (f *evalFlags) load(target string, stdin io.Reader, stderr io.Writer) (*savedRun, runfile.Sections, error) {
+func (f *evalFlags) load(target string) (*savedRun, error) {
 	saved, err := f.open(target)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, note := range saved.notes {
-		fmt.Fprintln(stderr, note)
+		fmt.Fprintln(f.stderr, note)
 	}
-	c, err := readConfiguration(saved.config, stdin)
-	if err != nil {
-		return nil, nil, err
+	if saved.sections, err = readConfiguration(saved.config, f.stdin); err != nil {
+		return nil, err
 	}
-	if err := check(c); err != nil {
-		return nil, nil, commandline.Usagef("%s: %w", saved.config, err)
+	if err := check(saved.sections); err != nil {
+		return nil, commandline.Usagef("%s: %w", saved.config, err)
 	}
 	if f.device != "" {
-		c.Section("agent")["device"] = f.device
+		saved.sections.Section("agent")["device"] = f.device
 	}
-	return saved, c, nil
+	return saved, nil
 }
 
 // makeEnvironment makes the environment of a configuration for evaluation, with the settings of the command line.
@@ -242,8 +240,8 @@ type restorable interface {
 }
 
 // player makes the agent of a checkpoint, and a trainer that evaluates it.
-func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
-	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
+func (f *evalFlags) player(env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
+	c, cfg := saved.sections, trainers.Config{StochasticEvaluation: f.stochastic}
 	var agent agents.Agent
 	if c.Kind() == runfile.Evolution {
 		settings, err := evolutionOf(c)

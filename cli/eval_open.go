@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
@@ -18,8 +19,9 @@ import (
 // savedRun is a checkpoint with the configuration that it was trained with.
 type savedRun struct {
 	*checkpoint.Saved
-	config string   // the path
-	notes  []string // for example that a damaged checkpoint was skipped
+	config   string           // the path
+	notes    []string         // for example that a damaged checkpoint was skipped
+	sections runfile.Sections // of the file at config
 }
 
 // open finds a checkpoint and its configuration.

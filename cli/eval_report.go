@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -25,11 +26,8 @@ type summary struct {
 func summarize(values []float64) summary {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	s := summary{Min: sorted[0], Max: sorted[n-1], Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
-	for _, x := range values {
-		s.Mean += x
-	}
-	s.Mean /= float64(n)
+	s := summary{Mean: aggregate.Mean(values), Min: sorted[0], Max: sorted[n-1],
+		Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
 	for _, x := range values {
 		s.Std += (x - s.Mean) * (x - s.Mean)
 	}
@@ -63,17 +61,18 @@ func summaries(e trainers.Evaluation) []named {
 	return list
 }
 
-func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
+// write prints a table of an evaluation.
+func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 	how := "the mean or most probable action"
 	if f.stochastic {
 		how = "actions drawn from the policy"
 	}
 	unit := "timestep"
-	if c.Kind() != runfile.Single { // a population counts environment steps
+	if saved.sections.Kind() != runfile.Single { // a population counts environment steps
 		unit = "environment step"
 	}
-	if _, err := fmt.Fprintf(out, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit,
-		saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
+	if _, err := fmt.Fprintf(f.stdout, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit,
+		saved.Manifest.Step, e.Episodes, saved.sections.Section("environment")["id"], how, f.seed); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -84,19 +83,18 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sec
 		}
 		rows = append(rows, row)
 	}
-	if err := tracking.Table(out, []string{"", "mean", "std", "min", "median", "max"}, rows); err != nil {
+	if err := tracking.Table(f.stdout, []string{"", "mean", "std", "min", "median", "max"}, rows); err != nil {
 		return err
 	}
 	if f.record == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "\nThe first episode is in %s.\n", f.record)
+	_, err := fmt.Fprintf(f.stdout, "\nThe first episode is in %s.\n", f.record)
 	return err
 }
 
-// writeEvaluationJSON writes the same for programs. Numbers that JSON cannot hold are texts.
-func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections,
-	e trainers.Evaluation) error {
+// writeJSON writes the same for programs. Numbers that JSON cannot hold are texts.
+func (f *evalFlags) writeJSON(saved *savedRun, e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
 		figures[s.name] = s.summary
@@ -105,9 +103,9 @@ func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile
 				"min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
 		}
 	}
-	return writeJSON(out, map[string]any{
+	return writeJSON(f.stdout, map[string]any{
 		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config,
-		"environment": c.Section("environment")["id"],
+		"environment": saved.sections.Section("environment")["id"],
 		"episodes":    e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
 	})
 }

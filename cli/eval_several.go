@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +21,7 @@ func runsOf(target string) ([]string, error) {
 }
 
 // runSeveral evaluates several runs and prints a table for each group of runs that differ by their seeds alone.
-func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string, stdin io.Reader, stdout,
-	stderr io.Writer) error {
+func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string) error {
 	switch {
 	case f.record != "":
 		return commandline.Usagef("--record films one run, and %s has %d; give one of them, for instance %s", target,
@@ -44,7 +42,7 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 	var figures []string
 	played := map[string]map[string]float64{}
 	for i, dir := range dirs {
-		_, _, result, err := f.play(ctx, dir, stdin, stderr)
+		_, result, err := f.play(ctx, dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
@@ -64,31 +62,26 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 	}
 	switch {
 	case f.table != "":
-		return paper(stdout, f.table, tables)
+		return paper(f.stdout, f.table, tables)
 	case f.json:
-		return f.writeSeveralJSON(stdout, tables)
+		groups := make([]map[string]any, len(tables))
+		for i, a := range tables {
+			groups[i] = a.dict()
+		}
+		return writeJSON(f.stdout, map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
+			"stochastic": f.stochastic, "groups": groups})
 	}
 	for i, a := range tables {
 		if i > 0 {
-			fmt.Fprintln(stdout)
+			fmt.Fprintln(f.stdout)
 		}
-		if _, err := fmt.Fprintf(stdout, "%s: %s, checkpoint %s, means of %s each, seed %d\n\n", a.name,
+		if _, err := fmt.Fprintf(f.stdout, "%s: %s, checkpoint %s, means of %s each, seed %d\n\n", a.name,
 			plural(len(a.runs), "run"), f.checkpoint, plural(f.episodes, "episode"), f.seed); err != nil {
 			return err
 		}
-		if err := a.write(stdout); err != nil {
+		if err := a.write(f.stdout); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writeSeveralJSON writes the tables for programs.
-func (f *evalFlags) writeSeveralJSON(out io.Writer, tables []*across) error {
-	groups := []map[string]any{}
-	for _, a := range tables {
-		groups = append(groups, a.dict())
-	}
-	return writeJSON(out, map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
-		"stochastic": f.stochastic, "groups": groups})
 }

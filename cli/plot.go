@@ -100,7 +100,7 @@ gorl plot runs                                 # all runs in a folder`,
 			for _, r := range records {
 				names, dirs = append(names, r.name), append(dirs, r.dir)
 			}
-			tell(cmd.ErrOrStderr(), joinCurves(drawn, groupRuns(names, dirs), statistic, what)...)
+			consoleOf(cmd).note(joinCurves(drawn, groupRuns(names, dirs), statistic, what)...)
 		}
 		if *title == "" && len(records) == 1 {
 			*title = records[0].name

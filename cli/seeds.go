@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,7 +32,7 @@ func (f *trainFlags) registerRun(c *cobra.Command, what string) {
 }
 
 // trainSeeds trains a run for each seed of --seeds, or continues a batch.
-func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool) error {
 	switch {
 	case f.given("jobs") && f.jobs < 1:
 		return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
@@ -53,13 +52,13 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader
 			return err
 		}
 		commandline.OutliveReaders()
-		return b.train(ctx, f, stdout, stderr)
+		return b.train(ctx, f)
 	}
 	seeds, err := parseSeeds(f.seeds)
 	if err != nil {
 		return commandline.Usagef("--seeds: %w", err)
 	}
-	c, err := f.configuration(stdin)
+	c, err := f.configuration()
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader
 	for _, seed := range seeds {
 		b.Runs = append(b.Runs, batchRun{Name: fmt.Sprintf("seed-%d", seed), Seed: seed})
 	}
-	return f.startBatch(ctx, b, c, stdout, stderr)
+	return f.startBatch(ctx, b, c)
 }
 
 // resumed returns the batch in the folder of --resume.
@@ -86,7 +85,7 @@ func (f *trainFlags) resumed() (*batch, error) {
 }
 
 // startBatch begins a batch of a configuration in a new folder and trains it.
-func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Sections, stdout, stderr io.Writer) error {
+func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Sections) error {
 	if kind := c.Kind(); kind != runfile.Single {
 		return commandline.Usagef("several runs at once are for single agents: a population trains its members side " +
 			"by side itself; start a population for each seed with --seed")
@@ -102,14 +101,14 @@ func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Section
 	if f.given("timesteps") {
 		trainer["timesteps"] = f.timesteps
 	}
-	if err := b.begin(ctx, f, stdout); err != nil || f.check {
+	if err := b.begin(ctx, f); err != nil || f.check {
 		return err
 	}
-	tell(stderr, f.notes...)
+	f.note(f.notes...)
 	commandline.OutliveReaders()
 	once := *f // the length is in the configuration
 	once.given = func(string) bool { return false }
-	return b.train(ctx, &once, stdout, stderr)
+	return b.train(ctx, &once)
 }
 
 // parseSeeds reads seeds such as "1..5", "1,4,7" or "1..3,10".

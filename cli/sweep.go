@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -90,7 +89,7 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 	f.registerRun(c, "sweep")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		f.given = cmd.Flags().Changed
+		f.console = consoleOf(cmd)
 		if f.given("jobs") && f.jobs < 1 {
 			return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
 		}
@@ -112,15 +111,14 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 			return commandline.Usagef("%s has no config: want the configuration that all runs share, there or with "+
 				"--config", args[0])
 		}
-		return f.sweep(cmd.Context(), s, b, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		return f.sweep(cmd.Context(), s, b)
 	}
 	return c
 }
 
 // sweep trains the runs of a sweep.
-func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch, stdin io.Reader, stdout,
-	stderr io.Writer) error {
-	c, err := f.configuration(stdin)
+func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch) error {
+	c, err := f.configuration()
 	if err != nil {
 		return err
 	}
@@ -128,10 +126,10 @@ func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch, stdin 
 	c.Section("trainer")["name"] = cmp.Or(s.Name, strings.TrimPrefix(own+"-sweep", "-"))
 	if f.check {
 		for _, r := range b.Runs {
-			fmt.Fprintf(stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
+			fmt.Fprintf(f.stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
 		}
 	}
-	return f.startBatch(ctx, b, c, stdout, stderr)
+	return f.startBatch(ctx, b, c)
 }
 
 // readSweep reads the file of a sweep.

@@ -28,6 +28,7 @@ import (
 
 // trainFlags are the flags of gorl train.
 type trainFlags struct {
+	console
 	config, resume, out, name, device, example, env string
 	schedule                                        string
 	set                                             []string
@@ -39,7 +40,6 @@ type trainFlags struct {
 	jobs                                            int
 	isaac                                           isaacFlags
 	ranks                                           rankFlags
-	given                                           func(flag string) bool
 	notes                                           []string // about a file of rl_games
 	checks                                          checkFlags
 	source                                          *runfile.Source
@@ -86,8 +86,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given, f.isaac.assignments = cmd.Flags().Changed, args
-			return f.explain(f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			f.console, f.isaac.assignments = consoleOf(cmd), args
+			return f.explain(f.run(cmd.Context()))
 		},
 	}
 	flags := c.Flags()
@@ -124,13 +124,13 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	return c
 }
 
-func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+func (f *trainFlags) run(ctx context.Context) error {
 	if f.example != "" {
 		text, err := example(f.example)
 		if err != nil {
 			return err
 		}
-		_, err = stdout.Write(text)
+		_, err = f.stdout.Write(text)
 		return err
 	}
 	place, _, err := distributed.Detect(os.Getenv)
@@ -142,16 +142,11 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	if f.jobs != 0 || f.seeds != "" || f.resume != "" && exists(f.resume, runfile.Batch) {
-		return f.trainSeeds(ctx, launches || place.Size > 1, stdin, stdout, stderr)
+		return f.trainSeeds(ctx, launches || place.Size > 1)
 	}
-	var text []byte
-	if launches && f.config == "-" { // every process needs it
-		if text, err = io.ReadAll(stdin); err != nil {
-			return err
-		}
-		stdin = bytes.NewReader(text)
-	}
-	c, err := f.configuration(stdin)
+	var read bytes.Buffer // every process needs it
+	f.stdin = io.TeeReader(f.stdin, &read)
+	c, err := f.configuration()
 	if err != nil {
 		return err
 	}
@@ -168,19 +163,19 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	}
 	switch {
 	case launches:
-		return f.startRanks(ctx, place, text, stdout, stderr)
+		return f.startRanks(ctx, place, read.Bytes())
 	case kind == runfile.Population:
-		return f.trainPopulation(ctx, c, stdout, stderr)
+		return f.trainPopulation(ctx, c)
 	case kind == runfile.Evolution:
-		return f.trainEvolution(ctx, c, stdout, stderr)
+		return f.trainEvolution(ctx, c)
 	case f.check:
 		place = distributed.Place{}
 	}
-	return f.trainRank(ctx, c, place, stdout, stderr)
+	return f.trainRank(ctx, c, place)
 }
 
 // configuration reads the file, and applies the command line to it.
-func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
+func (f *trainFlags) configuration() (runfile.Sections, error) {
 	path := f.config
 	switch {
 	case f.resume != "" && (f.out != "" || f.name != ""):
@@ -215,7 +210,7 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	if err := errors.Join(f.isaac.check(f.given), f.checkMode()); err != nil {
 		return nil, err
 	}
-	c, notes, err := f.readAny(path, stdin)
+	c, notes, err := f.readAny(path)
 	if err != nil {
 		return nil, err
 	}

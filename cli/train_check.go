@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"regexp"
@@ -306,9 +305,9 @@ func (f *checkFlags) asGiven(full runfile.Sections) runfile.Sections {
 
 // checkFigure returns an error if no figure of the run has the name that a key gives, and prints a note if only the
 // environment knows. An environment of this process is asked: it plays an episode with random actions.
-func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
-	if f.needsSpaces(c) && f.action == "" {
-		tell(stderr, "the environment was not started and its spaces are not known: whether networks fit them was not "+
+func (f *trainFlags) checkFigure(c runfile.Sections, key, figure string) error {
+	if f.checks.needsSpaces(c) && f.checks.action == "" {
+		f.note("the environment was not started and its spaces are not known: whether networks fit them was not " +
 			"checked; give --observation-space and --action-space, or --check=env to start it")
 	}
 	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
@@ -332,7 +331,7 @@ func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figu
 		return wrong(&config.Error{Path: key, Given: figure, Reason: "the run has no such figure: " +
 			config.Among(figure, known)})
 	}
-	tell(stderr, fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether it does",
+	f.note(fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether it does",
 		key, figure))
 	return nil
 }

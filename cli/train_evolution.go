@@ -24,7 +24,7 @@ import (
 )
 
 // trainEvolution trains a population whose networks evolve.
-func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections) error {
 	training := c.Section("training")
 	if f.given("timesteps") {
 		return commandline.Usagef("an evolution's length is in environment steps of each member: --set " +
@@ -82,7 +82,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	if err := x.complete(); err != nil {
 		return err
 	}
-	return f.crowd(ctx, stdout, stderr, x)
+	return f.crowd(ctx, x)
 }
 
 // evolutionOf reads the sections of an evolution. Without a section network: it adds the default.

@@ -70,7 +70,7 @@ func progressOf(p *pbt.Population) string {
 var pace = []string{"synchronous", "synch"}
 
 // trainPopulation trains a population of package pbt in this process.
-func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections) error {
 	c = preset.WithSelfPlay(c)
 	section := c.Section("pbt")
 	id, err := f.isaac.memberOf()
@@ -144,10 +144,10 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		return err
 	}
 	if alone && !f.check {
-		tell(stderr, append(notes, x.warnings...)...)
+		f.note(append(notes, x.warnings...)...)
 		return trainAlone(ctx, x.full, id)
 	}
-	return f.crowd(ctx, stdout, stderr, x)
+	return f.crowd(ctx, x)
 }
 
 // populationInEffect returns a population's configuration with the defaults of the population and its launcher.
@@ -225,7 +225,7 @@ func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(ru
 }
 
 // crowd trains a population.
-func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, x *crowd) (err error) {
+func (f *trainFlags) crowd(ctx context.Context, x *crowd) (err error) {
 	text, err := f.checks.asGiven(x.full).YAML()
 	if err != nil {
 		return err
@@ -243,22 +243,22 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, x *cro
 		if err := trackers.CheckInstalled(ctx, section.Trackers); err != nil {
 			return wrong(err)
 		}
-		tell(stderr, append(x.notes, x.warnings...)...)
+		f.note(append(x.notes, x.warnings...)...)
 		o.Directory = ""
 		p, _, err := x.open()
 		if err == nil {
-			err = errors.Join(p.Close(), f.checks.checkFigure(stderr, x.full, x.key, objective))
+			err = errors.Join(p.Close(), f.checkFigure(x.full, x.key, objective))
 		}
 		if err == nil {
-			_, err = stdout.Write(text)
+			_, err = f.stdout.Write(text)
 		}
 		return blame(err)
 	}
 	resumed := holdsRun(x.dir)
 	if !resumed {
-		tell(stderr, x.warnings...)
+		f.note(x.warnings...)
 	}
-	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
+	display := progress.New(f.stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
 	bars := make([]tracking.Bar, o.Members)
 	var tracked *memberFigures
@@ -285,13 +285,13 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, x *cro
 		display.Printf("%s", note)
 	}
 	if err := p.Recovered(); err != nil {
-		fmt.Fprintln(stderr, "recovered:", err)
+		fmt.Fprintln(f.stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", x.dir, o.Members, x.full.Section("environment")["id"])
 	for id := range bars {
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.TotalSteps)
 	}
-	if tracked, err = trackMembers(x.dir, x.full, o.TotalSteps, 1, resumed, f.warner(display, stderr)); err != nil {
+	if tracked, err = trackMembers(x.dir, x.full, o.TotalSteps, 1, resumed, f.warner(display)); err != nil {
 		return err
 	}
 	best, err := p.Train(ctx)
@@ -309,13 +309,13 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, x *cro
 	case err != nil:
 		return err
 	case f.quiet:
-		_, err = fmt.Fprintln(stdout, x.dir)
+		_, err = fmt.Fprintln(f.stdout, x.dir)
 		return err
 	}
-	if err := table(stdout); err != nil {
+	if err := table(f.stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+
+	_, err = fmt.Fprintf(f.stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+
 		"Evaluate the best: %s eval %s\n", best.Member, best.Steps, objective, best.Objective, x.dir, program,
 		process.QuoteWord(filepath.Clean(x.dir)))
 	return err

@@ -43,14 +43,13 @@ func (f *trainFlags) launches(place distributed.Place) (bool, error) {
 }
 
 // startRanks starts this command once for every rank and waits for all.
-func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte, stdout,
-	stderr io.Writer) error {
+func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	o := launch.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin,
-		Stdout: stdout, Stderr: stderr}
+		Stdout: f.stdout, Stderr: f.stderr}
 	if place.Size > 1 && !f.given("max-restarts") { // the launcher of the machines' processes starts them again
 		o.MaxRestarts = 0
 	}
@@ -60,7 +59,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	case errors.Is(err, launch.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
 	case errors.As(err, &failure) && failure.Status == launch.StatusUsage: // the rank has printed the reason
-		fmt.Fprintf(stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
+		fmt.Fprintf(f.stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
 		return &commandline.StatusError{Status: commandline.WrongUse}
 	}
 	if err != nil && failure == nil { // nothing was started
@@ -70,15 +69,14 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 }
 
 // trainRank trains one agent, as one of several processes if place says so.
-func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout,
-	stderr io.Writer) error {
+func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place) error {
 	t, err := join(ctx, c, place)
 	if err == nil {
-		shown := stderr
+		own := *f
 		if t.group.Rank() > 0 { // rank 0 prints for all ranks, but each rank prints its own errors
-			f.quiet, stdout, shown = true, io.Discard, io.Discard
+			own.quiet, own.stdout, own.stderr = true, io.Discard, io.Discard
 		}
-		err = t.leave(f.trainSingle(ctx, c, t, stdout, shown))
+		err = t.leave(own.trainSingle(ctx, c, t))
 	}
 	var stopped *commandline.StoppedError
 	var peer *distributed.PeerError
@@ -86,7 +84,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 	case errors.As(err, &stopped) && t.group.Rank() > 0:
 		return &commandline.StatusError{Status: commandline.Stopped}
 	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
-		fmt.Fprintf(stderr, "%s: %v\n", program, err)
+		fmt.Fprintf(f.stderr, "%s: %v\n", program, err)
 		return &commandline.StatusError{Status: launch.StatusPeer}
 	}
 	return err

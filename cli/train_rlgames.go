@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -94,8 +93,8 @@ func (f *isaacFlags) memberOf() (int, error) {
 
 // readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
 // file of rl_games that have no meaning here.
-func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
-	if c, f.source, err = readWithSource(path, stdin); err != nil {
+func (f *trainFlags) readAny(path string) (c runfile.Sections, notes []string, err error) {
+	if c, f.source, err = readWithSource(path, f.stdin); err != nil {
 		return nil, nil, err
 	}
 	agent, env := f.isaac.split()

@@ -29,8 +29,7 @@ import (
 )
 
 // trainSingle trains one agent.
-func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together, stdout,
-	stderr io.Writer) (err error) {
+func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together) (err error) {
 	if f.given("timesteps") {
 		c.Section("trainer")["timesteps"] = int(f.timesteps)
 	}
@@ -54,10 +53,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, env.Close())
 		}
 	}()
-	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
+	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with, plan: plan}
-	trainer, err := f.trainer(c, env, &run, bars, f.warner(bars, stderr))
+	trainer, err := f.trainer(c, env, &run, bars, f.warner(bars))
 	if err != nil {
 		return wrong(err)
 	}
@@ -74,9 +73,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := plan.Check(trainer); err != nil {
 		return commandline.Usagef("--schedule: %w", err)
 	}
-	tell(stderr, append(f.notes, trainer.Notes()...)...)
+	f.note(append(f.notes, trainer.Notes()...)...)
 	if c.Section("trainer")["timesteps"] == nil {
-		tell(stderr, fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
+		f.note(fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
 			run.cfg.Timesteps))
 	}
 	if run.cfg.Timesteps == 0 {
@@ -87,10 +86,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
 			return wrong(err)
 		}
-		if err := f.checks.checkFigure(stderr, c, "trainer.best", run.cfg.Best); err != nil {
+		if err := f.checkFigure(c, "trainer.best", run.cfg.Best); err != nil {
 			return err
 		}
-		_, err := stdout.Write(run.text)
+		_, err := f.stdout.Write(run.text)
 		return err
 	}
 	_, missing := os.Stat(run.dir)
@@ -119,11 +118,11 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	err = trainer.Train(ctx)
 	bars.Wait()
 	for _, note := range passedOver(trainer.Damaged()) {
-		fmt.Fprintln(stderr, note)
+		fmt.Fprintln(f.stderr, note)
 	}
 	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
 	if err == nil && !begun && total > 0 {
-		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
+		fmt.Fprintf(f.stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
 			"goes on for longer.\n", trainer.Timestep(), total)
 	}
 	if goal := cmp.Or(run.cfg.StopAtReturn, run.cfg.StopAtEpisodeReturn); err == nil && goal != nil && begun &&
@@ -132,7 +131,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		if goal != run.cfg.StopAtReturn {
 			when = "training episodes passed stop_at_episode_return"
 		}
-		fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, when, *goal)
+		fmt.Fprintf(f.stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, when, *goal)
 	}
 	switch {
 	case err != nil && (ctx.Err() != nil && errors.Is(err, ctx.Err()) || with.stopped(err)) && !several(err):
@@ -144,27 +143,20 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		discard = errors.Is(missing, fs.ErrNotExist) && run.with.group.Size() == 1
 		return err
 	case f.quiet:
-		_, err = fmt.Fprintln(stdout, run.dir)
+		_, err = fmt.Fprintln(f.stdout, run.dir)
 		return err
 	}
-	return report(stdout, trainer, run.cfg, run.watch)
+	return report(f.stdout, trainer, run.cfg, run.watch)
 }
 
 // warner returns a function that prints notes during training.
-func (f *trainFlags) warner(display tracking.Progress, stderr io.Writer) func(error) {
+func (f *trainFlags) warner(display tracking.Progress) func(error) {
 	return func(err error) {
 		if f.quiet { // the display is silent then
-			fmt.Fprintln(stderr, "note:", err)
+			fmt.Fprintln(f.stderr, "note:", err)
 			return
 		}
 		display.Printf("note: %v", err)
-	}
-}
-
-// tell prints notes.
-func tell(stderr io.Writer, notes ...string) {
-	for _, n := range notes {
-		fmt.Fprintln(stderr, "note:", n)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
@@ -55,8 +54,8 @@ gorl view runs/walker --follow --port 8080
 gorl view --env Humanoid --set task=track --set residual=true`,
 		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env, or --example"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(),
-				cmd.ErrOrStderr())
+			f.console = consoleOf(cmd)
+			return f.run(cmd.Context(), args)
 		},
 	}
 	flags := c.Flags()
@@ -75,8 +74,7 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	return c
 }
 
-func (f *viewFlags) run(ctx context.Context, args []string, given func(string) bool, stdin io.Reader, stdout,
-	stderr io.Writer) (err error) {
+func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	sources := len(args)
 	for _, flag := range []string{f.env, f.example} {
 		sources += min(len(flag), 1)
@@ -87,11 +85,11 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 			strings.Join(policyNames(), ", "))
 	case f.seed < 0:
 		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
-	case f.env == "" && given("actions"):
+	case f.env == "" && f.given("actions"):
 		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
-	case f.follow && (len(args) == 0 || given("checkpoint")):
+	case f.follow && (len(args) == 0 || f.given("checkpoint")):
 		return commandline.Usagef("--follow is for a run, without --checkpoint")
-	case f.example != "" && (given("config") || given("checkpoint") || given("device")):
+	case f.example != "" && (f.given("config") || f.given("checkpoint") || f.given("device")):
 		return commandline.Usagef("--config, --checkpoint and --device are for runs; --example has a policy of its own")
 	}
 	if f.socket != "" {
@@ -120,11 +118,12 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 			target, err = newestIn(target)
 		}
 		if err == nil {
-			saved, c, err = f.load(target, stdin, stderr)
+			saved, err = f.load(target)
 		}
 		if err != nil {
 			return err
 		}
+		c = saved.sections
 		title, source = fmt.Sprintf("%s, timestep %d", args[0], saved.Manifest.Step), saved.config
 		if f.follow {
 			title = filepath.Base(args[0])
@@ -150,7 +149,7 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		}
 	}
 	if saved != nil {
-		p := &playing{flags: &f.evalFlags, c: c, env: env, config: saved.config}
+		p := &playing{flags: &f.evalFlags, run: saved, env: env}
 		if f.follow {
 			ctx, stop := context.WithCancel(ctx)
 			defer stop()
@@ -175,7 +174,7 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		return commandline.Usagef("--port: %w", err)
 	}
 	if f.socket == "" {
-		fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
+		fmt.Fprintf(f.stdout, "http://%s\n", listener.Addr())
 	}
 	return v.Serve(ctx, listener)
 }

@@ -9,32 +9,30 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // playing acts by the checkpoint of a run, and by newer ones as they come. Close it in the end.
 type playing struct {
-	flags  *evalFlags
-	c      runfile.Sections
-	env    envs.Env
-	newer  <-chan *checkpoint.Saved // nil if newer checkpoints are not followed
-	config string                   // names the configuration in errors
+	flags *evalFlags
+	run   *savedRun // with the present checkpoint
+	env   envs.Env
+	newer <-chan *checkpoint.Saved // nil if newer checkpoints are not followed
 
 	agent agents.Agent
-	step  int64 // of the checkpoint
 	act   func(*envs.Step) ([]float32, error)
 	style func(*envs.Step) (map[string]float64, error)
 }
 
 // load makes the agent of a checkpoint and closes the earlier agent.
 func (p *playing) load(saved *checkpoint.Saved) error {
-	trainer, err := p.flags.player(p.c, p.env, &savedRun{Saved: saved, config: p.config})
+	p.run.Saved = saved
+	trainer, err := p.flags.player(p.env, p.run)
 	if err != nil {
 		return err
 	}
 	err = p.Close()
-	p.agent, p.step = trainer.Agent(), saved.Manifest.Step
+	p.agent = trainer.Agent()
 	p.act, p.style = acting(p.agent, p.flags.stochastic), styled(p.agent)
 	return err
 }
@@ -72,7 +70,7 @@ func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
 		}
 	}
 	if p.newer != nil {
-		figures["checkpoint"] = float64(p.step)
+		figures["checkpoint"] = float64(p.run.Manifest.Step)
 	}
 	return figures, nil
 }
