@@ -82,6 +82,7 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 		env:     c.Flags().StringP("env", "e", "", "for a YAML file: the environment's `id`"),
 		numEnvs: c.Flags().Int("num-envs", 0, "for a YAML file: `number` of parallel environments"),
 	}
+	commandline.AtLeast(c, 0, "num-envs")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		convert := k.tensors
 		if isYAML(args[0]) {

@@ -29,8 +29,6 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 		return "", commandline.Usagef("TO is %s: want a name that ends in .yaml, as FROM is a YAML file", to)
 	case sameFile(from, to):
 		return "", commandline.Usagef("FROM and TO are the same file")
-	case *k.numEnvs < 0:
-		return "", commandline.Usagef("--num-envs is %d; want a number of environments", *k.numEnvs)
 	}
 	if err := vacant(to, *k.force); err != nil {
 		return "", err

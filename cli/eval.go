@@ -75,6 +75,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	table := commandline.Choice(c, "table", "", "print a table of several runs for a paper, in this `form`: "+
 		"markdown or latex", "markdown", "latex")
 	commandline.Once(c, "config")
+	commandline.AtLeast(c, 0, "num-envs")
+	commandline.AtLeast(c, 1, "episodes")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.console, f.table = consoleOf(cmd), *table
@@ -94,6 +96,7 @@ func (f *evalFlags) register(c *cobra.Command, seed string) {
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	commandline.AtLeast(c, 0, "seed")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
 		cobra.ShellCompDirectiveDefault))
@@ -101,12 +104,6 @@ func (f *evalFlags) register(c *cobra.Command, seed string) {
 
 func (f *evalFlags) run(ctx context.Context, target string) error {
 	switch {
-	case f.episodes < 1:
-		return commandline.Usagef("--episodes is %d; want at least 1", f.episodes)
-	case f.numEnvs < 0:
-		return commandline.Usagef("--num-envs is %d; want at least 1", f.numEnvs)
-	case f.seed < 0:
-		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	case !(f.fps >= 0 && f.fps <= 60) || f.fps > 50 && !isKind(f.record, ".mp4"):
 		return commandline.Usagef("--fps is %g; want 0 or more, and at most 50, as MP4 at most 60", f.fps)
 	case f.record != "" && !isKind(f.record, ".gif", ".mp4", ".png"):

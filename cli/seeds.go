@@ -29,13 +29,12 @@ func (f *trainFlags) registerRun(c *cobra.Command, what string) {
 	_ = c.MarkFlagDirname("out")
 	flags.IntVar(&f.jobs, "jobs", 0, "`number` of runs side by side, each a process (default: one for each core and "+
 		"GiB of memory; one alone if a GPU is used)")
+	commandline.AtLeast(c, 1, "jobs")
 }
 
 // trainSeeds trains a run for each seed of --seeds, or continues a batch.
 func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool) error {
 	switch {
-	case f.given("jobs") && f.jobs < 1:
-		return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
 	case f.given("timesteps") && f.timesteps < 1:
 		return commandline.Usagef("--timesteps is %d; want the length of each run", f.timesteps)
 	case f.seeds == "" && f.resume == "":

@@ -90,9 +90,6 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.console = consoleOf(cmd)
-		if f.given("jobs") && f.jobs < 1 {
-			return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
-		}
 		s, err := readSweep(args[0])
 		if err != nil {
 			return commandline.Usagef("%s: %w", args[0], err)

@@ -113,6 +113,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		"`file` of hyperparameters over environment steps, which gorl-pbt replay writes")
 	f.isaac.register(flags)
 	commandline.Once(c, "config")
+	commandline.AtLeast(c, 0, "seed", "timesteps", "max-restarts")
+	commandline.AtLeast(c, 1, "num-envs", "nproc", "max-iterations")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("schedule", "json")
 	_ = c.MarkFlagDirname("resume")
@@ -200,12 +202,6 @@ func (f *trainFlags) configuration() (runfile.Sections, error) {
 			"cartpole prints a file to begin with", program)
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
-	case f.given("timesteps") && f.timesteps < 0:
-		return nil, commandline.Usagef("--timesteps is %d; want a number of timesteps", f.timesteps)
-	case f.given("seed") && f.seed < 0:
-		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
-	case f.given("num-envs") && f.numEnvs < 1:
-		return nil, commandline.Usagef("--num-envs is %d; want a number of environments", f.numEnvs)
 	}
 	if err := errors.Join(f.isaac.check(f.given), f.checkMode()); err != nil {
 		return nil, err

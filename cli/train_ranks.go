@@ -30,14 +30,9 @@ const defaultRestarts = 3
 
 // launches reports whether this process starts ranks. Otherwise it is a rank, or trains alone.
 func (f *trainFlags) launches(place distributed.Place) (bool, error) {
-	switch {
-	case f.given("nproc") && f.ranks.nproc < 1:
-		return false, commandline.Usagef("--nproc is %d; want the number of processes on this machine", f.ranks.nproc)
-	case f.given("max-restarts") && f.ranks.nproc == 0:
+	if f.given("max-restarts") && f.ranks.nproc == 0 {
 		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, " +
 			"before the program")
-	case f.ranks.restarts < 0:
-		return false, commandline.Usagef("--max-restarts is %d; want 0 or more", f.ranks.restarts)
 	}
 	return f.ranks.nproc > 0 && !f.check && place.Launcher != launch.Launcher, nil
 }

@@ -211,8 +211,6 @@ func (f *isaacFlags) check(given func(string) bool) error {
 			"its own by --resume RUN", f.checkpoint)
 	case f.task != "" && given("env"):
 		return commandline.Usagef("--task %s and --env name an environment both; give one of them", f.task)
-	case given("max-iterations") && f.maxIterations < 1:
-		return commandline.Usagef("--max-iterations is %d; want a number of updates", f.maxIterations)
 	case given("max-iterations") && given("timesteps"):
 		return commandline.Usagef("--max-iterations and --timesteps say both how long the run is; give one of them")
 	case !f.track && cmp.Or(f.wandbName, f.wandbEntity, f.wandbP) != "":

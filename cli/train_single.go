@@ -18,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -301,4 +302,20 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program,
 		process.QuoteWord(t.Dir()))
 	return err
+}
+
+// readSchedule reads the file of --schedule, which gorl-pbt replay writes. Without one the timeline has no phases, and
+// sets nothing. Unless the command line says it, the run is as long as the schedule. environment is the section with
+// all defaults.
+func (f *trainFlags) readSchedule(c runfile.Sections, environment map[string]any) (s timeline.Timeline, err error) {
+	if f.schedule == "" {
+		return s, nil
+	}
+	if s, err = timeline.Read(f.schedule); err != nil {
+		return s, commandline.Usagef("--schedule: %w", err)
+	}
+	if envs, ok := config.Whole(environment["num_envs"]); ok && envs > 0 && !f.given("timesteps") {
+		c.Section("trainer")["timesteps"] = (int(s.Steps) + envs - 1) / envs
+	}
+	return s, nil
 }

@@ -83,8 +83,6 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	case sources != 1:
 		return commandline.Usagef("give either a run, a checkpoint, --env ID or --example NAME (one of %s)",
 			strings.Join(policyNames(), ", "))
-	case f.seed < 0:
-		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	case f.env == "" && f.given("actions"):
 		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
 	case f.follow && (len(args) == 0 || f.given("checkpoint")):
