@@ -42,14 +42,10 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 		return "", wrong(err)
 	}
 	c := runfile.Sections(made.Sections)
-	if *k.env != "" {
-		c.Section("environment")["id"] = *k.env
-	} else {
+	k.adjust(c)
+	if *k.env == "" {
 		made.Notes = append(made.Notes, "environment.id is missing: write it into the file, or give "+
 			program+" train --env")
-	}
-	if *k.numEnvs > 0 {
-		c.Section("environment")["num_envs"] = *k.numEnvs
 	}
 	text, err := c.YAML()
 	if err != nil {
@@ -63,6 +59,16 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 		return "", err
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%s → %s", from, to)}, made.Notes...), "\nnote: "), nil
+}
+
+// adjust changes the environment of a configuration by the command line.
+func (k conversion) adjust(c runfile.Sections) {
+	if *k.env != "" {
+		c.Section("environment")["id"] = *k.env
+	}
+	if *k.numEnvs > 0 {
+		c.Section("environment")["num_envs"] = *k.numEnvs
+	}
 }
 
 // wrapped breaks a text between words into lines of at most width bytes.

@@ -32,14 +32,12 @@ func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note strin
 	if err != nil {
 		return nil, "", err
 	}
-	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(modules(c), ", "), place)
-	if !*k.partial {
-		if snap, err = c.Snapshot(like); err != nil {
-			return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
-		}
-		return snap, note, nil
+	var left skrl.Left
+	if *k.partial {
+		snap, left, err = c.Merge(like)
+	} else {
+		snap, err = c.Snapshot(like)
 	}
-	snap, left, err := c.Merge(like)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
 	}
@@ -74,12 +72,7 @@ func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place stri
 	if err != nil {
 		return nil, "", err
 	}
-	if *k.env != "" {
-		c.Section("environment")["id"] = *k.env
-	}
-	if *k.numEnvs > 0 {
-		c.Section("environment")["num_envs"] = *k.numEnvs
-	}
+	k.adjust(c)
 	if err := check(c); err != nil || c.Kind() != runfile.Single {
 		return nil, "", commandline.Usagef("--like %s: want the configuration of one agent: %w", *k.like, err)
 	}

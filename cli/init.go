@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"go/version"
 	"io"
 	"io/fs"
 	"os"
@@ -96,11 +97,11 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module",
 			module)
 	}
-	language := regexp.MustCompile(`^go(\d+\.\d+)`).FindStringSubmatch(runtime.Version())
-	if language == nil {
+	language := version.Lang(runtime.Version())
+	if language == "" {
 		return nil, fmt.Errorf("the version of Go is %q, which is no release", runtime.Version())
 	}
-	b := &begun{Module: module, Program: path.Base(module), Go: language[1]}
+	b := &begun{Module: module, Program: path.Base(module), Go: strings.TrimPrefix(language, "go")}
 	b.Version, b.Ready = published(info)
 	if replace != "" {
 		full, err := filepath.Abs(replace)

@@ -185,11 +185,11 @@ func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 	if f.action == "" {
 		set = assumedSpaces(c)
 	}
-	class, _ := c.Section("agent")["class"].(string)
-	if class = strings.ToUpper(class); class == "IPPO" || class == "MAPPO" {
+	agent := c.Section("agent")
+	switch class, _ := agent["class"].(string); strings.ToUpper(class) {
+	case "IPPO", "MAPPO":
 		set = seated(c, set)
-	}
-	if agent := c.Section("agent"); agent["class"] == "AMP" {
+	case "AMP":
 		size, _ := config.Whole(full["amp_size"])
 		frames, _ := config.Whole(agent["amp_observation_frames"])
 		set.AMPObservation = spaces.Unbounded(cmp.Or(size, max(frames, 1)*64))
@@ -311,13 +311,11 @@ func (f *trainFlags) checkFigure(c runfile.Sections, key, figure string) error {
 			"checked; give --observation-space and --action-space, or --check=env to start it")
 	}
 	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
-	class, _ := c.Section("agent")["class"].(string)
-	if class != "AMP" {
+	if c.Section("agent")["class"] != "AMP" {
 		known = known[:4]
 	}
-	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") ||
-		slices.Contains(known, figure) ||
-		slices.Contains(known, "episode."+figure) {
+	has := func() bool { return slices.Contains(known, figure) || slices.Contains(known, "episode."+figure) }
+	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") || has() {
 		return nil
 	}
 	own, certain := ownFigures(c)
@@ -325,7 +323,7 @@ func (f *trainFlags) checkFigure(c runfile.Sections, key, figure string) error {
 		known = append(known, "episode."+name, "evaluation."+name)
 	}
 	switch {
-	case slices.Contains(known, figure) || slices.Contains(known, "episode."+figure) || slices.Contains(own, figure):
+	case has() || slices.Contains(own, figure):
 		return nil
 	case certain || figure == "style_reward" || config.Slip(figure, known) || config.Slip("episode."+figure, known):
 		return wrong(&config.Error{Path: key, Given: figure, Reason: "the run has no such figure: " +
@@ -349,14 +347,14 @@ func ownFigures(c runfile.Sections) (names []string, certain bool) {
 		return nil, false
 	}
 	defer env.Close()
-	if _, err := env.Reset(0); err != nil {
-		return nil, false
-	}
+	step, err := env.Reset(0)
 	rng, action := rand.New(rand.NewPCG(1, 2)), env.Spaces().Action
 	row := action.Rows(1)
 	for range episodeSteps {
-		action.Sample(rng, row)
-		step, err := env.Step(row)
+		if err == nil {
+			action.Sample(rng, row)
+			step, err = env.Step(row)
+		}
 		if err != nil {
 			return nil, false
 		}
