@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -63,11 +62,8 @@ type batchRun struct {
 // write writes the file of the batch.
 func (b *batch) write() error {
 	plan, err := yaml.Marshal(b)
-	if err != nil {
-		return err
-	}
-	c, err := b.Configuration.YAML()
-	if err != nil {
+	c, failed := b.Configuration.YAML()
+	if err := cmp.Or(err, failed); err != nil {
 		return err
 	}
 	shared := "configuration:\n  " + strings.ReplaceAll(strings.TrimSpace(string(c)), "\n", "\n  ") + "\n"
@@ -136,13 +132,10 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 	if f.check {
 		return nil
 	}
-	if err := durable.MkdirAll(b.dir, 0o777); err != nil {
+	if err := b.write(); err != nil {
 		return err
 	}
-	if err := runfile.Record(b.dir, nil, runfile.Start{}); err != nil {
-		return err
-	}
-	return b.write()
+	return runfile.Record(b.dir, nil, runfile.Start{})
 }
 
 // jobsFor returns the number of processes side by side by default: one for each core and GiB of memory, but one alone
@@ -169,11 +162,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	jobs := f.jobs
-	if jobs == 0 {
-		jobs = b.jobsFor()
-	}
-	jobs = min(jobs, len(b.Runs))
+	jobs := min(cmp.Or(f.jobs, b.jobsFor()), len(b.Runs))
 	if f.given("timesteps") { // to train all for longer
 		b.Configuration.Section("trainer")["timesteps"] = f.timesteps
 		for i := range b.Runs {
@@ -269,49 +258,31 @@ func (p *batchProcess) train(ctx context.Context, b *batch, r batchRun, jobs int
 	if err != nil {
 		return err
 	}
-	dir, argv, o := filepath.Join(b.dir, r.Name), []string{self, "train"}, process.Options{Grace: 30 * time.Second}
+	dir, o := filepath.Join(b.dir, r.Name), process.Options{Grace: 30 * time.Second}
 	if holdsRun(dir) {
-		argv = append(argv, "--resume", dir)
+		o.Argv = []string{self, "train", "--resume", dir}
 		if n, ok := config.Whole(c.Section("trainer")["timesteps"]); ok {
-			argv = append(argv, "--timesteps", strconv.Itoa(n))
+			o.Argv = append(o.Argv, "--timesteps", strconv.Itoa(n))
 		}
 	} else {
+		o.Argv = []string{self, "train", "--config", "-", "--out", filepath.Dir(dir), "--name", filepath.Base(dir)}
 		if o.Stdin, err = yaml.Marshal(map[string]any(c)); err != nil {
 			return err
 		}
-		argv = append(argv, "--config", "-", "--out", filepath.Dir(dir), "--name", filepath.Base(dir))
 	}
-	o.Argv, o.Env = argv, append(os.Environ(), linesEvery+"=0.01")
+	o.Env = append(os.Environ(), linesEvery+"=0.01")
 	if os.Getenv("GOMAXPROCS") == "" {
 		o.Env = append(o.Env, fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.GOMAXPROCS(0)/jobs)))
 	}
-	read, write := io.Pipe()
-	var tail process.Tail
-	o.Stdout, o.Stderr = io.Discard, io.MultiWriter(&tail, write)
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		lines := bufio.NewScanner(read)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			p.show(lines.Text(), dir)
-		}
-		_, _ = io.Copy(io.Discard, read) // after a line that is too long
-	}()
+	tail := process.Tail{Each: func(line string) { p.show(line, dir) }}
+	o.Stdout, o.Stderr = io.Discard, &tail
 	child, err := process.Start(o)
 	if err != nil {
-		write.Close()
 		return err
 	}
-	var exit process.Exit
-	select {
-	case exit = <-child.Done():
-	case <-ctx.Done():
-		child.Terminate()
-		exit = <-child.Done()
-	}
-	write.Close()
-	<-shown
+	stop := context.AfterFunc(ctx, child.Terminate)
+	exit := <-child.Done()
+	stop()
 	if p.bar != nil {
 		p.bar.Finish(p.last)
 	}
