@@ -142,7 +142,7 @@ func (b *batch) begin(ctx context.Context, f *trainFlags) error {
 // if the runs share a GPU.
 func (b *batch) jobsFor() int {
 	for _, section := range []string{"agent", "environment"} {
-		if device, _ := b.Configuration.Section(section)["device"].(string); device != "" && device != "cpu" {
+		if device := textOf(b.Configuration.Section(section)["device"]); device != "" && device != "cpu" {
 			return 1
 		}
 	}

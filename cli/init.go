@@ -135,23 +135,19 @@ func published(info *debug.BuildInfo) (version string, ok bool) {
 
 // write writes all files, or none if one of them exists, and returns their names.
 func (b *begun) write(dir string) (names []string, err error) {
-	paths, err := fs.Glob(project, "project/*.tmpl")
+	files, err := template.ParseFS(project, "project/*.tmpl")
 	if err != nil {
 		return nil, err
 	}
+	names = namesIn(project, "project")
 	var taken []string
 	texts := map[string][]byte{}
-	for _, p := range paths {
-		name := strings.TrimSuffix(path.Base(p), ".tmpl")
-		t, err := template.ParseFS(project, p)
-		if err != nil {
-			return nil, err
-		}
+	for _, name := range names {
 		var text bytes.Buffer
-		if err := t.Execute(&text, b); err != nil {
+		if err := files.ExecuteTemplate(&text, name+".tmpl", b); err != nil {
 			return nil, err
 		}
-		names, texts[name] = append(names, name), text.Bytes()
+		texts[name] = text.Bytes()
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			taken = append(taken, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {

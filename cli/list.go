@@ -105,15 +105,10 @@ gorl list trainer`,
 func listKinds(c *cobra.Command) error {
 	var rows [][]string
 	for _, l := range listings {
-		line := ""
-		for _, name := range l.names() {
-			if len(line)+len(name) > 60 {
-				rows = append(rows, []string{l.kind, l.where, line + ","})
-				l, line = listing{}, ""
-			}
-			line = strings.TrimPrefix(line+", "+name, ", ")
+		for _, line := range wrapped(strings.Join(l.names(), ", "), 63) {
+			rows = append(rows, []string{l.kind, l.where, line})
+			l = listing{} // is shown once
 		}
-		rows = append(rows, []string{l.kind, l.where, line})
 	}
 	if err := tracking.Table(c.OutOrStdout(), []string{"kind", "in a file", "names"}, rows); err != nil {
 		return err

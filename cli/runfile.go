@@ -78,6 +78,17 @@ func check(c runfile.Sections) error {
 	return nil
 }
 
+// textOf returns a value of a configuration as a text, or "" if it is none.
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
+}
+
+// inProcess reports whether the environment of a configuration is of this process.
+func inProcess(c runfile.Sections) bool {
+	return catalog.InProcess(textOf(c.Section("environment")["id"]))
+}
+
 // makeEnvironment makes the environment of a configuration. Only errors of settings are wrong uses.
 func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 	c = preset.WithSelfPlay(c)

@@ -90,9 +90,7 @@ func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Section
 			"by side itself; start a population for each seed with --seed")
 	}
 	trainer, class := c.Section("trainer"), fmt.Sprint(c.Section("agent")["class"])
-	directory, _ := trainer["directory"].(string)
-	name, _ := trainer["name"].(string)
-	directory, name, err := f.place(directory, name, strings.ToUpper(class), false)
+	directory, name, err := f.place(textOf(trainer["directory"]), textOf(trainer["name"]), strings.ToUpper(class), false)
 	if err != nil {
 		return err
 	}

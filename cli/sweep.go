@@ -119,8 +119,8 @@ func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch) error 
 	if err != nil {
 		return err
 	}
-	own, _ := c.Section("trainer")["name"].(string) // which is for single runs
-	c.Section("trainer")["name"] = cmp.Or(s.Name, strings.TrimPrefix(own+"-sweep", "-"))
+	trainer := c.Section("trainer") // whose name is for single runs
+	trainer["name"] = cmp.Or(s.Name, strings.TrimPrefix(textOf(trainer["name"])+"-sweep", "-"))
 	if f.check {
 		for _, r := range b.Runs {
 			fmt.Fprintf(f.stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)

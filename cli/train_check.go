@@ -122,9 +122,8 @@ func checkTrainer(c runfile.Sections, sections map[string]any) error {
 // known returns the spaces of the environment of a configuration if the environment is of this process. The set is
 // empty for other environments, and if the policy names no class, which is what the spaces are compared with.
 func known(c runfile.Sections) spaces.Set {
-	id, _ := c.Section("environment")["id"].(string)
 	policy, _ := c.Section("models")["policy"].(map[string]any)
-	if policy["class"] == nil || !catalog.InProcess(id) {
+	if policy["class"] == nil || !inProcess(c) {
 		return spaces.Set{}
 	}
 	env, err := makeEnvironment(c)
@@ -163,8 +162,7 @@ func knownSection(assignment string) error {
 
 // needsSpaces reports whether --check has to know the spaces of the environment from its flags.
 func (f *checkFlags) needsSpaces(c runfile.Sections) bool {
-	id, _ := c.Section("environment")["id"].(string)
-	return f.mode == checkSettings && !catalog.InProcess(id)
+	return f.mode == checkSettings && !inProcess(c)
 }
 
 // newEnvironment makes the environment of a configuration. For --check, environments of other processes are replaced by
@@ -186,7 +184,7 @@ func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 		set = assumedSpaces(c)
 	}
 	agent := c.Section("agent")
-	switch class, _ := agent["class"].(string); strings.ToUpper(class) {
+	switch strings.ToUpper(textOf(agent["class"])) {
 	case "IPPO", "MAPPO":
 		set = seated(c, set)
 	case "AMP":
@@ -253,7 +251,7 @@ func (f *checkFlags) replacesModels(c runfile.Sections) bool {
 	}
 	for _, role := range c.Section("models") {
 		model, _ := role.(map[string]any)
-		if output, ok := model["output"].(string); ok && !strings.Contains(output, "ACTIONS") && output != "ONE" {
+		if output := textOf(model["output"]); output != "" && !strings.Contains(output, "ACTIONS") && output != "ONE" {
 			return true
 		}
 	}
@@ -337,10 +335,10 @@ func (f *trainFlags) checkFigure(c runfile.Sections, key, figure string) error {
 // ownFigures returns the names of the figures that the environment itself reports. certain is false if there may be
 // others: it runs in another process, or no episode has ended in episodeSteps.
 func ownFigures(c runfile.Sections) (names []string, certain bool) {
-	environment := maps.Clone(c.Section("environment"))
-	if id, _ := environment["id"].(string); !catalog.InProcess(id) {
+	if !inProcess(c) {
 		return nil, false
 	}
+	environment := maps.Clone(c.Section("environment"))
 	environment["num_envs"] = 1
 	env, err := catalog.New(environment)
 	if err != nil {

@@ -31,7 +31,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections) err
 			"training.max_steps=N instead of --timesteps")
 	}
 	directory, name := "", ""
-	if given, _ := training["directory"].(string); given != "" {
+	if given := textOf(training["directory"]); given != "" {
 		directory, name = filepath.Dir(filepath.Clean(given)), filepath.Base(given)
 	}
 	directory, name, err := f.place(directory, name, "evolution", false)
@@ -108,7 +108,7 @@ func evolved(c runfile.Sections, network *evolution.Network, seed int64,
 func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64,
 	restoring *checkpoint.Snapshot) (agents.Agent, error) {
 	settings := maps.Clone(c.Section("agent"))
-	class, _ := settings["class"].(string)
+	class := textOf(settings["class"])
 	delete(settings, "class")
 	sp := env.Spaces()
 	groups := []ippo.Group{{Spaces: sp}} // an agent without a name

@@ -91,9 +91,9 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections) er
 	case section["seed"] == nil:
 		c.DrawSeed()
 	}
-	directory, _ := section["directory"].(string)
-	workspace, _ := section["workspace"].(string)
-	if section["directory"], section["workspace"], err = f.place(directory, workspace, "PBT", alone); err != nil {
+	section["directory"], section["workspace"], err = f.place(textOf(section["directory"]), textOf(section["workspace"]),
+		"PBT", alone)
+	if err != nil {
 		return err
 	}
 	settings, err := preset.FromDict(c)
@@ -107,8 +107,8 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections) er
 	}
 	for _, key := range pace {
 		if section[key] == false && !settings.Options.Asynchronous {
-			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of every interval; "+
-				"pbt.asynchronous: true lets them train on")
+			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each "+
+				"other at the end of every interval; pbt.asynchronous: true lets them train on")
 		}
 	}
 	o := &settings.Options

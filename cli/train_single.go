@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
@@ -179,7 +180,6 @@ type singleRun struct {
 func (f *trainFlags) trainer(
 	c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress, warn func(error),
 ) (*trainers.Trainer, error) {
-	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
 	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env,
 		func(cfg *trainers.Config) {
@@ -188,7 +188,7 @@ func (f *trainFlags) trainer(
 			}
 			var where agreed
 			where, errPlace = run.with.agree(func() (agreed, error) {
-				return f.decide(run.with, *cfg, strings.ToUpper(class))
+				return f.decide(run.with, *cfg, strings.ToUpper(textOf(c.Section("agent")["class"])))
 			})
 			cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
 			cfg.OtherSections = map[string]any{"environment": run.environment}
@@ -246,6 +246,22 @@ func (r *singleRun) write(timestep int64) error {
 		return err
 	}
 	return r.with.mark(r.dir)
+}
+
+// writeRobot writes the description of the robot that the run trains. An environment that has none, or one whose
+// policies cannot drive a robot, leaves it out.
+func (r *singleRun) writeRobot(env envs.Env) error {
+	describer, ok := envs.As[envs.RobotDescriber](env)
+	if !ok || r.with.group.Rank() > 0 {
+		return nil
+	}
+	robot, err := describer.Robot()
+	_, clips := envs.As[*wrappers.ClipAction](env)
+	_, rescales := envs.As[*wrappers.RescaleAction](env)
+	if err != nil || clips || rescales || robot.Width() != env.Spaces().Observation.Width() {
+		return nil //nolint:nilerr // its policies act in simulators alone
+	}
+	return durable.WriteFile(filepath.Join(r.dir, robotFile), func(w io.Writer) error { return writeJSON(w, robot) })
 }
 
 // several reports whether an error joins others, for example an interruption and a failure to save the run.
