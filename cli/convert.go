@@ -150,19 +150,14 @@ func (k conversion) tensors(cmd *cobra.Command, from, to string) (said string, e
 	var snap *checkpoint.Snapshot
 	note := ""
 	if *k.from == "skrl" {
-		if snap, note, err = k.fromSkrl(from); err != nil {
-			return "", err
-		}
-	} else {
-		if from, err = inspection.Find(from); err != nil {
-			return "", err
-		}
-		if sameFile(from, to) {
-			return "", commandline.Usagef("FROM and TO are the same file, %s", from)
-		}
-		if snap, err = read(from); err != nil {
-			return "", err
-		}
+		snap, note, err = k.fromSkrl(from)
+	} else if from, err = inspection.Find(from); err == nil && sameFile(from, to) {
+		err = commandline.Usagef("FROM and TO are the same file, %s", from)
+	} else if err == nil {
+		snap, err = read(from)
+	}
+	if err != nil {
+		return "", err
 	}
 	if *k.member >= 0 {
 		own, ok := layout.MemberOf(snap, *k.member)
@@ -187,12 +182,10 @@ func (k conversion) tensors(cmd *cobra.Command, from, to string) (said string, e
 
 // read reads a file of tensors, and verifies it if it is a checkpoint of gorl.
 func read(path string) (*checkpoint.Snapshot, error) {
-	if ext := filepath.Ext(path); ext == ".safetensors" || ext == ".json" {
-		saved, err := checkpoint.Load(path)
-		if err == nil {
+	if isKind(path, ".safetensors", ".json") {
+		if saved, err := checkpoint.Load(path); err == nil {
 			return saved.Snapshot, nil
-		}
-		if !errors.Is(err, checkpoint.ErrUncommitted) {
+		} else if !errors.Is(err, checkpoint.ErrUncommitted) {
 			return nil, err
 		}
 	}
@@ -238,12 +231,11 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 
 // step returns the timestep of a checkpoint.
 func step(snap *checkpoint.Snapshot) int64 {
-	for _, path := range [][]string{{"trainer", "timestep"}, {"timestep"}} {
-		if n, err := snap.Int(path...); err == nil {
-			return n
-		}
+	n, err := snap.Int("trainer", "timestep")
+	if err != nil {
+		n, _ = snap.Int("timestep")
 	}
-	return 0
+	return n
 }
 
 // amount describes how much was written.

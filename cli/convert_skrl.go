@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -59,10 +60,10 @@ var numbered = regexp.MustCompile(`_(\d+)\.[a-z]+$`)
 // makes an environment for its spaces. Such an agent has the timestep in the name of skrl's file.
 func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place string, err error) {
 	if !isYAML(*k.like) {
-		if place, err = inspection.Find(*k.like); err != nil {
-			return nil, "", err
+		var saved *checkpoint.Saved
+		if place, err = inspection.Find(*k.like); err == nil {
+			saved, err = checkpoint.Load(place)
 		}
-		saved, err := checkpoint.Load(place)
 		if err != nil {
 			return nil, "", err
 		}
@@ -119,10 +120,7 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return "", err
-	}
-	if err := c.WriteFile(to); err != nil {
+	if err := cmp.Or(os.MkdirAll(filepath.Dir(to), 0o777), c.WriteFile(to)); err != nil {
 		return "", err
 	}
 	written, err := convert.Read(to)

@@ -204,7 +204,7 @@ func (t together) begun(directory, name string) (string, error) {
 
 // mark writes the file by which a later attempt finds the run, if a launcher has started this process.
 func (t together) mark(dir string) error {
-	if t.place.Size == 0 || t.group.Rank() > 0 {
+	if t.place.Size == 0 {
 		return nil
 	}
 	return durable.WriteFile(filepath.Join(dir, ranksFile), func(w io.Writer) error {

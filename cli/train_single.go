@@ -58,7 +58,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with, plan: plan}
-	trainer, err := f.trainer(c, env, &run, bars, f.warner(bars))
+	trainer, err := f.trainer(c, env, &run, bars)
 	if err != nil {
 		return wrong(err)
 	}
@@ -109,10 +109,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
 	if trainer.Timestep() < int64(run.cfg.Timesteps) {
-		if err := run.write(trainer.Timestep()); err != nil {
-			return err
-		}
-		if err := run.writeRobot(env); err != nil {
+		if err := run.write(env, trainer.Timestep()); err != nil {
 			return err
 		}
 	}
@@ -177,9 +174,8 @@ type singleRun struct {
 
 // trainer makes the trainer of a configuration, and the text of run.yaml: the configuration with all defaults, drawn
 // values and the run's folder. Nothing is written before the run's first step.
-func (f *trainFlags) trainer(
-	c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress, warn func(error),
-) (*trainers.Trainer, error) {
+func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, bars tracking.Progress) (
+	*trainers.Trainer, error) {
 	var errPlace error
 	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env,
 		func(cfg *trainers.Config) {
@@ -196,8 +192,7 @@ func (f *trainFlags) trainer(
 				cfg.OtherSections["distributed"] = ranked
 			}
 			run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
-			cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
-			cfg.OnWarning = warn
+			cfg.Progress, cfg.OnWarning, cfg.CloseEnvironmentAtExit = bars, f.warner(bars), false
 			// as many as env has
 			played := run.environment
 			if cfg.VideoInterval != (agents.Interval{}) {
@@ -237,22 +232,20 @@ func (f *trainFlags) decide(t together, cfg trainers.Config, class string) (a ag
 	return a, err
 }
 
-// write writes run.yaml for a start of the run at a timestep.
-func (r *singleRun) write(timestep int64) error {
+// write writes run.yaml for a start of the run at a timestep, and the description of the robot that the run trains. An
+// environment that has none, or one whose policies cannot drive a robot, leaves it out.
+func (r *singleRun) write(env envs.Env, timestep int64) error {
 	if r.with.group.Rank() > 0 {
 		return nil
 	}
 	if err := writeRunFile(r.dir, r.text, runfile.Start{Timestep: timestep}); err != nil {
 		return err
 	}
-	return r.with.mark(r.dir)
-}
-
-// writeRobot writes the description of the robot that the run trains. An environment that has none, or one whose
-// policies cannot drive a robot, leaves it out.
-func (r *singleRun) writeRobot(env envs.Env) error {
+	if err := r.with.mark(r.dir); err != nil {
+		return err
+	}
 	describer, ok := envs.As[envs.RobotDescriber](env)
-	if !ok || r.with.group.Rank() > 0 {
+	if !ok {
 		return nil
 	}
 	robot, err := describer.Robot()
