@@ -2,10 +2,8 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -85,11 +83,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if format == ".xml" {
 			return exportModel(args[0], out, cmd.OutOrStdout())
 		}
-		find := func() (string, error) { return inspection.Find(args[0]) }
-		if cmd.Flags().Changed("checkpoint") {
-			find = func() (string, error) { return checkpointOf(args[0], *which, cmd.ErrOrStderr()) }
-		}
-		path, err := find()
+		path, err := checkpointOf(args[0], *which, consoleOf(cmd))
 		if err != nil {
 			return err
 		}
@@ -131,9 +125,12 @@ gorl export runs/cartpole cartpole.safetensors`,
 	return c
 }
 
-// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It writes to warn which damaged
-// ones it skipped.
-func checkpointOf(dir, which string, warn io.Writer) (string, error) {
+// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It prints which damaged ones it
+// skipped.
+func checkpointOf(dir, which string, c console) (string, error) {
+	if !c.given("checkpoint") {
+		return inspection.Find(dir)
+	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
 	}
@@ -142,7 +139,7 @@ func checkpointOf(dir, which string, warn io.Writer) (string, error) {
 		return "", err
 	}
 	for _, note := range run.notes {
-		fmt.Fprintln(warn, note)
+		fmt.Fprintln(c.stderr, note)
 	}
 	return run.Path, nil
 }
@@ -233,22 +230,13 @@ const robotFile = "robot.json"
 // withRobot returns a policy with the description of the robot in the folder of its run, if there is one. run is the
 // name of that folder.
 func withRobot(p *infer.Policy, checkpoint string) (described *infer.Policy, run string, err error) {
-	if _, has := p.Robot(); has {
-		return p, "", nil
-	}
 	config, err := findRunFile(filepath.Dir(checkpoint))
-	if err != nil {
-		return p, "", nil //nolint:nilerr // a checkpoint away from its run
-	}
-	dir, err := filepath.Abs(filepath.Dir(config))
-	if err != nil {
-		return nil, "", err
-	}
-	path := filepath.Join(dir, robotFile)
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(filepath.Dir(config), robotFile)
+	if _, has := p.Robot(); has || err != nil || !exists(path) { // or a checkpoint away from its run
 		return p, "", nil
-	} else if err != nil {
+	}
+	file, err := os.Open(path)
+	if err != nil {
 		return nil, "", err
 	}
 	defer file.Close()
@@ -259,7 +247,7 @@ func withRobot(p *infer.Policy, checkpoint string) (described *infer.Policy, run
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", path, err)
 	}
-	return described, filepath.Base(dir), nil
+	return described, folderName(filepath.Dir(path)), nil
 }
 
 // exportModel writes the model that a run simulates, and its meshes into a folder beside it.

@@ -154,9 +154,7 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	if saved != nil {
 		p := &playing{flags: &f.evalFlags, run: saved, env: env}
 		if f.follow {
-			ctx, stop := context.WithCancel(ctx)
-			defer stop()
-			p.newer = follow(ctx, args[0], saved.Path)
+			p.dir = args[0]
 		}
 		if err := p.load(saved.Saved); err != nil {
 			return err
@@ -198,28 +196,30 @@ func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
 	}
 }
 
-// playing acts by the checkpoint of a run, and by newer ones as they come. Close it in the end.
+// playing acts by the checkpoint of a run, as the agent does in evaluation. Close it in the end.
 type playing struct {
 	flags *evalFlags
 	run   *savedRun // with the present checkpoint
 	env   envs.Env
-	newer <-chan *checkpoint.Saved // nil if newer checkpoints are not followed
-
 	agent agents.Agent
-	act   func(*envs.Step) ([]float32, error)
-	style func(*envs.Step) (map[string]float64, error)
+	// dir is a run's folder whose newest checkpoint is played, or "". looked is when it was last searched.
+	dir    string
+	looked time.Time
 }
 
 // load makes the agent of a checkpoint and closes the earlier agent.
 func (p *playing) load(saved *checkpoint.Saved) error {
-	p.run.Saved = saved
+	p.run.Saved, p.looked = saved, time.Now()
 	trainer, err := p.flags.player(p.env, p.run)
 	if err != nil {
 		return err
 	}
 	err = p.Close()
 	p.agent = trainer.Agent()
-	p.act, p.style = acting(p.agent, p.flags.stochastic), styled(p.agent)
+	p.agent.SetTraining(false)
+	if s, ok := agents.As[agents.Stochastic](p.agent); ok {
+		s.SetStochastic(p.flags.stochastic)
+	}
 	return err
 }
 
@@ -233,32 +233,55 @@ func (p *playing) Close() error {
 
 // Act returns the actions for a step, of a newer checkpoint if there is one.
 func (p *playing) Act(step *envs.Step) ([]float32, error) {
-	select {
-	case saved := <-p.newer:
+	saved := p.newer()
+	if saved != nil {
 		if err := p.load(saved); err != nil {
 			return nil, err
 		}
-		first := *step
-		first.Rewards = nil // the new agent has not acted before
-		step = &first
-	default:
 	}
-	return p.act(step)
-}
-
-// Figures returns the style reward of a step, and the checkpoint's timestep if it may change.
-func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
-	figures := map[string]float64{}
-	if p.style != nil {
-		var err error
-		if figures, err = p.style(step); err != nil {
+	if step.Rewards != nil && saved == nil {
+		if err := p.agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
 			return nil, err
 		}
+	} else if r, ok := agents.As[agents.Recurrent](p.agent); ok { // the agent has not acted before
+		r.ResetHidden()
 	}
-	if p.newer != nil {
+	return p.agent.Act(trainers.Observation(step))
+}
+
+// Figures returns the style reward of a step if the agent has a discriminator, and the checkpoint's timestep if it may
+// change.
+func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
+	figures := map[string]float64{}
+	if judge, ok := agents.As[interface {
+		StyleRewards(ampObservations []float32) ([]float32, error)
+	}](p.agent); ok {
+		rewards, err := judge.StyleRewards(step.AMPObservations)
+		if err != nil {
+			return nil, err
+		}
+		figures["style reward"] = float64(rewards[0])
+	}
+	if p.dir != "" {
 		figures["checkpoint"] = float64(p.run.Manifest.Step)
 	}
 	return figures, nil
+}
+
+
+// newer returns the newest checkpoint of the folder if it is another than the present one, or nil. A checkpoint that
+// cannot be read is tried again: training may have replaced it.
+func (p *playing) newer() *checkpoint.Saved {
+	if p.dir == "" || time.Since(p.looked) < followEvery {
+		return nil
+	}
+	p.looked = time.Now()
+	if now, err := newestIn(p.dir); err == nil && now != p.run.Path {
+		if saved, err := checkpoint.Load(now); err == nil {
+			return saved
+		}
+	}
+	return nil
 }
 
 // newestIn returns the path of the newest checkpoint of a run's folder; of another folder, such as a population's, that
@@ -276,69 +299,4 @@ func newestIn(dir string) (string, error) {
 }
 
 // followEvery is the time between two looks for a newer checkpoint.
-var followEvery = 3 * time.Second
-
-// follow sends the newest checkpoint of a folder whenever it is another than the one at path, until ctx ends. A
-// checkpoint that cannot be read is tried again: training may have replaced it.
-func follow(ctx context.Context, dir, path string) <-chan *checkpoint.Saved {
-	newer := make(chan *checkpoint.Saved)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(followEvery):
-			}
-			now, err := newestIn(dir)
-			if err != nil || now == path {
-				continue
-			}
-			saved, err := checkpoint.Load(now)
-			if err != nil {
-				continue
-			}
-			select {
-			case newer <- saved:
-				path = now
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return newer
-}
-
-// acting returns a function that acts as the agent does in evaluation.
-func acting(agent agents.Agent, stochastic bool) func(*envs.Step) ([]float32, error) {
-	agent.SetTraining(false)
-	if s, ok := agents.As[agents.Stochastic](agent); ok {
-		s.SetStochastic(stochastic)
-	}
-	return func(step *envs.Step) ([]float32, error) {
-		if step.Rewards != nil {
-			if err := agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
-				return nil, err
-			}
-		} else if r, ok := agents.As[agents.Recurrent](agent); ok {
-			r.ResetHidden()
-		}
-		return agent.Act(trainers.Observation(step))
-	}
-}
-
-// styled returns a function of the style reward of a step. It is nil if the agent has no discriminator.
-func styled(agent agents.Agent) func(*envs.Step) (map[string]float64, error) {
-	judge, ok := agents.As[interface {
-		StyleRewards(ampObservations []float32) ([]float32, error)
-	}](agent)
-	if !ok {
-		return nil
-	}
-	return func(step *envs.Step) (map[string]float64, error) {
-		rewards, err := judge.StyleRewards(step.AMPObservations)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]float64{"style reward": float64(rewards[0])}, nil
-	}
-}
+const followEvery = 3 * time.Second
