@@ -268,7 +268,6 @@ func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
 	return figures, nil
 }
 
-
 // newer returns the newest checkpoint of the folder if it is another than the present one, or nil. A checkpoint that
 // cannot be read is tried again: training may have replaced it.
 func (p *playing) newer() *checkpoint.Saved {
