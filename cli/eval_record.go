@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,22 +64,16 @@ func (r *recording) Reset(seed int64) (*envs.Step, error) {
 // Step steps the environment inside.
 func (r *recording) Step(actions []float32) (*envs.Step, error) {
 	s, err := r.Env.Step(actions)
-	if err != nil || r.over {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
-	if s.Terminated[0] || s.Truncated[0] {
-		r.over = true
-		return s, nil
-	}
-	if r.steps++; r.steps%r.every != 0 {
-		return s, nil
-	}
+	r.steps, r.over = r.steps+1, r.over || s.Ended(0)
 	return s, r.take()
 }
 
+// take takes a picture if one is due.
 func (r *recording) take() error {
-	if len(r.pictures) == maxPictures {
-		r.over = true
+	if r.over || r.steps%r.every != 0 || len(r.pictures) == maxPictures {
 		return nil
 	}
 	picture, err := r.renderer.Render(0)
@@ -109,20 +104,18 @@ const renderMode = "render_mode"
 
 // drawing returns the section environment with all defaults, changed so that the environment can draw itself.
 func drawing(full map[string]any) map[string]any {
-	if full[renderMode] != "" { // absent, or set
-		return full
-	}
 	full = maps.Clone(full)
-	full[renderMode] = "rgb_array"
+	if full[renderMode] == "" { // absent or set otherwise
+		full[renderMode] = "rgb_array"
+	}
 	return full
 }
 
 // draws returns an error if trainer.video_interval asks for films of an environment that cannot draw itself.
 func (r *singleRun) draws(env envs.Env) error {
-	if _, ok := envs.As[envs.Renderer](env); ok || r.cfg.VideoInterval == (agents.Interval{}) {
-		return nil
-	}
-	if _, ok := r.environment[renderMode]; ok { // environments for films draw
+	_, draws := envs.As[envs.Renderer](env)
+	_, canDraw := r.environment[renderMode] // environments for films do
+	if draws || canDraw || r.cfg.VideoInterval == (agents.Interval{}) {
 		return nil
 	}
 	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it "+
@@ -173,11 +166,8 @@ func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float
 	if err := cmd.Wait(); err != nil { // which says more than that the pipe is broken
 		return fmt.Errorf("ffmpeg: %w: %s", err, strings.TrimSpace(said.String()))
 	}
-	if fed != nil {
-		return fed
-	}
 	film, err := os.ReadFile(made)
-	if err != nil {
+	if err := cmp.Or(fed, err); err != nil {
 		return err
 	}
 	return writeFile(path, film)
