@@ -218,19 +218,18 @@ func axisOf(name string, records []record) (axis, error) {
 		}}, nil
 	}
 	label := "environment steps"
-	if slices.ContainsFunc(records, func(r record) bool { return !countsSteps(r) }) {
-		label = "steps"
+	for _, r := range records {
+		if !r.has(tracking.TagTimesteps) && !slices.ContainsFunc(r.scalars, countsSteps) { // not of gorl
+			label = "steps"
+		}
 	}
 	return axis{label, func(record) func(tracking.Scalar) float64 {
 		return func(s tracking.Scalar) float64 { return float64(cmp.Or(s.EnvSteps, s.Step)) }
 	}}, nil
 }
 
-// countsSteps reports whether gorl has counted a run's environment steps.
-func countsSteps(r record) bool {
-	return r.has(tracking.TagTimesteps) ||
-		slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.EnvSteps > 0 })
-}
+// countsSteps reports whether gorl has counted the environment steps before a value.
+func countsSteps(s tracking.Scalar) bool { return s.EnvSteps > 0 }
 
 // counted returns a function of the place of a value by a count that the run has as the tag counter. A value between
 // two counts has the earlier one.

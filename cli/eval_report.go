@@ -75,10 +75,8 @@ func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 	if saved.sections.Kind() != runfile.Single { // a population counts environment steps
 		unit = "environment step"
 	}
-	if _, err := fmt.Fprintf(f.stdout, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit,
-		saved.Manifest.Step, e.Episodes, saved.sections.Section("environment")["id"], how, f.seed); err != nil {
-		return err
-	}
+	fmt.Fprintf(f.stdout, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit, saved.Manifest.Step,
+		e.Episodes, saved.sections.Section("environment")["id"], how, f.seed)
 	var rows [][]string
 	for _, s := range summaries(e) {
 		row := []string{s.name}
@@ -87,13 +85,10 @@ func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := tracking.Table(f.stdout, []string{"", "mean", "std", "min", "median", "max"}, rows); err != nil {
-		return err
+	err := tracking.Table(f.stdout, []string{"", "mean", "std", "min", "median", "max"}, rows)
+	if err == nil && f.record != "" {
+		_, err = fmt.Fprintf(f.stdout, "\nThe first episode is in %s.\n", f.record)
 	}
-	if f.record == "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(f.stdout, "\nThe first episode is in %s.\n", f.record)
 	return err
 }
 
@@ -148,8 +143,6 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 		}
 		names[i] = filepath.ToSlash(rel)
 	}
-	groups := groupRuns(names, dirs)
-	tables := make([]*across, len(groups))
 	var figures []string
 	played := map[string]map[string]float64{}
 	for i, dir := range dirs {
@@ -165,11 +158,13 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 			}
 		}
 	}
-	for i, g := range groups {
-		tables[i] = &across{name: g.Name, figures: figures}
+	var tables []*across
+	for _, g := range groupRuns(names, dirs) {
+		a := &across{name: g.Name, figures: figures}
 		for _, run := range g.Runs {
-			tables[i].add(run, played[run])
+			a.add(run, played[run])
 		}
+		tables = append(tables, a)
 	}
 	switch {
 	case f.table != "":
@@ -186,10 +181,8 @@ func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string
 		if i > 0 {
 			fmt.Fprintln(f.stdout)
 		}
-		if _, err := fmt.Fprintf(f.stdout, "%s: %s, checkpoint %s, means of %s each, seed %d\n\n", a.name,
-			plural(len(a.runs), "run"), f.checkpoint, plural(f.episodes, "episode"), f.seed); err != nil {
-			return err
-		}
+		fmt.Fprintf(f.stdout, "%s: %s, checkpoint %s, means of %s each, seed %d\n\n", a.name,
+			plural(len(a.runs), "run"), f.checkpoint, plural(f.episodes, "episode"), f.seed)
 		if err := a.write(f.stdout); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"math/rand/v2"
@@ -70,11 +71,8 @@ func examplePolicy(name string) (runfile.Sections, *infer.Policy, error) {
 		return nil, nil, err
 	}
 	c, err := runfile.Parse(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	policy, err := infer.Decode(data)
-	return c, policy, err
+	policy, failed := infer.Decode(data)
+	return c, policy, cmp.Or(err, failed)
 }
 
 // policyActs returns a function that acts by a policy, in an environment of the policy's spaces.

@@ -119,12 +119,3 @@ func holdsRun(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, runFile))
 	return err == nil || holds.Run || holds.Population || exists(dir, runfile.Batch)
 }
-
-// freeName returns the name, or the first of name-2, name-3, ... that no run in the folder has.
-func freeName(directory, name string) string {
-	free := name
-	for n := 2; holdsRun(filepath.Join(directory, free)); n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
-	}
-	return free
-}

@@ -46,12 +46,7 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool) error {
 			"start a run for each seed with --nproc and --seed")
 	}
 	if f.resume != "" {
-		b, err := f.resumed()
-		if err != nil {
-			return err
-		}
-		commandline.OutliveReaders()
-		return b.train(ctx, f)
+		return f.resumeBatch(ctx)
 	}
 	seeds, err := parseSeeds(f.seeds)
 	if err != nil {
@@ -68,19 +63,24 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool) error {
 	return f.startBatch(ctx, b, c)
 }
 
-// resumed returns the batch in the folder of --resume.
-func (f *trainFlags) resumed() (*batch, error) {
+// resumeBatch trains the batch in the folder of --resume.
+func (f *trainFlags) resumeBatch(ctx context.Context) error {
 	for _, flag := range []string{"seeds", "seed", "config", "set", "out", "name", "env", "num-envs", "device",
 		"check"} {
 		if f.given(flag) {
-			return nil, commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and "+
+			return commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and "+
 				"settings; start them under another --name", flag, f.resume)
 		}
 	}
 	if !exists(f.resume, runfile.Batch) {
-		return nil, commandline.Usagef("--jobs %d: %s is no folder of several runs", f.jobs, f.resume)
+		return commandline.Usagef("--jobs %d: %s is no folder of several runs", f.jobs, f.resume)
 	}
-	return readBatch(f.resume)
+	b, err := readBatch(f.resume)
+	if err != nil {
+		return err
+	}
+	commandline.OutliveReaders()
+	return b.train(ctx, f)
 }
 
 // startBatch begins a batch of a configuration in a new folder and trains it.

@@ -246,30 +246,24 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 		directory, name := split(f.resume)
 		return directory, name, storable(directory, name)
 	}
-	if f.out != "" {
-		directory = f.out
-	}
-	if directory == "" {
-		directory = "runs"
-	}
+	directory = cmp.Or(f.out, directory, "runs")
 	if err := storable(directory, cmp.Or(f.name, name)); err != nil {
 		return "", "", err
 	}
-	switch {
+	switch dir := filepath.Join(directory, f.name); {
+	case f.name != "" && !resume && holdsRun(dir):
+		return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give "+
+			"another --name", dir, program, process.QuoteWord(dir))
 	case f.name != "":
-		if holdsRun(filepath.Join(directory, f.name)) && !resume {
-			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), "+
-				"or give another --name", dir, program, process.QuoteWord(dir))
-		}
 		return directory, f.name, nil
 	case name == "":
 		name = time.Now().Format("06-01-02_15-04-05") + "_" + class
 	}
-	if !resume {
-		name = freeName(directory, name)
+	free := name
+	for n := 2; !resume && holdsRun(filepath.Join(directory, free)); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
 	}
-	return directory, name, nil
+	return directory, free, nil
 }
 
 // split returns the folder in which a run's folder lies, and the run's name, also for "." and "..".

@@ -57,15 +57,6 @@ func (x *crowd) complete() error {
 	return trainee.Close()
 }
 
-// progressOf describes how far a stopped population has trained.
-func progressOf(p *pbt.Population) string {
-	first, last := p.Iterations()
-	if first != last {
-		return fmt.Sprintf("with members in intervals %d to %d", first, last)
-	}
-	return fmt.Sprintf("in interval %d", first)
-}
-
 // pace are the keys of pbt that say whether members in processes wait for each other.
 var pace = []string{"synchronous", "synch"}
 
@@ -305,7 +296,11 @@ func (f *trainFlags) crowd(ctx context.Context, x *crowd) (err error) {
 	display.Wait()
 	switch {
 	case interrupted && !several(err):
-		return f.stopped(x.dir, progressOf(p))
+		first, last := p.Iterations()
+		if first == last {
+			return f.stopped(x.dir, fmt.Sprintf("in interval %d", first))
+		}
+		return f.stopped(x.dir, fmt.Sprintf("with members in intervals %d to %d", first, last))
 	case err != nil:
 		return err
 	case f.quiet:

@@ -106,7 +106,11 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, notes []string, e
 	if err != nil {
 		return nil, nil, err
 	}
-	if id := f.environment(); id != "" {
+	id := f.env
+	if f.isaac.task != "" {
+		id = "isaaclab:" + f.isaac.task
+	}
+	if id != "" {
 		c.Section("environment")["id"] = id
 		f.source.Give("environment.id", "--env "+id)
 	}
@@ -140,14 +144,6 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, notes []string, e
 		trainer["video_interval"], trainer["video_length"] = f.isaac.videoInterval, f.isaac.videoLength
 	}
 	return c, notes, nil
-}
-
-// environment returns the id that the command line gives, or "".
-func (f *trainFlags) environment() string {
-	if f.isaac.task != "" {
-		return "isaaclab:" + f.isaac.task
-	}
-	return f.env
 }
 
 // convert makes a configuration from a file of rl_games.

@@ -119,7 +119,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	for _, note := range passedOver(trainer.Damaged()) {
 		fmt.Fprintln(f.stderr, note)
 	}
-	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
+	total, begun := run.cfg.Timesteps, !run.begun.IsZero()
 	if err == nil && !begun && total > 0 {
 		fmt.Fprintf(f.stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
 			"goes on for longer.\n", trainer.Timestep(), total)
@@ -145,7 +145,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		_, err = fmt.Fprintln(f.stdout, run.dir)
 		return err
 	}
-	return report(f.stdout, trainer, run.cfg, run.watch)
+	return run.report(f.stdout, trainer)
 }
 
 // warner returns a function that prints notes during training.
@@ -168,8 +168,9 @@ type singleRun struct {
 	resume      bool            // a run that is in dir already
 	cfg         trainers.Config // the trainer's
 	seed        any
-	text        []byte // of run.yaml
-	watch       stopwatch
+	text        []byte    // of run.yaml
+	begun       time.Time // when the first step was taken, after so many environment steps
+	begunAt     int64
 }
 
 // trainer makes the trainer of a configuration, and the text of run.yaml: the configuration with all defaults, drawn
@@ -200,7 +201,9 @@ func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, b
 			}
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
-				run.watch.step(t)
+				if run.begun.IsZero() {
+					run.begun, run.begunAt = time.Now(), t.Steps()
+				}
 				return run.plan.Apply(t)
 			})}
 		})
@@ -263,30 +266,12 @@ func several(err error) bool {
 	return ok && len(joined.Unwrap()) > 1
 }
 
-// stopwatch measures environment steps per second from a run's first step on.
-type stopwatch struct {
-	begun time.Time
-	at    int64 // environment steps
-}
-
-func (w *stopwatch) step(t *trainers.Trainer) {
-	if w.begun.IsZero() {
-		w.begun, w.at = time.Now(), t.Steps()
-	}
-}
-
-// rate returns environment steps per second, or "-" if nothing was measured.
-func (w *stopwatch) rate(t *trainers.Trainer) string {
-	seconds, steps := time.Since(w.begun).Seconds(), t.Steps()-w.at
-	if w.begun.IsZero() || steps == 0 || seconds <= 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f", float64(steps)/seconds)
-}
-
 // report prints the table at the end of a run.
-func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopwatch) error {
-	best := "-"
+func (r *singleRun) report(out io.Writer, t *trainers.Trainer) error {
+	best, rate := "-", "-"
+	if seconds, steps := time.Since(r.begun).Seconds(), t.Steps()-r.begunAt; !r.begun.IsZero() && steps != 0 {
+		rate = fmt.Sprintf("%.0f", float64(steps)/seconds)
+	}
 	store, err := checkpoint.NewStore(filepath.Join(t.Dir(), "checkpoints"), checkpoint.Options{})
 	if err != nil {
 		return err
@@ -294,7 +279,7 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	if saved, _, err := store.Best(); err == nil {
 		best = fmt.Sprintf("timestep %d", saved.Manifest.Step)
 		if x, err := saved.Snapshot.Float("trainer", "best"); err == nil {
-			best += fmt.Sprintf(" (%s %.4g)", cfg.Best, x)
+			best += fmt.Sprintf(" (%s %.4g)", r.cfg.Best, x)
 		}
 	}
 	figure := func(name string) string {
@@ -304,7 +289,7 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 		return "-"
 	}
 	header := []string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}
-	row := tracking.Cells(t.Steps(), t.Episodes(), figure("episode.return"), figure("episode.length"), best, watch.rate(t))
+	row := tracking.Cells(t.Steps(), t.Episodes(), figure("episode.return"), figure("episode.length"), best, rate)
 	if err := tracking.Table(out, header, [][]string{row}); err != nil {
 		return err
 	}
