@@ -69,12 +69,14 @@ func fileSchema() object {
 		"training": evolution["training"].Schema(), "selection_strategy": selection, "tournament_selection": selection,
 	}
 	var presets []any
-	for name, d := range config.Declared("pbt") {
+	declared := config.Declared("pbt")
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		condition := having("preset", "^"+regexp.QuoteMeta(name)+"$")
 		if name == preset.IsaacLab { // the default
 			delete(condition, "required")
 		}
-		presets = append(presets, object{"if": condition, "then": object{"properties": object{"pbt": d.Schema()}}})
+		settings := object{"properties": object{"pbt": declared[name].Schema()}}
+		presets = append(presets, object{"if": condition, "then": settings})
 	}
 	return object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A run of gorl", "type": "object",
 		"properties": sections, "additionalProperties": false, "allOf": presets}
