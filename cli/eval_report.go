@@ -20,6 +20,7 @@ import (
 
 // summary describes a metric over all episodes.
 type summary struct {
+	name   string
 	Mean   float64 `json:"mean"`
 	Std    float64 `json:"std"` // of the episodes, not of the mean
 	Min    float64 `json:"min"`
@@ -27,10 +28,10 @@ type summary struct {
 	Max    float64 `json:"max"`
 }
 
-func summarize(values []float64) summary {
+func summarize(name string, values []float64) summary {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	s := summary{Mean: aggregate.Mean(values), Min: sorted[0], Max: sorted[n-1],
+	s := summary{name: name, Mean: aggregate.Mean(values), Min: sorted[0], Max: sorted[n-1],
 		Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
 	for _, x := range values {
 		s.Std += (x - s.Mean) * (x - s.Mean)
@@ -39,15 +40,9 @@ func summarize(values []float64) summary {
 	return s
 }
 
-// named is a summary with the metric's name.
-type named struct {
-	name string
-	summary
-}
-
 // summaries returns the summaries of return, length and the task's own metrics, the latter sorted by name. Episodes
 // that lack one of those do not count for it.
-func summaries(e trainers.Evaluation) []named {
+func summaries(e trainers.Evaluation) []summary {
 	figures := map[string][]float64{}
 	var returns, lengths []float64
 	for _, x := range e.Each {
@@ -58,9 +53,9 @@ func summaries(e trainers.Evaluation) []named {
 			}
 		}
 	}
-	list := []named{{"return", summarize(returns)}, {"length", summarize(lengths)}}
+	list := []summary{summarize("return", returns), summarize("length", lengths)}
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
-		list = append(list, named{name, summarize(figures[name])})
+		list = append(list, summarize(name, figures[name]))
 	}
 	return list
 }
@@ -96,10 +91,10 @@ func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 func (f *evalFlags) writeJSON(saved *savedRun, e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
-		figures[s.name] = s.summary
-		if x := s.summary; x.Mean-x.Mean != 0 || x.Std-x.Std != 0 {
-			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std),
-				"min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
+		figures[s.name] = s
+		if s.Mean-s.Mean != 0 || s.Std-s.Std != 0 {
+			figures[s.name] = map[string]string{"mean": fmt.Sprint(s.Mean), "std": fmt.Sprint(s.Std),
+				"min": fmt.Sprint(s.Min), "median": fmt.Sprint(s.Median), "max": fmt.Sprint(s.Max)}
 		}
 	}
 	return writeJSON(f.stdout, map[string]any{

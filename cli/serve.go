@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ gorl serve --export report.html runs/population`,
 		if *export != "" {
 			return durable.WriteFile(*export, func(w io.Writer) error { return server.Export(w, folderName(cfg.Root)) })
 		}
-		listener, err := net.Listen("tcp", net.JoinHostPort(*address, strconv.Itoa(int(*port))))
+		listener, err := net.Listen("tcp", net.JoinHostPort(*address, fmt.Sprint(*port)))
 		if err != nil && !cmd.Flags().Changed("port") {
 			listener, err = net.Listen("tcp", net.JoinHostPort(*address, "0"))
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -108,25 +107,20 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 			return commandline.Usagef("%s has no config: want the configuration that all runs share, there or with "+
 				"--config", args[0])
 		}
-		return f.sweep(cmd.Context(), s, b)
+		shared, err := f.configuration()
+		if err != nil {
+			return err
+		}
+		trainer := shared.Section("trainer") // whose name is for single runs
+		trainer["name"] = cmp.Or(s.Name, strings.TrimPrefix(textOf(trainer["name"])+"-sweep", "-"))
+		if f.check {
+			for _, r := range b.Runs {
+				fmt.Fprintf(f.stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
+			}
+		}
+		return f.startBatch(cmd.Context(), b, shared)
 	}
 	return c
-}
-
-// sweep trains the runs of a sweep.
-func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch) error {
-	c, err := f.configuration()
-	if err != nil {
-		return err
-	}
-	trainer := c.Section("trainer") // whose name is for single runs
-	trainer["name"] = cmp.Or(s.Name, strings.TrimPrefix(textOf(trainer["name"])+"-sweep", "-"))
-	if f.check {
-		for _, r := range b.Runs {
-			fmt.Fprintf(f.stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
-		}
-	}
-	return f.startBatch(ctx, b, c)
 }
 
 // readSweep reads the file of a sweep.

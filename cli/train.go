@@ -77,17 +77,15 @@ gorl train --config skrl_ppo_cfg.yaml --env gymnasium:Pendulum-v1 --num-envs 16
 gorl train --config cartpole.yaml --nproc 2
 gorl train --config cartpole.yaml --seeds 1..5 --jobs 2
 gorl train --resume runs/cartpole --timesteps 10000`,
-		Args: func(_ *cobra.Command, args []string) error {
-			for _, arg := range args {
-				if err := assignment(arg); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		Args: assignments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.console, f.isaac.assignments = consoleOf(cmd), args
-			return f.explain(f.run(cmd.Context()))
+			err := f.run(cmd.Context())
+			var usage *commandline.UsageError
+			if f.source != nil && errors.As(err, &usage) { // with the file and the line of the setting
+				err = wrong(f.source.Explain(err))
+			}
+			return err
 		},
 	}
 	flags := c.Flags()
@@ -206,11 +204,10 @@ func (f *trainFlags) configuration() (runfile.Sections, error) {
 	if err := errors.Join(f.isaac.check(f.given), f.checkMode()); err != nil {
 		return nil, err
 	}
-	c, notes, err := f.readAny(path)
+	c, err := f.readAny(path)
 	if err != nil {
 		return nil, err
 	}
-	f.notes = notes
 	for _, assignment := range f.set {
 		if err := knownSection(assignment); err != nil {
 			return nil, err
@@ -268,13 +265,11 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 
 // split returns the folder in which a run's folder lies, and the run's name, also for "." and "..".
 func split(run string) (directory, name string) {
-	clean := filepath.Clean(run)
-	if name = filepath.Base(clean); name == "." || name == ".." {
-		if full, err := filepath.Abs(clean); err == nil {
-			clean, name = full, filepath.Base(full)
-		}
+	run = filepath.Clean(run)
+	if name = filepath.Base(run); name == "." || name == ".." {
+		run, _ = filepath.Abs(run) // storable refuses what has no name
 	}
-	return filepath.Dir(clean), name
+	return filepath.Dir(run), filepath.Base(run)
 }
 
 // storable refuses a folder that run.yaml could not name, and the folder of all runs or one above it as the folder of a

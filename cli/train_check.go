@@ -134,15 +134,6 @@ func known(c runfile.Sections) spaces.Set {
 	return env.Spaces()
 }
 
-// explain puts the file and the line in front of the errors of a configuration.
-func (f *trainFlags) explain(err error) error {
-	var usage *commandline.UsageError
-	if f.source == nil || !errors.As(err, &usage) {
-		return err
-	}
-	return wrong(f.source.Explain(err))
-}
-
 // knownSection returns an error that names the section, if an assignment lacks it.
 func knownSection(assignment string) error {
 	key, _, _ := strings.Cut(assignment, "=")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -124,11 +125,9 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 	shapes := map[string]description.Architecture{}
 	if restoring != nil {
 		shapes, err = evolution.Architectures(restoring)
+		groups = nil
 	}
 	for _, g := range groups {
-		if restoring != nil || err != nil {
-			break
-		}
 		prefix, value := "", g.Spaces.Observation
 		if several {
 			prefix = g.Name + "."
@@ -136,9 +135,9 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 		if g.Spaces.State.Width() > 0 {
 			value = g.Spaces.State
 		}
-		if shapes[prefix+"policy"], err = network.Architecture(g.Spaces.Observation); err == nil {
-			shapes[prefix+"value"], err = network.Architecture(value)
-		}
+		policy, failed := network.Architecture(g.Spaces.Observation)
+		critic, failedToo := network.Architecture(value)
+		shapes[prefix+"policy"], shapes[prefix+"value"], err = policy, critic, cmp.Or(err, failed, failedToo)
 	}
 	if err != nil {
 		return nil, err

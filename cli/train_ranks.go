@@ -125,11 +125,6 @@ func (t together) leave(err error) error {
 	return errors.Join(err, t.group.Close(), tellAgent(err))
 }
 
-// stopped reports whether an error says that a signal has reached one of the ranks.
-func (t together) stopped(err error) bool {
-	return t.group.Several() && errors.Is(err, context.Canceled)
-}
-
 // tellAgent writes an error to the file that torchrun names. torchrun shows the earliest of all ranks' errors.
 func tellAgent(err error) error {
 	path := os.Getenv("TORCHELASTIC_ERROR_FILE")
@@ -174,13 +169,6 @@ func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 // ranksFile is the name of the file in a run's folder by which restarted ranks find their run.
 const ranksFile = "ranks.json"
 
-// ranksRun is the content of that file.
-type ranksRun struct {
-	Run      string `json:"run"` // Place.ID
-	Launcher string `json:"launcher"`
-	Size     int    `json:"size"`
-}
-
 // begun returns the name of the run that an earlier attempt of these ranks has begun in a folder of runs, under this
 // name or with a number added. It returns "" if there is none.
 func (t together) begun(directory, name string) (string, error) {
@@ -194,7 +182,7 @@ func (t together) begun(directory, name string) (string, error) {
 	}
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(beside, e.Name(), ranksFile))
-		var r ranksRun
+		var r struct{ Run string }
 		if err == nil && json.Unmarshal(text, &r) == nil && r.Run == t.place.ID() {
 			return filepath.Rel(directory, filepath.Join(beside, e.Name()))
 		}
@@ -208,7 +196,8 @@ func (t together) mark(dir string) error {
 		return nil
 	}
 	return durable.WriteFile(filepath.Join(dir, ranksFile), func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(ranksRun{Run: t.place.ID(), Launcher: t.place.Launcher, Size: t.place.Size})
+		return json.NewEncoder(w).Encode(map[string]any{"run": t.place.ID(), "launcher": t.place.Launcher,
+			"size": t.place.Size})
 	})
 }
 

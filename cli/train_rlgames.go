@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -63,16 +64,17 @@ func (f *isaacFlags) split() (agent, env []string) {
 	return agent, env
 }
 
-// assignment refuses an argument that is not an assignment to a key.
-func assignment(arg string) error {
-	short := strings.TrimLeft(arg, "+")
-	if key, _, ok := strings.Cut(short, "="); ok &&
-		(strings.HasPrefix(key, "agent.") || strings.HasPrefix(key, "env.")) {
-		return nil
+// assignments refuses arguments that are not assignments to keys.
+func assignments(_ *cobra.Command, args []string) error {
+	for _, arg := range args {
+		key, _, ok := strings.Cut(strings.TrimLeft(arg, "+"), "=")
+		if !ok || !strings.HasPrefix(key, "agent.") && !strings.HasPrefix(key, "env.") {
+			return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by "+
+				"--resume, a setting with --set; arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them",
+				arg)
+		}
 	}
-	return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume, a "+
-		"setting with --set; "+
-		"arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them", arg)
+	return nil
 }
 
 // memberOf returns the member that agent.pbt.policy_idx=N makes of this process, or -1.
@@ -91,20 +93,20 @@ func (f *isaacFlags) memberOf() (int, error) {
 	return member, nil
 }
 
-// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
-// file of rl_games that have no meaning here.
-func (f *trainFlags) readAny(path string) (c runfile.Sections, notes []string, err error) {
+// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. f.notes list keys of
+// a file of rl_games that have no meaning here.
+func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
 	if c, f.source, err = readWithSource(path, f.stdin); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	agent, env := f.isaac.split()
 	if rlgames.Is(c) {
-		c, notes, err = f.convert(c, path, agent)
+		c, f.notes, err = f.convert(c, path, agent)
 	} else {
 		err = f.adjust(c, agent)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	id := f.env
 	if f.isaac.task != "" {
@@ -124,7 +126,7 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, notes []string, e
 	}
 	for _, a := range env {
 		if err := c.Set("environment.kwargs." + a); err != nil {
-			return nil, nil, commandline.Usagef("env.%w", err)
+			return nil, commandline.Usagef("env.%w", err)
 		}
 	}
 	if f.isaac.track {
@@ -143,7 +145,7 @@ func (f *trainFlags) readAny(path string) (c runfile.Sections, notes []string, e
 		trainer := c.Section("trainer")
 		trainer["video_interval"], trainer["video_length"] = f.isaac.videoInterval, f.isaac.videoLength
 	}
-	return c, notes, nil
+	return c, nil
 }
 
 // convert makes a configuration from a file of rl_games.

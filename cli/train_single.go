@@ -85,13 +85,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			"or --timesteps N")
 	}
 	if f.check {
-		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
-			return wrong(err)
+		err := wrong(trackers.CheckInstalled(ctx, run.cfg.Trackers))
+		if err = cmp.Or(err, f.checkFigure(c, "trainer.best", run.cfg.Best)); err == nil {
+			_, err = f.stdout.Write(run.text)
 		}
-		if err := f.checkFigure(c, "trainer.best", run.cfg.Best); err != nil {
-			return err
-		}
-		_, err := f.stdout.Write(run.text)
 		return err
 	}
 	_, missing := os.Stat(run.dir)
@@ -132,8 +129,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		}
 		fmt.Fprintf(f.stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, when, *goal)
 	}
+	stopped := ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
+		with.group.Several() && errors.Is(err, context.Canceled) // a signal has reached one of the ranks
 	switch {
-	case err != nil && (ctx.Err() != nil && errors.Is(err, ctx.Err()) || with.stopped(err)) && !several(err):
+	case stopped && !several(err):
 		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
 	case err != nil && begun && trainer.Dir() != "":
 		return fmt.Errorf("%w; once that is repaired, %s goes on from the newest checkpoint", err, f.goOn(run.dir))
