@@ -45,11 +45,7 @@ func example(name string) ([]byte, error) {
 
 // unknownExample returns the error of a name that is none of names.
 func unknownExample(name string, names []string) error {
-	hint := ""
-	if n := config.Nearest(name, names); n != "" {
-		hint = "; did you mean " + n + "?"
-	}
-	return commandline.Usagef("--example %s: want one of %s%s", name, strings.Join(names, ", "), hint)
+	return commandline.Usagef("--example %s: %s", name, config.Among(name, names))
 }
 
 // policies are trained policies of examples, written by gorl export. policies/README.md says how they were trained.

@@ -31,16 +31,14 @@ func recipeOf(dir string) string {
 	}
 	delete(c, "seed")
 	for section, keys := range seedless {
-		if values, ok := c[section].(map[string]any); ok {
-			for _, key := range keys {
-				delete(values, key)
-			}
+		values, _ := c[section].(map[string]any)
+		for _, key := range keys {
+			delete(values, key)
 		}
 	}
-	if experiment, ok := c.Section("agent")["experiment"].(map[string]any); ok {
-		delete(experiment, "directory")
-		delete(experiment, "experiment_name")
-	}
+	experiment, _ := c.Section("agent")["experiment"].(map[string]any)
+	delete(experiment, "directory")
+	delete(experiment, "experiment_name")
 	text, err := c.YAML()
 	if err != nil {
 		return ""
@@ -133,6 +131,8 @@ func joinCurves(panels []plot.Panel, groups []watch.Group, statistic aggregate.S
 func runsBelow(root string) (dirs []string, err error) {
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			return nil
 		case err != nil:
 			return err
 		case !e.IsDir():
@@ -149,9 +149,6 @@ func runsBelow(root string) (dirs []string, err error) {
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	slices.SortFunc(dirs, compareNumbered)
 	return dirs, err
 }

@@ -105,11 +105,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 // configuration, elsewhere or here. The first process writes the configuration into the population's folder.
 func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 	delete(full.Section("pbt"), "policy_idx") // in which the others' files differ
-	text, err := full.YAML()
-	if err != nil {
-		return err
-	}
-	file, err := launch.Parse(text)
+	file, err := launchFile(full)
 	if err != nil {
 		return wrong(err)
 	}

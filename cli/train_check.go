@@ -19,7 +19,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
@@ -90,10 +89,7 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 				"member of a population of one has no other to copy; to train one agent, leave out the section pbt"})
 		}
 		if own["launcher"] != nil {
-			text, err := own.YAML()
-			if err == nil {
-				_, err = launch.Parse(text)
-			}
+			_, err := launchFile(own)
 			errs = append(errs, err)
 		}
 	case runfile.Evolution:

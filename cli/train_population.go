@@ -153,16 +153,21 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 	if full["launcher"] == nil {
 		return full, nil
 	}
-	text, err := full.YAML()
-	if err != nil {
-		return nil, err
-	}
-	file, err := launch.Parse(text)
+	file, err := launchFile(full)
 	if err != nil {
 		return nil, wrong(err)
 	}
 	full["launcher"] = config.Dict(file.Launcher)
 	return full, nil
+}
+
+// launchFile returns a population's configuration as launchers read it.
+func launchFile(c runfile.Sections) (*launch.File, error) {
+	text, err := c.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return launch.Parse(text)
 }
 
 // member builds the trainer of a population's member, or of one of its ranks, and returns its sections with all

@@ -47,12 +47,12 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	if err != nil {
 		return nil, err
 	}
-	text, err := full.YAML()
-	if err != nil {
-		return nil, err
-	}
 	m := &memberFigures{list: section.Trackers, resumed: resumed, members: map[int]*memberRun{}}
-	if m.config, err = runfile.Parse(text); err != nil {
+	text, err := full.YAML()
+	if err == nil {
+		m.config, err = runfile.Parse(text)
+	}
+	if err != nil {
 		return nil, err
 	}
 	environment, err := catalog.Settings(full.Section("environment"))

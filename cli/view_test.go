@@ -170,7 +170,7 @@ func TestViewWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"runs/pole --env Walker":                "a checkpoint, --env ID or --example NAME",
 		"":                                      "one of humanoid, quadruped, walker",
-		"--example humanoids":                   "did you mean humanoid?",
+		"--example humanoids":                   `did you mean "humanoid"?`,
 		"--example walker -c a.yaml":            "--example has a policy of its own",
 		"--example humanoid --set task=imitate": "--set has changed the environment of --example humanoid",
 		"runs/pole --actions random":            "--actions is for --env",
