@@ -45,8 +45,8 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 		dir = filepath.Dir(target)
 		run.Saved, err = checkpoint.Load(target)
 		if errors.Is(err, checkpoint.ErrUncommitted) {
-			err = fmt.Errorf("%s has no manifest (%s): it holds tensors, or its save was interrupted. %s convert --from "+
-				"skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)", target,
+			err = fmt.Errorf("%s has no manifest (%s): it holds tensors, or its save was interrupted. %s convert "+
+				"--from skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)", target,
 				manifest(target), program)
 		}
 		err = wrong(err)

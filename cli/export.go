@@ -154,8 +154,8 @@ func policyOf(path, member string) (*infer.Policy, error) {
 		p, failure := infer.Load(path)
 		if failure != nil && err == nil {
 			if n, err := saved.Snapshot.Int(layout.GroupSize); err == nil {
-				choice := cmp.Or(strings.Join(layout.NamesIn(saved.Snapshot), " or "), fmt.Sprintf("one of 0 to %d", n-1))
-				return nil, commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, choice)
+				which := cmp.Or(strings.Join(layout.NamesIn(saved.Snapshot), " or "), fmt.Sprint("one of 0 to ", n-1))
+				return nil, commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, which)
 			}
 		}
 		return p, failure

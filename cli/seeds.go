@@ -89,8 +89,8 @@ func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Section
 		return commandline.Usagef("several runs at once are for single agents: a population trains its members side " +
 			"by side itself; start a population for each seed with --seed")
 	}
-	trainer, class := c.Section("trainer"), fmt.Sprint(c.Section("agent")["class"])
-	directory, name, err := f.place(textOf(trainer["directory"]), textOf(trainer["name"]), strings.ToUpper(class), false)
+	trainer, class := c.Section("trainer"), strings.ToUpper(textOf(c.Section("agent")["class"]))
+	directory, name, err := f.place(textOf(trainer["directory"]), textOf(trainer["name"]), class, false)
 	if err != nil {
 		return err
 	}

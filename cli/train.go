@@ -249,8 +249,8 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	}
 	switch dir := filepath.Join(directory, f.name); {
 	case f.name != "" && !resume && holdsRun(dir):
-		return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give "+
-			"another --name", dir, program, process.QuoteWord(dir))
+		return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or "+
+			"give another --name", dir, program, process.QuoteWord(dir))
 	case f.name != "":
 		return directory, f.name, nil
 	case name == "":

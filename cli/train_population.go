@@ -82,8 +82,8 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections) er
 	case section["seed"] == nil:
 		c.DrawSeed()
 	}
-	section["directory"], section["workspace"], err = f.place(textOf(section["directory"]), textOf(section["workspace"]),
-		"PBT", alone)
+	section["directory"], section["workspace"], err = f.place(textOf(section["directory"]),
+		textOf(section["workspace"]), "PBT", alone)
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ func assignments(_ *cobra.Command, args []string) error {
 		key, _, ok := strings.Cut(strings.TrimLeft(arg, "+"), "=")
 		if !ok || !strings.HasPrefix(key, "agent.") && !strings.HasPrefix(key, "env.") {
 			return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by "+
-				"--resume, a setting with --set; arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them",
-				arg)
+				"--resume, a setting with --set; arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has "+
+				"them", arg)
 		}
 	}
 	return nil

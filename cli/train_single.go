@@ -116,24 +116,24 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	for _, note := range passedOver(trainer.Damaged()) {
 		fmt.Fprintln(f.stderr, note)
 	}
-	total, begun := run.cfg.Timesteps, !run.begun.IsZero()
+	at, total, begun := trainer.Timestep(), run.cfg.Timesteps, !run.begun.IsZero()
 	if err == nil && !begun && total > 0 {
-		fmt.Fprintf(f.stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
-			"goes on for longer.\n", trainer.Timestep(), total)
+		fmt.Fprintf(f.stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. "+
+			"--timesteps goes on for longer.\n", at, total)
 	}
 	if goal := cmp.Or(run.cfg.StopAtReturn, run.cfg.StopAtEpisodeReturn); err == nil && goal != nil && begun &&
-		trainer.Timestep() < int64(total) {
+		at < int64(total) {
 		when := "an evaluation reached stop_at_return"
 		if goal != run.cfg.StopAtReturn {
 			when = "training episodes passed stop_at_episode_return"
 		}
-		fmt.Fprintf(f.stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, when, *goal)
+		fmt.Fprintf(f.stderr, "The run ended at timestep %d of %d, when %s (%g).\n", at, total, when, *goal)
 	}
 	stopped := ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
 		with.group.Several() && errors.Is(err, context.Canceled) // a signal has reached one of the ranks
 	switch {
 	case stopped && !several(err):
-		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
+		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", at, total))
 	case err != nil && begun && trainer.Dir() != "":
 		return fmt.Errorf("%w; once that is repaired, %s goes on from the newest checkpoint", err, f.goOn(run.dir))
 	case err != nil:
