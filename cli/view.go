@@ -298,4 +298,4 @@ func newestIn(dir string) (string, error) {
 }
 
 // followEvery is the time between two looks for a newer checkpoint.
-const followEvery = 3 * time.Second
+var followEvery = 3 * time.Second
