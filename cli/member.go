@@ -126,6 +126,7 @@ func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 	}
 }
 
+// The section environment may have the wrapper self_play, by which members are each other's opponents.
 func init() {
 	catalog.RegisterWrapper(preset.SelfPlay, selfplay.DefaultConfig(),
 		func(env envs.Env, s selfplay.Config) (envs.Env, error) {

@@ -135,9 +135,9 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 		if g.Spaces.State.Width() > 0 {
 			value = g.Spaces.State
 		}
-		policy, failed := network.Architecture(g.Spaces.Observation)
-		critic, failedToo := network.Architecture(value)
-		shapes[prefix+"policy"], shapes[prefix+"value"], err = policy, critic, cmp.Or(err, failed, failedToo)
+		policy, errPolicy := network.Architecture(g.Spaces.Observation)
+		critic, errValue := network.Architecture(value)
+		shapes[prefix+"policy"], shapes[prefix+"value"], err = policy, critic, cmp.Or(err, errPolicy, errValue)
 	}
 	if err != nil {
 		return nil, err
