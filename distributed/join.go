@@ -293,8 +293,13 @@ func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoi
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.listener, m.end = l, cancel
 	m.arrived, m.refused = make(chan arrival), make(chan string, 1)
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	defer stop()
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(closed); _ = l.Close() })
+	defer func() {
+		if !stop() {
+			<-closed // the address is free again when Join returns
+		}
+	}()
 	defer m.stopListening()
 	go m.accept(ctx, l, s, ranks)
 	where = make([]endpoint, m.place.Size)

@@ -227,6 +227,19 @@ func TestJoinEnds(t *testing.T) {
 	}
 }
 
+// A Join that has ended holds its address no more.
+func TestJoinFreesItsAddress(t *testing.T) {
+	address := freeAddress(t)
+	for range 1000 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		_, err := Join(ctx, Place{Size: 2, LocalSize: 1, Address: address}, DefaultConfig())
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A rank of another run, of an earlier attempt, or of another number of ranks is refused, and both sides say so.
 func TestOtherRun(t *testing.T) {
 	for name, x := range map[string]struct {

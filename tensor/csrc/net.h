@@ -10,14 +10,14 @@ namespace gorl {
 namespace {
 
 // The activations that the kernels know. Their derivatives follow from their value.
-bool known(int32_t op) {
+inline bool known(int32_t op) {
   return op == GORL_IDENTITY || op == GORL_RELU || op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU;
 }
 // Whether f'' is not zero everywhere.
-bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU; }
+inline bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU; }
 
 // Memory of the calling thread, kept for the next call: slot i holds n floats.
-float* space(size_t slot, int64_t n) {
+inline float* space(size_t slot, int64_t n) {
   thread_local std::vector<std::vector<float>> slots;
   if (slots.size() <= slot) slots.resize(slot + 1);
   if (GORL_EXACT_MEMORY) slots[slot] = std::vector<float>(static_cast<size_t>(n));
@@ -32,6 +32,7 @@ struct Net {
   bool plain_ = true, learns = true;  // whether the kernels can apply it; whether all of its gradients can be added to
   int64_t weights = 0;
 
+  Net() = default;
   Net(const gorl_t* weights_, const gorl_t* biases, const int32_t* activations, int32_t layers) {
     for (int32_t i = 0; i < layers && plain_; i++) {
       const at::Tensor& weight = T(weights_[i]);

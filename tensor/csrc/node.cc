@@ -12,6 +12,7 @@ Op::Op(edge_list&& inputs) : Node(std::move(inputs)) {}
 
 variable_list Op::apply(variable_list&& grads) {
   TORCH_CHECK(!released_, "backward was called a second time through the same operations: compute the loss again before it");
+  if (again_ && at::GradMode::is_enabled()) return backward_again(grads);
   at::AutoGradMode off(false);
   return backward(grads);
 }
@@ -42,7 +43,9 @@ bool ready(const at::Tensor& t) {
 
 bool ours(const at::Tensor& t) {
   if (!t.requires_grad()) return true;
-  return t.is_leaf() ? ready(t) : dynamic_cast<Op*>(t.grad_fn().get()) != nullptr;
+  if (t.is_leaf()) return ready(t);
+  const auto* op = dynamic_cast<Op*>(t.grad_fn().get());
+  return op != nullptr && !op->again_;
 }
 
 bool backpropagate(const at::Tensor& loss) {

@@ -2,7 +2,7 @@
 // these, backpropagate runs them one after the other without libtorch's autograd engine, whose bookkeeping costs a small
 // network more than its arithmetic. In a graph with other nodes libtorch's engine runs these too, because they are
 // torch::autograd::Nodes. Gradients of the parameters of a layer are added straight to where they are kept. A gradient that
-// comes out of these nodes cannot be differentiated again.
+// comes out of these nodes cannot be differentiated again, but for those with backward_again.
 #pragma once
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
@@ -18,6 +18,8 @@ struct Op : torch::autograd::Node, Celled {
   explicit Op(edge_list&& inputs);
   // The gradients of the inputs (the node's edges, in order) from those of the outputs; either may be undefined.
   virtual variable_list backward(const variable_list& grads) = 0;
+  // The same by operations that libtorch can differentiate, where a graph of the gradient is asked for.
+  virtual variable_list backward_again(const variable_list& grads) { return backward(grads); }
   // Lets go of what backward needs.
   virtual void release() = 0;
   // A network of whose input nobody wants the gradient may leave its backward to the end of the pass, where each thread goes through
@@ -31,6 +33,8 @@ struct Op : torch::autograd::Node, Celled {
 
   variable_list apply(variable_list&& grads) final;
   void release_variables() final;
+
+  bool again_ = false;  // whether backward_again is there, and needed: the input is not ours
 
  private:
   friend bool backpropagate(const at::Tensor& loss);
@@ -69,7 +73,7 @@ bool followed(const Tensors&... t) { return (... || t.requires_grad()); }
 // Whether the engine can add to t's gradient itself: contiguous float32 on the CPU and, where it learns, a leaf whose gradient
 // is a view of the flat gradients.
 bool ready(const at::Tensor& t);
-// Whether autograd does not follow t, or only by nodes of the engine and parameters that are ready. Other tensors' gradients may be
+// Whether autograd does not follow t, or only by nodes of the engine without backward_again and parameters that are ready. Other tensors' gradients may be
 // differentiated again, which is libtorch's.
 bool ours(const at::Tensor& t);
 

@@ -90,10 +90,6 @@ void ascend(const Net& net, const std::vector<float*>& h, int64_t r, int64_t row
     up(net, k, rows, h[k] + r * net.in(k), h[k + 1] + r * net.out(k), true, nullptr, GORL_IDENTITY);
 }
 
-// How much larger the parts of a forward pass without a backward pass are, as in acting: the other threads sleep then, or step
-// environments, and waking them costs more than a small part gains.
-constexpr int64_t without_backward = 8;
-
 at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, int64_t larger_parts = 1) {
   const int64_t n = x.size(0), parts = parts_of(n, n * net.weights / larger_parts);
   auto y = make({n, net.out(net.layers() - 1)});

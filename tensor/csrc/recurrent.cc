@@ -1,42 +1,8 @@
 // Recurrent layers over whole sequences as one node of the autograd graph.
-#include <cstring>
-
-#include <cmath>
-
-#include "node.h"
+#include "net.h"
 
 namespace gorl {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::Function;
-
-// e^r - 1 for |r| <= ln(2)/2 by its series, and 2^n * that + (2^n - 1) for every other x: accurate near 0, and loops of it
-// become vector instructions. NaN stays NaN.
-inline float expm1_fast(float x) {
-  x = x > 88.f ? 88.f : (x < -88.f ? -88.f : x);
-  constexpr float magic = 12582912.f;  // 1.5 * 2^23: adding it rounds to a whole number, which is then in the low bits
-  const float shifted = x * 1.44269504088896341f + magic, n = shifted - magic;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts, the first exact in few bits
-  float p = 1.f / 5040;
-  p = p * r + 1.f / 720;
-  p = p * r + 1.f / 120;
-  p = p * r + 1.f / 24;
-  p = p * r + 1.f / 6;
-  p = p * r + 0.5f;
-  p = p * r * r + r;
-  uint32_t bits;
-  std::memcpy(&bits, &shifted, sizeof bits);
-  bits = (bits + 127) << 23;
-  float scale;  // 2^n
-  std::memcpy(&scale, &bits, sizeof scale);
-  return scale * p + (scale - 1.f);
-}
-inline float sigmoid_fast(float x) { return 1.f / (2.f + expm1_fast(-x)); }
-inline float tanh_fast(float x) {
-  const float e = expm1_fast(x > 15.f ? 30.f : 2.f * x);
-  return e / (e + 2.f);
-}
 
 // A stack of layers and what it is applied to: L steps of B sequences, row t*B + b is step t of sequence b. The state of a
 // sequence is one row: the layers' h side by side, then for an LSTM their c.
@@ -51,220 +17,180 @@ struct Sequence {
   int64_t layers() const { return static_cast<int64_t>(w.size() / 4); }
   int64_t hidden() const { return w[1].size(1); }
   int64_t width() const { return parts() * layers() * hidden(); }
+  int64_t inputs() const { return w[0].size(1); }
+  // Of a forward pass.
+  int64_t multiplications() const {
+    int64_t weights = 0;
+    for (const auto& t : w) weights += t.dim() == 2 ? t.numel() : 0;
+    return rows * length * weights;
+  }
   const at::Tensor& weight(int64_t layer, int i) const { return w[static_cast<size_t>(4 * layer + i)]; }
   // Whether row i ended its episode.
   const float* ends() const { return ended.defined() ? ended.data_ptr<float>() : nullptr; }
 };
 
-// What the forward pass of one layer keeps: the gates after their functions (L*B, G*H), the state before each step, with the
-// last one behind them ((L+1)*B, H), the results (L*B, H), and beside them for a GRU W_hn h + b_hn, for an LSTM tanh c (L*B, H)
-// and the cells like the states.
+// What a pass keeps of one layer and one part of the sequences, row t*n + b for step t of the part's sequence b: the input, the
+// gates after their functions (L*n, G*H), the state before each step, with the last one behind them ((L+1)*n, H), the results
+// (L*n, H), and beside them for a GRU W_hn h + b_hn, for an LSTM tanh c (L*n, H) and the cells like the states.
 struct Layer {
-  at::Tensor gates, before, out, beside, cells;
-  static constexpr size_t count = 5;
-  void keep(variable_list& list) const { list.insert(list.end(), {gates, before, out, beside, cells}); }
-  static Layer of(const variable_list& list, size_t at) { return {list[at], list[at + 1], list[at + 2], list[at + 3], list[at + 4]}; }
+  float *in, *gates, *before, *out, *beside, *cells;
 };
 
-// Copies columns [from, from + h) of the states (B, S) to the first rows of to (·, h), or zeros.
-void begin(const at::Tensor& state, int64_t from, at::Tensor& to, int64_t rows) {
-  const int64_t h = to.size(1);
-  float* out = to.data_ptr<float>();
-  if (!state.defined()) {
-    std::fill(out, out + rows * h, 0.f);
-    return;
+// Some of the sequences: n from the first on. Parts share no memory, and each goes through all steps without the others.
+struct Part {
+  int64_t first, n;
+  std::vector<Layer> layers;
+
+  Part(const Sequence& q, float* memory, int64_t part, int64_t parts) : first(begin_of(part, parts, q.rows)), n(begin_of(part + 1, parts, q.rows) - first) {
+    float* p = memory + first * kept(q);
+    const auto next = [&](int64_t steps, int64_t width) { return std::exchange(p, p + steps * n * width); };
+    const int64_t h = q.hidden(), steps = q.length;
+    float* in = next(steps, q.inputs());
+    for (int64_t k = 0; k < q.layers(); k++) {
+      Layer y{};
+      y.in = in;
+      y.gates = next(steps, q.gates() * h);
+      y.before = next(steps + 1, h);
+      y.out = in = q.kind == GORL_RNN ? y.gates : next(steps, h);
+      if (q.kind != GORL_RNN) y.beside = next(steps, h);
+      if (q.kind == GORL_LSTM) y.cells = next(steps + 1, h);
+      layers.push_back(y);
+    }
   }
-  const int64_t width = state.size(1);
-  const float* in = state.data_ptr<float>() + from;
-  for (int64_t b = 0; b < rows; b++) std::copy(in + b * width, in + b * width + h, out + b * h);
-}
-
-// Copies the last rows of states to columns [from, from + h) of last (B, S).
-void finish(const at::Tensor& states, at::Tensor& last, int64_t from) {
-  const int64_t h = states.size(1), width = last.size(1), rows = last.size(0);
-  const float* in = states.data_ptr<float>() + states.numel() - rows * h;
-  float* out = last.data_ptr<float>() + from;
-  for (int64_t b = 0; b < rows; b++) std::copy(in + b * h, in + (b + 1) * h, out + b * width);
-}
-
-void step_rnn(int64_t h, const float* __restrict gates, float* __restrict out) {
-  for (int64_t j = 0; j < h; j++) out[j] = tanh_fast(gates[j]);
-}
-
-void step_gru(int64_t h, float* __restrict gates, const float* __restrict from, const float* __restrict before, float* __restrict beside,
-              float* __restrict out) {
-  for (int64_t j = 0; j < 2 * h; j++) gates[j] = sigmoid_fast(gates[j] + from[j]);
-  const float *r = gates, *z = gates + h;
-  float* n = gates + 2 * h;
-  for (int64_t j = 0; j < h; j++) {
-    const float candidate = tanh_fast(n[j] + r[j] * from[2 * h + j]);
-    beside[j] = from[2 * h + j];
-    out[j] = (1.f - z[j]) * candidate + z[j] * before[j];
-    n[j] = candidate;
+  // How many numbers are kept of a sequence.
+  static int64_t kept(const Sequence& q) {
+    const int64_t a_step = q.gates() + q.parts() + (q.kind == GORL_RNN ? 0 : 2);
+    return q.length * q.inputs() + q.layers() * q.hidden() * (q.length * a_step + q.parts());
   }
-}
-
-void step_lstm(int64_t h, float* __restrict gates, const float* __restrict cell, float* __restrict next, float* __restrict beside,
-               float* __restrict out) {
-  for (int64_t j = 0; j < 2 * h; j++) gates[j] = sigmoid_fast(gates[j]);
-  for (int64_t j = 2 * h; j < 3 * h; j++) gates[j] = tanh_fast(gates[j]);
-  for (int64_t j = 3 * h; j < 4 * h; j++) gates[j] = sigmoid_fast(gates[j]);
-  const float *i = gates, *f = gates + h, *g = gates + 2 * h, *o = gates + 3 * h;
-  for (int64_t j = 0; j < h; j++) {
-    next[j] = f[j] * cell[j] + i[j] * g[j];
-    beside[j] = tanh_fast(next[j]);
-    out[j] = o[j] * beside[j];
+  // Copies the part's rows out of those of all sequences, and back.
+  void take(const Sequence& q, const float* all, int64_t width, float* own) const {
+    for (int64_t t = 0; t < q.length; t++)
+      copy_bytes(own + t * n * width, all + (t * q.rows + first) * width, static_cast<size_t>(n * width) * 4);
   }
+  void give(const Sequence& q, const float* own, int64_t width, float* all) const {
+    for (int64_t t = 0; t < q.length; t++)
+      copy_bytes(all + (t * q.rows + first) * width, own + t * n * width, static_cast<size_t>(n * width) * 4);
+  }
+  // Copies the columns from `from` on, as wide as the layer, of the sequences' states, which are zeros if there are none.
+  void begin(const Sequence& q, int64_t from, float* own) const {
+    const int64_t h = q.hidden();
+    if (!q.state.defined()) std::fill_n(own, n * h, 0.f);
+    else for (int64_t b = 0; b < n; b++) copy_bytes(own + b * h, data(q.state) + (first + b) * q.width() + from, static_cast<size_t>(h) * 4);
+  }
+  void end(const Sequence& q, int64_t from, const float* own, float* last) const {
+    const int64_t h = q.hidden();
+    for (int64_t b = 0; b < n; b++) copy_bytes(last + (first + b) * q.width() + from, own + b * h, static_cast<size_t>(h) * 4);
+  }
+};
+
+// C (m, n) = A·B of matrices that lie in rows; A and B may be transposed.
+Product product(int64_t m, int64_t n, int64_t k, const float* a, bool a_turned, const float* b, bool b_turned, float* c) {
+  Product p{};
+  p.m = m; p.n = n; p.k = k;
+  p.a = a; p.a_row = a_turned ? 1 : k; p.a_col = a_turned ? m : 1;
+  p.b = b; p.b_row = b_turned ? 1 : n; p.b_col = b_turned ? k : 1;
+  p.c = c; p.c_row = n;
+  p.activation = GORL_IDENTITY;
+  return p;
 }
 
-// Runs one layer over all steps: one product for the input of all rows, and one for the state of each step.
-Layer run(const Sequence& q, int64_t layer, const at::Tensor& x) {
-  const int64_t h = q.hidden(), n = q.rows, g = q.gates() * h, steps = q.length;
-  const auto w = q.weight(layer, 1).t();
-  const auto &bi = q.weight(layer, 2), &bh = q.weight(layer, 3);
+// Takes a part through all layers and steps: one product for the input of all rows, and one for the state of each step.
+void forward(const Sequence& q, const Part& s, const float* x, float* out, float* last) {
+  const int64_t h = q.hidden(), n = s.n, g = q.gates() * h;
   const bool gru = q.kind == GORL_GRU, lstm = q.kind == GORL_LSTM;
-  Layer y;
-  // b_hn stands inside r ⊙ (...) of a GRU; elsewhere the two biases are one.
-  y.gates = at::addmm(gru ? bi : bi + bh, x, q.weight(layer, 0).t());
-  y.before = at::empty({(steps + 1) * n, h}, x.options());
-  y.out = at::empty({steps * n, h}, x.options());
-  at::Tensor from;  // W_hh h + b_hh of a step
-  if (gru) from = at::empty({n, g}, x.options());
-  if (gru || lstm) y.beside = at::empty({steps * n, h}, x.options());
-  if (lstm) y.cells = at::empty({(steps + 1) * n, h}, x.options());
-  begin(q.state, layer * h, y.before, n);
-  if (lstm) begin(q.state, (q.layers() + layer) * h, y.cells, n);
   const float* ends = q.ends();
-  float *gates = y.gates.data_ptr<float>(), *before = y.before.data_ptr<float>(), *out = y.out.data_ptr<float>();
-  float *beside = gru || lstm ? y.beside.data_ptr<float>() : nullptr, *cells = lstm ? y.cells.data_ptr<float>() : nullptr;
-  for (int64_t t = 0; t < steps; t++) {
-    const auto state = y.before.narrow(0, t * n, n);
-    if (gru) {
-      at::addmm_out(from, bh, state, w);
-    } else {
-      auto now = y.gates.narrow(0, t * n, n);
-      now.addmm_(state, w);
-    }
-    for (int64_t b = 0; b < n; b++) {
-      const int64_t i = t * n + b, next = i + n;
-      if (gru) {
-        step_gru(h, gates + i * g, from.data_ptr<float>() + b * g, before + i * h, beside + i * h, out + i * h);
-      } else if (lstm) {
-        step_lstm(h, gates + i * g, cells + i * h, cells + next * h, beside + i * h, out + i * h);
-      } else {
-        step_rnn(h, gates + i * g, out + i * h);
-      }
-      if (ends != nullptr && ends[i] != 0.f) {
-        std::fill(before + next * h, before + (next + 1) * h, 0.f);
-        if (lstm) std::fill(cells + next * h, cells + (next + 1) * h, 0.f);
-      } else {
-        std::copy(out + i * h, out + (i + 1) * h, before + next * h);
-      }
-    }
-  }
-  return y;
-}
-
-// The whole stack. kept receives what backward needs.
-at::Tensor run_all(const Sequence& q, at::Tensor x, at::Tensor& last, variable_list* kept) {
-  last = at::empty({q.rows, q.width()}, x.options());
+  s.take(q, x, q.inputs(), s.layers[0].in);
+  float* from = gru ? space(0, n * g) : nullptr;  // W_hh h + b_hh of a step
   for (int64_t k = 0; k < q.layers(); k++) {
-    Layer y = run(q, k, x);
-    finish(y.before, last, k * q.hidden());
-    if (q.kind == GORL_LSTM) finish(y.cells, last, (q.layers() + k) * q.hidden());
-    x = y.out;
-    if (kept != nullptr) y.keep(*kept);
+    const Layer& y = s.layers[static_cast<size_t>(k)];
+    s.begin(q, k * h, y.before);
+    if (lstm) s.begin(q, (q.layers() + k) * h, y.cells);
+    // b_hn stands inside r ⊙ (...) of a GRU.
+    Product p = product(q.length * n, g, q.weight(k, 0).size(1), y.in, false, data(q.weight(k, 0)), true, y.gates);
+    p.bias = data(q.weight(k, 2));
+    kernels().multiply(p);
+    p = product(n, g, h, nullptr, false, data(q.weight(k, 1)), true, from);
+    p.bias = data(q.weight(k, 3));
+    p.add = !gru;
+    p.activation = gru || lstm ? GORL_IDENTITY : GORL_TANH;
+    if (q.length > 1) {  // the weights are turned once instead of at every step
+      const int64_t apart = (g + 15) / 16 * 16 + 16;  // not by a power of two
+      float* turned = space(1, h * apart);
+      kernels().transpose(p.b, h, g, h, turned, apart);
+      p.b = turned; p.b_row = apart; p.b_col = 1;
+    }
+    for (int64_t t = 0; t < q.length; t++) {
+      float *gates = y.gates + t * n * g, *before = y.before + t * n * h, *result = y.out + t * n * h;
+      p.a = before;
+      if (!gru) p.c = gates;
+      kernels().multiply(p);
+      float *next = before + n * h, *cells = lstm ? y.cells + t * n * h : nullptr;
+      if (gru) kernels().gru(n, h, gates, from, before, y.beside + t * n * h, result);
+      if (lstm) kernels().lstm(n, h, gates, cells, cells + n * h, y.beside + t * n * h, result);
+      copy_bytes(next, result, static_cast<size_t>(n * h) * 4);
+      for (int64_t b = 0; b < n && ends != nullptr; b++) {
+        if (ends[t * q.rows + s.first + b] == 0.f) continue;
+        std::fill_n(next + b * h, h, 0.f);
+        if (lstm) std::fill_n(cells + (n + b) * h, h, 0.f);
+      }
+    }
+    s.end(q, k * h, y.before + q.length * n * h, last);
+    if (lstm) s.end(q, (q.layers() + k) * h, y.cells + q.length * n * h, last);
   }
-  return x;
+  s.give(q, s.layers.back().out, h, out);
 }
 
-// The gradients of one step's gates by what came before their functions, of one row: dh is the gradient of the result, and
-// carry receives that of the state before, as far as it does not come through the gates.
-void back_gru(int64_t h, const float* __restrict gates, const float* __restrict before, const float* __restrict beside,
-              const float* __restrict dh, float* __restrict di, float* __restrict ds, float* __restrict carry) {
-  const float *r = gates, *z = gates + h, *n = gates + 2 * h;
-  for (int64_t j = 0; j < h; j++) {
-    const float dn = dh[j] * (1.f - z[j]) * (1.f - n[j] * n[j]);
-    const float dr = dn * beside[j] * r[j] * (1.f - r[j]);
-    const float dz = dh[j] * (before[j] - n[j]) * z[j] * (1.f - z[j]);
-    di[j] = dr;
-    ds[j] = dr;
-    di[h + j] = dz;
-    ds[h + j] = dz;
-    di[2 * h + j] = dn;
-    ds[2 * h + j] = dn * r[j];
-    carry[j] = dh[j] * z[j];
-  }
-}
-
-void back_lstm(int64_t h, const float* __restrict gates, const float* __restrict cell, const float* __restrict beside,
-               const float* __restrict dh, float* __restrict dc, float* __restrict di) {
-  const float *i = gates, *f = gates + h, *g = gates + 2 * h, *o = gates + 3 * h;
-  for (int64_t j = 0; j < h; j++) {
-    const float d = dc[j] + dh[j] * o[j] * (1.f - beside[j] * beside[j]);
-    di[j] = d * g[j] * i[j] * (1.f - i[j]);
-    di[h + j] = d * cell[j] * f[j] * (1.f - f[j]);
-    di[2 * h + j] = d * i[j] * (1.f - g[j] * g[j]);
-    di[3 * h + j] = dh[j] * beside[j] * o[j] * (1.f - o[j]);
-    dc[j] = d * f[j];
-  }
-}
-
-void back_rnn(int64_t h, const float* __restrict out, const float* __restrict dh, float* __restrict di) {
-  for (int64_t j = 0; j < h; j++) di[j] = dh[j] * (1.f - out[j] * out[j]);
-}
-
-// Goes back through one layer: adds the gradients of its parameters, given that of its results, and returns that of its
-// input, which is undefined where nothing asks for it.
-at::Tensor back(const Sequence& q, int64_t layer, const Layer& y, const at::Tensor& x, const at::Tensor& dout, bool wants_input) {
-  const int64_t h = q.hidden(), n = q.rows, g = q.gates() * h, steps = q.length;
-  const auto& w = q.weight(layer, 1);
+// Goes back through all steps and layers of a part: adds the gradients of the parameters, given that of the results. dx, unless
+// null, becomes that of the input.
+void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gradients::Place& to) {
+  const int64_t h = q.hidden(), n = s.n, g = q.gates() * h, rows = q.length * n;
   const bool gru = q.kind == GORL_GRU, lstm = q.kind == GORL_LSTM;
   const float* ends = q.ends();
-  auto di = at::empty({steps * n, g}, x.options());
-  auto ds = gru ? at::empty_like(di) : di;
-  auto carry = at::zeros({n, h}, x.options()), dh = at::empty({n, h}, x.options());  // of the state before the step after this one
-  at::Tensor dc;
-  if (lstm) dc = at::zeros({n, h}, x.options());
-  float *pc = carry.data_ptr<float>(), *pd = dh.data_ptr<float>(), *pi = di.data_ptr<float>(), *ps = ds.data_ptr<float>();
-  const float *gates = y.gates.data_ptr<float>(), *before = y.before.data_ptr<float>(), *out = y.out.data_ptr<float>(), *given = dout.data_ptr<float>();
-  const float *beside = gru || lstm ? y.beside.data_ptr<float>() : nullptr, *cells = lstm ? y.cells.data_ptr<float>() : nullptr;
-  for (int64_t t = steps - 1; t >= 0; t--) {
-    for (int64_t b = 0; b < n; b++) {
-      const int64_t i = t * n + b;
-      float* __restrict d = pd + b * h;
-      const float* __restrict p = given + i * h;
-      const float* __restrict c = pc + b * h;
-      if (ends != nullptr && ends[i] != 0.f) {  // the next step began from zeros
-        std::copy(p, p + h, d);
-        if (lstm) std::fill(dc.data_ptr<float>() + b * h, dc.data_ptr<float>() + (b + 1) * h, 0.f);
-      } else {
-        for (int64_t j = 0; j < h; j++) d[j] = p[j] + c[j];
+  float* dout = space(0, rows * h);
+  s.take(q, dy, h, dout);
+  float *di = space(1, rows * g), *ds = gru ? space(2, rows * g) : di;
+  float *carry = space(3, n * h), *dc = lstm ? space(4, n * h) : nullptr;  // of the state before the step after this one
+  for (int64_t k = q.layers() - 1; k >= 0; k--) {
+    const Layer& y = s.layers[static_cast<size_t>(k)];
+    const float* w = data(q.weight(k, 1));
+    std::fill_n(carry, n * h, 0.f);
+    if (lstm) std::fill_n(dc, n * h, 0.f);
+    for (int64_t t = q.length - 1; t >= 0; t--) {
+      for (int64_t b = 0; b < n && ends != nullptr; b++) {
+        if (ends[t * q.rows + s.first + b] == 0.f) continue;  // otherwise the next step began from zeros
+        std::fill_n(carry + b * h, h, 0.f);
+        if (lstm) std::fill_n(dc + b * h, h, 0.f);
       }
+      float *d = dout + t * n * h, *i = di + t * n * g;
+      const float *gates = y.gates + t * n * g, *beside = y.beside + t * n * h;
+      kernels().axpy(d, 1, carry, n * h);
       if (gru) {
-        back_gru(h, gates + i * g, before + i * h, beside + i * h, d, pi + i * g, ps + i * g, pc + b * h);
+        kernels().gru_back(n, h, gates, y.before + t * n * h, beside, d, i, ds + t * n * g, carry);
       } else if (lstm) {
-        back_lstm(h, gates + i * g, cells + i * h, beside + i * h, d, dc.data_ptr<float>() + b * h, pi + i * g);
+        kernels().lstm_back(n, h, gates, y.cells + t * n * h, beside, d, dc, i);
       } else {
-        back_rnn(h, out + i * h, d, pi + i * g);
+        copy_bytes(i, d, static_cast<size_t>(n * h) * 4);
+        kernels().derive(GORL_TANH, i, gates, n * h);
       }
+      if (t == 0) break;  // no gradient flows into stored states
+      Product p = product(n, h, g, ds + t * n * g, false, w, false, carry);
+      p.add = gru;
+      kernels().multiply(p);
     }
-    if (t == 0) break;  // no gradient flows into stored states
-    const auto now = ds.narrow(0, t * n, n);
-    if (gru) {
-      carry.addmm_(now, w);
-    } else {
-      at::mm_out(carry, now, w);
-    }
+    const int64_t width = q.weight(k, 0).size(1);
+    const auto add = [&](size_t i, const float* dz, const float* z, int64_t columns) {
+      Product p = product(g, columns, rows, dz, true, z, false, to.w[i]);
+      p.add = true;
+      kernels().multiply(p);
+      kernels().add_columns(to.b[i], dz, rows, g);
+    };
+    add(static_cast<size_t>(2 * k), di, y.in, width);
+    add(static_cast<size_t>(2 * k + 1), ds, y.before, h);
+    if (k == 0 && dx == nullptr) return;
+    dout = space(5 + static_cast<size_t>(k % 2), rows * width);
+    kernels().multiply(product(rows, width, g, di, false, data(q.weight(k, 0)), false, dout));
   }
-  if (w.requires_grad()) {
-    at::Tensor gi = q.weight(layer, 0).grad(), gh = w.grad(), bi = q.weight(layer, 2).grad(), bh = q.weight(layer, 3).grad();
-    gi.addmm_(di.t(), x);
-    gh.addmm_(ds.t(), y.before.narrow(0, 0, steps * n));
-    kernels().add_columns(data(bi), data(di), di.size(0), di.size(1));
-    kernels().add_columns(data(bh), data(ds), ds.size(0), ds.size(1));
-  }
-  return wants_input ? at::mm(di, q.weight(layer, 0)) : at::Tensor();
+  s.give(q, dout, q.inputs(), dx);
 }
 
 // The same of separate operations, which autograd can differentiate as often as it likes.
@@ -310,48 +236,52 @@ at::Tensor compose(const Sequence& q, at::Tensor x, at::Tensor& last) {
   return x;
 }
 
-// A recurrent stack as one node. The anchor is one of its parameters: it makes the result require a gradient. Gradients of
-// the parameters are added straight to where they are kept, except where a graph of the gradient is asked for: then only the
-// gradient of the input is made, of separate operations.
-struct Recurrent : Function<Recurrent> {
-  static variable_list forward(AutogradContext* ctx, at::Tensor x, at::Tensor /*anchor*/, const Sequence* q) {
-    variable_list kept{x, q->state, q->ended};
+// A recurrent stack as one node, whose second output, the last states, has no gradient.
+struct Recurrent : Op {
+  Recurrent(Sequence q_, at::Tensor x_)
+      : Op(torch::autograd::collect_next_edges(x_)), q(std::move(q_)), input(std::move(x_)), x(bare_of(input)),
+        parts(parts_of(q.rows, 2 * q.multiplications())) {
+    again_ = !ours(input);
+    for (int64_t k = 0; k < q.layers(); k++)
+      for (int i : {0, 1}) net.w.push_back(q.weight(k, i)), net.b.push_back(q.weight(k, i + 2));
+  }
+  void forward(const at::Tensor& out, const at::Tensor& last) {
+    memory = make({q.rows * Part::kept(q)});
+    perform([this, out = data(out), last = data(last)] {
+      each(parts, [&](int64_t p) { gorl::forward(q, Part(q, data(memory), p, parts), data(x), out, last); });
+    }, out, last);
+  }
+  variable_list backward(const variable_list& grads) override {
+    dy = contiguous(grads[0]);
+    gradients = Gradients::of(net, parts);
+    if (next_edge(0).function == nullptr) {
+      leave(parts);
+      return {at::Tensor()};
+    }
+    dx = make(x.sizes());
+    at_once(parts);
+    return {dx};
+  }
+  // Then only the gradient of the input is made.
+  variable_list backward_again(const variable_list& grads) override {
     at::Tensor last;
-    auto out = run_all(*q, x, last, &kept);
-    ctx->save_for_backward(kept);
-    ctx->saved_data["w"] = q->w;
-    ctx->saved_data["kind"] = static_cast<int64_t>(q->kind);
-    ctx->saved_data["length"] = q->length;
-    ctx->mark_non_differentiable({last});
-    return {out, last};
+    const auto out = compose(q, input, last);
+    return torch::autograd::grad({out}, {input}, {grads[0]}, /*retain_graph=*/true, /*create_graph=*/true);
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    auto kept = ctx->get_saved_variables();
-    Sequence q;
-    q.kind = static_cast<int32_t>(ctx->saved_data["kind"].toInt());
-    q.w = ctx->saved_data["w"].toTensorVector();
-    q.length = ctx->saved_data["length"].toInt();
-    const at::Tensor& x = kept[0];
-    q.state = kept[1];
-    q.ended = kept[2];
-    q.rows = x.size(0) / q.length;
-    variable_list result(3);
-    if (at::GradMode::is_enabled() && x.requires_grad()) {
-      at::Tensor last;
-      auto out = compose(q, x, last);
-      result[0] = torch::autograd::grad({out}, {x}, {grads[0]}, /*retain_graph=*/true, /*create_graph=*/true)[0];
-      return result;
-    }
-    at::AutoGradMode off(false);
-    at::Tensor g = grads[0].contiguous();
-    for (int64_t k = q.layers() - 1; k >= 0; k--) {
-      const auto y = Layer::of(kept, 3 + static_cast<size_t>(k) * Layer::count);
-      const auto& input = k == 0 ? x : kept[3 + static_cast<size_t>(k - 1) * Layer::count + 2];
-      g = back(q, k, y, input, g, k > 0 || x.requires_grad());
-    }
-    result[0] = g;
-    return result;
+  void part(int64_t p) override {
+    back(q, Part(q, data(memory), p, parts), data(dy), dx.defined() ? data(dx) : nullptr, gradients->at(p));
   }
+  void finish() override { gradients->sum(); }
+  void release() override { input.reset(), x.reset(), memory.reset(), dy.reset(), dx.reset(), gradients.reset(), q = Sequence(); }
+
+ private:
+  Sequence q;
+  Net net;  // where gradients are added: two layers of a perceptron a recurrent one
+  at::Tensor input, x, memory;
+  const int64_t parts;
+  // Of a pass.
+  at::Tensor dy, dx;
+  std::shared_ptr<Gradients> gradients;
 };
 
 // Refuses what the loops would misread.
@@ -370,10 +300,10 @@ void check(const Sequence& q, const at::Tensor& x) {
   TORCH_CHECK(!q.ended.defined() || q.ended.sizes() == at::IntArrayRef({x.size(0), 1}), "the ends have the shape ", q.ended.sizes(), ", want [", x.size(0), ", 1]");
 }
 
-// Whether the loops can run: plain memory everywhere, parameters that all learn, into the flat gradients, or none do.
-bool fast(const Sequence& q, const at::Tensor& x, bool grad) {
-  bool all = plain(x) && (!q.state.defined() || plain(q.state)) && (!q.ended.defined() || plain(q.ended));
-  for (const auto& w : q.w) all = all && plain(w) && (!grad || (ready(w) && w.requires_grad() == q.w.front().requires_grad()));
+// Whether the loops can run: plain memory everywhere and, to learn, parameters that all do, into the flat gradients.
+bool fast(const Sequence& q, const at::Tensor& x, bool learns) {
+  bool all = engine() && plain(x) && (!q.state.defined() || plain(q.state)) && (!q.ended.defined() || plain(q.ended));
+  for (const auto& w : q.w) all = all && plain(w) && (!learns || (ready(w) && w.requires_grad()));
   return all;
 }
 
@@ -387,22 +317,35 @@ gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, cons
   Sequence q;
   q.kind = kind;
   for (int32_t i = 0; i < 4 * layers; i++) q.w.push_back(T(weights[i]));
-  at::Tensor in = T(x).contiguous(), final;
+  at::Tensor in = contiguous(T(x)), final;
   q.length = length;
   q.rows = length > 0 && in.dim() > 0 ? in.size(0) / length : 0;
-  if (state != nullptr) q.state = T(state).detach().contiguous();
-  if (ended != nullptr) q.ended = T(ended).detach().contiguous();
+  if (state != nullptr) q.state = contiguous(T(state).detach());
+  if (ended != nullptr) q.ended = contiguous(T(ended).detach());
   check(q, in);
   if (in.size(0) == 0) q.length = 1;  // no sequence has a step to go through
-  if (!fast(q, in, grad != 0)) {
+  const bool learns = grad && (in.requires_grad() || q.w.front().requires_grad());
+  if (!fast(q, in, learns)) {
     *out = wrap(compose(q, in, final));
-  } else if (grad && (in.requires_grad() || q.w.front().requires_grad())) {
-    auto result = Recurrent::apply(in, q.w.front(), &q);
-    *out = wrap(result[0]);
-    final = result[1];
-  } else {
-    *out = wrap(run_all(q, in, final, nullptr));
+    *last = wrap(final);
+    return nullptr;
   }
-  *last = wrap(final);
+  auto y = make({in.size(0), q.hidden()});
+  final = make({q.rows, q.width()});
+  if (learns) {
+    auto recurrent = node<Recurrent>(std::move(q), in);
+    recurrent->forward(y, final);
+    track(y, recurrent);
+    if (recorder != nullptr) recorder->keep(y);  // and the node, whose memory the recording reads
+  } else {
+    const int64_t parts = parts_of(q.rows, q.multiplications() / without_backward);
+    const auto memory = make({q.rows * Part::kept(q)});
+    perform([q, in, memory, parts, out = data(y), last = data(final)] {
+      each(parts, [&](int64_t p) { forward(q, Part(q, data(memory), p, parts), data(in), out, last); });
+    }, y, final);
+  }
+  Call::recorded();
+  *out = wrap(std::move(y));
+  *last = wrap(std::move(final));
   GORL_END
 }

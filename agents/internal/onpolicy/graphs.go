@@ -33,7 +33,7 @@ type graphs struct {
 type recorded struct {
 	graph    *tensor.Graph
 	size     int64         // of the minibatches, 0 if no minibatch of this update has taken the graph
-	order    tensor.Tensor // (size) int64, which rows of the rollout the minibatch has
+	order    tensor.Tensor // (size) int64, which rows of the rollout the minibatch has, with memory which sequences
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
 	moved    tensor.Tensor // how far the policy has moved, once the minibatch is recorded
@@ -41,16 +41,16 @@ type recorded struct {
 }
 
 // newGraphs makes the agent's graphs. On a device they need the setting cuda_graphs. There are none if no minibatch
-// can be recorded: memories need whole sequences, a float16 step asks whether gradients are finite, several ranks add
-// gradients up, and skrl's scalers learn from each minibatch. On the CPU there are none for a network type of the
-// user, whose code may do more than a replay.
+// can be recorded: a float16 step asks whether gradients are finite, several ranks add gradients up, and skrl's scalers
+// learn from each minibatch. On a device there are none for memories, on the CPU for a network type of the user, whose
+// code may do more than a replay.
 func (c *Learner) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if c.Device.IsCPU() {
 		on = !devicename.Eager && !slices.ContainsFunc(c.networks,
 			func(n NamedNetwork) bool { return !models.Own(n.Network) })
 	}
-	if !on || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
+	if !on || len(c.hiddens) > 0 && !c.Device.IsCPU() || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
 		return nil
 	}
 	c.graphs = &graphs{scope: tensor.NoGrad().On(c.Device)}
@@ -61,20 +61,18 @@ func (c *Learner) newGraphs() error {
 }
 
 // usable reports whether minibatches are replayed in this update. They are not if kl_threshold reads the divergence
-// before each step, if NoReplays is set, or if a minibatch could not be recorded.
+// before each step, if NoReplays is set, if a minibatch could not be recorded, or if some rows of the sequences are not
+// to learn from, which are others in each minibatch.
 func (g *graphs) usable(c *Learner) bool {
-	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays
+	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays &&
+		(len(c.hiddens) == 0 || !slices.Contains(c.recordedInvalid(), true))
 }
 
 // runPass is Learn by graphs. s owns the order of the rows.
 func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
 	learn Minibatch) error {
-	order, _ := c.orderRows(s, epoch)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	n := tensor.Size(order, 0)
-	for i, span := range memory.Split(n, min(n, int64(c.MiniBatches()))) {
+	order, spans := c.orderMinibatches(s, epoch)
+	for i, span := range spans {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -101,6 +99,19 @@ func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch
 		}
 	}
 	return s.Err()
+}
+
+// orderMinibatches returns the order in which an epoch goes through the rollout's rows, or through its sequences if
+// networks have memory, and the spans of its minibatches.
+func (c *Batches) orderMinibatches(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
+	if len(c.hiddens) > 0 {
+		return c.orderSequences(s, epoch)
+	}
+	if order, _ = c.orderRows(s, epoch); s.Err() != nil {
+		return order, nil
+	}
+	n := tensor.Size(order, 0)
+	return order, memory.Split(n, min(n, int64(c.MiniBatches())))
 }
 
 // runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
@@ -140,8 +151,15 @@ func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minib
 	return moved, r.graph.Replay()
 }
 
-// gatherBatch returns the minibatch of the rows of the rollout that order lists.
+// gatherBatch returns the minibatch of the rows of the rollout, or of its sequences, that order lists.
 func (c *Batches) gatherBatch(s *tensor.Scope, order tensor.Tensor, index int) Batch {
+	if len(c.hiddens) > 0 {
+		return c.gatherSequences(s, order, index)
+	}
+	return c.gatherRows(s, order, index)
+}
+
+func (c *Batches) gatherRows(s *tensor.Scope, order tensor.Tensor, index int) Batch {
 	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) })
 	b.Index, b.Rows, b.order = index, tensor.Size(order, 0), order
 	b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)

@@ -12,22 +12,51 @@ import (
 // Networks with memory learn from sequences of sequence_length timesteps of one environment each, which begin from the
 // states that hidden.go has stored. A minibatch is made of whole sequences.
 
-// wholeSequences yields minibatches of whole sequences, each with about equally many, in random order or environment
-// by environment (mini_batch_order). The rows of a minibatch are time-major. Both releases of skrl take the sequences
-// environment by environment, and single steps in the order of time.
+// wholeSequences yields minibatches of whole sequences, in the order of orderSequences.
 func (c *Batches) wholeSequences(s *tensor.Scope, epoch int) iter.Seq[Batch] {
+	order, spans := c.orderSequences(s, epoch)
+	return c.sequenceBatches(s, order, spans, epoch)
+}
+
+// orderSequences returns the order in which an epoch goes through the rollout's sequences, random or environment by
+// environment (mini_batch_order), and the spans of its minibatches, each with about equally many. Both releases of
+// skrl take the sequences environment by environment, and single steps in the order of time.
+func (c *Batches) orderSequences(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
 	n, count := int64(c.numEnvs), int64(c.countSequences())
-	spans := memory.Split(count, int64(c.MiniBatches()))
-	var order tensor.Tensor // of sequences
+	spans = memory.Split(count, int64(c.MiniBatches()))
 	switch {
 	case !c.Config.Skrl() && c.Config.MiniBatchOrder != "environments":
-		order = c.shuffle(s, epoch, count)
+		return c.shuffle(s, epoch, count), spans
 	case c.length == 1 && c.Config.Skrl():
-		order, spans = s.Arange(count), memory.Chunks(count, int64(c.MiniBatches()))
+		return s.Arange(count), memory.Chunks(count, int64(c.MiniBatches()))
 	default:
-		order = byEnvironment(s, count/n, n)
+		return byEnvironment(s, count/n, n), spans
 	}
-	return c.sequenceBatches(s, order, spans, epoch)
+}
+
+// gatherSequences returns the minibatch of the sequences that order lists, for graphs.go. Its rows are time-major.
+func (c *Batches) gatherSequences(s *tensor.Scope, order tensor.Tensor, index int) Batch {
+	l, n := int64(c.length), tensor.Size(order, 0)
+	rows := s.Reshape(s.Add(c.stepRows, s.IndexSelect(c.firstRows, 0, order)), n*l)
+	b := c.gatherRows(s, rows, index)
+	ended := s.IndexSelect(c.Rollout.Rows("ended"), 0, rows)
+	b.hidden = c.readHidden(func(h *hidden) models.Hidden {
+		state := s.IndexSelect(s.Reshape(h.stored, int64(c.countSequences()), h.size), 0, order)
+		return models.Hidden{Length: int(l), State: state, Ended: ended}
+	})
+	return b
+}
+
+// readHidden returns what the networks with memory read in addition to a minibatch, by their names.
+func (c *Batches) readHidden(of func(*hidden) models.Hidden) map[string]models.Hidden {
+	all := map[string]models.Hidden{}
+	for _, h := range c.hiddens {
+		all[h.name] = of(h)
+	}
+	if c.joined {
+		all[layout.Value] = all[layout.Policy]
+	}
+	return all
 }
 
 // sequenceBatches yields minibatches of the given spans of the sequences in the given order.
@@ -47,9 +76,9 @@ func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []
 	if !c.Config.Skrl() && !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
-	states := make([]tensor.Tensor, len(c.hiddens))
-	for i, h := range c.hiddens {
-		states[i] = s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
+	states := map[*hidden]tensor.Tensor{}
+	for _, h := range c.hiddens {
+		states[h] = s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
 	}
 	return func(yield func(Batch) bool) {
 		own, done := c.batchScope(s)
@@ -71,14 +100,10 @@ func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []
 				b.Inputs = c.unpackInputs(s, own, b.Inputs)
 			}
 			b.Advantages = c.weighAdvantages(s, b)
-			b.hidden = map[string]models.Hidden{}
-			for k, h := range c.hiddens {
-				b.hidden[h.name] = models.Hidden{Length: int(l), State: s.Narrow(states[k], 0, span.Start, span.Len),
+			b.hidden = c.readHidden(func(h *hidden) models.Hidden {
+				return models.Hidden{Length: int(l), State: s.Narrow(states[h], 0, span.Start, span.Len),
 					Ended: s.Narrow(ended, 0, span.Start*l, span.Len*l)}
-			}
-			if c.joined {
-				b.hidden[layout.Value] = b.hidden[layout.Policy]
-			}
+			})
 			if s.Err() != nil || !yield(b) {
 				return
 			}

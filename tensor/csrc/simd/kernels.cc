@@ -293,7 +293,6 @@ inline void transpose_block(const float* p, int64_t from, float* q, int64_t to, 
 
 inline int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit; }
 
-// Turns n rows of width elements, `from` apart, into columns, `to` apart, filled up with zeros to whole vectors.
 void transpose(const float* p, int64_t from, int64_t n, int64_t width, float* q, int64_t to) {
   for (int64_t i = 0; i < n; i += W)
     for (int64_t j = 0; j < width; j += W) {
@@ -521,6 +520,67 @@ double squares(const float* x, int64_t n) {
   for (double y : part) s += y;
   return s;
 }
+// Calls f with every unit's place in a row of h and of gates, row by row.
+template <class F>
+inline void each_unit(int64_t n, int64_t h, int64_t gates, F f) {
+  for (int64_t b = 0; b < n; b++)
+    walk(h, [&](int64_t j, int64_t left) { f(b * h + j, b * gates * h + j, left); });
+}
+void gru(int64_t n, int64_t h, float* gates, const float* from, const float* before, float* beside, float* out) {
+  each_unit(n, h, 3, [=](int64_t i, int64_t g, int64_t left) {
+    const V r = activated<GORL_SIGMOID>(some(gates + g, left) + some(from + g, left));
+    const V z = activated<GORL_SIGMOID>(some(gates + g + h, left) + some(from + g + h, left));
+    const V s = some(from + g + 2 * h, left), c = activated<GORL_TANH>(some(gates + g + 2 * h, left) + r * s);
+    put(gates + g, r, left);
+    put(gates + g + h, z, left);
+    put(gates + g + 2 * h, c, left);
+    put(beside + i, s, left);
+    put(out + i, (all(1.f) - z) * c + z * some(before + i, left), left);
+  });
+}
+void gru_back(int64_t n, int64_t h, const float* gates, const float* before, const float* beside, const float* dh, float* di,
+              float* ds, float* carry) {
+  each_unit(n, h, 3, [=](int64_t i, int64_t g, int64_t left) {
+    const V r = some(gates + g, left), z = some(gates + g + h, left), c = some(gates + g + 2 * h, left), d = some(dh + i, left);
+    const V dn = d * (all(1.f) - z) * (all(1.f) - c * c);
+    const V dr = dn * some(beside + i, left) * r * (all(1.f) - r);
+    const V dz = d * (some(before + i, left) - c) * z * (all(1.f) - z);
+    put(di + g, dr, left);
+    put(ds + g, dr, left);
+    put(di + g + h, dz, left);
+    put(ds + g + h, dz, left);
+    put(di + g + 2 * h, dn, left);
+    put(ds + g + 2 * h, dn * r, left);
+    put(carry + i, d * z, left);
+  });
+}
+void lstm(int64_t n, int64_t h, float* gates, const float* cells, float* next, float* beside, float* out) {
+  each_unit(n, h, 4, [=](int64_t i, int64_t g, int64_t left) {
+    const V in = activated<GORL_SIGMOID>(some(gates + g, left)), forget = activated<GORL_SIGMOID>(some(gates + g + h, left));
+    const V c = activated<GORL_TANH>(some(gates + g + 2 * h, left)), o = activated<GORL_SIGMOID>(some(gates + g + 3 * h, left));
+    const V cell = forget * some(cells + i, left) + in * c, t = activated<GORL_TANH>(cell);
+    put(gates + g, in, left);
+    put(gates + g + h, forget, left);
+    put(gates + g + 2 * h, c, left);
+    put(gates + g + 3 * h, o, left);
+    put(next + i, cell, left);
+    put(beside + i, t, left);
+    put(out + i, o * t, left);
+  });
+}
+void lstm_back(int64_t n, int64_t h, const float* gates, const float* cells, const float* beside, const float* dh, float* dc,
+               float* di) {
+  each_unit(n, h, 4, [=](int64_t i, int64_t g, int64_t left) {
+    const V in = some(gates + g, left), forget = some(gates + g + h, left), c = some(gates + g + 2 * h, left);
+    const V o = some(gates + g + 3 * h, left), t = some(beside + i, left), given = some(dh + i, left);
+    const V d = some(dc + i, left) + given * o * (all(1.f) - t * t);
+    put(di + g, d * c * in * (all(1.f) - in), left);
+    put(di + g + h, d * some(cells + i, left) * forget * (all(1.f) - forget), left);
+    put(di + g + 2 * h, d * in * (all(1.f) - c * c), left);
+    put(di + g + 3 * h, given * t * o * (all(1.f) - o), left);
+    put(dc + i, d * forget, left);
+  });
+}
 // a·b + c, fused if the instruction set can. Where two products are added the compiler may fuse either of them: g++ 16 fuses one
 // in vectors and the other in the elements left over, and a parameter's bits then depend on its place.
 inline float fused(float a, float b, float c) {
@@ -543,7 +603,8 @@ void adam(const Adam& c, float* __restrict p, const float* __restrict g, float* 
 }  // namespace
 
 extern const Kernels kernels;
-const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale, squares, adam};
+const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale, squares, adam,
+                         transpose, gru, lstm, gru_back, lstm_back};
 
 }  // namespace
 }  // namespace gorl

@@ -41,6 +41,18 @@ struct Kernels {
   void (*scale)(float* y, float alpha, int64_t n);                                         // y *= alpha
   double (*squares)(const float* x, int64_t n);                                            // sum of x^2, in float64
   void (*adam)(const Adam&, float* p, const float* g, float* m, float* v, int64_t n);
+  // Turns n rows of width elements, `from` apart, into columns, `to` apart, filled up with zeros to whole vectors.
+  void (*transpose)(const float* p, int64_t from, int64_t n, int64_t width, float* q, int64_t to);
+  // A step of n sequences through h units, and back; see recurrent.cc. Rows of gates hold the units of each gate side by side.
+  // gates: before their functions, and after them. from: W_hn h + b_hn and so on of a GRU. beside: what backward needs too.
+  void (*gru)(int64_t n, int64_t h, float* gates, const float* from, const float* before, float* beside, float* out);
+  void (*lstm)(int64_t n, int64_t h, float* gates, const float* cells, float* next, float* beside, float* out);
+  // The gradients di of the gates by what came before their functions (of a GRU also ds, by what comes from the state), given dh of
+  // the result. carry becomes the gradient of the state before, as far as it does not come through the gates, and dc of the cells.
+  void (*gru_back)(int64_t n, int64_t h, const float* gates, const float* before, const float* beside, const float* dh, float* di,
+                   float* ds, float* carry);
+  void (*lstm_back)(int64_t n, int64_t h, const float* gates, const float* cells, const float* beside, const float* dh, float* dc,
+                    float* di);
 };
 
 // The kernels of the best instruction set that this processor has.
