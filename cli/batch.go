@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -63,19 +62,13 @@ type batchRun struct {
 // write writes the file of the batch.
 func (b *batch) write() error {
 	plan, err := yaml.Marshal(b)
-	if err != nil {
-		return err
-	}
-	c, err := b.Configuration.YAML()
-	if err != nil {
+	c, failed := b.Configuration.YAML()
+	if err := cmp.Or(err, failed); err != nil {
 		return err
 	}
 	shared := "configuration:\n  " + strings.ReplaceAll(strings.TrimSpace(string(c)), "\n", "\n  ") + "\n"
-	return durable.WriteFile(filepath.Join(b.dir, runfile.Batch), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Written by %s. To go on: %[1]s train --resume %s\n\n%s\n%s", program,
-			process.QuoteWord(b.dir), plan, shared)
-		return err
-	})
+	return writeFile(filepath.Join(b.dir, runfile.Batch), fmt.Appendf(nil, "# Written by %s. To go on: %[1]s train "+
+		"--resume %s\n\n%s\n%s", program, process.QuoteWord(b.dir), plan, shared))
 }
 
 // readBatch reads the file of the batch in a folder.
@@ -99,22 +92,9 @@ func readBatch(dir string) (*batch, error) {
 	return b, nil
 }
 
-// isBatch reports whether a folder is that of a batch.
-func isBatch(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, runfile.Batch))
-	return err == nil
-}
-
 // of returns the configuration of a run.
 func (b *batch) of(r batchRun) (runfile.Sections, error) {
-	text, err := yaml.Marshal(map[string]any(b.Configuration))
-	if err != nil {
-		return nil, err
-	}
-	c, err := runfile.Parse(text)
-	if err != nil {
-		return nil, err
-	}
+	c := runfile.Sections(config.Clone(map[string]any(b.Configuration)).(map[string]any))
 	c["seed"] = r.Seed
 	for key, value := range r.Settings {
 		if err := c.SetValue(key, value); err != nil {
@@ -127,7 +107,8 @@ func (b *batch) of(r batchRun) (runfile.Sections, error) {
 // begin makes the folder of a new batch. It checks every configuration without its environment, and the first as
 // --check does.
 // With --check it prints the first one of a batch of seeds.
-func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) error {
+func (b *batch) begin(ctx context.Context, f *trainFlags) error {
+	stdout := f.stdout
 	if !f.check || b.Metric != "" {
 		stdout = io.Discard
 	}
@@ -141,8 +122,8 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 		}
 		if err == nil && i == 0 {
 			first := trainFlags{check: true, checks: checkFlags{mode: checkSettings}, out: b.dir, name: "check",
-				given: func(string) bool { return false }}
-			err = first.trainSingle(ctx, c, together{}, stdout, io.Discard)
+				console: console{stdout: stdout, stderr: io.Discard, given: func(string) bool { return false }}}
+			err = first.trainSingle(ctx, c, together{})
 		}
 		if err != nil {
 			return wrong(fmt.Errorf("%s: %w", r.Name, err))
@@ -151,20 +132,17 @@ func (b *batch) begin(ctx context.Context, f *trainFlags, stdout io.Writer) erro
 	if f.check {
 		return nil
 	}
-	if err := durable.MkdirAll(b.dir, 0o777); err != nil {
+	if err := b.write(); err != nil {
 		return err
 	}
-	if err := runfile.Record(b.dir, nil, runfile.Start{}); err != nil {
-		return err
-	}
-	return b.write()
+	return runfile.Record(b.dir, nil, runfile.Start{})
 }
 
 // jobsFor returns the number of processes side by side by default: one for each core and GiB of memory, but one alone
 // if the runs share a GPU.
 func (b *batch) jobsFor() int {
 	for _, section := range []string{"agent", "environment"} {
-		if device, _ := b.Configuration.Section(section)["device"].(string); device != "" && device != "cpu" {
+		if device := textOf(b.Configuration.Section(section)["device"]); device != "" && device != "cpu" {
 			return 1
 		}
 	}
@@ -176,7 +154,7 @@ func (b *batch) jobsFor() int {
 }
 
 // train trains the runs that are not finished, f.jobs of them side by side, and prints the table.
-func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writer) (err error) {
+func (b *batch) train(ctx context.Context, f *trainFlags) (err error) {
 	release, err := durable.Lock(b.dir, "lock")
 	if errors.Is(err, durable.ErrInUse) {
 		return commandline.Usagef("%s is being trained by another process; wait for its end", b.dir)
@@ -184,11 +162,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	jobs := f.jobs
-	if jobs == 0 {
-		jobs = b.jobsFor()
-	}
-	jobs = min(jobs, len(b.Runs))
+	jobs := min(cmp.Or(f.jobs, b.jobsFor()), len(b.Runs))
 	if f.given("timesteps") { // to train all for longer
 		b.Configuration.Section("trainer")["timesteps"] = f.timesteps
 		for i := range b.Runs {
@@ -198,6 +172,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 			return err
 		}
 	}
+	stderr := f.stderr
 	if len(b.Runs) > mostBars {
 		stderr = struct{ io.Writer }{stderr} // which is not known as a terminal
 	}
@@ -208,7 +183,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var failures []error
-	told := map[string]bool{}
+	var told sync.Map
 	for i := range b.Runs {
 		r := &b.Runs[i]
 		if r.Finished {
@@ -224,10 +199,7 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 		all.Go(func() {
 			defer func() { <-slots }()
 			child := &batchProcess{name: r.Name, display: display, say: func(line string) {
-				mu.Lock()
-				defer mu.Unlock()
-				if !told[line] { // runs of one configuration have the same notes
-					told[line] = true
+				if _, again := told.LoadOrStore(line, true); !again { // runs of one configuration have the same notes
 					display.Printf("%s: %s", r.Name, line)
 				}
 			}}
@@ -261,10 +233,10 @@ func (b *batch) train(ctx context.Context, f *trainFlags, stdout, stderr io.Writ
 		if err := b.report(io.Discard); err != nil { // which writes files, too
 			return err
 		}
-		_, err = fmt.Fprintln(stdout, b.dir)
+		_, err = fmt.Fprintln(f.stdout, b.dir)
 		return err
 	}
-	return b.report(stdout)
+	return b.report(f.stdout)
 }
 
 // batchProcess is the process of a run, and what it shows.
@@ -286,49 +258,31 @@ func (p *batchProcess) train(ctx context.Context, b *batch, r batchRun, jobs int
 	if err != nil {
 		return err
 	}
-	dir, argv, o := filepath.Join(b.dir, r.Name), []string{self, "train"}, process.Options{Grace: 30 * time.Second}
+	dir, o := filepath.Join(b.dir, r.Name), process.Options{Grace: 30 * time.Second}
 	if holdsRun(dir) {
-		argv = append(argv, "--resume", dir)
+		o.Argv = []string{self, "train", "--resume", dir}
 		if n, ok := config.Whole(c.Section("trainer")["timesteps"]); ok {
-			argv = append(argv, "--timesteps", strconv.Itoa(n))
+			o.Argv = append(o.Argv, "--timesteps", strconv.Itoa(n))
 		}
 	} else {
+		o.Argv = []string{self, "train", "--config", "-", "--out", filepath.Dir(dir), "--name", filepath.Base(dir)}
 		if o.Stdin, err = yaml.Marshal(map[string]any(c)); err != nil {
 			return err
 		}
-		argv = append(argv, "--config", "-", "--out", filepath.Dir(dir), "--name", filepath.Base(dir))
 	}
-	o.Argv, o.Env = argv, append(os.Environ(), linesEvery+"=0.01")
+	o.Env = append(os.Environ(), linesEvery+"=0.01")
 	if os.Getenv("GOMAXPROCS") == "" {
 		o.Env = append(o.Env, fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.GOMAXPROCS(0)/jobs)))
 	}
-	read, write := io.Pipe()
-	var tail process.Tail
-	o.Stdout, o.Stderr = io.Discard, io.MultiWriter(&tail, write)
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		lines := bufio.NewScanner(read)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			p.show(lines.Text(), dir)
-		}
-		_, _ = io.Copy(io.Discard, read) // after a line that is too long
-	}()
+	tail := process.Tail{Each: func(line string) { p.show(line, dir) }}
+	o.Stdout, o.Stderr = io.Discard, &tail
 	child, err := process.Start(o)
 	if err != nil {
-		write.Close()
 		return err
 	}
-	var exit process.Exit
-	select {
-	case exit = <-child.Done():
-	case <-ctx.Done():
-		child.Terminate()
-		exit = <-child.Done()
-	}
-	write.Close()
-	<-shown
+	stop := context.AfterFunc(ctx, child.Terminate)
+	exit := <-child.Done()
+	stop()
 	if p.bar != nil {
 		p.bar.Finish(p.last)
 	}

@@ -6,6 +6,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,7 +48,9 @@ func command() *cobra.Command {
 and draws what training wrote. Populations of processes have a command of their
 own, gorl-pbt.`,
 	}
-	root.AddCommand(subcommands()...)
+	root.AddCommand(trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
+		sweepCommand(), listCommand(), schemaCommand(), initCommand(), viewCommand(), serveCommand(), memberCommand(),
+		syncCommand(), retargetCommand(), commandline.VersionCommand(program, computesWith))
 	for _, c := range root.Commands() {
 		c.Long, c.Example = called(c.Long), called(c.Example)
 	}
@@ -60,14 +64,21 @@ var call = regexp.MustCompile(
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
 
-// subcommands returns gorl's subcommands.
-func subcommands() []*cobra.Command {
-	return []*cobra.Command{
-		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
-		sweepCommand(), listCommand(), schemaCommand(),
-		initCommand(), viewCommand(), serveCommand(), memberCommand(), syncCommand(),
-		retargetCommand(),
-		commandline.VersionCommand(program, computesWith),
+// console is where a subcommand reads and prints, and which flags it was given.
+type console struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	given          func(flag string) bool
+}
+
+func consoleOf(c *cobra.Command) console {
+	return console{c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr(), c.Flags().Changed}
+}
+
+// note prints notes.
+func (c console) note(notes ...string) {
+	for _, n := range notes {
+		fmt.Fprintln(c.stderr, "note:", n)
 	}
 }
 

@@ -82,19 +82,13 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 		env:     c.Flags().StringP("env", "e", "", "for a YAML file: the environment's `id`"),
 		numEnvs: c.Flags().Int("num-envs", 0, "for a YAML file: `number` of parallel environments"),
 	}
+	commandline.AtLeast(c, 0, "num-envs")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		convert := k.tensors
 		if isYAML(args[0]) {
-			said, err := k.configuration(cmd, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
-			return err
+			convert = k.configuration
 		}
-		if err := k.check(cmd, args[0], args[1]); err != nil {
-			return err
-		}
-		said, err := k.run(args[0], args[1])
+		said, err := convert(cmd, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -142,49 +136,28 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if sameFile(from, to) || sameFile(from+".safetensors", to) {
 		return commandline.Usagef("FROM and TO are the same file")
 	}
-	if *k.force {
-		return nil
+	if err := vacant(to, *k.force); err != nil || filepath.Ext(to) != ".safetensors" {
+		return err
 	}
-	taken := []string{to}
-	if filepath.Ext(to) == ".safetensors" {
-		taken = append(taken, manifest(to))
-	}
-	for _, path := range taken {
-		if _, err := os.Lstat(path); err == nil {
-			return commandline.Usagef("%s exists; --force replaces it", path)
-		}
-	}
-	return nil
+	return vacant(manifest(to), *k.force)
 }
 
-// sameFile reports whether two paths lead to one file.
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	y, wrong := os.Stat(b)
-	return err == nil && wrong == nil && os.SameFile(x, y)
-}
-
-// manifest returns the path of a checkpoint's manifest.
-func manifest(path string) string { return strings.TrimSuffix(path, ".safetensors") + ".json" }
-
-// run converts, and returns a report.
-func (k conversion) run(from, to string) (said string, err error) {
+// tensors converts a checkpoint or a file of tensors, and returns a report.
+func (k conversion) tensors(cmd *cobra.Command, from, to string) (said string, err error) {
+	if err := k.check(cmd, from, to); err != nil {
+		return "", err
+	}
 	var snap *checkpoint.Snapshot
 	note := ""
 	if *k.from == "skrl" {
-		if snap, note, err = k.fromSkrl(from); err != nil {
-			return "", err
-		}
-	} else {
-		if from, err = inspection.Find(from); err != nil {
-			return "", err
-		}
-		if sameFile(from, to) {
-			return "", commandline.Usagef("FROM and TO are the same file, %s", from)
-		}
-		if snap, err = read(from); err != nil {
-			return "", err
-		}
+		snap, note, err = k.fromSkrl(from)
+	} else if from, err = inspection.Find(from); err == nil && sameFile(from, to) {
+		err = commandline.Usagef("FROM and TO are the same file, %s", from)
+	} else if err == nil {
+		snap, err = read(from)
+	}
+	if err != nil {
+		return "", err
 	}
 	if *k.member >= 0 {
 		own, ok := layout.MemberOf(snap, *k.member)
@@ -200,7 +173,7 @@ func (k conversion) run(from, to string) (said string, err error) {
 	if err := k.write(to, snap); err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(manifest(to)); err != nil && filepath.Ext(to) == ".safetensors" {
+	if filepath.Ext(to) == ".safetensors" && !exists(manifest(to)) {
 		note += called("\nnote: the file holds tensors and is no checkpoint of an agent. From a file of skrl's, gorl " +
 			"convert --from skrl --like CONFIG.yaml makes one.")
 	}
@@ -209,12 +182,10 @@ func (k conversion) run(from, to string) (said string, err error) {
 
 // read reads a file of tensors, and verifies it if it is a checkpoint of gorl.
 func read(path string) (*checkpoint.Snapshot, error) {
-	if ext := filepath.Ext(path); ext == ".safetensors" || ext == ".json" {
-		saved, err := checkpoint.Load(path)
-		if err == nil {
+	if isKind(path, ".safetensors", ".json") {
+		if saved, err := checkpoint.Load(path); err == nil {
 			return saved.Snapshot, nil
-		}
-		if !errors.Is(err, checkpoint.ErrUncommitted) {
+		} else if !errors.Is(err, checkpoint.ErrUncommitted) {
 			return nil, err
 		}
 	}
@@ -260,12 +231,11 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 
 // step returns the timestep of a checkpoint.
 func step(snap *checkpoint.Snapshot) int64 {
-	for _, path := range [][]string{{"trainer", "timestep"}, {"timestep"}} {
-		if n, err := snap.Int(path...); err == nil {
-			return n
-		}
+	n, err := snap.Int("trainer", "timestep")
+	if err != nil {
+		n, _ = snap.Int("timestep")
 	}
-	return 0
+	return n
 }
 
 // amount describes how much was written.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,17 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
-
-// isYAML reports whether a path is named like a configuration.
-func isYAML(path string) bool {
-	ext := filepath.Ext(path)
-	return ext == ".yaml" || ext == ".yml"
-}
 
 // configuration writes gorl's configuration for a file of rl_games, with notes as comments, and returns a report.
 func (k conversion) configuration(cmd *cobra.Command, from, to string) (said string, err error) {
@@ -38,11 +29,9 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 		return "", commandline.Usagef("TO is %s: want a name that ends in .yaml, as FROM is a YAML file", to)
 	case sameFile(from, to):
 		return "", commandline.Usagef("FROM and TO are the same file")
-	case *k.numEnvs < 0:
-		return "", commandline.Usagef("--num-envs is %d; want a number of environments", *k.numEnvs)
 	}
-	if _, err := os.Lstat(to); err == nil && !*k.force {
-		return "", commandline.Usagef("%s exists; --force replaces it", to)
+	if err := vacant(to, *k.force); err != nil {
+		return "", err
 	}
 	if c, err := runfile.Read(from); err == nil && !rlgames.Is(c) && c["agent"] != nil {
 		return "", commandline.Usagef("%s is a file of gorl or skrl and needs no conversion: %s train --config %s%s",
@@ -53,34 +42,33 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 		return "", wrong(err)
 	}
 	c := runfile.Sections(made.Sections)
-	if *k.env != "" {
-		c.Section("environment")["id"] = *k.env
-	} else {
+	k.adjust(c)
+	if *k.env == "" {
 		made.Notes = append(made.Notes, "environment.id is missing: write it into the file, or give "+
 			program+" train --env")
-	}
-	if *k.numEnvs > 0 {
-		c.Section("environment")["num_envs"] = *k.numEnvs
 	}
 	text, err := c.YAML()
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Made of %s by %s convert.\n", filepath.Base(from), program)
+	head := fmt.Sprintf("# Made of %s by %s convert.\n", filepath.Base(from), program)
 	for _, n := range made.Notes {
-		fmt.Fprintf(&b, "#\n# %s\n", strings.Join(wrapped(n, 118), "\n# "))
+		head += fmt.Sprintf("#\n# %s\n", strings.Join(wrapped(n, 118), "\n# "))
 	}
-	b.WriteString("\n")
-	b.Write(text)
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return "", err
-	}
-	write := func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err }
-	if err := durable.WriteFile(to, write); err != nil {
+	if err := writeFile(to, append([]byte(head+"\n"), text...)); err != nil {
 		return "", err
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%s → %s", from, to)}, made.Notes...), "\nnote: "), nil
+}
+
+// adjust changes the environment of a configuration by the command line.
+func (k conversion) adjust(c runfile.Sections) {
+	if *k.env != "" {
+		c.Section("environment")["id"] = *k.env
+	}
+	if *k.numEnvs > 0 {
+		c.Section("environment")["num_envs"] = *k.numEnvs
+	}
 }
 
 // wrapped breaks a text between words into lines of at most width bytes.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,14 +33,12 @@ func (k conversion) fromSkrl(path string) (snap *checkpoint.Snapshot, note strin
 	if err != nil {
 		return nil, "", err
 	}
-	note = fmt.Sprintf("\nCarried over: %s. The rest is that of %s.", strings.Join(modules(c), ", "), place)
-	if !*k.partial {
-		if snap, err = c.Snapshot(like); err != nil {
-			return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
-		}
-		return snap, note, nil
+	var left skrl.Left
+	if *k.partial {
+		snap, left, err = c.Merge(like)
+	} else {
+		snap, err = c.Snapshot(like)
 	}
-	snap, left, err := c.Merge(like)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s does not fit the agent of %s: %w", path, place, err)
 	}
@@ -61,10 +60,10 @@ var numbered = regexp.MustCompile(`_(\d+)\.[a-z]+$`)
 // makes an environment for its spaces. Such an agent has the timestep in the name of skrl's file.
 func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place string, err error) {
 	if !isYAML(*k.like) {
-		if place, err = inspection.Find(*k.like); err != nil {
-			return nil, "", err
+		var saved *checkpoint.Saved
+		if place, err = inspection.Find(*k.like); err == nil {
+			saved, err = checkpoint.Load(place)
 		}
-		saved, err := checkpoint.Load(place)
 		if err != nil {
 			return nil, "", err
 		}
@@ -74,12 +73,7 @@ func (k conversion) likeness(file string) (snap *checkpoint.Snapshot, place stri
 	if err != nil {
 		return nil, "", err
 	}
-	if *k.env != "" {
-		c.Section("environment")["id"] = *k.env
-	}
-	if *k.numEnvs > 0 {
-		c.Section("environment")["num_envs"] = *k.numEnvs
-	}
+	k.adjust(c)
 	if err := check(c); err != nil || c.Kind() != runfile.Single {
 		return nil, "", commandline.Usagef("--like %s: want the configuration of one agent: %w", *k.like, err)
 	}
@@ -126,10 +120,7 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return "", err
-	}
-	if err := c.WriteFile(to); err != nil {
+	if err := cmp.Or(os.MkdirAll(filepath.Dir(to), 0o777), c.WriteFile(to)); err != nil {
 		return "", err
 	}
 	written, err := convert.Read(to)

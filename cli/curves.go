@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -34,7 +35,11 @@ var usual = []string{
 // gather reads the runs at some paths: files of scalars, folders of runs, and folders of those. It writes damage to
 // warn, and uses the values before the damage.
 func gather(paths []string, warn io.Writer) ([]record, error) {
-	type source struct{ path, name string }
+	type source struct {
+		record
+		path string
+		read func(path string) ([]tracking.Scalar, error)
+	}
 	var sources []source
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -42,19 +47,16 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 			return nil, err
 		}
 		if !info.IsDir() {
-			full, err := filepath.Abs(path)
-			if err != nil {
-				return nil, err
-			}
-			sources = append(sources, source{path, filepath.Base(filepath.Dir(full))})
+			dir := filepath.Dir(path)
+			sources = append(sources, source{record{name: folderName(dir), dir: dir}, path, tracking.ReadFile})
 			continue
 		}
 		dirs, err := tracking.FindRuns(path)
+		if err == nil && len(dirs) == 0 {
+			err = fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if len(dirs) == 0 {
-			return nil, fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)
 		}
 		for _, dir := range dirs {
 			name, err := filepath.Rel(path, dir)
@@ -62,13 +64,9 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 				return nil, err
 			}
 			if name == "." {
-				full, err := filepath.Abs(dir)
-				if err != nil {
-					return nil, err
-				}
-				name = filepath.Base(full)
+				name = folderName(dir)
 			}
-			sources = append(sources, source{dir, filepath.ToSlash(name)})
+			sources = append(sources, source{record{name: filepath.ToSlash(name), dir: dir}, dir, tracking.ReadRun})
 		}
 	}
 	count := map[string]int{}
@@ -81,19 +79,16 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		if count[s.name] > 1 {
 			s.name = s.path
 		}
-		read, dir := tracking.ReadRun, s.path
-		if info, err := os.Stat(s.path); err == nil && !info.IsDir() {
-			read, dir = tracking.ReadFile, filepath.Dir(s.path)
-		}
-		scalars, err := read(s.path)
+		var err error
+		s.scalars, err = s.read(s.path)
 		switch {
-		case err != nil && len(scalars) == 0: // for example a run that has just begun
+		case err != nil && len(s.scalars) == 0: // for example a run that has just begun
 			failures = append(failures, err)
 			continue
 		case err != nil && !errors.Is(err, tracking.ErrTruncated): // a run in progress is truncated, too
 			fmt.Fprintf(warn, "note: %v; what stands before that is used\n", err)
 		}
-		list = append(list, record{s.name, scalars, dir})
+		list = append(list, s.record)
 	}
 	if len(list) == 0 {
 		return nil, errors.Join(failures...)
@@ -119,13 +114,7 @@ func tags(records []record, patterns []string) ([]string, error) {
 	}
 	chosen := matching(names, patterns)
 	if len(patterns) == 0 {
-		chosen = matching(names, usual)
-		if !slices.ContainsFunc(records, onlyShaped) {
-			chosen = slices.DeleteFunc(chosen, func(tag string) bool { return tag == shapedReturn })
-		}
-		if len(chosen) == 0 {
-			chosen = names
-		}
+		chosen = usualTags(names, slices.ContainsFunc(records, onlyShaped))
 	}
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no tag matches; %s plot --list prints them, for instance %q", program, names[0])
@@ -139,13 +128,22 @@ const (
 	shapedReturn = tracking.TagTotalReward + " (mean)"
 )
 
+// usualTags returns the usual tags among all, or all if none is usual. shaped includes shapedReturn.
+func usualTags(all []string, shaped bool) []string {
+	chosen := slices.DeleteFunc(matching(all, usual), func(tag string) bool { return tag == shapedReturn && !shaped })
+	if len(chosen) == 0 {
+		return all
+	}
+	return chosen
+}
+
 // onlyShaped reports whether a run, of another program or of an earlier gorl, has only the return that the agent
 // received.
-func onlyShaped(r record) bool {
-	has := func(tag string) bool {
-		return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tag })
-	}
-	return has(shapedReturn) && !has(rawReturn)
+func onlyShaped(r record) bool { return r.has(shapedReturn) && !r.has(rawReturn) }
+
+// has reports whether a run has values of a tag.
+func (r record) has(tag string) bool {
+	return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tag })
 }
 
 func matching(names, patterns []string) (chosen []string) {
@@ -162,9 +160,10 @@ func matching(names, patterns []string) (chosen []string) {
 
 // writeList writes a row for every tag of every run.
 func writeList(w io.Writer, records []record, chosen []string) error {
-	header := []string{"tag", "values", "from step", "to step", "first", "last", "min", "max"}
-	if len(records) > 1 {
-		header = append([]string{"run"}, header...)
+	header := []string{"run", "tag", "values", "from step", "to step", "first", "last", "min", "max"}
+	left := 0 // columns that are left out: the name of a single run
+	if len(records) == 1 {
+		left = 1
 	}
 	var rows [][]string
 	for _, tag := range chosen {
@@ -173,34 +172,26 @@ func writeList(w io.Writer, records []record, chosen []string) error {
 			if len(s.X) == 0 {
 				continue
 			}
-			lo, hi := math.Inf(1), math.Inf(-1)
-			for _, y := range s.Y {
-				if !math.IsNaN(y) {
-					lo, hi = min(lo, y), max(hi, y)
-				}
+			lo, hi := math.NaN(), math.NaN()
+			if known := slices.DeleteFunc(slices.Clone(s.Y), math.IsNaN); len(known) > 0 {
+				lo, hi = slices.Min(known), slices.Max(known)
 			}
-			if lo > hi {
-				lo, hi = math.NaN(), math.NaN()
-			}
-			row := []string{tag, fmt.Sprint(len(s.X)), fmt.Sprint(int64(slices.Min(s.X))),
+			row := []string{r.name, tag, fmt.Sprint(len(s.X)), fmt.Sprint(int64(slices.Min(s.X))),
 				fmt.Sprint(int64(slices.Max(s.X)))}
 			for _, y := range []float64{s.Y[0], s.Y[len(s.Y)-1], lo, hi} {
 				row = append(row, fmt.Sprintf("%.5g", y))
 			}
-			if len(records) > 1 {
-				row = append([]string{r.name}, row...)
-			}
-			rows = append(rows, row)
+			rows = append(rows, row[left:])
 		}
 	}
-	return tracking.Table(w, header, rows)
+	return tracking.Table(w, header[left:], rows)
 }
 
 // axis is the horizontal axis of curves.
 type axis struct {
 	label string
-	// of returns the places of a tag's values in a run.
-	of func(r record, tag string) []float64
+	// of returns a function of the place of a run's value.
+	of func(r record) func(s tracking.Scalar) float64
 }
 
 // axisOf returns the axis of a name. Files of other programs have one count, which is both steps and timesteps.
@@ -209,61 +200,51 @@ func axisOf(name string, records []record) (axis, error) {
 	case "time":
 		return elapsed(records), nil
 	case "timesteps":
-		return axis{"timesteps", func(r record, tag string) []float64 {
-			if x, ok := counted(r, tag, tracking.TagTimesteps); ok {
-				return x
+		return axis{"timesteps", func(r record) func(tracking.Scalar) float64 {
+			if !r.has(tracking.TagTimesteps) {
+				return func(s tracking.Scalar) float64 { return float64(s.Step) }
 			}
-			return plot.SeriesOf(r.scalars, tag).X
+			return counted(r, tracking.TagTimesteps)
 		}}, nil
 	case "updates":
 		for _, r := range records {
-			if !slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool { return s.Tag == tracking.TagUpdates }) {
+			if !r.has(tracking.TagUpdates) {
 				return axis{}, commandline.Usagef("--x is updates, but %s has no %q; want steps, timesteps or time",
 					r.name, tracking.TagUpdates)
 			}
 		}
-		return axis{"updates", func(r record, tag string) []float64 {
-			x, _ := counted(r, tag, tracking.TagUpdates)
-			return x
+		return axis{"updates", func(r record) func(tracking.Scalar) float64 {
+			return counted(r, tracking.TagUpdates)
 		}}, nil
 	}
 	label := "environment steps"
-	if slices.ContainsFunc(records, func(r record) bool { return !countsSteps(r) }) {
-		label = "steps"
-	}
-	return axis{label, func(r record, tag string) (x []float64) {
-		for _, s := range r.scalars {
-			if s.Tag == tag {
-				x = append(x, float64(cmp.Or(s.EnvSteps, s.Step)))
-			}
+	for _, r := range records {
+		if !r.has(tracking.TagTimesteps) && !slices.ContainsFunc(r.scalars, countsSteps) { // not of gorl
+			label = "steps"
 		}
-		return x
+	}
+	return axis{label, func(record) func(tracking.Scalar) float64 {
+		return func(s tracking.Scalar) float64 { return float64(cmp.Or(s.EnvSteps, s.Step)) }
 	}}, nil
 }
 
-// countsSteps reports whether gorl has counted a run's environment steps.
-func countsSteps(r record) bool {
-	return slices.ContainsFunc(r.scalars, func(s tracking.Scalar) bool {
-		return s.EnvSteps > 0 || s.Tag == tracking.TagTimesteps
-	})
-}
+// countsSteps reports whether gorl has counted the environment steps before a value.
+func countsSteps(s tracking.Scalar) bool { return s.EnvSteps > 0 }
 
-// counted returns the places of a tag's values by a count that the run has as the tag counter. A value between two
-// counts has the earlier one. ok is false if the run does not have the counter.
-func counted(r record, tag, counter string) (x []float64, ok bool) {
+// counted returns a function of the place of a value by a count that the run has as the tag counter. A value between
+// two counts has the earlier one.
+func counted(r record, counter string) func(s tracking.Scalar) float64 {
 	count := plot.SeriesOf(r.scalars, counter)
-	for _, step := range plot.SeriesOf(r.scalars, tag).X {
-		i, found := slices.BinarySearch(count.X, step)
+	return func(s tracking.Scalar) float64 {
+		i, found := slices.BinarySearch(count.X, float64(s.Step))
 		if !found {
 			i--
 		}
 		if i < 0 {
-			x = append(x, 0)
-		} else {
-			x = append(x, count.Y[i])
+			return 0
 		}
+		return count.Y[i]
 	}
-	return x, len(count.X) > 0
 }
 
 // elapsed is the axis of the time since a run's first value, in a unit that fits the longest run.
@@ -271,16 +252,14 @@ func elapsed(records []record) axis {
 	var longest time.Duration
 	begin := map[string]time.Time{}
 	for _, r := range records {
-		var first, last time.Time
 		for _, s := range r.scalars {
-			if first.IsZero() || s.Time.Before(first) {
-				first = s.Time
-			}
-			if s.Time.After(last) {
-				last = s.Time
+			if first, ok := begin[r.name]; !ok || s.Time.Before(first) {
+				begin[r.name] = s.Time
 			}
 		}
-		begin[r.name], longest = first, max(longest, last.Sub(first))
+		for _, s := range r.scalars {
+			longest = max(longest, s.Time.Sub(begin[r.name]))
+		}
 	}
 	unit, label := time.Second, "time (s)"
 	switch {
@@ -289,14 +268,8 @@ func elapsed(records []record) axis {
 	case longest > 3*time.Minute:
 		unit, label = time.Minute, "time (min)"
 	}
-	return axis{label, func(r record, tag string) []float64 {
-		var x []float64
-		for _, s := range r.scalars {
-			if s.Tag == tag {
-				x = append(x, float64(s.Time.Sub(begin[r.name]))/float64(unit))
-			}
-		}
-		return x
+	return axis{label, func(r record) func(tracking.Scalar) float64 {
+		return func(s tracking.Scalar) float64 { return float64(s.Time.Sub(begin[r.name])) / float64(unit) }
 	}}
 }
 
@@ -307,15 +280,13 @@ func panels(records []record, chosen []string, x axis, smooth float64, logarithm
 	for _, tag := range chosen {
 		p := plot.Panel{Title: tag, XLabel: x.label}
 		for _, r := range records {
-			s := plot.SeriesOf(r.scalars, tag)
+			s := x.curve(r, tag)
 			if len(s.X) == 0 {
 				continue
 			}
-			s.X, s.Name = x.of(r, tag), ""
 			if len(records) > 1 {
 				s.Name = r.name
 			}
-			s = inOrder(s)
 			if smooth > 0 {
 				raw := s
 				raw.Faint = true
@@ -339,17 +310,21 @@ func positive(s plot.Series) bool {
 	return slices.ContainsFunc(s.Y, func(y float64) bool { return y > 0 })
 }
 
-// inOrder sorts a curve's points by x, which several files of one run may have out of order.
-func inOrder(s plot.Series) plot.Series {
-	index := make([]int, len(s.X))
-	for i := range index {
-		index[i] = i
+// curve returns the values of a tag in a run, in the order of the axis, which several files of one run may not have.
+func (x axis) curve(r record, tag string) (s plot.Series) {
+	place := x.of(r)
+	for _, value := range r.scalars {
+		if value.Tag == tag {
+			s.X, s.Y = append(s.X, place(value)), append(s.Y, value.Value)
+		}
 	}
-	slices.SortStableFunc(index, func(a, b int) int { return cmp.Compare(s.X[a], s.X[b]) })
-	x, y := make([]float64, len(index)), make([]float64, len(index))
-	for i, from := range index {
-		x[i], y[i] = s.X[from], s.Y[from]
-	}
-	s.X, s.Y = x, y
+	sort.Stable(byX(s))
 	return s
 }
+
+// byX sorts a curve's points by x.
+type byX plot.Series
+
+func (s byX) Len() int           { return len(s.X) }
+func (s byX) Less(i, j int) bool { return s.X[i] < s.X[j] }
+func (s byX) Swap(i, j int)      { s.X[i], s.X[j], s.Y[i], s.Y[j] = s.X[j], s.X[i], s.Y[j], s.Y[i] }

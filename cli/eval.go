@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,6 +24,7 @@ import (
 
 // evalFlags are the flags of gorl eval. gorl view has most of them, too.
 type evalFlags struct {
+	console
 	config, checkpoint, record, device string
 	table                              string
 	episodes, numEnvs                  int
@@ -60,9 +61,6 @@ gorl eval runs/walker --record walk.gif --fps 50
 gorl eval runs/humanoid --set episode_length=600
 gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		Args: commandline.Arguments(1, 1, "the folder of a run, or a checkpoint"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
 	}
 	flags := c.Flags()
 	f.register(c, "seed of the environments, and of --stochastic")
@@ -74,12 +72,16 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.Float64Var(&f.fps, "fps", 0,
 		"pictures that --record shows a second, one a step, at most 50, as MP4 60; 0 films in real time")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
-	flags.StringVar(&f.table, "table", "", "print a table of several runs for a paper, in this `form`: "+
-		"markdown or latex")
-	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions([]string{"markdown", "latex"},
-		cobra.ShellCompDirectiveNoFileComp))
+	table := commandline.Choice(c, "table", "", "print a table of several runs for a paper, in this `form`: "+
+		"markdown or latex", "markdown", "latex")
 	commandline.Once(c, "config")
+	commandline.AtLeast(c, 0, "num-envs")
+	commandline.AtLeast(c, 1, "episodes")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		f.console, f.table = consoleOf(cmd), *table
+		return f.run(cmd.Context(), args[0])
+	}
 	return c
 }
 
@@ -94,113 +96,98 @@ func (f *evalFlags) register(c *cobra.Command, seed string) {
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
+	commandline.AtLeast(c, 0, "seed")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
 		cobra.ShellCompDirectiveDefault))
 }
 
-func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+func (f *evalFlags) run(ctx context.Context, target string) error {
 	switch {
-	case f.episodes < 1:
-		return commandline.Usagef("--episodes is %d; want at least 1", f.episodes)
-	case f.numEnvs < 0:
-		return commandline.Usagef("--num-envs is %d; want at least 1", f.numEnvs)
-	case f.seed < 0:
-		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
 	case !(f.fps >= 0 && f.fps <= 60) || f.fps > 50 && !isKind(f.record, ".mp4"):
 		return commandline.Usagef("--fps is %g; want 0 or more, and at most 50, as MP4 at most 60", f.fps)
 	case f.record != "" && !isKind(f.record, ".gif", ".mp4", ".png"):
 		return commandline.Usagef("--record %s: pictures are written as .gif, .mp4 or .png", f.record)
-	case f.table != "" && f.table != "markdown" && f.table != "latex":
-		return commandline.Usagef("--table is %q; want markdown or latex", f.table)
 	case f.table != "" && f.json:
 		return commandline.Usagef("--table %s and --json: give one of the two", f.table)
 	}
-	if isKind(f.record, ".mp4") {
-		if _, err := findFFmpeg(); err != nil {
-			return commandline.Usagef("--record %s: %w", f.record, err)
-		}
-	}
 	// before all episodes are played
+	if _, err := findFFmpeg(); err != nil && isKind(f.record, ".mp4") {
+		return commandline.Usagef("--record %s: %w", f.record, err)
+	}
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
 	if runs, err := runsOf(target); err != nil {
 		return err
 	} else if len(runs) > 0 {
-		return f.runSeveral(ctx, target, runs, stdin, stdout, stderr)
+		return f.runSeveral(ctx, target, runs)
 	}
 	if f.table != "" {
 		return commandline.Usagef("--table %s compares several runs, and %s is one; give the folder of several",
 			f.table, target)
 	}
-	saved, c, result, err := f.play(ctx, target, stdin, stderr)
+	saved, result, err := f.play(ctx, target)
 	switch {
 	case err != nil:
 		return err
 	case f.json:
-		return writeEvaluationJSON(stdout, f, saved, c, result)
+		return f.writeJSON(saved, result)
 	}
-	return writeEvaluation(stdout, f, saved, c, result)
+	return f.write(saved, result)
 }
 
 // play evaluates a checkpoint, and films it if the command line says so.
-func (f *evalFlags) play(ctx context.Context, target string, stdin io.Reader, stderr io.Writer) (saved *savedRun,
-	c runfile.Sections, result trainers.Evaluation, err error) {
-	if saved, c, err = f.load(target, stdin, stderr); err != nil {
-		return nil, nil, result, err
+func (f *evalFlags) play(ctx context.Context, target string) (saved *savedRun, result trainers.Evaluation, err error) {
+	if saved, err = f.load(target); err != nil {
+		return nil, result, err
 	}
-	env, err := f.makeEnvironment(c, saved.config)
+	env, err := f.makeEnvironment(saved.sections, saved.config)
 	if err != nil {
-		return nil, nil, result, err
+		return nil, result, err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	recorded := &recording{}
 	if f.record != "" {
 		if recorded, err = newRecording(env, f.fps); err != nil {
-			return nil, nil, result, commandline.Usagef("--record: %w", err)
+			return nil, result, commandline.Usagef("--record: %w", err)
 		}
 		env = recorded
 	}
-	trainer, err := f.player(c, env, saved)
+	trainer, err := f.player(env, saved)
 	if err != nil {
-		return nil, nil, result, err
+		return nil, result, err
 	}
 	defer func() { err = errors.Join(err, trainer.Agent().Close()) }()
 	result, err = trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
-	if err != nil {
-		if ctx.Err() != nil {
-			err = &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is " +
-				"written")}
-		}
-		return nil, nil, result, err
+	if err != nil && ctx.Err() != nil {
+		err = &commandline.StoppedError{Err: errors.New("stopped before all episodes were played; nothing is written")}
 	}
-	if f.record != "" {
+	if err == nil && f.record != "" {
 		err = recorded.write(ctx, f.record)
 	}
-	return saved, c, result, err
+	return saved, result, err
 }
 
 // load opens a checkpoint and reads its configuration, with the device of the command line.
-func (f *evalFlags) load(target string, stdin io.Reader, stderr io.Writer) (*savedRun, runfile.Sections, error) {
+func (f *evalFlags) load(target string) (*savedRun, error) {
 	saved, err := f.open(target)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, note := range saved.notes {
-		fmt.Fprintln(stderr, note)
+		fmt.Fprintln(f.stderr, note)
 	}
-	c, err := readConfiguration(saved.config, stdin)
-	if err != nil {
-		return nil, nil, err
+	if saved.sections, err = readConfiguration(saved.config, f.stdin); err != nil {
+		return nil, err
 	}
-	if err := check(c); err != nil {
-		return nil, nil, commandline.Usagef("%s: %w", saved.config, err)
+	if err := check(saved.sections); err != nil {
+		return nil, commandline.Usagef("%s: %w", saved.config, err)
 	}
 	if f.device != "" {
-		c.Section("agent")["device"] = f.device
+		saved.sections.Section("agent")["device"] = f.device
 	}
-	return saved, c, nil
+	return saved, nil
 }
 
 // makeEnvironment makes the environment of a configuration for evaluation, with the settings of the command line.
@@ -232,17 +219,13 @@ func (f *evalFlags) adapt(section map[string]any) {
 		section["children"] = 0
 	}
 	full, _ := catalog.Settings(section) // makeEnvironment reports errors
-	// Only whole episodes are counted.
-	if random, _ := full["random_episode_lengths"].(bool); random {
-		section["random_episode_lengths"] = false
+	// Only whole episodes are counted, and a score must not depend on earlier failures.
+	for key, value := range map[string]any{"random_episode_lengths": false, "failure_starts": 0.0, "measure": true} {
+		if given, has := full[key]; has && given != value {
+			section[key] = value
+		}
 	}
-	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on earlier failures
-		section["failure_starts"] = 0
-	}
-	if measure, has := full["measure"].(bool); has && !measure {
-		section["measure"] = true
-	}
-	if mode, drawn := full[renderMode].(string); (f.record != "" || f.pictures) && drawn && mode == "" {
+	if full[renderMode] == "" && (f.record != "" || f.pictures) {
 		section[renderMode] = "rgb_array"
 	}
 }
@@ -254,8 +237,8 @@ type restorable interface {
 }
 
 // player makes the agent of a checkpoint, and a trainer that evaluates it.
-func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
-	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
+func (f *evalFlags) player(env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
+	c, cfg := saved.sections, trainers.Config{StochasticEvaluation: f.stochastic}
 	var agent agents.Agent
 	if c.Kind() == runfile.Evolution {
 		settings, err := evolutionOf(c)
@@ -290,10 +273,7 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 	if err := restored.Restore(withoutRollout(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
-	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
-		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
-	}
-	if err := t.RestoreCurriculum(saved.Snapshot); err != nil {
+	if err := cmp.Or(t.RestoreStatistics(saved.Snapshot), t.RestoreCurriculum(saved.Snapshot)); err != nil {
 		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
 	}
 	return t, restored.Reseed(f.seed)

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
@@ -19,97 +19,78 @@ import (
 // savedRun is a checkpoint with the configuration that it was trained with.
 type savedRun struct {
 	*checkpoint.Saved
-	config string   // the path
-	notes  []string // for example that a damaged checkpoint was skipped
+	config   string           // the path
+	notes    []string         // for example that a damaged checkpoint was skipped
+	sections runfile.Sections // of the file at config
 }
 
 // open finds a checkpoint and its configuration.
 func (f *evalFlags) open(target string) (*savedRun, error) {
-	info, err := os.Stat(target)
-	if errors.Is(err, fs.ErrNotExist) { // perhaps without its extension
-		if found, e := inspection.Find(target); e == nil {
+	if !exists(target) { // perhaps without its extension
+		if found, err := inspection.Find(target); err == nil {
 			target = found
-			info, err = os.Stat(target)
 		}
 	}
+	info, err := os.Stat(target)
 	if err != nil {
 		return nil, commandline.Usagef("%w", err)
 	}
-	var run *savedRun
-	dir := target
-	if info.IsDir() {
-		if run, err = f.choose(target); err != nil {
-			return nil, err
-		}
-	} else {
-		if f.checkpoint != "best" { // the default
-			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's "+
-				"folder", target)
-		}
-		saved, err := checkpoint.Load(target)
+	run, dir := &savedRun{}, target
+	switch {
+	case info.IsDir():
+		run, err = f.choose(target)
+	case f.checkpoint != "best": // the default
+		err = commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's folder", target)
+	default:
+		dir = filepath.Dir(target)
+		run.Saved, err = checkpoint.Load(target)
 		if errors.Is(err, checkpoint.ErrUncommitted) {
-			return nil, commandline.Usagef("%s has no manifest (%s): it holds tensors, or its save was interrupted. "+
-				"%s convert --from skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)",
-				target, manifest(target), program)
+			err = fmt.Errorf("%s has no manifest (%s): it holds tensors, or its save was interrupted. %s convert "+
+				"--from skrl --like CONFIG.yaml makes a checkpoint with a manifest of one of skrl's (.pt)", target,
+				manifest(target), program)
 		}
-		if err != nil {
-			return nil, commandline.Usagef("%w", err)
-		}
-		run, dir = &savedRun{Saved: saved}, filepath.Dir(target)
+		err = wrong(err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if run.config = f.config; run.config == "" {
-		if run.config, err = findRunFile(dir); err != nil {
-			return nil, err
-		}
+		run.config, err = findRunFile(dir)
 	}
-	return run, nil
+	return run, err
 }
 
 // findRunFile looks for the configuration of a run in a folder and the three above it, because checkpoints are in
 // checkpoints/best, 000/state or best/000. The configuration is run.yaml or, in the folder of a population of
 // processes, the file that its members read.
 func findRunFile(dir string) (string, error) {
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	up := dir
-	for range 4 {
-		path := filepath.Join(up, runFile)
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return path, err
+	for up, level := dir, 0; level < 4; up, level = filepath.Join(up, ".."), level+1 {
+		if exists(up, runFile) {
+			return filepath.Join(up, runFile), nil
 		}
-		if path = filepath.Join(up, launch.ConfigFile); isPopulation(up) {
-			if _, err := os.Stat(path); err == nil {
-				return path, nil
-			}
+		if isPopulation(up) && exists(up, launch.ConfigFile) {
+			return filepath.Join(up, launch.ConfigFile), nil
 		}
-		if filepath.Dir(at) == at {
-			break
-		}
-		at, up = filepath.Dir(at), filepath.Join(up, "..")
 	}
 	return "", commandline.Usagef("there is no %s in %s or above it; give the configuration that it was trained with: "+
 		"--config FILE", runFile, dir)
 }
 
 // isPopulation reports whether a folder is a population's.
-func isPopulation(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
-	return err == nil
-}
+func isPopulation(dir string) bool { return exists(dir, "000", journal.File) }
 
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	latest := filepath.Join(dir, "checkpoints")
-	_, one := os.Stat(latest)
-	if isPopulation(dir) && one != nil {
+	runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile))
+	switch {
+	case exists(latest):
+	case isPopulation(dir):
 		latest = ""
-	} else if one != nil {
-		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
-			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
-				filepath.Dir(runs[0]))
-		}
+	case len(runs) > 0:
+		return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
+			filepath.Dir(runs[0]))
+	default:
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint "+
 			"(.safetensors)", dir)
 	}
@@ -122,11 +103,10 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		saved, err := checkpoint.Load(path)
 		run := &savedRun{Saved: saved}
 		if err == nil && filepath.Base(filepath.Dir(path)) == filepath.Base(latest) {
-			why := ", as no episode had ended by then"
+			run.notes = []string{"there is no best checkpoint, as no episode had ended by then; this is the latest"}
 			if saved.Manifest.WrittenBy == converted {
-				why = ""
+				run.notes = []string{"there is no best checkpoint; this is the latest"}
 			}
-			run.notes = []string{"there is no best checkpoint" + why + "; this is the latest"}
 		}
 		return run, err
 	case f.checkpoint == "latest" && latest == "":
@@ -138,7 +118,7 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		return atStep(latest, f.checkpoint)
 	}
 	path := f.checkpoint
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && latest != "" && !strings.ContainsAny(path, `/\`) {
+	if !exists(path) && latest != "" && !strings.ContainsAny(path, `/\`) {
 		path = filepath.Join(latest, strings.TrimSuffix(path, ".safetensors")+".safetensors") // by its name in the run
 	}
 	saved, err := checkpoint.Load(path)
@@ -149,12 +129,30 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	return &savedRun{Saved: saved}, nil
 }
 
-// newest loads the newest valid snapshot in a folder, with notes about the damaged ones that it skipped.
-func newest(dir string) (*savedRun, error) {
-	if _, err := os.Stat(dir); err != nil { // a store would be made
+// storeIn opens the checkpoints in a folder, which must exist.
+func storeIn(dir string) (*checkpoint.Store, error) {
+	if !exists(dir) { // a store would be made
 		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
 	}
-	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	return checkpoint.NewStore(dir, checkpoint.Options{})
+}
+
+// manifests returns the manifests in a folder of checkpoints, the latest first. There is at least one.
+func manifests(dir string) ([]checkpoint.Manifest, error) {
+	store, err := storeIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := store.List()
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
+	}
+	return list, err
+}
+
+// newest loads the newest valid snapshot in a folder, with notes about the damaged ones that it skipped.
+func newest(dir string) (*savedRun, error) {
+	store, err := storeIn(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -162,39 +160,33 @@ func newest(dir string) (*savedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &savedRun{Saved: saved}
+	return &savedRun{Saved: saved, notes: passedOver(damaged)}, nil
+}
+
+// passedOver returns notes about damaged checkpoints, except those whose save was interrupted.
+func passedOver(damaged []*checkpoint.DamagedError) (notes []string) {
 	for _, d := range damaged {
 		if !errors.Is(d, checkpoint.ErrUncommitted) {
-			run.notes = append(run.notes, fmt.Sprintf("passed over: %v", d))
+			notes = append(notes, fmt.Sprintf("passed over: %v", d))
 		}
 	}
-	return run, nil
+	return notes
 }
 
 // atStep loads the snapshot of a timestep.
 func atStep(dir, text string) (*savedRun, error) {
-	step, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, commandline.Usagef("--checkpoint %s: %w", text, err)
-	}
-	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
-	if err != nil {
-		return nil, err
-	}
-	manifests, _, err := store.List()
+	step, _ := strconv.ParseInt(text, 10, 64) // no checkpoint has a number that is too large
+	list, err := manifests(dir)
 	if err != nil {
 		return nil, err
 	}
 	var steps []string
-	for i := range manifests { // the latest first
-		if m := manifests[i]; m.Step == step {
-			saved, err := store.Load(m.File)
-			if err != nil {
-				return nil, err
-			}
-			return &savedRun{Saved: saved}, nil
+	for _, m := range list {
+		if m.Step == step {
+			saved, err := checkpoint.Load(filepath.Join(dir, m.File))
+			return &savedRun{Saved: saved}, err
 		}
-		steps = append([]string{fmt.Sprint(manifests[i].Step)}, steps...)
+		steps = append([]string{fmt.Sprint(m.Step)}, steps...)
 	}
 	return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", text, dir,
 		strings.Join(steps, ", "))

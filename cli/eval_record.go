@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"image"
+	"image/draw"
+	"io"
 	"maps"
+	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -59,22 +64,16 @@ func (r *recording) Reset(seed int64) (*envs.Step, error) {
 // Step steps the environment inside.
 func (r *recording) Step(actions []float32) (*envs.Step, error) {
 	s, err := r.Env.Step(actions)
-	if err != nil || r.over {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
-	if s.Terminated[0] || s.Truncated[0] {
-		r.over = true
-		return s, nil
-	}
-	if r.steps++; r.steps%r.every != 0 {
-		return s, nil
-	}
+	r.steps, r.over = r.steps+1, r.over || s.Ended(0)
 	return s, r.take()
 }
 
+// take takes a picture if one is due.
 func (r *recording) take() error {
-	if len(r.pictures) == maxPictures {
-		r.over = true
+	if r.over || r.steps%r.every != 0 || len(r.pictures) == maxPictures {
 		return nil
 	}
 	picture, err := r.renderer.Render(0)
@@ -105,27 +104,87 @@ const renderMode = "render_mode"
 
 // drawing returns the section environment with all defaults, changed so that the environment can draw itself.
 func drawing(full map[string]any) map[string]any {
-	if full[renderMode] != "" { // absent, or set
-		return full
-	}
 	full = maps.Clone(full)
-	full[renderMode] = "rgb_array"
+	if full[renderMode] == "" { // absent or set otherwise
+		full[renderMode] = "rgb_array"
+	}
 	return full
 }
 
 // draws returns an error if trainer.video_interval asks for films of an environment that cannot draw itself.
 func (r *singleRun) draws(env envs.Env) error {
-	if _, ok := envs.As[envs.Renderer](env); ok || r.cfg.VideoInterval == (agents.Interval{}) {
-		return nil
-	}
-	if _, ok := r.environment[renderMode]; ok { // environments for films draw
+	_, draws := envs.As[envs.Renderer](env)
+	_, canDraw := r.environment[renderMode] // environments for films do
+	if draws || canDraw || r.cfg.VideoInterval == (agents.Interval{}) {
 		return nil
 	}
 	return commandline.Usagef("trainer.video_interval makes films, and the environment %v cannot draw itself; set it "+
 		"to 0", r.environment["id"])
 }
 
-// isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.
-func isKind(path string, kinds ...string) bool {
-	return slices.Contains(kinds, strings.ToLower(filepath.Ext(path)))
+// findFFmpeg returns the path of ffmpeg. The error says how to get it.
+func findFFmpeg() (string, error) {
+	path, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		return "", errors.New("an MP4 is written by the program ffmpeg, which is not on the PATH; install it " +
+			"(on Debian: apt-get install ffmpeg), or record a .gif")
+	}
+	return path, nil
+}
+
+// saveMP4 makes ffmpeg write pictures of one size as a film, in H.264 if it can. A picture with an odd side gets a
+// white line at the right or the bottom. After an error the file is as it was before.
+func saveMP4(ctx context.Context, path string, pictures []image.Image, fps float64) (err error) {
+	program, err := findFFmpeg()
+	if err != nil {
+		return err
+	}
+	if len(pictures) == 0 {
+		return errors.New("a film without pictures")
+	}
+	size := pictures[0].Bounds().Size()
+	folder, err := os.MkdirTemp("", "gorl-film") // an MP4 is not written from its beginning to its end
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	made := filepath.Join(folder, "film.mp4")
+	cmd := exec.CommandContext(ctx, program, "-hide_banner", "-loglevel", "error",
+		"-f", "rawvideo", "-pixel_format", "rgba", "-video_size", fmt.Sprintf("%dx%d", size.X, size.Y),
+		"-framerate", fmt.Sprint(fps), "-i", "pipe:0",
+		"-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-movflags", "+faststart", made)
+	var said strings.Builder
+	cmd.Stderr = &said
+	frames, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting ffmpeg: %w", err)
+	}
+	fed := feed(frames, pictures, size)
+	if err := cmd.Wait(); err != nil { // which says more than that the pipe is broken
+		return fmt.Errorf("ffmpeg: %w: %s", err, strings.TrimSpace(said.String()))
+	}
+	film, err := os.ReadFile(made)
+	if err := cmp.Or(fed, err); err != nil {
+		return err
+	}
+	return writeFile(path, film)
+}
+
+// feed writes pictures as raw RGBA, and closes the pipe.
+func feed(to io.WriteCloser, pictures []image.Image, size image.Point) (err error) {
+	defer func() { err = errors.Join(err, to.Close()) }()
+	raw := image.NewRGBA(image.Rectangle{Max: size})
+	for i, picture := range pictures {
+		if b := picture.Bounds(); b.Size() != size {
+			return fmt.Errorf("picture %d is of %v, the first of %v", i, b.Size(), size)
+		}
+		draw.Draw(raw, raw.Rect, picture, picture.Bounds().Min, draw.Src)
+		if _, err := to.Write(raw.Pix); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,20 +1,26 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // summary describes a metric over all episodes.
 type summary struct {
+	name   string
 	Mean   float64 `json:"mean"`
 	Std    float64 `json:"std"` // of the episodes, not of the mean
 	Min    float64 `json:"min"`
@@ -22,14 +28,11 @@ type summary struct {
 	Max    float64 `json:"max"`
 }
 
-func summarize(values []float64) summary {
+func summarize(name string, values []float64) summary {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	s := summary{Min: sorted[0], Max: sorted[n-1], Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
-	for _, x := range values {
-		s.Mean += x
-	}
-	s.Mean /= float64(n)
+	s := summary{name: name, Mean: aggregate.Mean(values), Min: sorted[0], Max: sorted[n-1],
+		Median: (sorted[(n-1)/2] + sorted[n/2]) / 2}
 	for _, x := range values {
 		s.Std += (x - s.Mean) * (x - s.Mean)
 	}
@@ -37,15 +40,9 @@ func summarize(values []float64) summary {
 	return s
 }
 
-// named is a summary with the metric's name.
-type named struct {
-	name string
-	summary
-}
-
 // summaries returns the summaries of return, length and the task's own metrics, the latter sorted by name. Episodes
 // that lack one of those do not count for it.
-func summaries(e trainers.Evaluation) []named {
+func summaries(e trainers.Evaluation) []summary {
 	figures := map[string][]float64{}
 	var returns, lengths []float64
 	for _, x := range e.Each {
@@ -56,26 +53,25 @@ func summaries(e trainers.Evaluation) []named {
 			}
 		}
 	}
-	list := []named{{"return", summarize(returns)}, {"length", summarize(lengths)}}
+	list := []summary{summarize("return", returns), summarize("length", lengths)}
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
-		list = append(list, named{name, summarize(figures[name])})
+		list = append(list, summarize(name, figures[name]))
 	}
 	return list
 }
 
-func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
+// write prints a table of an evaluation.
+func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 	how := "the mean or most probable action"
 	if f.stochastic {
 		how = "actions drawn from the policy"
 	}
 	unit := "timestep"
-	if c.Kind() != runfile.Single { // a population counts environment steps
+	if saved.sections.Kind() != runfile.Single { // a population counts environment steps
 		unit = "environment step"
 	}
-	if _, err := fmt.Fprintf(out, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit,
-		saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
-		return err
-	}
+	fmt.Fprintf(f.stdout, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit, saved.Manifest.Step,
+		e.Episodes, saved.sections.Section("environment")["id"], how, f.seed)
 	var rows [][]string
 	for _, s := range summaries(e) {
 		row := []string{s.name}
@@ -84,30 +80,26 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sec
 		}
 		rows = append(rows, row)
 	}
-	if err := tracking.Table(out, []string{"", "mean", "std", "min", "median", "max"}, rows); err != nil {
-		return err
+	err := tracking.Table(f.stdout, []string{"", "mean", "std", "min", "median", "max"}, rows)
+	if err == nil && f.record != "" {
+		_, err = fmt.Fprintf(f.stdout, "\nThe first episode is in %s.\n", f.record)
 	}
-	if f.record == "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(out, "\nThe first episode is in %s.\n", f.record)
 	return err
 }
 
-// writeEvaluationJSON writes the same for programs. Numbers that JSON cannot hold are texts.
-func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections,
-	e trainers.Evaluation) error {
+// writeJSON writes the same for programs. Numbers that JSON cannot hold are texts.
+func (f *evalFlags) writeJSON(saved *savedRun, e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
-		figures[s.name] = s.summary
-		if x := s.summary; x.Mean-x.Mean != 0 || x.Std-x.Std != 0 {
-			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std),
-				"min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
+		figures[s.name] = s
+		if s.Mean-s.Mean != 0 || s.Std-s.Std != 0 {
+			figures[s.name] = map[string]string{"mean": fmt.Sprint(s.Mean), "std": fmt.Sprint(s.Std),
+				"min": fmt.Sprint(s.Min), "median": fmt.Sprint(s.Median), "max": fmt.Sprint(s.Max)}
 		}
 	}
-	return writeJSON(out, map[string]any{
+	return writeJSON(f.stdout, map[string]any{
 		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config,
-		"environment": c.Section("environment")["id"],
+		"environment": saved.sections.Section("environment")["id"],
 		"episodes":    e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
 	})
 }
@@ -117,4 +109,78 @@ func writeJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+// runsOf returns the runs in the folder target if target is not a run itself.
+func runsOf(target string) ([]string, error) {
+	info, err := os.Stat(target)
+	if err != nil || !info.IsDir() || // open reports errors
+		isPopulation(target) || exists(target, "checkpoints") || exists(target, runFile) {
+		return nil, nil
+	}
+	return runsBelow(target)
+}
+
+// runSeveral evaluates several runs and prints a table for each group of runs that differ by their seeds alone.
+func (f *evalFlags) runSeveral(ctx context.Context, target string, dirs []string) error {
+	switch {
+	case f.record != "":
+		return commandline.Usagef("--record films one run, and %s has %d; give one of them, for instance %s", target,
+			len(dirs), dirs[0])
+	case f.config == "-":
+		return commandline.Usagef("--config - is read once, and %s has %d runs; give a file", target, len(dirs))
+	}
+	names := make([]string, len(dirs))
+	for i, dir := range dirs {
+		rel, err := filepath.Rel(target, dir)
+		if err != nil {
+			return err
+		}
+		names[i] = filepath.ToSlash(rel)
+	}
+	var figures []string
+	played := map[string]map[string]float64{}
+	for i, dir := range dirs {
+		_, result, err := f.play(ctx, dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		played[names[i]] = map[string]float64{}
+		for _, s := range summaries(result) {
+			played[names[i]][s.name] = s.Mean
+			if !slices.Contains(figures, s.name) {
+				figures = append(figures, s.name)
+			}
+		}
+	}
+	var tables []*across
+	for _, g := range groupRuns(names, dirs) {
+		a := &across{name: g.Name, figures: figures}
+		for _, run := range g.Runs {
+			a.add(run, played[run])
+		}
+		tables = append(tables, a)
+	}
+	switch {
+	case f.table != "":
+		return paper(f.stdout, f.table, tables)
+	case f.json:
+		groups := make([]map[string]any, len(tables))
+		for i, a := range tables {
+			groups[i] = a.dict()
+		}
+		return writeJSON(f.stdout, map[string]any{"checkpoint": f.checkpoint, "episodes": f.episodes, "seed": f.seed,
+			"stochastic": f.stochastic, "groups": groups})
+	}
+	for i, a := range tables {
+		if i > 0 {
+			fmt.Fprintln(f.stdout)
+		}
+		fmt.Fprintf(f.stdout, "%s: %s, checkpoint %s, means of %s each, seed %d\n\n", a.name,
+			plural(len(a.runs), "run"), f.checkpoint, plural(f.episodes, "episode"), f.seed)
+		if err := a.write(f.stdout); err != nil {
+			return err
+		}
+	}
+	return nil
 }

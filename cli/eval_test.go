@@ -313,11 +313,11 @@ func TestEvalWrongUse(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	got := summarize([]float64{4, 1, 3, 2})
+	got := summarize("", []float64{4, 1, 3, 2})
 	if want := (summary{Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Median: 2.5, Max: 4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := summarize([]float64{7}); got != (summary{7, 0, 7, 7, 7}) {
+	if got := summarize("", []float64{7}); got != (summary{"", 7, 0, 7, 7, 7}) {
 		t.Errorf("of one episode: %+v", got)
 	}
 }

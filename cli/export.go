@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/capacity"
@@ -76,33 +77,19 @@ gorl export runs/cartpole cartpole.safetensors`,
 		case format != ".onnx" && (*name != "" || *doc != "" || len(*metadata) > 0):
 			return commandline.Usagef("--name, --doc and --metadata are for .onnx")
 		}
-		if _, err := os.Lstat(out); err == nil && !*force {
-			return commandline.Usagef("%s exists; --force replaces it", out)
-		}
-		if err := spoils(out); err != nil {
+		if err := cmp.Or(vacant(out, *force), spoils(out)); err != nil {
 			return err
 		}
 		if format == ".xml" {
 			return exportModel(args[0], out, cmd.OutOrStdout())
 		}
-		var path string
-		var err error
-		if cmd.Flags().Changed("checkpoint") {
-			path, err = checkpointOf(args[0], *which, cmd.ErrOrStderr())
-		} else {
-			path, err = inspection.Find(args[0])
-		}
+		path, err := checkpointOf(args[0], *which, consoleOf(cmd))
 		if err != nil {
 			return err
 		}
-		var p *infer.Policy
-		if *member == "" {
-			p, err = infer.Load(path)
-		} else {
-			p, err = loadMember(path, *member)
-		}
+		p, err := policyOf(path, *member)
 		if err != nil {
-			return ofGroup(path, *member, err)
+			return err
 		}
 		if err := try(p); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -111,20 +98,21 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err != nil {
 			return err
 		}
-		if _, given := (*metadata)["run_path"]; !given && run != "" {
-			extra := map[string]string{"run_path": run}
-			maps.Copy(extra, *metadata)
-			*metadata = extra
+		texts := map[string]string{}
+		if run != "" {
+			texts["run_path"] = run
 		}
+		maps.Copy(texts, *metadata)
 		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 			return err
 		}
+		write := p.WriteFile
 		if format == ".onnx" {
-			err = onnx.WriteFile(out, p, onnx.Options{Name: *name, Doc: *doc, Metadata: *metadata})
-		} else {
-			err = p.WriteFile(out)
+			write = func(path string) error {
+				return onnx.WriteFile(path, p, onnx.Options{Name: *name, Doc: *doc, Metadata: texts})
+			}
 		}
-		if err != nil {
+		if err := write(out); err != nil {
 			return err
 		}
 		info, err := os.Stat(out)
@@ -137,9 +125,12 @@ gorl export runs/cartpole cartpole.safetensors`,
 	return c
 }
 
-// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It writes to warn which damaged
-// ones it skipped.
-func checkpointOf(dir, which string, warn io.Writer) (string, error) {
+// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It prints which damaged ones it
+// skipped.
+func checkpointOf(dir, which string, c console) (string, error) {
+	if !c.given("checkpoint") {
+		return inspection.Find(dir)
+	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
 	}
@@ -148,29 +139,27 @@ func checkpointOf(dir, which string, warn io.Writer) (string, error) {
 		return "", err
 	}
 	for _, note := range run.notes {
-		fmt.Fprintln(warn, note)
+		fmt.Fprintln(c.stderr, note)
 	}
 	return run.Path, nil
 }
 
-// spoils refuses to write tensors to a .safetensors file with a manifest, which would then call the file damaged.
-func spoils(out string) error {
-	if filepath.Ext(out) != ".safetensors" {
-		return nil
-	}
-	if _, err := os.Lstat(manifest(out)); err == nil {
-		return commandline.Usagef("%s is the manifest of %s, so that is a checkpoint of a trainer; choose another name",
-			manifest(out), out)
-	}
-	return nil
-}
-
-// loadMember reads the policy of an agent of a checkpoint of several, by its name or number.
-func loadMember(path, member string) (*infer.Policy, error) {
+// policyOf reads the policy of a checkpoint. member is the name or number of its agent in a checkpoint of several.
+func policyOf(path, member string) (*infer.Policy, error) {
 	if i, err := strconv.Atoi(member); err == nil {
 		return infer.LoadMember(path, i)
 	}
 	saved, err := checkpoint.Load(path)
+	if member == "" {
+		p, failure := infer.Load(path)
+		if failure != nil && err == nil {
+			if n, err := saved.Snapshot.Int(layout.GroupSize); err == nil {
+				which := cmp.Or(strings.Join(layout.NamesIn(saved.Snapshot), " or "), fmt.Sprint("one of 0 to ", n-1))
+				return nil, commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, which)
+			}
+		}
+		return p, failure
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -181,24 +170,6 @@ func loadMember(path, member string) (*infer.Policy, error) {
 			config.Hint(member, names), cmp.Or(strings.Join(names, ", "), "no names"))
 	}
 	return infer.Member(saved.Snapshot, i)
-}
-
-// ofGroup returns an error that names --member if a policy could not be loaded because the checkpoint is a group's, and
-// otherwise err.
-func ofGroup(path, member string, err error) error {
-	if member != "" {
-		return err
-	}
-	if saved, e := checkpoint.Load(path); e == nil {
-		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
-			choice := fmt.Sprintf("one of 0 to %d", n-1)
-			if names := layout.NamesIn(saved.Snapshot); len(names) > 0 {
-				choice = strings.Join(names, " or ")
-			}
-			return commandline.Usagef("%s is of a group of %d agents: choose %s with --member", path, n, choice)
-		}
-	}
-	return err
 }
 
 // try asks the policy for an action for an observation of zeros.
@@ -216,9 +187,11 @@ func try(p *infer.Policy) error {
 }
 
 // ports lists a policy's inputs and outputs.
-func ports(p *infer.Policy, format string) [][]string {
+func ports(p *infer.Policy, format string) (rows [][]string) {
 	s, d := p.Spaces(), p.Describe()
-	batch := func(n int) string { return fmt.Sprintf("batch × %d", n) }
+	port := func(direction, name string, width int, kind, what string) {
+		rows = append(rows, []string{direction, name, fmt.Sprintf("batch × %d", width), kind, what})
+	}
 	normalized := "raw"
 	if d.Normalizer != nil || len(d.Transforms) > 0 {
 		normalized = "raw; normalised within"
@@ -227,31 +200,95 @@ func ports(p *infer.Policy, format string) [][]string {
 	if s.Action.Kind != spaces.Box && format == ".onnx" {
 		kind = "int64"
 	}
-	rows := [][]string{
-		{"input", "observations", batch(s.Observation.Width()), "float32",
-			fmt.Sprintf("%v, %s", s.Observation, normalized)},
-		{"output", "actions", batch(s.Action.Width()), kind,
-			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
-	}
+	port("input", "observations", s.Observation.Width(), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized))
+	port("output", "actions", s.Action.Width(), kind,
+		strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind)))
 	if n := s.ActionMask.Width(); n > 0 {
-		rows = append(rows, []string{"input", "action_mask", batch(n), "float32", "1 where a choice is allowed"})
-	}
-	if n := p.HiddenSize(); n > 0 && format == ".onnx" {
-		rows = append(rows, []string{"input", "hidden_in", batch(n), "float32", "zeros where an episode begins"},
-			[]string{"output", "hidden_out", batch(n), "float32", "hidden_in of the next step"})
+		port("input", "action_mask", n, "float32", "1 where a choice is allowed")
 	}
 	if format != ".onnx" {
 		return rows
 	}
+	if n := p.HiddenSize(); n > 0 {
+		port("input", "hidden_in", n, "float32", "zeros where an episode begins")
+		port("output", "hidden_out", n, "float32", "hidden_in of the next step")
+	}
 	switch d.Distribution.Kind {
 	case "gaussian":
-		rows = append(rows,
-			[]string{"output", "mean", batch(s.Action.Width()), "float32", "before clip_actions"},
-			[]string{"output", "log_std", batch(s.Action.Width()), "float32", "log standard deviation"})
+		port("output", "mean", s.Action.Width(), "float32", "before clip_actions")
+		port("output", "log_std", s.Action.Width(), "float32", "log standard deviation")
 	case "categorical":
-		rows = append(rows,
-			[]string{"output", "logits", batch(s.Action.Outputs()), "float32", "index after index"},
-			[]string{"output", "probabilities", batch(s.Action.Outputs()), "float32", "index after index"})
+		port("output", "logits", s.Action.Outputs(), "float32", "index after index")
+		port("output", "probabilities", s.Action.Outputs(), "float32", "index after index")
 	}
 	return rows
+}
+
+// robotFile is the name of the description of the robot that a run trains, in the run's folder.
+const robotFile = "robot.json"
+
+// withRobot returns a policy with the description of the robot in the folder of its run, if there is one. run is the
+// name of that folder.
+func withRobot(p *infer.Policy, checkpoint string) (described *infer.Policy, run string, err error) {
+	config, err := findRunFile(filepath.Dir(checkpoint))
+	path := filepath.Join(filepath.Dir(config), robotFile)
+	if _, has := p.Robot(); has || err != nil || !exists(path) { // or a checkpoint away from its run
+		return p, "", nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer file.Close()
+	robot, err := envs.ReadRobot(file)
+	if err == nil {
+		described, err = p.WithRobot(robot)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	return described, folderName(filepath.Dir(path)), nil
+}
+
+// exportModel writes the model that a run simulates, and its meshes into a folder beside it.
+func exportModel(target, out string, stdout io.Writer) error {
+	config, err := findRunFile(target)
+	if err != nil {
+		return err
+	}
+	c, err := readConfiguration(config, nil)
+	if err != nil {
+		return err
+	}
+	section := c.Section("environment")
+	section["num_envs"], section["workers"] = 1, 1
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", config, err)
+	}
+	defer func() { _ = env.Close() }()
+	model, ok := envs.As[interface {
+		MJCF() (string, map[string][]byte)
+	}](env)
+	if !ok {
+		return commandline.Usagef("%s: the environment %v has no model to export; Character, Humanoid and Quadruped have",
+			config, section["id"])
+	}
+	text, assets := model.MJCF()
+	folder := strings.TrimSuffix(out, ".xml") + "_assets"
+	if len(assets) > 0 {
+		text = strings.Replace(text, ">", fmt.Sprintf(">\n  <compiler meshdir=%[1]q texturedir=%[1]q/>",
+			filepath.Base(folder)), 1)
+	}
+	files := map[string][]byte{out: []byte(text)}
+	for name, data := range assets {
+		files[filepath.Join(folder, name)] = data
+	}
+	for path, data := range files {
+		if err := writeFile(path, data); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(stdout, "%s → %s and %d files of meshes and textures\n", config, out, len(assets))
+	return err
 }

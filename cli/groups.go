@@ -1,24 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/cli/internal/watch"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
-
-// group is several runs that differ by their seeds alone.
-type group struct {
-	name string
-	runs []string // names of the runs, in their order
-}
 
 // seedless are the keys of run.yaml in which runs of one group may differ, besides the section seed.
 var seedless = map[string][]string{
@@ -36,16 +31,14 @@ func recipeOf(dir string) string {
 	}
 	delete(c, "seed")
 	for section, keys := range seedless {
-		if values, ok := c[section].(map[string]any); ok {
-			for _, key := range keys {
-				delete(values, key)
-			}
+		values, _ := c[section].(map[string]any)
+		for _, key := range keys {
+			delete(values, key)
 		}
 	}
-	if experiment, ok := c.Section("agent")["experiment"].(map[string]any); ok {
-		delete(experiment, "directory")
-		delete(experiment, "experiment_name")
-	}
+	experiment, _ := c.Section("agent")["experiment"].(map[string]any)
+	delete(experiment, "directory")
+	delete(experiment, "experiment_name")
 	text, err := c.YAML()
 	if err != nil {
 		return ""
@@ -55,29 +48,26 @@ func recipeOf(dir string) string {
 
 // groupRuns groups runs that differ by their seeds alone. names and dirs are those of the runs. A run without run.yaml
 // is a group of its own.
-func groupRuns(names, dirs []string) []group {
-	var groups []group
+func groupRuns(names, dirs []string) (groups []watch.Group) {
 	at := map[string]int{}
 	for i, dir := range dirs {
 		recipe := recipeOf(dir)
 		k, ok := at[recipe]
 		if !ok || recipe == "" {
 			k, at[recipe] = len(groups), len(groups)
-			groups = append(groups, group{name: names[i]})
+			groups = append(groups, watch.Group{Name: names[i]})
 		}
-		groups[k].runs = append(groups[k].runs, names[i])
+		groups[k].Runs = append(groups[k].Runs, names[i])
 	}
 	used := map[string]int{}
 	for i := range groups {
 		g := &groups[i]
-		if len(g.runs) > 1 {
-			full, _ := filepath.Abs(dirs[slices.Index(names, g.runs[0])])
-			if g.name = commonName(g.runs); g.name == "" {
-				g.name = filepath.Base(filepath.Dir(full))
-			}
+		if len(g.Runs) > 1 {
+			above := filepath.Join(dirs[slices.Index(names, g.Runs[0])], "..")
+			g.Name = cmp.Or(commonName(g.Runs), folderName(above))
 		}
-		if used[g.name]++; used[g.name] > 1 {
-			g.name = fmt.Sprintf("%s (%d)", g.name, used[g.name])
+		if used[g.Name]++; used[g.Name] > 1 {
+			g.Name = fmt.Sprintf("%s (%d)", g.Name, used[g.Name])
 		}
 	}
 	return groups
@@ -98,7 +88,8 @@ func commonName(names []string) string {
 
 // joinCurves replaces the curves of each group of several runs by one with its confidence interval. what names the
 // statistic in the legend. notes tell which runs end before others of their group.
-func joinCurves(panels []plot.Panel, groups []group, statistic aggregate.Statistic, what string) (notes []string) {
+func joinCurves(panels []plot.Panel, groups []watch.Group, statistic aggregate.Statistic, what string) (
+	notes []string) {
 	told := map[string]bool{}
 	for i := range panels {
 		var joined []plot.Series
@@ -106,10 +97,10 @@ func joinCurves(panels []plot.Panel, groups []group, statistic aggregate.Statist
 			var x, y [][]float64
 			longest, shortest, first := 0.0, 0.0, ""
 			for _, s := range panels[i].Series {
-				if !slices.Contains(g.runs, s.Name) && len(groups) > 1 || len(g.runs) > 1 && s.Faint {
+				if !slices.Contains(g.Runs, s.Name) && len(groups) > 1 || len(g.Runs) > 1 && s.Faint {
 					continue
 				}
-				if len(g.runs) == 1 {
+				if len(g.Runs) == 1 {
 					joined = append(joined, s)
 					continue
 				}
@@ -123,8 +114,8 @@ func joinCurves(panels []plot.Panel, groups []group, statistic aggregate.Statist
 				continue
 			}
 			c := aggregate.Curves(x, y, statistic)
-			joined = append(joined, plot.Series{Name: fmt.Sprintf("%s: %s of %d seeds, 95 %% interval", g.name, what,
-				len(g.runs)), X: c.X, Y: c.Y, Low: c.Low, High: c.High})
+			joined = append(joined, plot.Series{Name: fmt.Sprintf("%s: %s of %d seeds, 95 %% interval", g.Name, what,
+				len(g.Runs)), X: c.X, Y: c.Y, Low: c.Low, High: c.High})
 			if shortest < 0.9*longest && !told[first] {
 				told[first] = true
 				notes = append(notes, fmt.Sprintf("%s ends at %.6g of %.6g; the curve of its group ends there, too "+
@@ -140,12 +131,14 @@ func joinCurves(panels []plot.Panel, groups []group, statistic aggregate.Statist
 func runsBelow(root string) (dirs []string, err error) {
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			return nil
 		case err != nil:
 			return err
 		case !e.IsDir():
 			return nil
 		}
-		if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
+		if exists(path, runFile) {
 			dirs = append(dirs, path)
 			return filepath.SkipDir // members and checkpoints
 		}
@@ -156,9 +149,6 @@ func runsBelow(root string) (dirs []string, err error) {
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	slices.SortFunc(dirs, compareNumbered)
 	return dirs, err
 }

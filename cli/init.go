@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"go/version"
 	"io"
 	"io/fs"
 	"os"
@@ -20,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
@@ -90,22 +90,18 @@ var modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9][A
 // begin collects the data of the templates.
 func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	if module == "" {
-		full, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		module = filepath.Base(full)
+		module = folderName(dir)
 	}
 	if !modulePath.MatchString(module) {
 		return nil, commandline.Usagef(
 			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module",
 			module)
 	}
-	language := regexp.MustCompile(`^go(\d+\.\d+)`).FindStringSubmatch(runtime.Version())
-	if language == nil {
+	language := version.Lang(runtime.Version())
+	if language == "" {
 		return nil, fmt.Errorf("the version of Go is %q, which is no release", runtime.Version())
 	}
-	b := &begun{Module: module, Program: path.Base(module), Go: language[1]}
+	b := &begun{Module: module, Program: path.Base(module), Go: strings.TrimPrefix(language, "go")}
 	b.Version, b.Ready = published(info)
 	if replace != "" {
 		full, err := filepath.Abs(replace)
@@ -139,23 +135,19 @@ func published(info *debug.BuildInfo) (version string, ok bool) {
 
 // write writes all files, or none if one of them exists, and returns their names.
 func (b *begun) write(dir string) (names []string, err error) {
-	paths, err := fs.Glob(project, "project/*.tmpl")
+	files, err := template.ParseFS(project, "project/*.tmpl")
 	if err != nil {
 		return nil, err
 	}
+	names = namesIn(project, "project")
 	var taken []string
 	texts := map[string][]byte{}
-	for _, p := range paths {
-		name := strings.TrimSuffix(path.Base(p), ".tmpl")
-		t, err := template.ParseFS(project, p)
-		if err != nil {
-			return nil, err
-		}
+	for _, name := range names {
 		var text bytes.Buffer
-		if err := t.Execute(&text, b); err != nil {
+		if err := files.ExecuteTemplate(&text, name+".tmpl", b); err != nil {
 			return nil, err
 		}
-		names, texts[name] = append(names, name), text.Bytes()
+		texts[name] = text.Bytes()
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			taken = append(taken, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -166,12 +158,8 @@ func (b *begun) write(dir string) (names []string, err error) {
 		return nil, commandline.Usagef("%s has %s already, and nothing is replaced; give another folder",
 			dir, strings.Join(taken, ", "))
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		write := func(w io.Writer) error { _, err := w.Write(texts[name]); return err }
-		if err := durable.WriteFile(filepath.Join(dir, name), write); err != nil {
+		if err := writeFile(filepath.Join(dir, name), texts[name]); err != nil {
 			return nil, err
 		}
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image/png"
@@ -91,12 +90,8 @@ gorl inspect g1.xml --config g1.yaml --image g1.png`,
 				if !*tensors && r.Checkpoint != nil {
 					r.Checkpoint.Tensors = nil
 				}
-				text, err := json.MarshalIndent(r, "", "  ")
-				if err != nil {
+				if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
-				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text); err != nil {
-					return err
 				}
 				continue
 			}

@@ -1,19 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -82,8 +81,7 @@ gorl list trainer`,
 			}
 			i := slices.Index(kinds, args[0])
 			if i < 0 {
-				return commandline.Usagef("KIND is %q%s; want one of %s", args[0], config.Hint(args[0], kinds),
-					strings.Join(kinds, ", "))
+				return commandline.Usagef("KIND is %q: %s", args[0], config.Among(args[0], kinds))
 			}
 			names := listings[i].names()
 			if len(args) == 2 {
@@ -105,15 +103,10 @@ gorl list trainer`,
 func listKinds(c *cobra.Command) error {
 	var rows [][]string
 	for _, l := range listings {
-		line := ""
-		for _, name := range l.names() {
-			if len(line)+len(name) > 60 {
-				rows = append(rows, []string{l.kind, l.where, line + ","})
-				l, line = listing{}, ""
-			}
-			line = strings.TrimPrefix(line+", "+name, ", ")
+		for _, line := range wrapped(strings.Join(l.names(), ", "), 63) {
+			rows = append(rows, []string{l.kind, l.where, line})
+			l = listing{} // is shown once
 		}
-		rows = append(rows, []string{l.kind, l.where, line})
 	}
 	if err := tracking.Table(c.OutOrStdout(), []string{"kind", "in a file", "names"}, rows); err != nil {
 		return err
@@ -128,12 +121,8 @@ func listSettings(c *cobra.Command, kind string, names []string) error {
 	declared := config.Declared(kind)
 	var rows [][]string
 	for _, name := range names {
-		defaults := declared[name].Defaults
-		var keys []config.Field
-		var values runfile.Sections
-		if defaults != nil {
-			keys, values = config.Keys(defaults), config.Dict(defaults)
-		}
+		defaults := cmp.Or[any](declared[name].Defaults, struct{}{})
+		keys, values := config.Keys(defaults), config.Dict(defaults)
 		if len(keys) == 0 {
 			rows = append(rows, []string{name})
 		}
@@ -161,11 +150,9 @@ func at(dict map[string]any, key string) any {
 
 // inYAML writes a value in one line of YAML.
 func inYAML(value any) (string, error) {
-	switch x := value.(type) {
-	case time.Duration:
-		return x.String(), nil
+	switch value.(type) {
 	case nil, string, map[string]any, []any:
-		text, err := json.Marshal(x)
+		text, err := json.Marshal(value)
 		return string(text), err
 	}
 	return fmt.Sprint(value), nil

@@ -10,11 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/multirank"
+	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/pbt/selfplay"
+	"github.com/gorl-dev/gorl/trainers"
 )
 
 func memberCommand() *cobra.Command {
@@ -99,11 +105,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 // configuration, elsewhere or here. The first process writes the configuration into the population's folder.
 func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 	delete(full.Section("pbt"), "policy_idx") // in which the others' files differ
-	text, err := full.YAML()
-	if err != nil {
-		return err
-	}
-	file, err := launch.Parse(text)
+	file, err := launchFile(full)
 	if err != nil {
 		return wrong(err)
 	}
@@ -122,4 +124,38 @@ func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 		}
 		return err
 	}
+}
+
+// The section environment may have the wrapper self_play, by which members are each other's opponents.
+func init() {
+	catalog.RegisterWrapper(preset.SelfPlay, selfplay.DefaultConfig(),
+		func(env envs.Env, s selfplay.Config) (envs.Env, error) {
+			e, err := selfplay.Wrap(env, s)
+			if err != nil {
+				return nil, err
+			}
+			return e, nil
+		})
+}
+
+// checkSelfPlay returns an error if a run uses self-play that is no population.
+func checkSelfPlay(c runfile.Sections) error {
+	if preset.UsesSelfPlay(c) && c.Kind() != runfile.Population {
+		return &config.Error{Path: "environment.wrappers", Given: preset.SelfPlay, Reason: "opponents are members of a " +
+			"population: give the section pbt; pbt.num_policies: 1 trains one agent against its past selves"}
+	}
+	return nil
+}
+
+// meeting returns a trainee as a member of a population: one that meets the others if they play against each other.
+func meeting(t *trainers.Trainee, member, ranks int) (multirank.Trainee, error) {
+	_, plays := envs.As[*selfplay.Env](t.Env())
+	switch {
+	case !plays:
+		return t, nil
+	case ranks > 1:
+		return nil, errors.Join(wrong(&config.Error{Path: "launcher.ranks_per_member", Given: ranks,
+			Reason: "want 1: members of several ranks cannot use the wrapper self_play"}), t.Close())
+	}
+	return selfplay.NewTrainee(t, member, t.Env())
 }

@@ -54,12 +54,11 @@ gorl plot runs                                 # all runs in a folder`,
 		"not the mean")
 	list := c.Flags().Bool("list", false,
 		"print the tags with their values' number, first, last, least and greatest, and draw nothing")
+	commandline.AtLeast(c, 0, "columns")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !(*smooth >= 0 && *smooth < 1):
 			return commandline.Usagef("--smooth is %v: want a number from 0 to below 1", *smooth)
-		case *columns < 0:
-			return commandline.Usagef("--columns is %d: want the number of panels beside each other", *columns)
 		case filepath.Ext(*out) != ".png":
 			return commandline.Usagef("--out is %s: want a name that ends in .png", *out)
 		}
@@ -100,7 +99,7 @@ gorl plot runs                                 # all runs in a folder`,
 			for _, r := range records {
 				names, dirs = append(names, r.name), append(dirs, r.dir)
 			}
-			tell(cmd.ErrOrStderr(), joinCurves(drawn, groupRuns(names, dirs), statistic, what))
+			consoleOf(cmd).note(joinCurves(drawn, groupRuns(names, dirs), statistic, what)...)
 		}
 		if *title == "" && len(records) == 1 {
 			*title = records[0].name

@@ -172,7 +172,10 @@ func TestRanksTrain(t *testing.T) {
 	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
 		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
 	}
-	var r ranksRun
+	var r struct {
+		Run  string
+		Size int
+	}
 	if err := json.Unmarshal([]byte(text("runs/pole/"+ranksFile)), &r); err != nil || r.Size != 2 || r.Run == "" {
 		t.Errorf("%v, %s has %+v", err, ranksFile, r)
 	}

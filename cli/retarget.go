@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
@@ -47,12 +46,16 @@ gorl retarget walk.npz --model g1.xml --out tracked.npz --format mjlab --seconds
 	c.Flags().StringVar(&o.mapping, "mapping", "", "YAML `file` of pairs of bodies")
 	c.Flags().BoolVar(&o.propose, "propose", false, "print the pairs of bodies, and do nothing else")
 	c.Flags().StringVar(&o.image, "image", "", "PNG `file` to write")
-	c.Flags().StringVar(&o.export.Format, "format", "gorl", "`format` of OUT: gorl, mjlab, isaaclab or mimickit")
+	format := commandline.Choice(c, "format", "gorl", "`format` of OUT: gorl, mjlab, isaaclab or mimickit", "gorl",
+		"mjlab", "isaaclab", "mimickit")
 	c.Flags().Float64Var(&o.export.Rate, "rate", 50, "frames a second, for formats of others")
 	c.Flags().Float64Var(&o.export.Seconds, "seconds", 0,
 		"length, for formats of others; clips that wrap go on (default: the clip's)")
 	c.Flags().StringVar(&o.credit, "credit", "", "`text` on the motion's origin, for gorl's format")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return o.run(cmd.OutOrStdout(), args[0]) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		o.export.Format = *format
+		return o.run(cmd.OutOrStdout(), args[0])
+	}
 	return c
 }
 
@@ -64,17 +67,11 @@ type retargeting struct {
 }
 
 func (o *retargeting) run(w io.Writer, path string) error {
-	formats := []string{"gorl", "mjlab", "isaaclab", "mimickit"}
-	switch {
-	case o.model == "":
+	if o.model == "" {
 		return commandline.Usagef("--model is missing: want the robot's MJCF file")
-	case !slices.Contains(formats, o.export.Format):
-		return commandline.Usagef("--format %s: want one of %q", o.export.Format, formats)
 	}
-	bodies := map[string]string{}
-	if o.mapping == "" {
-		bodies = nil
-	} else {
+	var bodies map[string]string
+	if o.mapping != "" {
 		text, err := os.ReadFile(o.mapping)
 		if err != nil {
 			return err

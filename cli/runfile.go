@@ -23,25 +23,19 @@ import (
 const runFile = "run.yaml"
 
 // readConfiguration reads a YAML file, or the standard input if the path is "-". Its errors are wrong uses.
-func readConfiguration(path string, stdin io.Reader) (c runfile.Sections, err error) {
-	if err := notTensors(path); err != nil {
-		return nil, err
-	}
-	if path != "-" {
-		c, err = runfile.Read(path)
-	} else if c, err = runfile.ReadFrom(stdin); err != nil {
-		err = fmt.Errorf("standard input: %w", err)
-	}
-	return c, wrong(err)
+func readConfiguration(path string, stdin io.Reader) (runfile.Sections, error) {
+	c, _, err := readWithSource(path, stdin)
+	return c, err
 }
 
-// notTensors refuses a file of tensors as a configuration, by its name.
-func notTensors(path string) error {
-	if !isKind(path, ".pt", ".pth", ".safetensors", ".npz", ".onnx") {
-		return nil
+// readWithSource is [readConfiguration] that also returns where the settings are given. It refuses a file of tensors.
+func readWithSource(path string, stdin io.Reader) (runfile.Sections, *runfile.Source, error) {
+	if isKind(path, ".pt", ".pth", ".safetensors", ".npz", ".onnx") {
+		return nil, nil, commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume "+
+			"RUN goes on with a run, and %s eval plays a checkpoint", path, program)
 	}
-	return commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume RUN goes on "+
-		"with a run, and %s eval plays a checkpoint", path, program)
+	c, source, err := runfile.ReadWithSource(path, stdin)
+	return c, source, wrong(err)
 }
 
 // values are the sections that are not mappings.
@@ -84,6 +78,17 @@ func check(c runfile.Sections) error {
 	return nil
 }
 
+// textOf returns a value of a configuration as a text, or "" if it is none.
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
+}
+
+// inProcess reports whether the environment of a configuration is of this process.
+func inProcess(c runfile.Sections) bool {
+	return catalog.InProcess(textOf(c.Section("environment")["id"]))
+}
+
 // makeEnvironment makes the environment of a configuration. Only errors of settings are wrong uses.
 func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 	c = preset.WithSelfPlay(c)
@@ -103,25 +108,14 @@ func writeRunFile(dir string, text []byte, start runfile.Start) error {
 	if err := runfile.Record(dir, text, start); err != nil {
 		return fmt.Errorf("recording the start of the run: %w", err)
 	}
-	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s",
-			program, process.QuoteWord(filepath.Join(dir, runFile)), text)
-		return err
-	})
+	path := filepath.Join(dir, runFile)
+	return writeFile(path, fmt.Appendf(nil, "# Written by %[1]s train. To do the same again: %[1]s train --config "+
+		"%[2]s\n\n%[3]s", program, process.QuoteWord(path), text))
 }
 
 // holdsRun reports whether a folder holds a run.
 func holdsRun(dir string) bool {
 	holds := runfile.In(dir)
 	_, err := os.Lstat(filepath.Join(dir, runFile))
-	return err == nil || holds.Run || holds.Population || isBatch(dir)
-}
-
-// freeName returns the name, or the first of name-2, name-3, ... that no run in the folder has.
-func freeName(directory, name string) string {
-	free := name
-	for n := 2; holdsRun(filepath.Join(directory, free)); n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
-	}
-	return free
+	return err == nil || holds.Run || holds.Population || exists(dir, runfile.Batch)
 }

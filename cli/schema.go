@@ -60,20 +60,23 @@ func fileSchema() object {
 	sections := object{
 		"seed": object{"type": []any{"integer", "null"}, "minimum": 0,
 			"description": "Without a seed one is drawn."},
-		"environment": environmentSchema(), "models": modelsSchema(), "agent": agentSchema(), "trainer": trainer,
+		"environment": environmentSchema(), "models": modelsSchema(), "trainer": trainer,
+		"agent":  byClass("agents", func(class string) string { return "^" + anyCase(class) + "$" }),
 		"memory": memory, "motion_dataset": memory, "reply_buffer": memory, "replay_buffer": memory,
-		"preset": object{"enum": anyOf(preset.Names())}, "strict": object{"type": "boolean"},
+		"preset": object{"enum": preset.Names()}, "strict": object{"type": "boolean"},
 		"pbt": object{"type": "object"}, "launcher": only("launcher"), "distributed": only("distributed"),
 		"member": object{}, "network": evolution["network"].Schema(), "mutation": evolution["mutation"].Schema(),
 		"training": evolution["training"].Schema(), "selection_strategy": selection, "tournament_selection": selection,
 	}
 	var presets []any
-	for name, d := range config.Declared("pbt") {
+	declared := config.Declared("pbt")
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		condition := having("preset", "^"+regexp.QuoteMeta(name)+"$")
 		if name == preset.IsaacLab { // the default
 			delete(condition, "required")
 		}
-		presets = append(presets, object{"if": condition, "then": object{"properties": object{"pbt": d.Schema()}}})
+		settings := object{"properties": object{"pbt": declared[name].Schema()}}
+		presets = append(presets, object{"if": condition, "then": settings})
 	}
 	return object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A run of gorl", "type": "object",
 		"properties": sections, "additionalProperties": false, "allOf": presets}
@@ -84,15 +87,6 @@ func keysOf(schema object) object { return schema["properties"].(object) }
 
 // list returns the schema of a list.
 func list(items object) object { return object{"type": "array", "items": items} }
-
-// anyOf returns texts as a list of JSON.
-func anyOf(texts []string) []any {
-	all := make([]any, len(texts))
-	for i, text := range texts {
-		all[i] = text
-	}
-	return all
-}
 
 // having returns the condition that a key has a value that matches a pattern.
 func having(key, pattern string) object {
@@ -107,7 +101,7 @@ func nameOrMapping(kind string) object {
 		s["type"] = []any{"object", "null"}
 		all[name] = s
 	}
-	return object{"anyOf": []any{object{"enum": anyOf(slices.Sorted(maps.Keys(all)))}, object{"type": "object",
+	return object{"anyOf": []any{object{"enum": slices.Sorted(maps.Keys(all))}, object{"type": "object",
 		"properties": all, "additionalProperties": false, "minProperties": 1, "maxProperties": 1}}}
 }
 
@@ -142,7 +136,7 @@ func environmentSchema() object {
 	}
 	return object{"type": "object", "allOf": choices, "properties": object{"id": object{
 		"description": "The environment's name. gymnasium:<id> and simulators have an id of their own.",
-		"anyOf": []any{object{"enum": anyOf(names)},
+		"anyOf": []any{object{"enum": names},
 			object{"type": "string", "pattern": "^(" + strings.Join(patterns, "|") + ")$"}}}}}
 }
 
@@ -168,7 +162,7 @@ func byClass(kind string, pattern func(class string) string) object {
 		if kind == "agents" {
 			scheduler := keysOf(s)["learning_rate_scheduler"].(object)
 			delete(scheduler, "type") // editors complete the names; others are registered, or short forms
-			scheduler["anyOf"] = []any{object{"enum": anyOf(slices.Sorted(maps.Keys(config.Declared("schedules"))))},
+			scheduler["anyOf"] = []any{object{"enum": slices.Sorted(maps.Keys(config.Declared("schedules")))},
 				object{"type": []any{"string", "null"}}}
 			if class == "IPPO" || class == "MAPPO" {
 				perAgent(keysOf(s))
@@ -177,7 +171,7 @@ func byClass(kind string, pattern func(class string) string) object {
 		choices = append(choices, object{"if": having("class", pattern(class)), "then": s})
 	}
 	return object{"type": "object", "allOf": choices, "properties": object{
-		"class": object{"anyOf": []any{object{"enum": anyOf(classes)},
+		"class": object{"anyOf": []any{object{"enum": classes},
 			object{"type": "string", "pattern": strings.Join(patterns, "|")}}}}}
 }
 
@@ -194,10 +188,6 @@ func perAgent(settings object) {
 		maps.DeleteFunc(s, func(key string, _ any) bool { return key != "default" && key != "description" })
 		s["anyOf"] = []any{value, object{"type": "object", "additionalProperties": value, "minProperties": 1}}
 	}
-}
-
-func agentSchema() object {
-	return byClass("agents", func(class string) string { return "^" + anyCase(class) + "$" })
 }
 
 // modelsSchema returns the schema of the section models: a model for each role, or the short form. With several agents

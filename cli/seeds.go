@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,13 +29,12 @@ func (f *trainFlags) registerRun(c *cobra.Command, what string) {
 	_ = c.MarkFlagDirname("out")
 	flags.IntVar(&f.jobs, "jobs", 0, "`number` of runs side by side, each a process (default: one for each core and "+
 		"GiB of memory; one alone if a GPU is used)")
+	commandline.AtLeast(c, 1, "jobs")
 }
 
 // trainSeeds trains a run for each seed of --seeds, or continues a batch.
-func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool) error {
 	switch {
-	case f.given("jobs") && f.jobs < 1:
-		return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
 	case f.given("timesteps") && f.timesteps < 1:
 		return commandline.Usagef("--timesteps is %d; want the length of each run", f.timesteps)
 	case f.seeds == "" && f.resume == "":
@@ -48,18 +46,13 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader
 			"start a run for each seed with --nproc and --seed")
 	}
 	if f.resume != "" {
-		b, err := f.resumed()
-		if err != nil {
-			return err
-		}
-		commandline.OutliveReaders()
-		return b.train(ctx, f, stdout, stderr)
+		return f.resumeBatch(ctx)
 	}
 	seeds, err := parseSeeds(f.seeds)
 	if err != nil {
 		return commandline.Usagef("--seeds: %w", err)
 	}
-	c, err := f.configuration(stdin)
+	c, err := f.configuration()
 	if err != nil {
 		return err
 	}
@@ -67,34 +60,37 @@ func (f *trainFlags) trainSeeds(ctx context.Context, ranks bool, stdin io.Reader
 	for _, seed := range seeds {
 		b.Runs = append(b.Runs, batchRun{Name: fmt.Sprintf("seed-%d", seed), Seed: seed})
 	}
-	return f.startBatch(ctx, b, c, stdout, stderr)
+	return f.startBatch(ctx, b, c)
 }
 
-// resumed returns the batch in the folder of --resume.
-func (f *trainFlags) resumed() (*batch, error) {
+// resumeBatch trains the batch in the folder of --resume.
+func (f *trainFlags) resumeBatch(ctx context.Context) error {
 	for _, flag := range []string{"seeds", "seed", "config", "set", "out", "name", "env", "num-envs", "device",
 		"check"} {
 		if f.given(flag) {
-			return nil, commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and "+
+			return commandline.Usagef("--%s does not go with --resume %s: its runs keep their seeds and "+
 				"settings; start them under another --name", flag, f.resume)
 		}
 	}
-	if !isBatch(f.resume) {
-		return nil, commandline.Usagef("--jobs %d: %s is no folder of several runs", f.jobs, f.resume)
+	if !exists(f.resume, runfile.Batch) {
+		return commandline.Usagef("--jobs %d: %s is no folder of several runs", f.jobs, f.resume)
 	}
-	return readBatch(f.resume)
+	b, err := readBatch(f.resume)
+	if err != nil {
+		return err
+	}
+	commandline.OutliveReaders()
+	return b.train(ctx, f)
 }
 
 // startBatch begins a batch of a configuration in a new folder and trains it.
-func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Sections, stdout, stderr io.Writer) error {
+func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Sections) error {
 	if kind := c.Kind(); kind != runfile.Single {
 		return commandline.Usagef("several runs at once are for single agents: a population trains its members side " +
 			"by side itself; start a population for each seed with --seed")
 	}
-	trainer, class := c.Section("trainer"), fmt.Sprint(c.Section("agent")["class"])
-	directory, _ := trainer["directory"].(string)
-	name, _ := trainer["name"].(string)
-	directory, name, err := f.place(directory, name, strings.ToUpper(class), false)
+	trainer, class := c.Section("trainer"), strings.ToUpper(textOf(c.Section("agent")["class"]))
+	directory, name, err := f.place(textOf(trainer["directory"]), textOf(trainer["name"]), class, false)
 	if err != nil {
 		return err
 	}
@@ -102,14 +98,14 @@ func (f *trainFlags) startBatch(ctx context.Context, b *batch, c runfile.Section
 	if f.given("timesteps") {
 		trainer["timesteps"] = f.timesteps
 	}
-	if err := b.begin(ctx, f, stdout); err != nil || f.check {
+	if err := b.begin(ctx, f); err != nil || f.check {
 		return err
 	}
-	tell(stderr, f.notes)
+	f.note(f.notes...)
 	commandline.OutliveReaders()
 	once := *f // the length is in the configuration
 	once.given = func(string) bool { return false }
-	return b.train(ctx, &once, stdout, stderr)
+	return b.train(ctx, &once)
 }
 
 // parseSeeds reads seeds such as "1..5", "1,4,7" or "1..3,10".

@@ -7,9 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +47,9 @@ gorl serve --export report.html runs/population`,
 	port := c.Flags().Uint16("port", servePort, "`port` of the server; without the flag a free one, if this is taken")
 	export := commandline.FileFlag(c, "export", "", "HTML `file` to write instead of serving", "html")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg := watch.Config{Root: "runs", Tags: usualTags, Group: watchGroups}
+		cfg := watch.Config{Root: "runs", Group: groupRuns, Tags: func(all []string) []string {
+			return usualTags(all, !slices.Contains(all, rawReturn))
+		}}
 		if len(args) > 0 {
 			cfg.Root = args[0]
 		}
@@ -75,15 +75,9 @@ gorl serve --export report.html runs/population`,
 		}
 		defer server.Close()
 		if *export != "" {
-			full, err := filepath.Abs(cfg.Root)
-			if err != nil {
-				return err
-			}
-			return durable.WriteFile(*export, func(w io.Writer) error {
-				return server.Export(w, filepath.Base(full))
-			})
+			return durable.WriteFile(*export, func(w io.Writer) error { return server.Export(w, folderName(cfg.Root)) })
 		}
-		listener, err := net.Listen("tcp", net.JoinHostPort(*address, strconv.Itoa(int(*port))))
+		listener, err := net.Listen("tcp", net.JoinHostPort(*address, fmt.Sprint(*port)))
 		if err != nil && !cmd.Flags().Changed("port") {
 			listener, err = net.Listen("tcp", net.JoinHostPort(*address, "0"))
 		}
@@ -94,24 +88,4 @@ gorl serve --export report.html runs/population`,
 		return server.Serve(cmd.Context(), listener)
 	}
 	return c
-}
-
-// usualTags returns the tags that are drawn by default, the raw return first.
-func usualTags(all []string) []string {
-	chosen := matching(all, usual)
-	if slices.Contains(chosen, rawReturn) {
-		chosen = slices.DeleteFunc(chosen, func(tag string) bool { return tag == shapedReturn })
-	}
-	if len(chosen) == 0 {
-		return all
-	}
-	return chosen
-}
-
-// watchGroups groups runs for the page.
-func watchGroups(names, dirs []string) (list []watch.Group) {
-	for _, g := range groupRuns(names, dirs) {
-		list = append(list, watch.Group{Name: g.name, Runs: g.runs})
-	}
-	return list
 }

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -89,55 +88,39 @@ gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=
 	f.registerRun(c, "sweep")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		f.given = cmd.Flags().Changed
-		if f.given("jobs") && f.jobs < 1 {
-			return commandline.Usagef("--jobs is %d; want 1 or more runs side by side", f.jobs)
-		}
+		f.console = consoleOf(cmd)
 		s, err := readSweep(args[0])
-		if err == nil && f.given("trials") {
-			s.Trials = trials
-		}
-		if err == nil && f.seeds != "" {
-			s.Seeds = f.seeds
-		}
-		var b *batch
-		if err == nil {
-			b, err = s.batch()
-		}
 		if err != nil {
 			return commandline.Usagef("%s: %w", args[0], err)
 		}
-		if f.config == "" {
-			f.config = s.Config
+		if f.given("trials") {
+			s.Trials = trials
 		}
-		if f.config == "" {
+		if f.seeds != "" {
+			s.Seeds = f.seeds
+		}
+		b, err := s.batch()
+		if err != nil {
+			return commandline.Usagef("%s: %w", args[0], err)
+		}
+		if f.config = cmp.Or(f.config, s.Config); f.config == "" {
 			return commandline.Usagef("%s has no config: want the configuration that all runs share, there or with "+
 				"--config", args[0])
 		}
-		return f.sweep(cmd.Context(), s, b, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		shared, err := f.configuration()
+		if err != nil {
+			return err
+		}
+		trainer := shared.Section("trainer") // whose name is for single runs
+		trainer["name"] = cmp.Or(s.Name, strings.TrimPrefix(textOf(trainer["name"])+"-sweep", "-"))
+		if f.check {
+			for _, r := range b.Runs {
+				fmt.Fprintf(f.stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
+			}
+		}
+		return f.startBatch(cmd.Context(), b, shared)
 	}
 	return c
-}
-
-// sweep trains the runs of a sweep.
-func (f *trainFlags) sweep(ctx context.Context, s *sweepConfig, b *batch, stdin io.Reader, stdout,
-	stderr io.Writer) error {
-	c, err := f.configuration(stdin)
-	if err != nil {
-		return err
-	}
-	name := s.Name
-	if name == "" { // the runs' own name is for single runs
-		name, _ = c.Section("trainer")["name"].(string)
-		name = strings.TrimPrefix(name+"-sweep", "-")
-	}
-	c.Section("trainer")["name"] = name
-	if f.check {
-		for _, r := range b.Runs {
-			fmt.Fprintf(stdout, "%s: seed %d, %v\n", r.Name, r.Seed, r.Settings)
-		}
-	}
-	return f.startBatch(ctx, b, c, stdout, stderr)
 }
 
 // readSweep reads the file of a sweep.
@@ -157,8 +140,8 @@ func readSweep(path string) (*sweepConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(key string, given any, reason string, values ...any) {
-		err = errors.Join(err, &config.Error{Path: key, Given: given, Reason: fmt.Sprintf(reason, values...)})
+	refuse := func(key string, given any, reason string) {
+		err = errors.Join(err, &config.Error{Path: key, Given: given, Reason: reason})
 	}
 	if s.Method != "grid" && s.Method != "random" {
 		refuse("method", s.Method, "want grid (every combination of values) or random (a number of trials)")

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/launch"
@@ -48,7 +48,7 @@ gorl sync runs/cartpole --set 'trainer.trackers=[{wandb: {project: walker}}]'`,
 // syncRun sends the trackers of a run, or of all members of a population, what they have not received.
 func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 	path, lock, population := filepath.Join(dir, runFile), "lock", runfile.In(dir).Population
-	if _, err := os.Stat(path); population && errors.Is(err, fs.ErrNotExist) { // members are processes
+	if population && !exists(path) { // members are processes
 		path, lock = filepath.Join(dir, launch.ConfigFile), launch.LockFile
 	}
 	c, err := readConfiguration(path, nil)
@@ -58,10 +58,7 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 	if err != nil {
 		return err
 	}
-	shown, err := runfile.Read(path) // trackers get the configuration of the run
-	if err != nil {
-		return err
-	}
+	shown := config.Clone(map[string]any(c)).(map[string]any) // trackers get the configuration of the run
 	for _, assignment := range set {
 		if err := c.Set(assignment); err != nil {
 			return commandline.Usagef("--set %w", err)
@@ -93,20 +90,16 @@ func syncRun(cmd *cobra.Command, dir string, set []string) (err error) {
 		var failed error
 		for _, run := range runs {
 			n, k, err := trackers.Send(cmd.Context(), t, run)
-			if values, files = values+n, files+k; err != nil {
-				failed = fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the rest)",
-					t.Name, err, values, files)
+			if values, files, failed = values+n, files+k, err; err != nil {
 				break
 			}
 		}
 		if failed != nil {
-			errs = append(errs, failed)
+			errs = append(errs, fmt.Errorf("tracker %s: %w (%d values and %d files were sent; call again to send the "+
+				"rest)", t.Name, failed, values, files))
 			continue
 		}
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d values and %d files sent\n", t.Name, values,
-			files); err != nil {
-			return err
-		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d values and %d files sent\n", t.Name, values, files)
 	}
 	return errors.Join(errs...)
 }

@@ -28,6 +28,7 @@ import (
 
 // trainFlags are the flags of gorl train.
 type trainFlags struct {
+	console
 	config, resume, out, name, device, example, env string
 	schedule                                        string
 	set                                             []string
@@ -39,7 +40,6 @@ type trainFlags struct {
 	jobs                                            int
 	isaac                                           isaacFlags
 	ranks                                           rankFlags
-	given                                           func(flag string) bool
 	notes                                           []string // about a file of rl_games
 	checks                                          checkFlags
 	source                                          *runfile.Source
@@ -77,17 +77,15 @@ gorl train --config skrl_ppo_cfg.yaml --env gymnasium:Pendulum-v1 --num-envs 16
 gorl train --config cartpole.yaml --nproc 2
 gorl train --config cartpole.yaml --seeds 1..5 --jobs 2
 gorl train --resume runs/cartpole --timesteps 10000`,
-		Args: func(_ *cobra.Command, args []string) error {
-			for _, arg := range args {
-				if err := assignment(arg); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		Args: assignments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given, f.isaac.assignments = cmd.Flags().Changed, args
-			return f.explain(f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			f.console, f.isaac.assignments = consoleOf(cmd), args
+			err := f.run(cmd.Context())
+			var usage *commandline.UsageError
+			if f.source != nil && errors.As(err, &usage) { // with the file and the line of the setting
+				err = wrong(f.source.Explain(err))
+			}
+			return err
 		},
 	}
 	flags := c.Flags()
@@ -113,6 +111,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		"`file` of hyperparameters over environment steps, which gorl-pbt replay writes")
 	f.isaac.register(flags)
 	commandline.Once(c, "config")
+	commandline.AtLeast(c, 0, "seed", "timesteps", "max-restarts")
+	commandline.AtLeast(c, 1, "num-envs", "nproc", "max-iterations")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("schedule", "json")
 	_ = c.MarkFlagDirname("resume")
@@ -124,13 +124,13 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	return c
 }
 
-func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+func (f *trainFlags) run(ctx context.Context) error {
 	if f.example != "" {
 		text, err := example(f.example)
 		if err != nil {
 			return err
 		}
-		_, err = stdout.Write(text)
+		_, err = f.stdout.Write(text)
 		return err
 	}
 	place, _, err := distributed.Detect(os.Getenv)
@@ -141,17 +141,12 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	if f.jobs != 0 || f.seeds != "" || isBatch(f.resume) {
-		return f.trainSeeds(ctx, launches || place.Size > 1, stdin, stdout, stderr)
+	if f.jobs != 0 || f.seeds != "" || f.resume != "" && exists(f.resume, runfile.Batch) {
+		return f.trainSeeds(ctx, launches || place.Size > 1)
 	}
-	var text []byte
-	if launches && f.config == "-" { // every process needs it
-		if text, err = io.ReadAll(stdin); err != nil {
-			return err
-		}
-		stdin = bytes.NewReader(text)
-	}
-	c, err := f.configuration(stdin)
+	var read bytes.Buffer // every process needs it
+	f.stdin = io.TeeReader(f.stdin, &read)
+	c, err := f.configuration()
 	if err != nil {
 		return err
 	}
@@ -168,19 +163,19 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	}
 	switch {
 	case launches:
-		return f.startRanks(ctx, place, text, stdout, stderr)
+		return f.startRanks(ctx, place, read.Bytes())
 	case kind == runfile.Population:
-		return f.trainPopulation(ctx, c, stdout, stderr)
+		return f.trainPopulation(ctx, c)
 	case kind == runfile.Evolution:
-		return f.trainEvolution(ctx, c, stdout, stderr)
+		return f.trainEvolution(ctx, c)
 	case f.check:
 		place = distributed.Place{}
 	}
-	return f.trainRank(ctx, c, place, stdout, stderr)
+	return f.trainRank(ctx, c, place)
 }
 
 // configuration reads the file, and applies the command line to it.
-func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
+func (f *trainFlags) configuration() (runfile.Sections, error) {
 	path := f.config
 	switch {
 	case f.resume != "" && (f.out != "" || f.name != ""):
@@ -205,21 +200,14 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 			"cartpole prints a file to begin with", program)
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
-	case f.given("timesteps") && f.timesteps < 0:
-		return nil, commandline.Usagef("--timesteps is %d; want a number of timesteps", f.timesteps)
-	case f.given("seed") && f.seed < 0:
-		return nil, commandline.Usagef("--seed is %d; want 0 or more", f.seed)
-	case f.given("num-envs") && f.numEnvs < 1:
-		return nil, commandline.Usagef("--num-envs is %d; want a number of environments", f.numEnvs)
 	}
 	if err := errors.Join(f.isaac.check(f.given), f.checkMode()); err != nil {
 		return nil, err
 	}
-	c, notes, err := f.readAny(path, stdin)
+	c, err := f.readAny(path)
 	if err != nil {
 		return nil, err
 	}
-	f.notes = notes
 	for _, assignment := range f.set {
 		if err := knownSection(assignment); err != nil {
 			return nil, err
@@ -255,41 +243,33 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 		directory, name := split(f.resume)
 		return directory, name, storable(directory, name)
 	}
-	if f.out != "" {
-		directory = f.out
-	}
-	if directory == "" {
-		directory = "runs"
-	}
+	directory = cmp.Or(f.out, directory, "runs")
 	if err := storable(directory, cmp.Or(f.name, name)); err != nil {
 		return "", "", err
 	}
-	switch {
+	switch dir := filepath.Join(directory, f.name); {
+	case f.name != "" && !resume && holdsRun(dir):
+		return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or "+
+			"give another --name", dir, program, process.QuoteWord(dir))
 	case f.name != "":
-		if holdsRun(filepath.Join(directory, f.name)) && !resume {
-			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), "+
-				"or give another --name", dir, program, process.QuoteWord(dir))
-		}
 		return directory, f.name, nil
 	case name == "":
 		name = time.Now().Format("06-01-02_15-04-05") + "_" + class
 	}
-	if !resume {
-		name = freeName(directory, name)
+	free := name
+	for n := 2; !resume && holdsRun(filepath.Join(directory, free)); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
 	}
-	return directory, name, nil
+	return directory, free, nil
 }
 
 // split returns the folder in which a run's folder lies, and the run's name, also for "." and "..".
 func split(run string) (directory, name string) {
-	clean := filepath.Clean(run)
-	if name = filepath.Base(clean); name == "." || name == ".." {
-		if full, err := filepath.Abs(clean); err == nil {
-			clean, name = full, filepath.Base(full)
-		}
+	run = filepath.Clean(run)
+	if name = filepath.Base(run); name == "." || name == ".." {
+		run, _ = filepath.Abs(run) // storable refuses what has no name
 	}
-	return filepath.Dir(clean), name
+	return filepath.Dir(run), filepath.Base(run)
 }
 
 // storable refuses a folder that run.yaml could not name, and the folder of all runs or one above it as the folder of a

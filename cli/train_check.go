@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"regexp"
@@ -20,7 +19,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
@@ -91,10 +89,7 @@ func (f *trainFlags) validate(c runfile.Sections) error {
 				"member of a population of one has no other to copy; to train one agent, leave out the section pbt"})
 		}
 		if own["launcher"] != nil {
-			text, err := own.YAML()
-			if err == nil {
-				_, err = launch.Parse(text)
-			}
+			_, err := launchFile(own)
 			errs = append(errs, err)
 		}
 	case runfile.Evolution:
@@ -123,9 +118,8 @@ func checkTrainer(c runfile.Sections, sections map[string]any) error {
 // known returns the spaces of the environment of a configuration if the environment is of this process. The set is
 // empty for other environments, and if the policy names no class, which is what the spaces are compared with.
 func known(c runfile.Sections) spaces.Set {
-	id, _ := c.Section("environment")["id"].(string)
 	policy, _ := c.Section("models")["policy"].(map[string]any)
-	if policy["class"] == nil || !catalog.InProcess(id) {
+	if policy["class"] == nil || !inProcess(c) {
 		return spaces.Set{}
 	}
 	env, err := makeEnvironment(c)
@@ -134,15 +128,6 @@ func known(c runfile.Sections) spaces.Set {
 	}
 	defer env.Close()
 	return env.Spaces()
-}
-
-// explain puts the file and the line in front of the errors of a configuration.
-func (f *trainFlags) explain(err error) error {
-	var usage *commandline.UsageError
-	if f.source == nil || !errors.As(err, &usage) {
-		return err
-	}
-	return wrong(f.source.Explain(err))
 }
 
 // knownSection returns an error that names the section, if an assignment lacks it.
@@ -164,8 +149,7 @@ func knownSection(assignment string) error {
 
 // needsSpaces reports whether --check has to know the spaces of the environment from its flags.
 func (f *checkFlags) needsSpaces(c runfile.Sections) bool {
-	id, _ := c.Section("environment")["id"].(string)
-	return f.mode == checkSettings && !catalog.InProcess(id)
+	return f.mode == checkSettings && !inProcess(c)
 }
 
 // newEnvironment makes the environment of a configuration. For --check, environments of other processes are replaced by
@@ -186,11 +170,11 @@ func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
 	if f.action == "" {
 		set = assumedSpaces(c)
 	}
-	class, _ := c.Section("agent")["class"].(string)
-	if class = strings.ToUpper(class); class == "IPPO" || class == "MAPPO" {
+	agent := c.Section("agent")
+	switch strings.ToUpper(textOf(agent["class"])) {
+	case "IPPO", "MAPPO":
 		set = seated(c, set)
-	}
-	if agent := c.Section("agent"); agent["class"] == "AMP" {
+	case "AMP":
 		size, _ := config.Whole(full["amp_size"])
 		frames, _ := config.Whole(agent["amp_observation_frames"])
 		set.AMPObservation = spaces.Unbounded(cmp.Or(size, max(frames, 1)*64))
@@ -254,7 +238,7 @@ func (f *checkFlags) replacesModels(c runfile.Sections) bool {
 	}
 	for _, role := range c.Section("models") {
 		model, _ := role.(map[string]any)
-		if output, ok := model["output"].(string); ok && !strings.Contains(output, "ACTIONS") && output != "ONE" {
+		if output := textOf(model["output"]); output != "" && !strings.Contains(output, "ACTIONS") && output != "ONE" {
 			return true
 		}
 	}
@@ -306,19 +290,17 @@ func (f *checkFlags) asGiven(full runfile.Sections) runfile.Sections {
 
 // checkFigure returns an error if no figure of the run has the name that a key gives, and prints a note if only the
 // environment knows. An environment of this process is asked: it plays an episode with random actions.
-func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figure string) error {
-	if f.needsSpaces(c) && f.action == "" {
-		tell(stderr, []string{"the environment was not started and its spaces are not known: whether networks fit them " +
-			"was not checked; give --observation-space and --action-space, or --check=env to start it"})
+func (f *trainFlags) checkFigure(c runfile.Sections, key, figure string) error {
+	if f.checks.needsSpaces(c) && f.checks.action == "" {
+		f.note("the environment was not started and its spaces are not known: whether networks fit them was not " +
+			"checked; give --observation-space and --action-space, or --check=env to start it")
 	}
 	known := []string{"episode.return", "episode.length", "evaluation.return", "evaluation.length", "style_reward"}
-	class, _ := c.Section("agent")["class"].(string)
-	if class != "AMP" {
+	if c.Section("agent")["class"] != "AMP" {
 		known = known[:4]
 	}
-	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") ||
-		slices.Contains(known, figure) ||
-		slices.Contains(known, "episode."+figure) {
+	has := func() bool { return slices.Contains(known, figure) || slices.Contains(known, "episode."+figure) }
+	if figure == "" || figure == "true_objective" || strings.Contains(figure, " / ") || has() {
 		return nil
 	}
 	own, certain := ownFigures(c)
@@ -326,38 +308,38 @@ func (f *checkFlags) checkFigure(stderr io.Writer, c runfile.Sections, key, figu
 		known = append(known, "episode."+name, "evaluation."+name)
 	}
 	switch {
-	case slices.Contains(known, figure) || slices.Contains(known, "episode."+figure) || slices.Contains(own, figure):
+	case has() || slices.Contains(own, figure):
 		return nil
 	case certain || figure == "style_reward" || config.Slip(figure, known) || config.Slip("episode."+figure, known):
 		return wrong(&config.Error{Path: key, Given: figure, Reason: "the run has no such figure: " +
 			config.Among(figure, known)})
 	}
-	tell(stderr, []string{fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether "+
-		"it does", key, figure)})
+	f.note(fmt.Sprintf("%s is %q, which only the environment can report; --check does not know whether it does",
+		key, figure))
 	return nil
 }
 
 // ownFigures returns the names of the figures that the environment itself reports. certain is false if there may be
 // others: it runs in another process, or no episode has ended in episodeSteps.
 func ownFigures(c runfile.Sections) (names []string, certain bool) {
-	environment := maps.Clone(c.Section("environment"))
-	if id, _ := environment["id"].(string); !catalog.InProcess(id) {
+	if !inProcess(c) {
 		return nil, false
 	}
+	environment := maps.Clone(c.Section("environment"))
 	environment["num_envs"] = 1
 	env, err := catalog.New(environment)
 	if err != nil {
 		return nil, false
 	}
 	defer env.Close()
-	if _, err := env.Reset(0); err != nil {
-		return nil, false
-	}
+	step, err := env.Reset(0)
 	rng, action := rand.New(rand.NewPCG(1, 2)), env.Spaces().Action
 	row := action.Rows(1)
 	for range episodeSteps {
-		action.Sample(rng, row)
-		step, err := env.Step(row)
+		if err == nil {
+			action.Sample(rng, row)
+			step, err = env.Step(row)
+		}
 		if err != nil {
 			return nil, false
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -25,16 +25,15 @@ import (
 )
 
 // trainEvolution trains a population whose networks evolve.
-func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections) error {
 	training := c.Section("training")
 	if f.given("timesteps") {
 		return commandline.Usagef("an evolution's length is in environment steps of each member: --set " +
 			"training.max_steps=N instead of --timesteps")
 	}
 	directory, name := "", ""
-	if given, _ := training["directory"].(string); given != "" {
-		directory, name = filepath.Split(filepath.Clean(given))
-		directory = filepath.Clean(directory)
+	if given := textOf(training["directory"]); given != "" {
+		directory, name = filepath.Dir(filepath.Clean(given)), filepath.Base(given)
 	}
 	directory, name, err := f.place(directory, name, "evolution", false)
 	if err != nil {
@@ -45,37 +44,46 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	if err != nil {
 		return wrong(err)
 	}
-	o := settings.Options
-	if o.ProgressSteps == 0 {
-		o.ProgressSteps = min(8192, o.IntervalSteps)
-	}
+	o := &settings.Options
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
 		return evolved(f.checks.buildable(c), settings.Network, m.Seed, m.Restoring, f.checks.newEnvironment)
 	}
-	objective := o.Objective
-	if objective == "" {
-		objective = "episode.return"
+	x := &crowd{dir: training["directory"].(string), key: "training.objective", options: &o.Options,
+		notes: settings.Notes, warnings: o.Notes(), full: maps.Clone(c)}
+	delete(x.full, "tournament_selection") // the older name of selection_strategy
+	maps.Copy(x.full, settings.Dict())
+	x.full["seed"] = o.Seed
+	x.member = func() (*trainers.Trainee, runfile.Sections, error) {
+		trainee, err := evolved(f.checks.buildable(c), settings.Network, o.Seed, nil, f.checks.newEnvironment)
+		if err != nil {
+			return nil, nil, err
+		}
+		var agent map[string]any
+		switch a := trainee.Agent().(type) {
+		case *ppo.Agent:
+			agent = config.Dict(a.Settings())
+		case *amp.Agent:
+			agent = config.Dict(a.Settings())
+		case *ippo.Agent:
+			agent = a.Dict()
+		}
+		agent["class"] = c.Section("agent")["class"]
+		return trainee, runfile.Sections{"agent": agent}, nil
 	}
-	full, warnings, err := f.evolutionInEffect(c, settings)
-	if err != nil {
-		return blame(err)
+	x.open = func() (*pbt.Population, func(io.Writer) error, error) {
+		if o.Directory == "" {
+			o.SaveElite, o.Checkpoint = false, 0
+		}
+		e, err := evolution.New(*o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return e.Population(), e.WriteTable, nil
 	}
-	return f.crowd(ctx, stdout, stderr, crowd{
-		dir: training["directory"].(string), objective: objective, key: "training.objective", members: o.Members,
-		total: o.TotalSteps,
-		notes: settings.Notes, warnings: warnings, full: full,
-		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
-			o.Directory, o.Progress = dir, progress
-			if dir == "" {
-				o.SaveElite, o.Checkpoint = false, 0
-			}
-			e, err := evolution.New(o)
-			if err != nil {
-				return nil, nil, err
-			}
-			return e.Population(), e.WriteTable, nil
-		},
-	})
+	if err := x.complete(); err != nil {
+		return err
+	}
+	return f.crowd(ctx, x)
 }
 
 // evolutionOf reads the sections of an evolution. Without a section network: it adds the default.
@@ -84,40 +92,6 @@ func evolutionOf(c runfile.Sections) (*evolution.Settings, error) {
 		c["network"] = map[string]any{"arch": "mlp"}
 	}
 	return evolution.FromDict(c.Of(runfile.Evolutions))
-}
-
-// evolutionInEffect returns an evolution's configuration with all defaults, and notes on settings that conflict with
-// the length of the run. It builds a member, so that errors show before anything is written.
-func (f *trainFlags) evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfile.Sections, []string,
-	error) {
-	full := maps.Clone(c)
-	delete(full, "tournament_selection") // the older name of selection_strategy
-	maps.Copy(full, settings.Dict())
-	full["seed"] = settings.Options.Seed
-	environment, err := catalog.Settings(c.Section("environment"))
-	if err != nil {
-		return nil, nil, err
-	}
-	full["environment"] = environment
-	trainee, err := evolved(f.checks.buildable(c), settings.Network, settings.Options.Seed, nil,
-		f.checks.newEnvironment)
-	if err != nil {
-		return nil, nil, err
-	}
-	class := c.Section("agent")["class"]
-	var agent map[string]any
-	switch a := trainee.Agent().(type) {
-	case *ppo.Agent:
-		agent = config.Dict(a.Settings())
-	case *amp.Agent:
-		agent = config.Dict(a.Settings())
-	case *ippo.Agent:
-		agent = a.Dict()
-	}
-	agent["class"] = class
-	full["agent"] = agent
-	trainee.Plan(settings.Options.TotalSteps)
-	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 
 // evolved builds a member: with the initial networks of the configuration or, from a snapshot, with the networks that
@@ -135,7 +109,7 @@ func evolved(c runfile.Sections, network *evolution.Network, seed int64,
 func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64,
 	restoring *checkpoint.Snapshot) (agents.Agent, error) {
 	settings := maps.Clone(c.Section("agent"))
-	class, _ := settings["class"].(string)
+	class := textOf(settings["class"])
 	delete(settings, "class")
 	sp := env.Spaces()
 	groups := []ippo.Group{{Spaces: sp}} // an agent without a name
@@ -151,11 +125,9 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 	shapes := map[string]description.Architecture{}
 	if restoring != nil {
 		shapes, err = evolution.Architectures(restoring)
+		groups = nil
 	}
 	for _, g := range groups {
-		if restoring != nil || err != nil {
-			break
-		}
 		prefix, value := "", g.Spaces.Observation
 		if several {
 			prefix = g.Name + "."
@@ -163,28 +135,20 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 		if g.Spaces.State.Width() > 0 {
 			value = g.Spaces.State
 		}
-		if shapes[prefix+"policy"], err = network.Architecture(g.Spaces.Observation); err == nil {
-			shapes[prefix+"value"], err = network.Architecture(value)
-		}
+		policy, errPolicy := network.Architecture(g.Spaces.Observation)
+		critic, errValue := network.Architecture(value)
+		shapes[prefix+"policy"], shapes[prefix+"value"], err = policy, critic, cmp.Or(err, errPolicy, errValue)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch class {
 	case "PPO":
-		a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"],
-			models.DefaultGaussianConfig()), Dict: settings, Seed: seed})
-		if err != nil {
-			return nil, err
-		}
-		return a, nil
+		return agentOf(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"],
+			models.DefaultGaussianConfig()), Dict: settings, Seed: seed}))
 	case "IPPO", "MAPPO":
-		a, err := ippo.New(ippo.Options{Spaces: sp, Centralised: class == "MAPPO", Dict: settings, Seed: seed,
-			Models: ippo.Evolvable(shapes, models.DefaultGaussianConfig())})
-		if err != nil {
-			return nil, err
-		}
-		return a, nil
+		return agentOf(ippo.New(ippo.Options{Spaces: sp, Centralised: class == "MAPPO", Dict: settings, Seed: seed,
+			Models: ippo.Evolvable(shapes, models.DefaultGaussianConfig())}))
 	case "AMP":
 		motions, ok := envs.As[envs.MotionSource](env)
 		if !ok && settings["discriminator_mode"] != "differential" {
@@ -197,12 +161,16 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 				return nil, err
 			}
 		}
-		a, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"],
-			shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed})
-		if err != nil {
-			return nil, err
-		}
-		return a, nil
+		return agentOf(amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, shapes["policy"], shapes["value"],
+			shapes["discriminator"], amp.DefaultGaussian()), Motions: motions, Dict: settings, Seed: seed}))
 	}
 	return nil, fmt.Errorf("agent.class is %q; want PPO, AMP, IPPO or MAPPO", class)
+}
+
+// agentOf returns an agent as the interface, which is nil after an error.
+func agentOf[A agents.Agent](a A, err error) (agents.Agent, error) {
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,31 +28,40 @@ import (
 
 // crowd is a population that a configuration describes: of package pbt, or an evolution.
 type crowd struct {
-	dir, objective string
-	key            string // of the objective
-	members        int
-	total          int64 // environment steps of each member
-	notes          []string
-	warnings       []string         // settings that conflict with the length of the run
-	full           runfile.Sections // the complete configuration
-	// open makes the population, in dir or, if dir is "", in memory. table prints its members.
-	open func(dir string, progress func(pbt.Update)) (p *pbt.Population, table func(io.Writer) error, err error)
+	dir      string
+	key      string       // of the objective
+	options  *pbt.Options // those that open uses
+	notes    []string
+	warnings []string         // settings that conflict with the length of the run
+	full     runfile.Sections // the configuration, with all defaults after complete
+	// member builds a member, and returns its sections with all defaults.
+	member func() (*trainers.Trainee, runfile.Sections, error)
+	// open makes the population, in memory if options.Directory is "". table prints its members.
+	open func() (p *pbt.Population, table func(io.Writer) error, err error)
 }
 
-// progressOf describes how far a stopped population has trained.
-func progressOf(p *pbt.Population) string {
-	first, last := p.Iterations()
-	if first != last {
-		return fmt.Sprintf("with members in intervals %d to %d", first, last)
+// complete adds all defaults to the configuration. It builds a member, so that errors show before anything is written.
+func (x *crowd) complete() error {
+	environment, err := catalog.Settings(x.full.Section("environment"))
+	if err != nil {
+		return blame(err)
 	}
-	return fmt.Sprintf("in interval %d", first)
+	x.full["environment"] = environment
+	trainee, own, err := x.member()
+	if err != nil {
+		return blame(err)
+	}
+	maps.Copy(x.full, own)
+	trainee.Plan(x.options.TotalSteps)
+	x.warnings = append(x.warnings, trainee.Notes()...)
+	return trainee.Close()
 }
 
 // pace are the keys of pbt that say whether members in processes wait for each other.
 var pace = []string{"synchronous", "synch"}
 
 // trainPopulation trains a population of package pbt in this process.
-func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections) error {
 	c = preset.WithSelfPlay(c)
 	section := c.Section("pbt")
 	id, err := f.isaac.memberOf()
@@ -72,13 +82,11 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	case section["seed"] == nil:
 		c.DrawSeed()
 	}
-	directory, _ := section["directory"].(string)
-	workspace, _ := section["workspace"].(string)
-	directory, workspace, err = f.place(directory, workspace, "PBT", alone)
+	section["directory"], section["workspace"], err = f.place(textOf(section["directory"]),
+		textOf(section["workspace"]), "PBT", alone)
 	if err != nil {
 		return err
 	}
-	section["directory"], section["workspace"] = directory, workspace
 	settings, err := preset.FromDict(c)
 	if err != nil {
 		return wrong(err)
@@ -90,17 +98,13 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	for _, key := range pace {
 		if section[key] == false && !settings.Options.Asynchronous {
-			notes = append(notes, "pbt."+
-				key+": false has no effect: members of one process wait for each other at the end of every interval; "+
-				"pbt.asynchronous: true lets them train on")
+			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each "+
+				"other at the end of every interval; pbt.asynchronous: true lets them train on")
 		}
 	}
-	o := settings.Options
+	o := &settings.Options
 	if o.TotalSteps == 0 {
 		return commandline.Usagef("pbt.total_steps is missing: the environment steps that every member trains")
-	}
-	if o.ProgressSteps == 0 {
-		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
 		trainee, _, err := member(nil, f.checks.buildable(c), m.Seed, f.checks.newEnvironment)
@@ -109,32 +113,36 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		}
 		return meeting(trainee, m.ID, 1)
 	}
-	full, warnings, err := f.populationInEffect(c, settings)
-	if err != nil {
-		return blame(err)
+	x := &crowd{dir: settings.Folder(), key: "pbt.objective", options: o, notes: notes, warnings: o.Notes()}
+	if x.full, err = populationInEffect(c, settings); err != nil {
+		return err
+	}
+	x.member = func() (*trainers.Trainee, runfile.Sections, error) {
+		trainee, own, err := member(nil, f.checks.buildable(c), o.Seed, f.checks.newEnvironment)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, key := range settings.Unset() {
+			delete(own.Section("agent"), key)
+		}
+		return trainee, own, nil
+	}
+	x.open = func() (*pbt.Population, func(io.Writer) error, error) {
+		p, err := pbt.New(*o)
+		return p, func(w io.Writer) error { return p.Table().Write(w) }, err
+	}
+	if err := x.complete(); err != nil {
+		return err
 	}
 	if alone && !f.check {
-		tell(stderr, append(notes, warnings...))
-		return trainAlone(ctx, full, id)
+		f.note(append(notes, x.warnings...)...)
+		return trainAlone(ctx, x.full, id)
 	}
-	return f.crowd(ctx, stdout, stderr, crowd{
-		dir: settings.Folder(), objective: o.Objective, key: "pbt.objective", members: o.Members, total: o.TotalSteps,
-		notes: notes, warnings: warnings, full: full,
-		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
-			o.Directory, o.Progress = dir, progress
-			p, err := pbt.New(o)
-			if err != nil {
-				return nil, nil, err
-			}
-			return p, func(w io.Writer) error { return p.Table().Write(w) }, nil
-		},
-	})
+	return f.crowd(ctx, x)
 }
 
-// populationInEffect returns a population's configuration with all defaults, and notes on settings that conflict with
-// the length of the run. It builds a member, so that errors show before anything is written.
-func (f *trainFlags) populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string,
-	error) {
+// populationInEffect returns a population's configuration with the defaults of the population and its launcher.
+func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, error) {
 	full := maps.Clone(c)
 	maps.Copy(full, settings.Dict())
 	for _, key := range pace { // otherwise run.yaml would have them as the user's choice
@@ -142,32 +150,24 @@ func (f *trainFlags) populationInEffect(c runfile.Sections, settings *preset.Set
 			delete(full.Section("pbt"), key)
 		}
 	}
-	environment, err := catalog.Settings(c.Section("environment"))
+	if full["launcher"] == nil {
+		return full, nil
+	}
+	file, err := launchFile(full)
 	if err != nil {
-		return nil, nil, err
+		return nil, wrong(err)
 	}
-	full["environment"] = environment
-	trainee, own, err := member(nil, f.checks.buildable(c), settings.Options.Seed, f.checks.newEnvironment)
+	full["launcher"] = config.Dict(file.Launcher)
+	return full, nil
+}
+
+// launchFile returns a population's configuration as launchers read it.
+func launchFile(c runfile.Sections) (*launch.File, error) {
+	text, err := c.YAML()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	maps.Copy(full, own)
-	for _, key := range settings.Unset() {
-		delete(full.Section("agent"), key)
-	}
-	if full["launcher"] != nil {
-		text, err := full.YAML()
-		if err != nil {
-			return nil, nil, errors.Join(err, trainee.Close())
-		}
-		file, err := launch.Parse(text)
-		if err != nil {
-			return nil, nil, errors.Join(wrong(err), trainee.Close())
-		}
-		full["launcher"] = config.Dict(file.Launcher)
-	}
-	trainee.Plan(settings.Options.TotalSteps)
-	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
+	return launch.Parse(text)
 }
 
 // member builds the trainer of a population's member, or of one of its ranks, and returns its sections with all
@@ -176,11 +176,10 @@ func (f *trainFlags) populationInEffect(c runfile.Sections, settings *preset.Set
 func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(runfile.Sections) (envs.Env, error)) (
 	*trainers.Trainee, runfile.Sections, error) {
 	given := c
-	local, err := launch.Localised(given)
+	c, err := launch.Localised(given)
 	if err != nil {
 		return nil, nil, err
 	}
-	c = local
 	env, err := newEnv(c)
 	if err != nil {
 		return nil, nil, err
@@ -222,76 +221,78 @@ func member(g *distributed.Group, c runfile.Sections, seed int64, newEnv func(ru
 }
 
 // crowd trains a population.
-func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd crowd) (err error) {
-	text, err := f.checks.asGiven(crowd.full).YAML()
+func (f *trainFlags) crowd(ctx context.Context, x *crowd) (err error) {
+	text, err := f.checks.asGiven(x.full).YAML()
 	if err != nil {
 		return err
 	}
-	section, err := written(crowd.full)
+	section, err := written(x.full)
 	if err != nil {
 		return err
 	}
+	o := x.options
+	if o.ProgressSteps == 0 {
+		o.ProgressSteps = min(8192, o.IntervalSteps)
+	}
+	objective := cmp.Or(o.Objective, "episode.return")
 	if f.check {
 		if err := trackers.CheckInstalled(ctx, section.Trackers); err != nil {
 			return wrong(err)
 		}
-		tell(stderr, append(crowd.notes, crowd.warnings...))
-		p, _, err := crowd.open("", nil)
+		f.note(append(x.notes, x.warnings...)...)
+		o.Directory = ""
+		p, _, err := x.open()
 		if err == nil {
-			err = errors.Join(p.Close(), f.checks.checkFigure(stderr, crowd.full, crowd.key, crowd.objective))
+			err = errors.Join(p.Close(), f.checkFigure(x.full, x.key, objective))
 		}
 		if err == nil {
-			_, err = stdout.Write(text)
+			_, err = f.stdout.Write(text)
 		}
 		return blame(err)
 	}
-	if !holdsRun(crowd.dir) {
-		tell(stderr, crowd.warnings)
+	resumed := holdsRun(x.dir)
+	if !resumed {
+		f.note(x.warnings...)
 	}
-	display := progress.New(stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
+	display := progress.New(f.stderr, progress.Options{LineEvery: 0.25, Silent: f.quiet})
 	defer display.Wait()
-	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
+	bars := make([]tracking.Bar, o.Members)
 	var tracked *memberFigures
-	p, table, err := crowd.open(crowd.dir, func(u pbt.Update) {
+	o.Directory, o.Progress = x.dir, func(u pbt.Update) {
 		tracked.update(u)
 		if u.Event == nil {
 			text := ""
-			if x, ok := u.Metrics[crowd.objective]; ok {
-				text = fmt.Sprintf("%s %.5g", crowd.objective, x)
+			if value, ok := u.Metrics[objective]; ok {
+				text = fmt.Sprintf("%s %.5g", objective, value)
 			}
 			bars[u.Status.Member].Set(u.Status.Steps, text)
 		}
-	})
+	}
+	p, table, err := x.open()
 	if err != nil {
 		return blame(err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	interval, _ := p.Iterations()
-	if err := writeRunFile(crowd.dir, text, runfile.Start{Interval: int64(interval)}); err != nil {
+	if err := writeRunFile(x.dir, text, runfile.Start{Interval: int64(interval)}); err != nil {
 		return err
 	}
-	for _, note := range crowd.notes {
+	for _, note := range x.notes {
 		display.Printf("%s", note)
 	}
 	if err := p.Recovered(); err != nil {
-		fmt.Fprintln(stderr, "recovered:", err)
+		fmt.Fprintln(f.stderr, "recovered:", err)
 	}
-	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
+	display.Printf("%s: %d members in %v", x.dir, o.Members, x.full.Section("environment")["id"])
 	for id := range bars {
-		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
+		bars[id] = display.Bar(fmt.Sprintf("member %d", id), o.TotalSteps)
 	}
-	if tracked, err = trackMembers(crowd.dir, crowd.full, crowd.total, 1, resumed, func(err error) {
-		if f.quiet { // the display is silent then
-			fmt.Fprintln(stderr, "note:", err)
-			return
-		}
-		display.Printf("note: %v", err)
-	}); err != nil {
+	if tracked, err = trackMembers(x.dir, x.full, o.TotalSteps, 1, resumed, f.warner(display)); err != nil {
 		return err
 	}
 	best, err := p.Train(ctx)
-	ended := err
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+	ended, interrupted := err, err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	if interrupted {
 		ended = context.Canceled // whatever signal it was
 	}
 	if late := tracked.close(ended); late != nil {
@@ -299,20 +300,23 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}
 	display.Wait()
 	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
-		return f.stopped(crowd.dir, progressOf(p))
+	case interrupted && !several(err):
+		first, last := p.Iterations()
+		if first == last {
+			return f.stopped(x.dir, fmt.Sprintf("in interval %d", first))
+		}
+		return f.stopped(x.dir, fmt.Sprintf("with members in intervals %d to %d", first, last))
 	case err != nil:
 		return err
 	case f.quiet:
-		_, err = fmt.Fprintln(stdout, crowd.dir)
+		_, err = fmt.Fprintln(f.stdout, x.dir)
 		return err
 	}
-	if err := table(stdout); err != nil {
+	if err := table(f.stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+
-		"Evaluate the best: %s eval %s\n",
-		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program,
-		process.QuoteWord(filepath.Clean(crowd.dir)))
+	_, err = fmt.Fprintf(f.stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+
+		"Evaluate the best: %s eval %s\n", best.Member, best.Steps, objective, best.Objective, x.dir, program,
+		process.QuoteWord(filepath.Clean(x.dir)))
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/gorl-dev/gorl/distributed"
@@ -31,27 +30,21 @@ const defaultRestarts = 3
 
 // launches reports whether this process starts ranks. Otherwise it is a rank, or trains alone.
 func (f *trainFlags) launches(place distributed.Place) (bool, error) {
-	switch {
-	case f.given("nproc") && f.ranks.nproc < 1:
-		return false, commandline.Usagef("--nproc is %d; want the number of processes on this machine", f.ranks.nproc)
-	case f.given("max-restarts") && f.ranks.nproc == 0:
+	if f.given("max-restarts") && f.ranks.nproc == 0 {
 		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, " +
 			"before the program")
-	case f.ranks.restarts < 0:
-		return false, commandline.Usagef("--max-restarts is %d; want 0 or more", f.ranks.restarts)
 	}
 	return f.ranks.nproc > 0 && !f.check && place.Launcher != launch.Launcher, nil
 }
 
 // startRanks starts this command once for every rank and waits for all.
-func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte, stdout,
-	stderr io.Writer) error {
+func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	o := launch.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin,
-		Stdout: stdout, Stderr: stderr}
+		Stdout: f.stdout, Stderr: f.stderr}
 	if place.Size > 1 && !f.given("max-restarts") { // the launcher of the machines' processes starts them again
 		o.MaxRestarts = 0
 	}
@@ -61,7 +54,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	case errors.Is(err, launch.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
 	case errors.As(err, &failure) && failure.Status == launch.StatusUsage: // the rank has printed the reason
-		fmt.Fprintf(stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
+		fmt.Fprintf(f.stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
 		return &commandline.StatusError{Status: commandline.WrongUse}
 	}
 	if err != nil && failure == nil { // nothing was started
@@ -71,15 +64,14 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 }
 
 // trainRank trains one agent, as one of several processes if place says so.
-func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout,
-	stderr io.Writer) error {
+func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place) error {
 	t, err := join(ctx, c, place)
 	if err == nil {
-		shown := stderr
+		own := *f
 		if t.group.Rank() > 0 { // rank 0 prints for all ranks, but each rank prints its own errors
-			f.quiet, stdout, shown = true, io.Discard, io.Discard
+			own.quiet, own.stdout, own.stderr = true, io.Discard, io.Discard
 		}
-		err = t.leave(f.trainSingle(ctx, c, t, stdout, shown))
+		err = t.leave(own.trainSingle(ctx, c, t))
 	}
 	var stopped *commandline.StoppedError
 	var peer *distributed.PeerError
@@ -87,7 +79,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 	case errors.As(err, &stopped) && t.group.Rank() > 0:
 		return &commandline.StatusError{Status: commandline.Stopped}
 	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
-		fmt.Fprintf(stderr, "%s: %v\n", program, err)
+		fmt.Fprintf(f.stderr, "%s: %v\n", program, err)
 		return &commandline.StatusError{Status: launch.StatusPeer}
 	}
 	return err
@@ -133,11 +125,6 @@ func (t together) leave(err error) error {
 	return errors.Join(err, t.group.Close(), tellAgent(err))
 }
 
-// stopped reports whether an error says that a signal has reached one of the ranks.
-func (t together) stopped(err error) bool {
-	return t.group.Several() && errors.Is(err, context.Canceled)
-}
-
 // tellAgent writes an error to the file that torchrun names. torchrun shows the earliest of all ranks' errors.
 func tellAgent(err error) error {
 	path := os.Getenv("TORCHELASTIC_ERROR_FILE")
@@ -146,16 +133,8 @@ func tellAgent(err error) error {
 	if err == nil || path == "" || errors.As(err, &peer) || errors.As(err, &stopped) {
 		return nil
 	}
-	type extra struct {
-		Stack string `json:"py_callstack"`
-		Time  string `json:"timestamp"`
-	}
-	type message struct {
-		Message string `json:"message"`
-		Extra   extra  `json:"extraInfo"`
-	}
-	text, failed := json.Marshal(map[string]message{"message": {Message: err.Error(),
-		Extra: extra{Stack: err.Error(), Time: strconv.FormatInt(time.Now().Unix(), 10)}}})
+	text, failed := json.Marshal(map[string]any{"message": map[string]any{"message": err.Error(),
+		"extraInfo": map[string]string{"py_callstack": err.Error(), "timestamp": fmt.Sprint(time.Now().Unix())}}})
 	if failed != nil {
 		return failed
 	}
@@ -190,13 +169,6 @@ func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 // ranksFile is the name of the file in a run's folder by which restarted ranks find their run.
 const ranksFile = "ranks.json"
 
-// ranksRun is the content of that file.
-type ranksRun struct {
-	Run      string `json:"run"` // Place.ID
-	Launcher string `json:"launcher"`
-	Size     int    `json:"size"`
-}
-
 // begun returns the name of the run that an earlier attempt of these ranks has begun in a folder of runs, under this
 // name or with a number added. It returns "" if there is none.
 func (t together) begun(directory, name string) (string, error) {
@@ -210,7 +182,7 @@ func (t together) begun(directory, name string) (string, error) {
 	}
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(beside, e.Name(), ranksFile))
-		var r ranksRun
+		var r struct{ Run string }
 		if err == nil && json.Unmarshal(text, &r) == nil && r.Run == t.place.ID() {
 			return filepath.Rel(directory, filepath.Join(beside, e.Name()))
 		}
@@ -220,11 +192,12 @@ func (t together) begun(directory, name string) (string, error) {
 
 // mark writes the file by which a later attempt finds the run, if a launcher has started this process.
 func (t together) mark(dir string) error {
-	if t.place.Size == 0 || t.group.Rank() > 0 {
+	if t.place.Size == 0 {
 		return nil
 	}
 	return durable.WriteFile(filepath.Join(dir, ranksFile), func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(ranksRun{Run: t.place.ID(), Launcher: t.place.Launcher, Size: t.place.Size})
+		return json.NewEncoder(w).Encode(map[string]any{"run": t.place.ID(), "launcher": t.place.Launcher,
+			"size": t.place.Size})
 	})
 }
 
@@ -233,8 +206,8 @@ func noRanks(kind runfile.Kind) error {
 	what, instead := "an evolution", ""
 	if kind == runfile.Population {
 		what = "a population that trains in one process"
-		instead = fmt.Sprintf(" (gorl-pbt trains members of several processes: launcher: {command: [%s, member], "+
-			"ranks_per_member: 2})", program)
+		instead = " (gorl-pbt trains members of several processes: launcher: {command: [" + program + ", member], " +
+			"ranks_per_member: 2})"
 	}
 	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are "+
 		"left in the environment, set %s=off", what, instead, distributed.EnvDistributed)

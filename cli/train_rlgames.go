@@ -3,11 +3,10 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"maps"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -65,16 +64,17 @@ func (f *isaacFlags) split() (agent, env []string) {
 	return agent, env
 }
 
-// assignment refuses an argument that is not an assignment to a key.
-func assignment(arg string) error {
-	short := strings.TrimLeft(arg, "+")
-	if key, _, ok := strings.Cut(short, "="); ok &&
-		(strings.HasPrefix(key, "agent.") || strings.HasPrefix(key, "env.")) {
-		return nil
+// assignments refuses arguments that are not assignments to keys.
+func assignments(_ *cobra.Command, args []string) error {
+	for _, arg := range args {
+		key, _, ok := strings.Cut(strings.TrimLeft(arg, "+"), "=")
+		if !ok || !strings.HasPrefix(key, "agent.") && !strings.HasPrefix(key, "env.") {
+			return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by "+
+				"--resume, a setting with --set; arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has "+
+				"them", arg)
+		}
 	}
-	return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume, a "+
-		"setting with --set; "+
-		"arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them", arg)
+	return nil
 }
 
 // memberOf returns the member that agent.pbt.policy_idx=N makes of this process, or -1.
@@ -93,44 +93,40 @@ func (f *isaacFlags) memberOf() (int, error) {
 	return member, nil
 }
 
-// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. notes list keys of a
-// file of rl_games that have no meaning here.
-func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, notes []string, err error) {
-	if err := notTensors(path); err != nil {
-		return nil, nil, err
-	}
-	if c, f.source, err = runfile.ReadWithSource(path, stdin); err != nil {
-		return nil, nil, wrong(err)
+// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. f.notes list keys of
+// a file of rl_games that have no meaning here.
+func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
+	if c, f.source, err = readWithSource(path, f.stdin); err != nil {
+		return nil, err
 	}
 	agent, env := f.isaac.split()
 	if rlgames.Is(c) {
-		c, notes, err = f.convert(c, path, agent)
+		c, f.notes, err = f.convert(c, path, agent)
 	} else {
 		err = f.adjust(c, agent)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if id := f.environment(); id != "" {
+	id := f.env
+	if f.isaac.task != "" {
+		id = "isaaclab:" + f.isaac.task
+	}
+	if id != "" {
 		c.Section("environment")["id"] = id
 		f.source.Give("environment.id", "--env "+id)
 	}
 	if f.given("num-envs") {
 		c.Section("environment")["num_envs"] = f.numEnvs
 	}
-	section, _ := c["environment"].(map[string]any)
-	if kwargs, _ := section["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" &&
-		kwargs["device"] == nil {
-		kwargs = maps.Clone(kwargs)
-		if kwargs == nil {
-			kwargs = map[string]any{}
+	if f.isaac.task != "" && f.device != "" {
+		if kwargs := runfile.Sections(c.Section("environment")).Section("kwargs"); kwargs["device"] == nil {
+			kwargs["device"] = f.device // of the simulator, too
 		}
-		kwargs["device"] = f.device // of the simulator, too
-		c.Section("environment")["kwargs"] = kwargs
 	}
 	for _, a := range env {
 		if err := c.Set("environment.kwargs." + a); err != nil {
-			return nil, nil, commandline.Usagef("env.%w", err)
+			return nil, commandline.Usagef("env.%w", err)
 		}
 	}
 	if f.isaac.track {
@@ -149,15 +145,7 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 		trainer := c.Section("trainer")
 		trainer["video_interval"], trainer["video_length"] = f.isaac.videoInterval, f.isaac.videoLength
 	}
-	return c, notes, nil
-}
-
-// environment returns the id that the command line gives, or "".
-func (f *trainFlags) environment() string {
-	if f.isaac.task != "" {
-		return "isaaclab:" + f.isaac.task
-	}
-	return f.env
+	return c, nil
 }
 
 // convert makes a configuration from a file of rl_games.
@@ -175,11 +163,8 @@ func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string
 		o.Overrides = append(o.Overrides,
 			fmt.Sprintf("params.network.space.continuous.sigma_init.val=%g", f.isaac.sigma))
 	}
-	var made *rlgames.Configuration
-	var err error
-	if path == "-" {
-		made, err = rlgames.Convert(c, o)
-	} else {
+	made, err := rlgames.Convert(c, o)
+	if path != "-" { // with the files that it names under defaults:
 		made, err = rlgames.Read(path, o)
 	}
 	if err != nil {
@@ -224,8 +209,6 @@ func (f *isaacFlags) check(given func(string) bool) error {
 			"its own by --resume RUN", f.checkpoint)
 	case f.task != "" && given("env"):
 		return commandline.Usagef("--task %s and --env name an environment both; give one of them", f.task)
-	case given("max-iterations") && f.maxIterations < 1:
-		return commandline.Usagef("--max-iterations is %d; want a number of updates", f.maxIterations)
 	case given("max-iterations") && given("timesteps"):
 		return commandline.Usagef("--max-iterations and --timesteps say both how long the run is; give one of them")
 	case !f.track && cmp.Or(f.wandbName, f.wandbEntity, f.wandbP) != "":

@@ -138,9 +138,9 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		must(t, os.RemoveAll("runs"))
 	}
 	// Isaac Lab's device is also the simulator's.
-	f := trainFlags{device: "cuda:1", given: func(string) bool { return false }}
+	f := trainFlags{device: "cuda:1", console: console{given: func(string) bool { return false }}}
 	f.isaac.task, f.isaac.assignments = "Isaac-Ant-v0", []string{"env.scene.gravity=3"}
-	c, _, err := f.readAny("rl_games_ppo_cfg.yaml", nil)
+	c, err := f.readAny("rl_games_ppo_cfg.yaml")
 	must(t, err)
 	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
 	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" ||

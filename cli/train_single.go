@@ -17,7 +17,9 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -29,8 +31,7 @@ import (
 )
 
 // trainSingle trains one agent.
-func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together, stdout,
-	stderr io.Writer) (err error) {
+func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together) (err error) {
 	if f.given("timesteps") {
 		c.Section("trainer")["timesteps"] = int(f.timesteps)
 	}
@@ -54,16 +55,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 			err = errors.Join(err, env.Close())
 		}
 	}()
-	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
+	bars := progress.New(f.stderr, progress.Options{Silent: f.quiet || f.check, LineEvery: displayEvery()})
 	defer bars.Wait()
 	run := singleRun{environment: settings, with: with, plan: plan}
-	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
-		if f.quiet { // the display is silent then
-			fmt.Fprintln(stderr, "note:", err)
-			return
-		}
-		bars.Printf("note: %v", err)
-	})
+	trainer, err := f.trainer(c, env, &run, bars)
 	if err != nil {
 		return wrong(err)
 	}
@@ -80,23 +75,20 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err := plan.Check(trainer); err != nil {
 		return commandline.Usagef("--schedule: %w", err)
 	}
-	tell(stderr, append(f.notes, trainer.Notes()...))
-	if c["trainer"] == nil || c.Section("trainer")["timesteps"] == nil {
-		tell(stderr, []string{fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
-			run.cfg.Timesteps)})
+	f.note(append(f.notes, trainer.Notes()...)...)
+	if c.Section("trainer")["timesteps"] == nil {
+		f.note(fmt.Sprintf("trainer.timesteps is not given: the run has the default of %d timesteps",
+			run.cfg.Timesteps))
 	}
 	if run.cfg.Timesteps == 0 {
 		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, " +
 			"or --timesteps N")
 	}
 	if f.check {
-		if err := trackers.CheckInstalled(ctx, run.cfg.Trackers); err != nil {
-			return wrong(err)
+		err := wrong(trackers.CheckInstalled(ctx, run.cfg.Trackers))
+		if err = cmp.Or(err, f.checkFigure(c, "trainer.best", run.cfg.Best)); err == nil {
+			_, err = f.stdout.Write(run.text)
 		}
-		if err := f.checks.checkFigure(stderr, c, "trainer.best", run.cfg.Best); err != nil {
-			return err
-		}
-		_, err := stdout.Write(run.text)
 		return err
 	}
 	_, missing := os.Stat(run.dir)
@@ -114,42 +106,34 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}
 	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
 	if trainer.Timestep() < int64(run.cfg.Timesteps) {
-		if err := run.write(trainer.Timestep()); err != nil {
-			return err
-		}
-		if err := run.writeRobot(env); err != nil {
+		if err := run.write(env, trainer.Timestep()); err != nil {
 			return err
 		}
 	}
 	bars.Printf("%s: %s in %v, seed %v", run.dir, trainer.Agent().Name(), settings["id"], run.seed)
 	err = trainer.Train(ctx)
 	bars.Wait()
-	for _, d := range trainer.Damaged() {
-		if !errors.Is(d, checkpoint.ErrUncommitted) {
-			fmt.Fprintln(stderr, "passed over:", d)
-		}
+	for _, note := range passedOver(trainer.Damaged()) {
+		fmt.Fprintln(f.stderr, note)
 	}
-	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
+	at, total, begun := trainer.Timestep(), run.cfg.Timesteps, !run.begun.IsZero()
 	if err == nil && !begun && total > 0 {
-		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
-			"goes on for longer.\n", trainer.Timestep(), total)
+		fmt.Fprintf(f.stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. "+
+			"--timesteps goes on for longer.\n", at, total)
 	}
-	for _, x := range []struct {
-		goal *float64
-		when string
-	}{
-		{run.cfg.StopAtReturn, "an evaluation reached stop_at_return"},
-		{run.cfg.StopAtEpisodeReturn, "training episodes passed stop_at_episode_return"},
-	} {
-		if err == nil && x.goal != nil && begun && trainer.Timestep() < int64(total) {
-			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total,
-				x.when, *x.goal)
-			break
+	if goal := cmp.Or(run.cfg.StopAtReturn, run.cfg.StopAtEpisodeReturn); err == nil && goal != nil && begun &&
+		at < int64(total) {
+		when := "an evaluation reached stop_at_return"
+		if goal != run.cfg.StopAtReturn {
+			when = "training episodes passed stop_at_episode_return"
 		}
+		fmt.Fprintf(f.stderr, "The run ended at timestep %d of %d, when %s (%g).\n", at, total, when, *goal)
 	}
+	stopped := ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
+		with.group.Several() && errors.Is(err, context.Canceled) // a signal has reached one of the ranks
 	switch {
-	case err != nil && (ctx.Err() != nil && errors.Is(err, ctx.Err()) || with.stopped(err)) && !several(err):
-		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
+	case stopped && !several(err):
+		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", at, total))
 	case err != nil && begun && trainer.Dir() != "":
 		return fmt.Errorf("%w; once that is repaired, %s goes on from the newest checkpoint", err, f.goOn(run.dir))
 	case err != nil:
@@ -157,16 +141,20 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		discard = errors.Is(missing, fs.ErrNotExist) && run.with.group.Size() == 1
 		return err
 	case f.quiet:
-		_, err = fmt.Fprintln(stdout, run.dir)
+		_, err = fmt.Fprintln(f.stdout, run.dir)
 		return err
 	}
-	return report(stdout, trainer, run.cfg, run.watch)
+	return run.report(f.stdout, trainer)
 }
 
-// tell prints notes.
-func tell(stderr io.Writer, notes []string) {
-	for _, n := range notes {
-		fmt.Fprintln(stderr, "note:", n)
+// warner returns a function that prints notes during training.
+func (f *trainFlags) warner(display tracking.Progress) func(error) {
+	return func(err error) {
+		if f.quiet { // the display is silent then
+			fmt.Fprintln(f.stderr, "note:", err)
+			return
+		}
+		display.Printf("note: %v", err)
 	}
 }
 
@@ -179,16 +167,15 @@ type singleRun struct {
 	resume      bool            // a run that is in dir already
 	cfg         trainers.Config // the trainer's
 	seed        any
-	text        []byte // of run.yaml
-	watch       stopwatch
+	text        []byte    // of run.yaml
+	begun       time.Time // when the first step was taken, after so many environment steps
+	begunAt     int64
 }
 
 // trainer makes the trainer of a configuration, and the text of run.yaml: the configuration with all defaults, drawn
 // values and the run's folder. Nothing is written before the run's first step.
-func (f *trainFlags) trainer(
-	c runfile.Sections, env envs.Env, run *singleRun, progress tracking.Progress, warn func(error),
-) (*trainers.Trainer, error) {
-	class, _ := c.Section("agent")["class"].(string)
+func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, bars tracking.Progress) (
+	*trainers.Trainer, error) {
 	var errPlace error
 	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env,
 		func(cfg *trainers.Config) {
@@ -196,9 +183,8 @@ func (f *trainFlags) trainer(
 				_, cfg.Name = split(f.resume) // place says so, too
 			}
 			var where agreed
-			where, errPlace = run.with.agree(func() (agreed,
-				error) {
-				return f.decide(run.with, *cfg, strings.ToUpper(class))
+			where, errPlace = run.with.agree(func() (agreed, error) {
+				return f.decide(run.with, *cfg, strings.ToUpper(textOf(c.Section("agent")["class"])))
 			})
 			cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
 			cfg.OtherSections = map[string]any{"environment": run.environment}
@@ -206,8 +192,7 @@ func (f *trainFlags) trainer(
 				cfg.OtherSections["distributed"] = ranked
 			}
 			run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
-			cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
-			cfg.OnWarning = warn
+			cfg.Progress, cfg.OnWarning, cfg.CloseEnvironmentAtExit = bars, f.warner(bars), false
 			// as many as env has
 			played := run.environment
 			if cfg.VideoInterval != (agents.Interval{}) {
@@ -215,16 +200,15 @@ func (f *trainFlags) trainer(
 			}
 			cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(played) }
 			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
-				run.watch.step(t)
+				if run.begun.IsZero() {
+					run.begun, run.begunAt = time.Now(), t.Steps()
+				}
 				return run.plan.Apply(t)
 			})}
 		})
-	switch {
-	case errPlace != nil && err == nil:
+	if errPlace != nil && err == nil {
 		return nil, errors.Join(errPlace, trainer.Agent().Close())
-	case errPlace != nil:
-		return nil, errPlace
-	case err != nil:
+	} else if err = cmp.Or(errPlace, err); err != nil {
 		return nil, err
 	}
 	full := runfile.Sections(trainer.Dict())
@@ -250,15 +234,29 @@ func (f *trainFlags) decide(t together, cfg trainers.Config, class string) (a ag
 	return a, err
 }
 
-// write writes run.yaml for a start of the run at a timestep.
-func (r *singleRun) write(timestep int64) error {
+// write writes run.yaml for a start of the run at a timestep, and the description of the robot that the run trains. An
+// environment that has none, or one whose policies cannot drive a robot, leaves it out.
+func (r *singleRun) write(env envs.Env, timestep int64) error {
 	if r.with.group.Rank() > 0 {
 		return nil
 	}
 	if err := writeRunFile(r.dir, r.text, runfile.Start{Timestep: timestep}); err != nil {
 		return err
 	}
-	return r.with.mark(r.dir)
+	if err := r.with.mark(r.dir); err != nil {
+		return err
+	}
+	describer, ok := envs.As[envs.RobotDescriber](env)
+	if !ok {
+		return nil
+	}
+	robot, err := describer.Robot()
+	_, clips := envs.As[*wrappers.ClipAction](env)
+	_, rescales := envs.As[*wrappers.RescaleAction](env)
+	if err != nil || clips || rescales || robot.Width() != env.Spaces().Observation.Width() {
+		return nil //nolint:nilerr // its policies act in simulators alone
+	}
+	return durable.WriteFile(filepath.Join(r.dir, robotFile), func(w io.Writer) error { return writeJSON(w, robot) })
 }
 
 // several reports whether an error joins others, for example an interruption and a failure to save the run.
@@ -267,30 +265,12 @@ func several(err error) bool {
 	return ok && len(joined.Unwrap()) > 1
 }
 
-// stopwatch measures environment steps per second from a run's first step on.
-type stopwatch struct {
-	begun time.Time
-	at    int64 // environment steps
-}
-
-func (w *stopwatch) step(t *trainers.Trainer) {
-	if w.begun.IsZero() {
-		w.begun, w.at = time.Now(), t.Steps()
-	}
-}
-
-// rate returns environment steps per second, or "-" if nothing was measured.
-func (w *stopwatch) rate(t *trainers.Trainer) string {
-	seconds, steps := time.Since(w.begun).Seconds(), t.Steps()-w.at
-	if w.begun.IsZero() || steps == 0 || seconds <= 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f", float64(steps)/seconds)
-}
-
 // report prints the table at the end of a run.
-func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopwatch) error {
-	best := "-"
+func (r *singleRun) report(out io.Writer, t *trainers.Trainer) error {
+	best, rate := "-", "-"
+	if seconds, steps := time.Since(r.begun).Seconds(), t.Steps()-r.begunAt; !r.begun.IsZero() && steps != 0 {
+		rate = fmt.Sprintf("%.0f", float64(steps)/seconds)
+	}
 	store, err := checkpoint.NewStore(filepath.Join(t.Dir(), "checkpoints"), checkpoint.Options{})
 	if err != nil {
 		return err
@@ -298,25 +278,37 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	if saved, _, err := store.Best(); err == nil {
 		best = fmt.Sprintf("timestep %d", saved.Manifest.Step)
 		if x, err := saved.Snapshot.Float("trainer", "best"); err == nil {
-			best += fmt.Sprintf(" (%s %.4g)", cfg.Best, x)
+			best += fmt.Sprintf(" (%s %.4g)", r.cfg.Best, x)
 		}
 	}
-	m := t.Metrics()
 	figure := func(name string) string {
-		if x, ok := m[name]; ok {
+		if x, ok := t.Metrics()[name]; ok {
 			return fmt.Sprintf("%.1f", x)
 		}
 		return "-"
 	}
-	if err := tracking.Table(out,
-		[]string{"environment steps", "episodes", "return", "length", "best checkpoint",
-			"environment steps/s"}, [][]string{{
-			fmt.Sprint(t.Steps()), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best,
-			watch.rate(t),
-		}}); err != nil {
+	header := []string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}
+	row := tracking.Cells(t.Steps(), t.Episodes(), figure("episode.return"), figure("episode.length"), best, rate)
+	if err := tracking.Table(out, header, [][]string{row}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program,
 		process.QuoteWord(t.Dir()))
 	return err
+}
+
+// readSchedule reads the file of --schedule, which gorl-pbt replay writes. Without one the timeline has no phases, and
+// sets nothing. Unless the command line says it, the run is as long as the schedule. environment is the section with
+// all defaults.
+func (f *trainFlags) readSchedule(c runfile.Sections, environment map[string]any) (s timeline.Timeline, err error) {
+	if f.schedule == "" {
+		return s, nil
+	}
+	if s, err = timeline.Read(f.schedule); err != nil {
+		return s, commandline.Usagef("--schedule: %w", err)
+	}
+	if envs, ok := config.Whole(environment["num_envs"]); ok && envs > 0 && !f.given("timesteps") {
+		c.Section("trainer")["timesteps"] = (int(s.Steps) + envs - 1) / envs
+	}
+	return s, nil
 }

@@ -272,7 +272,7 @@ func TestTrainWrongUse(t *testing.T) {
 		{"", "--example cartpole"},
 		{"-c none.yaml", "none.yaml: no such file"},
 		{"-c broken.yaml", "broken.yaml:1: did not find"},
-		{"--example carpole", "did you mean cartpole"},
+		{"--example carpole", `did you mean "cartpole"`},
 		{"short.yaml", `what is "short.yaml" for? Give a configuration with --config`},
 		{"-c short.yaml --set a..b=3", "an empty part"},
 		{"-c short.yaml --set agent=3", `agent is 3`},

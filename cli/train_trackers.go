@@ -47,12 +47,12 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	if err != nil {
 		return nil, err
 	}
-	text, err := full.YAML()
-	if err != nil {
-		return nil, err
-	}
 	m := &memberFigures{list: section.Trackers, resumed: resumed, members: map[int]*memberRun{}}
-	if m.config, err = runfile.Parse(text); err != nil {
+	text, err := full.YAML()
+	if err == nil {
+		m.config, err = runfile.Parse(text)
+	}
+	if err != nil {
 		return nil, err
 	}
 	environment, err := catalog.Settings(full.Section("environment"))
@@ -62,13 +62,9 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	n, _ := config.Whole(environment["num_envs"])
 	m.batch = int64(max(n, 1) * max(ranks, 1))
 	m.every = int64(section.WriteInterval.Of(int(total/m.batch), 100)) * m.batch
-	var mu sync.Mutex
-	told := map[string]bool{}
+	var told sync.Map
 	m.warn = func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !told[err.Error()] {
-			told[err.Error()] = true
+		if _, again := told.LoadOrStore(err.Error(), true); !again {
 			warn(err)
 		}
 	}

@@ -188,7 +188,7 @@ func checkAxes(t *testing.T, list []record, tag string, ends map[string]float64)
 		x, err := axisOf(axis, list)
 		must(t, err)
 		for _, r := range list {
-			if got := x.of(r, tag); got[len(got)-1] != last {
+			if got := x.curve(r, tag).X; got[len(got)-1] != last {
 				t.Errorf("over %s the %s end at %v, want %v", axis, r.name, got, last)
 			}
 		}

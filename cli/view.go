@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/view"
@@ -20,6 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/trainers"
 )
 
 // viewFlags are the flags of gorl view. Those of an evaluation choose the checkpoint.
@@ -56,8 +59,8 @@ gorl view runs/walker --follow --port 8080
 gorl view --env Humanoid --set task=track --set residual=true`,
 		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env, or --example"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(),
-				cmd.ErrOrStderr())
+			f.console = consoleOf(cmd)
+			return f.run(cmd.Context(), args)
 		},
 	}
 	flags := c.Flags()
@@ -76,25 +79,20 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	return c
 }
 
-func (f *viewFlags) run(ctx context.Context, args []string, given func(string) bool, stdin io.Reader, stdout,
-	stderr io.Writer) (err error) {
+func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	sources := len(args)
 	for _, flag := range []string{f.env, f.example} {
-		if flag != "" {
-			sources++
-		}
+		sources += min(len(flag), 1)
 	}
 	switch {
 	case sources != 1:
 		return commandline.Usagef("give either a run, a checkpoint, --env ID or --example NAME (one of %s)",
 			strings.Join(policyNames(), ", "))
-	case f.seed < 0:
-		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
-	case f.env == "" && given("actions"):
+	case f.env == "" && f.given("actions"):
 		return commandline.Usagef("--actions is for --env; a run acts by its policy, at random with --stochastic")
-	case f.follow && (len(args) == 0 || given("checkpoint")):
+	case f.follow && (len(args) == 0 || f.given("checkpoint")):
 		return commandline.Usagef("--follow is for a run, without --checkpoint")
-	case f.example != "" && (given("config") || given("checkpoint") || given("device")):
+	case f.example != "" && (f.given("config") || f.given("checkpoint") || f.given("device")):
 		return commandline.Usagef("--config, --checkpoint and --device are for runs; --example has a policy of its own")
 	}
 	if f.socket != "" {
@@ -102,7 +100,12 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 			return err
 		}
 	}
-	c := runfile.Sections{"environment": map[string]any{"id": catalogName(f.env)}}
+	c := runfile.Sections{"environment": map[string]any{"id": f.env}}
+	for _, name := range catalog.Names() {
+		if strings.EqualFold(name, f.env) {
+			c.Section("environment")["id"] = name
+		}
+	}
 	var saved *savedRun
 	var policy *infer.Policy
 	title, source := f.env, "--env "+f.env
@@ -115,20 +118,22 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	case f.env == "":
 		target := args[0]
 		if f.follow {
-			if target, err = newestIn(target); err != nil {
-				return err
-			}
+			target, err = newestIn(target)
 		}
-		if saved, c, err = f.load(target, stdin, stderr); err != nil {
+		if err == nil {
+			saved, err = f.load(target)
+		}
+		if err != nil {
 			return err
 		}
+		c = saved.sections
 		title, source = fmt.Sprintf("%s, timestep %d", args[0], saved.Manifest.Step), saved.config
 		if f.follow {
 			title = filepath.Base(args[0])
 		}
-		if id, _ := c.Section("environment")["id"].(string); f.socket != "" && !catalog.InProcess(id) {
-			return commandline.Usagef("the environment %s runs in another program, which a page does not start; "+
-				"start it by: %s view %s --follow", id, program, process.QuoteWord(args[0]))
+		if f.socket != "" && !inProcess(c) {
+			return commandline.Usagef("the environment %v runs in another program, which a page does not start; "+
+				"start it by: %s view %s --follow", c.Section("environment")["id"], program, process.QuoteWord(args[0]))
 		}
 	}
 	f.pictures = true
@@ -147,11 +152,9 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 		}
 	}
 	if saved != nil {
-		p := &playing{flags: &f.evalFlags, c: c, env: env, config: saved.config}
+		p := &playing{flags: &f.evalFlags, run: saved, env: env}
 		if f.follow {
-			ctx, stop := context.WithCancel(ctx)
-			defer stop()
-			p.newer = follow(ctx, args[0], saved.Path)
+			p.dir = args[0]
 		}
 		if err := p.load(saved.Saved); err != nil {
 			return err
@@ -163,33 +166,22 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	if err != nil {
 		return commandline.Usagef("%s: %w", source, err)
 	}
+	network, address := "tcp", fmt.Sprintf("127.0.0.1:%d", f.port)
 	if f.socket != "" {
-		listener, err := net.Listen("unix", f.socket)
-		if err != nil {
-			return err
-		}
-		return v.Serve(ctx, listener)
+		network, address = "unix", f.socket
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
+	listener, err := net.Listen(network, address)
 	if err != nil {
 		return commandline.Usagef("--port: %w", err)
 	}
-	fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
+	if f.socket == "" {
+		fmt.Fprintf(f.stdout, "http://%s\n", listener.Addr())
+	}
 	return v.Serve(ctx, listener)
 }
 
 // viewMemory limits the memory in bytes of a process that plays a run for a page of gorl serve.
 const viewMemory = 2 << 30
-
-// catalogName returns the name in the catalog that equals id except for capitals, or id itself.
-func catalogName(id string) string {
-	for _, name := range catalog.Names() {
-		if strings.EqualFold(name, id) {
-			return name
-		}
-	}
-	return id
-}
 
 // without returns a function that acts without a policy.
 func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
@@ -203,3 +195,107 @@ func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
 		return actions, nil
 	}
 }
+
+// playing acts by the checkpoint of a run, as the agent does in evaluation. Close it in the end.
+type playing struct {
+	flags *evalFlags
+	run   *savedRun // with the present checkpoint
+	env   envs.Env
+	agent agents.Agent
+	// dir is a run's folder whose newest checkpoint is played, or "". looked is when it was last searched.
+	dir    string
+	looked time.Time
+}
+
+// load makes the agent of a checkpoint and closes the earlier agent.
+func (p *playing) load(saved *checkpoint.Saved) error {
+	p.run.Saved, p.looked = saved, time.Now()
+	trainer, err := p.flags.player(p.env, p.run)
+	if err != nil {
+		return err
+	}
+	err = p.Close()
+	p.agent = trainer.Agent()
+	p.agent.SetTraining(false)
+	if s, ok := agents.As[agents.Stochastic](p.agent); ok {
+		s.SetStochastic(p.flags.stochastic)
+	}
+	return err
+}
+
+// Close closes the agent.
+func (p *playing) Close() error {
+	if p.agent == nil {
+		return nil
+	}
+	return p.agent.Close()
+}
+
+// Act returns the actions for a step, of a newer checkpoint if there is one.
+func (p *playing) Act(step *envs.Step) ([]float32, error) {
+	saved := p.newer()
+	if saved != nil {
+		if err := p.load(saved); err != nil {
+			return nil, err
+		}
+	}
+	if step.Rewards != nil && saved == nil {
+		if err := p.agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
+			return nil, err
+		}
+	} else if r, ok := agents.As[agents.Recurrent](p.agent); ok { // the agent has not acted before
+		r.ResetHidden()
+	}
+	return p.agent.Act(trainers.Observation(step))
+}
+
+// Figures returns the style reward of a step if the agent has a discriminator, and the checkpoint's timestep if it may
+// change.
+func (p *playing) Figures(step *envs.Step) (map[string]float64, error) {
+	figures := map[string]float64{}
+	if judge, ok := agents.As[interface {
+		StyleRewards(ampObservations []float32) ([]float32, error)
+	}](p.agent); ok {
+		rewards, err := judge.StyleRewards(step.AMPObservations)
+		if err != nil {
+			return nil, err
+		}
+		figures["style reward"] = float64(rewards[0])
+	}
+	if p.dir != "" {
+		figures["checkpoint"] = float64(p.run.Manifest.Step)
+	}
+	return figures, nil
+}
+
+// newer returns the newest checkpoint of the folder if it is another than the present one, or nil. A checkpoint that
+// cannot be read is tried again: training may have replaced it.
+func (p *playing) newer() *checkpoint.Saved {
+	if p.dir == "" || time.Since(p.looked) < followEvery {
+		return nil
+	}
+	p.looked = time.Now()
+	if now, err := newestIn(p.dir); err == nil && now != p.run.Path {
+		if saved, err := checkpoint.Load(now); err == nil {
+			return saved
+		}
+	}
+	return nil
+}
+
+// newestIn returns the path of the newest checkpoint of a run's folder; of another folder, such as a population's, that
+// of the best one.
+func newestIn(dir string) (string, error) {
+	latest := filepath.Join(dir, "checkpoints")
+	if !exists(latest) {
+		return inspection.Find(dir)
+	}
+	list, err := manifests(latest)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(latest, list[0].File), nil
+}
+
+// followEvery is the time between two looks for a newer checkpoint.
+var followEvery = 3 * time.Second

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
@@ -112,12 +113,16 @@ func TestViewRun(t *testing.T) {
 	// One of PPO has no such reward; its wrappers have the statistics that it learned.
 	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set",
 		"trainer.name=plain", "--set", "environment.wrappers=[normalize_observation]")
-	url, stop = viewed(t, "runs/plain", "--stochastic")
+	followEvery = 10 * time.Millisecond
+	t.Cleanup(func() { followEvery = 3 * time.Second })
+	url, stop = viewed(t, "runs/plain", "--stochastic", "--follow")
 	_, f = frames(t, url, &view.Request{Do: "reset"},
 		func(f *view.Frame) bool { return f.Episode >= 2 && f.Time > 0.01 })
 	if _, ok := f.Figures["style reward"]; ok {
 		t.Error("PPO has a style reward")
 	}
+	gorl(t, 0, "train", "--resume", "runs/plain", "--timesteps", "128", "-q")
+	frames(t, url, nil, func(f *view.Frame) bool { return f.Figures["checkpoint"] == 128 })
 	if status, said := stop(); status != 0 {
 		t.Errorf("it ends with status %d: %s", status, said)
 	}
@@ -170,7 +175,7 @@ func TestViewWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"runs/pole --env Walker":                "a checkpoint, --env ID or --example NAME",
 		"":                                      "one of humanoid, quadruped, walker",
-		"--example humanoids":                   "did you mean humanoid?",
+		"--example humanoids":                   `did you mean "humanoid"?`,
 		"--example walker -c a.yaml":            "--example has a policy of its own",
 		"--example humanoid --set task=imitate": "--set has changed the environment of --example humanoid",
 		"runs/pole --actions random":            "--actions is for --env",

@@ -113,6 +113,28 @@ func (c count) Set(s string) error {
 // CountVar declares a flag for a whole number that may also be written as 1e6. The default is the value of v.
 func CountVar(flags *pflag.FlagSet, v *int64, name, usage string) { flags.Var(count{v}, name, usage) }
 
+// bounded is the value of a flag for a whole number of at least least.
+type bounded struct {
+	pflag.Value
+	name  string
+	least int
+}
+
+func (b bounded) Set(s string) error {
+	if n, ok := config.Whole(s); ok && n < b.least {
+		return Usagef("--%s is %s; want %d or more", b.name, s, b.least)
+	}
+	return b.Value.Set(s)
+}
+
+// AtLeast makes flags of whole numbers refuse numbers below least. Defaults may be below it.
+func AtLeast(c *cobra.Command, least int, names ...string) {
+	for _, name := range names {
+		f := c.Flags().Lookup(name)
+		f.Value = bounded{f.Value, name, least}
+	}
+}
+
 // once is the value of a flag that may be given once.
 type once struct {
 	pflag.Value

@@ -179,6 +179,10 @@ var kinds = map[string]string{
 // wrongFlag returns an error that suggests a flag, or says what its value must be.
 func wrongFlag(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
+	var usage *UsageError
+	if errors.As(err, &usage) {
+		return usage
+	}
 	if errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "" {
 		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(),
 			kinds[value.GetFlag().Value.Type()])

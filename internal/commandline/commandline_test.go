@@ -46,6 +46,7 @@ func tree() *cobra.Command {
 	commandline.Choice(draw, "x", "step", "what it is `over`", "step", "time")
 	commandline.FileFlag(draw, "config", "", "`file` of settings", "yaml")
 	commandline.Once(draw, "config")
+	commandline.AtLeast(draw, 1, "columns", "steps")
 	commandline.FilesFlag(draw, "with", "`file` beside it", "csv")
 	add("nothing", "", commandline.NoArguments, fine)
 	add("misuse", "", commandline.NoArguments, func(*cobra.Command, []string) error {
@@ -113,6 +114,8 @@ func TestStatuses(t *testing.T) {
 		{"draw --format round a.png", commandline.WrongUse, "",
 			"tool draw: invalid argument \"round\" for \"--format\" flag: want wide or tall (see tool draw --help)\n"},
 		{"draw --steps 2e3 a.png", commandline.Done, "worked on [a.png]\n", ""},
+		{"draw --steps 0 a.png", commandline.WrongUse, "", "tool draw: --steps is 0; want 1 or more (see tool draw"},
+		{"draw --steps 1 --columns 1 a.png", commandline.Done, "worked on [a.png]\n", ""},
 		{"draw --steps 2.5 a.png", commandline.WrongUse, "", "tool draw: --steps is \"2.5\": want a whole number (see"},
 		{"draw --config a.yaml --config b.yaml a.png", commandline.WrongUse, "", "tool draw: invalid argument " +
 			"\"b.yaml\" for \"--config\" flag: it is given twice, first as \"a.yaml\"; give it once (see"},

@@ -11,6 +11,9 @@ const TailLines = 12
 // Tail is a writer that remembers the last lines of what a process wrote, which an error about it quotes. It may be
 // used by several goroutines.
 type Tail struct {
+	// Each is called with every line that ends, if it is not nil. It must not use the Tail.
+	Each func(line string)
+
 	mu     sync.Mutex
 	lines  [][]byte
 	unread []byte // of a line that has not ended
@@ -29,6 +32,9 @@ func (t *Tail) Write(data []byte) (int, error) {
 		}
 		if !ended {
 			return n, nil
+		}
+		if t.Each != nil {
+			t.Each(string(t.unread))
 		}
 		t.lines = append(t.lines, bytes.Clone(t.unread))
 		if len(t.lines) > TailLines {

@@ -10,7 +10,12 @@ import (
 )
 
 func TestTail(t *testing.T) {
-	var tail process.Tail
+	ended := 0
+	tail := process.Tail{Each: func(line string) {
+		if line == fmt.Sprintf("line %d", ended) {
+			ended++
+		}
+	}}
 	for i := range 20 {
 		fmt.Fprintf(&tail, "line %d\n", i)
 	}
@@ -18,6 +23,9 @@ func TestTail(t *testing.T) {
 	fmt.Fprint(&tail, "ded")
 	const n = process.TailLines
 	last := tail.Lines()
+	if ended != 20 {
+		t.Errorf("Each was called with %d lines in their order, want 20", ended)
+	}
 	if len(last) != n || last[0] != "line 9" || last[n-1] != "not ended" {
 		t.Errorf("the last lines are %q", last)
 	}

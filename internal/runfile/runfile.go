@@ -102,20 +102,15 @@ func Read(path string) (Sections, error) {
 		return nil, err
 	}
 	defer file.Close()
-	s, err := ReadFrom(file)
+	data, err := readAll(file)
+	var s Sections
+	if err == nil {
+		s, err = Parse(data)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
-}
-
-// ReadFrom reads a document to its end; see Parse.
-func ReadFrom(r io.Reader) (Sections, error) {
-	data, err := readAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(data)
 }
 
 // readAll reads at most maxBytes.

@@ -1,16 +1,52 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"math/rand/v2"
 	"path"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
+
+// examples are configurations to begin with.
+//
+//go:embed examples/*.yaml
+var examples embed.FS
+
+func exampleNames() []string { return namesIn(examples, "examples") }
+
+// namesIn returns the names of the files in an embedded folder, without their extensions.
+func namesIn(files embed.FS, folder string) []string {
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		panic(err) // they are in the binary
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), path.Ext(e.Name()))
+	}
+	return names
+}
+
+func example(name string) ([]byte, error) {
+	text, err := examples.ReadFile("examples/" + name + ".yaml")
+	if err != nil {
+		return nil, unknownExample(name, exampleNames())
+	}
+	return text, nil
+}
+
+// unknownExample returns the error of a name that is none of names.
+func unknownExample(name string, names []string) error {
+	return commandline.Usagef("--example %s: %s", name, config.Among(name, names))
+}
 
 // policies are trained policies of examples, written by gorl export. policies/README.md says how they were trained.
 //
@@ -31,11 +67,8 @@ func examplePolicy(name string) (runfile.Sections, *infer.Policy, error) {
 		return nil, nil, err
 	}
 	c, err := runfile.Parse(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	policy, err := infer.Decode(data)
-	return c, policy, err
+	policy, failed := infer.Decode(data)
+	return c, policy, cmp.Or(err, failed)
 }
 
 // policyActs returns a function that acts by a policy, in an environment of the policy's spaces.
