@@ -8,7 +8,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -182,32 +181,35 @@ func (w *worker) resume(saved *restored) error {
 	m := &member{opt: g.opt, id: w.id, parent: -1, seed: seed(g.opt.Seed, streamSeed, int64(w.id))}
 	m.load(state.Member)
 	m.hyperparameters = state.Member.Hyperparameters.Floats()
-	values := p.Values.Floats()
+	src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
+	copies := p.Event.Kind == journal.Replace
 	var err error
-	switch p.Event.Kind {
-	case journal.Replace:
-		src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
-		var snapshot *checkpoint.Snapshot
-		if snapshot, err = m.combine(src, saved.snapshot); err == nil {
-			err = m.rebuildCopying(g.iteration, src, snapshot, values)
-		}
-	case journal.SelfMutate:
-		if !m.status().Diverged() {
-			m.snapshot = saved.snapshot
-		}
-		err = m.rebuildMutated(g.iteration, values)
+	if copies {
+		c.Snapshot, err = m.combine(src, saved.snapshot)
+	} else if !m.status().Diverged() {
+		m.snapshot = saved.snapshot
 	}
-	if w.m = m; err == nil {
-		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
-		if p.Event.Kind == journal.Replace {
-			w.copies++
-		}
-	} else {
-		p.Event.Cause = fmt.Sprintf("%s (%s) could not be applied: %v", p.Event.Kind, p.Event.Cause, err)
-		p.Event.Kind = journal.ApplyFailed
+	fill := (*member).restore
+	if copies {
+		fill = (*member).restoreCopy
+	}
+	if err == nil {
+		err = m.rebuild(c, fill)
+	}
+	if w.m = m; err != nil {
+		p.Event = notApplied(p.Event, err)
 		var broken error
 		if w.m, broken = w.build(&state.Member, saved.snapshot); broken != nil {
 			return errors.Join(broken, err)
+		}
+	} else {
+		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
+		if copies {
+			m.copied(src)
+			w.copies++
+		} else {
+			m.mutated()
 		}
 	}
 	w.m.restartProcess = g.cfg.RestartProcess
