@@ -176,8 +176,8 @@ func (w *wiring) compose(layers map[string]matrix, m description.Module) {
 	w.bypass(layers, last, m.Name+".out", m.Activations[n], 1, layers[last+".weight"].cols, matrix.times)
 }
 
-// bypass drops the layer last, each of whose outputs are so many pixels. The layer out, which read them, then reads what
-// last did, so many columns, through last as if its activation were the straight line slope·x + offset:
+// bypass drops the layer last, each of whose outputs are so many pixels. The layer out, which read them, then reads
+// what last did, so many columns, through last as if its activation were the straight line slope·x + offset:
 //
 //	out.weight' = out.weight · slope · last.weight
 //	out.bias'   = out.bias + out.weight · (slope · last.bias + offset)

@@ -80,7 +80,6 @@ type Folder struct {
 	mu    sync.Mutex              // guards the fields below: two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
 	clock time.Time               // when the last View began, by the store's clock
-	best  *os.Root                // the folder of the members' best while View reads, see openBest
 }
 
 var _ Store = (*Folder)(nil)
