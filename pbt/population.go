@@ -262,6 +262,8 @@ type Table struct {
 	Objective string
 	// Keys are the hyperparameters worth a column: those that were set, sampled or may be mutated, or else all.
 	Keys []string
+	// More are further columns behind the objective, with a cell in each Row.More. Default: none.
+	More []string
 	// Rows are in order of member numbers.
 	Rows []Row
 }
@@ -271,6 +273,8 @@ type Row struct {
 	strategy.Status
 	// Parent is the member whose weights it took over last, -1 for none.
 	Parent int
+	// More are the cells of Table.More.
+	More []string
 }
 
 // Table returns the members of this process as they stand.
@@ -288,9 +292,10 @@ func (p *Population) Table() Table {
 	return t
 }
 
-// Write writes the table as aligned text: member, parent, environment steps, objective and a column for each of Keys.
+// Write writes the table as aligned text: member, parent, environment steps, objective, the columns More and one for
+// each of Keys.
 func (t Table) Write(w io.Writer) error {
-	header := append([]string{"member", "parent", "environment steps", t.Objective}, t.Keys...)
+	header := slices.Concat([]string{"member", "parent", "environment steps", t.Objective}, t.More, t.Keys)
 	var rows [][]string
 	for _, r := range t.Rows {
 		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-"}
@@ -303,6 +308,7 @@ func (t Table) Write(w io.Writer) error {
 		case r.HasObjective:
 			row[3] = fmt.Sprintf("%.6g", r.Objective)
 		}
+		row = append(row, r.More...)
 		for _, key := range t.Keys {
 			cell := "-"
 			if v, ok := r.Hyperparameters[key]; ok {
