@@ -19,11 +19,10 @@ import (
 // saved; snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error
 // nothing is left open.
 func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
-	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
-	values := o.initial(id)
-	if saved != nil {
-		m.load(*saved)
-		values = saved.Hyperparameters.Floats()
+	m = o.unbuilt(id, saved)
+	values := m.hyperparameters
+	if saved == nil {
+		values = o.initial(id)
 	}
 	// New may use the values, but need not: they are set below in any case.
 	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values,

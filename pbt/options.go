@@ -30,6 +30,7 @@
 package pbt
 
 import (
+	"cmp"
 	"maps"
 	"runtime"
 	"slices"
@@ -191,9 +192,7 @@ func (o Options) withDefaults() Options {
 	if o.Strategy == nil {
 		o.Strategy = strategy.DefaultIsaacLab()
 	}
-	if o.Parallel == 0 {
-		o.Parallel = runtime.GOMAXPROCS(0)
-	}
+	o.Parallel = cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,12 +57,7 @@ type ProcessOptions struct {
 
 // withDefaults fills in Heartbeat, Silence and the clock.
 func (p ProcessOptions) withDefaults() ProcessOptions {
-	if p.Heartbeat == 0 {
-		p.Heartbeat = 10 * time.Second
-	}
-	if p.Silence == 0 {
-		p.Silence = 5 * time.Minute
-	}
+	p.Heartbeat, p.Silence = cmp.Or(p.Heartbeat, 10*time.Second), cmp.Or(p.Silence, 5*time.Minute)
 	if p.after == nil {
 		p.after = time.After
 	}
@@ -177,10 +173,7 @@ func (p *savedPending) check(s savedState) error {
 // resume applies the pending decision of the last process: it builds the member from the new hyperparameters. If that
 // fails, the member is built as it was before, and the journal says so.
 func (w *worker) resume(saved *restored) error {
-	g, p, state := w.group, saved.state.Pending, saved.state
-	m := &member{opt: g.opt, id: w.id, parent: -1, seed: seed(g.opt.Seed, streamSeed, int64(w.id))}
-	m.load(state.Member)
-	m.hyperparameters = state.Member.Hyperparameters.Floats()
+	g, m, p, state := w.group, w.m, saved.state.Pending, saved.state
 	src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
 	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
 	copies := p.Event.Kind == journal.Replace
@@ -197,7 +190,7 @@ func (w *worker) resume(saved *restored) error {
 	if err == nil {
 		err = m.rebuild(c, fill)
 	}
-	if w.m = m; err != nil {
+	if err != nil {
 		p.Event = notApplied(p.Event, err)
 		var broken error
 		if w.m, broken = w.build(&state.Member, saved.snapshot); broken != nil {

@@ -122,9 +122,18 @@ func savedOf(m *member, snapshot string) savedMember {
 	return s
 }
 
+// unbuilt returns a member without its trainee: new, or as it was saved.
+func (o *Options) unbuilt(id int, saved *savedMember) *member {
+	m := &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
+	if saved != nil {
+		m.load(*saved)
+	}
+	return m
+}
+
 // load puts the member back to how savedOf saved it.
 func (m *member) load(s savedMember) {
-	m.steps, m.parent = s.Steps, s.parent()
+	m.steps, m.parent, m.hyperparameters = s.Steps, s.parent(), s.Hyperparameters.Floats()
 	m.failure, m.failedIteration = s.Failure, s.FailedIteration
 	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
 	m.changedAt = max(s.CopiedAt, s.ChangedAt)

@@ -12,12 +12,7 @@ import (
 // function changes layers, which hold one group of arrays, as [PreserveFunction] says. It is called for the parameters
 // first, then for each group of moments. A new activation changes no arrays.
 func (w *wiring) function(layers map[string]matrix) error {
-	var m description.Module // stays empty for the latent and for activations, which belong to no module
-	for _, each := range w.from.Modules() {
-		if each.Name == w.edit.Module {
-			m = each
-		}
-	}
+	m := w.module(w.from)
 	chain, at := m.Layers(), w.edit.Layer
 	convolutions := len(m.Convolutions) > 0
 	switch kind := w.edit.Kind; {
@@ -50,6 +45,17 @@ func (w *wiring) function(layers map[string]matrix) error {
 		return fmt.Errorf("evolution: no weights follow an edit of kind %q", w.edit.Kind)
 	}
 	return nil
+}
+
+// module returns the edited module of an architecture. It is empty for the latent and for activations, which belong to
+// no module.
+func (w *wiring) module(of description.Architecture) (m description.Module) {
+	for _, each := range of.Modules() {
+		if each.Name == w.edit.Module {
+			m = each
+		}
+	}
+	return m
 }
 
 // reader is a weight that reads the nodes of a layer: in columns from offset on, so many for each node.

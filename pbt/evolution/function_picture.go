@@ -20,22 +20,12 @@ func channels(m description.Module, i int) reader {
 	return reader{m.Layers()[0].Name + ".weight", 0, p[1] * p[2]}
 }
 
-// encoder is the edited encoder after the edit.
-func (w *wiring) encoder() (m description.Module) {
-	for _, each := range w.to.Modules() {
-		if each.Name == w.edit.Module {
-			m = each
-		}
-	}
-	return m
-}
-
 // kernel gives a convolution the kernels of the new architecture. A kernel keeps its leading rows and columns, and new
 // ones are zeros. Where the last picture has another size, the layer that reads it keeps what it read of every pixel,
 // and reads nothing of new pixels. A larger kernel, whose new rows see the pixels and zeros behind its old ones,
 // computes what it did.
 func (w *wiring) kernel(layers map[string]matrix, m description.Module) {
-	to := w.encoder()
+	to := w.module(w.to)
 	name := convolution(m, w.edit.Layer) + ".weight"
 	weight := layers[name]
 	side := to.Convolutions[w.edit.Layer].Kernel
@@ -70,7 +60,7 @@ func (w *wiring) resized(x matrix, grids int, before, after [2]int, f form) matr
 func (w *wiring) convolve(layers map[string]matrix, m description.Module) {
 	n := len(m.Convolutions)
 	w.passOn(layers, convolution(m, n), m.Layers()[0].Name, convolution(m, n-1), m.Pictures[n][0],
-		w.encoder().Convolutions[n].Kernel, m.Convolutions[n-1].Activation)
+		w.module(w.to).Convolutions[n].Kernel, m.Convolutions[n-1].Activation)
 }
 
 // deconvolve drops the last convolution of the encoder m, see bypass. The layer that read its pixels then reads the

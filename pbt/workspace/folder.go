@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -99,9 +100,7 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 		return nil, fmt.Errorf("workspace: LeaseTTL is %v; want the longest silence of a living process, or 0 for %v",
 			opt.LeaseTTL, DefaultLeaseTTL)
 	}
-	if opt.LeaseTTL == 0 {
-		opt.LeaseTTL = DefaultLeaseTTL
-	}
+	opt.LeaseTTL = cmp.Or(opt.LeaseTTL, DefaultLeaseTTL)
 	if opt.Owner == "" {
 		host, err := os.Hostname()
 		if err != nil {
