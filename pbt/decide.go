@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -245,7 +246,9 @@ func (g *round) exploit() ([]journal.Event, error) {
 		applied, err := w.m.exploit(e, x)
 		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
 			g.phase = phaseDecided
-			w.pending = &pending{events: before, event: e, values: elsewhere.values, source: x.source}
+			w.pending = &pending{savedPending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
+				Source: x.source.member, SourceSteps: x.source.steps, SourceWeightSteps: x.source.weightSteps},
+				x.source.snapshot}
 			if err := w.persist(); err != nil {
 				return nil, err
 			}

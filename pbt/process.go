@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -119,14 +120,13 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 // pending is a decision that the next process applies, because the member must be built from the new hyperparameters
 // and Options.New works only once in a process (ProcessOptions.RestartProcess).
 type pending struct {
-	events []journal.Event // what came before the decision
-	event  journal.Event   // the decision itself, as announced
-	values map[string]float64
-	source source // for Replace
+	savedPending
+	weights *checkpoint.Snapshot // of the source
 }
 
 // savedPending is a pending decision in a state file.
 type savedPending struct {
+	// Events came before the decision itself, Event, as announced.
 	Events []journal.Event `json:"events,omitempty"`
 	Event  journal.Event   `json:"event"`
 	Values number.Map      `json:"values"`
@@ -140,15 +140,11 @@ type savedPending struct {
 
 // save stores the weights to copy in the private folder and returns what the state file refers to.
 func (p *pending) save(f *files) (*savedPending, error) {
-	saved := &savedPending{Events: p.events, Event: p.event, Values: number.MapOf(p.values)}
-	if p.event.Kind == journal.Replace {
-		saved.Source, saved.SourceSteps, saved.SourceWeightSteps = p.source.member, p.source.steps, p.source.weightSteps
-		var err error
-		if saved.Snapshot, err = f.put(p.source.weightSteps, p.source.snapshot); err != nil {
-			return nil, err
-		}
+	var err error
+	if p.Event.Kind == journal.Replace {
+		p.Snapshot, err = f.put(p.SourceWeightSteps, p.weights)
 	}
-	return saved, nil
+	return &p.savedPending, err
 }
 
 // check checks a pending decision against the state that it is part of.

@@ -4,6 +4,7 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,18 +132,8 @@ func (w *worker) publish() error {
 	m, snapshot, r := w.m, w.good(), w.record()
 	if snapshot == nil {
 		status := m.status()
-		switch {
-		case status.Failed:
-			r.Failure, r.HasObjective = m.failure, false
-		case m.diverged != "":
-			r.Failure = m.diverged
-		default:
-			r.Failure = status.Trouble()
-		}
-		if !status.Failed {
-			r.Objective, r.HasObjective = math.NaN(), true
-		}
-		r.HasEvaluation = false
+		r.Failure = cmp.Or(m.failure, m.diverged, status.Trouble())
+		r.Objective, r.HasObjective, r.HasEvaluation = math.NaN(), !status.Failed, false
 	}
 	if err := w.lost(); err != nil {
 		return err

@@ -253,9 +253,10 @@ func (w *worker) persist() error {
 		return wrapMember(w.id, err)
 	}
 	s := savedState{
-		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, savedRun: g.opt.savedRun(), Phase: g.phase,
+		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, Phase: g.phase,
 		Iteration: g.iteration, Sequence: f.sequence + 1, Copies: w.copies, ObjectiveKnown: g.known,
 		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: savedOf(w.m, f.kept),
+		savedRun: savedRun{g.opt.Objective, g.opt.IntervalSteps, g.opt.Seed, g.opt.Measure.Minimise},
 	}
 	if w.pending != nil {
 		if s.Pending, err = w.pending.save(f); err != nil {
@@ -269,11 +270,6 @@ func (w *worker) persist() error {
 		rotate = f.before == nil || f.last.state.Iteration != g.iteration
 	}
 	return f.write(s, rotate)
-}
-
-// savedRun returns the options that states of this run have.
-func (o *Options) savedRun() savedRun {
-	return savedRun{o.Objective, o.IntervalSteps, o.Seed, o.Measure.Minimise}
 }
 
 // checkpoint saves within an interval, if there is something good to save.
