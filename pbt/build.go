@@ -19,11 +19,10 @@ import (
 // saved; snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error
 // nothing is left open.
 func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
-	m = &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
-	values := o.initial(id)
-	if saved != nil {
-		m.load(*saved)
-		values = saved.Hyperparameters.Floats()
+	m = o.unbuilt(id, saved)
+	values := m.hyperparameters
+	if saved == nil {
+		values = o.initial(id)
 	}
 	// New may use the values, but need not: they are set below in any case.
 	if m.trainee, err = o.construct(Member{ID: id, Seed: m.seed, Hyperparameters: values,
@@ -39,24 +38,11 @@ func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snap
 	if err := guarded(func() error { return o.checkMember(id, values, m.trainee) }); err != nil {
 		return m, err
 	}
-	// Weights first, hyperparameters last: a snapshot holds settings, such as the optimizer's rate, that Restore puts
-	// back.
 	return m, wrapMember(id, guarded(func() error {
-		if snapshot != nil {
-			if err := m.trainee.Restore(snapshot); err != nil {
-				return fmt.Errorf("restore: %w", err)
-			}
+		if err := m.restore(Candidate{Snapshot: snapshot, Hyperparameters: values}); err != nil || saved != nil {
+			return err
 		}
-		if len(values) > 0 {
-			if err := m.trainee.SetHyperparameters(values); err != nil {
-				return err
-			}
-		}
-		m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
-		if saved == nil {
-			return m.diversify()
-		}
-		return nil
+		return m.diversify()
 	}))
 }
 
@@ -77,26 +63,13 @@ func (o *Options) construct(m Member) (t Trainee, err error) {
 	return t, err
 }
 
-// diversify explores from the hyperparameters of a member that has not trained yet; see Options.Diversify.
-func (m *member) diversify() error {
+// diversify mutates a member that has not trained yet; see Options.Diversify.
+func (m *member) diversify() (err error) {
 	if !m.opt.Diversify || m.opt.isReference(m.id) {
 		return nil
 	}
-	original := maps.Clone(m.hyperparameters)
-	rng := stream(m.opt.Seed, streamDiversify, int64(m.id))
-	var err error
-	if m.opt.Evolve != nil {
-		_, m.mutation, err = m.evolveInPlace(0, m.seed, rng)
-	} else {
-		values := m.opt.explorerAt(0, m.id, func() []journal.Event { return nil }).Apply(maps.Clone(original), rng)
-		err = ErrRebuild
-		if !m.opt.needsRebuild(original, values) {
-			err = m.setHyperparameters(values)
-		}
-		if errors.Is(err, ErrRebuild) {
-			err = m.rebuild(m.seed, values, nil, func(fresh *member) error { return fresh.setHyperparameters(values) })
-		}
-	}
+	original := m.hyperparameters
+	_, m.mutation, err = m.selfMutate(0, func() []journal.Event { return nil })
 	if err != nil {
 		return fmt.Errorf("first mutation: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -82,7 +83,8 @@ func (o CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays),
 		Values: cloneValues(source.Values), Metadata: source.Metadata}}
 	agents := layout.Agents(c.to.Values)
-	if len(agents) == 0 || o.all(CopyPart) {
+	parts := []Part{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers}
+	if len(agents) == 0 || !slices.ContainsFunc(parts, func(p Part) bool { return p != "" && p != CopyPart }) {
 		return source, nil
 	}
 	mine := make(map[string]map[string]any)
@@ -111,16 +113,6 @@ func (o CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 func ofWrapper(array string) bool {
 	_, _, ok := layout.CutWrapperStatistic(array)
 	return ok
-}
-
-// all reports whether every part has the same value.
-func (o CopyOptions) all(part Part) bool {
-	for _, p := range []Part{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers} {
-		if p != part && (p != "" || part != CopyPart) {
-			return false
-		}
-	}
-	return true
 }
 
 // combineAgent applies the options to the part of one agent: its optimizer, scalers, schedule, memories and rollout.
@@ -163,8 +155,11 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		switch o.Schedule {
 		case KeepPart:
 			keepValues(a.Values, own, layout.Scheduler, layout.SchedulerState)
-		case ResetPart:
-			resetSchedule(state)
+		case ResetPart: // the base rate in epoch 0
+			state["step"] = int64(0)
+			if _, moves := state[layout.LearningRate]; moves {
+				state[layout.LearningRate] = state["base"]
+			}
 		}
 	}
 	rollout := func(name string) bool { return strings.HasPrefix(name, a.Prefix+layout.Rollout("")) }
@@ -184,14 +179,6 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		a.Values[layout.RolloutSteps] = int64(0)
 	}
 	return nil
-}
-
-// resetSchedule sets a schedule's state to its beginning: the base rate in epoch 0.
-func resetSchedule(state map[string]any) {
-	state["step"] = int64(0)
-	if _, moves := state[layout.LearningRate]; moves {
-		state[layout.LearningRate] = state["base"]
-	}
 }
 
 // combination is a snapshot in the making (to), and the member's own from which parts are kept (from).

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -165,9 +166,7 @@ func (g *round) capture(ctx context.Context) (unread []journal.Event, err error)
 				return nil, contextError(ctx)
 			}
 			if err != nil {
-				e := w.announced(d, r.Steps)
-				e.Kind = journal.ApplyFailed
-				e.Cause = fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
+				e := notApplied(w.announced(d, r.Steps), fmt.Errorf("source: %w", err))
 				unread, g.filter.Without[d.Source] = append(unread, e), true
 				continue
 			}
@@ -242,11 +241,14 @@ func (g *round) exploit() ([]journal.Event, error) {
 			unread = errors.Join(unread, err)
 			return g.history(recorded, w.id)
 		}
-		announced := w.announced(d, x.source.steps)
-		applied, err := w.m.exploit(g.iteration, x)
+		e := w.announced(d, x.source.steps)
+		e.SelfPlay = w.m.selfPlay()
+		applied, err := w.m.exploit(e, x)
 		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
-			g.phase, announced.SelfPlay = phaseDecided, w.m.selfPlay()
-			w.pending = &pending{events: before, event: announced, values: elsewhere.values, source: x.source}
+			g.phase = phaseDecided
+			w.pending = &pending{savedPending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
+				Source: x.source.member, SourceSteps: x.source.steps, SourceWeightSteps: x.source.weightSteps},
+				x.source.snapshot}
 			if err := w.persist(); err != nil {
 				return nil, err
 			}
@@ -290,9 +292,11 @@ func (g *round) history(known []journal.Event, own int) []journal.Event {
 			e.After = e.Before
 		}
 		if mutates {
-			e.After = g.opt.explore(g.iteration, i, e.After, func() []journal.Event {
-				return slices.Concat(known, g.standing[i:])
-			})
+			c := Candidate{Member: i, Iteration: g.iteration, Hyperparameters: e.After}
+			before := func() []journal.Event { return slices.Concat(known, g.standing[i:]) }
+			if c, _, err := g.opt.mutate(c, before); err == nil {
+				e.After = c.Hyperparameters
+			}
 		}
 		known = append(known, e)
 	}

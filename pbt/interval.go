@@ -55,10 +55,11 @@ func (g *group) whole() bool { return len(g.workers) == g.opt.Members }
 // exact reports whether members decide at the end of an interval from records of that very interval.
 func (g *group) exact() bool { return !g.opt.Asynchronous || g.whole() }
 
-// run trains to the end and says to peers how that ended.
-func (g *group) run(ctx context.Context) error {
+// run trains to the end and says to peers how that ended. stopped is true if the context was cancelled and the members
+// can continue; err is then what else went wrong.
+func (g *group) run(ctx context.Context) (stopped bool, err error) {
 	if g.fatal != nil || g.done {
-		return g.fatal
+		return false, g.fatal
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -74,26 +75,26 @@ func (g *group) run(ctx context.Context) error {
 			}()
 		}
 	}
-	err := g.intervals(ctx)
+	err = g.intervals(ctx)
 	// How training ended decides what peers see, and whether Train can be called again: a lost lease and errors are
 	// final, a yield and a cancelled context are not.
 	switch {
 	case err == nil:
-		return nil
+		return false, nil
 	case errors.Is(err, workspace.ErrLeaseLost) || g.lost() != nil:
 		if !errors.Is(err, workspace.ErrLeaseLost) {
 			err = errors.Join(g.lost(), err)
 		}
 	case errors.Is(err, ErrYield):
-		return errors.Join(err, g.beat(workspace.Yielded))
+		return false, errors.Join(err, g.beat(workspace.Yielded))
 	case errors.Is(err, ErrRestart), errors.Is(err, ErrBroken):
 		err = errors.Join(err, g.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		err = fmt.Errorf("pbt: %sstopped in interval %d of %d: %w", g.name(), g.iteration, g.opt.lastIteration(), err)
+		err = nil
 		if g.phase == phaseTraining {
-			err = errors.Join(err, g.each(context.Background(), (*worker).checkpoint))
+			err = g.each(context.Background(), (*worker).checkpoint)
 		}
-		return errors.Join(err, g.beat(workspace.Stopped))
+		return true, errors.Join(err, g.beat(workspace.Stopped))
 	default:
 		for _, w := range g.workers {
 			w.cause = err.Error()
@@ -101,7 +102,7 @@ func (g *group) run(ctx context.Context) error {
 		err = errors.Join(err, g.beat(workspace.Failed))
 	}
 	g.fatal = err
-	return err
+	return false, err
 }
 
 // name names the member in errors of a group of one.

@@ -129,11 +129,7 @@ func (m *member) measureEnd(ctx context.Context, iteration int64) {
 
 // evaluate runs the separate evaluation of Measure.EvaluationEpisodes and takes the objective from its figures.
 func (m *measured) evaluate(ctx context.Context, o *Options, t Trainee, iteration int64) error {
-	e, ok := t.(Evaluator)
-	if !ok {
-		return errNoEvaluator
-	}
-	figures, err := e.EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
+	figures, err := t.(Evaluator).EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
 	if err != nil {
 		return err
 	}
@@ -310,8 +306,5 @@ func median(x []float64) float64 {
 	}
 	sorted := slices.Sorted(slices.Values(x))
 	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return sorted[n/2-1]/2 + sorted[n/2]/2
+	return sorted[(n-1)/2]/2 + sorted[n/2]/2
 }

@@ -314,7 +314,8 @@ func (r *reference) decide(t *testing.T, k int64) {
 			s.SinceChange = 0
 		}
 		if d.Action == strategy.SelfMutate || d.Action == strategy.Replace && d.Mutate {
-			values = r.explore(k, id, values, nil)
+			c, _, _ := r.mutate(Candidate{Member: id, Iteration: k, Hyperparameters: values}, nil)
+			values = c.Hyperparameters
 		}
 		var after map[string]float64
 		if d.Action != strategy.Keep {

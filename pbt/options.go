@@ -30,6 +30,7 @@
 package pbt
 
 import (
+	"cmp"
 	"maps"
 	"runtime"
 	"slices"
@@ -191,9 +192,7 @@ func (o Options) withDefaults() Options {
 	if o.Strategy == nil {
 		o.Strategy = strategy.DefaultIsaacLab()
 	}
-	if o.Parallel == 0 {
-		o.Parallel = runtime.GOMAXPROCS(0)
-	}
+	o.Parallel = cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
 	return o
 }
 
@@ -235,26 +234,18 @@ func (o Options) initial(id int) map[string]float64 {
 // those that may be mutated. They are worth a column in tables and a curve in plots. hyperparameters are all that
 // members have; patterns are expanded to them.
 func (o Options) Tuned(hyperparameters []string) []string {
-	keys := make(map[string]bool)
+	keys := slices.Collect(maps.Keys(o.Sample))
 	for _, values := range o.Initial {
-		for key := range values {
-			keys[key] = true
-		}
-	}
-	for key := range o.Sample {
-		keys[key] = true
+		keys = slices.AppendSeq(keys, maps.Keys(values))
 	}
 	if o.Explore != nil {
-		for _, key := range explore.Expand(o.Explore.Keys(), hyperparameters) {
-			keys[key] = true
-		}
+		keys = append(keys, explore.Expand(o.Explore.Keys(), hyperparameters)...)
 	}
 	if o.Evolve != nil {
-		for _, key := range o.Evolve.Keys() {
-			keys[key] = true
-		}
+		keys = append(keys, o.Evolve.Keys()...)
 	}
-	return slices.Sorted(maps.Keys(keys))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // target returns the number of own environment steps at which an interval ends.
@@ -275,13 +266,12 @@ func (o *Options) lastIteration() int64 {
 // lie before the beginning; it pauses at the same multiples, wherever its process was interrupted.
 func (o *Options) pause(iteration, steps int64) int64 {
 	end := o.target(iteration)
-	if o.ProgressSteps > 0 {
-		start := o.target(iteration - 1)
-		next := start + ((steps-start)/o.ProgressSteps+1)*o.ProgressSteps
-		if rest := (steps - start) % o.ProgressSteps; rest < 0 { // division rounds towards 0
-			next -= o.ProgressSteps
-		}
-		end = min(end, next)
+	if o.ProgressSteps == 0 {
+		return end
 	}
-	return end
+	past := (steps - o.target(iteration-1)) % o.ProgressSteps // since the last pause
+	if past < 0 {
+		past += o.ProgressSteps
+	}
+	return min(end, steps-past+o.ProgressSteps)
 }

@@ -63,7 +63,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	p := &Population{opt: opt.clone(), unlock: func() error { return nil }}
-	p.opt.New, p.opt.Progress = oneByOne(requireDistinct(opt.New)), oneAtATime(opt.Progress)
+	p.opt.New, p.opt.Progress = requireDistinct(opt.New), oneAtATime(opt.Progress)
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -140,52 +140,26 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 			return nil, fmt.Errorf("pbt: recording the start of the population: %w", err)
 		}
 	}
-	if len(p.groups) == 1 {
-		if err := p.groups[0].run(ctx); err != nil {
-			return nil, err
-		}
-		return p.groups[0].result()
-	}
-	errs := make([]error, len(p.groups))
+	errs, stopped := make([]error, len(p.groups)), make([]bool, len(p.groups))
 	var wg sync.WaitGroup
 	for i, g := range p.groups {
-		wg.Go(func() { errs[i] = g.run(ctx) })
+		wg.Go(func() { stopped[i], errs[i] = g.run(ctx) })
 	}
 	wg.Wait()
-	best, err := p.groups[0].result()
-	errs = append(errs, err)
-	if ctx.Err() == nil {
-		return best, errors.Join(errs...)
-	}
-	// That each member stopped is one error. Other errors, such as a state that could not be saved, are kept.
-	cause, stopped := contextError(ctx), false
-	errs = slices.DeleteFunc(errs, func(err error) bool {
-		only := err != nil && saysOnly(err, cause)
-		stopped = stopped || only
-		return err == nil || only
-	})
-	if stopped {
+	if slices.Contains(stopped, true) { // that each member stopped is one error
 		first, last := p.Iterations()
-		errs = append(errs, fmt.Errorf("pbt: stopped with members in intervals %d to %d of %d: %w",
-			first, last, p.opt.lastIteration(), cause))
-	}
-	if len(errs) == 1 {
-		return best, errs[0]
-	}
-	return best, errors.Join(errs...)
-}
-
-// saysOnly reports whether err consists of nothing but contextErr, the error of a cancelled context, or parts of it.
-func saysOnly(err, contextErr error) bool {
-	switch e := err.(type) { //nolint:errorlint // it walks the tree of wrapped errors itself
-	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, contextErr) })
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			return saysOnly(inner, contextErr)
+		where := fmt.Sprintf("%sstopped in interval %d", p.groups[0].name(), first)
+		if len(p.groups) > 1 {
+			where = fmt.Sprintf("stopped with members in intervals %d to %d", first, last)
 		}
+		errs = append(errs, fmt.Errorf("pbt: %s of %d: %w", where, p.opt.lastIteration(), contextError(ctx)))
 	}
-	return errors.Is(contextErr, err)
+	err := errors.Join(errs...)
+	if err != nil && len(p.groups) == 1 {
+		return nil, err
+	}
+	best, unread := p.groups[0].result()
+	return best, errors.Join(err, unread)
 }
 
 // workers returns the members of this process, in order of their numbers.
@@ -269,16 +243,6 @@ func (p *Population) Close() error {
 	return errors.Join(append(errs, p.unlock())...)
 }
 
-// oneByOne returns build for use by many goroutines: members are built one after the other.
-func oneByOne(build func(Member) (Trainee, error)) func(Member) (Trainee, error) {
-	var mu sync.Mutex
-	return func(m Member) (Trainee, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return build(m)
-	}
-}
-
 // oneAtATime returns progress for use by many goroutines: it is never called twice at once.
 func oneAtATime(progress func(Update)) func(Update) {
 	if progress == nil {
@@ -298,6 +262,8 @@ type Table struct {
 	Objective string
 	// Keys are the hyperparameters worth a column: those that were set, sampled or may be mutated, or else all.
 	Keys []string
+	// More are further columns behind the objective, with a cell in each Row.More. Default: none.
+	More []string
 	// Rows are in order of member numbers.
 	Rows []Row
 }
@@ -307,6 +273,8 @@ type Row struct {
 	strategy.Status
 	// Parent is the member whose weights it took over last, -1 for none.
 	Parent int
+	// More are the cells of Table.More.
+	More []string
 }
 
 // Table returns the members of this process as they stand.
@@ -324,9 +292,10 @@ func (p *Population) Table() Table {
 	return t
 }
 
-// Write writes the table as aligned text: member, parent, environment steps, objective and a column for each of Keys.
+// Write writes the table as aligned text: member, parent, environment steps, objective, the columns More and one for
+// each of Keys.
 func (t Table) Write(w io.Writer) error {
-	header := append([]string{"member", "parent", "environment steps", t.Objective}, t.Keys...)
+	header := slices.Concat([]string{"member", "parent", "environment steps", t.Objective}, t.More, t.Keys)
 	var rows [][]string
 	for _, r := range t.Rows {
 		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-"}
@@ -339,6 +308,7 @@ func (t Table) Write(w io.Writer) error {
 		case r.HasObjective:
 			row[3] = fmt.Sprintf("%.6g", r.Objective)
 		}
+		row = append(row, r.More...)
 		for _, key := range t.Keys {
 			cell := "-"
 			if v, ok := r.Hyperparameters[key]; ok {

@@ -3,7 +3,6 @@ package pbt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -334,10 +333,5 @@ func TestCauseAndClose(t *testing.T) {
 		if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
 			t.Errorf("%s: Train after Close: %v", kind, err)
 		}
-	}
-	full := errors.New("the disk is full")
-	if saysOnly(errors.Join(errors.Join(cause, full), nil), cause) ||
-		!saysOnly(fmt.Errorf("member 1: %w", errors.Join(cause, nil)), cause) {
-		t.Error("an interruption is not told from what went wrong beside it")
 	}
 }

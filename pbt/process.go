@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +58,7 @@ type ProcessOptions struct {
 
 // withDefaults fills in Heartbeat, Silence and the clock.
 func (p ProcessOptions) withDefaults() ProcessOptions {
-	if p.Heartbeat == 0 {
-		p.Heartbeat = 10 * time.Second
-	}
-	if p.Silence == 0 {
-		p.Silence = 5 * time.Minute
-	}
+	p.Heartbeat, p.Silence = cmp.Or(p.Heartbeat, 10*time.Second), cmp.Or(p.Silence, 5*time.Minute)
 	if p.after == nil {
 		p.after = time.After
 	}
@@ -124,14 +120,13 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 // pending is a decision that the next process applies, because the member must be built from the new hyperparameters
 // and Options.New works only once in a process (ProcessOptions.RestartProcess).
 type pending struct {
-	events []journal.Event // what came before the decision
-	event  journal.Event   // the decision itself, as announced
-	values map[string]float64
-	source source // for Replace
+	savedPending
+	weights *checkpoint.Snapshot // of the source
 }
 
 // savedPending is a pending decision in a state file.
 type savedPending struct {
+	// Events came before the decision itself, Event, as announced.
 	Events []journal.Event `json:"events,omitempty"`
 	Event  journal.Event   `json:"event"`
 	Values number.Map      `json:"values"`
@@ -145,15 +140,11 @@ type savedPending struct {
 
 // save stores the weights to copy in the private folder and returns what the state file refers to.
 func (p *pending) save(f *files) (*savedPending, error) {
-	saved := &savedPending{Events: p.events, Event: p.event, Values: number.MapOf(p.values)}
-	if p.event.Kind == journal.Replace {
-		saved.Source, saved.SourceSteps, saved.SourceWeightSteps = p.source.member, p.source.steps, p.source.weightSteps
-		var err error
-		if saved.Snapshot, err = f.put(p.source.weightSteps, p.source.snapshot); err != nil {
-			return nil, err
-		}
+	var err error
+	if p.Event.Kind == journal.Replace {
+		p.Snapshot, err = f.put(p.SourceWeightSteps, p.weights)
 	}
-	return saved, nil
+	return &p.savedPending, err
 }
 
 // check checks a pending decision against the state that it is part of.
@@ -178,36 +169,36 @@ func (p *savedPending) check(s savedState) error {
 // resume applies the pending decision of the last process: it builds the member from the new hyperparameters. If that
 // fails, the member is built as it was before, and the journal says so.
 func (w *worker) resume(saved *restored) error {
-	g, p, state := w.group, saved.state.Pending, saved.state
-	m := &member{opt: g.opt, id: w.id, parent: -1, seed: seed(g.opt.Seed, streamSeed, int64(w.id))}
-	m.load(state.Member)
-	m.hyperparameters = state.Member.Hyperparameters.Floats()
-	values := p.Values.Floats()
+	g, m, p, state := w.group, w.m, saved.state.Pending, saved.state
+	src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
+	copies := p.Event.Kind == journal.Replace
 	var err error
-	switch p.Event.Kind {
-	case journal.Replace:
-		src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
-		var snapshot *checkpoint.Snapshot
-		if snapshot, err = m.combine(src, saved.snapshot); err == nil {
-			err = m.rebuildCopying(g.iteration, src, snapshot, values)
-		}
-	case journal.SelfMutate:
-		if !m.status().Diverged() {
-			m.snapshot = saved.snapshot
-		}
-		err = m.rebuildMutated(g.iteration, values)
+	if copies {
+		c.Snapshot, err = m.combine(src, saved.snapshot)
+	} else if !m.status().Diverged() {
+		m.snapshot = saved.snapshot
 	}
-	if w.m = m; err == nil {
-		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
-		if p.Event.Kind == journal.Replace {
-			w.copies++
-		}
-	} else {
-		p.Event.Cause = fmt.Sprintf("%s (%s) could not be applied: %v", p.Event.Kind, p.Event.Cause, err)
-		p.Event.Kind = journal.ApplyFailed
+	fill := (*member).restore
+	if copies {
+		fill = (*member).restoreCopy
+	}
+	if err == nil {
+		err = m.rebuild(c, fill)
+	}
+	if err != nil {
+		p.Event = notApplied(p.Event, err)
 		var broken error
 		if w.m, broken = w.build(&state.Member, saved.snapshot); broken != nil {
 			return errors.Join(broken, err)
+		}
+	} else {
+		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
+		if copies {
+			m.copied(src)
+			w.copies++
+		} else {
+			m.mutated()
 		}
 	}
 	w.m.restartProcess = g.cfg.RestartProcess

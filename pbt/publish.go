@@ -4,9 +4,11 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"slices"
@@ -130,18 +132,8 @@ func (w *worker) publish() error {
 	m, snapshot, r := w.m, w.good(), w.record()
 	if snapshot == nil {
 		status := m.status()
-		switch {
-		case status.Failed:
-			r.Failure, r.HasObjective = m.failure, false
-		case m.diverged != "":
-			r.Failure = m.diverged
-		default:
-			r.Failure = status.Trouble()
-		}
-		if !status.Failed {
-			r.Objective, r.HasObjective = math.NaN(), true
-		}
-		r.HasEvaluation = false
+		r.Failure = cmp.Or(m.failure, m.diverged, status.Trouble())
+		r.Objective, r.HasObjective, r.HasEvaluation = math.NaN(), !status.Failed, false
 	}
 	if err := w.lost(); err != nil {
 		return err
@@ -186,25 +178,29 @@ func (g *group) result() (*Result, error) {
 	if g.whole() {
 		return g.best, nil
 	}
-	best, ok, err := g.cfg.Store.Best(g.opt.Measure.Minimise)
-	for range 3 { // its member may be replacing it by a better one
-		if err != nil || !ok {
+	return g.fetchBest()
+}
+
+// fetchBest reads the best member so far from the store, as result returns it. Damage is noted.
+func (g *group) fetchBest() (found *Result, err error) {
+	for range 4 { // its member may be replacing it by a better one
+		best, ok, err := g.cfg.Store.Best(g.opt.Measure.Minimise)
+		if err != nil {
+			return nil, fmt.Errorf("pbt: best: %w", err)
+		}
+		if !ok {
+			return nil, nil
+		}
+		snapshot, err := g.cfg.Store.FetchBest(best)
+		if found = newResult(best, snapshot); err == nil {
 			break
 		}
-		snapshot, fault := g.cfg.Store.FetchBest(best)
-		if fault == nil {
-			return newResult(best, snapshot), nil
+		g.recovered = errors.Join(g.recovered, fmt.Errorf("pbt: best: %w", err))
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
 		}
-		g.recovered = errors.Join(g.recovered, fmt.Errorf("pbt: best: %w", fault))
-		best, ok, err = g.cfg.Store.Best(g.opt.Measure.Minimise)
 	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("pbt: best: %w", err)
-	case !ok:
-		return nil, nil
-	}
-	return newResult(best, nil), nil
+	return found, nil
 }
 
 // newResult converts a record of the best member.
@@ -303,22 +299,17 @@ func (w *worker) describe() {
 // beat sends a heartbeat of every member with a phase now.
 func (g *group) beat(phase workspace.Phase) error {
 	for _, w := range g.workers {
-		w.describe()
-		w.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
-		if err := w.heartbeat.send(); err != nil {
+		if err := w.beat(phase); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// announce sends a heartbeat before the member is built, which may take long.
-func (w *worker) announce(m savedMember) error {
-	w.heartbeat.update(func(h *workspace.Heartbeat) {
-		h.Member, h.Phase, h.Iteration, h.Copies = w.id, workspace.Training, w.group.iteration, w.copies
-		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, w.group.opt.TotalSteps, m.parent(),
-			m.Hyperparameters.Floats(), ""
-	})
+// beat sends a heartbeat of the member with a phase now.
+func (w *worker) beat(phase workspace.Phase) error {
+	w.describe()
+	w.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
 	return w.heartbeat.send()
 }
 

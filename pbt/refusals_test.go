@@ -78,7 +78,7 @@ func TestNewRefuses(t *testing.T) {
 		`did you mean "learning_rate"?`:  initial(map[string]float64{"learning_rat": 1}),
 		`mean "discount_factor"?`:        sample("discount", explore.Range{Low: 0, High: 1}),
 		"ascending":                      sample("learning_rate", explore.Range{Low: 1}),
-		"Low must be above 0":            sample("learning_rate", explore.Range{High: 1, Log: true}),
+		"low end must be above 0":        sample("learning_rate", explore.Range{High: 1, Log: true}),
 		"ThresholdStd is -1":             rule(strategy.IsaacLab{ThresholdStd: -1}),
 		"four members":                   rule(forFour{}),
 		"names member 4; members are":    reference(4),

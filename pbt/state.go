@@ -122,9 +122,18 @@ func savedOf(m *member, snapshot string) savedMember {
 	return s
 }
 
+// unbuilt returns a member without its trainee: new, or as it was saved.
+func (o *Options) unbuilt(id int, saved *savedMember) *member {
+	m := &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
+	if saved != nil {
+		m.load(*saved)
+	}
+	return m
+}
+
 // load puts the member back to how savedOf saved it.
 func (m *member) load(s savedMember) {
-	m.steps, m.parent = s.Steps, s.parent()
+	m.steps, m.parent, m.hyperparameters = s.Steps, s.parent(), s.Hyperparameters.Floats()
 	m.failure, m.failedIteration = s.Failure, s.FailedIteration
 	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
 	m.changedAt = max(s.CopiedAt, s.ChangedAt)
@@ -229,7 +238,9 @@ func (f *files) load(o *Options, member int) (r *restored, damage, err error) {
 		switch {
 		case err == nil:
 			if name == stateFile {
-				f.before = f.readBefore()
+				if before, _, err := readState(filepath.Join(f.dir, previousStateFile)); err == nil {
+					f.before = &before
+				}
 			}
 			return r, damage, nil
 		case errors.Is(err, errOtherPopulation):
@@ -247,13 +258,9 @@ func (f *files) load(o *Options, member int) (r *restored, damage, err error) {
 
 // read reads one state file with its snapshots, and compares it with the options.
 func (f *files) read(path string, o *Options, member int) (*restored, error) {
-	data, err := os.ReadFile(path)
+	s, data, err := readState(path)
 	if err != nil {
-		return nil, fmt.Errorf("pbt: %w", err)
-	}
-	s, err := decodeState(data)
-	if err != nil {
-		return nil, fmt.Errorf("pbt: %s: %w", path, err)
+		return nil, err
 	}
 	if err := o.sameRun(path, s, member); err != nil {
 		return nil, err
@@ -268,17 +275,15 @@ func (f *files) read(path string, o *Options, member int) (*restored, error) {
 	return r, nil
 }
 
-// readBefore returns the previous state; nil if there is none that can be read.
-func (f *files) readBefore() *savedState {
-	data, err := os.ReadFile(filepath.Join(f.dir, previousStateFile))
-	if err != nil {
-		return nil
+// readState reads a state file.
+func readState(path string) (s savedState, data []byte, err error) {
+	if data, err = os.ReadFile(path); err != nil {
+		return s, nil, fmt.Errorf("pbt: %w", err)
 	}
-	s, err := decodeState(data)
-	if err != nil {
-		return nil
+	if s, err = decodeState(data); err != nil {
+		return s, nil, fmt.Errorf("pbt: %s: %w", path, err)
 	}
-	return &s
+	return s, data, nil
 }
 
 // get loads a snapshot by the name that a state has for it; "" names none. A name with a path in it is refused, because

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,62 +118,57 @@ type PanicError = panics.Error
 // training.
 func guarded(f func() error) error { return panics.Guard("", f) }
 
-// requireDistinct wraps Options.New. It returns an error if New returns a trainee that any member already has, or a
-// trainee that holds an object of another member ([Holder]). Such a trainee is closed, unless a running population
-// builds the member again: Close would then close an object that the other member uses.
+// requireDistinct wraps Options.New for use by many goroutines: members are built one after the other. It returns an
+// error if New returns a trainee that any member already has, or a trainee that holds an object of another member
+// ([Holder]). Such a trainee is closed, unless a running population builds the member again: Close would then close an
+// object that the other member uses.
 func requireDistinct(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error) {
-	var lock sync.Mutex
+	var mu sync.Mutex
 	holders := map[any]int{} // members by their objects
 	return func(m Member) (Trainee, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		t, err := build(m)
 		if err != nil || t == nil {
 			return t, err
 		}
-		own := map[string][]any{}
+		held := map[string][]any{}
 		if h, ok := t.(Holder); ok {
-			maps.Copy(own, h.Holds())
+			maps.Copy(held, h.Holds())
 		}
-		own["trainee"] = []any{t}
-		lock.Lock()
-		defer lock.Unlock()
-		if err := distinct(m.ID, own, holders); err != nil {
+		held["trainee"] = []any{t}
+		own := map[any]int{}
+		for _, what := range slices.Sorted(maps.Keys(held)) {
+			for _, x := range held[what] {
+				if !identifiable(x) {
+					continue
+				}
+				own[x] = m.ID
+				if other, taken := holders[x]; taken && (other != m.ID || what == "trainee") {
+					err = cmp.Or(err, notDistinct(m.ID, other, what, x))
+				}
+			}
+		}
+		if err != nil {
 			if !slices.Contains(slices.Collect(maps.Values(holders)), m.ID) { // the population does not train yet
 				err = errors.Join(err, guarded(t.Close))
 			}
 			return nil, err
 		}
 		maps.DeleteFunc(holders, func(_ any, id int) bool { return id == m.ID })
-		for _, objects := range own {
-			for _, x := range objects {
-				if identifiable(x) {
-					holders[x] = m.ID
-				}
-			}
-		}
+		maps.Copy(holders, own)
 		return t, nil
 	}
 }
 
-// distinct returns an error if own, the new objects of member id, has an object that a member already holds.
-func distinct(id int, own map[string][]any, holders map[any]int) error {
-	for _, what := range slices.Sorted(maps.Keys(own)) {
-		for _, x := range own[what] {
-			if !identifiable(x) {
-				continue
-			}
-			other, held := holders[x]
-			switch {
-			case !held || other == id && what != "trainee":
-			case other == id:
-				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build "+
-					"a new one", x, id)
-			default:
-				return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for "+
-					"each member", other, id, what, x)
-			}
-		}
+// notDistinct is the error of a new object of member id that another member, or the member itself, has already.
+func notDistinct(id, other int, what string, x any) error {
+	if other == id {
+		return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one", x,
+			id)
 	}
-	return nil
+	return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member", other,
+		id, what, x)
 }
 
 // identifiable reports whether equal values are one object: pointers are, unless they are to types of size 0, which may

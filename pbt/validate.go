@@ -68,13 +68,8 @@ func (o Options) validate() error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
-		r := o.Sample[key]
-		if !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High {
-			return fmt.Errorf("pbt: Sample[%q] is from %v to %v; give two finite numbers in ascending order", key,
-				r.Low, r.High)
-		}
-		if r.Log && r.Low <= 0 {
-			return fmt.Errorf("pbt: Sample[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
+		if err := o.Sample[key].Check(); err != nil {
+			return fmt.Errorf("pbt: Sample[%q] %w", key, err)
 		}
 	}
 	return nil
@@ -110,15 +105,13 @@ func (o Options) Notes() (notes []string) {
 
 // validateReference checks that Reference names members, each once.
 func (o Options) validateReference() error {
-	seen := make(map[int]bool)
-	for _, id := range o.Reference {
+	for i, id := range o.Reference {
 		if id < 0 || id >= o.Members {
 			return fmt.Errorf("pbt: Reference names member %d; members are 0 to %d", id, o.Members-1)
 		}
-		if seen[id] {
+		if slices.Contains(o.Reference[:i], id) {
 			return fmt.Errorf("pbt: Reference names member %d twice", id)
 		}
-		seen[id] = true
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -290,14 +291,8 @@ func (g *group) giveUp() error {
 	err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, g.iteration)
 	for _, w := range g.workers {
 		m := w.m
-		what := m.failure
-		switch {
-		case what != "":
-		case m.diverged != "":
-			what = m.diverged
-		default:
-			what = fmt.Sprintf("%s is %v", g.opt.Objective, g.opt.Measure.signed(m.objective))
-		}
+		value := fmt.Sprintf("%s is %v", g.opt.Objective, g.opt.Measure.signed(m.objective))
+		what := cmp.Or(m.failure, m.diverged, value)
 		if m.failure != "" && m.cause != nil {
 			err = fmt.Errorf("%w; member %d: %w", err, w.id, m.cause)
 		} else {

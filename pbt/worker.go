@@ -139,8 +139,7 @@ func (g *group) align(states []*restored) error {
 			states[i] = r
 		}
 		if finished = finished && states[i] != nil && states[i].state.Phase == phaseFinished; finished {
-			m := &member{opt: g.opt, id: w.id}
-			m.load(states[i].state.Member)
+			m := g.opt.unbuilt(w.id, &states[i].state.Member)
 			standing.Members = append(standing.Members, m.status())
 			finished = !m.trains(g.iteration)
 		}
@@ -157,20 +156,11 @@ func (g *group) loadBest(view workspace.View) error {
 	for _, m := range view.Members {
 		g.recovered = errors.Join(append([]error{g.recovered}, m.Damaged...)...)
 	}
-	best, ok, err := g.cfg.Store.Best(g.opt.Measure.Minimise)
-	if err != nil {
-		return fmt.Errorf("pbt: best: %w", err)
+	best, err := g.fetchBest()
+	if err != nil || best == nil || best.Snapshot == nil {
+		return err
 	}
-	if !ok {
-		return nil
-	}
-	snapshot, err := g.cfg.Store.FetchBest(best)
-	if err != nil {
-		g.recovered = errors.Join(g.recovered, fmt.Errorf("pbt: best: %w", err))
-		return nil
-	}
-	g.best = newResult(best, snapshot)
-	g.objective, g.hasBest = g.opt.Measure.signed(g.best.Objective), true
+	g.best, g.objective, g.hasBest = best, g.opt.Measure.signed(best.Objective), true
 	return nil
 }
 
@@ -192,14 +182,17 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 		return err
 	}
 	w.files.begin(saved)
+	// Building may take long, so a heartbeat comes before.
+	w.m = g.opt.unbuilt(w.id, nil)
 	if saved == nil {
-		if err := w.announce(savedMember{}); err != nil {
+		if err := w.beat(workspace.Training); err != nil {
 			return err
 		}
 		w.m, err = w.build(nil, nil)
 		return err
 	}
 	state := saved.state
+	w.m.load(state.Member)
 	w.copies, g.known = state.Copies, g.known || state.ObjectiveKnown
 	// Records that the member published after this state, as after damage to the newest one, are stale: copies counts
 	// the generations of weights, and peers ignore records of older ones.
@@ -208,7 +201,7 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 			w.copies = r.Copies + 1
 		}
 	}
-	if err := w.announce(state.Member); err != nil {
+	if err := w.beat(workspace.Training); err != nil {
 		return err
 	}
 	if state.Pending != nil {
@@ -260,9 +253,10 @@ func (w *worker) persist() error {
 		return wrapMember(w.id, err)
 	}
 	s := savedState{
-		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, savedRun: g.opt.savedRun(), Phase: g.phase,
+		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, Phase: g.phase,
 		Iteration: g.iteration, Sequence: f.sequence + 1, Copies: w.copies, ObjectiveKnown: g.known,
 		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: savedOf(w.m, f.kept),
+		savedRun: savedRun{g.opt.Objective, g.opt.IntervalSteps, g.opt.Seed, g.opt.Measure.Minimise},
 	}
 	if w.pending != nil {
 		if s.Pending, err = w.pending.save(f); err != nil {
@@ -276,11 +270,6 @@ func (w *worker) persist() error {
 		rotate = f.before == nil || f.last.state.Iteration != g.iteration
 	}
 	return f.write(s, rotate)
-}
-
-// savedRun returns the options that states of this run have.
-func (o *Options) savedRun() savedRun {
-	return savedRun{o.Objective, o.IntervalSteps, o.Seed, o.Measure.Minimise}
 }
 
 // checkpoint saves within an interval, if there is something good to save.

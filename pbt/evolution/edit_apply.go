@@ -62,12 +62,11 @@ func (e Edit) Fits(a description.Architecture) bool {
 // partOf returns the part of the encoder, nil if the module is no encoder of a.
 func partOf(a *description.Architecture, module string) *description.Part {
 	name, ok := strings.CutPrefix(module, "encoder.")
-	for i := range a.Parts {
-		if ok && a.Parts[i].Name == name {
-			return &a.Parts[i]
-		}
+	i := slices.IndexFunc(a.Parts, func(p description.Part) bool { return ok && p.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &a.Parts[i]
 }
 
 // pictureOf returns the part of the encoder, nil unless the part is a picture.

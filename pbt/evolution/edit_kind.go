@@ -60,13 +60,11 @@ func (e Edit) String() string {
 		name = e.Module + "." + name
 	}
 	switch e.Kind {
-	case AddNode, RemoveNode, AddChannel, RemoveChannel:
-		if e.Module == description.MemoryModule {
+	case AddNode, RemoveNode, AddChannel, RemoveChannel, AddLatentNode, RemoveLatentNode:
+		if e.Module == description.MemoryModule || e.Module == "" {
 			return name + fmt.Sprintf("(%d)", e.Nodes)
 		}
 		name += fmt.Sprintf("(layer %d, %d)", e.Layer, e.Nodes)
-	case AddLatentNode, RemoveLatentNode:
-		name += fmt.Sprintf("(%d)", e.Nodes)
 	case ChangeKernel:
 		name += fmt.Sprintf("(layer %d, %d)", e.Layer, e.Kernel)
 	case ChangeActivation:

@@ -12,12 +12,7 @@ import (
 // function changes layers, which hold one group of arrays, as [PreserveFunction] says. It is called for the parameters
 // first, then for each group of moments. A new activation changes no arrays.
 func (w *wiring) function(layers map[string]matrix) error {
-	var m description.Module // stays empty for the latent and for activations, which belong to no module
-	for _, each := range w.from.Modules() {
-		if each.Name == w.edit.Module {
-			m = each
-		}
-	}
+	m := w.module(w.from)
 	chain, at := m.Layers(), w.edit.Layer
 	convolutions := len(m.Convolutions) > 0
 	switch kind := w.edit.Kind; {
@@ -50,6 +45,17 @@ func (w *wiring) function(layers map[string]matrix) error {
 		return fmt.Errorf("evolution: no weights follow an edit of kind %q", w.edit.Kind)
 	}
 	return nil
+}
+
+// module returns the edited module of an architecture. It is empty for the latent and for activations, which belong to
+// no module.
+func (w *wiring) module(of description.Architecture) (m description.Module) {
+	for _, each := range of.Modules() {
+		if each.Name == w.edit.Module {
+			m = each
+		}
+	}
+	return m
 }
 
 // reader is a weight that reads the nodes of a layer: in columns from offset on, so many for each node.
@@ -139,50 +145,64 @@ func (w *wiring) latent(layers map[string]matrix) {
 	}
 }
 
-// identity adds a hidden layer before the output of module m that passes on what it reads: its weight is the identity
-// matrix, and its bias lifts all inputs by a shift to where its activation is the identity (identityAfter).
-// The output layer's bias takes the shift back: out.bias − out.weight·shift. The output layer keeps its weights, so
-// that its moments stay right, too.
+// identity adds a hidden layer before the output of module m that passes on what it reads, see passOn.
 func (w *wiring) identity(layers map[string]matrix, m description.Module) {
-	n := len(m.Hidden)
-	width, out := m.Hidden[n-1], layers[m.Name+".out.weight"]
-	weight, bias := zeros(width, width, form{}), zeros(width, 1, form{vector: true})
+	n, out := len(m.Hidden), m.Name+".out"
+	w.passOn(layers, fmt.Sprintf("%s.%d", m.Name, n), out, out, m.Hidden[n-1], 0, m.Activations[n-1])
+}
+
+// passOn adds a layer called name between one of so many outputs, whose activation is before, and the layer out. It
+// passes on what it reads: its weight is the identity matrix, or every kernel 1 in its middle for its own channel and 0
+// elsewhere, and its bias lifts all inputs by a shift to where its activation is the identity (identityAfter). The bias
+// of out takes the shift back: out.bias − out.weight·shift. out keeps its weights, so that its moments stay right, too.
+// The moments of the new layer begin as those of the layer like.
+func (w *wiring) passOn(layers map[string]matrix, name, out, like string, outputs, kernel int, before string) {
+	side := max(kernel, 1)
+	weight, bias := zeros(outputs, outputs*side*side, form{kernel: kernel}), zeros(outputs, 1, form{vector: true})
 	if w.holds == values {
-		_, shift := identityAfter(m.Activations[n-1])
-		for i := range width {
-			weight.data[i*width+i], bias.data[i] = 1, float32(shift)
+		_, shift := identityAfter(before)
+		for i := range outputs {
+			weight.data[i*weight.cols+(i*side+side/2)*side+side/2], bias.data[i] = 1, float32(shift)
 		}
-		layers[m.Name+".out.bias"] = layers[m.Name+".out.bias"].plus(out.times(bias), -1)
+		shifts := zeros(layers[out+".weight"].cols, 1, form{vector: true})
+		shifts.fill(func() float32 { return float32(shift) })
+		layers[out+".bias"] = layers[out+".bias"].plus(layers[out+".weight"].times(shifts), -1)
 	} else {
-		weight.fill(w.begin(out, nil))
-		bias.fill(w.begin(layers[m.Name+".out.bias"], nil))
+		weight.fill(w.begin(layers[like+".weight"], nil))
+		bias.fill(w.begin(layers[like+".bias"], nil))
 	}
-	name := fmt.Sprintf("%s.%d", m.Name, n)
 	layers[name+".weight"], layers[name+".bias"] = weight, bias
 }
 
-// compose drops the last hidden layer of module m. The output layer then reads the layer before it, through the dropped
-// layer as if its activation were the straight line slope·x + offset:
-//
-//	out.weight' = out.weight · slope · inner.weight
-//	out.bias'   = out.bias + out.weight · (slope · inner.bias + offset)
-//
-// This undoes identity. The product's weights are new to the optimizer, so their moments start from zero. (AgileRL
-// keeps the output layer's weights, which then read other inputs than they learned on.)
+// compose drops the last hidden layer of module m, see bypass. (AgileRL keeps the output layer's weights, which then
+// read other inputs than they learned on.)
 func (w *wiring) compose(layers map[string]matrix, m description.Module) {
 	n := len(m.Hidden) - 1
-	last, out := m.Layers()[n].Name, m.Name+".out"
+	last := m.Layers()[n].Name
+	w.bypass(layers, last, m.Name+".out", m.Activations[n], 1, layers[last+".weight"].cols, matrix.times)
+}
+
+// bypass drops the layer last, each of whose outputs are so many pixels. The layer out, which read them, then reads
+// what last did, so many columns, through last as if its activation were the straight line slope·x + offset:
+//
+//	out.weight' = out.weight · slope · last.weight
+//	out.bias'   = out.bias + out.weight · (slope · last.bias + offset)
+//
+// product is the first of these products. This undoes passOn. The product's weights are new to the optimizer, so their
+// moments start from zero.
+func (w *wiring) bypass(layers map[string]matrix, last, out, activation string, pixels, columns int,
+	product func(outer, inner matrix) matrix) {
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
 	if w.holds == values {
-		slope, offset := tangent(m.Activations[n])
-		reaches := zeros(bias.rows, 1, form{vector: true})
-		for i, b := range bias.data {
-			reaches.data[i] = slope*b + offset
+		slope, offset := tangent(activation)
+		reaches := zeros(outer.cols, 1, form{vector: true})
+		for i := range reaches.data {
+			reaches.data[i] = slope*bias.data[i/pixels] + offset
 		}
 		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
-		layers[out+".weight"] = outer.times(inner).scaled(slope)
+		layers[out+".weight"] = product(outer, inner).scaled(slope)
 	} else {
-		fresh := zeros(outer.rows, inner.cols, form{})
+		fresh := zeros(outer.rows, columns, form{})
 		fresh.fill(w.begin(outer, nil))
 		layers[out+".weight"] = fresh
 	}

@@ -20,22 +20,12 @@ func channels(m description.Module, i int) reader {
 	return reader{m.Layers()[0].Name + ".weight", 0, p[1] * p[2]}
 }
 
-// encoder is the edited encoder after the edit.
-func (w *wiring) encoder() (m description.Module) {
-	for _, each := range w.to.Modules() {
-		if each.Name == w.edit.Module {
-			m = each
-		}
-	}
-	return m
-}
-
 // kernel gives a convolution the kernels of the new architecture. A kernel keeps its leading rows and columns, and new
 // ones are zeros. Where the last picture has another size, the layer that reads it keeps what it read of every pixel,
 // and reads nothing of new pixels. A larger kernel, whose new rows see the pixels and zeros behind its old ones,
 // computes what it did.
 func (w *wiring) kernel(layers map[string]matrix, m description.Module) {
-	to := w.encoder()
+	to := w.module(w.to)
 	name := convolution(m, w.edit.Layer) + ".weight"
 	weight := layers[name]
 	side := to.Convolutions[w.edit.Layer].Kernel
@@ -66,59 +56,32 @@ func (w *wiring) resized(x matrix, grids int, before, after [2]int, f form) matr
 	return out
 }
 
-// convolve adds a convolution behind the last one of the encoder m that passes on what it reads: every kernel is 1 in
-// its middle for its own channel and 0 elsewhere. Shifts of biases are as in identity.
+// convolve adds a convolution behind the last one of the encoder m that passes on what it reads, see passOn.
 func (w *wiring) convolve(layers map[string]matrix, m description.Module) {
 	n := len(m.Convolutions)
-	width, side := m.Pictures[n][0], w.encoder().Convolutions[n].Kernel
-	out := m.Layers()[0].Name
-	weight, bias := zeros(width, width*side*side, form{kernel: side}), zeros(width, 1, form{vector: true})
-	outer := layers[out+".weight"]
-	if w.holds == values {
-		_, shift := identityAfter(m.Convolutions[n-1].Activation)
-		for i := range width {
-			weight.data[i*weight.cols+(i*side+side/2)*side+side/2], bias.data[i] = 1, float32(shift)
-		}
-		shifts := zeros(outer.cols, 1, form{vector: true})
-		shifts.fill(func() float32 { return float32(shift) })
-		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(shifts), -1)
-	} else {
-		last := convolution(m, n-1)
-		weight.fill(w.begin(layers[last+".weight"], nil))
-		bias.fill(w.begin(layers[last+".bias"], nil))
-	}
-	layers[convolution(m, n)+".weight"], layers[convolution(m, n)+".bias"] = weight, bias
+	w.passOn(layers, convolution(m, n), m.Layers()[0].Name, convolution(m, n-1), m.Pictures[n][0],
+		w.module(w.to).Convolutions[n].Kernel, m.Convolutions[n-1].Activation)
 }
 
-// deconvolve drops the last convolution of the encoder m. The layer that read its pixels then reads the picture before
-// it, through the dropped convolution as if its activation were a straight line, as in compose. It undoes convolve.
+// deconvolve drops the last convolution of the encoder m, see bypass. The layer that read its pixels then reads the
+// picture before it.
 func (w *wiring) deconvolve(layers map[string]matrix, m description.Module) {
 	n := len(m.Convolutions) - 1
-	last, out, c := convolution(m, n), m.Layers()[0].Name, m.Convolutions[n]
-	from, to := m.Pictures[n], m.Pictures[n+1]
-	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
-	fresh := zeros(outer.rows, from[0]*from[1]*from[2], form{})
-	if w.holds == values {
-		slope, offset := tangent(c.Activation)
-		reaches := zeros(outer.cols, 1, form{vector: true})
-		for i := range reaches.data {
-			reaches.data[i] = slope*bias.data[i/(to[1]*to[2])] + offset
-		}
-		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
-		sums := make([]float64, fresh.cols)
-		for r := range outer.rows {
-			clear(sums)
-			scatter(sums, outer.data[r*outer.cols:(r+1)*outer.cols], inner, c, from, to)
-			for i, x := range sums {
-				fresh.data[r*fresh.cols+i] = slope * float32(x)
+	c, from, to := m.Convolutions[n], m.Pictures[n], m.Pictures[n+1]
+	columns := from[0] * from[1] * from[2]
+	w.bypass(layers, convolution(m, n), m.Layers()[0].Name, c.Activation, to[1]*to[2], columns,
+		func(outer, inner matrix) matrix {
+			product := zeros(outer.rows, columns, form{})
+			sums := make([]float64, columns)
+			for r := range outer.rows {
+				clear(sums)
+				scatter(sums, outer.data[r*outer.cols:(r+1)*outer.cols], inner, c, from, to)
+				for i, x := range sums {
+					product.data[r*columns+i] = float32(x)
+				}
 			}
-		}
-	} else {
-		fresh.fill(w.begin(outer, nil))
-	}
-	layers[out+".weight"] = fresh
-	delete(layers, last+".weight")
-	delete(layers, last+".bias")
+			return product
+		})
 }
 
 // scatter adds to sums, which has a number for every pixel before a convolution, what the row of numbers for every

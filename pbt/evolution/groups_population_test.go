@@ -238,9 +238,9 @@ func TestGroupsFitness(t *testing.T) {
 		if _, err := e.Train(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range e.Rows() {
-			if r.Fitness != c.fitness {
-				t.Errorf("member %d has the fitness %v, want %v", r.Member, r.Fitness, c.fitness)
+		for _, r := range e.Table().Rows {
+			if r.Objective != c.fitness {
+				t.Errorf("member %d has the fitness %v, want %v", r.Member, r.Objective, c.fitness)
 			}
 		}
 		var table strings.Builder

@@ -97,20 +97,13 @@ func (p RLParameter) clip(x float64) float64 { return min(max(x, p.Min), p.Max) 
 // step moves the value in one direction, within the bounds.
 func (p RLParameter) step(value float64, grow bool) float64 {
 	factor := math.Sqrt(p.GrowFactor / p.ShrinkFactor)
-	next := value / factor
+	next, one := value/factor, -1.0
 	if grow {
-		next = value * factor
-		if value == 0 {
-			next = p.Max / 100
-		}
+		next, one = cmp.Or(value*factor, p.Max/100), 1
 	}
 	if p.Kind == KindInt {
-		next = math.Round(next)
-		if next == value {
-			next--
-			if grow {
-				next += 2
-			}
+		if next = math.Round(next); next == value {
+			next += one
 		}
 	}
 	return p.clip(next)

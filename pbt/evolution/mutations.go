@@ -174,10 +174,10 @@ func (m Mutations) draw(rng *rand.Rand, first bool) string {
 	}
 	u, last := rng.Float64()*sum, kindNone
 	for _, w := range weights {
-		if w.weight == 0 {
-			continue
+		if w.weight > 0 {
+			last = w.kind
 		}
-		if last = w.kind; u < w.weight {
+		if u < w.weight {
 			break
 		}
 		u -= w.weight

@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(e.Rows()), "members,", len(architectures), "networks of each,", elite.Steps() == best.Steps)
+	fmt.Println(len(e.Table().Rows), "members,", len(architectures), "networks of each,", elite.Steps() == best.Steps)
 	// Output: 4 members, 2 networks of each, true
 }
 

@@ -171,11 +171,8 @@ func (w *wiring) overlap(layers map[string]matrix) (map[string]matrix, error) {
 		return nil, fmt.Errorf("evolution: %w", err)
 	}
 	for _, a := range arrays {
-		size := 1
-		for _, n := range a.Shape {
-			size *= int(n)
-		}
-		m, err := read(checkpoint.ArrayFloat32(a.Shape, make([]float32, size)))
+		empty := checkpoint.Array{Shape: a.Shape}
+		m, err := read(checkpoint.ArrayFloat32(a.Shape, make([]float32, empty.Len())))
 		if err != nil {
 			return nil, fmt.Errorf("evolution: %s: %w", a.Name, err)
 		}

@@ -1,110 +1,65 @@
 package evolution
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Row is the state of one member.
-type Row struct {
-	// Member is the member's number, Parent that of the member whose weights it last copied, -1 for none.
-	Member, Parent int
-	// Steps is the number of environment steps that the member has trained.
-	Steps int64
-	// Fitness is the last one measured. It is valid only where HasFitness is true.
-	Fitness    float64
-	HasFitness bool
-	// Mutation is the last mutation of the present weights other than "none", empty for none. It travels with the
-	// weights: a member that copies another takes over the other's.
-	Mutation string
-	// Architecture describes the member's networks, see [Evolver.Architecture].
-	Architecture string
-	// Hyperparameters are those that may mutate.
-	Hyperparameters map[string]float64
-}
-
-// Rows returns the members in order of their numbers. It reads only the population's journal.
-func (e *Evolution) Rows() []Row {
-	return rowsOf(e.population.Journal(), e.opt.Members, e.evolver.Keys())
-}
-
-func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
-	rows := make([]Row, members)
-	for i := range rows {
-		rows[i] = Row{Member: i, Parent: -1}
+// Table returns the members as they stand: the table of the population, with the last mutation of every member's present
+// weights other than "none" and its architecture (see [Evolver.Architecture]), and the hyperparameters that may mutate.
+// A mutation travels with the weights: a member that copies another takes over the other's.
+func (e *Evolution) Table() pbt.Table {
+	t := e.population.Table()
+	t.Keys, t.More = e.evolver.Keys(), []string{"last mutation", "architecture"}
+	for i, of := range changesOf(e.population.Journal(), len(t.Rows)) {
+		t.Rows[i].More = []string{of.mutation, of.architecture}
 	}
+	return t
+}
+
+// change is what evolution last did to the present weights of a member, and the networks it has.
+type change struct{ mutation, architecture string }
+
+func changesOf(recorded []journal.Event, members int) []change {
+	changes := make([]change, members)
 	// A copy takes over the parent's weights as they were when the generation ended. The parent itself may have been
 	// mutated by an earlier event of the same iteration, so its mutation is looked up among those before the
 	// iteration.
-	iteration, before := int64(0), slices.Clone(rows)
+	iteration, before := int64(0), slices.Clone(changes)
 	for _, event := range recorded {
-		if event.Member < 0 || event.Member >= len(rows) {
+		if event.Member < 0 || event.Member >= members {
 			continue
 		}
 		if event.Iteration != iteration {
 			iteration = event.Iteration
-			copy(before, rows)
+			copy(before, changes)
 		}
-		r := &rows[event.Member]
-		r.Steps = event.Steps
-		if event.HasObjective {
-			r.Fitness, r.HasFitness = event.Objective, true
+		c := &changes[event.Member]
+		if event.Kind == journal.Replace && event.Parent >= 0 && event.Parent < members {
+			c.mutation = before[event.Parent].mutation
 		}
-		if event.Kind == journal.Replace {
-			r.Parent = event.Parent
-			if event.Parent >= 0 && event.Parent < len(rows) {
-				r.Mutation = before[event.Parent].Mutation
-			}
+		if !strings.HasPrefix(event.Mutation, kindNone) {
+			c.mutation = cmp.Or(event.Mutation, c.mutation)
 		}
-		if event.Mutation != "" && !strings.HasPrefix(event.Mutation, kindNone) {
-			r.Mutation = event.Mutation
-		}
-		if event.Architecture != "" {
-			r.Architecture = event.Architecture
-		}
-		for _, values := range []map[string]float64{event.Before, event.After} {
-			if values != nil {
-				r.Hyperparameters = maps.Clone(values)
-				maps.DeleteFunc(r.Hyperparameters, func(key string, _ float64) bool {
-					return !slices.Contains(keys, key)
-				})
-			}
-		}
+		c.architecture = cmp.Or(event.Architecture, c.architecture)
 	}
-	return rows
+	return changes
 }
 
-// WriteTable writes the members to w as aligned text: parent, environment steps, fitness, last mutation, architecture,
-// and a column for every hyperparameter that may mutate. A note follows if the fitness has never differed.
+// WriteTable writes the members to w as aligned text, see [Evolution.Table]. A note follows if the fitness has never
+// differed.
 func (e *Evolution) WriteTable(w io.Writer) error {
-	keys := e.evolver.Keys()
-	header := append([]string{"member", "parent", "environment steps", "fitness", "last mutation", "architecture"},
-		keys...)
-	var rows [][]string
-	for _, r := range e.Rows() {
-		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-", r.Mutation, r.Architecture}
-		if r.Parent >= 0 {
-			row[1] = fmt.Sprint(r.Parent)
-		}
-		if r.HasFitness {
-			row[3] = fmt.Sprintf("%.6g", r.Fitness)
-		}
-		for _, key := range keys {
-			row = append(row, fmt.Sprintf("%.4g", r.Hyperparameters[key]))
-		}
-		rows = append(rows, row)
+	if err := e.Table().Write(w); err != nil {
+		return err
 	}
-	if err := tracking.Table(w, header, rows); err != nil {
-		return fmt.Errorf("evolution: %w", err)
-	}
-	for _, note := range constant(e.population.Journal(), e.opt.Objective) {
+	if note := constant(e.population.Journal(), e.opt.Objective); note != "" {
 		if _, err := fmt.Fprintln(w, note); err != nil {
 			return fmt.Errorf("evolution: %w", err)
 		}
@@ -112,8 +67,9 @@ func (e *Evolution) WriteTable(w io.Writer) error {
 	return nil
 }
 
-// constant returns a note if several fitnesses were measured and all are equal, so that selection knows nothing.
-func constant(recorded []journal.Event, objective string) (notes []string) {
+// constant returns a note if several fitnesses were measured and all are equal, so that selection knows nothing; else
+// it is empty.
+func constant(recorded []journal.Event, objective string) string {
 	var all []float64
 	for _, event := range recorded {
 		if event.HasObjective {
@@ -121,8 +77,8 @@ func constant(recorded []journal.Event, objective string) (notes []string) {
 		}
 	}
 	if len(all) < 4 || !(slices.Max(all)-slices.Min(all) <= 1e-6*(1+math.Abs(all[0]))) {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("%s was always %.6g, so members were selected by chance. In a zero-sum game the returns "+
-		"of all agents add up to a constant: give a figure of one side as the objective", objective, all[0])}
+	return fmt.Sprintf("%s was always %.6g, so members were selected by chance. In a zero-sum game the returns "+
+		"of all agents add up to a constant: give a figure of one side as the objective", objective, all[0])
 }

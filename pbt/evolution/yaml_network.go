@@ -112,24 +112,19 @@ func (f *manifest) network(s *Settings) error {
 	if f.Network == nil {
 		return nil
 	}
-	t := struct {
-		Network networkSection `yaml:"network"`
-	}{networkDefaults()}
-	x := &t.Network
-	if err := config.Merge(&t, map[string]any{"network": f.Network}, config.Options{Prefix: "evolution"}); err != nil {
-		return err
+	x := networkDefaults()
+	if err := config.Merge(&x, f.Network, config.Options{}); err != nil {
+		return config.Under("evolution", "network", err)
 	}
+	idle := map[string]bool{"squash_output": x.Squash}
 	for name, stack := range map[string]stackSection{"encoder_config": x.Encoder.stackSection, "head_config": x.Head} {
-		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish,
-			"output_activation": stack.Output != ""} {
-			if on {
-				s.Notes = append(s.Notes, fmt.Sprintf("network.%s.%s does nothing: gorl's evolvable networks have none",
-					name, key))
-			}
-		}
+		idle[name+".layer_norm"], idle[name+".output_vanish"] = stack.LayerNorm, stack.Vanish
+		idle[name+".output_activation"] = stack.Output != ""
 	}
-	if x.Squash {
-		s.Notes = append(s.Notes, "network.squash_output does nothing: gorl's evolvable networks have none")
+	for key, on := range idle {
+		if on {
+			s.Notes = append(s.Notes, "network."+key+" does nothing: gorl's evolvable networks have none")
+		}
 	}
 	slices.Sort(s.Notes)
 	if x.Encoder.Activation != x.Head.Activation {

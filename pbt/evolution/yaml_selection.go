@@ -62,12 +62,8 @@ func (f *manifest) selection(s *Settings) error {
 	if f.Selection["strategy"] == "multi_frequency" {
 		return f.multiFrequency(s)
 	}
-	t := struct {
-		Selection tournamentSection `yaml:"selection_strategy"`
-	}{tournamentDefaults()}
-	x := &t.Selection
-	dict := map[string]any{"selection_strategy": f.Selection}
-	err := config.Merge(&t, dict, config.Options{Prefix: "evolution"})
+	x := tournamentDefaults()
+	err := config.Under("evolution", "selection_strategy", config.Merge(&x, f.Selection, config.Options{}))
 	f.Selection = config.Dict(x)
 	s.Options.Strategy = strategy.Tournament{
 		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite,
@@ -78,14 +74,10 @@ func (f *manifest) selection(s *Settings) error {
 
 // multiFrequency is selection for MF-PBT. n_individuals_per_subpopulation sets the population's size.
 func (f *manifest) multiFrequency(s *Settings) error {
-	t := struct {
-		Selection multiFrequencySection `yaml:"selection_strategy"`
-	}{multiFrequencyDefaults()}
-	x := &t.Selection
-	dict := map[string]any{"selection_strategy": f.Selection}
-	open := map[string]config.Alias{"selection_strategy.n_open": {Key: "selection_strategy.n_open_for_migration"}}
-	if err := config.Merge(&t, dict, config.Options{Prefix: "evolution", Aliases: open}); err != nil {
-		return err
+	x := multiFrequencyDefaults()
+	open := map[string]config.Alias{"n_open": {Key: "n_open_for_migration"}}
+	if err := config.Merge(&x, f.Selection, config.Options{Aliases: open}); err != nil {
+		return config.Under("evolution", "selection_strategy", err)
 	}
 	if x.RandSeed != nil {
 		s.Notes = append(s.Notes,

@@ -54,38 +54,36 @@ type Constraint func(values map[string]float64) (map[string]float64, error)
 
 // AtMost lowers a to b where it is above, e.g. AtMost("mini_batch", "batch").
 func AtMost(a, b string) Constraint {
-	return func(values map[string]float64) (map[string]float64, error) {
-		if err := has(values, a, b); err != nil {
-			return nil, err
-		}
-		values[a] = min(values[a], values[b])
-		return values, nil
-	}
+	return between(a, b, func(x, y float64) (float64, error) { return min(x, y), nil })
 }
 
 // AtLeast raises a to b where it is below, e.g. AtLeast("batch", "mini_batch").
 func AtLeast(a, b string) Constraint {
-	return func(values map[string]float64) (map[string]float64, error) {
-		if err := has(values, a, b); err != nil {
-			return nil, err
-		}
-		values[a] = max(values[a], values[b])
-		return values, nil
-	}
+	return between(a, b, func(x, y float64) (float64, error) { return max(x, y), nil })
 }
 
 // Multiple rounds a to the nearest multiple of b, at least b itself, e.g. Multiple("batch", "mini_batch"). b must be
 // above 0.
 func Multiple(a, b string) Constraint {
-	return func(values map[string]float64) (map[string]float64, error) {
-		if err := has(values, a, b); err != nil {
-			return nil, err
+	return between(a, b, func(x, y float64) (float64, error) {
+		if !(y > 0) {
+			return x, fmt.Errorf("pbt: %s cannot be made a multiple of %s, which is %v", a, b, y)
 		}
-		if !(values[b] > 0) {
-			return nil, fmt.Errorf("pbt: %s cannot be made a multiple of %s, which is %v", a, b, values[b])
+		return max(math.Round(x/y), 1) * y, nil
+	})
+}
+
+// between gives a the value that fit makes of those of a and b. It is an error if values lack one of the two, so that a
+// misspelt constraint is noticed.
+func between(a, b string, fit func(x, y float64) (float64, error)) Constraint {
+	return func(values map[string]float64) (_ map[string]float64, err error) {
+		for _, key := range []string{a, b} {
+			if _, ok := values[key]; !ok {
+				return nil, fmt.Errorf("pbt: a constraint speaks of hyperparameter %q, which members do not have", key)
+			}
 		}
-		values[a] = max(math.Round(values[a]/values[b]), 1) * values[b]
-		return values, nil
+		values[a], err = fit(values[a], values[b])
+		return values, err
 	}
 }
 
@@ -100,16 +98,6 @@ func AllOf(constraints ...Constraint) Constraint {
 		}
 		return values, nil
 	}
-}
-
-// has returns an error that names the first of keys that values lacks, so that a misspelt constraint is noticed.
-func has(values map[string]float64, keys ...string) error {
-	for _, key := range keys {
-		if _, ok := values[key]; !ok {
-			return fmt.Errorf("pbt: a constraint speaks of hyperparameter %q, which members do not have", key)
-		}
-	}
-	return nil
 }
 
 // apply returns the constrained values, or those from before where the constraint cannot be met within the bounds: a

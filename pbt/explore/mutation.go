@@ -4,6 +4,7 @@ package explore
 // its rule. mutation_validate.go checks it before training; the rules are in rules.go and rules_gorl.go.
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -60,9 +61,7 @@ func (m Mutation) parameter(key string) Parameter {
 	if b, closer := lookup(m.Bounds, key); closer > 0 && (!p.bounded() || closer > own) {
 		p.Min, p.Max = b[0], b[1]
 	}
-	if p.ChangeRange == [2]float64{} {
-		p.ChangeRange = m.ChangeRange
-	}
+	p.ChangeRange = cmp.Or(p.ChangeRange, m.ChangeRange)
 	return p
 }
 
@@ -142,12 +141,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 
 // withDefaults fills in Rate and ChangeRange if they are zero.
 func (m Mutation) withDefaults() Mutation {
-	if m.Rate == 0 {
-		m.Rate = 0.25
-	}
-	if m.ChangeRange == [2]float64{} {
-		m.ChangeRange = [2]float64{1.1, 2}
-	}
+	m.Rate, m.ChangeRange = cmp.Or(m.Rate, 0.25), cmp.Or(m.ChangeRange, [2]float64{1.1, 2})
 	return m
 }
 

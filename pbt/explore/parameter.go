@@ -6,6 +6,7 @@ package explore
 // 0.999 for a discount.
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,6 +59,17 @@ func (r Range) Draw(u Uniform) float64 {
 	return r.Low + x*(r.High-r.Low)
 }
 
+// Check returns an error that says what is wrong with the range, to follow its name, and what to give.
+func (r Range) Check() error {
+	switch {
+	case !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High:
+		return fmt.Errorf("is from %v to %v; give two finite numbers in ascending order", r.Low, r.High)
+	case r.Log && r.Low <= 0:
+		return fmt.Errorf("is logarithmic from %v; its low end must be above 0", r.Low)
+	}
+	return nil
+}
+
 // Outside says how a value outside its bounds is brought back.
 type Outside string
 
@@ -100,12 +112,7 @@ func (p Parameter) resample(u Uniform, whole bool) float64 {
 }
 
 // step is the unit of whole numbers.
-func (p Parameter) step() float64 {
-	if p.Step == 0 {
-		return 1
-	}
-	return p.Step
-}
+func (p Parameter) step() float64 { return cmp.Or(p.Step, 1) }
 
 // inside brings a value within the bounds by reflecting it on scale s, where Outside says so, or by taking the bound.
 // It clamps in either case, as reflecting rounds.
@@ -164,13 +171,12 @@ func (p Parameter) checkSpace(whole bool) error {
 		}
 	}
 	if r := p.Sample; r != (Range{}) {
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("sample %w", err)
+		}
 		switch {
 		case len(p.Choices) > 0:
 			return fmt.Errorf("there are sample and choices; give one of the two")
-		case !number.Finite(r.Low) || !number.Finite(r.High) || r.Low > r.High:
-			return fmt.Errorf("sample is from %v to %v; give two finite numbers in ascending order", r.Low, r.High)
-		case r.Log && r.Low <= 0:
-			return fmt.Errorf("sample is logarithmic from %v; its low end must be above 0", r.Low)
 		case !p.contains(r.Low) || !p.contains(r.High):
 			return fmt.Errorf("sample is from %v to %v, which is not within the bounds %v to %v", r.Low, r.High, p.Min,
 				p.Max)

@@ -5,6 +5,7 @@ package explore
 // best prospects.
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -86,15 +87,15 @@ func (p PB2) Validate(hyperparameters []string) error {
 	}
 	for _, key := range p.Keys() {
 		r := p.Bounds[key]
-		switch {
-		case !slices.Contains(hyperparameters, key):
-			return fmt.Errorf("pbt: PB2.Bounds names hyperparameter %q, which members do not have: %s", key,
-				config.Among(key, hyperparameters))
-		case !number.Finite(r.Low) || !number.Finite(r.High) || !(r.Low < r.High) || !number.Finite(r.High-r.Low):
+		if err := checkKey("PB2.Bounds", key, hyperparameters); err != nil {
+			return err
+		}
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("pbt: PB2.Bounds[%q] %w", key, err)
+		}
+		if r.Low == r.High || !number.Finite(r.High-r.Low) {
 			return fmt.Errorf("pbt: PB2.Bounds[%q] is from %v to %v; give two finite numbers in ascending order", key,
 				r.Low, r.High)
-		case r.Log && r.Low <= 0:
-			return fmt.Errorf("pbt: PB2.Bounds[%q] is logarithmic from %v; Low must be above 0", key, r.Low)
 		}
 	}
 	for _, key := range p.Integers {
@@ -132,14 +133,8 @@ func (p PB2) Fit(events []journal.Event, _ *rand.Rand) Explorer {
 		return p
 	}
 	d := p.learn(events)
-	rows := p.Rows
-	if rows == 0 {
-		rows = 200
-	}
 	// Old trials are correlated least with the present, so the latest are kept.
-	if len(d.trials) > rows {
-		d.trials = d.trials[len(d.trials)-rows:]
-	}
+	d.trials = d.trials[max(0, len(d.trials)-cmp.Or(p.Rows, 200)):]
 	return newBandit(p, d)
 }
 

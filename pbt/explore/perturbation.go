@@ -4,6 +4,7 @@ package explore
 // changes at every decision, and the factors are two fixed numbers.
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -164,8 +165,6 @@ func (p Perturbation) explore(q Parameter, value float64, u Uniform) float64 {
 
 // withDefaults fills in Factors if they are zero.
 func (p Perturbation) withDefaults() Perturbation {
-	if p.Factors == [2]float64{} {
-		p.Factors = [2]float64{1.2, 0.8}
-	}
+	p.Factors = cmp.Or(p.Factors, [2]float64{1.2, 0.8})
 	return p
 }

@@ -81,18 +81,13 @@ func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule 
 var (
 	// registryMutex guards registry: populations may be built in several goroutines.
 	registryMutex sync.RWMutex
-	registry      = builtinRules()
+	registry      = make(map[string]Rule)
 )
 
-// builtinRules returns the package's own rules by name.
-func builtinRules() map[string]Rule {
-	known := make(map[string]Rule)
-	for _, list := range [][]Rule{isaacRules, sampleFactoryRules, gorlRules} {
-		for _, r := range list {
-			known[r.Name()] = r
-		}
+func init() {
+	for _, r := range slices.Concat(isaacRules, sampleFactoryRules, gorlRules) {
+		registry[r.Name()] = r
 	}
-	return known
 }
 
 // RegisterRule makes a rule known to files by its name; programs use the value itself. It is an error to register a

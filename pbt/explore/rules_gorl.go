@@ -6,6 +6,7 @@ package explore
 // run's results.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -54,16 +55,12 @@ func logOneMinus(value float64, in RuleInput) float64 {
 
 // integer is the rule integer: as float, then rounded to a multiple of Step.
 func integer(value float64, in RuleInput) float64 {
-	step := in.Step
-	if step == 0 {
-		step = 1
-	}
 	factor, up := logFactor(in), in.Uniform.Float64() >= 0.5
 	changed := value * factor
 	if up == (value < 0) { // a negative value goes up where its size goes down
 		changed = value / factor
 	}
-	return moveWhole(value, changed, step, up, in.Uniform)
+	return moveWhole(value, changed, cmp.Or(in.Step, 1), up, in.Uniform)
 }
 
 // moveWhole rounds value to a multiple of step at random: up with the probability of the part that is cut off, so
@@ -87,10 +84,7 @@ func moveWhole(old, value, step float64, up bool, u Uniform) float64 {
 
 // additive is the rule additive: adds a number drawn from -Step to Step, by default a tenth of the bounds.
 func additive(value float64, in RuleInput) float64 {
-	step := in.Step
-	if step == 0 {
-		step = (in.Bounds[1] - in.Bounds[0]) / 10
-	}
+	step := cmp.Or(in.Step, (in.Bounds[1]-in.Bounds[0])/10)
 	return value + step*(2*in.Uniform.Float64()-1)
 }
 
@@ -105,12 +99,7 @@ func flip(value float64, _ RuleInput) float64 {
 // categorical is the rule categorical: one of the other choices, each equally likely. check has made sure that there
 // are others.
 func categorical(value float64, in RuleInput) float64 {
-	others := make([]float64, 0, len(in.Choices))
-	for _, c := range in.Choices {
-		if c != value {
-			others = append(others, c)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(in.Choices), func(c float64) bool { return c == value })
 	return others[index(in.Uniform, len(others))]
 }
 

@@ -167,46 +167,38 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps,
 		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
 		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, SelfPlay: l.SelfPlay, Run: l.Run}
-	switch e.Kind {
-	case Population:
-		if l.Run == nil {
-			return fmt.Errorf("event %q has no run", e.Kind)
-		}
-		if l.Member != nil || l.Parent != nil {
-			return fmt.Errorf("event %q has a member or a parent", e.Kind)
-		}
-	case Start, Keep, Replace, SelfMutate, ApplyFailed, Failed, Diverged, Hopeless, Final:
-		if l.Member == nil || *l.Member < 0 {
-			return fmt.Errorf("event %q has no member of 0 or more", e.Kind)
-		}
-		if l.Run != nil {
-			return fmt.Errorf("event %q has a run, which belongs to %q", e.Kind, Population)
-		}
+	if l.Member != nil {
 		e.Member = *l.Member
-	default:
-		return fmt.Errorf("event %q is none of this format", e.Kind)
 	}
 	if l.Parent != nil {
-		if *l.Parent < 0 {
-			return fmt.Errorf("event %q has parent %d", e.Kind, *l.Parent)
-		}
 		e.Parent = *l.Parent
 	}
-	if e.Parent < 0 && e.ParentSteps != 0 {
-		return fmt.Errorf("event %q has a parent's environment steps and no parent", e.Kind)
+	wrong := ""
+	switch {
+	case !slices.Contains([]Kind{Population, Start, Keep, Replace, SelfMutate, ApplyFailed, Failed, Diverged, Hopeless,
+		Final}, e.Kind):
+		wrong = "is none of this format"
+	case e.Kind == Population && (l.Run == nil || l.Member != nil || l.Parent != nil):
+		wrong = "has no run, or a member or a parent"
+	case e.Kind != Population && (l.Member == nil || e.Member < 0):
+		wrong = "has no member of 0 or more"
+	case e.Kind != Population && l.Run != nil:
+		wrong = fmt.Sprintf("has a run, which belongs to %q", Population)
+	case l.Parent != nil && e.Parent < 0:
+		wrong = fmt.Sprintf("has parent %d", e.Parent)
+	case e.Parent < 0 && e.ParentSteps != 0:
+		wrong = "has a parent's environment steps and no parent"
+	case e.Kind == Replace && e.Parent < 0:
+		wrong = "has no parent"
+	case e.SelfPlay != nil && slices.ContainsFunc(e.SelfPlay.Games, func(g Games) bool {
+		return min(g.Games, g.Wins, g.Draws) < 0 || g.Wins+g.Draws > g.Games
+	}):
+		wrong = fmt.Sprintf("has numbers of games that contradict each other: %+v", e.SelfPlay.Games)
+	case min(e.Iteration, e.Steps, e.ParentSteps) < 0:
+		wrong = "has a negative iteration or number of environment steps"
 	}
-	if e.Kind == Replace && e.Parent < 0 {
-		return fmt.Errorf("event %q has no parent", e.Kind)
-	}
-	if s := e.SelfPlay; s != nil {
-		for _, g := range s.Games {
-			if min(g.Games, g.Wins, g.Draws) < 0 || g.Wins+g.Draws > g.Games {
-				return fmt.Errorf("event %q has %d wins and %d draws in %d games", e.Kind, g.Wins, g.Draws, g.Games)
-			}
-		}
-	}
-	if e.Iteration < 0 || e.Steps < 0 || e.ParentSteps < 0 {
-		return fmt.Errorf("event %q has a negative iteration or number of environment steps", e.Kind)
+	if wrong != "" {
+		return fmt.Errorf("event %q %s", e.Kind, wrong)
 	}
 	e.Objective, e.HasObjective = l.Objective.Known()
 	return nil
@@ -292,10 +284,7 @@ func Ended(dir string, keep int64) (length int64, ok bool) {
 		return keep, false
 	}
 	events, err := Decode(bytes.NewReader(text[keep:]))
-	if err != nil {
-		return keep, false
-	}
-	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Final }) {
+	if err != nil || !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Final }) {
 		return keep, false
 	}
 	return int64(len(text)), true

@@ -155,18 +155,16 @@ func Merge(journals ...[]Event) ([]Event, error) {
 		troubled := true // no decision in this iteration so far
 		for n, e := range events[1:] {
 			troubled = (e.Kind == Failed || e.Kind == Diverged) && (troubled || e.Iteration != events[n].Iteration)
-			rest = append(rest, ranked{e, troubled})
+			place := ranked{e, 1}
+			if troubled {
+				place.order = 0
+			}
+			rest = append(rest, place)
 		}
 	}
 	slices.SortStableFunc(rest, func(a, b ranked) int {
-		first := 0
-		switch {
-		case a.troubled && !b.troubled:
-			first = -1
-		case b.troubled && !a.troubled:
-			first = 1
-		}
-		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), first, cmp.Compare(a.Member, b.Member))
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.order, b.order),
+			cmp.Compare(a.Member, b.Member))
 	})
 	for _, r := range rest {
 		head = append(head, r.Event)
@@ -174,10 +172,11 @@ func Merge(journals ...[]Event) ([]Event, error) {
 	return head, nil
 }
 
-// ranked is an event, and whether it says that its member had failed or diverged before any decision of its iteration.
+// ranked is an event with its place in an iteration: 0 if it says that its member had failed or diverged before any
+// decision, else 1.
 type ranked struct {
 	Event
-	troubled bool
+	order int
 }
 
 // samePopulation compares everything but Strategy and Tuned, which are for people to read.

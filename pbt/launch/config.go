@@ -236,14 +236,8 @@ func (c Config) Validate() error {
 	if len(c.Command) > 0 && c.Command[0] == "" {
 		wrong(`"command" begins with an empty word: want the member program`)
 	}
-	for _, vars := range []struct {
-		key string
-		v   Vars
-	}{{"env", c.Env}, {"kubernetes.env", c.Kubernetes.Env}} {
-		if err := vars.v.checkNames(vars.key); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, c.Env.checkNames("env", c.RanksPerMember), c.Kubernetes.Env.checkNames("kubernetes.env",
+		c.RanksPerMember))
 	// Each would overwrite the other, and members would train on another device than the table shows.
 	if _, set := c.Env["CUDA_VISIBLE_DEVICES"]; set && c.GPUs > 0 {
 		wrong(`"env" sets CUDA_VISIBLE_DEVICES, and so does "gpus": give one of them`)
@@ -272,18 +266,6 @@ func (c Config) checkRanks() error {
 			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key,
 				x.value, n,
 				x.by))
-		}
-	}
-	for _, vars := range []struct {
-		key string
-		v   Vars
-	}{{"env", c.Env}, {"kubernetes.env", c.Kubernetes.Env}} {
-		for _, name := range rankVariables {
-			if _, set := vars.v[name]; set {
-				errs = append(errs, fmt.Errorf(
-					`launch: %q sets %s, by which the ranks of a member find each other; leave it out`,
-					vars.key, name))
-			}
 		}
 	}
 	return errors.Join(errs...)
@@ -358,15 +340,17 @@ func (v *Vars) SetConfig(value any) error {
 	return nil
 }
 
-// checkNames refuses names that cannot stand in an environment, and those that the launcher sets itself. key is the
-// key of the file, for the error.
-func (v Vars) checkNames(key string) error {
+// checkNames refuses names that cannot stand in an environment, and those that the launcher sets itself for a member of
+// so many ranks. key is the key of the file, for the error.
+func (v Vars) checkNames(key string, ranks int) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		switch {
 		case !variableName.MatchString(name):
 			return fmt.Errorf("launch: %q has %q: want a name of letters, digits and _", key, name)
 		case strings.HasPrefix(name, "GORL_PBT_"):
 			return fmt.Errorf("launch: %q has %q, which the launcher sets itself; leave it out", key, name)
+		case ranks > 1 && slices.Contains(rankVariables, name):
+			return fmt.Errorf("launch: %q sets %s, by which the ranks of a member find each other; leave it out", key, name)
 		case strings.ContainsAny(v[name], "\x00"):
 			return fmt.Errorf("launch: %q: %s holds a zero byte", key, name)
 		}

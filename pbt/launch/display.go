@@ -1,8 +1,8 @@
 package launch
 
 // This file shows a running population to people: a terminal gets one table that is redrawn in place (screen), a file
-// or pipe gets a table now and then (pages), and without an output nothing is shown (hidden). The rows come from the
-// runner or from Status; WriteTable in status.go lays them out.
+// or pipe gets a table now and then (pages). The rows come from the runner or from Status; WriteTable in status.go lays
+// them out.
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ type display interface {
 // lack the columns that only a launcher knows.
 func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 	if w == nil {
-		return hidden{}
+		w = io.Discard
 	}
 	if every <= 0 {
 		every = 30 * time.Second
@@ -40,13 +40,6 @@ func newDisplay(w io.Writer, every time.Duration, launched bool) display {
 	}
 	return &pages{w: w, launched: launched, every: every, now: time.Now}
 }
-
-// hidden shows nothing.
-type hidden struct{}
-
-func (hidden) show([]Row)   {}
-func (hidden) event(string) {}
-func (hidden) end([]Row)    {}
 
 // pages writes events as they come, and the table after every so much time where it has changed.
 type pages struct {

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -241,14 +240,7 @@ func (f *File) Install() (path string, err error) {
 		return path, err
 	}
 	// The file is replaced as a whole: a member that starts now, or a crash, finds the old one or the new one.
-	if err := durable.WriteFile(path, func(w io.Writer) error {
-		_,
-			err := w.Write(canonical)
-		return err
-	}); err != nil {
-		return "", fmt.Errorf("launch: %w", err)
-	}
-	return path, nil
+	return path, writeText(path, string(canonical))
 }
 
 // sameRun compares the file of the population in the folder with another one, key by key. Settings that decide what is
@@ -287,13 +279,10 @@ func totalSteps(dict map[string]any) int {
 // differences lists the settings that differ, by dotted keys in order. was is the file in the folder ("there" in the
 // lines), is the given file ("here"), and prefix the dotted keys of the sections around them.
 func differences(prefix string, was, is map[string]any) []string {
-	keys := maps.Clone(was)
-	if keys == nil {
-		keys = make(map[string]any)
-	}
-	maps.Copy(keys, is)
 	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
 		a, had := was[key]
 		b, has := is[key]
 		before, isMap := a.(map[string]any)

@@ -4,6 +4,7 @@ package launch
 // population says cuda:LOCAL, which is the same text for all members, and each puts its own number into it.
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -29,10 +30,7 @@ func localIndex(getenv func(string) string) (int, error) {
 		}
 		name = "SLURM_LOCALID"
 	}
-	value := getenv(name)
-	if value == "" {
-		return 0, nil
-	}
+	value := cmp.Or(getenv(name), "0")
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 || n >= maxMembers {
 		return 0, fmt.Errorf("launch: %s is %q; give the number of a device, from 0", name, value)

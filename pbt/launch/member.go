@@ -5,10 +5,12 @@ package launch
 // this machine, the shell script in slurm.go, and the Job's failure policy in kubernetes.go.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -94,24 +96,25 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 			"YAML file",
 			EnvMember, EnvConfig)
 	}
-	if p.Member, err = strconv.Atoi(member); err != nil || p.Member < 0 || p.Member >= maxMembers {
-		return Process{}, true, fmt.Errorf("launch: %s is %q; give the member's number, 0 to %d", name, member,
-			maxMembers-1)
+	number := func(name string, least, most int64, want string) int64 {
+		text := cmp.Or(getenv(name), fmt.Sprint(least))
+		n, fault := strconv.ParseInt(text, 10, 64)
+		if err == nil && (fault != nil || n < least || n > most) {
+			err = fmt.Errorf("launch: %s is %q; give %s", name, text, want)
+		}
+		return n
 	}
-	if ranks := getenv(EnvRanks); ranks != "" {
-		if p.Ranks, err = strconv.Atoi(ranks); err != nil || p.Ranks < 1 || p.Ranks > maxMembers {
-			return Process{}, true, fmt.Errorf("launch: %s is %q; give the number of the member's processes, 1 or more",
-				EnvRanks, ranks)
-		}
-		if name == envCompletionIndex { // the Job's pods are the ranks
-			p.Member /= p.Ranks
-		}
+	p.Member = int(number(name, 0, maxMembers-1, fmt.Sprintf("the member's number, 0 to %d", maxMembers-1)))
+	ranks := int(number(EnvRanks, 1, maxMembers, "the number of the member's processes, 1 or more"))
+	p.Slice = number(EnvSlice, 0, math.MaxInt64, "a number of intervals, 0 for no end")
+	if err != nil {
+		return Process{}, true, err
 	}
-	if slice := getenv(EnvSlice); slice != "" {
-		if p.Slice, err = strconv.ParseInt(slice, 10, 64); err != nil || p.Slice < 0 {
-			return Process{}, true, fmt.Errorf("launch: %s is %q; give a number of intervals, 0 for no end", EnvSlice,
-				slice)
-		}
+	if getenv(EnvRanks) != "" {
+		p.Ranks = ranks
+	}
+	if name == envCompletionIndex { // the Job's pods are the ranks
+		p.Member /= ranks
 	}
 	return p, true, nil
 }

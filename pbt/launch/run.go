@@ -72,7 +72,6 @@ type runner struct {
 	visible   []string          // the names of the GPUs in CUDA_VISIBLE_DEVICES
 	config    string            // the path of the canonical file
 	store     *workspace.Folder // the population's folder, read only
-	beats     []beat            // the last heartbeat of every member
 	display   display
 	log       *output          // launcher.log
 	unlock    func() error     // releases the folder
@@ -84,8 +83,10 @@ type runningMember struct {
 	ranks  ranks
 	output *output
 	local  int // its place among the running members
-	// before is the time of the last heartbeat before the process started.
-	before time.Time
+	// beat is the member's last heartbeat, seen when it was written, by the folder's clock, and before the same of the
+	// last one before the process started.
+	beat         *workspace.Heartbeat
+	seen, before time.Time
 }
 
 // ended reports the end of a process.
@@ -134,7 +135,6 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 			return nil, err
 		}
 	}
-	r.beats = make([]beat, d.NumPolicies)
 	// The launcher only reads heartbeats and holds no lease.
 	if r.store, err = workspace.OpenFolder(f.Dir(), d.NumPolicies,
 		workspace.FolderOptions{ReadOnly: true}); err != nil {
@@ -220,14 +220,11 @@ func (r *runner) start(s start, place int) {
 	m.local = place
 	if len(s.gpus) > 0 {
 		m.local = 0 // the first of its visible devices
-		names := make([]string, len(s.gpus))
-		for i, gpu := range s.gpus {
-			names[i] = r.visible[gpu]
-		}
+		names := r.gpus(s.gpus)
 		env = append(env, "CUDA_VISIBLE_DEVICES="+strings.Join(names, ","))
 		where = " on " + numbered("GPU", names)
 	}
-	m.before = r.beats[s.member].seen
+	m.before = m.seen
 	var err error
 	if m.ranks, err = r.startRanks(s.member, env); err != nil {
 		how := fmt.Sprintf("launch: %v", err)
@@ -239,6 +236,14 @@ func (r *runner) start(s start, place int) {
 		m.ranks.fail(process.Exit{Status: -1, How: how}, d.Grace)
 	}
 	r.event("member %d: started as %s%s", s.member, numbered("process", m.ranks.pids()), where)
+}
+
+// gpus returns the names of GPUs.
+func (r *runner) gpus(numbers []int) (names []string) {
+	for _, gpu := range numbers {
+		names = append(names, r.visible[gpu])
+	}
+	return names
 }
 
 // place returns the lowest number that no running member has.

@@ -48,24 +48,16 @@ func Slurm(f *File) (*SlurmJob, error) {
 		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments")
 	}
 	// Tasks start on other nodes and are requeued days later, so every path in the script is absolute.
-	here, err := filepath.Abs(".")
-	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
-	}
-	dir, err := filepath.Abs(f.Dir())
-	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
-	}
-	logs, err := filepath.Abs(f.logs())
-	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
-	}
-	// Refuse paths that the script cannot hold, rather than submit one that reads another path.
-	for _, path := range []string{here, dir, logs} {
-		if strings.ContainsFunc(path, unicode.IsControl) {
+	var err error
+	here, dir, logs := ".", f.Dir(), f.logs()
+	for _, path := range []*string{&here, &dir, &logs} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return nil, fmt.Errorf("launch: %w", err)
+		}
+		// Refuse paths that the script cannot hold, rather than submit one that reads another path.
+		if strings.ContainsFunc(*path, unicode.IsControl) {
 			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose "+
-				"another folder",
-				path)
+				"another folder", *path)
 		}
 	}
 	if strings.Contains(logs, `\`) {
@@ -233,13 +225,13 @@ func (j *SlurmJob) Submit(ctx context.Context) (id string, err error) {
 	}
 	script := fmt.Sprintf("#!/bin/sh\n# Ends the job array of the population %s; its members save.\nexec %s\n",
 		j.file.Launcher.Name, quoteWords(append(argv, id)))
-	if err := writeText(j.Cancel, script); err != nil {
-		return id, fmt.Errorf("launch: job %s is submitted: %w", id, err)
+	if err = writeText(j.Cancel, script); err == nil {
+		err = os.Chmod(j.Cancel, 0o755)
 	}
-	if err := os.Chmod(j.Cancel, 0o755); err != nil {
-		return id, fmt.Errorf("launch: job %s is submitted: %w", id, err)
+	if err != nil {
+		err = fmt.Errorf("launch: job %s is submitted: %w", id, err)
 	}
-	return id, nil
+	return id, err
 }
 
 // parseJob reads what sbatch --parsable says: a job, or a job and a cluster. Both go into a shell script, so anything

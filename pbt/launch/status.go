@@ -4,6 +4,7 @@ package launch
 // the members.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func Status(dir string, silence time.Duration) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return status(store, silence)
+	return status(store.View, silence)
 }
 
 // Watch writes the table of Status to w until the context ends: redrawn in place if w is a terminal, otherwise whenever
@@ -46,7 +47,7 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		rows, err := status(store, silence)
+		rows, err := status(store.View, silence)
 		if err != nil {
 			return err
 		}
@@ -75,8 +76,7 @@ func Follow(dir string, silence time.Duration) func() ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		view, err := store.Heartbeats()
-		return rowsOf(view, silence), err
+		return status(store.Heartbeats, silence)
 	}
 }
 
@@ -122,22 +122,17 @@ func countMembers(dir string) (int, error) {
 	return n, nil
 }
 
-// status returns a row for every member.
-func status(store workspace.Store, silence time.Duration) ([]Row, error) {
-	view, err := store.View()
+// status returns a row for every member of what look sees.
+func status(look func() (workspace.View, error), silence time.Duration) ([]Row, error) {
+	view, err := look()
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	return rowsOf(view, silence), nil
-}
-
-// rowsOf returns a row for every member of a view.
-func rowsOf(view workspace.View, silence time.Duration) []Row {
 	rows := make([]Row, len(view.Members))
 	for i, p := range view.Members {
 		rows[i] = statusRow(p, view.Now.Sub(p.Seen), silence)
 	}
-	return rows
+	return rows, nil
 }
 
 // statusRow returns the row of a member whose heartbeat was written age ago. The note names damaged files, because the
@@ -199,43 +194,24 @@ func WriteTable(w io.Writer, rows []Row, launched bool) error {
 			}
 		}
 		if launched {
-			gpu := r.GPU
-			if gpu == "" {
-				gpu = "-"
-			}
-			line = append(line, strconv.Itoa(r.Restarts), gpu)
+			line = append(line, strconv.Itoa(r.Restarts), cmp.Or(r.GPU, "-"))
 		}
 		cells = append(cells, append(line, r.Note))
 	}
 	return tracking.Table(w, header, cells)
 }
 
-// beat is a member's last heartbeat and the time of its writing, by the folder's clock.
-type beat struct {
-	beat *workspace.Heartbeat
-	seen time.Time
-}
-
-// heartbeats reads the last heartbeats of all members. A heartbeat that cannot be read keeps its old value, because
-// shared file systems fail occasionally and an old heartbeat only delays the table.
-func heartbeats(store *workspace.Folder, last []beat) {
-	view, err := store.Heartbeats()
+// look reads the heartbeats and records the progress of the members. A heartbeat that cannot be read keeps its old
+// value, because shared file systems fail occasionally and an old heartbeat only delays the table.
+func (r *runner) look() {
+	view, err := r.store.Heartbeats()
 	if err != nil {
 		return
 	}
 	for _, p := range view.Members {
-		if p.Heartbeat != nil {
-			last[p.Member] = beat{p.Heartbeat, p.Seen}
-		}
-	}
-}
-
-// look reads the heartbeats and records the progress of the members.
-func (r *runner) look() {
-	heartbeats(r.store, r.beats)
-	for i, b := range r.beats {
-		if b.beat != nil {
-			r.turns.beat(i, progress{b.beat.Steps, b.beat.Iteration})
+		if b := p.Heartbeat; b != nil {
+			r.members[p.Member].beat, r.members[p.Member].seen = b, p.Seen
+			r.turns.beat(p.Member, progress{b.Steps, b.Iteration})
 		}
 	}
 }
@@ -244,23 +220,18 @@ func (r *runner) look() {
 func (r *runner) rows() []Row {
 	rows := make([]Row, len(r.members))
 	for i := range rows {
-		seat, last := &r.turns.seats[i], r.beats[i]
-		row := Row{Member: i, Phase: string(seat.state), Restarts: seat.restarts, Note: seat.note}
+		seat, last := &r.turns.seats[i], &r.members[i]
 		// A waiting member shows its last heartbeat, because it continues there.
-		row.Beat = last.beat
+		row := Row{Member: i, Phase: string(seat.state), Beat: last.beat, Restarts: seat.restarts, Note: seat.note}
 		switch seat.state {
 		case ready:
 			row.Phase = "waiting"
 		case running:
 			row.Phase = "starting"
-			if last.beat != nil && last.seen.After(r.members[i].before) {
+			if last.beat != nil && last.seen.After(last.before) {
 				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
 			}
-			var names []string
-			for _, gpu := range seat.gpus {
-				names = append(names, r.visible[gpu])
-			}
-			row.GPU = strings.Join(names, ",")
+			row.GPU = strings.Join(r.gpus(seat.gpus), ",")
 		}
 		rows[i] = row
 	}

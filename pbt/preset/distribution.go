@@ -4,12 +4,14 @@ package preset
 // draws. Ray writes them as Python calls; a YAML file gives them as a mapping, a list or the text of the call.
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/explore"
 )
 
@@ -69,43 +71,34 @@ func isDistribution(m map[string]any) bool {
 
 // distribution reads what a key of hyperparam_mutations is drawn from: a list of choices, {name: arguments}, or
 // "name(arguments)" with or without "tune." before the name. Any mistake gives the same error, which shows all forms.
-func distribution(spec any) (explore.Parameter, error) {
+func distribution(spec any) (q explore.Parameter, err error) {
 	name, arguments := "choice", spec
 	switch v := spec.(type) {
 	case map[string]any:
-		if !isDistribution(v) {
-			return explore.Parameter{}, distributionError()
-		}
-		for name, arguments = range v {
+		if isDistribution(v) {
+			for name, arguments = range v {
+			}
 		}
 	case string:
-		var list string
-		var ok bool
-		name, list, ok = strings.Cut(strings.TrimPrefix(strings.TrimSpace(v), "tune."), "(")
+		call, list, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(v), "tune."), "(")
 		list, closed := strings.CutSuffix(list, ")")
-		if !ok || !closed {
-			return explore.Parameter{}, distributionError()
-		}
 		list = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(list), "["), "]")
 		var words []any
 		for word := range strings.SplitSeq(list, ",") {
 			words = append(words, strings.TrimSpace(word))
 		}
-		arguments = words
-	}
-	read, ok := distributions[name]
-	if !ok {
-		return explore.Parameter{}, distributionError()
+		if closed {
+			name, arguments = call, words
+		}
 	}
 	numbers, ok := floats(arguments)
-	if !ok {
-		return explore.Parameter{}, distributionError()
+	if read, known := distributions[name]; known && ok {
+		if q, ok = read(numbers); ok {
+			return q, nil
+		}
 	}
-	q, ok := read(numbers)
-	if !ok {
-		return explore.Parameter{}, distributionError()
-	}
-	return q, nil
+	return q, fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, "+
+		"1e-3)\": one of %s", quoted(sorted(distributions)))
 }
 
 // floats reads a list of finite numbers.
@@ -134,7 +127,7 @@ func floats(v any) ([]float64, bool) {
 		default:
 			return nil, false
 		}
-		if math.IsNaN(numbers[i]) || math.IsInf(numbers[i], 0) {
+		if !number.Finite(numbers[i]) {
 			return nil, false
 		}
 	}

@@ -136,13 +136,7 @@ func readRayTune(f *file) (*Settings, error) {
 // explore makes the explorer and draws what members begin with.
 func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
-	switch {
-	case len(c.HyperparamBounds) > 0 && len(c.HyperparamMutations) > 0:
-		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"],
-			"PB2 explores within bounds; give hyperparam_bounds or "+
-				"hyperparam_mutations")
-		return
-	case len(c.HyperparamBounds) > 0:
+	if len(c.HyperparamBounds) > 0 {
 		c.bandit(f, s, p)
 		return
 	}
@@ -222,8 +216,12 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.P
 
 // bandit makes PB2's explorer.
 func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
-	if len(c.Bounds) > 0 || len(c.Parameters) > 0 {
-		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 takes neither bounds nor parameters beside it")
+	switch given := f.PBT["hyperparam_bounds"]; {
+	case len(c.HyperparamMutations) > 0:
+		p.wrong("hyperparam_bounds", given, "PB2 explores within bounds; give hyperparam_bounds or hyperparam_mutations")
+		return
+	case len(c.Bounds) > 0 || len(c.Parameters) > 0:
+		p.wrong("hyperparam_bounds", given, "PB2 takes neither bounds nor parameters beside it")
 	}
 	for _, key := range []string{"resample_probability", "perturbation_factors"} {
 		s.idle(f, key, "PB2 explores with a model")
@@ -268,15 +266,13 @@ func (c *rayTune) begin(f *file, s *Settings, parameters map[string]explore.Para
 		if f.initial(s, key) != nil || sampled || strings.HasSuffix(key, "*") {
 			continue
 		}
-		whole := q.Rule == explore.Integer
-		switch {
-		case len(q.Choices) == 0 && !whole:
+		if len(q.Choices) == 0 && q.Rule != explore.Integer {
 			o.Sample[key] = q.Sample
-		default: // a Range cannot draw these
-			drawn = true
-			for i := range members {
-				members[i][key] = draw(q, rand.New(rand.NewPCG(uint64(o.Seed), keyed(key, i))))
-			}
+			continue
+		}
+		drawn = true // a Range cannot draw these
+		for i := range members {
+			members[i][key] = draw(q, rand.New(rand.NewPCG(uint64(o.Seed), keyed(key, i))))
 		}
 	}
 	if drawn {
@@ -301,12 +297,6 @@ func flattenMutations(prefix string, tree map[string]any, flat map[string]any) {
 		}
 		flat[prefix+key] = v
 	}
-}
-
-// distributionError says what a distribution may be.
-func distributionError() error {
-	return fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, "+
-		"1e-3)\": one of %s", quoted(sorted(distributions)))
 }
 
 // RayConfig reads the configuration of a member of Ray Tune, as its JSON files hold it, by gorl's names: numbers and

@@ -176,16 +176,9 @@ type file struct {
 }
 
 // readSection reads the keys under pbt: into a struct that holds the defaults.
-func readSection[T any](f *file, dst *T) error {
-	whole := struct {
-		PBT T `yaml:"pbt"` // so that the messages have the section's name
-	}{*dst}
-	if err := config.Merge(&whole, map[string]any{"pbt": f.PBT}, config.Options{Prefix: "preset"}); err != nil {
-		return err
-	}
-	*dst = whole.PBT
+func readSection(f *file, dst any) error {
 	f.full = func() map[string]any { return config.Dict(dst) }
-	return nil
+	return config.Under("preset", "pbt", config.Merge(dst, f.PBT, config.Options{}))
 }
 
 // initial returns the value of a hyperparameter that all members begin with: that of pbt.initial, else that of the

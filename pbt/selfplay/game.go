@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -252,27 +253,15 @@ func (g *Game) finish() {
 		if p.opponent == nil || !p.rival {
 			continue
 		}
-		r := result{opponent: p.id, past: p.past, score: 0.5}
-		switch {
-		case own > p.total:
-			r.score = 1
-		case own < p.total:
-			r.score = 0
-		}
-		g.results = append(g.results, r)
+		score := (1 + float64(cmp.Compare(own, p.total))) / 2 // 1, ½ or 0
+		g.results = append(g.results, result{opponent: p.id, past: p.past, score: score})
 	}
 	outcomes := map[float64]string{1: "win", 0.5: "draw", 0: "loss"}
 	counts := map[string]float64{}
 	for _, r := range g.results {
 		for _, against := range []string{"", "/" + r.kind()} {
 			counts[against]++
-			for score, name := range outcomes {
-				hit := 0.0
-				if r.score == score {
-					hit = 1
-				}
-				g.figures[name+against] += hit
-			}
+			g.figures[outcomes[r.score]+against]++
 		}
 	}
 	for against, n := range counts {

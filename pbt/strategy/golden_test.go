@@ -121,7 +121,7 @@ func TestGolden(t *testing.T) {
 			s.Strict, s.Debug = c.has("strict"), c.has("debug")
 			return c.decide(s, func() string {
 				r := s.ranks(c.g)
-				return fmt.Sprintf("best %v worst %v floor %.6g spread %.6g\n", r.sources, r.lowest, r.floor, r.spread)
+				return fmt.Sprintf("best %v worst %v floor %.6g spread %.6g\n", r.sources, r.worst, r.floor, r.spread)
 			})
 		},
 		"samplefactory": func(c script) string {

@@ -66,9 +66,8 @@ func (s IsaacGymEnvs) Validate() error {
 
 // gymRanks is how IsaacGymEnvs divides a generation.
 type gymRanks struct {
-	worst       map[int]bool
 	sources     []int   // the best in order
-	lowest      []int   // the worst in order
+	worst       []int   // in order
 	floor       float64 // the least objective among the best, NaN where there are none
 	spread      float64 // the standard deviation without the low outliers
 	known, need int     // how many objectives are known, and how many must be exceeded
@@ -99,8 +98,7 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 			r.floor = v
 		}
 	}
-	r.lowest = numbersOf(sorted[len(sorted)-nWorst:])
-	r.worst = set(r.lowest)
+	r.worst = numbersOf(sorted[len(sorted)-nWorst:])
 	return r
 }
 
@@ -114,11 +112,7 @@ func robustStd(values []float64) float64 {
 // then the coin that chooses the hyperparameters; for a diverged one the source only.
 func (s IsaacGymEnvs) Decide(g Generation, rng *rand.Rand) []Decision {
 	ranks := s.ranks(g)
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
-		decisions = append(decisions, s.decide(g, m, ranks, rng))
-	}
-	return decisions
+	return each(g, func(m Status) Decision { return s.decide(g, m, ranks, rng) })
 }
 
 func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand) Decision {
@@ -131,7 +125,7 @@ func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand)
 		return rescue(g, m, "top member", r.sources, rng)
 	case !m.known():
 		return unranked(m)
-	case !r.worst[m.Member]:
+	case !slices.Contains(r.worst, m.Member):
 		return Keeping(m, "not among the worst %d", len(r.worst))
 	case len(r.sources) == 0 && s.Strict:
 		return Keeping(m, "nobody is among the best: the original ends with an error")

@@ -3,6 +3,7 @@ package strategy
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -87,34 +88,21 @@ func (s IsaacLab) ranks(m Status) bool {
 // member numbers, when there is at least one leader, and none otherwise.
 func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
 	b := s.Bands(g)
-	under, diverged := set(b.Underperformers), set(b.Diverged)
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
-		var d Decision
+	return each(g, func(m Status) Decision {
+		under := slices.Contains(b.Underperformers, m.Member)
 		switch {
-		case diverged[m.Member]:
-			d = rescue(g, m, "leader", b.Leaders, rng)
-		case under[m.Member] && len(b.Leaders) > 0:
+		case slices.Contains(b.Diverged, m.Member):
+			return rescue(g, m, "leader", b.Leaders, rng)
+		case under && len(b.Leaders) > 0:
 			leader := b.Leaders[rng.IntN(len(b.Leaders))]
-			d = Copying(m, leader, "underperformer: %.6g < %.6g; copies leader %d", m.Objective, b.Lower, leader)
-		case under[m.Member]:
-			d = Mutating(m, "underperformer: %.6g < %.6g; no leader above %.6g", m.Objective, b.Lower, b.Upper)
+			return Copying(m, leader, "underperformer: %.6g < %.6g; copies leader %d", m.Objective, b.Lower, leader)
+		case under:
+			return Mutating(m, "underperformer: %.6g < %.6g; no leader above %.6g", m.Objective, b.Lower, b.Upper)
 		case !s.ranks(m):
-			d = unranked(m)
+			return unranked(m)
 		case m.Objective > b.Upper:
-			d = Keeping(m, "leader: %.6g > %.6g", m.Objective, b.Upper)
-		default:
-			d = Keeping(m, "between %.6g and %.6g", b.Lower, b.Upper)
+			return Keeping(m, "leader: %.6g > %.6g", m.Objective, b.Upper)
 		}
-		decisions = append(decisions, d)
-	}
-	return decisions
-}
-
-func set(members []int) map[int]bool {
-	in := make(map[int]bool, len(members))
-	for _, m := range members {
-		in[m] = true
-	}
-	return in
+		return Keeping(m, "between %.6g and %.6g", b.Lower, b.Upper)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -64,14 +65,10 @@ func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
 // compareNeed puts those first that need other weights most.
 func compareNeed(g Generation, a, b int) int {
 	x, y := statusOf(g, a), statusOf(g, b)
-	if x.Diverged() != y.Diverged() {
-		if x.Diverged() {
-			return -1
+	for _, m := range []*Status{&x, &y} {
+		if m.Diverged() {
+			m.Objective = math.Inf(-1)
 		}
-		return 1
-	}
-	if x.Diverged() {
-		return cmp.Compare(a, b)
 	}
 	return cmp.Or(cmp.Compare(x.Objective, y.Objective), cmp.Compare(a, b))
 }

@@ -9,13 +9,11 @@ type Never struct{}
 
 // Decide implements Strategy. It draws no random numbers.
 func (Never) Decide(g Generation, _ *rand.Rand) []Decision {
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
+	return each(g, func(m Status) Decision {
 		d := Keeping(m, "control group")
 		if m.Diverged() {
 			d.Reason += ": " + m.Trouble()
 		}
-		decisions = append(decisions, d)
-	}
-	return decisions
+		return d
+	})
 }

@@ -62,30 +62,24 @@ func (s Quantile) ranked(g Generation) []Status {
 func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 	lower, upper := s.Quantiles(g)
 	ranked := len(s.ranked(g))
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
-		var d Decision
+	return each(g, func(m Status) Decision {
 		switch {
 		case !s.Strict && m.Diverged() && !m.Absent:
-			d = rescue(g, m, "upper member", upper, rng)
+			return rescue(g, m, "upper member", upper, rng)
 		case !m.known():
-			d = unranked(m)
+			return unranked(m)
 		case ranked < 2:
-			d = Keeping(m, "nobody to compare with")
+			return Keeping(m, "nobody to compare with")
 		case slices.Contains(lower, m.Member):
 			source := statusOf(g, upper[rng.IntN(len(upper))])
 			if source.Healthy() && (s.Strict || source.Objective > m.Objective) {
-				d = Copying(m, source.Member, "lower quantile of %d; copies %d of the upper", len(lower), source.Member)
-			} else {
-				d = Keeping(m, "lower quantile of %d; source %d has an objective of %v", len(lower), source.Member,
-					source.Objective)
+				return Copying(m, source.Member, "lower quantile of %d; copies %d of the upper", len(lower), source.Member)
 			}
+			return Keeping(m, "lower quantile of %d; source %d has an objective of %v", len(lower), source.Member,
+				source.Objective)
 		case slices.Contains(upper, m.Member):
-			d = Keeping(m, "upper quantile of %d", len(upper))
-		default:
-			d = Keeping(m, "between the quantiles")
+			return Keeping(m, "upper quantile of %d", len(upper))
 		}
-		decisions = append(decisions, d)
-	}
-	return decisions
+		return Keeping(m, "between the quantiles")
+	})
 }

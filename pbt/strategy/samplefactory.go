@@ -63,33 +63,32 @@ func (s SampleFactory) Decide(g Generation, rng *rand.Rand) []Decision {
 	n := share(s.ReplaceFraction, len(sorted))
 	best, worst := numbersOf(sorted[:n]), numbersOf(sorted[len(sorted)-n:])
 	spread := interquartile(objectives(members))
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
-		var d Decision
+	decide := func(m Status) Decision {
 		switch {
 		case !s.Strict && m.Diverged() && !m.Absent:
-			d = rescue(g, m, "top member", best, rng)
+			return rescue(g, m, "top member", best, rng)
 		case !slices.ContainsFunc(members, func(o Status) bool { return o.Member == m.Member }):
-			d = unranked(m)
+			return unranked(m)
 		case s.Strict && len(members) < len(g.Members):
-			d = Keeping(m, "%d of %d objectives are not known", len(g.Members)-len(members), len(g.Members))
+			return Keeping(m, "%d of %d objectives are not known", len(g.Members)-len(members), len(g.Members))
 		case len(members) < 2:
-			d = Keeping(m, "nobody to compare with")
+			return Keeping(m, "nobody to compare with")
 		case slices.Contains(best, m.Member):
-			d = Keeping(m, "among the best %d", n)
+			return Keeping(m, "among the best %d", n)
 		case n == 0 && s.Strict:
-			d = Keeping(m, "nobody is among the best: the original ends with an error")
+			return Keeping(m, "nobody is among the best: the original ends with an error")
 		case slices.Contains(worst, m.Member):
-			d = s.compare(m, statusOf(g, best[rng.IntN(len(best))]), spread)
-		default:
-			d = Mutating(m, "neither among the best nor the worst %d", n)
+			return s.compare(m, statusOf(g, best[rng.IntN(len(best))]), spread)
 		}
+		return Mutating(m, "neither among the best nor the worst %d", n)
+	}
+	return each(g, func(m Status) Decision {
+		d := decide(m)
 		if s.Strict && m.Member == 0 {
 			d = asReference(d)
 		}
-		decisions = append(decisions, d)
-	}
-	return decisions
+		return d
+	})
 }
 
 // compare decides about one of the worst and its candidate.

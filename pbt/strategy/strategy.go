@@ -299,6 +299,15 @@ func rescue(g Generation, m Status, role string, sources []int, rng *rand.Rand) 
 	return Keeping(m, "%s; nobody healthy to copy", why)
 }
 
+// each decides about every member by itself, in order of their numbers.
+func each(g Generation, decide func(m Status) Decision) []Decision {
+	decisions := make([]Decision, 0, len(g.Members))
+	for _, m := range g.Members {
+		decisions = append(decisions, decide(m))
+	}
+	return decisions
+}
+
 // unranked is the decision about a member that a strategy has nothing to go by.
 func unranked(m Status) Decision {
 	switch {

@@ -65,12 +65,7 @@ func (f *sharedFiles) list(folder string) ([]string, error) {
 
 // folder returns what is known of a folder of the store without opening it; nil if it does not exist.
 func (f *sharedFiles) folder(name string) (fs.FileInfo, error) {
-	return folderIn(f.root, name)
-}
-
-// folderIn is sharedFiles.folder below a folder that is open.
-func folderIn(root *os.Root, name string) (fs.FileInfo, error) {
-	info, err := root.Lstat(name)
+	info, err := f.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -80,7 +81,6 @@ type Folder struct {
 	mu    sync.Mutex              // guards the fields below: two calls of View do not read the same files twice
 	cache map[string]*folderCache // by a member's folder
 	clock time.Time               // when the last View began, by the store's clock
-	best  *os.Root                // the folder of the members' best while View reads, see openBest
 }
 
 var _ Store = (*Folder)(nil)
@@ -100,9 +100,7 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 		return nil, fmt.Errorf("workspace: LeaseTTL is %v; want the longest silence of a living process, or 0 for %v",
 			opt.LeaseTTL, DefaultLeaseTTL)
 	}
-	if opt.LeaseTTL == 0 {
-		opt.LeaseTTL = DefaultLeaseTTL
-	}
+	opt.LeaseTTL = cmp.Or(opt.LeaseTTL, DefaultLeaseTTL)
 	if opt.Owner == "" {
 		host, err := os.Hostname()
 		if err != nil {

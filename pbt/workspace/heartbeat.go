@@ -5,6 +5,7 @@ package workspace
 // What notices that they have stopped is listed in the package comment (store.go).
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,11 +130,7 @@ func (h Heartbeat) clone() Heartbeat {
 // prepare checks a heartbeat before it is written and returns a copy that shares nothing with it, with the member and
 // the owner filled in and texts cut. What it lets through, decodeHeartbeat reads.
 func (h Heartbeat) prepare(member, members int, owner string) (Heartbeat, error) {
-	h.Member = member
-	if h.Owner == "" {
-		h.Owner = owner
-	}
-	h.Owner, h.Note = cut(h.Owner), cut(h.Note)
+	h.Member, h.Owner, h.Note = member, cut(cmp.Or(h.Owner, owner)), cut(h.Note)
 	if !h.HasObjective {
 		h.Objective = 0
 	}

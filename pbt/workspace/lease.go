@@ -198,6 +198,11 @@ func (l *heldLease) release() error {
 	return errors.Join(err, l.file.Close())
 }
 
+// died reports whether the process of a lease has died on this machine: the lock on its file is free.
+func (f *Folder) died(l leaseFileText, file *os.File) bool {
+	return l.Domain != "" && l.Domain == f.domain && unlocked(file)
+}
+
 // watched is what a waiting process remembers of the lease that it waits for.
 type watched struct {
 	number int64
@@ -325,8 +330,7 @@ func (f *Folder) ended(member int, folder string, number int64, w *watched) (fre
 	}
 	owner = "a process that is not known"
 	if l, err := decodeLease(text, member, number); err == nil {
-		owner = l.Owner
-		if l.Released || l.Domain != "" && l.Domain == f.domain && unlocked(file) {
+		if owner = l.Owner; l.Released || f.died(l, file) {
 			return true, owner, nil
 		}
 	}

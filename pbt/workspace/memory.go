@@ -96,11 +96,7 @@ func (m *Memory) View() (View, error) {
 			h := p.heartbeat.clone()
 			pv.Heartbeat = &h
 		}
-		var records []Record
-		for _, r := range p.records {
-			records = append(records, r)
-		}
-		pv.Records, pv.Stale = present(records, p.heartbeat)
+		pv.Records, pv.Stale = present(slices.Collect(maps.Values(p.records)), p.heartbeat)
 		v.Members = append(v.Members, pv)
 	}
 	v.Now = time.Now()

@@ -36,21 +36,20 @@ var (
 // lease. A number that this package would write in another way, such as 0000012, makes it a file of another kind, so
 // that no two names mean the same record.
 func parseName(name string) (n int64, kind fileKind) {
-	if m := leaseName.FindStringSubmatch(name); m != nil {
-		if n, ok := sixDigits(m[1]); ok {
-			return n, leaseFile
-		}
-		return 0, otherFile
+	m := leaseName.FindStringSubmatch(name)
+	lease := m != nil
+	if !lease {
+		m = stepName.FindStringSubmatch(name)
 	}
-	m := stepName.FindStringSubmatch(name)
 	if m == nil {
 		return 0, otherFile
 	}
 	n, ok := sixDigits(m[1])
-	if !ok {
-		return 0, otherFile
-	}
 	switch {
+	case !ok:
+		return 0, otherFile
+	case lease:
+		return n, leaseFile
 	case m[3] == "safetensors":
 		return n, weightsFile
 	case m[3] == "json":

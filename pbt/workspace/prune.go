@@ -148,8 +148,7 @@ func (f *Folder) abandoned(name string) bool {
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxLease))
 	var l leaseFileText
-	if err == nil && durable.UnsealSchema(text, leaseSchema, &l, &l.Check) == nil && l.Domain != "" &&
-		l.Domain == f.domain && unlocked(file) {
+	if err == nil && durable.UnsealSchema(text, leaseSchema, &l, &l.Check) == nil && f.died(l, file) {
 		return true
 	}
 	now, ok := f.now()
@@ -172,9 +171,6 @@ func (k Keep) withDefaults() (Keep, error) {
 // newest ones and both ends of the others. What stays so lies as evenly as can be over the time that is left. The
 // answer depends on nothing but the numbers, so that a process which was interrupted goes on where it was.
 func (k Keep) superfluous(iterations []int64) []int64 {
-	if len(iterations) == 0 {
-		return nil
-	}
 	var gone []int64
 	rest := slices.Clone(iterations)
 	for len(rest) > 1 && rest[0] <= k.Oldest-k.Back {

@@ -8,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // Limits that keep what people and programs write readable again. Publish and Beat cut texts and refuse the rest; a
@@ -151,7 +152,7 @@ func checkParams(params map[string]float64) error {
 		if strings.ToValidUTF8(name, "") != name {
 			return fmt.Errorf("the hyperparameter's name %.80q is not UTF-8", name)
 		}
-		if v := params[name]; math.IsNaN(v) || math.IsInf(v, 0) {
+		if v := params[name]; !number.Finite(v) {
 			return fmt.Errorf("hyperparameter %s is %v; want a finite number", name, v)
 		}
 	}
@@ -206,31 +207,21 @@ func present(records []Record, h *Heartbeat) (now, stale []Record) {
 // score returns the figure that Best compares: the evaluation, else the objective. ok is false if neither is known,
 // or the figure is not finite.
 func (r Record) score() (score float64, ok bool) {
-	switch {
-	case r.HasEvaluation:
+	score = r.Objective
+	if r.HasEvaluation {
 		score = r.Evaluation
-	case r.HasObjective:
-		score = r.Objective
-	default:
-		return 0, false
 	}
-	return score, !math.IsNaN(score) && !math.IsInf(score, 0)
+	return score, (r.HasEvaluation || r.HasObjective) && number.Finite(score)
 }
 
 // beats reports whether r is strictly better than other. Any finite score beats one that is not known.
 func (r Record) beats(other Record, minimise bool) bool {
 	a, ok := r.score()
-	if !ok {
-		return false
-	}
 	b, known := other.score()
-	switch {
-	case !known:
-		return true
-	case minimise:
-		return a < b
+	if minimise {
+		a, b = -a, -b
 	}
-	return a > b
+	return ok && (!known || a > b)
 }
 
 // bestOf chooses the best of records as [Store].Best defines it. It sorts them by iteration and member first, so that

@@ -45,11 +45,11 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	var b bytes.Buffer
 	line := func(key, value string) { fmt.Fprintf(&b, "%s: %s\n", key, value) }
 	line("schema", strconv.Itoa(recordSchema))
+	checkpoint := "null"
 	if r.Weights != nil {
-		line("checkpoint", strconv.Quote(r.Weights.Path))
-	} else {
-		line("checkpoint", "null")
+		checkpoint = strconv.Quote(r.Weights.Path)
 	}
+	line("checkpoint", checkpoint)
 	line("experiment_name", strconv.Quote(r.Experiment))
 	integer := func(key string, n int64) { line(key, strconv.FormatInt(n, 10)) }
 	integer("frame", r.Steps)
@@ -113,7 +113,7 @@ func yamlFloat(v float64) string {
 		mantissa += ".0"
 	}
 	if has {
-		return mantissa + "e" + exponent
+		mantissa += "e" + exponent
 	}
 	return mantissa
 }

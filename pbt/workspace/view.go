@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -70,17 +69,10 @@ var errMoved = errors.New("it changes all the time")
 func (f *Folder) View() (View, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := os.Stat(f.dir); err != nil {
-		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
-	}
-	var v View
-	f.clock, _ = f.now()
-	defer f.openBest()()
-	for member := range f.members {
-		pv := MemberView{Member: member}
+	return f.view(func(member int, pv *MemberView) {
 		// The heartbeat is read first: a member that says it is in interval n has published n-1, which the listing
 		// that follows then finds. In the other order a record could seem to be missing.
-		damage := f.heartbeat(member, &pv)
+		damage := f.heartbeat(member, pv)
 		var records []Record
 		records, pv.Damaged = f.records(member, false)
 		pv.Records, pv.Stale = present(records, pv.Heartbeat)
@@ -89,29 +81,41 @@ func (f *Folder) View() (View, error) {
 		}
 		_, damaged := f.records(member, true)
 		pv.Damaged = append(pv.Damaged, damaged...)
-		v.Members = append(v.Members, pv)
-	}
-	v.Now, _ = f.now()
-	return v, nil
+	})
 }
 
 // Heartbeats returns what View returns, but no records: it reads one small file a member.
 func (f *Folder) Heartbeats() (View, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := os.Stat(f.dir); err != nil {
-		return View{}, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	return f.view(func(member int, pv *MemberView) {
+		if err := f.heartbeat(member, pv); err != nil {
+			pv.Damaged = []error{err}
+		}
+	})
+}
+
+// view makes a view of what read finds of each member. f.mu is held.
+func (f *Folder) view(read func(member int, pv *MemberView)) (View, error) {
+	if err := f.mounted(); err != nil {
+		return View{}, err
 	}
 	v := View{Members: make([]MemberView, f.members)}
 	f.clock, _ = f.now()
 	for member := range v.Members {
 		v.Members[member].Member = member
-		if err := f.heartbeat(member, &v.Members[member]); err != nil {
-			v.Members[member].Damaged = []error{err}
-		}
+		read(member, &v.Members[member])
 	}
 	v.Now, _ = f.now()
 	return v, nil
+}
+
+// mounted returns an error if the store's folder is not there.
+func (f *Folder) mounted() error {
+	if _, err := os.Stat(f.dir); err != nil {
+		return fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	}
+	return nil
 }
 
 // cached returns the cache of a folder. f.mu is held.
@@ -124,29 +128,6 @@ func (f *Folder) cached(folder string) *folderCache {
 	return c
 }
 
-// openBest opens the folder of the members' best, so that its folders are looked up in one step. What it returns closes
-// it again; f.mu is held until then.
-func (f *Folder) openBest() (end func()) {
-	name := strings.TrimSuffix(bestFolder, "/")
-	if info, err := f.folder(name); err == nil && info != nil {
-		f.best, _ = f.root.OpenRoot(name)
-	}
-	return func() {
-		if f.best != nil {
-			f.best.Close()
-			f.best = nil
-		}
-	}
-}
-
-// look returns what is known of a member's folder without opening it; nil if it does not exist. f.mu is held.
-func (f *Folder) look(folder string) (fs.FileInfo, error) {
-	if own, ok := strings.CutPrefix(folder, bestFolder); ok && f.best != nil {
-		return folderIn(f.best, own)
-	}
-	return f.folder(folder)
-}
-
 // records returns the records in a member's folder, in any order, and the errors of damaged ones. It reads the folder
 // if it has changed, and begins again while files change under it. f.mu is held.
 func (f *Folder) records(member int, best bool) (records []Record, damage []error) {
@@ -155,7 +136,7 @@ func (f *Folder) records(member int, best bool) (records []Record, damage []erro
 	var err error
 	for range 20 {
 		var info fs.FileInfo
-		if info, err = f.look(folder); err != nil || info == nil {
+		if info, err = f.folder(folder); err != nil || info == nil {
 			break
 		}
 		if cache.listed.holds(info) {
@@ -275,7 +256,7 @@ func (f *Folder) heartbeat(member int, v *MemberView) error {
 	folder := folderOf(member, false)
 	name := folder + "/" + heartbeatName
 	c := f.cached(folder)
-	before, err := f.look(folder)
+	before, err := f.folder(folder)
 	if err != nil || !c.beaten.holds(before) {
 		c.beaten = stamp{before, f.clock}
 		info, err := f.root.Lstat(name)
@@ -319,10 +300,9 @@ func (f *Folder) readHeartbeat(member int, name string, c *folderCache, err erro
 func (f *Folder) Best(minimise bool) (Record, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := os.Stat(f.dir); err != nil {
-		return Record{}, false, fmt.Errorf("workspace: %w; is the shared folder mounted?", err)
+	if err := f.mounted(); err != nil {
+		return Record{}, false, err
 	}
-	defer f.openBest()()
 	var all []Record
 	for member := range f.members {
 		records, _ := f.records(member, true)
