@@ -256,14 +256,7 @@ func (c *callbacks) save(snap *checkpoint.Snapshot) error {
 // restore restores the callbacks whose state is in a snapshot. Other callbacks keep their state. undo restores the
 // states from before, in reverse order. On an error nothing has changed.
 func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
-	var changed []func() error
-	undo = func() error {
-		var errs []error
-		for _, back := range slices.Backward(changed) {
-			errs = append(errs, back())
-		}
-		return errors.Join(errs...)
-	}
+	var changed undos
 	for _, own := range c.stateful {
 		array, has := snap.Arrays[layout.Callback(own.StateName())]
 		if !has {
@@ -279,11 +272,11 @@ func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err e
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err),
-				undo())
+				changed.run())
 		}
 		changed = append(changed, func() error { return own.RestoreState(before) })
 	}
-	return undo, nil
+	return changed.run, nil
 }
 
 // notes returns notes about callbacks that have no state in a resumed checkpoint, and about states in it that no

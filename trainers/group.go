@@ -34,20 +34,10 @@ type Group struct {
 // joined has the methods of a Group that do not divide rows.
 type joined = joint.Agents
 
-// A group has every optional interface.
 var (
-	_ agents.Agent       = (*Group)(nil)
-	_ agents.Binder      = (*Group)(nil)
-	_ agents.Tracker     = (*Group)(nil)
-	_ agents.Tunable     = (*Group)(nil)
-	_ agents.Planner     = (*Group)(nil)
-	_ agents.Snapshotter = (*Group)(nil)
-	_ agents.Reseeder    = (*Group)(nil)
-	_ agents.Stochastic  = (*Group)(nil)
-	_ agents.Evolvable   = (*Group)(nil)
-	_ agents.Composite   = (*Group)(nil)
-	_ agents.Overlapping = (*Group)(nil)
-	_ agents.Terminator  = (*Group)(nil)
+	_ joint.Whole       = (*Group)(nil)
+	_ agents.Composite  = (*Group)(nil)
+	_ agents.Terminator = (*Group)(nil)
 )
 
 // NewGroup joins agents of the same observations, states and actions. scopes has the number of environments of each

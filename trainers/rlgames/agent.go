@@ -47,14 +47,17 @@ func (c *conversion) seed() {
 	}
 }
 
-// need reports missing keys below params.config that rl_games has no default for.
-func (c *conversion) need(names ...string) {
+// need reports missing keys below params.config that rl_games has no default for, and whether all are there.
+func (c *conversion) need(names ...string) (all bool) {
+	all = true
 	for _, name := range names {
 		if !c.given("config." + name) {
 			c.wrong(&config.Error{Path: "params.config." + name,
 				Reason: "it is missing, and rl_games has no default for it"})
+			all = false
 		}
 	}
+	return all
 }
 
 // agent writes the settings of the agent. rl_games halves the value loss of PPO, not of AMP: hence critic_coef / 2.
@@ -223,12 +226,8 @@ func (c *conversion) bounds(a map[string]any) {
 // central writes a learning rate and a gradient limit for the central value, which reads states. In rl_games it also
 // has passes and minibatches of its own. gorl honours these only if they equal the policy's.
 func (c *conversion) central(a map[string]any) {
-	for _, key := range []string{"learning_rate", "mini_epochs"} {
-		if !c.given(central + "." + key) {
-			c.wrong(&config.Error{Path: "params." + central + "." + key,
-				Reason: "it is missing, and rl_games has no default for it"})
-			return
-		}
+	if !c.need("central_value_config.learning_rate", "central_value_config.mini_epochs") {
+		return
 	}
 	// same refuses a key that differs from the policy's. default_ replaces missing values by rl_games' defaults.
 	same := func(key string, default_ bool) {
