@@ -232,8 +232,7 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 		name := s.StateName()
 		if name == "" || seen[name] {
 			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other "+
-				"callback has",
-				i, c, name)
+				"callback has", i, c, name)
 		}
 		seen[name] = true
 		list = append(list, s)
@@ -287,16 +286,14 @@ func (c *callbacks) notes(snap *checkpoint.Snapshot) (notes []string) {
 		name := layout.Callback(s.StateName())
 		known[name] = true
 		if _, has := snap.Arrays[name]; !has {
-			notes = append(notes,
-				fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
-					s.StateName()))
+			notes = append(notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was "+
+				"made", s.StateName()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
 		if own, ok := strings.CutPrefix(name, layout.Callback("")); ok && !known[name] {
-			notes = append(notes,
-				fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this "+
-					"StateName: the next checkpoint is without it", own))
+			notes = append(notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has "+
+				"this StateName: the next checkpoint is without it", own))
 		}
 	}
 	return notes

@@ -193,13 +193,11 @@ func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 		case step.Ended(i) && from != k+1:
 			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or "+
 				"Truncated) that is not in Step.Episodes; list it there with its return and length, as envs.Check "+
-				"verifies",
-				p.steps-1, i, p.stepper.name())
+				"verifies", p.steps-1, i, p.stepper.name())
 		case k-from >= longestEpisode:
-			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d "+
-				"steps; give EvaluateOptions.MaxSteps, or let the environment truncate episodes "+
-				"(wrappers.NewTimeLimit)",
-				i, p.stepper.name(), k-from)
+			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d steps; "+
+				"give EvaluateOptions.MaxSteps, or let the environment truncate episodes (wrappers.NewTimeLimit)", i,
+				p.stepper.name(), k-from)
 		}
 	}
 	return nil

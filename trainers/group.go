@@ -67,8 +67,7 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	}
 	if len(scopes) != len(list) {
 		return nil, fmt.Errorf("trainers: the group has %d agents and %d scopes; give one number of environments an "+
-			"agent",
-			len(list), len(scopes))
+			"agent", len(list), len(scopes))
 	}
 	if err := g.cut(scopes); err != nil {
 		return nil, err
@@ -165,8 +164,7 @@ func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
 			return fmt.Errorf("trainers: the scopes %v of the group add up to %d, but there are %d environments",
-				g.scopes, n,
-				numEnvs)
+				g.scopes, n, numEnvs)
 		}
 		return nil
 	}

@@ -157,8 +157,7 @@ func (r *runner) amp() (agents.Agent, error) {
 		return nil, err
 	}
 	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions,
-		Dict: r.Agent,
-		Seed: r.seed, Group: r.group})
+		Dict: r.Agent, Seed: r.seed, Group: r.group})
 	if err != nil {
 		return nil, config.Under("trainers", "agent", err)
 	}
@@ -178,8 +177,7 @@ func (r *runner) ampRoles() ([]string, error) {
 	var k struct {
 		Separate bool `yaml:"separate_critics"`
 	}
-	if err := config.Merge(&k, map[string]any{"separate_critics": given},
-		config.Options{}); err != nil {
+	if err := config.Merge(&k, map[string]any{"separate_critics": given}, config.Options{}); err != nil {
 		return nil, config.Under("trainers", "agent", err)
 	}
 	if k.Separate {

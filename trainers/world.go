@@ -291,8 +291,7 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 
 // restoreState puts back the environment's whole state. undo restores the state before it. undo is not nil if the state
 // may have changed, also with an error.
-func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error,
-	err error) {
+func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
 	after, err := array.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)

@@ -85,17 +85,14 @@ func (c *Config) validateCALM() error {
 		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions " +
 			"at least")
 	case c.Overlap:
-		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents " +
-			"come from is learning " +
-			"meanwhile; set \"overlap\" to false")
+		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents come " +
+			"from is learning meanwhile; set \"overlap\" to false")
 	case c.DiscriminatorMode == differential:
-		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", " +
-			"which has no motion to encode; " +
-			"set it to \"motion\"")
+		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", which " +
+			"has no motion to encode; set it to \"motion\"")
 	case c.DiscriminatorGradientPenaltySamples != "motion":
-		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" "+
-			"it is \"motion\"",
-			c.DiscriminatorGradientPenaltySamples)
+		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" it is "+
+			"\"motion\"", c.DiscriminatorGradientPenaltySamples)
 	}
 	return nil
 }
@@ -111,9 +108,8 @@ func (o Options) checkCALM(cfg *Config) error {
 	}
 	if _, ok := o.Motions.(OverlappingMotionSource); o.Motions != nil && !ok {
 		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", which needs overlapping windows of motion, and "+
-			"Options.Motions (%T) shows none: "+
-			"the environments of package envs/mujoco and the sources of package motions do, others implement "+
-			"CollectOverlappingMotions", o.Motions)
+			"Options.Motions (%T) shows none: the environments of package envs/mujoco and the sources of package "+
+			"motions do, others implement CollectOverlappingMotions", o.Motions)
 	}
 	return nil
 }
@@ -129,8 +125,7 @@ func (a *motionStore) pairs(n int) ([]float32, error) {
 	})
 	if err == nil && len(rows) != 2*n*space.Width() {
 		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP "+
-			"observation space's %d",
-			n, len(rows), n, space.Width())
+			"observation space's %d", n, len(rows), n, space.Width())
 	}
 	if err == nil {
 		err = space.Check(rows, 2*n)

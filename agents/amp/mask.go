@@ -37,9 +37,8 @@ func parseFeatures(text string) (indices []int, err error) {
 func (a *judge) makeMask() error {
 	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
 	if width%c.AMPObservationFrames != 0 {
-		return fmt.Errorf("amp: \"amp_observation_frames\" is %d, but an AMP observation has %d values, which are "+
-			"not %d frames of equal width",
-			c.AMPObservationFrames, width, c.AMPObservationFrames)
+		return fmt.Errorf("amp: \"amp_observation_frames\" is %d, but an AMP observation has %d values, which are not "+
+			"%d frames of equal width", c.AMPObservationFrames, width, c.AMPObservationFrames)
 	}
 	masked, err := parseFeatures(c.DiscriminatorMaskedFeatures)
 	if err != nil || len(masked) == 0 {
@@ -53,9 +52,8 @@ func (a *judge) makeMask() error {
 	for _, j := range masked {
 		if j >= frame {
 			return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, but a frame has features 0 to %d (%d "+
-				"values of an AMP "+
-				"observation, \"amp_observation_frames\" %d)", c.DiscriminatorMaskedFeatures, frame-1, width,
-				c.AMPObservationFrames)
+				"values of an AMP observation, \"amp_observation_frames\" %d)", c.DiscriminatorMaskedFeatures, frame-1,
+				width, c.AMPObservationFrames)
 		}
 		for ; j < width; j += frame {
 			if seen[j] == 1 {

@@ -59,8 +59,7 @@ func New(o Options) (*Agent, error) {
 		return nil, err
 	}
 	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
-		Settings: &cfg,
-		Policy:   o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
+		Settings: &cfg, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
 	parts, err := onpolicy.New(options)
 	if err != nil {
 		return nil, err

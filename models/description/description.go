@@ -188,8 +188,7 @@ func (d Distribution) validate(action spaces.Space) error {
 	}
 	if d.StateDependentLogStd && (d.Kind != Gaussian || d.LogStd != "") {
 		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a "+
-			"log_std; this is a %s one "+
-			"with %q", d.Kind, d.LogStd)
+			"log_std; this is a %s one with %q", d.Kind, d.LogStd)
 	}
 	if math.IsInf(d.MinLogStd, 0) || math.IsInf(d.MaxLogStd, 0) || !(d.MinLogStd <= d.MaxLogStd) {
 		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no "+
@@ -268,9 +267,7 @@ func Of(v any) (Policy, error) {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
 	p := Policy{ActionMask: j.ActionMask, Transforms: j.Transforms, Normalizer: j.Normalizer,
-		Network: Network{Inputs: j.Inputs,
-			Steps: j.Network},
-		Distribution: j.Distribution}
+		Network: Network{Inputs: j.Inputs, Steps: j.Network}, Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {
 		p.Action, err = j.Action.space()
 	}

@@ -50,8 +50,7 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
 		r.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d "+
-			"environments; use the same rollouts and number of environments",
-			rollout, c.Config.Rollouts, c.numEnvs))
+			"environments; use the same rollouts and number of environments", rollout, c.Config.Rollouts, c.numEnvs))
 		rollout = 0
 	}
 	if rollout > 0 {

@@ -27,13 +27,11 @@ func Validate(c *agents.OnPolicy, prefix string, networks int) error {
 	}
 	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
 		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set "+
-			"\"optimizer\" to \"sgd\"",
-			prefix, c.SGDMomentum, c.Optimizer)
+			"\"optimizer\" to \"sgd\"", prefix, c.SGDMomentum, c.Optimizer)
 	}
 	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
 		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor "+
-			"\"mini_batch_order\"", prefix,
-			c.Compatibility)
+			"\"mini_batch_order\"", prefix, c.Compatibility)
 	}
 	if c.Skrl() && c.Overlap {
 		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns",
@@ -122,9 +120,8 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 	if value != "" || len(kwargs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; "+
-		"set \"%s\", or leave out the kwargs",
-		prefix, key, kwargs, key, key)
+	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; set \"%s\", or "+
+		"leave out the kwargs", prefix, key, kwargs, key, key)
 }
 
 // MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device",
