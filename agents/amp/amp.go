@@ -336,10 +336,7 @@ func (a *learner) Hyperparameters() map[string]float64 { return onpolicy.ReadTun
 // SetHyperparameters changes some of them, all or none.
 func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
-	if err := a.Assign(&next.OnPolicy, next.Tunable(), values); err != nil {
-		return err
-	}
-	if err := cmp.Or(next.Validate(), a.CheckSettings(&next.OnPolicy)); err != nil {
+	if err := a.Assign(&next.OnPolicy, next.Tunable(), values, next.Validate); err != nil {
 		return err
 	}
 	*a.cfg = next

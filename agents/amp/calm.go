@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
-	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -112,28 +111,6 @@ func (o Options) checkCALM(cfg *Config) error {
 			"motions do, others implement CollectOverlappingMotions", o.Motions)
 	}
 	return nil
-}
-
-// pairs asks the source for n pairs of windows of reference motion that overlap, and checks them.
-func (a *motionStore) pairs(n int) ([]float32, error) {
-	space := a.core.Spaces().AMPObservation
-	var rows []float32
-	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
-		// checkCALM has checked the type
-		rows, err = a.source.(OverlappingMotionSource).CollectOverlappingMotions(n, a.core.Rng)
-		return err
-	})
-	if err == nil && len(rows) != 2*n*space.Width() {
-		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP "+
-			"observation space's %d", n, len(rows), n, space.Width())
-	}
-	if err == nil {
-		err = space.Check(rows, 2*n)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("amp: reference motion: %w", err)
-	}
-	return rows, nil
 }
 
 // conditionOf returns the latents (n, L) at the end of observations (n, O), which condition the discriminator. It

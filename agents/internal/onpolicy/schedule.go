@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -273,9 +274,10 @@ func ReadTunable(tunable map[string]*float64) map[string]float64 {
 	return out
 }
 
-// Assign writes values over the tunable settings of next, a copy of the agent's settings: all, or none if a key is
-// unknown. Of several learning rates or clips, tunable has the first; the others change in proportion.
-func (c *Rates) Assign(next *agents.OnPolicy, tunable map[string]*float64, values map[string]float64) error {
+// Assign writes values over the tunable settings of next, a copy of the agent's settings, and checks the settings: all,
+// or none if a key is unknown. validate is that of the algorithm's settings. Of several learning rates or clips, tunable has the first; the others change in proportion.
+func (c *Rates) Assign(next *agents.OnPolicy, tunable map[string]*float64, values map[string]float64,
+	validate func() error) error {
 	var problems []error
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := tunable[k]; !ok {
@@ -291,7 +293,7 @@ func (c *Rates) Assign(next *agents.OnPolicy, tunable map[string]*float64, value
 	}
 	rescale(next.LearningRate, c.Config.LearningRate[0])
 	rescale(next.GradNormClip, c.Config.GradNormClip[0])
-	return nil
+	return cmp.Or(validate(), c.CheckSettings(next))
 }
 
 // rescale keeps the other elements of a list in proportion when the first has changed from before.

@@ -125,10 +125,11 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 }
 
 // MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device",
-// which skrl needs, may be left out: MergeScaler checks size and ignores device.
-func MergeScaler[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
+// which skrl needs, may be left out: MergeScaler checks size and ignores device. It
+// writes the settings with all defaults into kwargs.
+func MergeScaler[T any](prefix string, kwargs *map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
-	for k, v := range kwargs {
+	for k, v := range *kwargs {
 		switch k {
 		case "device":
 		case "size":
@@ -139,8 +140,12 @@ func MergeScaler[T any](prefix string, kwargs map[string]any, size int, cfg *T) 
 			own[k] = v
 		}
 	}
-	if err := config.Merge(cfg, own, config.Options{Prefix: prefix}); err != nil {
-		return err
+	err := config.Merge(cfg, own, config.Options{Prefix: prefix})
+	if err == nil {
+		err = config.Check(*cfg, prefix)
 	}
-	return config.Check(*cfg, prefix)
+	if err == nil {
+		*kwargs = config.Dict(*cfg)
+	}
+	return err
 }
