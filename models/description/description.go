@@ -242,25 +242,23 @@ func Undescribed(reason error) map[string]any {
 // Of reads what [Policy.Values] returned, also after a round trip through a file, and validates it. The error wraps
 // [ErrUndescribed] and gives the reason if [Undescribed] made v.
 func Of(v any) (Policy, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return Policy{}, fmt.Errorf("description: %w", err)
-	}
 	// Read the version alone first, without refusing other keys.
 	var version struct {
 		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(text, &version); err != nil {
-		return Policy{}, fmt.Errorf("description: %w", err)
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &version)
 	}
-	if version.Format != Format {
+	if err == nil && version.Format != Format {
 		return Policy{}, fmt.Errorf("description: its format is %d, this version of gorl reads %d; use a newer gorl",
 			version.Format, Format)
 	}
 	var j policyJSON
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
+	if err == nil {
+		err = decode(v, &j)
+	}
+	if err != nil {
 		return Policy{}, fmt.Errorf("description: %w", err)
 	}
 	if j.Undescribed != "" {
@@ -275,6 +273,18 @@ func Of(v any) (Policy, error) {
 		return Policy{}, err
 	}
 	return p, p.Validate()
+}
+
+// decode reads what tree returned, also after a round trip through a file. A key that into does not have is an error:
+// misspelt, it would leave a field at zero.
+func decode(v, into any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // tree turns a value of texts and finite numbers into maps, lists, texts, int64 and float64, with the names of its JSON
