@@ -53,10 +53,10 @@ func (a *motionStore) collect(s *tensor.Scope, n int) error {
 // reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks
 // them.
 func (a *motionStore) reference(n int) ([]float32, error) {
-	space, each, method := a.core.Spaces().AMPObservation, 1, "CollectReferenceMotions"
+	space, each, unit, method := a.core.Spaces().AMPObservation, 1, "rows", "CollectReferenceMotions"
 	collect := a.source.CollectReferenceMotions
 	if a.cfg.calm() { // checkCALM has checked the type
-		each, method = 2, "CollectOverlappingMotions"
+		each, unit, method = 2, "pairs of rows", "CollectOverlappingMotions"
 		collect = a.source.(OverlappingMotionSource).CollectOverlappingMotions
 	}
 	var rows []float32
@@ -65,8 +65,8 @@ func (a *motionStore) reference(n int) ([]float32, error) {
 		return err
 	})
 	if err == nil && len(rows) != n*each*space.Width() {
-		err = fmt.Errorf("%s(%d) returned %d values, want %d rows of the AMP observation space's %d", method, n,
-			len(rows), n*each, space.Width())
+		err = fmt.Errorf("%s(%d) returned %d values, want %d %s of the AMP observation space's %d", method, n,
+			len(rows), n, unit, space.Width())
 	}
 	if err == nil {
 		err = space.Check(rows, n*each)
