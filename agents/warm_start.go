@@ -46,16 +46,14 @@ func WarmStart(to Snapshotter, from *checkpoint.Snapshot) (taken []string, err e
 		slices.Sort(ours[part])
 		slices.Sort(theirs[part])
 		if !slices.Equal(ours[part], theirs[part]) {
-			return nil, fmt.Errorf("agents: warm start: the checkpoint's %s has %s, this agent's %s: give the "+
-				"same models", part,
-				strings.Join(theirs[part], ", "), strings.Join(ours[part], ", "))
+			return nil, fmt.Errorf("agents: warm start: the checkpoint's %s has %s, this agent's %s: give the same "+
+				"models", part, strings.Join(theirs[part], ", "), strings.Join(ours[part], ", "))
 		}
 		for _, name := range ours[part] {
 			mine, other := own.Arrays[name], from.Arrays[name]
 			if !slices.Equal(mine.Shape, other.Shape) || mine.DType != other.DType {
-				return nil, fmt.Errorf("agents: warm start: %s is %s %v, the checkpoint's %s %v: give the same "+
-					"models and spaces",
-					name, mine.DType, mine.Shape, other.DType, other.Shape)
+				return nil, fmt.Errorf("agents: warm start: %s is %s %v, the checkpoint's %s %v: give the same models "+
+					"and spaces", name, mine.DType, mine.Shape, other.DType, other.Shape)
 			}
 			own.Arrays[name] = other
 		}

@@ -33,8 +33,7 @@ func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian Gaussi
 // RecurrentActorCritic is [ActorCritic] with a stack of recurrent layers before the hidden layers of both networks,
 // each with its own: RecurrentActorCritic(sp, GRU(64), []int{64}, "elu", ...).
 func RecurrentActorCritic(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string,
-	gaussian GaussianConfig, seed int64,
-	initialization ...Initialization) (Policy, Network, error) {
+	gaussian GaussianConfig, seed int64, initialization ...Initialization) (Policy, Network, error) {
 	from := last(initialization)
 	policy := func(outputs int) (Network, error) {
 		return NewMLP(MLPConfig{
@@ -105,8 +104,7 @@ func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activati
 // EvolvableActorCritic returns a policy and a value network of the given architectures, otherwise as [ActorCritic]. The
 // value network reads states if there are any. Its architecture must then fit the state space.
 func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture, gaussian GaussianConfig,
-	seed int64) (Policy,
-	Network, error) {
+	seed int64) (Policy, Network, error) {
 	return actorCritic(sp, gaussian, func(outputs int) (Network, error) {
 		cfg := EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: policyOutputGain}
 		return evolvable("policy", sp.Observation, cfg, seed)

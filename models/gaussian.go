@@ -163,8 +163,7 @@ func begin(dist Distribution, net Network) error {
 		}
 	}
 	return fmt.Errorf("models: with state_dependent_log_std the last parameters of the policy's network must be the "+
-		"weight (%d, n) "+
-		"and the bias of its output layer", 2*w)
+		"weight (%d, n) and the bias of its output layer", 2*w)
 }
 
 // moments returns the mean (n, A) and the log standard deviation, (A) or (n, A). Both are clipped as cfg says.

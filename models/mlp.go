@@ -57,22 +57,19 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 		// The recurrent layers are the first step, named after their kind ("gru").
 		p.Add(r.Step(r.Kind))
 	}
-	for i := 0; i <= len(cfg.Hidden); i++ {
-		out, name := cfg.Outputs, cfg.OutputActivation
-		if i < len(cfg.Hidden) {
-			out, name = cfg.Hidden[i], cfg.Activation
+	for i, width := range cfg.Hidden {
+		if width <= 0 {
+			return nil, fmt.Errorf("models: MLP hidden layer %d has width %d; it must be positive", i, width)
 		}
-		if out <= 0 {
-			return nil, fmt.Errorf("models: MLP hidden layer %d has width %d; it must be positive", i, out)
-		}
-		if _, err := description.ParseActivation(name); err != nil {
-			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
-		}
-		// In a PyTorch Sequential the odd indices are the activations, which have no parameters.
-		layer := fmt.Sprintf("net.%d", 2*i)
-		p.last = p.Add(description.Step{Op: description.Linear, Outputs: out, Weight: layer + ".weight",
-			Bias: layer + ".bias", Activation: description.Written(name)}) - 1
 	}
+	for _, name := range []string{cfg.Activation, cfg.OutputActivation} {
+		if _, err := description.ParseActivation(name); err != nil {
+			return nil, fmt.Errorf("models: MLP: %w", err)
+		}
+	}
+	p.Network = p.Then(description.MLP("", cfg.Inputs, cfg.Hidden, cfg.Outputs, description.Written(cfg.Activation)))
+	p.last = len(p.Steps) - 1
+	p.Steps[p.last].Activation = description.Written(cfg.OutputActivation)
 	return p.build(seed)
 }
 

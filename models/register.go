@@ -2,9 +2,7 @@ package models
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
@@ -29,13 +27,8 @@ type own struct {
 	build func(Role) (Network, error)
 }
 
-var (
-	// mu guards registered.
-	mu sync.RWMutex
-	// registered maps a class name to the function that merges the dictionary of a model into the defaults. prefix
-	// begins the messages of errors.
-	registered = map[string]func(prefix string, dict map[string]any) (*own, error){}
-)
+// registered has the networks by their class names.
+var registered = config.Registry[*own]{Kind: "models"}
 
 // Register adds a user's network under a name, which files give as the class of a model:
 //
@@ -54,37 +47,20 @@ func Register[S any](name string, defaults S, build func(settings S, role Role) 
 	if build == nil {
 		panic("models: Register of " + name + " without a function that builds the network")
 	}
-	// Keys panics unless defaults is a well-formed struct.
-	config.Keys(defaults)
 	// classOf fails for names that are free. It also knows skrl's names in any case and with "Mixin", which a user's
-	// network must not hide. classOf takes the lock itself, so it is called before Lock.
-	_, unknown := classOf(name)
-	mu.Lock()
-	defer mu.Unlock()
-	if name == "" || unknown == nil || registered[name] != nil {
-		panic(fmt.Sprintf("models: %q cannot name a network: it is empty, or a class there is already", name))
+	// network must not hide.
+	if _, unknown := classOf(name); unknown == nil {
+		panic(fmt.Sprintf("models: %q cannot name a network: a class there is already", name))
 	}
+	config.Register(&registered, name, defaults, func(settings S) (*own, error) {
+		return &own{settings, func(r Role) (Network, error) { return build(settings, r) }}, nil
+	})
 	config.Declare("models", name, defaults)
-	registered[name] = func(prefix string, dict map[string]any) (*own, error) {
-		// Each file merges into its own copy of the defaults.
-		s := defaults
-		err := config.Merge(&s, dict, config.Options{Prefix: prefix})
-		return &own{s, func(r Role) (Network, error) { return build(s, r) }}, err
-	}
-}
-
-// readerOf returns the function that reads the settings of a registered network, or nil if no network has that name.
-func readerOf(name string) func(prefix string, dict map[string]any) (*own, error) {
-	mu.RLock()
-	defer mu.RUnlock()
-	return registered[name]
 }
 
 // Classes returns the names that a model's class may have: skrl's mixins first, then the registered networks, sorted.
 func Classes() []string {
-	mu.RLock()
-	defer mu.RUnlock()
-	return append(slices.Clone(classes), slices.Sorted(maps.Keys(registered))...)
+	return append(slices.Clone(classes), registered.Names()...)
 }
 
 // network builds the network for a role. The registered function is user code, so a nil network without an error is

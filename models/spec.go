@@ -216,10 +216,10 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 		return Spec{}, err
 	}
 	// A registered network has keys of its own in place of network and output.
-	if read := readerOf(s.Class); read != nil {
+	if slices.Contains(registered.Names(), s.Class) {
 		settings := maps.Clone(dict)
 		delete(settings, "class")
-		s.own, err = read("models: "+s.Class, settings)
+		s.own, err = registered.New(s.Class, settings)
 		return s, err
 	}
 	common, err := s.settings(dict)
@@ -324,7 +324,7 @@ func (s Spec) Validate() error {
 	if _, err := classOf(s.Class); err != nil || s.own != nil {
 		return err
 	}
-	if readerOf(s.Class) != nil {
+	if slices.Contains(registered.Names(), s.Class) {
 		return fmt.Errorf("models: class: %q is a registered network; ParseSpec makes its spec", s.Class)
 	}
 	if len(s.Network) == 0 {

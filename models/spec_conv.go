@@ -100,8 +100,7 @@ func (c *Conv) validate(path string) error {
 		}
 		if c.Same && (c.Stride[i] > 1 || c.Padding[i] > 0) {
 			return fmt.Errorf("models: %s: padding \"same\" with strides %v and a padding %v; it needs strides of 1, "+
-				"and chooses the padding itself",
-				path, c.Stride, c.Padding)
+				"and chooses the padding itself", path, c.Stride, c.Padding)
 		}
 	}
 	return nil
@@ -111,8 +110,7 @@ func (c *Conv) validate(path string) error {
 // yet.
 func (c *Conv) step(shape []int, out int) description.Step {
 	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: []int{c.Kernel[0], c.Kernel[1]},
-		Groups:  max(c.Groups, 1),
-		Padding: make([]int, 4)}
+		Groups: max(c.Groups, 1), Padding: make([]int, 4)}
 	for i := range 2 {
 		dilation := max(c.Dilation[i], 1)
 		s.Stride, s.Dilation = append(s.Stride, max(c.Stride[i], 1)), append(s.Dilation, dilation)
@@ -131,9 +129,8 @@ func (c *Conv) step(shape []int, out int) description.Step {
 func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	switch n := len(a.shape); {
 	case n != 3:
-		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input "+
-			"has the shape %s",
-			path, shapeText(a.result().dims()))
+		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has "+
+			"the shape %s", path, shapeText(a.result().dims()))
 	// Cameras give (height, width, channels). A convolution would compute nonsense from it without failing, so a shape
 	// that looks like it is refused. Any permute() tells that the order is meant.
 	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:

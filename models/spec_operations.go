@@ -176,9 +176,8 @@ func (t term) cut(d, from, to int, drop bool) term {
 // dimension order[i] of t. The result is laid: its order is the user's choice.
 func (t term) permute(order []int) term {
 	dims := t.dims()
-	out := term{width: t.width, laid: true, args: []term{t}, step: description.Step{Op: description.Permute,
-		Shape: dims,
-		Dims:  order}}
+	out := term{width: t.width, laid: true, args: []term{t},
+		step: description.Step{Op: description.Permute, Shape: dims, Dims: order}}
 	for _, d := range order {
 		out.shape = append(out.shape, dims[d])
 	}

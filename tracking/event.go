@@ -50,33 +50,24 @@ func instant(sec float64) time.Time {
 	return time.UnixMicro(int64(math.Round(sec * 1e6)))
 }
 
-func appendWallTime(b []byte, t time.Time) []byte {
-	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
-	return protowire.AppendFixed64(b, math.Float64bits(seconds(t)))
-}
+func appendWallTime(b []byte, t time.Time) []byte { return appendDouble(b, eventWallTime, seconds(t)) }
 
 func appendStep(b []byte, step int64) []byte {
 	if step == 0 { // the default is left out
 		return b
 	}
-	b = protowire.AppendTag(b, eventStep, protowire.VarintType)
-	return protowire.AppendVarint(b, uint64(step))
+	return appendNumber(b, eventStep, uint64(step))
 }
 
 // appendVersionEvent appends the first event of a file.
 func appendVersionEvent(b []byte, t time.Time) []byte {
-	b = appendWallTime(b, t)
-	b = protowire.AppendTag(b, eventFileVersion, protowire.BytesType)
-	return protowire.AppendString(b, fileVersion)
+	return message(appendWallTime(b, t), eventFileVersion, []byte(fileVersion))
 }
 
 // appendRestartEvent appends the event that makes TensorBoard discard values of earlier files from step on.
 func appendRestartEvent(b []byte, t time.Time, step int64) []byte {
-	b = appendStep(appendWallTime(b, t), step)
-	b = protowire.AppendTag(b, eventSessionLog, protowire.BytesType)
-	b = protowire.AppendVarint(b, 2)
-	b = protowire.AppendTag(b, sessionStatus, protowire.VarintType)
-	return protowire.AppendVarint(b, sessionStart)
+	status := appendNumber(nil, sessionStatus, sessionStart)
+	return message(appendStep(appendWallTime(b, t), step), eventSessionLog, status)
 }
 
 // appendScalarEvent appends an event with one value. The format holds single precision.

@@ -232,8 +232,7 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 		name := s.StateName()
 		if name == "" || seen[name] {
 			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other "+
-				"callback has",
-				i, c, name)
+				"callback has", i, c, name)
 		}
 		seen[name] = true
 		list = append(list, s)
@@ -256,14 +255,7 @@ func (c *callbacks) save(snap *checkpoint.Snapshot) error {
 // restore restores the callbacks whose state is in a snapshot. Other callbacks keep their state. undo restores the
 // states from before, in reverse order. On an error nothing has changed.
 func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
-	var changed []func() error
-	undo = func() error {
-		var errs []error
-		for _, back := range slices.Backward(changed) {
-			errs = append(errs, back())
-		}
-		return errors.Join(errs...)
-	}
+	var changed undos
 	for _, own := range c.stateful {
 		array, has := snap.Arrays[layout.Callback(own.StateName())]
 		if !has {
@@ -279,11 +271,11 @@ func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err e
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err),
-				undo())
+				changed.run())
 		}
 		changed = append(changed, func() error { return own.RestoreState(before) })
 	}
-	return undo, nil
+	return changed.run, nil
 }
 
 // notes returns notes about callbacks that have no state in a resumed checkpoint, and about states in it that no
@@ -294,16 +286,14 @@ func (c *callbacks) notes(snap *checkpoint.Snapshot) (notes []string) {
 		name := layout.Callback(s.StateName())
 		known[name] = true
 		if _, has := snap.Arrays[name]; !has {
-			notes = append(notes,
-				fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
-					s.StateName()))
+			notes = append(notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was "+
+				"made", s.StateName()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
 		if own, ok := strings.CutPrefix(name, layout.Callback("")); ok && !known[name] {
-			notes = append(notes,
-				fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this "+
-					"StateName: the next checkpoint is without it", own))
+			notes = append(notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has "+
+				"this StateName: the next checkpoint is without it", own))
 		}
 	}
 	return notes

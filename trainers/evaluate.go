@@ -102,6 +102,26 @@ func stopLearning(s *stepper, agent agents.Agent) (learn func(), err error) {
 	}, nil
 }
 
+// playStep lets the agent act on what now shows, and see what follows. what and k name the step in errors.
+func playStep(ctx context.Context, s *stepper, agent agents.Agent, now *envs.Step, what string, k int64) (*envs.Step,
+	error) {
+	if err := ctx.Err(); err != nil {
+		return nil, withCause(ctx, err)
+	}
+	actions, err := agent.Act(Observation(now))
+	if err != nil {
+		return nil, err
+	}
+	next, err := s.step(ctx, actions)
+	if err == nil {
+		err = agent.Record(Transition(next)) // an agent with memory must know which episodes have ended
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %s: step %d: %w", what, k, err)
+	}
+	return next, nil
+}
+
 // play is an evaluation in progress. steps counts steps over all rounds, for errors and pictures. sum has sums until
 // means divides them.
 type play struct {
@@ -127,19 +147,8 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	resetHidden(p.agent)
 	// k is the step of this round. left is the number of episodes that are still to be counted.
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
-		if err := ctx.Err(); err != nil {
-			return withCause(ctx, err)
-		}
-		actions, err := p.agent.Act(Observation(step))
-		if err != nil {
+		if step, err = playStep(ctx, p.stepper, p.agent, step, "evaluation", p.steps); err != nil {
 			return err
-		}
-		if step, err = p.stepper.step(ctx, actions); err != nil {
-			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
-		}
-		// An agent with memory must know which episodes have ended.
-		if err := p.agent.Record(Transition(step)); err != nil {
-			return fmt.Errorf("trainers: evaluation: step %d: %w", p.steps, err)
 		}
 		if p.render != nil {
 			if err := renderTo(p.stepper.env, p.steps, p.render); err != nil {
@@ -184,13 +193,11 @@ func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 		case step.Ended(i) && from != k+1:
 			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or "+
 				"Truncated) that is not in Step.Episodes; list it there with its return and length, as envs.Check "+
-				"verifies",
-				p.steps-1, i, p.stepper.name())
+				"verifies", p.steps-1, i, p.stepper.name())
 		case k-from >= longestEpisode:
-			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d "+
-				"steps; give EvaluateOptions.MaxSteps, or let the environment truncate episodes "+
-				"(wrappers.NewTimeLimit)",
-				i, p.stepper.name(), k-from)
+			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d steps; "+
+				"give EvaluateOptions.MaxSteps, or let the environment truncate episodes (wrappers.NewTimeLimit)", i,
+				p.stepper.name(), k-from)
 		}
 	}
 	return nil

@@ -111,8 +111,7 @@ func (stopping) OnUpdate(t *Trainer) error {
 	goal, returns := t.cfg.StopAtEpisodeReturn, t.figures.metrics.find(episodeFigure+"return")
 	if goal != nil && returns != nil && returns.mean() > *goal {
 		return fmt.Errorf("%w: the mean return of the last episodes at timestep %d is %g, and "+
-			"\"stop_at_episode_return\" %g",
-			ErrStop, t.timestep, returns.mean(), *goal)
+			"\"stop_at_episode_return\" %g", ErrStop, t.timestep, returns.mean(), *goal)
 	}
 	return nil
 }

@@ -71,8 +71,7 @@ func (f *files) lock(timestep int64) error {
 			fs.ErrExist)
 	case holds.Run && !f.cfg.Resume && timestep == 0:
 		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another "+
-			"Name: %w",
-			f.dir, fs.ErrExist)
+			"Name: %w", f.dir, fs.ErrExist)
 	}
 	if err != nil {
 		return errors.Join(err, unlock())

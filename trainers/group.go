@@ -34,20 +34,10 @@ type Group struct {
 // joined has the methods of a Group that do not divide rows.
 type joined = joint.Agents
 
-// A group has every optional interface.
 var (
-	_ agents.Agent       = (*Group)(nil)
-	_ agents.Binder      = (*Group)(nil)
-	_ agents.Tracker     = (*Group)(nil)
-	_ agents.Tunable     = (*Group)(nil)
-	_ agents.Planner     = (*Group)(nil)
-	_ agents.Snapshotter = (*Group)(nil)
-	_ agents.Reseeder    = (*Group)(nil)
-	_ agents.Stochastic  = (*Group)(nil)
-	_ agents.Evolvable   = (*Group)(nil)
-	_ agents.Composite   = (*Group)(nil)
-	_ agents.Overlapping = (*Group)(nil)
-	_ agents.Terminator  = (*Group)(nil)
+	_ joint.Whole       = (*Group)(nil)
+	_ agents.Composite  = (*Group)(nil)
+	_ agents.Terminator = (*Group)(nil)
 )
 
 // NewGroup joins agents of the same observations, states and actions. scopes has the number of environments of each
@@ -77,8 +67,7 @@ func NewGroup(list []agents.Agent, scopes []int) (*Group, error) {
 	}
 	if len(scopes) != len(list) {
 		return nil, fmt.Errorf("trainers: the group has %d agents and %d scopes; give one number of environments an "+
-			"agent",
-			len(list), len(scopes))
+			"agent", len(list), len(scopes))
 	}
 	if err := g.cut(scopes); err != nil {
 		return nil, err
@@ -175,8 +164,7 @@ func (g *Group) Bind(numEnvs int) error {
 	if g.scopes != nil {
 		if n := g.NumEnvs(); n != numEnvs {
 			return fmt.Errorf("trainers: the scopes %v of the group add up to %d, but there are %d environments",
-				g.scopes, n,
-				numEnvs)
+				g.scopes, n, numEnvs)
 		}
 		return nil
 	}

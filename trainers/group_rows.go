@@ -2,7 +2,6 @@ package trainers
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -20,17 +19,6 @@ func slice[T any](g *Group, i int, rows []T, width int) []T {
 	return rows[g.starts[i]*width : (g.starts[i]+g.scopes[i])*width]
 }
 
-// rows returns an error unless a batch of got values has one row of width values per environment. An optional batch may
-// be empty. what names the batch in the error.
-func (g *Group) rows(what string, got, width int, optional bool) error {
-	if want := g.NumEnvs() * width; got != want && !(optional && got == 0) {
-		return fmt.Errorf("trainers: the group was given %d values of %s, want %d (%d environments × %d)", got, what,
-			want,
-			g.NumEnvs(), width)
-	}
-	return nil
-}
-
 // Act implements [agents.Agent]: every agent acts on its own rows. Without scopes the first Act divides the
 // environments. The result (N, A) is the group's and overwritten by the next Act.
 func (g *Group) Act(in agents.Observation) ([]float32, error) {
@@ -42,9 +30,7 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(g.rows("observations", len(in.Observations), o, false),
-		g.rows("states", len(in.States), s, false),
-		g.rows("action masks", len(in.ActionMasks), k, false)); err != nil {
+	if err := g.CheckObservation(in, g.NumEnvs(), g.spaces); err != nil {
 		return nil, err
 	}
 	return g.action, g.Each(func(i int, a agents.Agent) error {
@@ -93,22 +79,10 @@ func (g *Group) Record(t agents.Transition) error {
 	if g.scopes == nil {
 		return errors.New("trainers: Record without an Act before it")
 	}
-	// If final rows are absent, no episode has ended. If AMP rows are absent, no agent needs them.
-	o, s, m := g.spaces.Observation.Width(), g.spaces.State.Width(), g.spaces.AMPObservation.Width()
-	if err := errors.Join(
-		g.rows("rewards", len(t.Rewards), 1, false),
-		g.rows("terminated flags", len(t.Terminated), 1, false), g.rows("truncated flags", len(t.Truncated), 1, false),
-		g.rows("next observations", len(t.NextObservations), o, false), g.rows("next states", len(t.NextStates), s,
-			false),
-		g.rows("final observations", len(t.FinalObservations), o, true), g.rows("final states", len(t.FinalStates), s,
-			true),
-		g.rows("AMP observations", len(t.AMPObservations), m, true),
-		g.rows("marks of unknown final observations", len(t.FinalUnknown), 1, true),
-		g.rows("marks of invalid transitions", len(t.Invalid), 1, true),
-		g.rows("marks of idle rows", len(t.Idle), 1, true), g.rows("marks of idle next rows", len(t.NextIdle), 1, true),
-	); err != nil {
+	if err := g.CheckTransition(t, g.NumEnvs(), g.spaces); err != nil {
 		return err
 	}
+	o, s := g.spaces.Observation.Width(), g.spaces.State.Width()
 	// Agents get slices of the batch, without copies. An agent without a discriminator gets no AMP observations.
 	return g.Each(func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{

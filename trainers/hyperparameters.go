@@ -6,16 +6,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/joint"
 )
-
-// hyperparameters returns the agent's settings that may change while training, by name. It returns nil if the agent is
-// no agents.Tunable.
-func hyperparameters(agent agents.Agent) map[string]float64 {
-	if t, ok := agents.As[agents.Tunable](agent); ok {
-		return t.Hyperparameters()
-	}
-	return nil
-}
 
 // setHyperparameters changes some of the agent's settings, all or (on an error) none. Without values it does nothing,
 // for any agent.
@@ -36,7 +28,7 @@ func setHyperparameters(agent agents.Agent, values map[string]float64) error {
 // progress has ended.
 func (t *Trainer) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
-	maps.Copy(all, hyperparameters(t.agent))
+	maps.Copy(all, joint.HyperparametersOf(t.agent))
 	if t.world.parameters != nil {
 		for key, x := range t.world.parameters.target.flat {
 			all[environmentPrefix+key] = x
@@ -69,7 +61,7 @@ func (t *Trainer) SetHyperparameters(given map[string]float64) error {
 			return err
 		}
 	}
-	before := hyperparameters(t.agent)
+	before := joint.HyperparametersOf(t.agent)
 	if err := setHyperparameters(t.agent, forAgent); err != nil {
 		return err
 	}

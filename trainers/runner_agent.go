@@ -22,6 +22,11 @@ import (
 
 // agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
 func (r *runner) agent() (agents.Agent, error) {
+	for _, b := range r.buffers() { // of AMP: such a file is probably meant for it
+		if b.dict != nil && r.class != "AMP" {
+			return nil, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is %s; leave it out", b.name, r.class)
+		}
+	}
 	r.Agent = withoutNullScale(r.Agent)
 	build := map[string]func() (agents.Agent, error){"PPO": r.ppo, "AMP": r.amp, "IPPO": r.ippo, "MAPPO": r.ippo}
 	agent, err := build[r.class]()
@@ -45,22 +50,8 @@ func withoutNullScale(agent map[string]any) map[string]any {
 	return agent
 }
 
-// withoutMemories returns an error if there is a section of AMP's memories, because such a file is probably meant for
-// AMP.
-func (r *runner) withoutMemories() error {
-	for _, b := range r.buffers() {
-		if b.dict != nil {
-			return fmt.Errorf("trainers: %s belongs to AMP, and agent.class is %s; leave it out", b.name, r.class)
-		}
-	}
-	return nil
-}
-
 // ppo makes a PPO agent.
 func (r *runner) ppo() (agents.Agent, error) {
-	if err := r.withoutMemories(); err != nil {
-		return nil, err
-	}
 	m, err := r.models("policy", "value")
 	if err != nil {
 		return nil, err
@@ -78,9 +69,6 @@ func (r *runner) ppo() (agents.Agent, error) {
 
 // ippo makes an IPPO or MAPPO agent.
 func (r *runner) ippo() (agents.Agent, error) {
-	if err := r.withoutMemories(); err != nil {
-		return nil, err
-	}
 	specs, err := r.groupModels()
 	if err != nil {
 		return nil, err
@@ -169,8 +157,7 @@ func (r *runner) amp() (agents.Agent, error) {
 		return nil, err
 	}
 	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions,
-		Dict: r.Agent,
-		Seed: r.seed, Group: r.group})
+		Dict: r.Agent, Seed: r.seed, Group: r.group})
 	if err != nil {
 		return nil, config.Under("trainers", "agent", err)
 	}
@@ -190,8 +177,7 @@ func (r *runner) ampRoles() ([]string, error) {
 	var k struct {
 		Separate bool `yaml:"separate_critics"`
 	}
-	if err := config.Merge(&k, map[string]any{"separate_critics": given},
-		config.Options{}); err != nil {
+	if err := config.Merge(&k, map[string]any{"separate_critics": given}, config.Options{}); err != nil {
 		return nil, config.Under("trainers", "agent", err)
 	}
 	if k.Separate {

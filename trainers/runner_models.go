@@ -185,20 +185,8 @@ func (m *modelSpecs) amp() amp.Models {
 }
 
 // buildAMP builds AMP's models with the seeds seed to seed+3. The discriminator reads AMP observations instead of
-// observations. On an error it closes the networks made so far.
+// observations. On an error it returns the networks made so far, which amp.New closes.
 func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
-	defer func() {
-		if err != nil {
-			for _, n := range []models.Network{nets.Value, nets.Discriminator} {
-				if n != nil {
-					n.Close()
-				}
-			}
-			if nets.Policy != nil {
-				nets.Policy.Close()
-			}
-		}
-	}()
 	if nets.Policy, nets.Value, err = m.actorCritic(seed); err != nil {
 		return nets, err
 	}

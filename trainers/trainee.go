@@ -141,13 +141,8 @@ func (m *Trainee) Reseed(seed int64) error {
 // members could otherwise share an agent or an environment in different wrappers.
 func (m *Trainee) Holds() map[string][]any {
 	held := map[string][]any{}
-	for env := m.world.env; env != nil; {
+	for _, env := range envs.All[envs.Env](m.world.env) {
 		held["environment"] = append(held["environment"], env)
-		u, ok := env.(interface{ Unwrap() envs.Env })
-		if !ok {
-			break
-		}
-		env = u.Unwrap()
 	}
 	for agent := m.agent; agent != nil; {
 		held["agent"] = append(held["agent"], agent)

@@ -160,9 +160,8 @@ func (l *loop) plan(timesteps int) {
 	l.notes = nil
 	if _, _, can := l.world.stateful(); l.cfg.SaveBuffers && !can {
 		l.notes = append(l.notes,
-			fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state "+
-				"(envs.Stateful, envs.Observer): a resumed run resets the environment, and is not the same, bit for "+
-				"bit", l.world.env))
+			fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state (envs.Stateful, "+
+				"envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", l.world.env))
 	}
 	if p, ok := agents.As[agents.Planner](l.agent); ok && timesteps > 0 {
 		l.notes = append(l.notes, p.Plan(timesteps)...)

@@ -100,18 +100,8 @@ func filmEpisode(ctx context.Context, s *stepper, agent agents.Agent, seed int64
 			}
 			pictures = append(pictures, picture)
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, 0, withCause(ctx, err)
-		}
-		actions, err := agent.Act(Observation(step))
-		if err != nil {
+		if step, err = playStep(ctx, s, agent, step, "film", int64(i+1)); err != nil {
 			return nil, 0, err
-		}
-		if step, err = s.step(ctx, actions); err != nil {
-			return nil, 0, fmt.Errorf("trainers: film: step %d: %w", i+1, err)
-		}
-		if err := agent.Record(Transition(step)); err != nil {
-			return nil, 0, fmt.Errorf("trainers: film: step %d: %w", i+1, err)
 		}
 		if step.Ended(0) {
 			break

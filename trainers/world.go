@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -144,23 +145,34 @@ func (w *world) stateful() (s envs.Stateful, o envs.Observer, can bool) {
 	return s, o, restores && shows
 }
 
+// undos put changes back, in the order of the changes. A change that changed nothing has none.
+type undos []func() error
+
+// run undoes the changes, the latest first.
+func (u undos) run() error {
+	var errs []error
+	for _, back := range slices.Backward(u) {
+		errs = append(errs, back())
+	}
+	return errors.Join(errs...)
+}
+
 // restore puts back the environment's part of a snapshot, as far as the snapshot has it. It returns a function that
 // undoes this, because the agent is restored afterwards and may refuse its part. On an error nothing has changed.
 func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
-	var changes []func() error // what undoes each change, in the order of the changes
-	undo = func() error {
-		var errs []error
-		for i := len(changes) - 1; i >= 0; i-- {
-			errs = append(errs, changes[i]())
-		}
-		return errors.Join(errs...)
-	}
+	var changes undos
 	// What has been changed before an error is undone here; the caller gets an undo only with a nil error.
 	defer func() {
-		if err != nil {
+		if undo = changes.run; err != nil {
 			err, undo = errors.Join(err, undo()), nil
 		}
 	}()
+	keep := func(back func() error, err error) error {
+		if back != nil {
+			changes = append(changes, back)
+		}
+		return err
+	}
 	// stateful and observer may be nil here. They are used only if whole is true, which implies both.
 	array := snap.Arrays[layout.EnvironmentState]
 	stateful, observer, _ := w.stateful()
@@ -169,29 +181,17 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	// Read and check statistics and parameters before anything changes.
 	statistics, err := w.readStatistics(snap, whole)
 	if err != nil {
-		return undo, err
+		return nil, err
 	}
 	parameters, given, err := w.readParameters(snap, whole)
 	if err != nil {
-		return undo, err
+		return nil, err
 	}
 	// The curriculum goes with the weights, with or without a state.
 	if c, ok := envs.As[envs.Curriculum](w.env); ok {
-		back, err := w.restoreCurriculum(c, snap)
-		if back != nil {
-			changes = append(changes, back)
+		if err := keep(w.restoreCurriculum(c, snap)); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return undo, err
-		}
-	}
-	// Statistics are set after the state, because the state may be another member's and contain its statistics.
-	restoreStatistics := func() error {
-		back, err := w.setStatistics(statistics)
-		if back != nil {
-			changes = append(changes, back)
-		}
-		return err
 	}
 	// With a state, each environment gets the parameters that it had in the snapshot. Without one, the snapshot's
 	// target is set like any new value: each environment takes it when its episode ends.
@@ -199,26 +199,23 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	changes = append(changes, func() error { return w.parameters.restore(before) })
 	switch {
 	case whole:
-		back, err := w.restoreState(array, stateful, observer)
-		if back != nil {
-			changes = append(changes, back)
-		}
-		if err != nil {
-			return undo, err
+		if err := keep(w.restoreState(array, stateful, observer)); err != nil {
+			return nil, err
 		}
 		if !given { // the snapshot is older than parameters are: assume that no episode has just begun
 			parameters = before
 			parameters.fresh = make([]bool, len(before.fresh))
 		}
 		if err := w.parameters.restore(parameters); err != nil {
-			return undo, err
+			return nil, err
 		}
 	case given:
 		if err := w.parameters.set(parameters.target); err != nil {
-			return undo, err
+			return nil, err
 		}
 	}
-	return undo, restoreStatistics()
+	// Statistics are set after the state, because the state may be another member's and contain its statistics.
+	return nil, keep(w.setStatistics(statistics))
 }
 
 // readParameters reads a snapshot's parameters and changes nothing. given is false if the snapshot or the environment
@@ -294,8 +291,7 @@ func setCurriculum(c envs.Curriculum, state []byte) error {
 
 // restoreState puts back the environment's whole state. undo restores the state before it. undo is not nil if the state
 // may have changed, also with an error.
-func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error,
-	err error) {
+func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
 	after, err := array.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)

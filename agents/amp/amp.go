@@ -113,8 +113,7 @@ func New(o Options) (agent *Agent, err error) {
 			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
 		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "style_values", Width: 1},
-			Minibatch: true},
-			onpolicy.Field{Field: memory.Field{Name: "style_final_values", Width: 1}},
+			Minibatch: true}, onpolicy.Field{Field: memory.Field{Name: "style_final_values", Width: 1}},
 			onpolicy.Field{Field: memory.Field{Name: "style_returns", Width: 1}, Computed: true, Minibatch: true})
 	} else {
 		onpolicy.CloseFree(o.Models.StyleValue)
@@ -214,9 +213,8 @@ func (o Options) check(cfg *Config) error {
 	}
 	if cfg.DiscriminatorMode == differential {
 		if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
-			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v "+
-				"has pictures, which are no differences",
-				o.Spaces.AMPObservation)
+			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v has "+
+				"pictures, which are no differences", o.Spaces.AMPObservation)
 		}
 	} else if o.Motions == nil {
 		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")
@@ -338,10 +336,7 @@ func (a *learner) Hyperparameters() map[string]float64 { return onpolicy.ReadTun
 // SetHyperparameters changes some of them, all or none.
 func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
-	if err := a.Assign(&next.OnPolicy, next.Tunable(), values); err != nil {
-		return err
-	}
-	if err := cmp.Or(next.Validate(), a.CheckSettings(&next.OnPolicy)); err != nil {
+	if err := a.Assign(&next.OnPolicy, next.Tunable(), values, next.Validate); err != nil {
 		return err
 	}
 	*a.cfg = next

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
-	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -85,17 +84,14 @@ func (c *Config) validateCALM() error {
 		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions " +
 			"at least")
 	case c.Overlap:
-		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents " +
-			"come from is learning " +
-			"meanwhile; set \"overlap\" to false")
+		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents come " +
+			"from is learning meanwhile; set \"overlap\" to false")
 	case c.DiscriminatorMode == differential:
-		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", " +
-			"which has no motion to encode; " +
-			"set it to \"motion\"")
+		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", which " +
+			"has no motion to encode; set it to \"motion\"")
 	case c.DiscriminatorGradientPenaltySamples != "motion":
-		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" "+
-			"it is \"motion\"",
-			c.DiscriminatorGradientPenaltySamples)
+		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" it is "+
+			"\"motion\"", c.DiscriminatorGradientPenaltySamples)
 	}
 	return nil
 }
@@ -111,34 +107,10 @@ func (o Options) checkCALM(cfg *Config) error {
 	}
 	if _, ok := o.Motions.(OverlappingMotionSource); o.Motions != nil && !ok {
 		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", which needs overlapping windows of motion, and "+
-			"Options.Motions (%T) shows none: "+
-			"the environments of package envs/mujoco and the sources of package motions do, others implement "+
-			"CollectOverlappingMotions", o.Motions)
+			"Options.Motions (%T) shows none: the environments of package envs/mujoco and the sources of package "+
+			"motions do, others implement CollectOverlappingMotions", o.Motions)
 	}
 	return nil
-}
-
-// pairs asks the source for n pairs of windows of reference motion that overlap, and checks them.
-func (a *motionStore) pairs(n int) ([]float32, error) {
-	space := a.core.Spaces().AMPObservation
-	var rows []float32
-	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
-		// checkCALM has checked the type
-		rows, err = a.source.(OverlappingMotionSource).CollectOverlappingMotions(n, a.core.Rng)
-		return err
-	})
-	if err == nil && len(rows) != 2*n*space.Width() {
-		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP "+
-			"observation space's %d",
-			n, len(rows), n, space.Width())
-	}
-	if err == nil {
-		err = space.Check(rows, 2*n)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("amp: reference motion: %w", err)
-	}
-	return rows, nil
 }
 
 // conditionOf returns the latents (n, L) at the end of observations (n, O), which condition the discriminator. It

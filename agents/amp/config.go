@@ -259,13 +259,11 @@ func (c *Config) Validate() error {
 	}
 	if c.TerminationStyleReward > 0 && c.Skrl() {
 		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no "+
-			"episodes; set it to 0",
-			c.TerminationStyleReward, c.Compatibility)
+			"episodes; set it to 0", c.TerminationStyleReward, c.Compatibility)
 	}
 	if c.TerminationStyleReward > 0 && c.Overlap {
-		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator "+
-			"that judges the steps "+
-			"is learning meanwhile; set one of them off", c.TerminationStyleReward)
+		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator that "+
+			"judges the steps is learning meanwhile; set one of them off", c.TerminationStyleReward)
 	}
 	return onpolicy.Validate(&c.OnPolicy, "amp", c.networks())
 }

@@ -42,8 +42,7 @@ func (c *Config) validateMode() error {
 			"\"discriminator_mode\" \"differential\" 0 must stay 0: use \"RunningMeanAbsScaler\", or none")
 	case c.DiscriminatorGradientPenaltySamples == "interpolated":
 		return errors.New("amp: \"discriminator_gradient_penalty_samples\" is \"interpolated\"; with " +
-			"\"discriminator_mode\" " +
-			"\"differential\" it is \"both\", or \"motion\" for the row of zeros alone")
+			"\"discriminator_mode\" \"differential\" it is \"both\", or \"motion\" for the row of zeros alone")
 	}
 	return nil
 }

@@ -156,9 +156,8 @@ func (m Models) check(cfg *Config) error {
 	if cfg.DiscriminatorLogitRegularizationScale > 0 || cfg.DiscriminatorWeightDecayScale > 0 {
 		if _, ok := m.Discriminator.(models.Linears); !ok {
 			return fmt.Errorf("amp: the discriminator (%T) does not say which weights are linear layers' "+
-				"(models.Linears); set "+
-				"discriminator_logit_regularization_scale and discriminator_weight_decay_scale to 0, or implement it",
-				m.Discriminator)
+				"(models.Linears); set discriminator_logit_regularization_scale and discriminator_weight_decay_scale "+
+				"to 0, or implement it", m.Discriminator)
 		}
 	}
 	return nil

@@ -53,23 +53,25 @@ func (a *motionStore) collect(s *tensor.Scope, n int) error {
 // reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks
 // them.
 func (a *motionStore) reference(n int) ([]float32, error) {
-	if a.cfg.calm() {
-		return a.pairs(n)
+	space, each, unit, method := a.core.Spaces().AMPObservation, 1, "rows", "CollectReferenceMotions"
+	collect := a.source.CollectReferenceMotions
+	if a.cfg.calm() { // checkCALM has checked the type
+		each, unit, method = 2, "pairs of rows", "CollectOverlappingMotions"
+		collect = a.source.(OverlappingMotionSource).CollectOverlappingMotions
 	}
-	width := a.core.Spaces().AMPObservation.Width()
 	var rows []float32
 	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
-		rows, err = a.source.CollectReferenceMotions(n, a.core.Rng)
+		rows, err = collect(n, a.core.Rng)
 		return err
 	})
+	if err == nil && len(rows) != n*each*space.Width() {
+		err = fmt.Errorf("%s(%d) returned %d values, want %d %s of the AMP observation space's %d", method, n,
+			len(rows), n, unit, space.Width())
+	}
+	if err == nil {
+		err = space.Check(rows, n*each)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("amp: reference motion: %w", err)
-	}
-	if len(rows) != n*width {
-		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP "+
-			"observation space's %d", n, len(rows), n, width)
-	}
-	if err := a.core.Spaces().AMPObservation.Check(rows, n); err != nil {
 		return nil, fmt.Errorf("amp: reference motion: %w", err)
 	}
 	return rows, nil

@@ -6,7 +6,6 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
@@ -21,13 +20,11 @@ func (a *judge) makeScaler() (err error) {
 	const prefix = "amp: amp_observation_preprocessor_kwargs"
 	switch kwargs := &c.AMPObservationPreprocessorKwargs; c.AMPObservationPreprocessor {
 	case agents.RunningStandardScaler:
-		if err = onpolicy.MergeScaler(prefix, *kwargs, width, &standard); err == nil {
-			*kwargs = config.Dict(standard)
+		if err = onpolicy.MergeScaler(prefix, kwargs, width, &standard); err == nil {
 			a.scaler, err = preprocessors.NewRunningStandardScaler(width, standard, a.core.Device)
 		}
 	case agents.RunningMeanAbsScaler:
-		if err = onpolicy.MergeScaler(prefix, *kwargs, width, &absolute); err == nil {
-			*kwargs = config.Dict(absolute)
+		if err = onpolicy.MergeScaler(prefix, kwargs, width, &absolute); err == nil {
 			a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, absolute, a.core.Device)
 		}
 	}

@@ -81,8 +81,7 @@ func (c *Config) checkLatents(sp spaces.Set) error {
 		return errors.New("amp: \"latent_size\" needs one critic; set \"separate_critics\" to false")
 	case !c.endsWithLatent(sp.Observation):
 		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose "+
-			"last %d values are "+
-			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
+			"last %d values are the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
 	case sp.State.Kind != spaces.None && !c.endsWithLatent(sp.State):
 		return fmt.Errorf("amp: \"latent_size\" is %d, but the state space is %v: it must be a vector whose last %d "+
 			"values are the latent, which wrappers.NewSkills adds", c.LatentSize, sp.State, c.LatentSize)

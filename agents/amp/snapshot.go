@@ -64,8 +64,7 @@ func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
 	case shares && others > 0:
 		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this agent's "+
 			"shares the discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the "+
-			"checkpoint's layers",
-			others)
+			"checkpoint's layers", others)
 	case !shares && branches:
 		return errors.New("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this agent's " +
 			"is a network of its own: make the models by amp.WithEncoder")

@@ -116,9 +116,8 @@ func divide(sp spaces.Set, sharing string) ([]Group, error) {
 		}
 		g := &groups[at]
 		if which, a, b := g.Spaces.Difference(sp.Seat(i)); which != "" {
-			return nil, fmt.Errorf("ippo: \"parameter_sharing\" is %q, but the %s of the seats %s and %s "+
-				"differ (%v and %v); seats that share need equal spaces: use \"off\"", sharing, which, g.Seats[0],
-				seat.Name, a, b)
+			return nil, fmt.Errorf("ippo: \"parameter_sharing\" is %q, but the %s of the seats %s and %s differ (%v "+
+				"and %v); seats that share need equal spaces: use \"off\"", sharing, which, g.Seats[0], seat.Name, a, b)
 		}
 		g.Seats, g.seats = append(g.Seats, seat.Name), append(g.seats, i)
 	}

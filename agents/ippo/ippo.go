@@ -68,18 +68,7 @@ type Agent struct {
 type joined = joint.Agents
 
 var (
-	_ agents.Agent       = (*Agent)(nil)
-	_ agents.Binder      = (*Agent)(nil)
-	_ agents.Tracker     = (*Agent)(nil)
-	_ agents.Noter       = (*Agent)(nil)
-	_ agents.Tunable     = (*Agent)(nil)
-	_ agents.Planner     = (*Agent)(nil)
-	_ agents.Snapshotter = (*Agent)(nil)
-	_ agents.Reseeder    = (*Agent)(nil)
-	_ agents.Stochastic  = (*Agent)(nil)
-	_ agents.Evolvable   = (*Agent)(nil)
-	_ agents.Recurrent   = (*Agent)(nil)
-	_ agents.Overlapping = (*Agent)(nil)
+	_ joint.Whole        = (*Agent)(nil)
 	_ agents.Distributed = (*Agent)(nil)
 )
 

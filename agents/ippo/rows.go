@@ -2,7 +2,6 @@ package ippo
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -221,15 +220,12 @@ func (s *state) record(n int, t agents.Transition, active []bool) (next, final [
 // Act implements [agents.Agent]: every group acts on its own rows. The actions of seats that do not act have no
 // meaning. The result (N, A) is overwritten by the next Act.
 func (a *Agent) Act(in agents.Observation) ([]float32, error) {
-	o := a.spaces.Observation.Width()
 	if a.games == 0 { // for programs that do not call Bind
-		if err := a.Bind(len(in.Observations) / o); err != nil {
+		if err := a.Bind(len(in.Observations) / a.spaces.Observation.Width()); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(a.check("observations", len(in.Observations), o), a.check("states", len(in.States),
-		a.spaces.State.Width()), a.check("action masks", len(in.ActionMasks), a.spaces.ActionMask.Width()),
-		a.check("active seats", len(in.Active), len(a.spaces.Seats))); err != nil {
+	if err := a.CheckObservation(in, a.games, a.spaces); err != nil {
 		return nil, err
 	}
 	states := a.shared.observe(a.games, in)
@@ -251,38 +247,15 @@ func (a *Agent) Record(t agents.Transition) error {
 	if !a.acted {
 		return errors.New("ippo: Record without an Act before it")
 	}
-	o, s := a.spaces.Observation.Width(), a.spaces.State.Width()
-	if len(t.FinalStates) == 0 && a.shared != nil && s > 0 {
+	if len(t.FinalStates) == 0 && a.shared != nil && a.spaces.State.Width() > 0 {
 		t.FinalObservations = nil // PPO says that they are missing if it needs them
 	}
 	if err := errors.Join(t.Seats.Check(a.games, len(a.spaces.Seats)),
-		a.check("terminated flags", len(t.Terminated), 1), a.check("truncated flags", len(t.Truncated), 1),
-		a.check("next observations", len(t.NextObservations), o), a.check("next states", len(t.NextStates), s),
-		a.checkOptional("final observations", len(t.FinalObservations), o),
-		a.checkOptional("final states", len(t.FinalStates), s),
-		a.checkOptional("marks of unknown final observations", len(t.FinalUnknown), 1),
-		a.checkOptional("marks of invalid transitions", len(t.Invalid), 1)); err != nil {
+		a.CheckTransition(t, a.games, a.spaces)); err != nil {
 		return err
 	}
 	next, final := a.shared.record(a.games, t, a.active)
 	return a.Each(func(i int, member agents.Agent) error {
 		return member.Record(a.groups[i].record(a.games, t, a.active, next, final))
 	})
-}
-
-// check returns an error unless a batch of got values has width values for each game.
-func (a *Agent) check(what string, got, width int) error {
-	if want := a.games * width; got != want {
-		return fmt.Errorf("ippo: there are %d values of %s, want %d (%d environments × %d)", got, what, want, a.games,
-			width)
-	}
-	return nil
-}
-
-// checkOptional is check for a batch that may be missing.
-func (a *Agent) checkOptional(what string, got, width int) error {
-	if got == 0 {
-		return nil
-	}
-	return a.check(what, got, width)
 }

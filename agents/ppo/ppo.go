@@ -5,7 +5,6 @@
 package ppo
 
 import (
-	"cmp"
 	"errors"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -59,8 +58,7 @@ func New(o Options) (*Agent, error) {
 		return nil, err
 	}
 	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
-		Settings: &cfg,
-		Policy:   o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
+		Settings: &cfg, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
 	parts, err := onpolicy.New(options)
 	if err != nil {
 		return nil, err
@@ -86,10 +84,7 @@ func (a *learner) Hyperparameters() map[string]float64 { return onpolicy.ReadTun
 // SetHyperparameters changes settings that may change while training, all or none.
 func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
-	if err := a.Assign(&next.OnPolicy, next.Tunable(), values); err != nil {
-		return err
-	}
-	if err := cmp.Or(next.Validate(), a.CheckSettings(&next.OnPolicy)); err != nil {
+	if err := a.Assign(&next.OnPolicy, next.Tunable(), values, next.Validate); err != nil {
 		return err
 	}
 	*a.cfg = next

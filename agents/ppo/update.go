@@ -76,9 +76,8 @@ func (l *losses) figures() []onpolicy.Figure {
 	track := onpolicy.NewFigure
 	return []onpolicy.Figure{track("Loss / Policy loss", &l.policy), track("Loss / Value loss", &l.value),
 		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds),
-		track("Policy / KL divergence", &l.moved),
-		track("Policy / Clip fraction", &l.clipped), track("Policy / Entropy", &l.entropy), track("Gradient / Norm",
-			&l.norm)}
+		track("Policy / KL divergence", &l.moved), track("Policy / Clip fraction", &l.clipped),
+		track("Policy / Entropy", &l.entropy), track("Gradient / Norm", &l.norm)}
 }
 
 // minibatch learns from n rows of the rollout, with one optimizer step. It stops the pass if the policy has moved

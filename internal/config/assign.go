@@ -207,38 +207,30 @@ func Clone(value any) any {
 }
 
 func setDuration(dst reflect.Value, value any) bool {
-	switch v := value.(type) {
-	case time.Duration:
-		dst.SetInt(int64(v))
-	case string:
-		d, err := time.ParseDuration(v)
-		if err != nil {
-			return false
-		}
-		dst.SetInt(int64(d))
-	default:
-		return false
+	d, ok := value.(time.Duration)
+	if text, is := value.(string); is {
+		var err error
+		d, err = time.ParseDuration(text)
+		ok = err == nil
 	}
-	return true
+	if ok {
+		dst.SetInt(int64(d))
+	}
+	return ok
 }
 
+// truths are the words for true and false of YAML 1.1, which skrl's files may have.
+var truths = map[string]bool{"yes": true, "on": true, "no": false, "off": false}
+
 func setBool(dst, v reflect.Value) bool {
+	on, ok := truths[strings.ToLower(v.String())] // of another kind the text is that of its type
 	if v.Kind() == reflect.Bool {
-		dst.SetBool(v.Bool())
-		return true
+		on, ok = v.Bool(), true
 	}
-	if v.Kind() != reflect.String {
-		return false
+	if ok {
+		dst.SetBool(on)
 	}
-	switch strings.ToLower(v.String()) {
-	case "yes", "on":
-		dst.SetBool(true)
-	case "no", "off":
-		dst.SetBool(false)
-	default:
-		return false
-	}
-	return true
+	return ok
 }
 
 // setNumber stores an integer or a float where nothing of it is lost but a float's last digits.

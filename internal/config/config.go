@@ -89,19 +89,18 @@ func Merge(dst any, dict map[string]any, opts Options) error {
 // Check verifies every field of the struct v (or pointer to one) against its rules: NaN, infinities, ranges, choices.
 // The error joins one *Error for every field that breaks them, with prefix as in Options.
 func Check(v any, prefix string) error {
-	value := reflect.ValueOf(v)
-	for value.Kind() == reflect.Pointer && !value.IsNil() {
-		value = value.Elem()
-	}
-	if value.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("config: Check: got %T, want a struct or a pointer to one", v))
-	}
 	c := checker{prefix: prefix}
-	c.section("", value)
-	if len(c.problems) > 0 {
-		return join(c.problems)
+	c.section("", structOf(v, "Check"))
+	return join(c.problems)
+}
+
+// structOf returns a struct, or the one that a pointer points to. from names the function in a panic.
+func structOf(v any, from string) reflect.Value {
+	value := reflect.Indirect(reflect.ValueOf(v))
+	if value.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: %s: got %T, want a struct or a pointer to one", from, v))
 	}
-	return nil
+	return value
 }
 
 func structPointer(dst any) reflect.Value {

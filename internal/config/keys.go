@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
@@ -45,11 +44,7 @@ func (f Field) Short() string {
 // Keys lists the keys of a struct that holds its defaults (or of a pointer to one), in the order of its fields, those
 // of sections in place of the section.
 func Keys(v any) []Field {
-	value := reflect.Indirect(reflect.ValueOf(v))
-	if value.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("config: Keys: got %T, want a struct or a pointer to one", v))
-	}
-	return keys("", value)
+	return keys("", structOf(v, "Keys"))
 }
 
 func keys(prefix string, v reflect.Value) []Field {
@@ -78,10 +73,7 @@ func keys(prefix string, v reflect.Value) []Field {
 // pointers as nil, fields that read themselves as their method MarshalYAML gives them. Functions, channels and
 // interfaces that hold anything but plain data are left out.
 func Dict(v any) map[string]any {
-	value := reflect.Indirect(reflect.ValueOf(v))
-	if value.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("config: Dict: got %T, want a struct or a pointer to one", v))
-	}
+	value := structOf(v, "Dict")
 	dict := map[string]any{}
 	for _, f := range fieldsOf(value.Type()) {
 		if plain, ok := plainValue(value.FieldByIndex(f.index)); ok {

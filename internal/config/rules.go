@@ -65,19 +65,14 @@ func length(text string) (*int, error) {
 
 // holds reports whether a scalar keeps the rules. Values of other kinds always do.
 func (r rules) holds(v reflect.Value) bool {
+	choice := func(text string) bool { return r.oneof == nil || slices.Contains(r.oneof, text) }
 	switch k := v.Kind(); {
 	case k == reflect.String:
-		return r.oneof == nil || slices.Contains(r.oneof, v.String())
+		return choice(v.String())
 	case v.CanInt():
-		if r.oneof != nil && !slices.Contains(r.oneof, strconv.FormatInt(v.Int(), 10)) {
-			return false
-		}
-		return r.inRange(float64(v.Int()))
+		return choice(strconv.FormatInt(v.Int(), 10)) && r.inRange(float64(v.Int()))
 	case v.CanUint():
-		if r.oneof != nil && !slices.Contains(r.oneof, strconv.FormatUint(v.Uint(), 10)) {
-			return false
-		}
-		return r.inRange(float64(v.Uint()))
+		return choice(strconv.FormatUint(v.Uint(), 10)) && r.inRange(float64(v.Uint()))
 	case v.CanFloat():
 		return r.inRange(v.Float())
 	}
@@ -130,9 +125,7 @@ func allowed(t reflect.Type, r rules) string {
 		return "a string"
 	case k == reflect.Slice || k == reflect.Array:
 		return listAllowed(t, r)
-	case k == reflect.Map:
-		return "a mapping"
-	case k == reflect.Struct:
+	case k == reflect.Map || k == reflect.Struct:
 		return "a mapping"
 	case k == reflect.Interface && t.NumMethod() == 0:
 		return "any value"

@@ -33,6 +33,22 @@ type Agents struct {
 	Ordered bool
 }
 
+// Whole is what every agent that embeds Agents can do.
+type Whole interface {
+	agents.Agent
+	agents.Binder
+	agents.Tracker
+	agents.Noter
+	agents.Tunable
+	agents.Planner
+	agents.Snapshotter
+	agents.Reseeder
+	agents.Stochastic
+	agents.Evolvable
+	agents.Recurrent
+	agents.Overlapping
+}
+
 // Each calls f for every agent and joins the errors, each with the agent's name.
 func (g *Agents) Each(f func(i int, a agents.Agent) error) error {
 	failed := make([]error, len(g.List))
@@ -192,8 +208,8 @@ func (g *Agents) Close() error {
 	return errors.Join(errs...)
 }
 
-// hyperparameters returns those of an agent, or nil if it has none.
-func hyperparameters(agent agents.Agent) map[string]float64 {
+// HyperparametersOf returns those of an agent, or nil if it has none.
+func HyperparametersOf(agent agents.Agent) map[string]float64 {
 	if t, ok := agents.As[agents.Tunable](agent); ok {
 		return t.Hyperparameters()
 	}
@@ -205,7 +221,7 @@ func hyperparameters(agent agents.Agent) map[string]float64 {
 func (g *Agents) Hyperparameters() map[string]float64 {
 	all := map[string]float64{}
 	for i, a := range g.List {
-		for k, v := range hyperparameters(a) {
+		for k, v := range HyperparametersOf(a) {
 			all[g.Keys[i]+"."+k] = v
 		}
 	}

@@ -1,8 +1,6 @@
 package description
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,14 +146,7 @@ func (a Architecture) Values() map[string]any { return tree(a) }
 // errors, and so are values that Validate refuses.
 func ArchitectureOf(v any) (Architecture, error) {
 	var a Architecture
-	text, err := json.Marshal(v)
-	if err == nil {
-		// A misspelt key would otherwise leave a field at zero, and the weights would not fit.
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		err = d.Decode(&a)
-	}
-	if err != nil {
+	if err := decode(v, &a); err != nil {
 		return a, fmt.Errorf("description: an architecture in a snapshot: %w", err)
 	}
 	return a, a.Validate()

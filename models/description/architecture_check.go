@@ -80,8 +80,7 @@ func (a Architecture) validateMemory() error {
 	}
 	if r.Frames > 0 && a.Latent > 0 {
 		return fmt.Errorf("description: a %s over %d frames reads the observation itself; the latent is %d, make it 0",
-			r.Kind,
-			r.Frames, a.Latent)
+			r.Kind, r.Frames, a.Latent)
 	}
 	return nil
 }
@@ -115,8 +114,7 @@ func (p Part) validate() error {
 func (s Stack) validate(what string) error {
 	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
 		return fmt.Errorf("description: %s: %d hidden layers and %d activations; give one a layer, or none", what,
-			len(s.Hidden),
-			len(s.Activations))
+			len(s.Hidden), len(s.Activations))
 	}
 	for i, w := range s.Hidden {
 		if w < 1 || w > MaxLayerWidth {
@@ -144,9 +142,8 @@ func (a Architecture) Fits(s spaces.Space) error {
 	for i, p := range a.Parts {
 		// Parts can only be compared one by one if the space has as many leaves.
 		if len(leaves) == len(a.Parts) && len(p.Picture) > 0 && !slices.Equal(p.Picture, leaves[i].Space.Shape) {
-			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's "+
-				"has the shape %v",
-				p.Name, p.Picture, leaves[i].Space.Shape)
+			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's has "+
+				"the shape %v", p.Name, p.Picture, leaves[i].Space.Shape)
 		}
 	}
 	return nil

@@ -103,8 +103,7 @@ func (p Part) validatePicture() error {
 		return n < 1 || n > MaxLayerWidth
 	}) || p.Picture[0]*p.Picture[1] > MaxLayerWidth || p.Picture[0]*p.Picture[1]*p.Picture[2] != p.Width {
 		return fmt.Errorf("description: part %q has a picture of shape %v and %d columns; want three dimensions whose "+
-			"product is that",
-			p.Name, p.Picture, p.Width)
+			"product is that", p.Name, p.Picture, p.Width)
 	}
 	if len(p.Convolutions) == 0 {
 		return fmt.Errorf("description: part %q is a picture without convolutions; give at least one", p.Name)
@@ -113,8 +112,7 @@ func (p Part) validatePicture() error {
 		if c.Channels < 1 || c.Kernel < 1 || c.Stride < 1 || c.Padding < 0 || c.Extra < 0 ||
 			max(c.Channels, c.Kernel, c.Stride, c.Padding, c.Extra) > MaxLayerWidth {
 			return fmt.Errorf("description: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, "+
-				"and nothing is negative",
-				p.Name, i, c, MaxLayerWidth)
+				"and nothing is negative", p.Name, i, c, MaxLayerWidth)
 		}
 		if _, err := ParseActivation(c.Activation); err != nil {
 			return fmt.Errorf("description: part %q: convolution %d: %w", p.Name, i, err)

@@ -188,8 +188,7 @@ func (d Distribution) validate(action spaces.Space) error {
 	}
 	if d.StateDependentLogStd && (d.Kind != Gaussian || d.LogStd != "") {
 		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a "+
-			"log_std; this is a %s one "+
-			"with %q", d.Kind, d.LogStd)
+			"log_std; this is a %s one with %q", d.Kind, d.LogStd)
 	}
 	if math.IsInf(d.MinLogStd, 0) || math.IsInf(d.MaxLogStd, 0) || !(d.MinLogStd <= d.MaxLogStd) {
 		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no "+
@@ -243,34 +242,30 @@ func Undescribed(reason error) map[string]any {
 // Of reads what [Policy.Values] returned, also after a round trip through a file, and validates it. The error wraps
 // [ErrUndescribed] and gives the reason if [Undescribed] made v.
 func Of(v any) (Policy, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return Policy{}, fmt.Errorf("description: %w", err)
-	}
 	// Read the version alone first, without refusing other keys.
 	var version struct {
 		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(text, &version); err != nil {
-		return Policy{}, fmt.Errorf("description: %w", err)
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &version)
 	}
-	if version.Format != Format {
+	if err == nil && version.Format != Format {
 		return Policy{}, fmt.Errorf("description: its format is %d, this version of gorl reads %d; use a newer gorl",
 			version.Format, Format)
 	}
 	var j policyJSON
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
+	if err == nil {
+		err = decode(v, &j)
+	}
+	if err != nil {
 		return Policy{}, fmt.Errorf("description: %w", err)
 	}
 	if j.Undescribed != "" {
 		return Policy{}, fmt.Errorf("%w: %s", ErrUndescribed, j.Undescribed)
 	}
 	p := Policy{ActionMask: j.ActionMask, Transforms: j.Transforms, Normalizer: j.Normalizer,
-		Network: Network{Inputs: j.Inputs,
-			Steps: j.Network},
-		Distribution: j.Distribution}
+		Network: Network{Inputs: j.Inputs, Steps: j.Network}, Distribution: j.Distribution}
 	if p.Observation, err = j.Observation.space(); err == nil {
 		p.Action, err = j.Action.space()
 	}
@@ -278,6 +273,18 @@ func Of(v any) (Policy, error) {
 		return Policy{}, err
 	}
 	return p, p.Validate()
+}
+
+// decode reads what tree returned, also after a round trip through a file. A key that into does not have is an error:
+// misspelt, it would leave a field at zero.
+func decode(v, into any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // tree turns a value of texts and finite numbers into maps, lists, texts, int64 and float64, with the names of its JSON

@@ -32,8 +32,7 @@ func (s Step) convWidth(in int) (int, error) {
 		!within(s.Shape, 3, 1) || !within(s.Kernel, 2, 1) || !within(s.Stride, 2, 1) || !within(s.Padding, 4, 0) ||
 		!within(s.Dilation, 2, 1) {
 		return 0, fmt.Errorf("want the name of a weight, outputs, a shape [channels, height, width], a kernel, a "+
-			"stride, a padding of 4, "+
-			"a dilation and groups, got %+v", s)
+			"stride, a padding of 4, a dilation and groups, got %+v", s)
 	}
 	if int64(s.Shape[0])*int64(s.Shape[1])*int64(s.Shape[2]) != int64(in) {
 		return 0, fmt.Errorf("pictures of shape %v, but the rows have %d values", s.Shape, in)

@@ -47,14 +47,17 @@ func (c *conversion) seed() {
 	}
 }
 
-// need reports missing keys below params.config that rl_games has no default for.
-func (c *conversion) need(names ...string) {
+// need reports missing keys below params.config that rl_games has no default for, and whether all are there.
+func (c *conversion) need(names ...string) (all bool) {
+	all = true
 	for _, name := range names {
 		if !c.given("config." + name) {
 			c.wrong(&config.Error{Path: "params.config." + name,
 				Reason: "it is missing, and rl_games has no default for it"})
+			all = false
 		}
 	}
+	return all
 }
 
 // agent writes the settings of the agent. rl_games halves the value loss of PPO, not of AMP: hence critic_coef / 2.
@@ -84,8 +87,7 @@ func (c *conversion) agent() {
 			"a truncated episode counts the value of its last observation")
 	case !c.amp() && !given:
 		c.note("config.value_bootstrap is missing: truncated episodes count as ended, as in rl_games up to 1.6.1, " +
-			"which Isaac Lab and " +
-			"IsaacGymEnvs install; from 1.6.5 on rl_games takes True")
+			"which Isaac Lab and IsaacGymEnvs install; from 1.6.5 on rl_games takes True")
 	}
 	a["advantage_normalization"] = "none"
 	if c.flag("config.normalize_advantage") {
@@ -206,8 +208,7 @@ func (c *conversion) bounds(a map[string]any) {
 	kind, ok := kinds[c.text("config.bound_loss_type")]
 	if !ok && scale != 0 {
 		c.note("config.bound_loss_type is %q, which rl_games does not know: there is no loss of bounds, as there is "+
-			"none in rl_games",
-			c.text("config.bound_loss_type"))
+			"none in rl_games", c.text("config.bound_loss_type"))
 		scale = 0
 	}
 	a["bounds_loss_scale"] = scale
@@ -223,12 +224,8 @@ func (c *conversion) bounds(a map[string]any) {
 // central writes a learning rate and a gradient limit for the central value, which reads states. In rl_games it also
 // has passes and minibatches of its own. gorl honours these only if they equal the policy's.
 func (c *conversion) central(a map[string]any) {
-	for _, key := range []string{"learning_rate", "mini_epochs"} {
-		if !c.given(central + "." + key) {
-			c.wrong(&config.Error{Path: "params." + central + "." + key,
-				Reason: "it is missing, and rl_games has no default for it"})
-			return
-		}
+	if !c.need("central_value_config.learning_rate", "central_value_config.mini_epochs") {
+		return
 	}
 	// same refuses a key that differs from the policy's. default_ replaces missing values by rl_games' defaults.
 	same := func(key string, default_ bool) {
@@ -237,9 +234,8 @@ func (c *conversion) central(a map[string]any) {
 			mine, theirs = get[any](c, central+"."+key), get[any](c, "config."+key)
 		}
 		if mine != theirs {
-			c.refuse(central+"."+key,
-				"gorl's networks learn together, from the same minibatches in the same passes, and config.%s is %v; "+
-					"give agent.params.%s.%s=%v to train so", key, theirs, central, key, theirs)
+			c.refuse(central+"."+key, "gorl's networks learn together, from the same minibatches in the same passes, "+
+				"and config.%s is %v; give agent.params.%s.%s=%v to train so", key, theirs, central, key, theirs)
 		}
 	}
 	same("mini_epochs", false)
@@ -261,8 +257,7 @@ func (c *conversion) central(a map[string]any) {
 	}
 	if c.flag("config.use_experimental_cv") {
 		c.note("config.use_experimental_cv is True: in rl_games a value head of the policy's own learns beside the " +
-			"central value; gorl's policy " +
-			"has none")
+			"central value; gorl's policy has none")
 	}
 }
 
@@ -290,8 +285,7 @@ func (c *conversion) imitation(a map[string]any) {
 		a["amp_observation_preprocessor"] = scaler
 	}
 	c.note("the discriminator's last layer begins as PyTorch's do, in IsaacGymEnvs uniform in ±1; its statistics " +
-		"learn once an update, there with " +
-		"every minibatch")
+		"learn once an update, there with every minibatch")
 }
 
 // trainer writes the length of the run, its folder, checkpoints and evaluation. An epoch of rl_games is one rollout.
@@ -307,9 +301,8 @@ func (c *conversion) trainer() {
 	}
 	if frames := c.number("config.max_frames"); frames > 0 {
 		if c.o.NumEnvs == 0 {
-			c.refuse("config.max_frames",
-				"it counts the steps of all environments, and their number is not known; give --num-envs N, or "+
-					"agent.params.config.max_epochs=N instead")
+			c.refuse("config.max_frames", "it counts the steps of all environments, and their number is not known; "+
+				"give --num-envs N, or agent.params.config.max_epochs=N instead")
 			return
 		}
 		steps := int(math.Min(frames/float64(c.o.NumEnvs), 1<<53))

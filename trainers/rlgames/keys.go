@@ -134,9 +134,8 @@ func perceptron(section string) []key {
 		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").but(isActivation,
 			wantActivation),
 		only(section+".d2rl", boolean, "gorl has no layers that read the observation again", false),
-		honoured(section+".initializer.name", text, "default",
-			"`initial_bias: zero`, and weights as PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch "+
-			"does, which rl_games calls default"),
+		honoured(section+".initializer.name", text, "default", "`initial_bias: zero`, and weights as "+
+			"PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch does, which rl_games calls default"),
 		idle(section+".initializer.scale", "no effect in rl_games either"),
 		idle(section+".initializer.gain", "no effect in rl_games either"),
 		idle(section+".regularizer", "no effect in rl_games either"),
@@ -147,9 +146,8 @@ func perceptron(section string) []key {
 // layers returns the keys of a network's layers. section is "network" (the policy's) or that of the central value.
 func layers(section string) []key {
 	return slices.Concat(perceptron(section+".mlp"), []key{
-		honoured(section+".rnn.name", text, "",
-			"a layer `lstm`, `gru` or `rnn` in the container `rnn`").but(oneOf("lstm", "gru",
-			"rnn"), "gorl has lstm, gru and rnn"),
+		honoured(section+".rnn.name", text, "", "a layer `lstm`, `gru` or `rnn` in the container "+
+			"`rnn`").but(oneOf("lstm", "gru", "rnn"), "gorl has lstm, gru and rnn"),
 		honoured(section+".rnn.units", whole, nil, "`hidden_size`").but(positive, wantPositive),
 		honoured(section+".rnn.layers", whole, 1, "`num_layers`").but(positive, wantPositive),
 		honoured(section+".rnn.before_mlp", boolean, false,
@@ -209,8 +207,7 @@ var keys = slices.Concat([]key{
 	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
 	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
 	honoured("model.name", text, nil, "a Gaussian policy of log σ without limits").but(oneOf("continuous_a2c_logstd",
-		"continuous_amp"),
-		"gorl knows continuous_a2c_logstd and, of AMP, continuous_amp"),
+		"continuous_amp"), "gorl knows continuous_a2c_logstd and, of AMP, continuous_amp"),
 	only("load_checkpoint", boolean,
 		"gorl does not read checkpoints of rl_games; gorl train --resume continues a run of gorl's", false),
 	idle("load_path", "no effect in rl_games either"),
@@ -241,8 +238,7 @@ var keys = slices.Concat([]key{
 	honoured("config.normalize_value", boolean, false, "`value_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_advantage", boolean, true, "`advantage_normalization`: `rollout`, or `none`"),
 	only("config.normalize_rms_advantage", boolean, "gorl has no running statistics of advantages", false),
-	honoured("config.value_bootstrap", boolean, false,
-		"`time_limit_bootstrap`; of AMP always true"),
+	honoured("config.value_bootstrap", boolean, false, "`time_limit_bootstrap`; of AMP always true"),
 	idle("config.num_actors", "`environment.num_envs`"),
 	honoured("config.reward_shaper.scale_value", number, 1.0,
 		"`rewards_shaper_scale`").but(func(v any) bool { return v != 0.0 }, "every reward would be 0"),
@@ -254,9 +250,8 @@ var keys = slices.Concat([]key{
 	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
 	// The learning rate and its schedule.
 	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
-	honoured("config.lr_schedule", text, "None",
-		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP `gaussian_rollout`; `linear`: `LinearLR` to "+
-			"1e-6 at the end; others: constant"),
+	honoured("config.lr_schedule", text, "None", "`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP "+
+		"`gaussian_rollout`; `linear`: `LinearLR` to 1e-6 at the end; others: constant"),
 	honoured("config.schedule_type", text, "legacy",
 		"its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`: of AMP per update, otherwise a "+
 			"constant rate, as in rl_games").but(
@@ -285,9 +280,8 @@ var keys = slices.Concat([]key{
 	honoured("config.critic_coef", number, nil, "half of it is `value_loss_scale`; of AMP, all of it").but(atLeast0,
 		wantAtLeast0),
 	honoured("config.bounds_loss_coef", number, 0.0, "`bounds_loss_scale`").but(atLeast0, wantAtLeast0),
-	honoured("config.bound_loss_type", text, "bound",
-		"`bounds_loss_type`: `bound` is `limit`, `regularisation` is `square`; any other text leaves the loss out, "+
-			"as in rl_games"),
+	honoured("config.bound_loss_type", text, "bound", "`bounds_loss_type`: `bound` is `limit`, `regularisation` is "+
+		"`square`; any other text leaves the loss out, as in rl_games"),
 	// Rollouts, minibatches and sequences.
 	honoured("config.horizon_length", whole, nil, "`rollouts`").but(positive, wantPositive),
 	honoured("config.minibatch_size", whole, nil,
@@ -299,12 +293,10 @@ var keys = slices.Concat([]key{
 	idle("config.seq_len", "no effect in rl_games either; config.seq_length is meant"),
 	only("config.zero_rnn_on_done", boolean, "gorl clears hidden states at every end of an episode", true),
 	// Actions, and what gorl's PPO does not have.
-	honoured("config.clip_actions", boolean, true,
-		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it "+
-			"`rescale_action` (True) or nothing"),
+	honoured("config.clip_actions", boolean, true, "with env.clip_actions a wrapper `clip_action` of ±1 (True) or its "+
+		"limit (False); without it `rescale_action` (True) or nothing"),
 	only("config.use_smooth_clamp", boolean, smooth, false),
-	honoured("config.use_experimental_cv", boolean, true,
-		"gorl's policy has no value head besides a central value"),
+	honoured("config.use_experimental_cv", boolean, true, "gorl's policy has no value head besides a central value"),
 	idle("config.use_action_masks", "gorl uses an environment's action masks whenever there are any"),
 	only("config.self_play_config", anything, noSelfPlay),
 	only("config.self_play", boolean, noSelfPlay, false),
@@ -312,8 +304,7 @@ var keys = slices.Concat([]key{
 	idle("config.games_to_track", "gorl's figures are means over 100 episodes"),
 	honoured("config.player.deterministic", boolean, true, "False: `trainer.stochastic_evaluation: true`"),
 	only("config.freeze_critic", boolean, "gorl's value network learns in every update", false),
-	only("config.epochs_between_resets", whole,
-		"gorl's episodes go on from update to update", 0),
+	only("config.epochs_between_resets", whole, "gorl's episodes go on from update to update", 0),
 	only("config.population_based_training", boolean, "gorl's populations are the section pbt", false),
 	idle("config.pbt_idx", "no effect in rl_games either"),
 	idle("config.bptt_length", "no effect in rl_games either"),

@@ -2,6 +2,7 @@ package rlgames
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
@@ -82,9 +83,7 @@ func (c *conversion) models() {
 // Biases start at zero in all layers, as rl_games sets them.
 func (c *conversion) model(class string, containers []any, output string, settings map[string]any) map[string]any {
 	m := map[string]any{"class": class, "network": containers, "output": output, "initial_bias": "zero"}
-	for key, value := range settings {
-		m[key] = value
-	}
+	maps.Copy(m, settings)
 	return m
 }
 

@@ -232,8 +232,7 @@ func (c *Core) sendMasks(s *tensor.Scope, masks []float32) tensor.Tensor {
 // checkRows returns an error if a batch does not have one row of width values an environment.
 func (c *Core) checkRows(what string, got, width int) error {
 	if want := c.numEnvs * width; got != want {
-		return c.errorf("%s have %d values, want %d (%d environments × %d)", what, got, want,
-			c.numEnvs, width)
+		return c.errorf("%s have %d values, want %d (%d environments × %d)", what, got, want, c.numEnvs, width)
 	}
 	return nil
 }

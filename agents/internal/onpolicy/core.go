@@ -125,10 +125,9 @@ func (c *Core) Bind(numEnvs int) error {
 func (c *Core) allocate() error {
 	sp, n := c.spaces, int64(c.numEnvs)
 	fields := []memory.Field{c.obsRows.Field("observations"), {Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob",
-			Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1},
-		{Name: "advantages", Width: 1}}
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1},
+		{Name: "log_prob", Width: 1}, {Name: "values", Width: 1}, {Name: "final_values", Width: 1},
+		{Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
 	if sp.State.Width() > 0 {
 		fields = append(fields, c.stateRows.Field("states"))
 		c.nextState = c.stateRows.Zeros(c.resident, n)
@@ -173,8 +172,7 @@ func (c *Core) probe() (gaussian bool, err error) {
 			c.spaces.Action, err)
 	}
 	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
-		return false, c.errorf("the policy's actions have shape %v, want (N, %d)", got,
-			c.spaces.Action.Width())
+		return false, c.errorf("the policy's actions have shape %v, want (N, %d)", got, c.spaces.Action.Width())
 	}
 	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
 		return false, c.errorf("the policy's log-probabilities have shape %v, want (N, 1): one an action "+

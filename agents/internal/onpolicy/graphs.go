@@ -107,7 +107,10 @@ func (c *Batches) orderMinibatches(s *tensor.Scope, epoch int) (order tensor.Ten
 	if len(c.hiddens) > 0 {
 		return c.orderSequences(s, epoch)
 	}
-	if order, _ = c.orderRows(s, epoch); s.Err() != nil {
+	if c.Config.Skrl20() { // the same consecutive rows in every epoch, without the remainder
+		return order, memory.Chunks(c.rows(), int64(c.MiniBatches()))
+	}
+	if order = c.orderRows(s, epoch); s.Err() != nil {
 		return order, nil
 	}
 	n := tensor.Size(order, 0)

@@ -93,7 +93,7 @@ func (c *Learner) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 }
 
 // learnScales lets the observation scalers learn from the rollout. It runs at the end of an update, so that the whole
-// rollout and its update see the same statistics. skrl's scalers learn within the update (see skrlBatches).
+// rollout and its update see the same statistics. skrl's scalers learn within the update (see inputs).
 func (c *Learner) learnScales(s *tensor.Scope) {
 	if c.Config.Skrl() {
 		return

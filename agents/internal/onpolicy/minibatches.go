@@ -1,10 +1,13 @@
 package onpolicy
 
 import (
+	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -59,15 +62,16 @@ func (c *Batches) MiniBatches() int { return miniBatches(c.Config, c.numEnvs) }
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
 // whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
 // all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
-// is exactly one. If networks have memory, minibatches are made of whole sequences.
+// is exactly one. If networks have memory, minibatches are made of whole sequences. In skrl the scalers learn from each
+// minibatch of the first epoch as it comes.
 func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
+	order, spans := c.orderMinibatches(s, epoch)
 	if len(c.hiddens) > 0 {
-		return c.wholeSequences(s, epoch)
+		return c.sequenceBatches(s, order, spans, epoch)
 	}
-	if c.Config.Skrl() {
-		return c.skrlBatches(s, epoch)
-	}
-	return c.shuffledBatches(s, epoch)
+	all := c.batch(s, func(field string) tensor.Tensor { return pickRows(s, c.Rollout.Rows(field), order) })
+	all.order = order
+	return c.divide(s, epoch, all, spans, func(*Batch, int) {})
 }
 
 // shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
@@ -83,21 +87,18 @@ func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	return c.order
 }
 
-// orderRows returns the order in which an epoch goes through the rollout's rows that show a transition, and a
-// function that takes these rows of a field.
-func (c *Batches) orderRows(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
+// orderRows returns the order in which an epoch goes through the rollout's rows that show a transition.
+func (c *Batches) orderRows(s *tensor.Scope, epoch int) tensor.Tensor {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
 	switch {
 	case c.Config.MiniBatchOrder == "environments":
-		order = byEnvironment(s, t, n)
-		order = pickRows(s, order, c.learnable(s, order))
+		order := byEnvironment(s, t, n)
+		return pickRows(s, order, c.learnable(s, order))
 	case valid.T != nil:
-		order = s.IndexSelect(valid, 0, c.shuffle(s, epoch, tensor.Size(valid, 0)))
-	default:
-		order = c.shuffle(s, epoch, t*n)
+		return s.IndexSelect(valid, 0, c.shuffle(s, epoch, tensor.Size(valid, 0)))
 	}
-	return order, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
+	return c.shuffle(s, epoch, t*n)
 }
 
 // byEnvironment returns the indices of t × n rows, stored step by step with n environments a step, in the order
@@ -106,51 +107,25 @@ func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }
 
-// shuffledBatches takes the order of an epoch and cuts it into mini_batches parts of about equal size.
-func (c *Batches) shuffledBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
-	order, rows := c.orderRows(s, epoch)
-	all := c.batch(s, rows)
-	all.order = order
-	if !c.packed() {
+// divide cuts all into the given spans of its rows. finish completes each minibatch; one that it leaves without rows is
+// passed over.
+func (c *Batches) divide(s *tensor.Scope, epoch int, all Batch, spans []memory.Span,
+	finish func(b *Batch, index int)) iter.Seq[Batch] {
+	each := c.Config.Skrl() || c.packed() // one minibatch's inputs at a time
+	if !each {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
 	return func(yield func(Batch) bool) {
 		own, done := c.batchScope(s)
 		defer done()
-		if s.Err() != nil {
-			return
-		}
-		n := tensor.Size(order, 0)
-		for i, span := range memory.Split(n, min(n, int64(c.MiniBatches()))) {
+		for i, span := range spans {
 			b := all.rows(s, i, span)
-			if c.packed() {
-				b.Inputs = c.unpackInputs(s, own, b.Inputs)
+			if finish(&b, i); b.Rows == 0 {
+				continue
 			}
-			b.Advantages = c.weighAdvantages(s, b)
-			if s.Err() != nil || !yield(b) {
-				return
+			if each {
+				b.Inputs = c.inputs(s, own, epoch, b.Inputs)
 			}
-		}
-	}
-}
-
-// skrlBatches yields minibatches as skrl does: the observation scaler learns from each minibatch of the first epoch
-// as it comes. 2.0 cuts the same consecutive rows in every epoch and omits the remainder. 2.1 shuffles them.
-func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
-	r := c.Rollout
-	n := int64(r.Steps() * r.Envs())
-	rows, split := r.Rows, memory.Chunks
-	if c.Config.Skrl21() {
-		_, rows = c.orderRows(s, epoch)
-		split = memory.Split
-	}
-	all := c.batch(s, rows)
-	return func(yield func(Batch) bool) {
-		own, done := c.batchScope(s)
-		defer done()
-		for i, span := range split(n, int64(c.MiniBatches())) {
-			b := all.rows(s, i, span)
-			b.Inputs = c.learnInputs(s, own, epoch, b.Inputs)
 			b.Advantages = c.weighAdvantages(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
@@ -169,28 +144,18 @@ func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	return own, own.Close
 }
 
-// unpackInputs converts the rows of a minibatch that are kept as bytes to float32, standardised, in scope own (see
-// batchScope).
-func (c *Batches) unpackInputs(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
-	own.Reset()
-	in := c.Inputs(own, raw.Observations, raw.States)
-	s.Fail(own.Err())
-	return in
-}
-
-// learnInputs standardises the raw rows of a minibatch as skrl does, in scope own (see batchScope). In the first
-// epoch the scalers learn from them first.
-func (c *Batches) learnInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+// inputs standardises the raw rows of a minibatch in scope own (see batchScope). In the first epoch of skrl the scalers
+// learn from them first.
+func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
 	if own != s {
 		own.Reset()
 	}
-	obs, state := c.obsRows.Float32(own, raw.Observations), raw.States
-	if state.T != nil {
-		state = c.stateRows.Float32(own, state)
-	}
-	if epoch == 0 {
+	obs, state := raw.Observations, raw.States
+	if c.Config.Skrl() && epoch == 0 {
+		obs = c.obsRows.Float32(own, obs)
 		c.ObservationScaler.Learn(s, obs)
 		if state.T != nil {
+			state = c.stateRows.Float32(own, state)
 			c.StateScaler.Learn(s, state)
 		}
 	}
@@ -277,4 +242,57 @@ func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 		return out
 	}
 	return s.IndexSelect(out, 0, b.learned)
+}
+
+// miniBatches returns how many minibatches a pass over a rollout of numEnvs environments has.
+func miniBatches(c *agents.OnPolicy, numEnvs int) int {
+	if c.MiniBatchSize > 0 {
+		return c.Rollouts * numEnvs / c.MiniBatchSize
+	}
+	return c.MiniBatches
+}
+
+// checkMiniBatches refuses minibatches that do not divide a rollout of numEnvs environments.
+func checkMiniBatches(c *agents.OnPolicy, numEnvs int) error {
+	rows := math.MaxInt // environment steps of a rollout; so many do not fit into memory
+	if c.Rollouts <= math.MaxInt/numEnvs {
+		rows = c.Rollouts * numEnvs
+	}
+	if rows < 2 && c.AdvantageNormalization == "rollout" {
+		return fmt.Errorf("a rollout of 1 step of 1 environment has no deviation to normalise advantages by; " +
+			"raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"")
+	}
+	if m := c.MiniBatchSize; m > 0 && rows < math.MaxInt && rows%m != 0 {
+		return fmt.Errorf("\"mini_batch_size\" is %d, which does not divide the %d rows of a rollout "+
+			"(\"rollouts\" %d × %d environments)", m, rows, c.Rollouts, numEnvs)
+	}
+	if c.MiniBatchSize == 0 && c.MiniBatches > rows {
+		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d "+
+			"environments), and no minibatch may be empty", c.MiniBatches, rows, c.Rollouts, numEnvs)
+	}
+	return nil
+}
+
+// checkSequences refuses minibatches that cannot be made of whole sequences of n environments.
+func (c *Core) checkSequences(n int) error {
+	if len(c.hiddens) == 0 {
+		return nil
+	}
+	l, parts := c.length, miniBatches(c.Config, n)
+	count := c.Config.Rollouts / l * n
+	if m := c.Config.MiniBatchSize; m%l != 0 {
+		return fmt.Errorf("\"mini_batch_size\" is %d, which is no multiple of the %d timesteps of a sequence "+
+			"(\"sequence_length\"): with networks that have memory minibatches are made of whole sequences", m, l)
+	}
+	if parts > count {
+		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d sequences "+
+			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
+			parts, count, c.Config.Rollouts/l, l, n)
+	}
+	if c.Config.Skrl() && l > 1 && count%parts != 0 {
+		return fmt.Errorf("\"mini_batches\" is %d, which does not divide the %d sequences of a rollout "+
+			"(\"sequence_length\" %d, %d environments), as compatibility %q asks", parts, count, l, n,
+			c.Config.Compatibility)
+	}
+	return nil
 }

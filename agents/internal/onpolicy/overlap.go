@@ -49,9 +49,8 @@ type outcome struct {
 
 // NeedsMake returns the error of an agent with overlap whose networks cannot be made twice. name is the algorithm's.
 func NeedsMake(name string) error {
-	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; "+
-		"give Options.Models.Make, "+
-		"which makes them, in the place of networks", name)
+	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; give "+
+		"Options.Models.Make, which makes them, in the place of networks", name)
 }
 
 // NewOverlap joins a learner, the algorithm over core, with networks to act with: the policy, value network and
@@ -81,9 +80,8 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 			return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
 		})
 	if !same {
-		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks "+
-			"of other shapes than the first; "+
-			"it must make the same networks every time", strings.ToLower(core.name))
+		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks of "+
+			"other shapes than the first; it must make the same networks every time", strings.ToLower(core.name))
 	} else {
 		err = v.copyParameters()
 	}

@@ -54,25 +54,15 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	}
 	defer func() { err = cmp.Or(err, v.exchangeRollouts()) }()
 	r := reader{snap: snap, name: strings.ToLower(v.learning.name)}
-	pcg, drawOn := r.readActor(v.acting.Core)
+	r.readActor(v.acting.Core)
 	if r.err != nil {
 		return r.err
 	}
 	if err := v.Algorithm.Restore(snap); err != nil {
 		return err
 	}
-	if err := cmp.Or(v.copyParameters(), v.handMemories()); err != nil {
+	if err := cmp.Or(v.copyParameters(), v.handMemories(), r.apply()); err != nil {
 		return err
-	}
-	for _, w := range r.writes {
-		if err := w(); err != nil {
-			return err
-		}
-	}
-	if pcg != nil {
-		if err := cmp.Or(v.acting.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
-			return err
-		}
 	}
 	v.acting.Timestep, v.acting.acted = v.learning.Timestep, false
 	if v.acting.Rollout != nil { // the learner's, until the two are exchanged again
@@ -83,15 +73,11 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	return nil
 }
 
-// readActor reads the actor's random states, nil if the snapshot has none, and its parameters and statistics, if the
-// snapshot has them.
-func (r *reader) readActor(c *Core) (pcg []byte, drawOn func() error) {
+// readActor reads the actor's random states, and its parameters and statistics, as far as the snapshot has them.
+func (r *reader) readActor(c *Core) {
 	_, has := r.snap.Arrays[layout.ActingGenerator]
-	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {
-		r.fail(err)
-		pcg, err = base64.StdEncoding.DecodeString(text)
-		r.fail(err)
-		drawOn = r.random(c, layout.ActingGenerator, pcg)
+	if _, err := r.snap.Text(layout.ActingRandom); err == nil || has {
+		r.random(c, layout.ActingRandom, layout.ActingGenerator)
 	}
 	for name := range r.snap.Arrays {
 		if !strings.HasPrefix(name, layout.Acting("")) {
@@ -101,5 +87,4 @@ func (r *reader) readActor(c *Core) (pcg []byte, drawOn func() error) {
 		r.statistics(layout.Acting(""), c.scalers)
 		break
 	}
-	return pcg, drawOn
 }

@@ -118,8 +118,7 @@ func newCore(o Options) (*Core, error) {
 	}
 	if got, want := o.Policy.ActionWidth(), o.Spaces.Action.Width(); got != want {
 		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", name, got,
-			o.Spaces.Action,
-			want)
+			o.Spaces.Action, want)
 	}
 	return &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, Precision: precision, Figures: NewTracker(),

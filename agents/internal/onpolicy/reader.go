@@ -23,6 +23,19 @@ func (r *reader) fail(err error) {
 	}
 }
 
+// then adds a write, which apply makes if the whole snapshot fits.
+func (r *reader) then(write func() error) { r.writes = append(r.writes, write) }
+
+// apply makes the writes, in their order.
+func (r *reader) apply() error {
+	for _, write := range r.writes {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // integer reads a number that must not be negative.
 func (r *reader) integer(path ...string) int64 {
 	n, err := r.snap.Int(path...)
@@ -54,7 +67,7 @@ func read[T tensor.Element](r *reader, get func(name string, shape ...int64) ([]
 	}
 	data, err := get(name, shape...)
 	r.fail(err)
-	r.writes = append(r.writes, func() error {
+	r.then(func() error {
 		s := tensor.NoGrad()
 		defer s.Close()
 		to := t
@@ -86,5 +99,5 @@ func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 		r.fail(err)
 		copy(all[e.Offset:e.Offset+e.Size], data)
 	}
-	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
+	r.then(func() error { return tensor.Write(flat, all) })
 }

@@ -137,9 +137,8 @@ func (c *Learner) checkReady(ctx context.Context) error {
 		return c.errorf("Update before the rollout's %d timesteps are complete; call it when Ready", c.Config.Rollouts)
 	}
 	if curve, ok := c.Scheduler.(*schedulers.Curve); ok && !curve.Planned() {
-		return c.errorf("\"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is " +
-			"not known: give the trainer " +
-			"Timesteps, or the population TotalSteps; a training loop of one's own calls Plan")
+		return c.errorf("\"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is not " +
+			"known: give the trainer Timesteps, or the population TotalSteps; a training loop of one's own calls Plan")
 	}
 	return ctx.Err()
 }

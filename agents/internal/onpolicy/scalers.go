@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -30,10 +29,9 @@ func (c *Core) makeScalers() error {
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = c.Config.Skrl()
 		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		if err := MergeScaler(prefix, *kwargs, size, &cfg); err != nil {
+		if err := MergeScaler(prefix, kwargs, size, &cfg); err != nil {
 			return nil, err
 		}
-		*kwargs = config.Dict(cfg)
 		return preprocessors.NewRunningStandardScaler(size, cfg, c.Device)
 	}
 	var err error

@@ -12,12 +12,6 @@ import (
 // Networks with memory learn from sequences of sequence_length timesteps of one environment each, which begin from the
 // states that hidden.go has stored. A minibatch is made of whole sequences.
 
-// wholeSequences yields minibatches of whole sequences, in the order of orderSequences.
-func (c *Batches) wholeSequences(s *tensor.Scope, epoch int) iter.Seq[Batch] {
-	order, spans := c.orderSequences(s, epoch)
-	return c.sequenceBatches(s, order, spans, epoch)
-}
-
 // orderSequences returns the order in which an epoch goes through the rollout's sequences, random or environment by
 // environment (mini_batch_order), and the spans of its minibatches, each with about equally many. Both releases of
 // skrl take the sequences environment by environment, and single steps in the order of time.
@@ -65,50 +59,32 @@ func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []
 	l, count := int64(c.length), int64(c.countSequences())
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
-	parts := make([]tensor.Tensor, len(spans))
+	parts, cuts := make([]tensor.Tensor, len(spans)), make([]memory.Span, len(spans))
 	for i, span := range spans {
 		parts[i] = s.Reshape(s.Add(c.stepRows, s.Narrow(first, 0, span.Start, span.Len)), span.Len*l)
+		cuts[i] = memory.Span{Start: span.Start * l, Len: span.Len * l}
 	}
 	rows := s.Cat(0, parts...)
 	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, rows) }
 	all, ended := c.batch(s, pick), pick("ended")
 	all.order = rows
-	if !c.Config.Skrl() && !c.packed() {
-		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
-	}
 	states := map[*hidden]tensor.Tensor{}
 	for _, h := range c.hiddens {
 		states[h] = s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
 	}
-	return func(yield func(Batch) bool) {
-		own, done := c.batchScope(s)
-		defer done()
-		for i, span := range spans {
-			b := all.rows(s, i, memory.Span{Start: span.Start * l, Len: span.Len * l})
-			if b.keepRows(s, c.learnable(s, parts[i])); b.Rows == 0 {
-				if c.Group.Several() { // the other ranks wait for this one in every minibatch
-					s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps "+
-						"shows a transition; lower \"mini_batches\"", i, c.Group.Rank()))
-					return
-				}
-				continue
+	return c.divide(s, epoch, all, cuts, func(b *Batch, i int) {
+		if b.keepRows(s, c.learnable(s, parts[i])); b.Rows == 0 {
+			if c.Group.Several() { // the other ranks wait for this one in every minibatch
+				s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps shows a "+
+					"transition; lower \"mini_batches\"", i, c.Group.Rank()))
 			}
-			switch {
-			case c.Config.Skrl():
-				b.Inputs = c.learnInputs(s, own, epoch, b.Inputs)
-			case c.packed():
-				b.Inputs = c.unpackInputs(s, own, b.Inputs)
-			}
-			b.Advantages = c.weighAdvantages(s, b)
-			b.hidden = c.readHidden(func(h *hidden) models.Hidden {
-				return models.Hidden{Length: int(l), State: s.Narrow(states[h], 0, span.Start, span.Len),
-					Ended: s.Narrow(ended, 0, span.Start*l, span.Len*l)}
-			})
-			if s.Err() != nil || !yield(b) {
-				return
-			}
+			return
 		}
-	}
+		b.hidden = c.readHidden(func(h *hidden) models.Hidden {
+			return models.Hidden{Length: int(l), State: s.Narrow(states[h], 0, spans[i].Start, spans[i].Len),
+				Ended: s.Narrow(ended, 0, cuts[i].Start, cuts[i].Len)}
+		})
+	})
 }
 
 // Of returns the inputs of a network, with the states from which its sequences begin if it has memory, and with the

@@ -27,13 +27,11 @@ func Validate(c *agents.OnPolicy, prefix string, networks int) error {
 	}
 	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
 		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set "+
-			"\"optimizer\" to \"sgd\"",
-			prefix, c.SGDMomentum, c.Optimizer)
+			"\"optimizer\" to \"sgd\"", prefix, c.SGDMomentum, c.Optimizer)
 	}
 	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
 		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor "+
-			"\"mini_batch_order\"", prefix,
-			c.Compatibility)
+			"\"mini_batch_order\"", prefix, c.Compatibility)
 	}
 	if c.Skrl() && c.Overlap {
 		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns",
@@ -122,16 +120,16 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 	if value != "" || len(kwargs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; "+
-		"set \"%s\", or leave out the kwargs",
-		prefix, key, kwargs, key, key)
+	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; set \"%s\", or "+
+		"leave out the kwargs", prefix, key, kwargs, key, key)
 }
 
 // MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device",
-// which skrl needs, may be left out: MergeScaler checks size and ignores device.
-func MergeScaler[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
+// which skrl needs, may be left out: MergeScaler checks size and ignores device. It
+// writes the settings with all defaults into kwargs.
+func MergeScaler[T any](prefix string, kwargs *map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
-	for k, v := range kwargs {
+	for k, v := range *kwargs {
 		switch k {
 		case "device":
 		case "size":
@@ -142,8 +140,12 @@ func MergeScaler[T any](prefix string, kwargs map[string]any, size int, cfg *T) 
 			own[k] = v
 		}
 	}
-	if err := config.Merge(cfg, own, config.Options{Prefix: prefix}); err != nil {
-		return err
+	err := config.Merge(cfg, own, config.Options{Prefix: prefix})
+	if err == nil {
+		err = config.Check(*cfg, prefix)
 	}
-	return config.Check(*cfg, prefix)
+	if err == nil {
+		*kwargs = config.Dict(*cfg)
+	}
+	return err
 }

@@ -52,7 +52,9 @@ func graphed() []variant {
 }
 
 // recorded reports whether the minibatches of a variant can be; those with memory only on the CPU.
-func recorded(v variant) bool { return v.settings["compatibility"] == nil && v.settings["kl_threshold"] == nil }
+func recorded(v variant) bool {
+	return v.settings["compatibility"] == nil && v.settings["kl_threshold"] == nil
+}
 
 // same trains an agent that makes every minibatch and one that replays minibatches, and wants the same bits: over
 // minibatches of two sizes, a replay buffer that fills up, and settings that change between updates. made returns the
