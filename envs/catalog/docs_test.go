@@ -4,6 +4,7 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/docgen"
 )
 
@@ -23,7 +24,7 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog character settings", Defaults: characterDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog model settings", Defaults: modelDefaults(), Common: []any{characterDefaults()}},
-		docgen.Listed{Name: "catalog actuator settings", Defaults: actuatorSettings{}},
+		docgen.Listed{Name: "catalog actuator settings", Defaults: mujoco.ActuatorConfig{}},
 		docgen.Listed{Name: "catalog python settings", Defaults: pythonDefaults(gymnasiumStart, gymnasiumStep),
 			Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(),

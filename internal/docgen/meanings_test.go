@@ -12,7 +12,7 @@ import (
 )
 
 // configured are the packages whose structs a run's file fills.
-var configured = []string{"agents", "agents/amp", "agents/ippo", "agents/ppo", "distributed", "envs/catalog", "models",
+var configured = []string{"agents", "agents/amp", "agents/ippo", "agents/ppo", "distributed", "envs/catalog", "envs/mujoco", "models",
 	"pbt", "pbt/evolution", "pbt/explore", "pbt/launch", "pbt/preset", "pbt/selfplay", "preprocessors", "schedulers", "tracking/trackers",
 	"trainers"}
 
