@@ -178,9 +178,5 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	if cfg.Motions, err = loadMotions(s.Motions, onto); err != nil {
 		return nil, err
 	}
-	env, err := make(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return env, nil
+	return made(make(cfg))
 }

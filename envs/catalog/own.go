@@ -157,11 +157,7 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 			return nil, fmt.Errorf("\"motion\": %w", err)
 		}
 	}
-	env, err := mujoco.NewWalker(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return env, nil
+	return made(mujoco.NewWalker(cfg))
 }
 
 // walkerMotion reads a clip for the walker. A clip has the walker's nine columns, or it is a humanoid's; of a

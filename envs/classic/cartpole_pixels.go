@@ -192,12 +192,9 @@ func (c *CartPolePixels) Render() (image.Image, error) {
 // MarshalState returns the four state variables and what the camera saw.
 func (c *CartPolePixels) MarshalState() ([]byte, error) {
 	e := statecodec.NewEncoder(cartPolePixelsHeader)
-	for _, v := range []float64{c.x, c.v, c.theta, c.omega} {
-		e.Float(v)
-	}
+	e.Numbers(c.x, c.v, c.theta, c.omega)
 	for _, s := range c.seen {
-		e.Float(s[0])
-		e.Float(s[1])
+		e.Numbers(s[:]...)
 	}
 	return e.State(), nil
 }
@@ -207,9 +204,7 @@ func (c *CartPolePixels) MarshalState() ([]byte, error) {
 func (c *CartPolePixels) RestoreState(b []byte) error {
 	d := statecodec.NewDecoder(cartPolePixelsHeader, b)
 	var state [4]float64
-	for i := range state {
-		state[i] = d.Float()
-	}
+	d.Numbers(state[:])
 	seen := make([][2]float64, len(c.seen))
 	for i := range seen {
 		seen[i] = [2]float64{d.Float(), d.Float()}

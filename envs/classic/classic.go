@@ -11,6 +11,7 @@
 package classic
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -36,17 +37,9 @@ type Config struct {
 // vectorize returns a batch of environments, each with a time limit of limit steps unless cfg says otherwise. name is
 // used in errors.
 func vectorize(name string, cfg Config, limit int, create func() envs.Single) (envs.Env, error) {
-	if cfg.NumEnvs == 0 {
-		cfg.NumEnvs = 1
-	}
-	if cfg.MaxEpisodeSteps != 0 {
-		limit = cfg.MaxEpisodeSteps
-	}
-	if cfg.Workers == 0 {
-		// A step is short compared with the hand-over to a goroutine, so each goroutine gets at least 256
-		// environments.
-		cfg.Workers = max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256))
-	}
+	cfg.NumEnvs, limit = cmp.Or(cfg.NumEnvs, 1), cmp.Or(cfg.MaxEpisodeSteps, limit)
+	// A step is short compared with the hand-over to a goroutine, so each goroutine gets at least 256 environments.
+	cfg.Workers = cmp.Or(cfg.Workers, max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256)))
 	env, err := wrappers.NewParallel(cfg.NumEnvs, func(int) (envs.Single, error) {
 		if limit < 0 {
 			return create(), nil
@@ -83,6 +76,15 @@ func continuous(action []float32) (float64, error) {
 	return a, nil
 }
 
+// figure sets one of an episode's figures, and returns them all. It makes the map if there is none.
+func figure(figures *map[string]float64, name string, value float64) map[string]float64 {
+	if *figures == nil {
+		*figures = map[string]float64{}
+	}
+	(*figures)[name] = value
+	return *figures
+}
+
 // put writes values into a row as float32.
 func put(row []float32, values ...float64) {
 	for i, v := range values {
@@ -105,9 +107,7 @@ func clamp(v, low, high float64) float64 { return math.Max(low, math.Min(high, v
 // marshal returns a saved state: the header, then the numbers bit for bit.
 func marshal(header string, values ...float64) ([]byte, error) {
 	e := statecodec.NewEncoder(header)
-	for _, v := range values {
-		e.Float(v)
-	}
+	e.Numbers(values...)
 	return e.State(), nil
 }
 
@@ -115,9 +115,7 @@ func marshal(header string, values ...float64) ([]byte, error) {
 func restore(header string, b []byte, values ...*float64) error {
 	d := statecodec.NewDecoder(header, b)
 	read := make([]float64, len(values))
-	for i := range read {
-		read[i] = d.Float()
-	}
+	d.Numbers(read)
 	if err := d.End(); err != nil {
 		return fmt.Errorf("classic: %w", err)
 	}

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -44,9 +45,7 @@ const tMazeHeader = "gorl t-maze 1"
 
 // NewTMaze returns a batch of [TMaze] environments.
 func NewTMaze(cfg TMazeConfig) (envs.Env, error) {
-	if cfg.Length == 0 {
-		cfg.Length = 10
-	}
+	cfg.Length = cmp.Or(cfg.Length, 10)
 	if cfg.Length < 1 || cfg.Length > 1<<20 {
 		return nil, fmt.Errorf("classic: TMaze: Length is %d; it must be from 1 to %d", cfg.Length, 1<<20)
 	}
@@ -105,11 +104,7 @@ func (m *TMaze) Step(action []float32, out envs.Row) (reward float64, terminated
 
 // EpisodeMetrics returns "success".
 func (m *TMaze) EpisodeMetrics() map[string]float64 {
-	if m.figures == nil {
-		m.figures = map[string]float64{}
-	}
-	m.figures["success"] = m.success
-	return m.figures
+	return figure(&m.figures, "success", m.success)
 }
 
 // Close does nothing.

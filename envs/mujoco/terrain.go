@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 
@@ -215,9 +216,7 @@ func (t *terrain) install(body *CharacterBody) error {
 	}
 	body.XML = root.Text()
 	assets := map[string][]byte{terrainFile: t.file()}
-	for name, data := range body.Assets {
-		assets[name] = data
-	}
+	maps.Copy(assets, body.Assets)
 	body.Assets = assets
 	return nil
 }
