@@ -21,17 +21,18 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 )
 
-// Config is how many environments to make, and how.
+// Config is how many environments to make, and how. No NumEnvs means 1. No Workers means one for every 256
+// environments, at most one a processor.
 type Config struct {
-	// NumEnvs is the size of the batch; 0 means 1.
-	NumEnvs int
-	// Seed seeds the generators for a first Reset with a negative seed. It must not be negative.
-	Seed int64
-	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit, a negative number never.
-	MaxEpisodeSteps int
-	// Workers is how many goroutines step at once; 0 means one for every 256 environments, at most one a
-	// processor. Results do not depend on it.
-	Workers int
+	// NumEnvs is the number of environments that step together.
+	NumEnvs int `yaml:"num_envs" config:"min=1,max=1048576"`
+	// Seed seeds the environments; a trainer seeds them again with its own seed.
+	Seed int64 `yaml:"seed" config:"min=0"`
+	// MaxEpisodeSteps is the length at which episodes are truncated: 0 is the usual limit (of TMaze ten times the
+	// shortest way), a negative number none.
+	MaxEpisodeSteps int `yaml:"max_episode_steps"`
+	// Workers is the number of goroutines that step; 0 chooses. Results do not depend on it.
+	Workers int `yaml:"workers" config:"min=0"`
 }
 
 // vectorize returns a batch of environments, each with a time limit of limit steps unless cfg says otherwise. name is

@@ -32,12 +32,12 @@ type TMaze struct {
 }
 
 // TMazeConfig is how many environments to make, and how long their corridors are. Config.MaxEpisodeSteps 0 truncates
-// episodes after ten times as many steps as the shortest way takes.
+// episodes after ten times as many steps as the shortest way takes. Length 0 means 10. A longer corridor takes a
+// longer memory, and is harder to walk to its end by chance.
 type TMazeConfig struct {
-	Config
-	// Length is the number of steps from the start to the junction; 0 means 10. A longer corridor takes a longer
-	// memory, and is harder to walk to its end by chance.
-	Length int
+	Config `yaml:",inline"`
+	// Length is the number of steps from the sign at the start to the junction.
+	Length int `yaml:"length" config:"min=1,max=1048576"`
 }
 
 // tMazeHeader begins a saved state. Its number changes with the format.
