@@ -119,11 +119,9 @@ func readMotions(path string) (rows []float32, width int, err error) {
 			"one of each",
 			path, shape)
 	}
-	for i, x := range rows {
-		if x-x != 0 {
-			return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], x,
-				int64(i)%shape[1])
-		}
+	if i := number.FirstNonFinite(rows); i >= 0 {
+		return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], rows[i],
+			int64(i)%shape[1])
 	}
 	return rows, int(shape[1]), nil
 }

@@ -206,8 +206,8 @@ type CharacterConfig struct {
 // The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
 	*Env
-	task    *characterTask
-	shaping shaper[characterTerms]
+	shaper[characterTerms]
+	task *characterTask
 }
 
 // NewHumanoid makes humanoids. The default Body is [HumanoidBody]. The default Motions are the walk of
@@ -285,7 +285,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Character{Env: env, task: task, shaping: shaper[characterTerms]{name: "character",
+	return &Character{Env: env, task: task, shaper: shaper[characterTerms]{name: "character",
 		common: defaultCharacterTerms(cfg.Task), each: task.terms, fields: (*characterTerms).fields}}, nil
 }
 
@@ -353,15 +353,6 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("Command.Turn is %g; it must be between 0 and π", d.Turn)
 	}
 	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize}, bound{"FailureStarts", c.FailureStarts, 0, 1})
-}
-
-// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all characters.
-func (c *Character) RewardShaping() map[string]any { return c.shaping.tree() }
-
-// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed characters, or of all
-// if environments is nil. On an error it sets nothing.
-func (c *Character) SetRewardShaping(values map[string]any, environments []int) error {
-	return c.shaping.set(values, environments)
 }
 
 // Motions returns the reference clips.
