@@ -252,7 +252,7 @@ const observationHeader = "gorl normalized observation 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (o *NormalizeObservation) MarshalState() ([]byte, error) {
-	return o.marshal(observationHeader, func(e *statecodec.Encoder) {
+	return o.stateful().marshal(observationHeader, func(e *statecodec.Encoder) {
 		e.Int(len(o.mean))
 		for j := range o.mean {
 			e.Numbers(o.mean[j], o.variance[j])
@@ -264,7 +264,7 @@ func (o *NormalizeObservation) MarshalState() ([]byte, error) {
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (o *NormalizeObservation) RestoreState(b []byte) error {
 	m := newMoments(len(o.mean))
-	err := o.restore(observationHeader, b, func(d *statecodec.Decoder) {
+	err := o.stateful().restore(observationHeader, b, func(d *statecodec.Decoder) {
 		if got := d.Int(); got != len(m.mean) {
 			d.Fail("it is of %d columns, here are %d", got, len(m.mean))
 		}

@@ -298,8 +298,8 @@ func (r *Record) discard() {
 
 // MarshalState returns the state of the environment inside. What is being recorded is not part of the state.
 func (r *Record) MarshalState() ([]byte, error) {
-	in, err := r.stateful()
-	if err != nil {
+	in := r.stateful()
+	if err := in.found(); err != nil {
 		return nil, err
 	}
 	return in.MarshalState()
@@ -308,8 +308,8 @@ func (r *Record) MarshalState() ([]byte, error) {
 // RestoreState restores the environment inside. What was recorded of the episode that ran before is dropped, and
 // recording goes on with the next episode.
 func (r *Record) RestoreState(b []byte) error {
-	in, err := r.stateful()
-	if err != nil {
+	in := r.stateful()
+	if err := in.found(); err != nil {
 		return err
 	}
 	if err := in.RestoreState(b); err != nil {

@@ -274,7 +274,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 		return nil, err
 	}
 	// The latents are saved beside the generator: they were drawn up to MaxSteps steps ago, perhaps from a source.
-	return k.marshal(skillsHeader, func(e *statecodec.Encoder) {
+	return k.stateful().marshal(skillsHeader, func(e *statecodec.Encoder) {
 		e.Int(len(k.left))
 		e.Int(k.options.Size)
 		e.Floats(k.latents)
@@ -290,7 +290,7 @@ func (k *Skills) RestoreState(b []byte) error {
 	// latents is replaced by a new slice when the state is read; k.latents itself changes only at the end.
 	latents, left := k.latents, make([]int, len(k.left))
 	pcg := new(rand.PCG)
-	err := k.restore(skillsHeader, b, func(d *statecodec.Decoder) {
+	err := k.stateful().restore(skillsHeader, b, func(d *statecodec.Decoder) {
 		if n, size := d.Int(), d.Int(); n != len(left) || size != k.options.Size {
 			d.Fail("it is of %d environments with latents of %d dimensions, here are %d of %d", n, size, len(left),
 				k.options.Size)
