@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "make the built-in clips of Isaac Lab's files anew")
@@ -17,8 +19,7 @@ func TestBuiltin(t *testing.T) {
 	for name, want := range map[string]struct{ duration, speed float64 }{
 		"humanoid_walk": {31. / 30, 1.53}, "humanoid_run": {23. / 30, 3.54},
 	} {
-		c, err := Builtin(name)
-		must(t, err)
+		c := must.Get(Builtin(name))(t)
 		r := Check(c)
 		if len(r.Faults) > 0 || r.FeetLowest < -0.001 || r.Skeleton != "humanoid" || r.Loop != "wrap" {
 			t.Errorf("%s: %+v", name, r)
@@ -59,7 +60,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 			t.Skipf("Isaac Lab's clips are not here: %v", err)
 		}
 		c, err := Load(path)
-		must(t, err)
+		must.Do(t, err)
 		if c, err = Humanoid(c); err == nil {
 			c, _, err = c.BestLoop(most-0.3, most)
 		}
@@ -69,7 +70,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 		if err == nil {
 			c, err = c.OnFloor()
 		}
-		must(t, err)
+		must.Do(t, err)
 		if *update {
 			var file bytes.Buffer
 			err := c.Save(&file, "mocap.cs.cmu.edu, created with funding from NSF EIA-0196217; "+
@@ -77,11 +78,10 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join("clips", name+".npz"), file.Bytes(), 0o644)
 			}
-			must(t, err)
+			must.Do(t, err)
 			continue
 		}
-		built, err := Builtin(name)
-		must(t, err)
+		built := must.Get(Builtin(name))(t)
 		sameMotion(t, built, c, 1e-5)
 	}
 }

@@ -7,14 +7,8 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func near(t *testing.T, what string, got []float64, want ...float64) {
 	t.Helper()
@@ -40,9 +34,7 @@ func refuses(t *testing.T, err error, prefix, want string) {
 // load reads a clip that is sound.
 func load(t *testing.T, path string) *Clip {
 	t.Helper()
-	c, err := Load(path)
-	must(t, err)
-	return c
+	return must.Get(Load(path))(t)
 }
 
 func sampleAt(c *Clip, t float64) (pos, vel []float64) {
@@ -75,9 +67,7 @@ func spin(t *testing.T, loop Loop) *Clip {
 		cfg.Durations = append(cfg.Durations, d)
 		at += d
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
-	return c
+	return must.Get(NewClip(cfg))(t)
 }
 
 func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
@@ -106,7 +96,7 @@ func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
 func TestVelocitiesOfUnevenFrames(t *testing.T) {
 	c, err := NewClip(ClipConfig{Durations: []float64{0.5, 0.1, 1, 0}, Frames: [][]float64{{0}, {0.25}, {0.36}, {2.56}},
 		Description: &Description{Columns: []Column{{"knee", Hinge}}}}) // t²
-	must(t, err)
+	must.Do(t, err)
 	for _, at := range []float64{0.5, 0.6} {
 		_, vel := sampleAt(c, at)
 		near(t, fmt.Sprintf("velocity at %g", at), vel, 2*at)
@@ -121,10 +111,9 @@ func TestWrapsAndTravels(t *testing.T) {
 		near(t, "wrapped", []float64{pos[0], pos[5]}, 2*at, -0.75)
 	}
 	// A last frame that lasts closes the loop with a stretch back to the first frame.
-	closed, err := NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
+	closed := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
 		Frames: [][]float64{{0, 5}, {1, 6},
-			{2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}})
-	must(t, err)
+			{2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}}))(t)
 	if closed.Duration() != 4 {
 		t.Errorf("duration %v", closed.Duration())
 	}
@@ -196,16 +185,13 @@ func TestNewClipRejects(t *testing.T) {
 		_, err := NewClip(cfg)
 		refuses(t, err, "motions: c: ", want)
 	}
-	if _, err := NewClip(good()); err != nil {
-		t.Error(err)
-	}
+	must.Get(NewClip(good()))(t)
 }
 
 func TestSinglePose(t *testing.T) {
 	for _, loop := range []Loop{LoopNone, LoopWrap} {
-		c, err := NewClip(ClipConfig{Loop: loop, Frames: [][]float64{{3}}, Durations: []float64{0.5},
-			Description: &Description{Columns: []Column{{"x", Travel}}}})
-		must(t, err)
+		c := must.Get(NewClip(ClipConfig{Loop: loop, Frames: [][]float64{{3}}, Durations: []float64{0.5},
+			Description: &Description{Columns: []Column{{"x", Travel}}}}))(t)
 		pos, vel := sampleAt(c, 12.3)
 		near(t, "pose", append(pos, vel...), 3, 0)
 	}

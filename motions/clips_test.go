@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestClips reads, checks and samples every clip of testdata, of the folder shared/motions beside the repository and of
@@ -67,7 +68,7 @@ func checkFile(t *testing.T, path string) {
 	if errors.Is(err, errCharacter) {
 		t.Skip("a character's description, not a clip")
 	}
-	must(t, err)
+	must.Do(t, err)
 	checkReport(t, c)
 	pos, vel, next := make([]float64, c.w), make([]float64, c.v), make([]float64, c.w)
 	for k := range c.n { // on a frame, a sample is the frame (the last one of a wrapping clip is the next loop's first)
@@ -109,7 +110,7 @@ func checkReport(t *testing.T, c *Clip) {
 	t.Helper()
 	r := Check(c)
 	var text strings.Builder
-	must(t, r.Write(&text))
+	must.Do(t, r.Write(&text))
 	t.Log(text.String())
 	sound := func(r *Report, kinds ...string) {
 		for _, kind := range kinds {

@@ -5,25 +5,25 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestCut(t *testing.T) {
 	c := stroll(t, 31) // 1 s
-	cut, err := c.Cut(0.3, 0.7)
-	must(t, err)
+	cut := must.Get(c.Cut(0.3, 0.7))(t)
 	if cut.NumFrames() != 13 || math.Abs(cut.Duration()-0.4) > 1e-9 || cut.Loop() != LoopNone {
 		t.Errorf("%d frames, %g s", cut.NumFrames(), cut.Duration())
 	}
 	near(t, "first", cut.Frame(0), c.Frame(9)...)
 	near(t, "last", cut.Frame(12), c.Frame(21)...)
-	_, err = c.Cut(0.31, 0.32)
+	_, err := c.Cut(0.31, 0.32)
 	refuses(t, err, "motions: stroll: ", "fewer than two of its frames")
 }
 
 // A cycle that is cut out of many, and closed, is the cycle.
 func TestBestLoop(t *testing.T) {
 	trot, err := Trot(1) // 0.4 s
-	must(t, err)
+	must.Do(t, err)
 	cfg := ClipConfig{Name: "long", Skeleton: trot.Skeleton()}
 	for k := range 150 {
 		row, _ := sampleAt(trot, float64(k)/60)
@@ -34,10 +34,9 @@ func TestBestLoop(t *testing.T) {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./60)
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
+	c := must.Get(NewClip(cfg))(t)
 	loop, gap, err := c.BestLoop(0.3, 0.6)
-	must(t, err)
+	must.Do(t, err)
 	if math.Abs(loop.Duration()-trot.Duration()) > 1e-9 || gap > 0.002 || loop.Loop() != LoopWrap {
 		t.Errorf("%g s, gap %g; the trot has %g s", loop.Duration(), gap, trot.Duration())
 	}
@@ -57,8 +56,7 @@ func TestClosed(t *testing.T) {
 	_, err = c.Forwards()
 	refuses(t, err, "motions: spin: ", "no skeleton")
 	s := stroll(t, 31)
-	closed, err := s.Closed()
-	must(t, err)
+	closed := must.Get(s.Closed())(t)
 	near(t, "closed", closed.Frame(30)[2:], closed.Frame(0)[2:]...)
 	for k := range 31 { // the middle stays, and nothing moves by more than half of the gap
 		for i, x := range closed.Frame(k) {
@@ -68,9 +66,8 @@ func TestClosed(t *testing.T) {
 			}
 		}
 	}
-	stretch, err := NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
-		Description: &Description{Columns: []Column{{"a", Hinge}}}})
-	must(t, err)
+	stretch := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
+		Description: &Description{Columns: []Column{{"a", Hinge}}}}))(t)
 	if again, err := stretch.Closed(); err != nil || again != stretch {
 		t.Errorf("closed already: %v", err)
 	}
@@ -85,20 +82,16 @@ func TestForwards(t *testing.T) {
 		q := by.Mul(rotation.Of(row[3:]))
 		copy(row, []float64{p[0] + 3, p[1] - 4, p[2], q[0], q[1], q[2], q[3]})
 	}
-	turned, err := c.derive(ClipConfig{Frames: rows})
-	must(t, err)
-	want, err := c.Forwards()
-	must(t, err)
-	got, err := turned.Forwards()
-	must(t, err)
+	turned := must.Get(c.derive(ClipConfig{Frames: rows}))(t)
+	want := must.Get(c.Forwards())(t)
+	got := must.Get(turned.Forwards())(t)
 	sameMotion(t, got, want, 1e-9)
 	last := got.Frame(30)
 	near(t, "along x", []float64{got.Frame(0)[0], got.Frame(0)[1], last[1]}, 0, 0, 0)
 	if last[0] < 1 {
 		t.Errorf("it goes %g m", last[0])
 	}
-	still, err := Trot(0)
-	must(t, err)
+	still := must.Get(Trot(0))(t)
 	if f, err := still.Forwards(); err != nil || math.Abs(rotation.Of(f.Frame(0)[3:]).Heading()) > 1e-9 {
 		t.Error(err)
 	}

@@ -3,6 +3,8 @@ package motions
 import (
 	"math"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // OnFloor leaves no foot under the floor, keeps a jump's height, and takes out a drift.
@@ -14,9 +16,7 @@ func TestOnFloor(t *testing.T) {
 			row := []float64{0, 0, 0.72 + height(float64(k)/30), 1, 0, 0, 0, 1, 0, 0, 0, 0, 0} // the sole is 0.72 below
 			cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 		}
-		c, err := NewClip(cfg)
-		must(t, err)
-		return c
+		return must.Get(NewClip(cfg))(t)
 	}
 	jump := func(at float64) float64 { // 0.6 s of flight from 1.2 s on
 		if x := at - 1.5; math.Abs(x) < 0.3 {
@@ -32,8 +32,7 @@ func TestOnFloor(t *testing.T) {
 			if name == "rising" && loop == LoopWrap {
 				continue
 			}
-			c, err := clip(loop, f).OnFloor()
-			must(t, err)
+			c := must.Get(clip(loop, f).OnFloor())(t)
 			heights, _ := bodyHeights(c)
 			for k, h := range heights {
 				want := jump(float64(k) / 30)
@@ -53,14 +52,12 @@ func TestOnFloor(t *testing.T) {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
-	c, err = c.OnFloor()
-	must(t, err)
+	c := must.Get(NewClip(cfg))(t)
+	c = must.Get(c.OnFloor())(t)
 	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 ||
 		math.Abs(upside-0.5297) > 0.01 {
 		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
 	}
-	_, err = spin(t, LoopNone).OnFloor()
+	_, err := spin(t, LoopNone).OnFloor()
 	refuses(t, err, "motions: spin: ", "no feet")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // stroll is a made-up humanoid motion on the floor at 30 frames a second: each joint swings at its own phase.
@@ -27,11 +28,8 @@ func stroll(t *testing.T, frames int) *Clip {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
-	c, err = c.OnFloor()
-	must(t, err)
-	return c
+	c := must.Get(NewClip(cfg))(t)
+	return must.Get(c.OnFloor())(t)
 }
 
 func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
@@ -75,11 +73,9 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1),
-		Description: deepMimicHumanoid()})
-	must(t, err)
-	h, err := Humanoid(c)
-	must(t, err)
+	c := must.Get(NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1),
+		Description: deepMimicHumanoid()}))(t)
+	h := must.Get(Humanoid(c))(t)
 	s := h.Skeleton()
 	// joint, parent joint, offset (x forward, y up, z to the right), column of the frame
 	tree := []struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // bodiesOf returns where the bodies of a clip are in a row, by name.
@@ -30,8 +31,7 @@ func barefoot(s *Skeleton) *Skeleton {
 // A clip is carried over to a skeleton with arms in a T-pose and ball joints, and back.
 func TestRetargetAndBack(t *testing.T) {
 	shod := stroll(t, 30)
-	c, err := shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)})
-	must(t, err)
+	c := must.Get(shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)}))(t)
 	same := func(got *Clip) {
 		t.Helper()
 		for k := range c.NumFrames() {
@@ -43,11 +43,9 @@ func TestRetargetAndBack(t *testing.T) {
 			}
 		}
 	}
-	over, err := c.Retarget(barefoot(mimicKitHumanoid()), RetargetConfig{})
-	must(t, err)
+	over := must.Get(c.Retarget(barefoot(mimicKitHumanoid()), RetargetConfig{}))(t)
 	same(over)
-	back, err := over.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{})
-	must(t, err)
+	back := must.Get(over.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{}))(t)
 	same(back)
 }
 
@@ -104,10 +102,8 @@ func robot() *Skeleton {
 // A walk on a robot: standing feet stand, none is under the floor, joints keep their limits, shins keep apart, arms
 // hang as the human's do, and the loop closes.
 func TestRetargetRobot(t *testing.T) {
-	walk, err := Builtin("humanoid_walk")
-	must(t, err)
-	c, err := walk.Retarget(robot(), RetargetConfig{})
-	must(t, err)
+	walk := must.Get(Builtin("humanoid_walk"))(t)
+	c := must.Get(walk.Retarget(robot(), RetargetConfig{}))(t)
 	before, after := Check(walk), Check(c)
 	if len(after.Faults) > 0 || after.Sliding > 0.6*before.Sliding || after.FeetLowest < -0.005 ||
 		after.FeetHighest > 0.03 {
@@ -141,16 +137,14 @@ func TestRetargetRobot(t *testing.T) {
 		}
 	}
 	// A mapping of the user's counts.
-	bodies, err := ProposeBodies(walk.Skeleton(), robot())
-	must(t, err)
+	bodies := must.Get(ProposeBodies(walk.Skeleton(), robot()))(t)
 	if len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" ||
 		bodies["right_wrist_roll_link"] != "right_hand" {
 		t.Errorf("%v", bodies)
 	}
 	delete(bodies, "left_elbow_link")
 	delete(bodies, "left_wrist_roll_link")
-	stiff, err := walk.Retarget(robot(), RetargetConfig{Bodies: bodies})
-	must(t, err)
+	stiff := must.Get(walk.Retarget(robot(), RetargetConfig{Bodies: bodies}))(t)
 	elbow, _, _ := stiff.description.Find("left_elbow_joint")
 	for k := range stiff.NumFrames() {
 		if math.Abs(stiff.Frame(k)[elbow]) > 1e-6 {
@@ -183,10 +177,8 @@ Frame Time: 0.05
 		v[28] = knee  // left knee, about x
 		return strings.Trim(fmt.Sprint(v), "[]") + "\n"
 	}
-	bvh, err := parseBVH([]byte(person+frame(0, 70)+frame(10, 70)), "person", BVHConfig{Scale: 0.01})
-	must(t, err)
-	c, err := bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	must(t, err)
+	bvh := must.Get(parseBVH([]byte(person+frame(0, 70)+frame(10, 70)), "person", BVHConfig{Scale: 0.01}))(t)
+	c := must.Get(bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
 	at := func(name string) float64 {
 		i, _, ok := c.description.Find(name)
 		if !ok {
@@ -208,10 +200,8 @@ Frame Time: 0.05
 		t.Errorf("feet at %v", h)
 	}
 	// A knee that bends forwards is held straight, and the report says so.
-	bvh, err = parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01})
-	must(t, err)
-	c, err = bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	must(t, err)
+	bvh = must.Get(parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01}))(t)
+	c = must.Get(bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
 	if at("left_knee") != 0 || !strings.Contains(fmt.Sprint(c.Repairs()), "1 joints were held") {
 		t.Errorf("%g°, %q", at("left_knee"), c.Repairs())
 	}
@@ -229,17 +219,15 @@ Frame Time: 0.05
 	if _, err := bvh.Retarget(QuadrupedSkeleton(), RetargetConfig{}); err != nil {
 		t.Errorf("a quadruped needs no names of a humanoid: %v", err)
 	}
-	dog, err := Trot(0)
-	must(t, err)
-	_, err = dog.Retarget(HumanoidSkeleton(), RetargetConfig{})
+	dog := must.Get(Trot(0))(t)
+	_, err := dog.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: trot: ", "right_upper_arm")
 }
 
 // A skeleton whose zero pose lies flat, as LAFAN1's do, needs a rest pose, and with one is carried over as any other.
 func TestRetargetNeedsARestPose(t *testing.T) {
 	shod := stroll(t, 20)
-	human, err := shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)})
-	must(t, err)
+	human := must.Get(shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)}))(t)
 	flat := human.Skeleton()
 	flat.Name = "flat"
 	by := rotation.About([3]float64{0, 1, 0}, math.Pi/2) // the zero pose of the root lies on its face
@@ -268,12 +256,10 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)})
-	must(t, err)
-	_, err = c.Retarget(HumanoidSkeleton(), RetargetConfig{})
+	c := must.Get(NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)}))(t)
+	_, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: flat: ", "head")
-	back, err := c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest})
-	must(t, err)
+	back := must.Get(c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest}))(t)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
 			if math.Abs(x-human.Frame(k)[7+i]) > 5e-3 {
@@ -288,10 +274,8 @@ func TestRetargetSMPL(t *testing.T) {
 	s := smplSkeleton()
 	row := s.zero()
 	row[2] = 1
-	c, err := NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}})
-	must(t, err)
-	h, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	must(t, err)
+	c := must.Get(NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}}))(t)
+	h := must.Get(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
 	if again, err := Humanoid(c); err != nil || fmt.Sprint(framesOf(again)) != fmt.Sprint(framesOf(h)) {
 		t.Errorf("Humanoid retargets: %v", err)
 	}

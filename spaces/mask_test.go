@@ -4,15 +4,15 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Random actions are uniform among the choices that masks allow, and sets with unfit masks are refused.
 func TestActionMask(t *testing.T) {
 	s := Set{Observation: Unbounded(1), Action: NewMultiDiscrete(3, 2)}
 	s.ActionMask = NewActionMask(s.Action)
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Validate())
 	rng, rows, seen := rand.New(rand.NewPCG(1, 1)), make([]float32, 2), map[[2]float32]int{}
 	for range 3000 {
 		s.SampleActions(rng, rows, []float32{1, 0, 1, 0, 1})
@@ -31,9 +31,7 @@ func TestActionMask(t *testing.T) {
 		{NewDiscrete(3), NewMultiDiscrete(2, 2, 2), "does not fit the action space Discrete(3)"},
 	} {
 		s.Action, s.ActionMask = c.action, c.mask
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v with the mask %v: %v; want %q", c.action, c.mask, err, c.want)
-		}
+		must.Fail(t, s.Validate(), c.want)
 	}
 }
 
@@ -67,10 +65,6 @@ func TestSeats(t *testing.T) {
 		}
 	}
 	twice := NewSeats(Space{}, seat("a"), seat("a"))
-	if err := twice.Validate(); err == nil || !strings.Contains(err.Error(), `seat 1: spaces: the name is "a"`) {
-		t.Errorf("error %v", err)
-	}
-	if err := narrow.Validate(); err == nil || !strings.Contains(err.Error(), "is not that of the seats") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, twice.Validate(), `seat 1: spaces: the name is "a"`)
+	must.Fail(t, narrow.Validate(), "is not that of the seats")
 }

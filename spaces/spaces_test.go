@@ -84,9 +84,7 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestSetValidate(t *testing.T) {
 	good := Set{Observation: Unbounded(3), Action: NewDiscrete(2)}
-	if err := good.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, good.Validate())
 	for _, c := range []struct {
 		change func(*Set)
 		want   string
@@ -99,9 +97,7 @@ func TestSetValidate(t *testing.T) {
 	} {
 		s := good
 		c.change(&s)
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want it to contain %q", err, c.want)
-		}
+		must.Fail(t, s.Validate(), c.want)
 	}
 }
 
@@ -213,9 +209,7 @@ func TestUint8(t *testing.T) {
 	for _, bad := range []float32{-1, 256, 0.5, inf, nan, 1e20} {
 		broken := slices.Clone(rows)
 		broken[7*3+2] = bad
-		if err := s.Check(broken, 200); err == nil || !strings.Contains(err.Error(), "environment 3, dimension 2") {
-			t.Errorf("%g: %v", bad, err)
-		}
+		must.Fail(t, s.Check(broken, 200), "environment 3, dimension 2")
 	}
 	float := s
 	float.Entries = slices.Clone(s.Entries)

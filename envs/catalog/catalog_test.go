@@ -26,14 +26,11 @@ import (
 // fromYAML makes the environment of a YAML text.
 func fromYAML(t testing.TB, text string) (envs.Env, error) {
 	t.Helper()
-	dict, err := config.FromYAML([]byte(text))
-	must.Do(t, err)
+	dict := must.Get(config.FromYAML([]byte(text)))(t)
 	env, err := New(dict)
 	if err == nil {
 		t.Cleanup(func() {
-			if err := env.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, env.Close())
 		})
 	}
 	return env, err
@@ -41,9 +38,7 @@ func fromYAML(t testing.TB, text string) (envs.Env, error) {
 
 func opened(t testing.TB, text string) envs.Env {
 	t.Helper()
-	env, err := fromYAML(t, text)
-	must.Do(t, err)
-	return env
+	return must.Get(fromYAML(t, text))(t)
 }
 
 // rollout is everything that an environment returns to a fixed sequence of actions.
@@ -109,9 +104,7 @@ func TestSameAsConstructors(t *testing.T) {
 				t.Fatalf("%d environments of %v, want %d of %v", env.NumEnvs(), env.Spaces(), want.NumEnvs(),
 					want.Spaces())
 			}
-			if diff := cmp.Diff(rollout(t, want, 30), rollout(t, env, 30)); diff != "" {
-				t.Errorf("steps (-constructor +catalog):\n%.800s", diff)
-			}
+			must.Equal(t, rollout(t, want, 30), rollout(t, env, 30), "steps")
 		})
 	}
 }
@@ -123,27 +116,21 @@ func TestSettings(t *testing.T) {
 		"{id: Pendulum, wrappers: [clip_action, {reward_scale: {scale: 0.1}}, normalize_observation, clip_reward]}",
 		`{id: "gymnasium:Some-v0", num_envs: 4, timeout: 20s, kwargs: {a: [1, x]}, episode_metrics: []}`,
 	} {
-		dict, err := config.FromYAML([]byte(text))
-		must.Do(t, err)
-		full, err := Settings(dict)
-		must.Do(t, err)
+		dict := must.Get(config.FromYAML([]byte(text)))(t)
+		full := must.Get(Settings(dict))(t)
 		for key, value := range dict {
 			if _, nested := value.(map[string]any); key != "wrappers" && key != "timeout" && !nested &&
 				!cmp.Equal(full[key], value) {
 				t.Errorf("%s: %s became %v", text, key, full[key])
 			}
 		}
-		written, err := yaml.Marshal(full)
-		must.Do(t, err)
-		read, err := config.FromYAML(written)
-		must.Do(t, err)
+		written := must.Get(yaml.Marshal(full))(t)
+		read := must.Get(config.FromYAML(written))(t)
 		again, err := Settings(read)
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, written)
 		}
-		if diff := cmp.Diff(full, again); diff != "" {
-			t.Errorf("%s (-first +read back):\n%s", text, diff)
-		}
+		must.Equal(t, full, again, "read back from %s", text)
 	}
 	full, err := Settings(map[string]any{"id": "Walker"})
 	if err != nil || full["episode_length"] != 300 || full["target_speed"] != 1.3 || full["num_envs"] != 1 {
@@ -226,10 +213,7 @@ func TestRegister(t *testing.T) {
 	if !strings.Contains(strings.Join(Names(), " "), "Hall") {
 		t.Errorf("names are %v", Names())
 	}
-	if _, err := fromYAML(t, "{id: Hall, lengh: 1}"); err == nil || !strings.Contains(err.Error(),
-		`did you mean "length"`) {
-		t.Errorf("an unknown key gave %v", err)
-	}
+	must.Refuse(fromYAML(t, "{id: Hall, lengh: 1}"))(t, `did you mean "length"`)
 	if _, err := fromYAML(t, "{id: Hall, length: 101}"); err == nil ||
 		!strings.Contains(err.Error(),
 			"Hall: its constructor panicked: no room at catalog.TestRegister (catalog_test.go:") {

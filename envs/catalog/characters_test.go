@@ -1,10 +1,10 @@
 package catalog
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Every key of randomize reaches the characters, and a wrong one is refused by its name.
@@ -34,8 +34,6 @@ func TestRandomize(t *testing.T) {
 		"{observation_delay: [0, 200]}":       `"randomize.observation_delay[1]" is 200`,
 		"{mass: [1, 1], curriculum: nothing}": `"randomize.curriculum" is "nothing"`,
 	} {
-		if _, err := fromYAML(t, head+given); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: the error %v does not say %s", given, err, want)
-		}
+		must.Refuse(fromYAML(t, head+given))(t, want)
 	}
 }

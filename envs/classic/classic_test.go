@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // environments is every environment of the package with what its documentation says.
@@ -59,10 +60,7 @@ func TestResetRanges(t *testing.T) {
 	for _, e := range environments {
 		t.Run(e.name, func(t *testing.T) {
 			const n = 4000
-			env, err := e.create(Config{NumEnvs: n})
-			if err != nil {
-				t.Fatal(err)
-			}
+			env := must.Get(e.create(Config{NumEnvs: n}))(t)
 			defer env.Close()
 			s := envtest.Reset(t, env, 5)
 			w := len(e.low)
@@ -90,10 +88,7 @@ func TestTimeLimits(t *testing.T) {
 			if e.name == "MaskedCartPole" && limit <= 0 {
 				continue // the controller below needs velocities
 			}
-			env, err := e.create(Config{MaxEpisodeSteps: limit})
-			if err != nil {
-				t.Fatal(err)
-			}
+			env := must.Get(e.create(Config{MaxEpisodeSteps: limit}))(t)
 			defer env.Close()
 			s, err := env.Reset(1)
 			want := limit
@@ -144,9 +139,7 @@ func TestConfigRefuses(t *testing.T) {
 	_, cases["Pendulum: wrappers: seed is -1"] = NewPendulum(Config{Seed: -1})
 	_, cases["Acrobot: wrappers: workers is -2"] = NewAcrobot(Config{Workers: -2})
 	for want, err := range cases {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }
 
@@ -154,13 +147,8 @@ func TestRender(t *testing.T) {
 	for _, e := range environments {
 		single := e.single()
 		out := envs.Row{Observation: make([]float32, len(e.low))}
-		if err := single.Reset(rand.New(rand.NewPCG(4, 4)), out); err != nil {
-			t.Fatal(err)
-		}
-		img, err := single.(envs.SingleRenderer).Render()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, single.Reset(rand.New(rand.NewPCG(4, 4)), out))
+		img := must.Get(single.(envs.SingleRenderer).Render())(t)
 		inked := 0
 		for y := range img.Bounds().Dy() {
 			for x := range img.Bounds().Dx() {
@@ -193,10 +181,7 @@ func TestRenderGames(t *testing.T) {
 			landmarks: [spreadAgents][2]float64{{0.5, 0.5}, {-1, 1}, {0, -1}}}, []pixel{{160, 80, color.RGBA{30, 150,
 			60, 255}}, {40, 40, color.RGBA{60, 60, 65, 255}}, {40, 120, color.RGBA{120, 140, 225, 255}}}},
 	} {
-		picture, err := c.game.Render()
-		if err != nil {
-			t.Fatal(err)
-		}
+		picture := must.Get(c.game.Render())(t)
 		for _, p := range c.want {
 			if got := color.RGBAModel.Convert(picture.At(p.x, p.y)); got != p.c {
 				t.Errorf("%T: pixel (%d, %d) is %v, want %v", c.game, p.x, p.y, got, p.c)
@@ -206,10 +191,7 @@ func TestRenderGames(t *testing.T) {
 }
 
 func FuzzRestoreState(f *testing.F) {
-	state, err := (&CartPole{1, 2, 3, 4}).MarshalState()
-	if err != nil {
-		f.Fatal(err)
-	}
+	state := must.Get((&CartPole{1, 2, 3, 4}).MarshalState())(f)
 	f.Add(state)
 	f.Add(state[:5])
 	f.Add([]byte(strings.Repeat("\xff", 60)))

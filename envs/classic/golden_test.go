@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // golden is testdata/gymnasium.json: what Gymnasium did from given states with given actions.
@@ -25,14 +26,9 @@ type golden struct {
 }
 
 func TestGoldenGymnasium(t *testing.T) {
-	b, err := os.ReadFile("testdata/gymnasium.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile("testdata/gymnasium.json"))(t)
 	var g golden
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &g))
 	seen := map[string]int{}
 	for _, c := range g.Cases {
 		var env envs.Single

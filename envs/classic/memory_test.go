@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -14,12 +15,8 @@ import (
 func TestMaskedCartPole(t *testing.T) {
 	full, masked := &CartPole{}, &MaskedCartPole{}
 	all, some := envs.Row{Observation: make([]float32, 4)}, envs.Row{Observation: make([]float32, 2)}
-	if err := full.Reset(rand.New(rand.NewPCG(1, 1)), all); err != nil {
-		t.Fatal(err)
-	}
-	if err := masked.Reset(rand.New(rand.NewPCG(1, 1)), some); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, full.Reset(rand.New(rand.NewPCG(1, 1)), all))
+	must.Do(t, masked.Reset(rand.New(rand.NewPCG(1, 1)), some))
 	for i := range 12 {
 		if some.Observation[0] != all.Observation[0] || some.Observation[1] != all.Observation[2] {
 			t.Fatalf("step %d: %v of %v", i, some.Observation, all.Observation)
@@ -50,9 +47,7 @@ func TestCartPolePixels(t *testing.T) {
 	cfg := DefaultCartPolePixels()
 	c := newCartPolePixels(cfg)
 	out := envs.Row{Observation: c.Spaces().Observation.Rows(1)}
-	if err := c.Reset(rand.New(rand.NewPCG(1, 1)), out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Reset(rand.New(rand.NewPCG(1, 1)), out))
 	history := [][2]float64{{c.x, c.theta}}
 	for step := range 30 {
 		if step > 0 {
@@ -61,9 +56,7 @@ func TestCartPolePixels(t *testing.T) {
 			}
 			history = append(history, [2]float64{c.x, c.theta})
 		}
-		if err := c.Spaces().Observation.Check(out.Observation, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Spaces().Observation.Check(out.Observation, 1))
 		for frame := range cfg.Frames {
 			was := history[max(0, step-(cfg.Frames-1-frame)*cfg.Interval)]
 			scale := float64(cfg.Width) / 4.8
@@ -93,9 +86,7 @@ func TestTMaze(t *testing.T) {
 	for seed := range uint64(40) {
 		m := &TMaze{length: length}
 		out := envs.Row{Observation: make([]float32, 3)}
-		if err := m.Reset(rand.New(rand.NewPCG(seed, 1)), out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Reset(rand.New(rand.NewPCG(seed, 1)), out))
 		start := slices.Clone(out.Observation)
 		north := slices.Equal(start, []float32{0, 1, 1})
 		if !north && !slices.Equal(start, []float32{1, 1, 0}) {
@@ -136,14 +127,9 @@ func TestTMaze(t *testing.T) {
 	if signs[true] < 8 || signs[false] < 8 {
 		t.Errorf("signs %v", signs)
 	}
-	env, err := NewTMaze(TMazeConfig{Length: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(NewTMaze(TMazeConfig{Length: 2}))(t)
 	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(env.Reset(1))(t)
 	for i := 1; i <= 30; i++ {
 		s, err := env.Step([]float32{3})
 		if err != nil || s.Truncated[0] != (i == 30) {

@@ -8,24 +8,21 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Shaping adds its terms to the reward and nothing else; the true objective is the return without them.
 func TestMountainCarShaping(t *testing.T) {
 	plain, shaped := &MountainCar{}, &MountainCar{}
-	if err := shaped.SetRewardShaping(map[string]any{"height": 0.5, "velocity": 2.0}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, shaped.SetRewardShaping(map[string]any{"height": 0.5, "velocity": 2.0}))
 	if got := shaped.RewardShaping(); got["height"] != 0.5 || got["velocity"] != 2.0 {
 		t.Errorf("parameters %v", got)
 	}
 	row := func() envs.Row { return envs.Row{Observation: make([]float32, 2)} }
 	a, b := row(), row()
 	sum, ended := 0.0, false
-	if err := errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)),
-		b)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)),
+		b)))
 	for range 300 {
 		action := []float32{1}
 		if a.Observation[1] < 0 { // rocking reaches the flag
@@ -33,9 +30,7 @@ func TestMountainCarShaping(t *testing.T) {
 		}
 		r1, end1, _, err1 := plain.Step(action, a)
 		r2, end2, _, err2 := shaped.Step(action, b)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err1, err2))
 		if !slices.Equal(a.Observation, b.Observation) || end1 != end2 {
 			t.Fatal("shaping has changed what happens")
 		}
@@ -62,10 +57,7 @@ func TestMountainCarShaping(t *testing.T) {
 		}
 	}
 	// The true objective goes with the state, the parameters do not.
-	state, err := shaped.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(shaped.MarshalState())(t)
 	other := &MountainCar{velocity: 7}
 	if err := other.RestoreState(state); err != nil || other.objective != shaped.objective || other.velocity != 7 {
 		t.Errorf("restored (%v): objective %g, velocity %g", err, other.objective, other.velocity)

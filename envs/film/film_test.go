@@ -40,11 +40,9 @@ func TestSaveGIF(t *testing.T) {
 		return img, nil
 	}
 	must.Do(t, SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}))
-	f, err := os.Open(path)
-	must.Do(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	g, err := gif.DecodeAll(f)
-	must.Do(t, err)
+	g := must.Get(gif.DecodeAll(f))(t)
 	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
 		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
 	}
@@ -52,8 +50,7 @@ func TestSaveGIF(t *testing.T) {
 	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
 	for i, part := range g.Image {
 		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
-		want, err := sideBySide(i, []Panel{{frame}, {frame}})
-		must.Do(t, err)
+		want := must.Get(sideBySide(i, []Panel{{frame}, {frame}}))(t)
 		if !slices.Equal(shown.Pix, want.Pix) {
 			t.Fatalf("frame %d is not what was drawn", i)
 		}
@@ -83,8 +80,7 @@ func TestSaveStrip(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "strip.png")
 	must.Do(t, SaveStrip(path, pictures, 6, 4))
-	f, err := os.Open(path)
-	must.Do(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	img, err := png.Decode(f)
 	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {

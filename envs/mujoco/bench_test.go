@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // BenchmarkWalkerStep steps 64 walkers, as learning does. It reports the time of one environment's control step on one
@@ -69,8 +70,6 @@ func characterSteps(b *testing.B, body CharacterBody) {
 func BenchmarkRandomizedReset(b *testing.B) {
 	e := characterOf(b, CharacterConfig{Body: HumanoidBody(), Randomize: everything()})
 	for b.Loop() {
-		if err := e.random.draw(0, 0, e.rng[0]); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, e.random.draw(0, 0, e.rng[0]))
 	}
 }

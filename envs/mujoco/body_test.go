@@ -62,13 +62,10 @@ func TestRobotsStand(t *testing.T) {
 		steps  int
 	}{"go1": {"unitree_go1/xmls/go1.xml", go1(), 100}, "g1": {"unitree_g1/xmls/g1.xml", g1(), 40}} {
 		t.Run(name, func(t *testing.T) {
-			body, err := LoadBody(robot(t, c.path), c.config)
-			must.Do(t, err)
-			m, err := parseModel(body.XML, body.Assets)
-			must.Do(t, err)
+			body := must.Get(LoadBody(robot(t, c.path), c.config))(t)
+			m := must.Get(parseModel(body.XML, body.Assets))(t)
 			defer m.Close()
-			b, err := NewBatch(m, 1, 1)
-			must.Do(t, err)
+			b := must.Get(NewBatch(m, 1, 1))(t)
 			defer b.Close()
 			q := b.QPos(0)
 			clear(q)
@@ -99,15 +96,11 @@ func TestSplitFeetKeepTheirWeight(t *testing.T) {
 <geom size=".1" mass="2"/><body name="leg" pos="0 0 -.1"><joint name="leg"/><inertial pos="0 0 -.1" mass=".2"
 diaginertia="1e-3 1e-3 1e-4"/><geom name="foot" pos="0 0 -.3" size=".02"/></body></body></worldbody><actuator>
 <position joint="leg" kp="20"/></actuator></mujoco>`), 0o600))
-	body, err := LoadBody(path, BodyConfig{Feet: []string{"foot"}, TimeStep: 0.005})
-	must.Do(t, err)
-	m, err := parseModel(body.XML, body.Assets)
-	must.Do(t, err)
+	body := must.Get(LoadBody(path, BodyConfig{Feet: []string{"foot"}, TimeStep: 0.005}))(t)
+	m := must.Get(parseModel(body.XML, body.Assets))(t)
 	defer m.Close()
-	leg, err := m.ID(Body, "leg")
-	must.Do(t, err)
-	foot, err := m.ID(Body, "foot")
-	must.Do(t, err)
+	leg := must.Get(m.ID(Body, "leg"))(t)
+	foot := must.Get(m.ID(Body, "foot"))(t)
 	weights := floats(m.m.body_invweight0, 2*m.NumBodies())
 	if !slices.Equal(weights[2*foot:2*foot+2], weights[2*leg:2*leg+2]) {
 		t.Errorf("the foot's weights are %v, the leg's %v", weights[2*foot:2*foot+2], weights[2*leg:2*leg+2])

@@ -59,10 +59,8 @@ func TestModelsOfOthers(t *testing.T) {
 		if c.want != "" && headerVersion < 3000000 {
 			t.Errorf("%s loads; want an error with %q", c.path, c.want)
 		}
-		m, err := parseModel(body.XML, body.Assets)
-		must.Do(t, err)
-		b, err := NewBatch(m, 1, 1)
-		must.Do(t, err)
+		m := must.Get(parseModel(body.XML, body.Assets))(t)
+		b := must.Get(NewBatch(m, 1, 1))(t)
 		q := b.QPos(0)
 		clear(q)
 		q[2], q[3] = body.DefaultHeight, 1

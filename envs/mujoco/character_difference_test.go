@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Differences are those of the clip's and the character's states, by other formulas: rotation matrices, and a
@@ -41,9 +42,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 				e.task.refs[0].at(mem[memoryTime], clip)
 				clip.qpos[0] -= mem[memoryX]
 				clip.qpos[1] -= mem[memoryY]
-				if err := pose.forward(0, 1); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, pose.forward(0, 1))
 				xpos, xmat := floats(pose.data[0].xpos, 3*m.NumBodies()), floats(pose.data[0].xmat, 9*m.NumBodies())
 				// a vector in the heading frame of a body's matrix
 				ahead := func(mat []float64, v [3]float64) [3]float64 {
@@ -123,9 +122,7 @@ func TestDifferenceHasNoReference(t *testing.T) {
 	var rows [2][]float32
 	for k := range rows {
 		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true, HideRoot: k == 0})
-		if err := envs.Check(e, 60, 1); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, envs.Check(e, 60, 1))
 		envtest.Reset(t, e, 1)
 		s := envtest.Step(t, e, make([]float32, 28))
 		rows[k] = s.AMPObservations

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // With Fade a character that is told of its clip becomes one that is not: as one of the task Imitate it is not rewarded
@@ -38,9 +39,7 @@ func TestCharacterFade(t *testing.T) {
 	_, ofImitate := step(imitating)
 	clip := func(s *envs.Step) []float32 { return s.Observations[width:widthOf(e.task.whole())] }
 	for _, steps := range []float64{0, 2, 6, 8, 20} {
-		if err := curriculum.SetCurriculumState(fmt.Appendf(nil, `{"steps":%g}`, steps)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, curriculum.SetCurriculumState(fmt.Appendf(nil, `{"steps":%g}`, steps)))
 		told := max(0, 1-steps/8)
 		got, ctrl := step(e)
 		for i := range ctrl {
@@ -63,9 +62,7 @@ func TestCharacterFade(t *testing.T) {
 		t.Errorf("the curriculum is %s, %v", state, err)
 	}
 	for _, wrong := range []string{"", "{", `{"steps":-1}`, `{"steps":"a"}`} {
-		if err := curriculum.SetCurriculumState([]byte(wrong)); err == nil {
-			t.Errorf("takes the curriculum %q", wrong)
-		}
+		must.Fail(t, curriculum.SetCurriculumState([]byte(wrong)), "")
 	}
 	if again, _ := curriculum.CurriculumState(); !slices.Equal(again, state) {
 		t.Errorf("what was refused has changed the curriculum to %s", again)

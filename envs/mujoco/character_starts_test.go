@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
@@ -118,8 +117,7 @@ func TestSetClip(t *testing.T) {
 		envtest.Reset(t, e, -1)
 		in := map[int]int{}
 		for i := range n {
-			clip, err := e.Clip(i)
-			must.Do(t, err)
+			clip := must.Get(e.Clip(i))(t)
 			in[clip]++
 		}
 		return in
@@ -136,11 +134,7 @@ func TestSetClip(t *testing.T) {
 		t.Errorf("with a clock episodes begin in %v, not in the first clip", in)
 	}
 	for _, bad := range []int{-2, 3} {
-		if err := e.SetClip(bad); err == nil || !strings.Contains(err.Error(), "there is no clip") {
-			t.Errorf("SetClip(%d): %v", bad, err)
-		}
+		must.Fail(t, e.SetClip(bad), "there is no clip")
 	}
-	if _, err := e.Clip(n); err == nil {
-		t.Error("there is a clip of a character that does not exist")
-	}
+	must.Refuse(e.Clip(n))(t, "")
 }

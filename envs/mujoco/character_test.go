@@ -15,8 +15,7 @@ import (
 // marching is a clip for a body: it moves forward at 0.5 m/s, and every hinge swings by 0.1 rad about a standing pose.
 func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	t.Helper()
-	m, err := ParseModel(b.XML)
-	must.Do(t, err)
+	m := must.Get(ParseModel(b.XML))(t)
 	defer m.Close() // some tests count models
 	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
 		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear},
@@ -41,9 +40,7 @@ func marching(t testing.TB, b CharacterBody) *motions.Clip {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, frame), append(cfg.Durations, 1.0/n)
 	}
-	clip, err := motions.NewClip(cfg)
-	must.Do(t, err)
-	return clip
+	return must.Get(motions.NewClip(cfg))(t)
 }
 
 var bodies = map[string]func() CharacterBody{"humanoid": HumanoidBody, "quadruped": QuadrupedBody}
@@ -53,8 +50,7 @@ func characterOf(t testing.TB, cfg CharacterConfig) *Character {
 	if cfg.Motions == nil {
 		cfg.Motions = []*motions.Clip{marching(t, cfg.Body)}
 	}
-	c, err := NewCharacter(cfg)
-	must.Do(t, err)
+	c := must.Get(NewCharacter(cfg))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -225,12 +221,10 @@ func TestFallEndsTheEpisode(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	before := live()
 	march := []*motions.Clip{marching(t, HumanoidBody())}
-	held, err := motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
-		Frames: [][]float64{march[0].Frame(0), march[0].Frame(1)}, Durations: []float64{0.02, 0}})
-	must.Do(t, err)
-	short, err := motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
-		Durations: []float64{1, 0}})
-	must.Do(t, err)
+	held := must.Get(motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
+		Frames: [][]float64{march[0].Frame(0), march[0].Frame(1)}, Durations: []float64{0.02, 0}}))(t)
+	short := must.Get(motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
+		Durations: []float64{1, 0}}))(t)
 	lost := HumanoidBody()
 	lost.Feet = []string{"right_hoof"}
 	character := func(cfg CharacterConfig) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -87,11 +88,8 @@ func TestObservationTerms(t *testing.T) {
 // Commands are drawn from their bounds, and moving as commanded has the full reward.
 func TestVelocity(t *testing.T) {
 	const n = 400
-	e, err := NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
-		Measure: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
+		Measure: true}))(t)
 	t.Cleanup(func() { e.Close() })
 	if e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)) {
 		t.Error("without clips there are AMP observations")
@@ -141,9 +139,7 @@ func TestVelocity(t *testing.T) {
 		t.Errorf("with penalties the reward is %g, want 1.21", r)
 	}
 	// A command from outside stays, and turns the character towards its direction.
-	if err := e.SetCommand(0, turn+1, 0.6); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.SetCommand(0, turn+1, 0.6))
 	if c, _ := e.Commanded(0); c.Direction != turn+1 || c.Speed != 0.6 {
 		t.Errorf("the command is %+v", c)
 	}

@@ -48,8 +48,7 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 // modelOf is a model that lives as long as the test.
 func modelOf(t testing.TB, xml string) *Model {
 	t.Helper()
-	m, err := ParseModel(xml)
-	must.Do(t, err)
+	m := must.Get(ParseModel(xml))(t)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -57,8 +56,7 @@ func modelOf(t testing.TB, xml string) *Model {
 // batchOf is a batch of simulations that live as long as the test.
 func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 	t.Helper()
-	b, err := NewBatch(m, n, workers)
-	must.Do(t, err)
+	b := must.Get(NewBatch(m, n, workers))(t)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -66,16 +64,14 @@ func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 // envOf is an environment that lives as long as the test.
 func envOf(t testing.TB, cfg Config, task Task) *Env {
 	t.Helper()
-	e, err := New(cfg, task)
-	must.Do(t, err)
+	e := must.Get(New(cfg, task))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
 
 func walkerOf(t testing.TB, cfg WalkerConfig) *Walker {
 	t.Helper()
-	w, err := NewWalker(cfg)
-	must.Do(t, err)
+	w := must.Get(NewWalker(cfg))(t)
 	t.Cleanup(func() { w.Close() })
 	return w
 }

@@ -3,7 +3,6 @@ package mujoco
 import (
 	"bytes"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -24,9 +23,7 @@ func TestRestoreRefuses(t *testing.T) {
 	other.NumEnvs, longer.EpisodeLength = 5, 70
 	for want, w := range map[string]*Walker{"6 environments": make(other), "60 steps an episode": make(longer)} {
 		before, _ := w.MarshalState()
-		if err := w.RestoreState(state); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, w.RestoreState(state), want)
 		if after, _ := w.MarshalState(); !bytes.Equal(before, after) {
 			t.Errorf("%s: the refused state changed the environment", want)
 		}
@@ -56,13 +53,9 @@ func TestCloseFrees(t *testing.T) {
 		t.Errorf("%d C objects for a model and seven simulations", live()-before)
 	}
 	envtest.Reset(t, w, 1)
-	if _, err := w.Render(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Render(0))(t)
 	must.Do(t, w.Close())
-	if _, err := w.Render(0); err == nil {
-		t.Error("a closed walker draws itself")
-	}
+	must.Refuse(w.Render(0))(t, "")
 	if live() != before {
 		t.Errorf("%d C objects are left", live()-before)
 	}

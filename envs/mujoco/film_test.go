@@ -47,10 +47,7 @@ func TestWalkerFilm(t *testing.T) {
 
 func readGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
-	f, err := os.Open(path)
-	must.Do(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	g, err := gif.DecodeAll(f)
-	must.Do(t, err)
-	return g
+	return must.Get(gif.DecodeAll(f))(t)
 }

@@ -115,15 +115,12 @@ func TestRandomizeDerived(t *testing.T) {
 	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{Mass: [2]float64{2, 2}}})
 	envtest.Reset(t, e, 1)
 	double := regexp.MustCompile(` mass="([0-9.]+)"`).ReplaceAllStringFunc(body.XML, func(s string) string {
-		mass, err := strconv.ParseFloat(strings.Trim(s, ` mas="`), 64)
-		must.Do(t, err)
+		mass := must.Get(strconv.ParseFloat(strings.Trim(s, ` mas="`), 64))(t)
 		return ` mass="` + strconv.FormatFloat(2*mass, 'g', -1, 64) + `"`
 	})
-	m, err := ParseModel(double)
-	must.Do(t, err)
+	m := must.Get(ParseModel(double))(t)
 	defer m.Close()
-	same, err := newRandomizer(e.task, mustBatch(t, m))
-	must.Do(t, err)
+	same := must.Get(newRandomizer(e.task, mustBatch(t, m)))(t)
 	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
 		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
 	}
@@ -138,8 +135,7 @@ func TestRandomizeDerived(t *testing.T) {
 }
 
 func mustBatch(t *testing.T, m *Model) *Batch {
-	b, err := NewBatch(m, 1, 1)
-	must.Do(t, err)
+	b := must.Get(NewBatch(m, 1, 1))(t)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -393,8 +389,7 @@ func TestRandomizeCurriculum(t *testing.T) {
 			t.Errorf("step %d: the metric randomization is %g", k, got)
 		}
 	}
-	state, err := e.CurriculumState()
-	must.Do(t, err)
+	state := must.Get(e.CurriculumState())(t)
 	other := make()
 	must.Do(t, other.SetCurriculumState(state))
 	envtest.Reset(t, other, 1)
@@ -443,10 +438,7 @@ func TestRandomizeErrors(t *testing.T) {
 		}
 	}
 	lacks := RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}
-	if err := lacks.check([]part{{"joint_pos", 1}}); err == nil ||
-		!strings.Contains(err.Error(), `"key_pos"`) {
-		t.Errorf("noise of what the observation lacks: %v", err)
-	}
+	must.Fail(t, lacks.check([]part{{"joint_pos", 1}}), `"key_pos"`)
 }
 
 // TestRandomizeTerms: noise and delays act on the terms of an observation and not on the value network's state, and the

@@ -50,8 +50,7 @@ func TestShapes(t *testing.T) {
 	must.Do(t, err)
 	defer e.Close()
 	envtest.Reset(t, e, 0)
-	img, err := e.Render(0)
-	must.Do(t, err)
+	img := must.Get(e.Render(0))(t)
 	middle := e.drawing.scene.middle
 	at := func(x, z float64) color.RGBA {
 		return img.At(300+int(math.Round(100*x)), height/2-int(math.Round(100*(z-middle)))).(color.RGBA)
@@ -77,15 +76,9 @@ func TestShapes(t *testing.T) {
 	if sky := at(0.25, .5); sky.R < 200 || sky.G < 200 {
 		t.Errorf("beside the sphere: %v", sky)
 	}
-	if _, err := e.Render(1); err == nil {
-		t.Error("a picture of environment 1 of 1")
-	}
-	if _, err := e.RenderPose(make([]float64, 3)); err == nil {
-		t.Error("a pose of 3 of 7 positions")
-	}
-	if _, err := e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}); err == nil {
-		t.Error("a pose that is not a number")
-	}
+	must.Refuse(e.Render(1))(t, "")
+	must.Refuse(e.RenderPose(make([]float64, 3)))(t, "")
+	must.Refuse(e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}))(t, "")
 }
 
 func TestRenderLeavesTheSimulationAlone(t *testing.T) {
@@ -99,9 +92,7 @@ func TestRenderLeavesTheSimulationAlone(t *testing.T) {
 			s := envtest.Step(t, w, []float32{1, -1, 1, -1, 1, -1})
 			rows[i] = slices.Concat(s.Observations, s.Rewards, s.AMPObservations)
 		}
-		if _, err := looked.Render(0); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(looked.Render(0))(t)
 		if !slices.Equal(rows[0], rows[1]) {
 			t.Fatal("looking changes the run")
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/spatial/r3"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // inside reports whether a point in a geom's own frame lies in it.
@@ -37,10 +39,7 @@ func inside(s *shape, p r3.Vec) bool {
 // not at all where it says so.
 func TestHits(t *testing.T) {
 	e := envOf(t, Config{XML: shapesXML}, still{})
-	d, err := e.viewed(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(e.viewed(0))(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	random := func(scale float64) r3.Vec {
 		return r3.Vec{X: scale * rng.NormFloat64(), Y: scale * rng.NormFloat64(), Z: scale * rng.NormFloat64()}

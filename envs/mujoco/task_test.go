@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -43,9 +44,7 @@ func (balance) Observe(s *State, out envs.Row) {
 
 func TestUsersTask(t *testing.T) {
 	e := envOf(t, Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
-	if err := envs.Check(e, 300, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, envs.Check(e, 300, 1))
 	if _, ok := envs.As[envs.MotionSource](e); ok {
 		t.Error("a task without reference motion is offered as a source of it")
 	}

@@ -81,8 +81,7 @@ func TestLibraryOfAnotherVersion(t *testing.T) {
 
 // TestHeadersOfAnotherVersion compiles with headers that have nothing but a version.
 func TestHeadersOfAnotherVersion(t *testing.T) {
-	here, err := filepath.Abs("version.h")
-	must.Do(t, err)
+	here := must.Get(filepath.Abs("version.h"))(t)
 	for _, c := range []struct {
 		header  string
 		refused bool
@@ -169,14 +168,12 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 	var recorded []string
 	want := map[string][]float64{}
 	if !*rewrite {
-		f, err := os.Open(path)
-		must.Do(t, err)
+		f := must.Get(os.Open(path))(t)
 		defer f.Close()
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			name, numbers, _ := strings.Cut(lines.Text(), ": ")
 			for _, field := range strings.Fields(numbers) {
-				v, err := strconv.ParseFloat(field, 64)
-				must.Do(t, err)
+				v := must.Get(strconv.ParseFloat(field, 64))(t)
 				want[name] = append(want[name], v)
 			}
 		}

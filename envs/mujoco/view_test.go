@@ -3,7 +3,6 @@ package mujoco
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
@@ -15,9 +14,8 @@ import (
 // commanded makes a humanoid that takes another command every two steps.
 func commanded(t *testing.T, task CharacterTask) *Character {
 	t.Helper()
-	env, err := NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
-		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}})
-	must.Do(t, err)
+	env := must.Get(NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
+		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}}))(t)
 	t.Cleanup(func() { env.Close() })
 	envtest.Reset(t, env, 0)
 	return env
@@ -62,8 +60,7 @@ func TestPushIsAnImpulse(t *testing.T) {
 		t.Errorf("the mass is %g kg", mass)
 	}
 	for _, body := range []string{"pelvis", "head", "right_hand"} {
-		id, err := env.Model().ID(Body, body)
-		must.Do(t, err)
+		id := must.Get(env.Model().ID(Body, body))(t)
 		other := slices.Clone(env.State(1).QVel)
 		before := momentum(t, env.Env, 0)
 		must.Do(t, env.Push(0, id, [3]float64{3, -20, 7}))
@@ -107,21 +104,16 @@ func TestPushInThePlane(t *testing.T) {
 		words   string
 	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"},
 		{0, 1, math.NaN(), "finite"}} {
-		if err := env.Push(x.i, x.body, [3]float64{x.p, 0, 0}); err == nil || !strings.Contains(err.Error(), x.words) {
-			t.Errorf("Push(%d, %d, %g): %v", x.i, x.body, x.p, err)
-		}
+		must.Fail(t, env.Push(x.i, x.body, [3]float64{x.p, 0, 0}), x.words)
 	}
 }
 
 // Shapes are the model's geoms, and poses where MuJoCo has them; a reference's are where its clip has them.
 func TestShapesAndPoses(t *testing.T) {
 	env := commanded(t, Track)
-	shapes, err := env.Shapes()
-	must.Do(t, err)
-	head, err := env.Model().ID(Geom, "head")
-	must.Do(t, err)
-	foot, err := env.Model().ID(Geom, "left_foot")
-	must.Do(t, err)
+	shapes := must.Get(env.Shapes())(t)
+	head := must.Get(env.Model().ID(Geom, "head"))(t)
+	foot := must.Get(env.Model().ID(Geom, "left_foot"))(t)
 	if s := shapes[head]; s.Kind != "sphere" || s.Size[0] != 0.095 || s.Color.A != 255 || s.Color.R != 92 {
 		t.Errorf("the head is %+v", s)
 	}
@@ -133,8 +125,7 @@ func TestShapesAndPoses(t *testing.T) {
 		t.Fatal(len(poses), err)
 	}
 	// The head is 0.175 m above its body, and turned as that is.
-	body, err := env.Model().ID(Body, "head")
-	must.Do(t, err)
+	body := must.Get(env.Model().ID(Body, "head"))(t)
 	s, p := env.State(1), poses[7*head:7*head+7]
 	q := rotation.Quat{float64(p[3]), float64(p[4]), float64(p[5]), float64(p[6])}
 	for k, d := range q.Rotate([3]float64{0, 0, 0.175}) {
@@ -164,9 +155,7 @@ func TestShapesAndPoses(t *testing.T) {
 		t.Errorf("without a clock there is a reference: %v %v", ok, err)
 	}
 	env.Close()
-	if _, err := env.Poses(0, nil); err == nil {
-		t.Error("a closed environment has poses")
-	}
+	must.Refuse(env.Poses(0, nil))(t, "")
 }
 
 // A command that is set holds to the end of the episode, and is what the policy sees and the reward asks for.
@@ -197,11 +186,7 @@ func TestSetCommand(t *testing.T) {
 		t.Error("the command outlives its episode")
 	}
 	for _, x := range [][2]float64{{math.NaN(), 1}, {0, -1}, {0, math.Inf(1)}} {
-		if err := env.SetCommand(0, x[0], x[1]); err == nil {
-			t.Errorf("a command of %v is accepted", x)
-		}
+		must.Fail(t, env.SetCommand(0, x[0], x[1]), "")
 	}
-	if err := commanded(t, Imitate).SetCommand(0, 0, 1); err == nil || !strings.Contains(err.Error(), "no commands") {
-		t.Errorf("a command without the task: %v", err)
-	}
+	must.Fail(t, commanded(t, Imitate).SetCommand(0, 0, 1), "no commands")
 }

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // The terms of the reward are those of each walker, and change nothing but the reward.
@@ -24,13 +24,9 @@ func TestWalkerShaping(t *testing.T) {
 	tree := func(weight, sharpness, alive float64) map[string]any {
 		return map[string]any{"speed": map[string]any{"weight": weight, "sharpness": sharpness}, "alive": alive}
 	}
-	if d := cmp.Diff(tree(1, 2, 0), shaped.RewardShaping()); d != "" {
-		t.Error(d)
-	}
-	if err := errors.Join(shaped.SetRewardShaping(tree(3, 0.5, 0.1), []int{1, 2}),
-		shaped.SetRewardShaping(map[string]any{"alive": 1.0}, []int{2})); err != nil {
-		t.Fatal(err)
-	}
+	must.Equal(t, tree(1, 2, 0), shaped.RewardShaping(), "parameters")
+	must.Do(t, errors.Join(shaped.SetRewardShaping(tree(3, 0.5, 0.1), []int{1, 2}),
+		shaped.SetRewardShaping(map[string]any{"alive": 1.0}, []int{2})))
 	terms := [n]walkerTerms{{1, 2, 0}, {3, 0.5, 0.1}, {3, 0.5, 1}, {1, 2, 0}}
 	actions := make([]float32, n*6)
 	for k := range 60 {
@@ -59,13 +55,9 @@ func TestWalkerShaping(t *testing.T) {
 		{tree(1, -1, 0), []int{}, "must not be negative"},
 	} {
 		err := shaped.SetRewardShaping(bad.values, bad.environments)
-		if err == nil || !strings.Contains(err.Error(), bad.words) {
-			t.Errorf("%v: error %v, want one with %q", bad.values, err, bad.words)
-		}
+		must.Fail(t, err, bad.words)
 	}
-	if err := shaped.SetRewardShaping(map[string]any{"alive": 0.25}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, shaped.SetRewardShaping(map[string]any{"alive": 0.25}, nil))
 	if d := cmp.Diff(tree(1, 2, 0.25), shaped.RewardShaping()); d != "" ||
 		shaped.task.terms[2] != (walkerTerms{3, 0.5, 0.25}) || shaped.task.terms[0] != (walkerTerms{1, 2, 0.25}) {
 		t.Error(d, shaped.task.terms)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestWalkerHidesVelocities drives two walkers side by side: hidden velocities are in states, and change nothing else.
@@ -151,9 +152,7 @@ func TestGaitFollowersStayUp(t *testing.T) {
 	var lengths, speeds, errs []float64
 	for range 150 {
 		for i := range n {
-			if err := act(s.Observations[17*i:17*i+17], actions[6*i:6*i+6]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, act(s.Observations[17*i:17*i+17], actions[6*i:6*i+6]))
 		}
 		s = envtest.Step(t, w, actions)
 		for _, e := range s.Episodes {
@@ -194,7 +193,5 @@ func TestCollectReferenceMotions(t *testing.T) {
 			t.Fatalf("%v is no pair of consecutive frames", row)
 		}
 	}
-	if _, err := w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))); err == nil {
-		t.Error("accepted 0")
-	}
+	must.Refuse(w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
 }

@@ -14,8 +14,7 @@ func TestOnlyLocal(t *testing.T) {
 	host := strings.TrimPrefix(s.server.URL, "http://")
 	status := func(method, path, host, origin string) int {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, nil)
-		must.Do(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, s.server.URL+path, nil))(t)
 		r.Host = host
 		if path == "/socket" {
 			for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
@@ -26,8 +25,7 @@ func TestOnlyLocal(t *testing.T) {
 				r.Header.Set("Origin", origin)
 			}
 		}
-		answer, err := http.DefaultTransport.RoundTrip(r)
-		must.Do(t, err)
+		answer := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 		answer.Body.Close()
 		return answer.StatusCode
 	}

@@ -16,8 +16,7 @@ import (
 
 // An environment that is no character is shown by pictures, and cannot be pushed.
 func TestPictures(t *testing.T) {
-	pole, err := classic.NewCartPole(classic.Config{NumEnvs: 1})
-	must.Do(t, err)
+	pole := must.Get(classic.NewCartPole(classic.Config{NumEnvs: 1}))(t)
 	defer pole.Close()
 	s := open(t, pole)
 	if !s.scene.Pictures || s.scene.Step != 0.02 || len(s.scene.Shapes) != 0 {

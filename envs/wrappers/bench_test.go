@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // benchmark steps a batch and reports environment steps a second.
@@ -16,10 +17,7 @@ func benchmark(b *testing.B, create func(classic.Config) (envs.Env, error)) {
 				continue
 			}
 			b.Run(fmt.Sprintf("envs=%d/workers=%d", n, workers), func(b *testing.B) {
-				env, err := create(classic.Config{NumEnvs: n, Workers: workers})
-				if err != nil {
-					b.Fatal(err)
-				}
+				env := must.Get(create(classic.Config{NumEnvs: n, Workers: workers}))(b)
 				defer env.Close()
 				stepped(b)(env.Reset(0))
 				actions := make([]float32, n)

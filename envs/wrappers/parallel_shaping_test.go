@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -59,9 +57,7 @@ func shapedBatch(t *testing.T, n int) (envs.Env, []*shaped) {
 	}, wrappers.ParallelOptions{Workers: 2})
 	checked := wrapped(t, env, err, everyWrapper(t.TempDir()))
 	t.Cleanup(func() {
-		if err := checked.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, checked.Close())
 	})
 	return checked, all
 }
@@ -80,9 +76,7 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 		t.Fatal("the wrappers do not pass RewardShaper on")
 	}
 	defaults := map[string]any{"weight": 1.0, "terms": map[string]any{"bonus": 2.0}}
-	if d := cmp.Diff(defaults, shaper.RewardShaping()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, defaults, shaper.RewardShaping(), "parameters")
 	set := func(values map[string]any, environments []int, want ...float64) {
 		t.Helper()
 		must.Do(t, shaper.SetRewardShaping(values, environments))
@@ -91,30 +85,20 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 		}
 	}
 	set(map[string]any{"weight": 3.0}, []int{0, 2}, 3, 1, 3, 1)
-	if d := cmp.Diff(defaults, shaper.RewardShaping()); d != "" {
-		t.Errorf("what single environments have is not what all were given: %s", d)
-	}
+	must.Equal(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
 	set(map[string]any{"weight": 4.0}, []int{}, 3, 1, 3, 1) // only checked
 	set(map[string]any{"weight": 5.0}, nil, 5, 5, 5, 5)
 	want := map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}
 	got := shaper.RewardShaping()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, want, got, "parameters")
 	got["terms"].(map[string]any)["bonus"] = 99.0 // the caller's
-	if d := cmp.Diff(want, shaper.RewardShaping()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, want, shaper.RewardShaping(), "parameters")
 	// While environments step on several goroutines, parameters change between steps.
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(env.Reset(1))(t)
 	actions := make([]float32, 4*2)
 	for k := range 30 {
 		set(map[string]any{"weight": float64(k)}, []int{3}, 5, 5, 5, float64(k))
-		if _, err := env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.Step(actions))(t)
 	}
 }
 
@@ -134,10 +118,7 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		{map[string]any{"weight": 7.0, "wait": 1}, []int{0}, `no reward parameter "wait"`},
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
-		if err := shaper.SetRewardShaping(test.values, test.environments); err == nil || !strings.Contains(err.Error(),
-			test.words) {
-			t.Errorf("%v: error %v, want one with %q", test.environments, err, test.words)
-		}
+		must.Fail(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
 		if got := weights(all); !slices.Equal(got, []float64{1, 1, 1, 1}) {
 			t.Errorf("%v: weights %v", test.environments, got)
 		}
@@ -157,8 +138,7 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 		t.Fatal("the wrappers do not pass Curriculum on")
 	}
 	all[1].level = ""
-	state, err := curriculum.CurriculumState()
-	must.Do(t, err)
+	state := must.Get(curriculum.CurriculumState())(t)
 	for _, s := range all {
 		s.level = "x"
 	}
@@ -184,10 +164,9 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 
 func FuzzParallelCurriculum(f *testing.F) {
 	make := func(t testing.TB) *wrappers.Parallel {
-		env, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) {
+		env := must.Get(wrappers.NewParallel(2, func(i int) (envs.Single, error) {
 			return &shaped{probe: &probe{index: i, length: 3}, level: fmt.Sprint(rand.IntN(9))}, nil
-		}, wrappers.ParallelOptions{Workers: 1})
-		must.Do(t, err)
+		}, wrappers.ParallelOptions{Workers: 1}))(t)
 		return env
 	}
 	seed := make(f)

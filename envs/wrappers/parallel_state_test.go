@@ -16,8 +16,7 @@ import (
 func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 	donor := probes(t, 4, wrappers.ParallelOptions{Seed: 1}, nil)
 	stepped(t)(donor.Reset(-1))
-	state, err := donor.MarshalState()
-	must.Do(t, err)
+	state := must.Get(donor.MarshalState())(t)
 	if err := probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state); err == nil ||
 		!strings.Contains(err.Error(), "it is of 4 environments, here are 3") {
 		t.Errorf("error %v", err)
@@ -35,13 +34,9 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		}
 		last.badState = true
 		want := "environment 3 (*wrappers_test.probe): probe: bad state"
-		if err := env.RestoreState(state); err == nil || !strings.Contains(err.Error(), want) {
-			t.Fatalf("error %v", err)
-		}
+		must.Fail(t, env.RestoreState(state), want)
 		if !reset {
-			if _, err := env.Step(actions); err == nil {
-				t.Error("stepped without Reset")
-			}
+			must.Refuse(env.Step(actions))(t, "")
 			// The probes' own episode numbers have gone on, their generators have not.
 			stepped(t)(env.Reset(-1))
 			stepped(t)(twin.Reset(-1))
@@ -57,22 +52,16 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 
 func FuzzRestoreState(f *testing.F) {
 	create := func() envs.Env {
-		env, err := classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1})
-		must.Do(f, err)
-		statistics, err := wrappers.NewEpisodeStatistics(env)
-		must.Do(f, err)
-		skills, err := wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2})
-		must.Do(f, err)
-		if _, err := skills.Reset(-1); err != nil {
-			f.Fatal(err)
-		}
+		env := must.Get(classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}))(f)
+		statistics := must.Get(wrappers.NewEpisodeStatistics(env))(f)
+		skills := must.Get(wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2}))(f)
+		must.Get(skills.Reset(-1))(f)
 		return skills
 	}
 	env := create()
 	f.Cleanup(func() { _ = env.Close() })
 	s, _ := envs.As[envs.Stateful](env)
-	state, err := s.MarshalState()
-	must.Do(f, err)
+	state := must.Get(s.MarshalState())(f)
 	f.Add(state)
 	f.Add(state[:len(state)/2])
 	f.Add(bytes.Repeat([]byte{0xff}, 200))
@@ -80,11 +69,9 @@ func FuzzRestoreState(f *testing.F) {
 	flipped[len(flipped)/3] ^= 0x80
 	f.Add(flipped)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		before, err := s.MarshalState()
-		must.Do(t, err)
+		before := must.Get(s.MarshalState())(t)
 		restoreErr := s.RestoreState(b)
-		after, err := s.MarshalState()
-		must.Do(t, err)
+		after := must.Get(s.MarshalState())(t)
 		if restoreErr != nil && !bytes.Equal(before, after) {
 			t.Errorf("a refused state changed the environment: %v", restoreErr)
 		}

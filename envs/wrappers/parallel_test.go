@@ -53,12 +53,10 @@ func TestParallelAutoReset(t *testing.T) {
 	metrics := s.Episodes[0].Metrics
 	stepped(t)(env.Step(actions))     // probe 1 ends
 	s = stepped(t)(env.Step(actions)) // probes 0 and 2 end
-	if d := cmp.Diff([]envs.Episode{
+	must.Equal(t, []envs.Episode{
 		{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 2}},
 		{Env: 2, Return: 12, Length: 4, Metrics: map[string]float64{"episode": 1}},
-	}, s.Episodes); d != "" {
-		t.Error(d)
-	}
+	}, s.Episodes, "episodes")
 	if metrics["episode"] != 1 {
 		t.Error("an earlier episode's metrics changed")
 	}
@@ -153,9 +151,7 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 				t.Errorf("%d workers: error %v, want it to contain %q", workers, err, want)
 			}
 			failing = false
-			if _, err := env.Step(actions); err == nil || !strings.Contains(err.Error(), "call Reset") {
-				t.Errorf("a step after an error: %v", err)
-			}
+			must.Refuse(env.Step(actions))(t, "call Reset")
 			stepped(t)(env.Reset(0))
 			stepped(t)(env.Step(actions))
 		}
@@ -216,8 +212,7 @@ func (bare) Close() error { return errors.New("stuck") }
 // A batch is what its environments are, through their wrappers, and says what they lack.
 func TestParallelOptionalInterfaces(t *testing.T) {
 	has := func(create func(i int) (envs.Single, error)) string {
-		env, err := wrappers.NewParallel(2, create, wrappers.ParallelOptions{})
-		must.Do(t, err)
+		env := must.Get(wrappers.NewParallel(2, create, wrappers.ParallelOptions{}))(t)
 		_, r := envs.As[envs.Renderer](env)
 		_, s := envs.As[envs.Stateful](env)
 		_, m := envs.As[envs.MotionSource](env)
@@ -243,9 +238,8 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 			t.Errorf("has %s, want %s", got, want)
 		}
 	}
-	env, err := wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
-		wrappers.ParallelOptions{})
-	must.Do(t, err)
+	env := must.Get(wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
+		wrappers.ParallelOptions{}))(t)
 	_, render := env.Render(0)
 	_, motions := env.CollectReferenceMotions(1, nil)
 	_, curriculum := env.CurriculumState()
@@ -257,7 +251,5 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 	if _, err := env.Render(2); err == nil || errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Render of environment 2 of 2: %v", err)
 	}
-	if err := env.Close(); err == nil || !strings.Contains(err.Error(), "environment 1 (wrappers_test.bare): stuck") {
-		t.Errorf("Close: %v", err)
-	}
+	must.Fail(t, env.Close(), "environment 1 (wrappers_test.bare): stuck")
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -15,9 +14,8 @@ import (
 
 func skills(t testing.TB, seed int64) *wrappers.Skills {
 	t.Helper()
-	env, err := wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
-		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed})
-	must.Do(t, err)
+	env := must.Get(wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
+		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed}))(t)
 	return env
 }
 
@@ -25,9 +23,7 @@ func skills(t testing.TB, seed int64) *wrappers.Skills {
 // episode ends, and is that of the episode in final observations. All else is the environment's.
 func TestSkills(t *testing.T) {
 	env, plain := skills(t, 1), probes(t, 5, wrappers.ParallelOptions{Seed: 1}, nil)
-	if err := envs.Check(skills(t, 1), 60, 2); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(skills(t, 1), 60, 2))
 	latents := func(rows []float32, width int) (out [][]float32) {
 		for i := range 5 {
 			row := rows[i*(width+3):][:width+3]
@@ -126,8 +122,7 @@ func TestSkillsSource(t *testing.T) {
 	if seen := count(); len(seen) != 2 || seen[[3]float32{1, 0, 0}] < 50 || seen[[3]float32{0, 0.6, 0.8}] < 50 {
 		t.Errorf("latents were %v", seen)
 	}
-	state, err := env.MarshalState()
-	must.Do(t, err)
+	state := must.Get(env.MarshalState())(t)
 	want := count()
 	must.Do(t, env.RestoreState(state))
 	if got := count(); !maps.Equal(got, want) {
@@ -146,9 +141,7 @@ func TestSkillsSource(t *testing.T) {
 		"of length 0, wan": func() ([]float32, error) { return []float32{0, 0, 0}, nil },
 	} {
 		env.SetSource(source)
-		if _, err := env.Reset(1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		must.Refuse(env.Reset(1))(t, want)
 	}
 	env.SetSource(nil)
 	stepped(t)(env.Reset(5))

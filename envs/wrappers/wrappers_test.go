@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -16,8 +15,7 @@ import (
 
 func TestTimeLimit(t *testing.T) {
 	single := &probe{length: 4}
-	limited, err := wrappers.NewTimeLimit(single, 3)
-	must.Do(t, err)
+	limited := must.Get(wrappers.NewTimeLimit(single, 3))(t)
 	out := envs.Row{Observation: make([]float32, 3), State: make([]float32, 1), AMPObservation: make([]float32, 1)}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, length := range []int{4, 3, 2} {
@@ -40,8 +38,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestRewardScale(t *testing.T) {
-	scaled, err := wrappers.NewRewardScale(probes(t, 2, wrappers.ParallelOptions{}, nil), .5)
-	must.Do(t, err)
+	scaled := must.Get(wrappers.NewRewardScale(probes(t, 2, wrappers.ParallelOptions{}, nil), .5))(t)
 	stepped(t)(scaled.Reset(0))
 	actions := []float32{3, 0, -4, 0}
 	stepped(t)(scaled.Step(actions))
@@ -104,8 +101,7 @@ func TestActionWrappers(t *testing.T) {
 			[]float32{-math.MaxFloat32, math.MaxFloat32, 0, -math.MaxFloat32 / 2}},
 	} {
 		inside := &spy{action: c.inside}
-		env, err := c.wrap(inside)
-		must.Do(t, err)
+		env := must.Get(c.wrap(inside))(t)
 		given := slices.Clone(c.actions)
 		stepped(t)(env.Step(given))
 		if !slices.Equal(inside.got, c.want) || !slices.Equal(given, c.actions) {
@@ -206,16 +202,12 @@ func TestEpisodeStatistics(t *testing.T) {
 			actions := []float32{float32(k), 0, 1, 0, -2, 0}
 			want, got, full := stepped(t)(reporting.Step(actions)), stepped(t)(counted.Step(actions)),
 				stepped(t)(both.Step(actions))
-			if d := cmp.Diff(want.Episodes, full.Episodes); d != "" {
-				t.Errorf("step %d: with metrics: %s", k, d)
-			}
+			must.Equal(t, want.Episodes, full.Episodes, "step %d: with metrics", k)
 			plain := slices.Clone(want.Episodes)
 			for i := range plain {
 				plain[i].Metrics = nil
 			}
-			if d := cmp.Diff(plain, got.Episodes); d != "" {
-				t.Errorf("step %d: %s", k, d)
-			}
+			must.Equal(t, plain, got.Episodes, "step %d", k)
 			ended += len(got.Episodes)
 		}
 	}
@@ -227,8 +219,7 @@ func TestEpisodeStatistics(t *testing.T) {
 func TestNormalizeReward(t *testing.T) {
 	const discount = .8
 	env := probes(t, 3, wrappers.ParallelOptions{}, nil)
-	normal, err := wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount})
-	must.Do(t, err)
+	normal := must.Get(wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount}))(t)
 	stepped(t)(normal.Reset(0))
 	rng := rand.New(rand.NewPCG(3, 3))
 	actions := make([]float32, 6)

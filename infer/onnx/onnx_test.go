@@ -168,8 +168,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		}
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, v)
 	}
-	widths, err := d.Network.Widths()
-	must.Do(t, err)
+	widths := must.Get(d.Network.Widths())(t)
 	for i, s := range d.Network.Steps {
 		in, out := int64(widths[i]), int64(s.Outputs) // each reads the step before
 		switch {
@@ -192,9 +191,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		snap.Arrays[d.Normalizer.Mean] = checkpoint.ArrayFloat64([]int64{2}, []float64{1, 2})
 		snap.Arrays[d.Normalizer.Variance] = checkpoint.ArrayFloat64([]int64{2}, []float64{4, 9})
 	}
-	p, err := infer.New(d, snap)
-	must.Do(t, err)
-	return p
+	return must.Get(infer.New(d, snap))(t)
 }
 
 var cases = map[string]description.Policy{
@@ -265,8 +262,7 @@ func TestGolden(t *testing.T) {
 			if *rewrite {
 				must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			must.Do(t, err)
+			want := must.Get(os.ReadFile(path))(t)
 			if got != string(want) {
 				t.Errorf("the model is\n%s\nwant\n%s", got, want)
 			}
@@ -277,8 +273,7 @@ func TestGolden(t *testing.T) {
 // constants encodes a policy and returns the model's constants by name.
 func constants(t *testing.T, d description.Policy) map[string][]float32 {
 	t.Helper()
-	model, err := Encode(policy(t, d), Options{})
-	must.Do(t, err)
+	model := must.Get(Encode(policy(t, d), Options{}))(t)
 	got := map[string][]float32{}
 	for _, c := range decode(t, model).messages(t, modelGraph)[0].messages(t, graphInitializer) {
 		raw := c[tensorRaw][0].([]byte)
@@ -317,12 +312,9 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("the old file is %q, %v", old, err)
 		}
 	}
-	if err := WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}); err == nil {
-		t.Error("a file was written into a folder that is not there")
-	}
+	must.Fail(t, WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}), "")
 	must.Do(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
-	model, err := os.ReadFile(path)
-	must.Do(t, err)
+	model := must.Get(os.ReadFile(path))(t)
 	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {
 		t.Errorf("the model's text is %q", m.text(modelDoc))
 	}

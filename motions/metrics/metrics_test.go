@@ -87,12 +87,10 @@ func TestPoseError(t *testing.T) {
 		return sum / 3
 	}
 	_, want := allPaths(6, 5, cost)
-	got, err := PoseError(a, b, true)
-	must.Do(t, err)
+	got := must.Get(PoseError(a, b, true))(t)
 	close(t, "the pose error", got, want)
 	for _, heading := range []float64{0, 1, -2.5} {
-		same, err := PoseError(track(60, 1, 0), track(60, 1, heading), false)
-		must.Do(t, err)
+		same := must.Get(PoseError(track(60, 1, 0), track(60, 1, heading), false))(t)
 		close(t, "the same motion, turned", same, 0)
 		turned, err := PoseError(track(60, 1, 0), track(60, 1, heading), true)
 		if err != nil || (turned > 0.01) != (heading != 0) {
@@ -110,11 +108,9 @@ func TestPoseError(t *testing.T) {
 }
 
 func TestRootVelocityError(t *testing.T) {
-	got, err := RootVelocityError(track(31, 1, 0), track(40, 1.5, 0), 1./30)
-	must.Do(t, err)
+	got := must.Get(RootVelocityError(track(31, 1, 0), track(40, 1.5, 0), 1./30))(t)
 	close(t, "half a metre a second too fast", got, 0.5)
-	got, err = RootVelocityError(track(31, 1, 0), track(31, 1, math.Pi/2), 1./30)
-	must.Do(t, err)
+	got = must.Get(RootVelocityError(track(31, 1, 0), track(31, 1, math.Pi/2), 1./30))(t)
 	close(t, "to the side", got, math.Sqrt2)
 }
 
@@ -141,11 +137,9 @@ func TestCoverage(t *testing.T) {
 		{{20, 0.1, 7}}}
 	// The second feature varies by hundredths and the first by tens; standardised they count alike. The third does not
 	// vary.
-	c, err := Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}})
-	must.Do(t, err)
+	c := must.Get(Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}}))(t)
 	close(t, "three of four clips", c, 0.75)
-	c, err = Coverage(clips, [][]float64{{0.4, 0.001, 99}, {10.5, 0.02, 0}})
-	must.Do(t, err)
+	c = must.Get(Coverage(clips, [][]float64{{0.4, 0.001, 99}, {10.5, 0.02, 0}}))(t)
 	close(t, "two of four clips", c, 0.5)
 }
 
@@ -198,8 +192,7 @@ func TestPhases(t *testing.T) {
 	for _, speed := range []float64{0.3, 0.8, 1.5} {
 		hind := 0.05 * max(0, min(1, speed-0.5))
 		for noise, allowed := range map[float64]float64{0: 0.005, 0.01: 0.02} { // m, and of a cycle
-			c, err := motions.Trot(speed)
-			must.Do(t, err)
+			c := must.Get(motions.Trot(speed))(t)
 			phases, frequency, err := Phases(feetOf(c, 600, noise), 1./30, 1, 4)
 			must.Do(t, err)
 			if math.Abs(frequency*c.Duration()-1) > 0.03 {

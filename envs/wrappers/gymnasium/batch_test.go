@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -63,9 +64,7 @@ func TestPeersBatch(t *testing.T) {
 			const n = 5
 			e := open(t, counting(t, n, map[string]any{"mode": c.mode, "finals": c.finals, "kind": c.kind,
 				"flags": c.flags}))
-			if err := envs.Check(e, 60, 3); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, envs.Check(e, 60, 3))
 			s := envtest.Reset(t, e, 100)
 			all := make([]counted, n)
 			for i := range all {
@@ -175,10 +174,7 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 		if err != nil || !slices.Equal(rows, []float32{1, 2, 1, 2, 1, 2}) {
 			t.Errorf("reference motion %v, %v", rows, err)
 		}
-		picture, err := e.Render(2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		picture := must.Get(e.Render(2))(t)
 		if r, _, _, _ := picture.At(2, 1).RGBA(); r>>8 != 102 {
 			t.Errorf("red is %d in the picture of environment 2", r>>8)
 		}
@@ -187,22 +183,14 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			!strings.Contains(err.Error(), "a bonus below 0") || strings.Contains(err.Error(), "environment -1") {
 			t.Errorf("a value that the simulator refuses: %v", err)
 		}
-		if err := e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}))
 		s, err := e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0})
 		if err != nil || !slices.Equal(s.Rewards, []float32{2, 2, 2, 2}) {
 			t.Errorf("rewards %v, %v", s.Rewards, err)
 		}
-		if diff := cmp.Diff(map[string]any{"bonus": 2.0}, e.RewardShaping()); diff != "" {
-			t.Errorf("reward parameters (-want +got):\n%s", diff)
-		}
-		if err := e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}); err == nil {
-			t.Error("an environment that there is not has been accepted")
-		}
-		if err := e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)); err != nil {
-			t.Fatal(err)
-		}
+		must.Equal(t, map[string]any{"bonus": 2.0}, e.RewardShaping(), "reward parameters")
+		must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}), "")
+		must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
 		// The seed of the options is that of the making.
 		if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[{"level":3,"seeds":[7,5]}]}` {
 			t.Errorf("curriculum %s, %v", state, err)
@@ -219,9 +207,7 @@ func TestPeersBatchGroups(t *testing.T) {
 	if set := e.Spaces(); !set.Observation.Equal(spaces.NewBox(0, 1, 9)) || !set.State.Equal(want) {
 		t.Errorf("observations %v and states %v", set.Observation, set.State)
 	}
-	if err := envs.Check(e, 50, 1); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 50, 1))
 	o.StateGroups = []string{"critics"}
 	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "state_groups has 'critics'") ||
 		!strings.Contains(err.Error(), "'critic', 'debug', 'policy'") {
@@ -277,9 +263,7 @@ class Short(Count):
         terminated[0] = self.steps > 1
         return observations, rewards, terminated, truncated, infos
 `
-	if err := os.WriteFile(filepath.Join(folder, "short.py"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "short.py"), []byte(text), 0o600))
 	o := counting(t, 2, map[string]any{"finals": nil})
 	o.Factory, o.Path = "short:Short", append(o.Path, folder)
 	e := open(t, o)

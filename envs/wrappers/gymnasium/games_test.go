@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -164,9 +165,7 @@ func TestPeersGamesCheck(t *testing.T) {
 		"classic.connect_four_v3"} {
 		t.Run(name, func(t *testing.T) {
 			e := open(t, zoo(t, name, 3, 2))
-			if err := envs.Check(e, 1000, 3); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, envs.Check(e, 1000, 3))
 		})
 	}
 }
@@ -298,9 +297,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 	if name, got, wanted := set.Difference(want); name != "" {
 		t.Fatalf("%s: %v, want %v", name, got, wanted)
 	}
-	if err := envs.Check(e, 60, 3); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	actions := []float32{2, 0.5, -0.5, 0, 1, 2, 0.5, -0.5, 0, 1} // a_0: 2, b_0: (0.5, -0.5), c_0: (0, 1)
 	type shown struct {
@@ -333,9 +330,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 			actions[8] = float32(k % 2) // allowed in step 2 and 4
 			s = envtest.Step(t, e, actions)
 		}
-		if diff := cmp.Diff(want, of(s)); diff != "" {
-			t.Fatalf("step %d (-want +got):\n%s", k, diff)
-		}
+		must.Equal(t, want, of(s), "step %d", k)
 	}
 	if diff := cmp.Diff([]float32{0, 0, 50, 50, 50, 50, 1, 0}, s.FinalObservations[8:]); diff != "" || s.Terminated[1] ||
 		!s.Truncated[1] || s.FinalStates[2] != 5 || s.Episodes[1].Return != 1+1.5+2+2.5+3+3+3.5+4+4.5+5 ||
@@ -356,9 +351,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 // A game by turns of which one agent is killed in another's turn: a reward counts in the turn in which it arises.
 func TestPeersGameByTurnsOfOwn(t *testing.T) {
 	e := open(t, zoo(t, "bridge_games:Turns", 1, 1))
-	if err := envs.Check(e, 60, 3); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	for k, want := range []string{
 		"[0 0 0 1 0 2] [0 1 0 1 1 1 1 1 1 1 1 1] [] [] [] [1 0 0]",
@@ -468,9 +461,7 @@ func TestPeersGameOfALostChild(t *testing.T) {
 	if s.Seats.Rewards[1] != 4 || e.Replaced() != 1 {
 		t.Errorf("the other game: %v", s.Seats.Rewards)
 	}
-	if err := envs.Check(e, 30, 1); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 30, 1))
 }
 
 // A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
@@ -490,9 +481,7 @@ func TestPeersTeam(t *testing.T) {
 	if name, got, wanted := set.Difference(want); name != "" {
 		t.Fatalf("%s: %v, want %v", name, got, wanted)
 	}
-	if err := envs.Check(e, 60, 3); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 1)
 	for k := 0; k < 60; k++ {
 		for i := range n {
@@ -545,8 +534,6 @@ func TestPeersTeam(t *testing.T) {
 		for k := 0; k < 5 && err == nil; k++ {
 			_, err = e.Step(make([]float32, 2*n))
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: %v, want %q", c.kwargs, err, c.want)
-		}
+		must.Fail(t, err, c.want)
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -93,9 +91,7 @@ func TestPeersVectorEqualsSingle(t *testing.T) {
 				episodes := 0
 				for i, steps := range got {
 					for k, l := range steps[:len(steps)-1] { // what follows the last step may not have been seen
-						if diff := cmp.Diff(want[i][k], l); diff != "" {
-							t.Fatalf("environment %d, step %d (-single +vector):\n%s", i, k, diff)
-						}
+						must.Equal(t, want[i][k], l, "environment %d, step %d", i, k)
 						if l.Final != nil {
 							episodes++
 						}
@@ -131,9 +127,7 @@ func TestPeersMakeVec(t *testing.T) {
 		o.Simulator, o.Kwargs, o.Autoreset = Vector, c.kwargs, c.autoreset
 		e, err := New(o)
 		if c.words != "" {
-			if err == nil || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("%v: %v, want %q", c.kwargs, err, c.words)
-			}
+			must.Fail(t, err, c.words)
 			continue
 		}
 		if err != nil {
@@ -154,9 +148,7 @@ func TestPeersMakeVec(t *testing.T) {
 		if invalid != c.invalid {
 			t.Errorf("%v: there are invalid rows: %t", c.kwargs, invalid)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, e.Close())
 	}
 }
 
@@ -220,9 +212,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 		if set := e.Spaces(); set.Observation.Width() != 5 || set.State.Width() != 5 || set.Action.Width() != 1 {
 			t.Fatalf("spaces %v", set)
 		}
-		if err := envs.Check(e, 40, 5); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, envs.Check(e, 40, 5))
 		s := envtest.Reset(t, e, 9)
 		if first == nil {
 			first = slices.Clone(s.Observations)
@@ -260,23 +250,15 @@ func TestSimulatorsMJLab(t *testing.T) {
 	}
 	o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n,
 		Kwargs: map[string]any{"scene.colour": 3}}
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "kwargs: the configuration has no scene.colour") {
-		t.Errorf("a setting that there is not: %v", err)
-	}
+	must.Refuse(New(o))(t, "kwargs: the configuration has no scene.colour")
 	o.ID = "Mjlab-Cart"
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(),
-		"mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'") {
-		t.Errorf("a task that there is not: %v", err)
-	}
+	must.Refuse(New(o))(t, "mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'")
 }
 
 // The stand-in for Isaac Lab: the app prints thousands of lines and ends the process itself.
 func TestSimulatorsIsaacLab(t *testing.T) {
 	python := peers.Simulators(t, "torch", "gymnasium")
-	standin, err := filepath.Abs("testdata/isaaclab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	standin := must.Get(filepath.Abs("testdata/isaaclab"))(t)
 	const n = 16
 	for _, c := range []struct {
 		id      string
@@ -295,10 +277,8 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				program := "def make(**kwargs):\n    from isaaclab.app import AppLauncher\n    " +
 					"AppLauncher(headless=True)\n" +
 					"    from isaaclab_tasks.fish import make\n    return make(**kwargs)\n"
-				if err := os.WriteFile(filepath.Join(o.Path[1], "isaaclab_fish.py"), []byte(program),
-					0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(o.Path[1], "isaaclab_fish.py"), []byte(program),
+					0o600))
 			}
 			if c.amp > 0 {
 				o.AMPObservations = "amp_obs"
@@ -308,9 +288,7 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				set.AMPObservation.Width() != c.amp {
 				t.Fatalf("spaces %v", set)
 			}
-			if err := envs.Check(e, 130, 5); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, envs.Check(e, 130, 5))
 			envtest.Reset(t, e, 9)
 			episodes, before := 0, make([]float32, n*c.amp)
 			for range 150 {
