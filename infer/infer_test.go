@@ -93,9 +93,7 @@ func TestProbabilities(t *testing.T) {
 			sum += math.Exp(float64(l))
 		}
 		for i := range n {
-			if want := math.Exp(float64(logits[at+i])) / sum; math.Abs(want-float64(q[at+i])) > 1e-6 {
-				t.Errorf("choice %d: %g, want %g", at+i, q[at+i], want)
-			}
+			must.Near(t, math.Exp(float64(logits[at+i]))/sum, float64(q[at+i]), 1e-6, "choice %d", at+i)
 		}
 		at += n
 	}

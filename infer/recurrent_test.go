@@ -83,9 +83,7 @@ func TestRecurrentByHand(t *testing.T) {
 func TestStates(t *testing.T) {
 	for op, size := range map[string]int{description.RNN: 4, description.GRU: 4, description.LSTM: 8} {
 		p := remembering(t, op, 2)
-		if p.HiddenSize() != size {
-			t.Fatalf("%s: a state of %d values, want %d", op, p.HiddenSize(), size)
-		}
+		must.Is(t, p.HiddenSize(), size, "%s: a state", op)
 		const n, steps = 19, 6
 		rng := rand.New(rand.NewPCG(1, 1))
 		one, hidden := p.Clone(), make([]float32, n*size)
@@ -109,9 +107,7 @@ func TestStates(t *testing.T) {
 			for k := first; k < steps; k++ {
 				must.Do(t, one.Act(seen[k][i*3:(i+1)*3], alone))
 			}
-			if !slices.Equal(alone, got[i*2:(i+1)*2]) {
-				t.Errorf("%s: environment %d: %v alone, %v among others", op, i, alone, got[i*2:(i+1)*2])
-			}
+			must.Same(t, alone, got[i*2:(i+1)*2], "%s: environment %d", op, i)
 		}
 		must.Do(t, errors.Join(p.Reset(), p.Clone().Reset(), p.ActBatch(seen[0], got)))
 		clear(hidden)

@@ -36,9 +36,7 @@ func TestRefusesOverlap(t *testing.T) {
 	must.Do(t, p.Clone().Act(x, a))
 	must.Do(t, p.ActHidden(x, make([]float32, p.HiddenSize()), a))
 	p.leave(w)
-	if !slices.Equal(p.hidden, before) {
-		t.Error("a refused call changed a state")
-	}
+	must.Same(t, p.hidden, before, "a refused call changed a state")
 	must.Do(t, p.Act(x, a))
 }
 

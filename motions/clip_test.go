@@ -12,9 +12,7 @@ import (
 
 func near(t *testing.T, what string, got []float64, want ...float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %v, want %v", what, got, want)
-	}
+	must.Is(t, len(got), len(want), "%s: %v, want %v", what, got, want)
 	for i := range got {
 		if math.Abs(got[i]-want[i]) > 1e-9 {
 			t.Errorf("%s: %v, want %v", what, got, want)
@@ -114,9 +112,7 @@ func TestWrapsAndTravels(t *testing.T) {
 	closed := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
 		Frames: [][]float64{{0, 5}, {1, 6},
 			{2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}}))(t)
-	if closed.Duration() != 4 {
-		t.Errorf("duration %v", closed.Duration())
-	}
+	must.Is(t, closed.Duration(), 4, "duration")
 	for at, want := range map[float64][]float64{3: {3, 6}, 4: {4, 5}, 7: {7, 6}, -1: {-1, 6}} {
 		pos, vel := sampleAt(closed, at)
 		near(t, fmt.Sprintf("closed at %g", at), pos, want...)
@@ -147,9 +143,7 @@ func TestTurnsOn(t *testing.T) {
 func TestAtDoesNotAllocate(t *testing.T) {
 	c := spin(t, LoopWrap)
 	pos, vel := make([]float64, c.Width()), make([]float64, c.VelocityWidth())
-	if n := testing.AllocsPerRun(100, func() { c.At(3.3, pos, vel) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	must.Is(t, testing.AllocsPerRun(100, func() { c.At(3.3, pos, vel) }), 0, "allocations")
 }
 
 func TestNewClipRejects(t *testing.T) {

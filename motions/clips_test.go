@@ -77,14 +77,10 @@ func checkFile(t *testing.T, path string) {
 		}
 		c.At(c.times[k], pos, vel)
 		for i, x := range c.Frame(k) {
-			if math.Abs(x-pos[i]) > 1e-9*(1+math.Abs(x)) {
-				t.Fatalf("frame %d, %s: sampled %v, is %v", k, c.description.nameValue(i), pos[i], x)
-			}
+			must.Near(t, x, pos[i], 1e-9*(1+math.Abs(x)), "frame %d, %s: sampled", k, c.description.nameValue(i))
 		}
 		for i, x := range c.frameVelocity(k) {
-			if math.Abs(x-vel[i]) > 1e-6*(1+math.Abs(x)) {
-				t.Fatalf("frame %d, velocity %d: sampled %v, is %v", k, i, vel[i], x)
-			}
+			must.Near(t, x, vel[i], 1e-6*(1+math.Abs(x)), "frame %d, velocity %d: sampled", k, i)
 		}
 	}
 	limits := steepest(c)
@@ -142,9 +138,7 @@ func checkRow(t *testing.T, c *Clip, at float64, pos, vel []float64) {
 	for _, col := range c.description.Columns {
 		if col.Kind == Rotation {
 			q := rotation.Of(pos[p:])
-			if n := q.Dot(q); math.Abs(n-1) > 1e-9 {
-				t.Fatalf("%s at %g s has squared length %v", col.Name, at, n)
-			}
+			must.Near(t, q.Dot(q), 1, 1e-9, "%s at %g s has squared length", col.Name, at)
 		}
 		p += col.Kind.Width()
 	}

@@ -96,9 +96,7 @@ func TestTrot(t *testing.T) {
 		if r := Check(c); len(r.Faults) > 0 || math.Abs(r.FeetLowest) > 1e-3 || r.Sliding > 0.1 {
 			t.Errorf("%g m/s: %+v, lowest %g, sliding %g", speed, r.Faults, r.FeetLowest, r.Sliding)
 		}
-		if got := c.LoopTravel()[0] / c.Duration(); math.Abs(got-speed) > 1e-9 {
-			t.Errorf("%g m/s, want %g", got, speed)
-		}
+		must.Near(t, c.LoopTravel()[0]/c.Duration(), speed, 1e-9, "m/s")
 		// The first harmonic of each thigh says where in its cycle a leg is.
 		hind := 0.05 * max(0, min(1, math.Abs(speed)-0.5)) // later at speed
 		phases := []float64{0, 0.5, 0.5 - hind, -hind}

@@ -41,14 +41,10 @@ func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
 	}
 	for k := range got.NumFrames() {
 		for i, x := range got.Frame(k) {
-			if math.Abs(x-want.Frame(k)[i]) > tolerance {
-				t.Fatalf("frame %d, %s is %g, want %g", k, got.description.nameValue(i), x, want.Frame(k)[i])
-			}
+			must.Near(t, x, want.Frame(k)[i], tolerance, "frame %d, %s", k, got.description.nameValue(i))
 		}
 		for i, x := range got.frameVelocity(k) {
-			if math.Abs(x-want.frameVelocity(k)[i]) > 60*tolerance {
-				t.Fatalf("frame %d, velocity %d is %g, want %g", k, i, x, want.frameVelocity(k)[i])
-			}
+			must.Near(t, x, want.frameVelocity(k)[i], 60*tolerance, "frame %d, velocity %d", k, i)
 		}
 	}
 }

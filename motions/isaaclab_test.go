@@ -172,9 +172,7 @@ func TestRepairsIsaacLab(t *testing.T) {
 				must.Do(t, err)
 			}
 			sameMotion(t, h, expected, 1e-5)
-			if fmt.Sprint(h.Repairs()) != fmt.Sprint(repairs) {
-				t.Errorf("%q after %q", h.Repairs(), repairs)
-			}
+			must.Is(t, fmt.Sprint(h.Repairs()), fmt.Sprint(repairs), "%q after %q", h.Repairs(), repairs)
 			if f := faultsOf(Check(c), "velocities"); len(f) > 0 {
 				t.Errorf("%+v", f)
 			}

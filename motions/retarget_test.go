@@ -111,9 +111,7 @@ func TestRetargetRobot(t *testing.T) {
 			after.FeetLowest, after.FeetHighest, after.Faults)
 	}
 	v := newSolver(robot())
-	if len(v.pairs) != 1 {
-		t.Fatalf("%d pairs of capsules", len(v.pairs))
-	}
+	must.Is(t, len(v.pairs), 1, "pairs of capsules")
 	worst := 0.0 // of the forearms' angle to the human's
 	for k := range c.NumFrames() {
 		copy(v.row, c.Frame(k))
@@ -188,14 +186,10 @@ Frame Time: 0.05
 	}
 	for name, want := range map[string]float64{"left_knee": 70, "right_knee": 0, "left_shoulder_x": 0,
 		"left_elbow": -40, "right_elbow": 0, "right_shoulder_x": -90, "abdomen_y": 0} {
-		if math.Abs(at(name)-want) > 0.1 {
-			t.Errorf("%s is %.3f°, want %g", name, at(name), want)
-		}
+		must.Near(t, at(name), want, 0.1, "%s", name)
 	}
 	scale := (.421546 + .40987 + .05) / 1.08
-	if d := c.Frame(1)[0] - c.Frame(0)[0]; math.Abs(d-0.1*scale) > 1e-9 {
-		t.Errorf("travels %g m, want %g", d, 0.1*scale)
-	}
+	must.Near(t, c.Frame(1)[0]-c.Frame(0)[0], 0.1*scale, 1e-9, "travels")
 	if h, _ := bodyHeights(c); math.Abs(h[0]) > 1e-6 {
 		t.Errorf("feet at %v", h)
 	}
@@ -262,9 +256,7 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 	back := must.Get(c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest}))(t)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
-			if math.Abs(x-human.Frame(k)[7+i]) > 5e-3 {
-				t.Fatalf("frame %d, joint %d is %g, want %g", k, i, x, human.Frame(k)[7+i])
-			}
+			must.Near(t, x, human.Frame(k)[7+i], 5e-3, "frame %d, joint %d", k, i)
 		}
 	}
 }
@@ -281,15 +273,11 @@ func TestRetargetSMPL(t *testing.T) {
 	}
 	for i, j := range h.Skeleton().Joints() {
 		want := map[string]float64{"right_shoulder_x": -math.Pi / 2, "left_shoulder_x": math.Pi / 2}[j.Name]
-		if got := h.Frame(0)[7+i]; math.Abs(got-want) > 5e-3 {
-			t.Errorf("%s is %g, want %g", j.Name, got, want)
-		}
+		must.Near(t, h.Frame(0)[7+i], want, 5e-3, "%s", j.Name)
 	}
 	for name, want := range map[string]string{"mixamorig:LeftUpLeg": "leftupleg", "UpperLeg_L": "leftupperleg",
 		"L_Hip": "lefthip", "right_hip": "righthip", "Spine.1": "spine1"} {
-		if got := plainName(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		must.Is(t, plainName(name), want, "%s", name)
 	}
 }
 
@@ -316,9 +304,7 @@ func TestPairBodies(t *testing.T) {
 			t.Errorf("%s: %v, %v", names, got, err)
 		}
 		for i, part := range parts {
-			if want := strings.Fields(names)[i]; got[part] != want {
-				t.Errorf("%s is %s, want %s", part, got[part], want)
-			}
+			must.Is(t, got[part], strings.Fields(names)[i], "%s", part)
 		}
 	}
 }

@@ -63,9 +63,7 @@ func TestHingeAngles(t *testing.T) {
 				continue // near gimbal lock other angles are as good
 			}
 			for i := range got {
-				if math.Abs(got[i]-want[i]) > 1e-6 {
-					t.Fatalf("axes %v: %v, want %v", order, got, want)
-				}
+				must.Near(t, got[i], want[i], 1e-6, "axes %v: %v, want %v", order, got, want)
 			}
 		}
 	}
@@ -147,9 +145,7 @@ func TestForward(t *testing.T) {
 			near(t, "orientation", got[i][:], r[i][:]...)
 		}
 		near(t, "sole", []float64{newPose(s, row).lowest(3)}, p[2]-0.1*r[2][2]-0.02)
-		if n := testing.AllocsPerRun(10, func() { s.Forward(row, positions, rotations) }); n != 0 {
-			t.Errorf("%v allocations", n)
-		}
+		must.Is(t, testing.AllocsPerRun(10, func() { s.Forward(row, positions, rotations) }), 0, "allocations")
 	}
 }
 

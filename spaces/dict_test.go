@@ -100,15 +100,11 @@ func TestDictCheckAndSample(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 4 {
-		t.Errorf("grippers drawn: %v", seen)
-	}
-	if n := testing.AllocsPerRun(20, func() {
+	must.Is(t, len(seen), 4, "grippers drawn: %v", seen)
+	must.Is(t, testing.AllocsPerRun(20, func() {
 		s.Sample(rng, rows)
 		if s.Check(rows, 1000) != nil {
 			t.Fatal()
 		}
-	}); n != 0 {
-		t.Errorf("%g allocations", n)
-	}
+	}), 0, "allocations")
 }

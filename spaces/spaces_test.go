@@ -41,9 +41,7 @@ func TestWidthsAndNames(t *testing.T) {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
-	if got := Kind(9).String(); got != "Kind(9)" {
-		t.Errorf("unknown kind is %q", got)
-	}
+	must.Is(t, Kind(9).String(), "Kind(9)", "unknown kind")
 }
 
 func TestValidateRefuses(t *testing.T) {
@@ -106,9 +104,7 @@ func TestEqual(t *testing.T) {
 		NewMultiDiscrete(4), NewMultiDiscrete(4, 4)}
 	for i, a := range all {
 		for j, b := range all {
-			if a.Equal(b) != (i == j) {
-				t.Errorf("%v with limits %v equal to %v with limits %v: %t", a, a.High, b, b.High, a.Equal(b))
-			}
+			must.Is(t, a.Equal(b), i == j, "%v with limits %v equal to %v with limits %v", a, a.High, b, b.High)
 		}
 	}
 	if plain := (Space{Kind: Box, Shape: []int{4}}); !plain.Equal(Unbounded(4)) || !Unbounded(4).Equal(plain) {

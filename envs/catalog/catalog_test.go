@@ -207,9 +207,7 @@ func TestRegister(t *testing.T) {
 		return classic.NewPendulum(classic.Config{NumEnvs: h.NumEnvs})
 	})
 	opened(t, "{id: Hall, num_envs: 4, length: 3.5}")
-	if want := (hall{Batch{NumEnvs: 4}, 3.5}); got != want {
-		t.Errorf("made of %+v, want %+v", got, want)
-	}
+	must.Is(t, got, (hall{Batch{NumEnvs: 4}, 3.5}), "made")
 	if !strings.Contains(strings.Join(Names(), " "), "Hall") {
 		t.Errorf("names are %v", Names())
 	}

@@ -60,8 +60,7 @@ func TestResetRanges(t *testing.T) {
 	for _, e := range environments {
 		t.Run(e.name, func(t *testing.T) {
 			const n = 4000
-			env := must.Get(e.create(Config{NumEnvs: n}))(t)
-			defer env.Close()
+			env := must.Open(e.create(Config{NumEnvs: n}))(t)
 			s := envtest.Reset(t, env, 5)
 			w := len(e.low)
 			for d := range w {
@@ -88,8 +87,7 @@ func TestTimeLimits(t *testing.T) {
 			if e.name == "MaskedCartPole" && limit <= 0 {
 				continue // the controller below needs velocities
 			}
-			env := must.Get(e.create(Config{MaxEpisodeSteps: limit}))(t)
-			defer env.Close()
+			env := must.Open(e.create(Config{MaxEpisodeSteps: limit}))(t)
 			s, err := env.Reset(1)
 			want := limit
 			if limit == 0 {
@@ -183,9 +181,7 @@ func TestRenderGames(t *testing.T) {
 	} {
 		picture := must.Get(c.game.Render())(t)
 		for _, p := range c.want {
-			if got := color.RGBAModel.Convert(picture.At(p.x, p.y)); got != p.c {
-				t.Errorf("%T: pixel (%d, %d) is %v, want %v", c.game, p.x, p.y, got, p.c)
-			}
+			must.Is(t, color.RGBAModel.Convert(picture.At(p.x, p.y)), color.Color(p.c), "%T: pixel (%d, %d)", c.game, p.x, p.y)
 		}
 	}
 }
@@ -198,9 +194,7 @@ func FuzzRestoreState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := CartPole{5, 6, 7, 8}
 		if err := c.RestoreState(b); err != nil {
-			if c != (CartPole{5, 6, 7, 8}) {
-				t.Errorf("a refused state left %+v", c)
-			}
+			must.Is(t, c, (CartPole{5, 6, 7, 8}), "a refused state left")
 			return
 		}
 		again, err := c.MarshalState()

@@ -59,21 +59,15 @@ func TestGoldenGymnasium(t *testing.T) {
 				t.Fatal(err)
 			}
 			for d, v := range state() {
-				if math.Abs(v-want.State[d]) > tolerance {
-					t.Fatalf("%s from %v, step %d: state %d is %.12g, want %.12g", c.Environment, s, i, d, v,
-						want.State[d])
-				}
+				must.Near(t, v, want.State[d], tolerance, "%s from %v, step %d: state %d", c.Environment, s, i, d)
 			}
 			for d, v := range out.Observation {
-				if math.Abs(float64(v)-want.Observation[d]) > 1e-6+tolerance {
-					t.Fatalf("%s from %v, step %d: observation %d is %g, want %g", c.Environment, s, i, d, v,
-						want.Observation[d])
-				}
+				must.Near(t, float64(v), want.Observation[d], 1e-6+tolerance,
+					"%s from %v, step %d: observation %d", c.Environment, s, i, d)
 			}
 			// Gymnasium computes with the action in float32.
-			if math.Abs(reward-want.Reward) > 1e-6*math.Max(1, math.Abs(want.Reward)) {
-				t.Fatalf("%s from %v, step %d: reward is %.12g, want %.12g", c.Environment, s, i, reward, want.Reward)
-			}
+			must.Near(t, reward, want.Reward, 1e-6*math.Max(1, math.Abs(want.Reward)),
+				"%s from %v, step %d: reward", c.Environment, s, i)
 			if terminated != want.Terminated || truncated {
 				t.Fatalf("%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i,
 					terminated, truncated, want.Terminated)

@@ -61,9 +61,7 @@ func TestCartPolePixels(t *testing.T) {
 			was := history[max(0, step-(cfg.Frames-1-frame)*cfg.Interval)]
 			scale := float64(cfg.Width) / 4.8
 			cart, _ := centre(out.Observation, cfg, frame, cfg.Height-3, cfg.Height)
-			if x := cart/scale - 2.4; math.Abs(x-was[0]) > 0.01 {
-				t.Fatalf("step %d, frame %d: the cart is seen at %g m, is at %g", step, frame, x, was[0])
-			}
+			must.Near(t, cart/scale-2.4, was[0], 0.01, "step %d, frame %d: the cart is seen", step, frame)
 			// Between heights of 0.35 and 0.8 m above the axle's 0.1 there is only the pole; its mean is that at 0.575.
 			row := func(metres float64) int {
 				return int(math.Round(float64(cfg.Height) - (metres+0.2)*float64(cfg.Height)/1.5))
@@ -71,10 +69,8 @@ func TestCartPolePixels(t *testing.T) {
 			top, bottom := row(0.9), row(0.45)
 			pole, _ := centre(out.Observation, cfg, frame, top, bottom)
 			height := (float64(cfg.Height)-float64(top+bottom)/2)*1.5/float64(cfg.Height) - 0.2 - 0.1
-			if lean := (pole/scale - 2.4 - was[0]) / height; math.Abs(lean-math.Tan(was[1])) > 0.01 {
-				t.Fatalf("step %d, frame %d: the pole is seen to lean %g, leans %g", step, frame, lean,
-					math.Tan(was[1]))
-			}
+			must.Near(t, (pole/scale-2.4-was[0])/height, math.Tan(was[1]), 0.01,
+				"step %d, frame %d: the pole is seen to lean", step, frame)
 		}
 	}
 }
@@ -120,15 +116,12 @@ func TestTMaze(t *testing.T) {
 					err, s)
 			}
 		}
-		if got := m.EpisodeMetrics()["success"]; got != success {
-			t.Errorf("success is %g, want %g", got, success)
-		}
+		must.Is(t, m.EpisodeMetrics()["success"], success, "success")
 	}
 	if signs[true] < 8 || signs[false] < 8 {
 		t.Errorf("signs %v", signs)
 	}
-	env := must.Get(NewTMaze(TMazeConfig{Length: 2}))(t)
-	defer env.Close()
+	env := must.Open(NewTMaze(TMazeConfig{Length: 2}))(t)
 	must.Get(env.Reset(1))(t)
 	for i := 1; i <= 30; i++ {
 		s, err := env.Step([]float32{3})

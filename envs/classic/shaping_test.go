@@ -35,9 +35,7 @@ func TestMountainCarShaping(t *testing.T) {
 			t.Fatal("shaping has changed what happens")
 		}
 		height, speed := 0.5+0.5*math.Sin(3*plain.x), math.Abs(plain.v)/0.07
-		if want := r1 + 0.5*height + 2*speed; math.Abs(r2-want) > 1e-12 {
-			t.Fatalf("reward %g, want %g", r2, want)
-		}
+		must.Near(t, r2, r1+0.5*height+2*speed, 1e-12, "reward")
 		if sum += r1; end1 {
 			ended = true
 			break
@@ -47,9 +45,7 @@ func TestMountainCarShaping(t *testing.T) {
 		t.Fatalf("the flag is not reached: return %g", sum)
 	}
 	for _, m := range []*MountainCar{plain, shaped} {
-		if got := m.EpisodeMetrics()["true_objective"]; math.Abs(got-sum) > 1e-12 {
-			t.Errorf("true objective %g, want %g", got, sum)
-		}
+		must.Near(t, m.EpisodeMetrics()["true_objective"], sum, 1e-12, "true objective")
 	}
 	for _, bad := range []map[string]any{{"height": math.Inf(1)}, {"height": 9.0, "hight": 1.0}} {
 		if err := shaped.SetRewardShaping(bad); err == nil || shaped.height != 0.5 {

@@ -75,8 +75,7 @@ func TestSpread(t *testing.T) {
 	envtest.Conform(t, 80, func(seed int64, workers int) (envs.Env, error) {
 		return NewSpread(Config{NumEnvs: 3, Seed: seed, Workers: workers})
 	})
-	env := must.Get(NewSpread(Config{}))(t)
-	defer env.Close()
+	env := must.Open(NewSpread(Config{}))(t)
 	s := envtest.Reset(t, env, 1)
 	for range 25 {
 		s = envtest.Step(t, env, []float32{0, 0, 0})

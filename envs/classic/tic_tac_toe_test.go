@@ -108,8 +108,7 @@ func TestTicTacToe(t *testing.T) {
 		return NewTicTacToe(Config{NumEnvs: 3, Seed: seed, Workers: workers})
 	}
 	envtest.ConformLearning(t, create)
-	env := must.Get(create(1, 1))(t)
-	defer env.Close()
+	env := must.Open(create(1, 1))(t)
 	must.Do(t, envs.Check(env, 200, 1))
 	g, out := &TicTacToe{}, ticTacToeRow()
 	must.Do(t, g.Reset(nil, out))

@@ -40,8 +40,7 @@ func TestSaveGIF(t *testing.T) {
 		return img, nil
 	}
 	must.Do(t, SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}))
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
+	f := must.Open(os.Open(path))(t)
 	g := must.Get(gif.DecodeAll(f))(t)
 	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
 		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
@@ -51,9 +50,7 @@ func TestSaveGIF(t *testing.T) {
 	for i, part := range g.Image {
 		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
 		want := must.Get(sideBySide(i, []Panel{{frame}, {frame}}))(t)
-		if !slices.Equal(shown.Pix, want.Pix) {
-			t.Fatalf("frame %d is not what was drawn", i)
-		}
+		must.Same(t, shown.Pix, want.Pix, "frame %d is not what was drawn", i)
 	}
 	kept, _ := os.ReadFile(path)
 	broken := func(int) (image.Image, error) { return nil, errors.New("out of ink") }
@@ -80,8 +77,7 @@ func TestSaveStrip(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "strip.png")
 	must.Do(t, SaveStrip(path, pictures, 6, 4))
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
+	f := must.Open(os.Open(path))(t)
 	img, err := png.Decode(f)
 	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {
 		t.Fatalf("a strip of %v, %v", img.Bounds(), err)

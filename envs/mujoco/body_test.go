@@ -4,7 +4,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -63,10 +62,8 @@ func TestRobotsStand(t *testing.T) {
 	}{"go1": {"unitree_go1/xmls/go1.xml", go1(), 100}, "g1": {"unitree_g1/xmls/g1.xml", g1(), 40}} {
 		t.Run(name, func(t *testing.T) {
 			body := must.Get(LoadBody(robot(t, c.path), c.config))(t)
-			m := must.Get(parseModel(body.XML, body.Assets))(t)
-			defer m.Close()
-			b := must.Get(NewBatch(m, 1, 1))(t)
-			defer b.Close()
+			m := must.Open(parseModel(body.XML, body.Assets))(t)
+			b := must.Open(NewBatch(m, 1, 1))(t)
 			q := b.QPos(0)
 			clear(q)
 			q[2], q[3] = body.DefaultHeight, 1
@@ -97,12 +94,9 @@ func TestSplitFeetKeepTheirWeight(t *testing.T) {
 diaginertia="1e-3 1e-3 1e-4"/><geom name="foot" pos="0 0 -.3" size=".02"/></body></body></worldbody><actuator>
 <position joint="leg" kp="20"/></actuator></mujoco>`), 0o600))
 	body := must.Get(LoadBody(path, BodyConfig{Feet: []string{"foot"}, TimeStep: 0.005}))(t)
-	m := must.Get(parseModel(body.XML, body.Assets))(t)
-	defer m.Close()
+	m := must.Open(parseModel(body.XML, body.Assets))(t)
 	leg := must.Get(m.ID(Body, "leg"))(t)
 	foot := must.Get(m.ID(Body, "foot"))(t)
 	weights := floats(m.m.body_invweight0, 2*m.NumBodies())
-	if !slices.Equal(weights[2*foot:2*foot+2], weights[2*leg:2*leg+2]) {
-		t.Errorf("the foot's weights are %v, the leg's %v", weights[2*foot:2*foot+2], weights[2*leg:2*leg+2])
-	}
+	must.Same(t, weights[2*foot:2*foot+2], weights[2*leg:2*leg+2], "the foot's weights")
 }

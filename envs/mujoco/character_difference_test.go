@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -29,9 +28,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 				actions[i] = float32(rng.NormFloat64())
 			}
 			got := envtest.Step(t, e, actions)
-			if len(got.AMPObservations) != 6*width {
-				t.Fatalf("%s: %d numbers, want %d", name, len(got.AMPObservations), 6*width)
-			}
+			must.Is(t, len(got.AMPObservations), 6*width, "%s", name)
 			for i := range 6 {
 				if got.Ended(i) {
 					continue // its state is that of another episode
@@ -127,7 +124,5 @@ func TestDifferenceHasNoReference(t *testing.T) {
 		s := envtest.Step(t, e, make([]float32, 28))
 		rows[k] = s.AMPObservations
 	}
-	if !slices.Equal(rows[0], rows[1][12:]) {
-		t.Errorf("without the root the differences are %v, with it %v", rows[0], rows[1])
-	}
+	must.Same(t, rows[0], rows[1][12:], "without the root the differences")
 }

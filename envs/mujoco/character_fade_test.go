@@ -43,9 +43,8 @@ func TestCharacterFade(t *testing.T) {
 		told := max(0, 1-steps/8)
 		got, ctrl := step(e)
 		for i := range ctrl {
-			if want := told*ofTrack[i] + (1-told)*ofImitate[i]; math.Abs(ctrl[i]-want) > 1e-9 {
-				t.Fatalf("after %g of 8 steps target %d is %g, want %g", steps, i, ctrl[i], want)
-			}
+			must.Near(t, ctrl[i], told*ofTrack[i]+(1-told)*ofImitate[i], 1e-9,
+				"after %g of 8 steps target %d", steps, i)
 		}
 		for i, v := range clip(got) {
 			if steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0 {
@@ -78,8 +77,6 @@ func TestCharacterLead(t *testing.T) {
 	pose := make([]float64, e.task.nq)
 	e.Motions()[0].At(before+e.task.dt+0.1, pose, nil)
 	for i, v := range e.State(0).Ctrl {
-		if math.Abs(v-pose[rootPositions+i]) > 1e-9 {
-			t.Fatalf("target %d is %g, want %g", i, v, pose[rootPositions+i])
-		}
+		must.Near(t, v, pose[rootPositions+i], 1e-9, "target %d", i)
 	}
 }

@@ -84,8 +84,7 @@ func TestCharacterMeasure(t *testing.T) {
 
 // Of several clips the nearest one counts, wherever the episode began.
 func TestCharacterMeasureClips(t *testing.T) {
-	c := must.Get(NewQuadruped(CharacterConfig{Measure: true, Task: Command}))(t)
-	defer c.Close()
+	c := must.Open(NewQuadruped(CharacterConfig{Measure: true, Task: Command}))(t)
 	got := follows(t, c, 2, 150, 0.1, 0, 0)
 	if !(got["pose_error"] < 0.002) || !(got["phase_error"] < 0.01) || got["coverage"] < 1.0/3-1e-9 {
 		t.Errorf("the third clip has the figures %v", got)
@@ -116,9 +115,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 				} else {
 					without++
 				}
-				if e.Metrics["length"] != float64(e.Length) {
-					t.Errorf("metrics %v of an episode of %d steps", e.Metrics, e.Length)
-				}
+				must.Is(t, e.Metrics["length"], float64(e.Length), "metrics %v of an episode", e.Metrics)
 			}
 			if state == nil {
 				state = envtest.State(t, c)

@@ -105,8 +105,7 @@ func TestCharactersFollowClips(t *testing.T) {
 			if c.clip != nil {
 				cfg.Motions = c.clip(t)
 			}
-			e := must.Get(c.make(cfg))(t)
-			defer e.Close()
+			e := must.Open(c.make(cfg))(t)
 			envtest.Reset(t, e, 1)
 			actions := make([]float32, 32*e.Model().NU())
 			var length, speed, joint, episodes float64

@@ -67,9 +67,7 @@ func TestCommand(t *testing.T) {
 		s := envtest.Step(t, e, make([]float32, 40*12))
 		for i := range before {
 			mem := e.task.memory(e.State(i))
-			if math.Abs(float64(s.Observations[52*i+51])-mem[memorySpeed]) > 1e-6 {
-				t.Fatalf("observed %g, wanted %g m/s", s.Observations[52*i+51], mem[memorySpeed])
-			}
+			must.Near(t, float64(s.Observations[52*i+51]), mem[memorySpeed], 1e-6, "observed")
 			if mem[memorySpeed] != before[i] && !s.Terminated[i] {
 				changes++
 				if (k+1)%6 != 0 && e.State(i).Steps == k+1 {

@@ -58,9 +58,7 @@ func TestRobotOfCharacters(t *testing.T) {
 				row := make([]float64, 19)
 				env.Motions()[0].At(0.75*r.Reference.Duration, row, nil)
 				for i, v := range middle {
-					if math.Abs(v-row[7+i]) > 1e-9 {
-						t.Errorf("joint %d of the reference is %g, the clip's %g", i, v, row[7+i])
-					}
+					must.Near(t, v, row[7+i], 1e-9, "joint %d of the reference", i)
 				}
 			}
 			if name == "humanoid" { // the last row of the root is the next repetition's first

@@ -64,9 +64,7 @@ func TestFailureCounts(t *testing.T) {
 	var runs [2][]float64
 	for k := range runs {
 		envtest.Reset(t, e, 7)
-		if slices.Max(counts()) != 0 {
-			t.Fatalf("after a seeded Reset the counts are %v", counts())
-		}
+		must.Is(t, slices.Max(counts()), 0, "after a seeded Reset the counts are %v", counts())
 		want, ended := make([]float64, 8), 0
 		rng := rand.New(rand.NewPCG(1, 1))
 		actions, where := make([]float32, 20*28), make([]int, 20)
@@ -97,13 +95,9 @@ func TestFailureCounts(t *testing.T) {
 		}
 		runs[k] = slices.Clone(counts())
 		envtest.Reset(t, e, -1)
-		if !slices.Equal(counts(), runs[k]) {
-			t.Error("a Reset without a seed changes the counts")
-		}
+		must.Same(t, counts(), runs[k], "a Reset without a seed changes the counts")
 	}
-	if !slices.Equal(runs[0], runs[1]) {
-		t.Errorf("the same seed and actions count %v and %v", runs[0], runs[1])
-	}
+	must.Same(t, runs[0], runs[1], "the same seed and actions count")
 }
 
 // SetClip has episodes begin in one clip, until it is any again.

@@ -50,9 +50,7 @@ func characterOf(t testing.TB, cfg CharacterConfig) *Character {
 	if cfg.Motions == nil {
 		cfg.Motions = []*motions.Clip{marching(t, cfg.Body)}
 	}
-	c := must.Get(NewCharacter(cfg))(t)
-	t.Cleanup(func() { c.Close() })
-	return c
+	return must.Open(NewCharacter(cfg))(t)
 }
 
 // TestCharacterReset: episodes begin in the clip, and the AMP history is the clip's.
@@ -97,9 +95,8 @@ func characterReset(t *testing.T, e *Character) {
 	s = envtest.Step(t, e, make([]float32, n*28))
 	for i := range n {
 		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
-		if !slices.Equal(amp[width:2*width], first[i*width:(i+1)*width]) {
-			t.Fatalf("character %d: the AMP history does not hold the first observation", i)
-		}
+		must.Same(t, amp[width:2*width], first[i*width:(i+1)*width],
+			"character %d: the AMP history does not hold the first observation", i)
 		if d := farthest32(amp[:width], amp[width:2*width]); d > 0.5 || d == 0 {
 			t.Fatalf("character %d: the moment before the first one is %g away", i, d)
 		}
@@ -129,18 +126,12 @@ func TestReferenceVelocities(t *testing.T) {
 		got := state(0.1).qvel
 		// Between frames a clip's velocities are interpolated differences: equal to about a tenth of the largest.
 		for i := range 3 {
-			if want := (b.qpos[i] - a.qpos[i]) / (2 * h); math.Abs(want-got[i]) > 0.02 {
-				t.Errorf("%s: velocity %d is %g, not %g", name, i, got[i], want)
-			}
+			must.Near(t, (b.qpos[i]-a.qpos[i])/(2*h), got[i], 0.02, "%s: velocity %d", name, i)
 		}
-		if want := math.Remainder(heading(b.qpos)-heading(a.qpos),
-			2*math.Pi) / (2 * h); math.Abs(want-got[5]) > 0.03 {
-			t.Errorf("%s: turning at %g, not %g", name, got[5], want)
-		}
+		must.Near(t, math.Remainder(heading(b.qpos)-heading(a.qpos),
+			2*math.Pi)/(2*h), got[5], 0.03, "%s: turning", name)
 		for i := rootVelocities; i < m.NV(); i++ {
-			if want := (b.qpos[i+1] - a.qpos[i+1]) / (2 * h); math.Abs(want-got[i]) > 0.03 {
-				t.Errorf("%s: hinge %d moves at %g, not %g", name, i, got[i], want)
-			}
+			must.Near(t, (b.qpos[i+1]-a.qpos[i+1])/(2*h), got[i], 0.03, "%s: hinge %d moves", name, i)
 		}
 	}
 }
@@ -215,68 +206,5 @@ func TestFallEndsTheEpisode(t *testing.T) {
 		if ended == 0 {
 			t.Errorf("%s: no character fell", name)
 		}
-	}
-}
-
-func TestConfigErrors(t *testing.T) {
-	before := live()
-	march := []*motions.Clip{marching(t, HumanoidBody())}
-	held := must.Get(motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
-		Frames: [][]float64{march[0].Frame(0), march[0].Frame(1)}, Durations: []float64{0.02, 0}}))(t)
-	short := must.Get(motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
-		Durations: []float64{1, 0}}))(t)
-	lost := HumanoidBody()
-	lost.Feet = []string{"right_hoof"}
-	character := func(cfg CharacterConfig) error {
-		if cfg.Motions == nil {
-			cfg.Motions = march
-		}
-		_, err := NewHumanoid(cfg)
-		return err
-	}
-	walker := func(cfg WalkerConfig) error { _, err := NewWalker(cfg); return err }
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{character(CharacterConfig{NumEnvs: -1}), "NumEnvs"},
-		{character(CharacterConfig{Motions: []*motions.Clip{}}), "Motions"},
-		{character(CharacterConfig{Motions: []*motions.Clip{marching(t, QuadrupedBody())}}), `"abdomen_x"`},
-		{character(CharacterConfig{Motions: []*motions.Clip{held}}), "lasts 0.02 s"},
-		{character(CharacterConfig{Motions: []*motions.Clip{held}, Residual: true}), "wraps"},
-		{character(CharacterConfig{Motions: append(march, march...), Task: Track}), "exactly one clip"},
-		{character(CharacterConfig{Task: "jump"}), `"jump"`},
-		{character(CharacterConfig{ActionScale: -1}), "ActionScale"},
-		{character(CharacterConfig{History: 65}), "History"},
-		{character(CharacterConfig{Deviation: math.NaN()}), "Deviation"},
-		{character(CharacterConfig{Lead: -1, Residual: true}), "Lead"},
-		{character(CharacterConfig{Lead: 0.1}), "Lead needs Residual"},
-		{character(CharacterConfig{Fade: -1, Task: Track}), "Fade"},
-		{character(CharacterConfig{Fade: 5}), "Fade is for the task"},
-		{character(CharacterConfig{Fade: 5, Task: Track, Difference: true}), "exclude each other"},
-		{character(CharacterConfig{Difference: true}), "needs Clock"},
-		{character(CharacterConfig{Difference: true, Clock: true, History: 2}), "of one moment"},
-		{character(CharacterConfig{FailureStarts: 1.5}), "FailureStarts"},
-		{character(CharacterConfig{FailureDecay: 1}), "FailureDecay"},
-		{character(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
-		{character(CharacterConfig{Command: CommandConfig{Turn: 4}}), "Turn"},
-		{character(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},
-		{character(CharacterConfig{Body: lost}), `"right_hoof"`},
-		{character(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
-		{character(CharacterConfig{Render: RenderConfig{Camera: Camera{FieldOfView: 190}}}), "FieldOfView"},
-		{walker(WalkerConfig{Workers: -1}), "Workers"},
-		{walker(WalkerConfig{Seed: -1}), "Seed"},
-		{walker(WalkerConfig{EpisodeLength: -3}), "EpisodeLength"},
-		{walker(WalkerConfig{Stagger: 301}), "Stagger"},
-		{walker(WalkerConfig{TargetSpeed: math.NaN()}), "TargetSpeed"},
-		{walker(WalkerConfig{Motion: short}), "2 values a frame"},
-		{walker(WalkerConfig{Render: RenderConfig{Width: -1}}), "picture"},
-	} {
-		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: %v", c.want, c.err)
-		}
-	}
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
 	}
 }

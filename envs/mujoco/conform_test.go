@@ -54,8 +54,7 @@ func TestConformCharacters(t *testing.T) {
 					return NewCharacter(cfg)
 				}
 				envtest.Conform(t, 100, make)
-				e := must.Get(make(0, 1))(t)
-				defer e.Close()
+				e := must.Open(make(0, 1))(t)
 				s, style := e.Spaces(), widths[name]
 				if c.cfg.HideRoot {
 					style -= 13

@@ -36,9 +36,7 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 		}
 		must.Do(t, b.Step(walkerSubsteps))
 		for i := range n {
-			if b.Status(i) != 0 {
-				t.Fatalf("walker %d: status %d", i, b.Status(i))
-			}
+			must.Is(t, b.Status(i), 0, "walker %d: status", i)
 		}
 		out = append(append(out, b.qpos...), b.qvel...)
 	}
@@ -48,32 +46,24 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 // modelOf is a model that lives as long as the test.
 func modelOf(t testing.TB, xml string) *Model {
 	t.Helper()
-	m := must.Get(ParseModel(xml))(t)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(ParseModel(xml))(t)
 }
 
 // batchOf is a batch of simulations that live as long as the test.
 func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 	t.Helper()
-	b := must.Get(NewBatch(m, n, workers))(t)
-	t.Cleanup(func() { b.Close() })
-	return b
+	return must.Open(NewBatch(m, n, workers))(t)
 }
 
 // envOf is an environment that lives as long as the test.
 func envOf(t testing.TB, cfg Config, task Task) *Env {
 	t.Helper()
-	e := must.Get(New(cfg, task))(t)
-	t.Cleanup(func() { e.Close() })
-	return e
+	return must.Open(New(cfg, task))(t)
 }
 
 func walkerOf(t testing.TB, cfg WalkerConfig) *Walker {
 	t.Helper()
-	w := must.Get(NewWalker(cfg))(t)
-	t.Cleanup(func() { w.Close() })
-	return w
+	return must.Open(NewWalker(cfg))(t)
 }
 
 func farthest(a, b []float64) float64 {
@@ -101,9 +91,8 @@ func TestFastStepEqualsMuJoCos(t *testing.T) {
 func TestReorderedStepEqualsMuJoCos(t *testing.T) {
 	for _, integrator := range []string{"Euler", "RK4"} {
 		xml := strings.Replace(walkerXML, `integrator="implicit"`, `integrator="`+integrator+`"`, 1)
-		if d := farthest(rollout(t, xml, 4, 100, 1, false), rollout(t, xml, 4, 100, 1, true)); d != 0 {
-			t.Errorf("%s: the step leaves mj_step's trajectory by %g", integrator, d)
-		}
+		must.Is(t, farthest(rollout(t, xml, 4, 100, 1, false), rollout(t, xml, 4, 100, 1, true)), 0,
+			"%s: the step leaves mj_step's trajectory", integrator)
 	}
 }
 
@@ -133,9 +122,7 @@ func TestDivergedGoesBack(t *testing.T) {
 	if b.Status(0) != 0 || b.Status(1) != Diverged || b.Status(2) != 0 {
 		t.Errorf("status %d %d %d", b.Status(0), b.Status(1), b.Status(2))
 	}
-	if farthest(before, b.QPos(1)) != 0 {
-		t.Errorf("the diverged simulation stands at %v, was at %v", b.QPos(1), before)
-	}
+	must.Is(t, farthest(before, b.QPos(1)), 0, "the diverged simulation stands at %v, was at %v", b.QPos(1), before)
 	if err := b.Step(5); err != nil || b.Status(1) != 0 {
 		t.Errorf("it does not go on: %v, status %d", err, b.Status(1))
 	}

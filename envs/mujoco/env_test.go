@@ -49,16 +49,12 @@ func FuzzRestoreState(f *testing.F) {
 func TestCloseFrees(t *testing.T) {
 	before := live()
 	w := walkerOf(t, WalkerConfig{NumEnvs: 7, Workers: 3})
-	if live() != before+8 {
-		t.Errorf("%d C objects for a model and seven simulations", live()-before)
-	}
+	must.Is(t, live(), before+8, "%d C objects for a model and seven simulations", live()-before)
 	envtest.Reset(t, w, 1)
 	must.Get(w.Render(0))(t)
 	must.Do(t, w.Close())
 	must.Refuse(w.Render(0))(t, "")
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
 func TestDivergedEndsTheEpisode(t *testing.T) {

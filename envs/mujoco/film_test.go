@@ -47,7 +47,6 @@ func TestWalkerFilm(t *testing.T) {
 
 func readGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
+	f := must.Open(os.Open(path))(t)
 	return must.Get(gif.DecodeAll(f))(t)
 }

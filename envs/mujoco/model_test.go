@@ -3,7 +3,6 @@ package mujoco
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -41,9 +40,7 @@ func TestModel(t *testing.T) {
 	if low, high, ok, err := m.JointRange("slider"); low != -2 || high != 2 || !ok || err != nil {
 		t.Errorf("slider from %g to %g, %t: %v", low, high, ok, err)
 	}
-	if names := m.Names(Body); !slices.Equal(names, []string{"world", "cart", "pole"}) {
-		t.Errorf("bodies %q", names)
-	}
+	must.Same(t, m.Names(Body), []string{"world", "cart", "pole"}, "bodies")
 	must.Refuse(m.ID(Actuator, "pull"))(t, `no actuator named "pull"; there are ["push"]`)
 	b := must.Get(NewBatch(m, 2, 1))(t)
 	must.Do(t, m.Close())
@@ -55,20 +52,15 @@ func TestModel(t *testing.T) {
 		must.Do(t, b.Close())
 	}
 	must.Fail(t, b.Step(1), "")
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
 func TestModelFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cartpole.xml")
 	must.Do(t, os.WriteFile(path, []byte(cartPoleXML), 0o600))
-	m := must.Get(LoadModel(path))(t)
-	defer m.Close()
+	m := must.Open(LoadModel(path))(t)
 	same := modelOf(t, cartPoleXML)
-	if m.print != same.print {
-		t.Error("a model read from a file differs from the one in memory")
-	}
+	must.Is(t, m.print, same.print, "a model read from a file differs from the one in memory")
 }
 
 func TestBadModels(t *testing.T) {
@@ -87,9 +79,7 @@ func TestBadModels(t *testing.T) {
 		}
 	}
 	must.Refuse(LoadModel(filepath.Join(t.TempDir(), "none.xml")))(t, "none.xml")
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
 // TestOutOfMemoryIsAnError takes most of one simulation's stack away: MuJoCo's own answer is to end the process.

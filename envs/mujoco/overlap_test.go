@@ -48,8 +48,6 @@ func overlaps(t *testing.T, e envs.Env, moments int, tolerance float64) {
 		}
 		seen[at]++
 	}
-	if len(seen) != moments-1 {
-		t.Errorf("%T: the second row was this many steps behind the first: %v", e, seen)
-	}
+	must.Is(t, len(seen), moments-1, "%T: the second row was this many steps behind the first: %v", e, seen)
 	must.Refuse(source.CollectOverlappingMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
 }

@@ -93,8 +93,6 @@ func TestRenderLeavesTheSimulationAlone(t *testing.T) {
 			rows[i] = slices.Concat(s.Observations, s.Rewards, s.AMPObservations)
 		}
 		must.Get(looked.Render(0))(t)
-		if !slices.Equal(rows[0], rows[1]) {
-			t.Fatal("looking changes the run")
-		}
+		must.Same(t, rows[0], rows[1], "looking changes the run")
 	}
 }

@@ -31,9 +31,8 @@ func TestTerminate(t *testing.T) {
 		t.Fatalf("terminated %v, truncated %v, episodes %v", got.Terminated, got.Truncated, got.Episodes)
 	}
 	o := w.Spaces().Observation.Width()
-	if !slices.Equal(got.FinalObservations[o:2*o], want.Observations[o:2*o]) {
-		t.Error("the last observation is not the one that the step led to")
-	}
+	must.Same(t, got.FinalObservations[o:2*o], want.Observations[o:2*o],
+		"the last observation is not the one that the step led to")
 	if slices.Equal(got.Observations[o:2*o], want.Observations[o:2*o]) ||
 		!slices.Equal(got.Observations[2*o:], want.Observations[2*o:]) {
 		t.Error("environment 1 alone begins a new episode")

@@ -25,10 +25,8 @@ func TestVersion(t *testing.T) {
 	if asked := os.Getenv("GORL_TEST_MUJOCO"); asked != "" && asked != Version() {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
-	if want := major*1000000 + minor*1000 + patch; headerVersion != want {
-		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion,
-			want)
-	}
+	must.Is(t, headerVersion, major*1000000+minor*1000+patch,
+		"the library has version %s; the headers' version is read as", Version())
 }
 
 // cc runs the C compiler, which cgo needs too.
@@ -168,8 +166,7 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 	var recorded []string
 	want := map[string][]float64{}
 	if !*rewrite {
-		f := must.Get(os.Open(path))(t)
-		defer f.Close()
+		f := must.Open(os.Open(path))(t)
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			name, numbers, _ := strings.Cut(lines.Text(), ": ")
 			for _, field := range strings.Fields(numbers) {

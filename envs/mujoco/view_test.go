@@ -14,9 +14,8 @@ import (
 // commanded makes a humanoid that takes another command every two steps.
 func commanded(t *testing.T, task CharacterTask) *Character {
 	t.Helper()
-	env := must.Get(NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
+	env := must.Open(NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
 		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}}))(t)
-	t.Cleanup(func() { env.Close() })
 	envtest.Reset(t, env, 0)
 	return env
 }
@@ -56,9 +55,7 @@ func momentum(t *testing.T, e *Env, i int) r3.Vec {
 // A push changes the momentum of the whole model by the impulse, wherever it is applied, and only there and then.
 func TestPushIsAnImpulse(t *testing.T) {
 	env := commanded(t, Imitate)
-	if mass := env.Model().Mass(); math.Abs(mass-48.9) > 0.05 {
-		t.Errorf("the mass is %g kg", mass)
-	}
+	must.Near(t, env.Model().Mass(), 48.9, 0.05, "the mass")
 	for _, body := range []string{"pelvis", "head", "right_hand"} {
 		id := must.Get(env.Model().ID(Body, body))(t)
 		other := slices.Clone(env.State(1).QVel)
@@ -67,9 +64,7 @@ func TestPushIsAnImpulse(t *testing.T) {
 		if d := r3.Sub(momentum(t, env.Env, 0), before); r3.Norm(r3.Sub(d, r3.Vec{X: 3, Y: -20, Z: 7})) > 1e-3 {
 			t.Errorf("a push of the %s changes the momentum by %v", body, d)
 		}
-		if !slices.Equal(other, env.State(1).QVel) {
-			t.Error("the other environment is pushed too")
-		}
+		must.Same(t, other, env.State(1).QVel, "the other environment is pushed too")
 	}
 	// It goes on from there: nothing of the push stays on.
 	state := envtest.State(t, env)
@@ -78,9 +73,7 @@ func TestPushIsAnImpulse(t *testing.T) {
 	after := slices.Clone(env.State(0).QPos)
 	must.Do(t, env.RestoreState(state))
 	envtest.Step(t, env, actions)
-	if !slices.Equal(after, env.State(0).QPos) {
-		t.Error("a restored environment goes on otherwise after a push")
-	}
+	must.Same(t, after, env.State(0).QPos, "a restored environment goes on otherwise after a push")
 }
 
 // A walker moves in its plane alone, whatever it is pushed by.
@@ -90,9 +83,7 @@ func TestPushInThePlane(t *testing.T) {
 	before := slices.Clone(env.State(0).QVel)
 	must.Do(t, env.Push(0, 1, [3]float64{0, 100, 0}))
 	for i, v := range env.State(0).QVel {
-		if math.Abs(v-before[i]) > 1e-9 {
-			t.Errorf("a push across the plane changes velocity %d by %g", i, v-before[i])
-		}
+		must.Near(t, v, before[i], 1e-9, "a push across the plane changes velocity %d by %g", i, v-before[i])
 	}
 	must.Do(t, env.Push(0, 1, [3]float64{10, 0, 0}))
 	if v := env.State(0).QVel[0] - before[0]; !(v > 10/env.Model().Mass()/2) {
@@ -147,9 +138,7 @@ func TestShapesAndPoses(t *testing.T) {
 		if k%7 == 2 && k > 7 {
 			want -= characterLift
 		}
-		if math.Abs(float64(v)-want) > 1e-6 {
-			t.Errorf("number %d of the reference is %g, want %g", k, v, want)
-		}
+		must.Near(t, float64(v), want, 1e-6, "number %d of the reference", k)
 	}
 	if _, ok, err := commanded(t, Imitate).ReferencePoses(0, nil); ok || err != nil {
 		t.Errorf("without a clock there is a reference: %v %v", ok, err)
@@ -173,9 +162,7 @@ func TestSetCommand(t *testing.T) {
 		o := step.Observations[:len(step.Observations)/2]
 		ahead := heading(env.State(0).QPos)
 		for k, want := range []float64{math.Cos(0.75 - ahead), math.Sin(0.75 - ahead), 1.25} {
-			if got := float64(o[len(o)-3+k]); math.Abs(got-want) > 1e-6 {
-				t.Errorf("the observation has %g, want %g", got, want)
-			}
+			must.Near(t, float64(o[len(o)-3+k]), want, 1e-6, "the observation")
 		}
 	}
 	if c, _ := env.Commanded(1); c == other {

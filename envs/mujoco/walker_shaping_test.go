@@ -40,9 +40,7 @@ func TestWalkerShaping(t *testing.T) {
 		}
 		for i, x := range terms {
 			want := x.weight*math.Pow(float64(a.Rewards[i]), x.sharpness/2) + x.alive
-			if math.Abs(want-float64(b.Rewards[i])) > 1e-4 {
-				t.Fatalf("step %d, environment %d: reward %g, want %g", k, i, b.Rewards[i], want)
-			}
+			must.Near(t, want, float64(b.Rewards[i]), 1e-4, "step %d, environment %d: reward", k, i)
 		}
 	}
 	for _, bad := range []struct {

@@ -80,9 +80,7 @@ func TestWalkerReset(t *testing.T) {
 	step = envtest.Step(t, w, make([]float32, 200*6))
 	for i := range 200 {
 		amp := step.AMPObservations[34*i : 34*i+34]
-		if !slices.Equal(amp[:17], first[17*i:17*i+17]) {
-			t.Fatalf("environment %d: the AMP history is not the clip's frame", i)
-		}
+		must.Same(t, amp[:17], first[17*i:17*i+17], "environment %d: the AMP history is not the clip's frame", i)
 		if !step.Terminated[i] && !slices.Equal(amp[17:], step.Observations[17*i:17*i+17]) {
 			t.Fatalf("environment %d: the AMP observation does not end in the observation", i)
 		}
@@ -115,14 +113,11 @@ func TestWalkerEpisodes(t *testing.T) {
 				t.Fatalf("terminated %t, truncated %t with height %g and pitch %g", s.Terminated[e.Env],
 					s.Truncated[e.Env], f[0], f[1])
 			}
-			if !slices.Equal(f, s.AMPObservations[34*e.Env+17:34*e.Env+34]) {
-				t.Fatal("the last AMP observation is not of the finished episode")
-			}
+			must.Same(t, f, s.AMPObservations[34*e.Env+17:34*e.Env+34],
+				"the last AMP observation is not of the finished episode")
 			if s.Truncated[e.Env] {
 				cut++
-				if e.Length != 30 {
-					t.Errorf("truncated after %d steps", e.Length)
-				}
+				must.Is(t, e.Length, 30, "truncated after")
 			} else {
 				fell++
 			}

@@ -72,7 +72,5 @@ func quadruped(t testing.TB) *mujoco.Character {
 		clip := must.Get(motions.Trot(speed))(t)
 		clips = append(clips, clip)
 	}
-	env := must.Get(mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2}))(t)
-	t.Cleanup(func() { env.Close() })
-	return env
+	return must.Open(mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2}))(t)
 }

@@ -34,17 +34,11 @@ func TestOnlyLocal(t *testing.T) {
 		want         int
 	}{{"GET", "/", 200}, {"HEAD", "/page.js", 200}, {"GET", "/three/three.core.min.js", 200}, {"GET", "/view.go", 404},
 		{"POST", "/", 405}} {
-		if got := status(x.method, x.path, host, ""); got != x.want {
-			t.Errorf("%s %s: status %d, want %d", x.method, x.path, got, x.want)
-		}
+		must.Is(t, status(x.method, x.path, host, ""), x.want, "%s %s: status", x.method, x.path)
 	}
 	for from, want := range map[string]int{"http://" + host: 101, "": 403, "null": 403, "http://evil.example": 403,
 		"http://127.0.0.1:1": 403, "http://user@" + host: 403, "https://" + host: 403, "http://" + host + "/": 403} {
-		if got := status("GET", "/socket", host, from); got != want {
-			t.Errorf("a socket from %q: status %d, want %d", from, got, want)
-		}
+		must.Is(t, status("GET", "/socket", host, from), want, "a socket from %q: status", from)
 	}
-	if got := status("GET", "/", "evil.example", ""); got != 403 {
-		t.Errorf("another host: status %d", got)
-	}
+	must.Is(t, status("GET", "/", "evil.example", ""), 403, "another host: status")
 }

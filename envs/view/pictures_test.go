@@ -16,8 +16,7 @@ import (
 
 // An environment that is no character is shown by pictures, and cannot be pushed.
 func TestPictures(t *testing.T) {
-	pole := must.Get(classic.NewCartPole(classic.Config{NumEnvs: 1}))(t)
-	defer pole.Close()
+	pole := must.Open(classic.NewCartPole(classic.Config{NumEnvs: 1}))(t)
 	s := open(t, pole)
 	if !s.scene.Pictures || s.scene.Step != 0.02 || len(s.scene.Shapes) != 0 {
 		t.Errorf("the scene is %+v", s.scene)

@@ -30,17 +30,14 @@ func zero(env envs.Env) func(*envs.Step) ([]float32, error) {
 
 func walker(t testing.TB) *mujoco.Walker {
 	t.Helper()
-	env := must.Get(mujoco.NewWalker(mujoco.WalkerConfig{}))(t)
-	t.Cleanup(func() { env.Close() })
-	return env
+	return must.Open(mujoco.NewWalker(mujoco.WalkerConfig{}))(t)
 }
 
 // humanoid tracks the built-in walk, or walks by command.
 func humanoid(t testing.TB, task mujoco.CharacterTask) *mujoco.Character {
 	t.Helper()
-	env := must.Get(mujoco.NewHumanoid(mujoco.CharacterConfig{Task: task, Residual: true,
+	env := must.Open(mujoco.NewHumanoid(mujoco.CharacterConfig{Task: task, Residual: true,
 		Command: mujoco.CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}}))(t)
-	t.Cleanup(func() { env.Close() })
 	return env
 }
 
@@ -159,9 +156,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		if contacts += len(touching); !slices.Equal(f.Contacts, touching) || f.Clip != nil {
 			t.Errorf("frame %d has contacts at %v, want %v, and the clip %v", k, f.Contacts, touching, f.Clip)
 		}
-		if x := twin.State(0).XPos[3:6]; !slices.Equal(f.Root[:], x) {
-			t.Errorf("frame %d has the root at %v, want %v", k, f.Root, x)
-		}
+		must.Same(t, twin.State(0).XPos[3:6], f.Root[:], "frame %d: the root", k)
 		f = s.step()
 		step := envtest.Step(t, twin, make([]float32, 28))
 		sum += float64(step.Rewards[0])
@@ -184,9 +179,7 @@ func TestChooseClip(t *testing.T) {
 	env := quadruped(t)
 	clips := env.Motions()
 	s := open(t, env)
-	if got := s.scene.Clips; !slices.Equal(got, []string{clips[0].Name(), clips[1].Name(), clips[2].Name()}) {
-		t.Errorf("the clips are %q", got)
-	}
+	must.Same(t, s.scene.Clips, []string{clips[0].Name(), clips[1].Name(), clips[2].Name()}, "the clips")
 	if f := s.first; f.Clip == nil || f.Clip.Chosen != -1 {
 		t.Errorf("at first the clip is %v", f.Clip)
 	}
@@ -256,9 +249,8 @@ func TestPauseHolds(t *testing.T) {
 		if f.Steps != 1 || f.Rate != rate || !slices.Equal(f.Poses, before.Poses) {
 			t.Errorf("while it is paused: %+v", f)
 		}
-		if got := (&session{Viewer: s.v, frame: *f}).interval().Round(time.Microsecond); got != want {
-			t.Errorf("at the rate %g a step takes %v, want %v", rate, got, want)
-		}
+		must.Is(t, (&session{Viewer: s.v, frame: *f}).interval().Round(time.Microsecond), want,
+			"at the rate %g a step takes", rate)
 	}
 	if f := s.ask(Request{Do: "step"}); f.Steps != 2 || !f.Paused || slices.Equal(f.Poses, before.Poses) {
 		t.Errorf("one step: %+v", f)
@@ -279,9 +271,7 @@ func TestCommand(t *testing.T) {
 	}
 	check := func(f *Frame, want bool) {
 		t.Helper()
-		if held := f.Command.Direction == 0.5 && f.Command.Speed == 3; held != want {
-			t.Errorf("the command is %+v", f.Command)
-		}
+		must.Is(t, f.Command.Direction == 0.5 && f.Command.Speed == 3, want, "the command is %+v", f.Command)
 	}
 	check(s.ask(Request{Do: "command", Direction: 0.5, Speed: 3}), true)
 	for range 10 { // the task would give another one every two steps
@@ -319,9 +309,7 @@ func TestEndTellsPages(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.stop() }()
 	_, _, err := s.conn.Read(s.ctx)
-	if websocket.CloseStatus(err) != websocket.StatusGoingAway {
-		t.Errorf("the page is told %v", err)
-	}
+	must.Is(t, websocket.CloseStatus(err), websocket.StatusGoingAway, "the page is told %v", err)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

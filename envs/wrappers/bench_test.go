@@ -17,8 +17,7 @@ func benchmark(b *testing.B, create func(classic.Config) (envs.Env, error)) {
 				continue
 			}
 			b.Run(fmt.Sprintf("envs=%d/workers=%d", n, workers), func(b *testing.B) {
-				env := must.Get(create(classic.Config{NumEnvs: n, Workers: workers}))(b)
-				defer env.Close()
+				env := must.Open(create(classic.Config{NumEnvs: n, Workers: workers}))(b)
 				stepped(b)(env.Reset(0))
 				actions := make([]float32, n)
 				for i := range actions {

@@ -102,12 +102,8 @@ func TestMarkedRows(t *testing.T) {
 					}
 				}
 			}
-			if count := rewards.Statistics()["count"][0]; math.Abs(count-float64(2*steps-resets)) > 1e-3 {
-				t.Errorf("%v, %s: %g rewards count, want %d", variant, name, count, 2*steps-resets)
-			}
-			if want := map[bool]int{false: 6 + 4, true: 8 + 4}[lost]; episodes != want {
-				t.Errorf("%v, %s: %d episodes, want %d", variant, name, episodes, want)
-			}
+			must.Near(t, rewards.Statistics()["count"][0], float64(2*steps-resets), 1e-3, "%v, %s", variant, name)
+			must.Is(t, episodes, map[bool]int{false: 6 + 4, true: 8 + 4}[lost], "%v, %s", variant, name)
 			must.Do(t, recorded.Close())
 			lines := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
 			if len(lines) != 5 || !lines[4].Truncated || (lines[4].NextObservation == nil) != lost ||

@@ -106,16 +106,10 @@ func TestNormalizeLikeGymnasium(t *testing.T) {
 			s = stepped(t)(env.Reset(0))
 		} else {
 			s = stepped(t)(env.Step([]float32{0}))
-			if d := cmp.Diff(want.NormalizedReward, s.Rewards[0], close32); d != "" {
-				t.Fatalf("step %d: reward: %s", i, d)
-			}
+			must.Is(t, cmp.Diff(want.NormalizedReward, s.Rewards[0], close32), "", "step %d: reward", i)
 		}
-		if d := cmp.Diff(want.Observation, s.Observations, close32); d != "" {
-			t.Fatalf("step %d: observation: %s", i, d)
-		}
-		if d := cmp.Diff(want.Final, s.FinalObservations, close32); d != "" {
-			t.Fatalf("step %d: final observation: %s", i, d)
-		}
+		must.Is(t, cmp.Diff(want.Observation, s.Observations, close32), "", "step %d: observation", i)
+		must.Is(t, cmp.Diff(want.Final, s.FinalObservations, close32), "", "step %d: final observation", i)
 		if want.Final != nil {
 			ended++
 		}
@@ -151,9 +145,8 @@ func TestNormalizeRewardsOfSeveralLikeGymnasium(t *testing.T) {
 		Variant: wrappers.Gymnasium}))(t)
 	stepped(t)(env.Reset(0))
 	for i, want := range g.Several {
-		if d := cmp.Diff(want.NormalizedRewards, stepped(t)(env.Step(make([]float32, 3))).Rewards, close32); d != "" {
-			t.Fatalf("step %d: %s", i, d)
-		}
+		must.Is(t, cmp.Diff(want.NormalizedRewards, stepped(t)(env.Step(make([]float32, 3))).Rewards, close32), "",
+			"step %d", i)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/exclusive"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // While Step runs, another goroutine's Step, Reset and Close are refused, and no environment is closed.
@@ -41,9 +42,7 @@ func TestParallelRefusesOverlap(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if closed != 0 {
-			t.Errorf("%d environments were closed", closed)
-		}
+		must.Is(t, closed, 0, "environments were closed")
 		close(release)
 		if err := errors.Join(<-stepped, env.Close(), env.Close()); err != nil || closed != 2 {
 			t.Errorf("%v; %d environments were closed", err, closed)

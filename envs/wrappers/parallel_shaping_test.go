@@ -80,9 +80,7 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 	set := func(values map[string]any, environments []int, want ...float64) {
 		t.Helper()
 		must.Do(t, shaper.SetRewardShaping(values, environments))
-		if got := weights(all); !slices.Equal(got, want) {
-			t.Errorf("weights %v, want %v", got, want)
-		}
+		must.Same(t, weights(all), want, "weights")
 	}
 	set(map[string]any{"weight": 3.0}, []int{0, 2}, 3, 1, 3, 1)
 	must.Equal(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
@@ -119,9 +117,7 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
 		must.Fail(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
-		if got := weights(all); !slices.Equal(got, []float64{1, 1, 1, 1}) {
-			t.Errorf("%v: weights %v", test.environments, got)
-		}
+		must.Same(t, weights(all), []float64{1, 1, 1, 1}, "%v: weights", test.environments)
 	}
 }
 

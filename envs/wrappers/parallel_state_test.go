@@ -43,9 +43,7 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		}
 		for range 20 {
 			a, b := stepped(t)(twin.Step(actions)), stepped(t)(env.Step(actions))
-			if !slices.Equal(a.Observations, b.Observations) {
-				t.Fatal("a refused state changed how it goes on")
-			}
+			must.Same(t, a.Observations, b.Observations, "a refused state changed how it goes on")
 		}
 	}
 }

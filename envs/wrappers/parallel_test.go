@@ -40,12 +40,8 @@ func TestParallelAutoReset(t *testing.T) {
 	if s.Observations[4] != 2 || s.States[1] != 1 {
 		t.Errorf("probe 1 shows %v, %v", s.Observations[3:6], s.States[1])
 	}
-	if !slices.Equal(s.AMPObservations, []float32{20, 20, 20}) {
-		t.Errorf("AMP observations %v, want those before the reset", s.AMPObservations)
-	}
-	if !slices.Equal(s.Rewards, []float32{1, 2, 3}) {
-		t.Errorf("rewards %v", s.Rewards)
-	}
+	must.Same(t, s.AMPObservations, []float32{20, 20, 20}, "AMP observations")
+	must.Same(t, s.Rewards, []float32{1, 2, 3}, "rewards")
 	if d := cmp.Diff([]envs.Episode{{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 1}}},
 		s.Episodes); d != "" {
 		t.Error(d)
@@ -57,9 +53,7 @@ func TestParallelAutoReset(t *testing.T) {
 		{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 2}},
 		{Env: 2, Return: 12, Length: 4, Metrics: map[string]float64{"episode": 1}},
 	}, s.Episodes, "episodes")
-	if metrics["episode"] != 1 {
-		t.Error("an earlier episode's metrics changed")
-	}
+	must.Is(t, metrics["episode"], 1, "an earlier episode's metrics changed")
 }
 
 // inside wraps a Single.
@@ -234,9 +228,7 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 		},
 		"true true true true true": func(i int) (envs.Single, error) { return &shaped{probe: newProbe(i)}, nil },
 	} {
-		if got := has(create); got != want {
-			t.Errorf("has %s, want %s", got, want)
-		}
+		must.Is(t, has(create), want, "has")
 	}
 	env := must.Get(wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
 		wrappers.ParallelOptions{}))(t)

@@ -31,8 +31,7 @@ type line struct {
 
 func readLines(t *testing.T, path string) []line {
 	t.Helper()
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
+	f := must.Open(os.Open(path))(t)
 	var out []line
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var l line
@@ -71,9 +70,7 @@ func TestRecordTransitions(t *testing.T) {
 	k := 0
 	for episode, name := range want {
 		lines := readLines(t, filepath.Join(dir, name))
-		if wantLines := []int{3, 3, 1}[episode]; len(lines) != wantLines {
-			t.Fatalf("%s has %d lines, want %d", name, len(lines), wantLines)
-		}
+		must.Is(t, len(lines), []int{3, 3, 1}[episode], "%s", name)
 		for i, l := range lines {
 			number := []float32{float32(episode + 1)}
 			random, nextRandom := l.Observation[2], l.NextObservation[2]
@@ -113,8 +110,7 @@ func TestRecordGIF(t *testing.T) {
 	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 4 {
 		t.Errorf("%d lines, want the first 4", len(lines))
 	}
-	f := must.Get(os.Open(filepath.Join(dir, "episode-000009.gif")))(t)
-	defer f.Close()
+	f := must.Open(os.Open(filepath.Join(dir, "episode-000009.gif")))(t)
 	g, err := gif.DecodeAll(f)
 	if err != nil || len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
 		t.Errorf("%d pictures of width %d with delays %v, %v", len(g.Image), g.Config.Width, g.Delay, err)

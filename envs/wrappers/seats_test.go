@@ -126,13 +126,10 @@ func TestSeatsInWrappers(t *testing.T) {
 		for i := range 4 {
 			row := s.Seats.Row(i, 3)
 			for k := range 2 {
-				if r := map[bool]float32{true: 1, false: -1}[want[i*3+k]]; row.Rewards[k] != r {
-					t.Fatalf("seat %d has the reward %g, want %g", k, row.Rewards[k], r)
-				}
+				must.Is(t, row.Rewards[k], map[bool]float32{true: 1, false: -1}[want[i*3+k]],
+					"seat %d has the reward", k)
 			}
-			if s.Rewards[i] != 0 {
-				t.Fatalf("the environment has the reward %g, want the seats' sum 0", s.Rewards[i])
-			}
+			must.Is(t, s.Rewards[i], 0, "the environment has the reward")
 			if s.Truncated[i] {
 				ends++
 				if !row.Truncated[0] || !row.Truncated[1] || row.Truncated[2] {
@@ -148,8 +145,7 @@ func TestSeatsInWrappers(t *testing.T) {
 
 // Wrappers of one agent's rows refuse environments with seats; so do batches of games whose seats have other names.
 func TestSeatsRefused(t *testing.T) {
-	env := must.Get(newTurns(5)(1, 1))(t)
-	defer env.Close()
+	env := must.Open(newTurns(5)(1, 1))(t)
 	for name, w := range map[string]wrap{
 		"is for one agent, and the environment has seats for 3 (a_0 (action masks), a_1, b_0)": normalizeReward,
 		"NewNormalizeObservation needs a Box of observations":                                  normalizeObservation,

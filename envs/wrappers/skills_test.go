@@ -43,9 +43,7 @@ func TestSkills(t *testing.T) {
 		}
 		now := latents(s.Observations, 3)
 		for i, z := range now {
-			if got := s.Observations[i*6:][:3]; !slices.Equal(got, in.Observations[i*3:][:3]) {
-				t.Fatalf("step %d: environment %d shows %v, want %v", k, i, got, in.Observations[i*3:][:3])
-			}
+			must.Same(t, s.Observations[i*6:][:3], in.Observations[i*3:][:3], "step %d: environment %d shows", k, i)
 			if states := latents(s.States, 1); !slices.Equal(states[i], z) || s.States[i*4] != in.States[i] {
 				t.Fatalf("step %d: the state of environment %d is %v", k, i, s.States[i*4:][:4])
 			}
@@ -53,9 +51,7 @@ func TestSkills(t *testing.T) {
 			for _, x := range z {
 				sum += float64(x) * float64(x)
 			}
-			if math.Abs(sum-1) > 1e-5 {
-				t.Fatalf("the latent %v has length %g", z, math.Sqrt(sum))
-			}
+			must.Near(t, sum, 1, 1e-5, "the latent %v has length %g", z, math.Sqrt(sum))
 			if k == 0 {
 				continue
 			}
@@ -66,9 +62,8 @@ func TestSkills(t *testing.T) {
 					t.Fatalf("step %d: an episode that had %v ended with %v, the next begins with %v", k, last[i],
 						final[i], z)
 				}
-				if !slices.Equal(s.FinalObservations[i*6:][:3], in.FinalObservations[i*3:][:3]) {
-					t.Fatalf("step %d: another final observation", k)
-				}
+				must.Same(t, s.FinalObservations[i*6:][:3], in.FinalObservations[i*3:][:3],
+					"step %d: another final observation", k)
 				held[i] = 0
 			} else if changed {
 				times = append(times, held[i])

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,9 +112,7 @@ func listing(t *testing.T, data []byte) string {
 			n *= d.(uint64)
 		}
 		size := map[uint64]uint64{elementFloat: 4, elementInt64: 8}[c.integer(tensorType)]
-		if uint64(raw) != n*size {
-			t.Errorf("%s has %d bytes for shape %v", c.text(tensorName), raw, c[tensorDims])
-		}
+		must.Is(t, uint64(raw), n*size, "%s has %d bytes for shape %v", c.text(tensorName), raw, c[tensorDims])
 		if known[c.text(tensorName)] {
 			t.Errorf("%s is there twice", c.text(tensorName))
 		}
@@ -263,9 +260,7 @@ func TestGolden(t *testing.T) {
 				must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want := must.Get(os.ReadFile(path))(t)
-			if got != string(want) {
-				t.Errorf("the model is\n%s\nwant\n%s", got, want)
-			}
+			must.Is(t, got, string(want), "the model is\n")
 		})
 	}
 }
@@ -339,9 +334,7 @@ func TestConstants(t *testing.T) {
 	} {
 		got := constants(t, cases[of])
 		for name, want := range all {
-			if !slices.Equal(got[name], want) {
-				t.Errorf("%s is %v, want %v", name, got[name], want)
-			}
+			must.Same(t, got[name], want, "%s", name)
 		}
 	}
 }

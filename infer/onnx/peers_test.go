@@ -115,9 +115,7 @@ func (c compared) output(t *testing.T, name string, width int) []float32 {
 	data := must.Get(os.ReadFile(c.base + "." + name + ".out"))(t)
 	v := make([]float32, len(data)/4)
 	must.Do(t, binary.Read(bytes.NewReader(data), binary.LittleEndian, v))
-	if want := batches * actors.Rows * width; len(v) != want {
-		t.Fatalf("%q has %d values, want %d", name, len(v), want)
-	}
+	must.Is(t, len(v), batches*actors.Rows*width, "%q", name)
 	return v
 }
 

@@ -13,10 +13,8 @@ import (
 func TestDrive(t *testing.T) {
 	_, p := leg(t, 1)
 	c := must.Get(New(p, Config{Limits: Limits{Late: time.Minute, Stale: time.Second, Lost: 1000}}))(t)
-	body := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
-	defer body.Close()
-	link := must.Get(net.DialUDP("udp", nil, body.LocalAddr().(*net.UDPAddr)))(t)
-	defer link.Close()
+	body := must.Open(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
+	link := must.Open(net.DialUDP("udp", nil, body.LocalAddr().(*net.UDPAddr)))(t)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	toggle, changes, ended := make(chan struct{}), make(chan *Fault, 10), make(chan Times, 1)

@@ -184,9 +184,8 @@ func TestPeersSecondSimulator(t *testing.T) {
 // repetitions, and measures the same pose error.
 func TestPeersTracking(t *testing.T) {
 	python := peers.Python(t, "mujoco")
-	env := must.Get(mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Measure: true,
+	env := must.Open(mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Measure: true,
 		Deviation: 100, EpisodeLength: 120}))(t)
-	defer env.Close()
 	type row struct {
 		QPos, QVel []float64
 		Observed   []float32

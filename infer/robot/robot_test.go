@@ -211,9 +211,7 @@ func TestFaults(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(table.String()), 0o600))
 	}
 	want := must.Get(os.ReadFile(path))(t)
-	if table.String() != string(want) {
-		t.Errorf("the table is\n%s\nwant\n%s", table.String(), want)
-	}
+	must.Is(t, table.String(), string(want), "the table is\n")
 }
 
 // Sequence numbers may wrap around.
@@ -321,9 +319,7 @@ func FuzzPackets(f *testing.F) {
 		c.Receive(now, packet)
 		targets := c.Step(now)
 		for _, v := range slices.Concat(targets.Position, targets.Stiffness, targets.Gain) {
-			if v-v != 0 {
-				t.Fatalf("targets %+v", targets)
-			}
+			must.Is(t, v-v, 0, "targets %+v", targets)
 		}
 		_, _ = DecodeTargets(packet) // must not panic
 	})

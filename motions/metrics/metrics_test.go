@@ -13,9 +13,7 @@ import (
 
 func close(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if math.Abs(got-want) > 1e-9 {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	must.Near(t, got, want, 1e-9, "%s", what)
 }
 
 // allPaths is the least sum over all warping paths, and the mean over the one that has it, by trying every path.
@@ -195,9 +193,7 @@ func TestPhases(t *testing.T) {
 			c := must.Get(motions.Trot(speed))(t)
 			phases, frequency, err := Phases(feetOf(c, 600, noise), 1./30, 1, 4)
 			must.Do(t, err)
-			if math.Abs(frequency*c.Duration()-1) > 0.03 {
-				t.Errorf("%g m/s: %g Hz, want %g", speed, frequency, 1/c.Duration())
-			}
+			must.Near(t, frequency*c.Duration(), 1, 0.03, "%g m/s: %g Hz, want %g", speed, frequency, 1/c.Duration())
 			for leg, want := range []float64{0, 0.5, 0.5 - hind, -hind} {
 				if off := math.Abs(math.Remainder(phases[leg]-want, 1)); off > allowed {
 					t.Errorf("%g m/s, noise %g: leg %d at %.3f, want %.3f", speed, noise, leg, phases[leg], want)

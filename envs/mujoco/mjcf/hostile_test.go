@@ -124,9 +124,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		again := must.Get(Parse([]byte(m.Root.Text())))(t)
-		if again.Text() != m.Root.Text() {
-			t.Errorf("%q and again %q", m.Root.Text(), again.Text())
-		}
+		must.Is(t, again.Text(), m.Root.Text(), "read again")
 		if strings.Contains(m.Root.Text(), "SECRET") {
 			t.Errorf("a document outside of the folder was read: %q", m.Root.Text())
 		}

@@ -68,9 +68,7 @@ func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
 		sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 1))
 		s := envtest.Step(t, e, acts)
 		sameRows(t, s.AMPObservations, motionRows(t, e, clip, 1))
-		if len(s.Episodes) != dogs {
-			t.Errorf("%d episodes, want %d", len(s.Episodes), dogs)
-		}
+		must.Is(t, len(s.Episodes), dogs, "episodes")
 	}
 	source := must.Get(NewMotionSource(e, clip))(t)
 	rows, err := source.CollectReferenceMotions(64, rand.New(rand.NewPCG(1, 2)))
@@ -97,9 +95,7 @@ func TestSimulatorsAMPGroupOfTask(t *testing.T) {
 			Asset: "robot", Joints: joints},
 		{Name: "height", Function: "last_action", Width: 12, Changes: []string{}, Asset: "robot"}}}
 	must.Equal(t, want, e.about.AMPGroup, "the group")
-	if w := e.Spaces().AMPObservation.Width(); w != 36 {
-		t.Errorf("AMP observations of %d values, want 36", w)
-	}
+	must.Is(t, e.Spaces().AMPObservation.Width(), 36, "AMP observations")
 	o.AMPGroup.Terms = []string{"joint_pos"}
 	must.Refuse(New(o))(t, "has a group 'amp' of observations already")
 }
@@ -211,9 +207,7 @@ func motionRows(t *testing.T, e *Env, clip *motions.Clip, step int) []float32 {
 // sameRows compares what a simulator shows of all environments with reference motion.
 func sameRows(t *testing.T, got, want []float32) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d values, want %d", len(got), len(want))
-	}
+	must.Is(t, len(got), len(want), "values")
 	worst, w := 0.0, len(want)/dogs
 	for i, x := range want {
 		off := math.Abs(float64(x - got[i]))

@@ -125,12 +125,9 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i],
 				s.Terminated[i], s.Truncated[i])
 		}
-		if got := s.FinalUnknown != nil && s.FinalUnknown[i]; got != unknown {
-			t.Fatalf("step %d, environment %d: last observation unknown: %t", step, i, got)
-		}
-		if got := s.Invalid != nil && s.Invalid[i]; got != again {
-			t.Fatalf("step %d, environment %d: invalid: %t", step, i, got)
-		}
+		must.Is(t, s.FinalUnknown != nil && s.FinalUnknown[i], unknown,
+			"step %d, environment %d: last observation unknown", step, i)
+		must.Is(t, s.Invalid != nil && s.Invalid[i], again, "step %d, environment %d: invalid", step, i)
 		if !last.over {
 			continue
 		}
@@ -146,9 +143,7 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 		}
 		episodes++
 	}
-	if got := s.Metrics["speed"]; math.Abs(got-speeds/valid) > 1e-9 {
-		t.Fatalf("step %d: the mean speed is %g, want %g", step, got, speeds/valid)
-	}
+	must.Near(t, s.Metrics["speed"], speeds/valid, 1e-9, "step %d: the mean speed", step)
 	if len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil) {
 		t.Fatalf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
 	}
@@ -345,9 +340,7 @@ func TestPeersFunctional(t *testing.T) {
 						t.Errorf("step %d: AMP observation %v of an end", step, s.AMPObservations[2*i:2*i+2])
 					}
 				}
-				if strings.Join(got, ", ") != ends[step] {
-					t.Errorf("step %d: %v, want %s", step, got, ends[step])
-				}
+				must.Is(t, strings.Join(got, ", "), ends[step], "step %d", step)
 			}
 			if s, err = e.Reset(9); err != nil || !slices.Equal(s.Observations, first) {
 				t.Errorf("the same seed again: %v, %v, want %v", s.Observations, err, first)

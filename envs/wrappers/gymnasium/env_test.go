@@ -21,11 +21,7 @@ import (
 // open makes a batch that is closed at the end of the test.
 func open(t testing.TB, o Options) *Env {
 	t.Helper()
-	e := must.Get(New(o))(t)
-	t.Cleanup(func() {
-		must.Do(t, e.Close())
-	})
-	return e
+	return must.Open(New(o))(t)
 }
 
 // actions is a row for each environment: 0.5 and its index / 1000.

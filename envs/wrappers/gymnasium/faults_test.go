@@ -178,9 +178,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 		t.Errorf("after resets and a failed step the AMP observations are %v, the last that were shown %v", got, last)
 	}
 	got = envtest.Step(t, e, actions(4)).AMPObservations
-	if !slices.Equal(got, []float32{2, 102, 201, 301}) {
-		t.Errorf("after the replacement the AMP observations are %v", got)
-	}
+	must.Same(t, got, []float32{2, 102, 201, 301}, "after the replacement the AMP observations")
 
 	o := fake(t, 4, 2, "")
 	o.Replace = -1
@@ -289,8 +287,7 @@ func killParent(t *testing.T, mode, python string) {
 	if line, err := bufio.NewReader(said).ReadString('\n'); line != "ready <nil>\n" {
 		t.Errorf("the parent said %q, %v", line, err)
 	}
-	file := must.Get(os.OpenFile(lock, os.O_RDWR, 0))(t)
-	defer file.Close()
+	file := must.Open(os.OpenFile(lock, os.O_RDWR, 0))(t)
 	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 	if err := take(); !errors.Is(err, syscall.EWOULDBLOCK) {
 		t.Errorf("the lock of processes that go on: %v", err)

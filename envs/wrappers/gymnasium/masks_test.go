@@ -3,7 +3,6 @@ package gymnasium
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -64,9 +63,7 @@ func TestPeersMasks(t *testing.T) {
 					if at == 4 { // the next step of the row only resets
 						want = []float32{1, 1, 1, 1, 1}
 					}
-					if got := s.ActionMasks[5*k : 5*k+5]; !slices.Equal(got, want) {
-						t.Fatalf("the mask of step %d is %v, want %v", at, got, want)
-					}
+					must.Same(t, s.ActionMasks[5*k:5*k+5], want, "the mask of step %d", at)
 				}
 				e.Spaces().SampleActions(rand.New(rand.NewPCG(1, 1)), actions, s.ActionMasks)
 				s = envtest.Step(t, e, actions)

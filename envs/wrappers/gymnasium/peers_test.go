@@ -67,10 +67,7 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 			same := func(what string, step int, got []float32, want []float64) {
 				t.Helper()
 				for i, x := range want {
-					if float64(got[i]) != x {
-						t.Fatalf("step %d: %s: environment %d, dimension %d is %g, want %g", step, what, i/wO, i%wO,
-							got[i], x)
-					}
+					must.Is(t, float64(got[i]), x, "step %d: %s: environment %d, dimension %d", step, what, i/wO, i%wO)
 				}
 			}
 			s := envtest.Reset(t, e, seed)
@@ -153,9 +150,7 @@ func TestPeersCamera(t *testing.T) {
 			if column >= 18 {
 				want = float32(float64(step) / 100)
 			}
-			if x != want {
-				t.Fatalf("step %d, environment %d: value %d is %g, want %g", step, row, column, x, want)
-			}
+			must.Is(t, x, want, "step %d, environment %d: value %d", step, row, column)
 		}
 		s, err = e.Step([]float32{1, 200, 3, 4, 5, 6})
 	}

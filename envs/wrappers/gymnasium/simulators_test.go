@@ -145,9 +145,7 @@ func TestPeersMakeVec(t *testing.T) {
 			}
 			invalid = invalid || s.Invalid != nil
 		}
-		if invalid != c.invalid {
-			t.Errorf("%v: there are invalid rows: %t", c.kwargs, invalid)
-		}
+		must.Is(t, invalid, c.invalid, "%v: there are invalid rows", c.kwargs)
 		must.Do(t, e.Close())
 	}
 }
@@ -172,9 +170,7 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	s := envtest.Reset(t, e, seed)
 	ended, episodes := make([]bool, n), 0
 	for step := range steps {
-		if !slices.Equal(s.Observations, observations[step*n*w:(step+1)*n*w]) {
-			t.Fatalf("timestep %d: observations %v, want %v", step, s.Observations, observations[step*n*w:(step+1)*n*w])
-		}
+		must.Same(t, s.Observations, observations[step*n*w:(step+1)*n*w], "timestep %d: observations", step)
 		s = envtest.Step(t, e, acts[step*n*wA:(step+1)*n*wA])
 		for i := range n {
 			flag, invalid := flags[step*n+i], s.Invalid != nil && s.Invalid[i]
@@ -185,10 +181,8 @@ func TestSimulatorsEnvPool(t *testing.T) {
 			}
 			if ended[i] = flag > 0; ended[i] {
 				episodes++
-				if !slices.Equal(s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w]) {
-					t.Fatalf("timestep %d, environment %d: last observation %v", step, i,
-						s.FinalObservations[i*w:(i+1)*w])
-				}
+				must.Same(t, s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w],
+					"timestep %d, environment %d: last observation", step, i)
 			}
 		}
 	}
@@ -239,9 +233,8 @@ func TestSimulatorsMJLab(t *testing.T) {
 					}
 				}
 			}
-			if (len(s.Metrics) > 0) != (len(s.Episodes) > 0) {
-				t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
-			}
+			must.Is(t, len(s.Metrics) > 0, len(s.Episodes) > 0,
+				"metrics %v with %d episodes", s.Metrics, len(s.Episodes))
 			before = slices.Clone(s.Observations)
 		}
 		if episodes < n {
@@ -301,10 +294,7 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 						t.Errorf("episode %+v, truncated %t (the factory's task has no limit but its end), of "+
 							"unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
 					}
-					if !slices.Equal(s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp]) {
-						t.Errorf("AMP observation %v at an end, want that of the step before, %v",
-							s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
-					}
+					must.Same(t, s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp], "AMP observation")
 				}
 				if _, logged := s.Metrics["Episode_Reward/speed"]; c.amp == 0 &&
 					logged != (len(s.Episodes) > 0) {
