@@ -71,10 +71,6 @@ func (c *counter) Step(actions []float32) (*Step, error) {
 
 func (c *counter) Close() error { return nil }
 
-func TestCheckAccepts(t *testing.T) {
-	must.Do(t, Check(&counter{}, 20, 4))
-}
-
 func TestCheckFinds(t *testing.T) {
 	nan := float32(math.NaN())
 	ended := func(f func(*Step)) func(*Step) {

@@ -49,9 +49,7 @@ func TestFlattenShaping(t *testing.T) {
 	if again, _ := envs.FlattenShaping(tree); !maps.Equal(again, want) {
 		t.Errorf("the tree has changed: %v", again)
 	}
-	if flat, err := envs.FlattenShaping(nil); err != nil || len(flat) != 0 {
-		t.Errorf("of no tree: %v, %v", flat, err)
-	}
+	must.Is(t, len(must.Get(envs.FlattenShaping(nil))(t)), 0, "of no tree")
 }
 
 func TestFlattenShapingRefuses(t *testing.T) {

@@ -128,9 +128,7 @@ func TestWriteFile(t *testing.T) {
 	if err := errors.Join(p.Probabilities(x, a), q.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
 		t.Errorf("%v and %v, %v", a, b, err)
 	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("the folder has %v, %v", entries, err)
-	}
+	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "the folder")
 	must.Fail(t, p.WriteFile(filepath.Join(t.TempDir(), "policy.pt")), "")
 	// An interrupted checkpoint, which has no manifest either, is none.
 	_, snap := perceptron(choices, []int{8}, "elu", description.Categorical)

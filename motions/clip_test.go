@@ -29,6 +29,14 @@ func refuses(t *testing.T, err error, prefix, want string) {
 	}
 }
 
+// refused is refuses for a call that also returns a value.
+func refused[T any](_ T, err error) func(t *testing.T, prefix, want string) {
+	return func(t *testing.T, prefix, want string) {
+		t.Helper()
+		refuses(t, err, prefix, want)
+	}
+}
+
 // load reads a clip that is sound.
 func load(t *testing.T, path string) *Clip {
 	t.Helper()
@@ -176,8 +184,7 @@ func TestNewClipRejects(t *testing.T) {
 	} {
 		cfg := good()
 		change(&cfg)
-		_, err := NewClip(cfg)
-		refuses(t, err, "motions: c: ", want)
+		refused(NewClip(cfg))(t, "motions: c: ", want)
 	}
 	must.Get(NewClip(good()))(t)
 }

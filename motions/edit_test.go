@@ -16,8 +16,7 @@ func TestCut(t *testing.T) {
 	}
 	near(t, "first", cut.Frame(0), c.Frame(9)...)
 	near(t, "last", cut.Frame(12), c.Frame(21)...)
-	_, err := c.Cut(0.31, 0.32)
-	refuses(t, err, "motions: stroll: ", "fewer than two of its frames")
+	refused(c.Cut(0.31, 0.32))(t, "motions: stroll: ", "fewer than two of its frames")
 }
 
 // A cycle that is cut out of many, and closed, is the cycle.
@@ -51,10 +50,8 @@ func TestBestLoop(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	c := spin(t, LoopNone) // turns by 1.5 rad about an oblique axis
-	_, err := c.Closed()
-	refuses(t, err, "motions: spin: ", "turned by 86°")
-	_, err = c.Forwards()
-	refuses(t, err, "motions: spin: ", "no skeleton")
+	refused(c.Closed())(t, "motions: spin: ", "turned by 86°")
+	refused(c.Forwards())(t, "motions: spin: ", "no skeleton")
 	s := stroll(t, 31)
 	closed := must.Get(s.Closed())(t)
 	near(t, "closed", closed.Frame(30)[2:], closed.Frame(0)[2:]...)
@@ -68,9 +65,7 @@ func TestClosed(t *testing.T) {
 	}
 	stretch := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
 		Description: &Description{Columns: []Column{{"a", Hinge}}}}))(t)
-	if again, err := stretch.Closed(); err != nil || again != stretch {
-		t.Errorf("closed already: %v", err)
-	}
+	must.Is(t, must.Get(stretch.Closed())(t), stretch, "closed already")
 }
 
 func TestForwards(t *testing.T) {

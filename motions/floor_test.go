@@ -58,6 +58,5 @@ func TestOnFloor(t *testing.T) {
 		math.Abs(upside-0.5297) > 0.01 {
 		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
 	}
-	_, err := spin(t, LoopNone).OnFloor()
-	refuses(t, err, "motions: spin: ", "no feet")
+	refused(spin(t, LoopNone).OnFloor())(t, "motions: spin: ", "no feet")
 }

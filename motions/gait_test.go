@@ -85,8 +85,7 @@ func TestPlanar(t *testing.T) {
 			near(t, "frame", c.Frame(k), want...)
 		}
 	}
-	_, err := Planar(gait)
-	refuses(t, err, "motions: gait: ", "DeepMimic's humanoid")
+	refused(Planar(gait))(t, "motions: gait: ", "DeepMimic's humanoid")
 }
 
 // At any speed feet that stand do not slide, none is under the floor, and the legs keep their phases.
@@ -121,8 +120,7 @@ func TestTrot(t *testing.T) {
 		}
 	}
 	for _, speed := range []float64{3, math.NaN()} {
-		_, err := Trot(speed)
-		refuses(t, err, "motions: trot: ", "the fastest foot must move at most at 2 m/s")
+		refused(Trot(speed))(t, "motions: trot: ", "the fastest foot must move at most at 2 m/s")
 	}
 }
 
@@ -157,11 +155,9 @@ func TestTrotAnywhere(t *testing.T) {
 	}
 	cfg.Feet[0] = "RL_calf"
 	cfg.Forward = 2.5
-	_, err := s.Trot(cfg)
-	refuses(t, err, "motions: trot: ", "2 m/s")
+	refused(s.Trot(cfg))(t, "motions: trot: ", "2 m/s")
 	cfg.Feet = []string{"FR_foot", "FL_foot", "RR_foot", "RR_calf"}
-	_, err = s.Trot(cfg)
-	refuses(t, err, "motions: trot: ", "one quarter")
+	refused(s.Trot(cfg))(t, "motions: trot: ", "one quarter")
 }
 
 // The skeleton stands as the robot does.

@@ -125,6 +125,5 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 	if err != nil || again != h {
 		t.Errorf("a humanoid's clip is its own: %v", err)
 	}
-	_, err = Humanoid(spin(t, LoopNone))
-	refuses(t, err, "motions: spin: ", "neither DeepMimic's humanoid")
+	refused(Humanoid(spin(t, LoopNone)))(t, "motions: spin: ", "neither DeepMimic's humanoid")
 }

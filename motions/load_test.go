@@ -102,8 +102,7 @@ func TestLoadKnowsFormats(t *testing.T) {
 			refuses(t, err, "motions: "+path+": ", "")
 		}
 	}
-	_, err := Load("testdata/README.md")
-	refuses(t, err, "motions: testdata/README.md: ", "not a clip")
+	refused(Load("testdata/README.md"))(t, "motions: testdata/README.md: ", "not a clip")
 	if _, err := Load("testdata/absent.txt"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
@@ -112,8 +111,7 @@ func TestLoadKnowsFormats(t *testing.T) {
 		func(path string) (*Clip, error) { return LoadCSV(path, CSVConfig{}) },
 		func(path string) (*Clip, error) { return LoadDeepMimic(path, nil) },
 	} {
-		_, err := load("testdata/tiny.npz")
-		refuses(t, err, "motions: testdata/tiny.npz: ", "line 1")
+		refused(load("testdata/tiny.npz"))(t, "motions: testdata/tiny.npz: ", "line 1")
 	}
 }
 
@@ -202,15 +200,12 @@ func TestLoadRefuses(t *testing.T) {
 		{saved(npz.NewString("joints", []string{"a"}, 1)), "the joints are [a]"},
 		{saved(npz.NewString("loop", []string{"circle"})), `"circle"`},
 	} {
-		_, err := parse(x.data, "bad")
-		refuses(t, err, "", x.want)
+		refused(parse(x.data, "bad"))(t, "", x.want)
 	}
 	for want, cfg := range map[string]BVHConfig{"Up": {Up: "x"}, "Scale": {Scale: -1}} {
-		_, err := parseBVH([]byte(legs), "", cfg)
-		refuses(t, err, "BVHConfig.", want)
+		refused(parseBVH([]byte(legs), "", cfg))(t, "BVHConfig.", want)
 	}
-	_, err := parseCSV([]byte(rows), "", CSVConfig{Rate: -1})
-	refuses(t, err, "CSVConfig.Rate", "-1")
+	refused(parseCSV([]byte(rows), "", CSVConfig{Rate: -1}))(t, "CSVConfig.Rate", "-1")
 }
 
 func FuzzLoad(f *testing.F) {

@@ -207,15 +207,13 @@ Frame Time: 0.05
 		"the target's root pelvis follows no body": {Bodies: map[string]string{"head": "Head"}},
 		"Rest has 3 values":                        {Rest: []float64{1, 2, 3}},
 	} {
-		_, err := bvh.Retarget(HumanoidSkeleton(), cfg)
-		refuses(t, err, "motions: person: ", want)
+		refused(bvh.Retarget(HumanoidSkeleton(), cfg))(t, "motions: person: ", want)
 	}
 	if _, err := bvh.Retarget(QuadrupedSkeleton(), RetargetConfig{}); err != nil {
 		t.Errorf("a quadruped needs no names of a humanoid: %v", err)
 	}
 	dog := must.Get(Trot(0))(t)
-	_, err := dog.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	refuses(t, err, "motions: trot: ", "right_upper_arm")
+	refused(dog.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: trot: ", "right_upper_arm")
 }
 
 // A skeleton whose zero pose lies flat, as LAFAN1's do, needs a rest pose, and with one is carried over as any other.
@@ -251,8 +249,7 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		rows = append(rows, row)
 	}
 	c := must.Get(NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)}))(t)
-	_, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	refuses(t, err, "motions: flat: ", "head")
+	refused(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: flat: ", "head")
 	back := must.Get(c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest}))(t)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
@@ -268,9 +265,7 @@ func TestRetargetSMPL(t *testing.T) {
 	row[2] = 1
 	c := must.Get(NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}}))(t)
 	h := must.Get(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
-	if again, err := Humanoid(c); err != nil || fmt.Sprint(framesOf(again)) != fmt.Sprint(framesOf(h)) {
-		t.Errorf("Humanoid retargets: %v", err)
-	}
+	must.Is(t, fmt.Sprint(framesOf(must.Get(Humanoid(c))(t))), fmt.Sprint(framesOf(h)), "Humanoid retargets")
 	for i, j := range h.Skeleton().Joints() {
 		want := map[string]float64{"right_shoulder_x": -math.Pi / 2, "left_shoulder_x": math.Pi / 2}[j.Name]
 		must.Near(t, h.Frame(0)[7+i], want, 5e-3, "%s", j.Name)

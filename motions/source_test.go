@@ -150,16 +150,12 @@ func TestSourceRejects(t *testing.T) {
 	for want, clips := range map[string][]*Clip{
 		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw},
 	} {
-		_, err := NewSource(good, clips...)
-		refuses(t, err, "motions: ", want)
+		refused(NewSource(good, clips...))(t, "motions: ", want)
 	}
-	_, err := NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a)
-	refuses(t, err, "motions: ", "TimeStep")
+	refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ", "TimeStep")
 	s := must.Get(NewSource(good, a))(t)
-	_, err = s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8)))
-	refuses(t, err, "motions: ", "-1")
-	_, err = a.WithWeight(math.Inf(1))
-	refuses(t, err, "motions: a: ", "weight")
+	refused(s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "motions: ", "-1")
+	refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")
 	if b, err := a.WithWeight(5); err != nil || b.Weight() != 5 || a.Weight() != 1 {
 		t.Error(b, err)
 	}

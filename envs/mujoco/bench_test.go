@@ -21,9 +21,7 @@ func BenchmarkWalkerStep(b *testing.B) {
 		actions := make([]float32, 6*n)
 		b.ResetTimer()
 		for range b.N {
-			for i := range actions {
-				actions[i] = 0.3 * float32(rng.NormFloat64())
-			}
+			noise(actions, 0.3, rng)
 			envtest.Step(b, w, actions)
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
@@ -50,9 +48,7 @@ func characterSteps(b *testing.B, body CharacterBody) {
 		actions := make([]float32, e.Model().NU()*n)
 		b.ResetTimer()
 		for range b.N {
-			for i := range actions {
-				actions[i] = float32(0.5 * rng.NormFloat64())
-			}
+			noise(actions, 0.5, rng)
 			envtest.Step(b, e, actions)
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")

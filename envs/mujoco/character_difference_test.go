@@ -24,9 +24,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 1))
 		actions := make([]float32, 6*hinges)
 		for step := range 20 {
-			for i := range actions {
-				actions[i] = float32(rng.NormFloat64())
-			}
+			noise(actions, 1, rng)
 			got := envtest.Step(t, e, actions)
 			must.Is(t, len(got.AMPObservations), 6*width, "%s", name)
 			for i := range 6 {

@@ -105,9 +105,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 	var state []byte
 	ended := func() (with, without int) {
 		for range 20 {
-			for i := range actions {
-				actions[i] = float32(0.1 * rng.NormFloat64())
-			}
+			noise(actions, 0.1, rng)
 			step := envtest.Step(t, c, actions)
 			for _, e := range step.Episodes {
 				if _, has := e.Metrics["pose_error"]; has {

@@ -69,9 +69,7 @@ func TestFailureCounts(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		actions, where := make([]float32, 20*28), make([]int, 20)
 		for range 60 {
-			for i := range actions {
-				actions[i] = float32(rng.NormFloat64())
-			}
+			noise(actions, 1, rng)
 			for i := range where { // the clip after the step
 				mem := e.task.memory(&e.states[i])
 				where[i] = int(8 * math.Mod(mem[memoryTime]+1e-6, 1))

@@ -103,6 +103,13 @@ func characterReset(t *testing.T, e *Character) {
 	}
 }
 
+// noise fills actions with normally distributed numbers.
+func noise(actions []float32, scale float32, rng *rand.Rand) {
+	for i := range actions {
+		actions[i] = scale * float32(rng.NormFloat64())
+	}
+}
+
 func farthest32(a, b []float32) float64 {
 	d := 0.0
 	for i := range a {
@@ -184,9 +191,7 @@ func TestFallEndsTheEpisode(t *testing.T) {
 		actions, ended := make([]float32, 4*e.Model().NU()), 0
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 200 {
-			for i := range actions {
-				actions[i] = 5 * float32(rng.NormFloat64())
-			}
+			noise(actions, 5, rng)
 			s := envtest.Step(t, e, actions)
 			for _, ep := range s.Episodes {
 				ended++

@@ -68,9 +68,7 @@ func TestObservationTerms(t *testing.T) {
 		if features := e.task.features(); !slices.Equal(o[len(expected):], step.States[:features]) {
 			t.Fatal("the features are not those of the state")
 		}
-		for i := range actions {
-			actions[i] = float32(rng.NormFloat64())
-		}
+		noise(actions, 1, rng)
 		step, want = envtest.Step(t, e, actions), envtest.Step(t, plain, actions)
 		must.Is(t, step.Rewards[0], want.Rewards[0], "reward")
 		if len(step.Episodes) > 0 {

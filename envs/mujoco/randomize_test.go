@@ -383,13 +383,11 @@ func TestRandomizeTerms(t *testing.T) {
 	step := envtest.Reset(t, e, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, all := e.Spaces().Observation.Width(), e.Spaces().State.Width()
-	var noise []float64
+	var lengths []float64
 	for range 30 {
 		state := slices.Clone(step.States)
 		actions := e.Spaces().Action.Rows(20)
-		for i := range actions {
-			actions[i] = float32(rng.NormFloat64())
-		}
+		noise(actions, 1, rng)
 		step = envtest.Step(t, e, actions)
 		for i := range 20 {
 			o, now := step.Observations[i*w:(i+1)*w], step.States[i*all:(i+1)*all]
@@ -403,10 +401,10 @@ func TestRandomizeTerms(t *testing.T) {
 			for _, v := range o[27:30] {
 				length += float64(v * v)
 			}
-			noise = append(noise, length-1)
+			lengths = append(lengths, length-1)
 		}
 	}
-	if least, most := slices.Min(noise), slices.Max(noise); least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2 {
+	if least, most := slices.Min(lengths), slices.Max(lengths); least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2 {
 		t.Errorf("the squared length of gravity's direction differs from 1 by %g to %g", least, most)
 	}
 }

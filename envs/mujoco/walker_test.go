@@ -96,9 +96,7 @@ func TestWalkerEpisodes(t *testing.T) {
 	returns := make([]float64, n)
 	fell, cut := 0, 0
 	for range 150 {
-		for i := range actions {
-			actions[i] = 3 * float32(rng.NormFloat64())
-		}
+		noise(actions, 3, rng)
 		s := envtest.Step(t, w, actions)
 		for i := range n {
 			returns[i] += float64(s.Rewards[i])

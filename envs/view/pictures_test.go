@@ -22,9 +22,7 @@ func TestPictures(t *testing.T) {
 		t.Errorf("the scene is %+v", s.scene)
 	}
 	before := s.ask(Request{Do: "pause"}).Picture
-	if img, err := png.Decode(bytes.NewReader(before)); err != nil || img.Bounds().Dx() != 300 {
-		t.Fatalf("the picture: %v", err)
-	}
+	must.Is(t, must.Get(png.Decode(bytes.NewReader(before)))(t).Bounds().Dx(), 300, "the picture")
 	if f := s.ask(Request{Do: "step"}); bytes.Equal(f.Picture, before) || math.Abs(f.Time-0.02) > 1e-9 {
 		t.Error("a step changes no picture")
 	}

@@ -18,14 +18,14 @@ func benchmark(b *testing.B, create func(classic.Config) (envs.Env, error)) {
 			}
 			b.Run(fmt.Sprintf("envs=%d/workers=%d", n, workers), func(b *testing.B) {
 				env := must.Open(create(classic.Config{NumEnvs: n, Workers: workers}))(b)
-				stepped(b)(env.Reset(0))
+				must.Get(env.Reset(0))(b)
 				actions := make([]float32, n)
 				for i := range actions {
 					actions[i] = float32(i % 2)
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					stepped(b)(env.Step(actions))
+					must.Get(env.Step(actions))(b)
 				}
 				b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "steps/s")
 			})

@@ -103,9 +103,9 @@ func TestNormalizeLikeGymnasium(t *testing.T) {
 	for i, want := range g.Single.Steps {
 		var s *envs.Step
 		if i == 0 {
-			s = stepped(t)(env.Reset(0))
+			s = must.Get(env.Reset(0))(t)
 		} else {
-			s = stepped(t)(env.Step([]float32{0}))
+			s = must.Get(env.Step([]float32{0}))(t)
 			must.Is(t, cmp.Diff(want.NormalizedReward, s.Rewards[0], close32), "", "step %d: reward", i)
 		}
 		must.Is(t, cmp.Diff(want.Observation, s.Observations, close32), "", "step %d: observation", i)
@@ -118,7 +118,7 @@ func TestNormalizeLikeGymnasium(t *testing.T) {
 		if !ok {
 			t.Fatal("no Observer")
 		}
-		must.Equal(t, s.Observations, stepped(t)(o.Observe()).Observations, "step %d: observed again", i)
+		must.Equal(t, s.Observations, must.Get(o.Observe())(t).Observations, "step %d: observed again", i)
 	}
 	if ended < 10 {
 		t.Errorf("only %d episodes ended", ended)
@@ -143,9 +143,9 @@ func TestNormalizeRewardsOfSeveralLikeGymnasium(t *testing.T) {
 	}
 	env := must.Get(wrappers.NewNormalizeReward(e, wrappers.NormalizeRewardOptions{Discount: .9,
 		Variant: wrappers.Gymnasium}))(t)
-	stepped(t)(env.Reset(0))
+	must.Get(env.Reset(0))(t)
 	for i, want := range g.Several {
-		must.Is(t, cmp.Diff(want.NormalizedRewards, stepped(t)(env.Step(make([]float32, 3))).Rewards, close32), "",
+		must.Is(t, cmp.Diff(want.NormalizedRewards, must.Get(env.Step(make([]float32, 3)))(t).Rewards, close32), "",
 			"step %d", i)
 	}
 }
@@ -154,9 +154,9 @@ func TestStatisticsRefuse(t *testing.T) {
 	env := probes(t, 2, wrappers.ParallelOptions{}, nil)
 	observed := must.Get(wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{}))(t)
 	normal := must.Get(wrappers.NewNormalizeReward(observed, wrappers.NormalizeRewardOptions{Discount: .5}))(t)
-	stepped(t)(normal.Reset(0))
+	must.Get(normal.Reset(0))(t)
 	for range 7 {
-		stepped(t)(normal.Step(make([]float32, 4)))
+		must.Get(normal.Step(make([]float32, 4)))(t)
 	}
 	all := envs.All[envs.RunningStatistics](normal)
 	if len(all) != 2 || all[0].StatisticsName() != "normalize_observation" ||
@@ -235,8 +235,8 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 				"episode_statistics: the reward of environment 1 is NaN"},
 		} {
 			env := must.Get(c.make(&tape{n: 2, width: 2, steps: step(c.spoil)}))(t)
-			stepped(t)(env.Reset(0))
-			stepped(t)(env.Step(nil))
+			must.Get(env.Reset(0))(t)
+			must.Get(env.Step(nil))(t)
 			learned, ok := env.(envs.RunningStatistics)
 			var before map[string][]float64
 			if ok {
@@ -250,7 +250,7 @@ func TestNormalizersRefuseNaN(t *testing.T) {
 				!cmp.Equal(before, learned.Statistics()) {
 				t.Errorf("%s: error %v, want %q, and the same statistics", variant, err, c.want)
 			}
-			if s := stepped(t)(env.Step(nil)); !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2) {
+			if s := must.Get(env.Step(nil))(t); !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2) {
 				t.Errorf("episodes %v", s.Episodes)
 			}
 		}
@@ -272,10 +272,10 @@ func TestClip(t *testing.T) {
 		t.Errorf("the space is %v", got)
 	}
 	want := []float32{-5, 5, 0.5, 5, -5, 0.25}
-	if s := stepped(t)(env.Reset(0)); !slices.Equal(s.Observations, want) {
+	if s := must.Get(env.Reset(0))(t); !slices.Equal(s.Observations, want) {
 		t.Errorf("the first observations are %v, want %v", s.Observations, want)
 	}
-	s := stepped(t)(env.Step(nil))
+	s := must.Get(env.Step(nil))(t)
 	if !slices.Equal(s.Observations, want) || !slices.Equal(s.FinalObservations, []float32{5, 1, -5, 0, 0, 0}) ||
 		!slices.Equal(s.Rewards, []float32{-2, 3}) || !slices.Equal(s.RawRewards, step.Rewards) {
 		t.Errorf("clipped to %+v", s)

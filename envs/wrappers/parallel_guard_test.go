@@ -25,7 +25,7 @@ func TestParallelRefusesOverlap(t *testing.T) {
 				}
 			}
 		})
-		stepped(t)(env.Reset(1))
+		must.Get(env.Reset(1))(t)
 		actions, stepped := make([]float32, 4), make(chan error)
 		go func() {
 			_, err := env.Step(actions)

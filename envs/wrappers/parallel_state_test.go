@@ -15,7 +15,7 @@ import (
 // A batch whose environments refuse a state goes on as if nothing had been asked, reset or not.
 func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 	donor := probes(t, 4, wrappers.ParallelOptions{Seed: 1}, nil)
-	stepped(t)(donor.Reset(-1))
+	must.Get(donor.Reset(-1))(t)
 	state := must.Get(donor.MarshalState())(t)
 	if err := probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state); err == nil ||
 		!strings.Contains(err.Error(), "it is of 4 environments, here are 3") {
@@ -28,8 +28,8 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		actions := make([]float32, 8)
 		if reset {
 			for _, e := range []envs.Env{env, twin} {
-				stepped(t)(e.Reset(-1))
-				stepped(t)(e.Step(actions))
+				must.Get(e.Reset(-1))(t)
+				must.Get(e.Step(actions))(t)
 			}
 		}
 		last.badState = true
@@ -38,11 +38,11 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		if !reset {
 			must.Refuse(env.Step(actions))(t, "")
 			// The probes' own episode numbers have gone on, their generators have not.
-			stepped(t)(env.Reset(-1))
-			stepped(t)(twin.Reset(-1))
+			must.Get(env.Reset(-1))(t)
+			must.Get(twin.Reset(-1))(t)
 		}
 		for range 20 {
-			a, b := stepped(t)(twin.Step(actions)), stepped(t)(env.Step(actions))
+			a, b := must.Get(twin.Step(actions))(t), must.Get(env.Step(actions))(t)
 			must.Same(t, a.Observations, b.Observations, "a refused state changed how it goes on")
 		}
 	}

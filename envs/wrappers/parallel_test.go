@@ -18,17 +18,17 @@ import (
 
 func TestParallelAutoReset(t *testing.T) {
 	env := probes(t, 3, wrappers.ParallelOptions{Seed: 1, Workers: 2}, nil)
-	s := stepped(t)(env.Reset(-1))
+	s := must.Get(env.Reset(-1))(t)
 	if s.Rewards != nil || s.Terminated != nil || s.AMPObservations != nil || len(s.Observations) != 9 ||
 		len(s.States) != 3 {
 		t.Fatalf("after Reset: %+v", s)
 	}
 	actions := []float32{1, 0, 2, 0, 3, 0}
-	s = stepped(t)(env.Step(actions))
+	s = must.Get(env.Step(actions))(t)
 	if s.FinalObservations != nil || s.FinalStates != nil || s.Episodes != nil {
 		t.Errorf("nothing ended, but %+v", s)
 	}
-	s = stepped(t)(env.Step(actions)) // probe 0 ends
+	s = must.Get(env.Step(actions))(t) // probe 0 ends
 	if !slices.Equal(s.Terminated, []bool{true, false, false}) || !slices.Equal(s.Truncated,
 		[]bool{false, false, false}) {
 		t.Errorf("terminated %v, truncated %v", s.Terminated, s.Truncated)
@@ -47,8 +47,8 @@ func TestParallelAutoReset(t *testing.T) {
 		t.Error(d)
 	}
 	metrics := s.Episodes[0].Metrics
-	stepped(t)(env.Step(actions))     // probe 1 ends
-	s = stepped(t)(env.Step(actions)) // probes 0 and 2 end
+	must.Get(env.Step(actions))(t)     // probe 1 ends
+	s = must.Get(env.Step(actions))(t) // probes 0 and 2 end
 	must.Equal(t, []envs.Episode{
 		{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 2}},
 		{Env: 2, Return: 12, Length: 4, Metrics: map[string]float64{"episode": 1}},
@@ -135,9 +135,9 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 					return nil
 				}
 			})
-			stepped(t)(env.Reset(0))
+			must.Get(env.Reset(0))(t)
 			actions := make([]float32, 12)
-			stepped(t)(env.Step(actions))
+			must.Get(env.Step(actions))(t)
 			failing = true
 			_, err := env.Step(actions)
 			if err == nil || !strings.Contains(err.Error(), "environment 3 (*wrappers_test.probe)") ||
@@ -146,8 +146,8 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 			}
 			failing = false
 			must.Refuse(env.Step(actions))(t, "call Reset")
-			stepped(t)(env.Reset(0))
-			stepped(t)(env.Step(actions))
+			must.Get(env.Reset(0))(t)
+			must.Get(env.Step(actions))(t)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestParallelCatchesPanics(t *testing.T) {
 		if call != nil {
 			must.Do(t, err)
 			if method != "Reset" {
-				stepped(t)(env.Reset(1))
+				must.Get(env.Reset(1))(t)
 			}
 			err = call(env)
 			p.panics = ""

@@ -128,13 +128,4 @@ func probes(t testing.TB, n int, opts wrappers.ParallelOptions, change func(i in
 	return env
 }
 
-// stepped returns a step that may not fail.
-func stepped(t testing.TB) func(s *envs.Step, err error) *envs.Step {
-	return func(s *envs.Step, err error) *envs.Step {
-		t.Helper()
-		must.Do(t, err)
-		return s
-	}
-}
-
 var nan, inf = float32(math.NaN()), float32(math.Inf(1))

@@ -60,9 +60,9 @@ func TestRecordTransitions(t *testing.T) {
 	// Environment 1 of 3, whose episodes last 3 steps.
 	env := must.Get(wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil),
 		wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true}))(t)
-	stepped(t)(env.Reset(0))
+	must.Get(env.Reset(0))(t)
 	for k := range 7 {
-		stepped(t)(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))
+		must.Get(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))(t)
 	}
 	must.Do(t, env.Close())
 	want := []string{"episode-000000.jsonl", "episode-000001.jsonl", "episode-000002.jsonl"}
@@ -99,11 +99,11 @@ func TestRecordGIF(t *testing.T) {
 	must.Do(t, err)
 	env := must.Get(wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2,
 		MaxSteps: 4, FPS: 20}))(t)
-	stepped(t)(env.Reset(0))
+	must.Get(env.Reset(0))(t)
 	for range 24 { // four episodes, of which 0 and 2 are recorded
-		stepped(t)(env.Step([]float32{2, 0}))
+		must.Get(env.Step([]float32{2, 0}))(t)
 	}
-	stepped(t)(env.Reset(-1))
+	must.Get(env.Reset(-1))(t)
 	must.Do(t, env.Close())
 	must.Equal(t, []string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
 		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir), "files")
@@ -123,9 +123,9 @@ func TestRecordGIF(t *testing.T) {
 func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	env := recorded(t, dir)
-	stepped(t)(env.Reset(0))
+	must.Get(env.Reset(0))(t)
 	must.Do(t, os.Remove(dir))
-	stepped(t)(env.Step([]float32{0, 0}))
+	must.Get(env.Step([]float32{0, 0}))(t)
 	if _, err := env.Step([]float32{0, 0}); err == nil || !strings.HasPrefix(err.Error(), "wrappers: recording: ") {
 		t.Errorf("error %v", err)
 	}
@@ -144,14 +144,14 @@ func recorded(t *testing.T, dir string) *wrappers.Record {
 func TestRecordAndState(t *testing.T) {
 	dir := t.TempDir()
 	env := recorded(t, dir)
-	stepped(t)(env.Reset(0))
-	stepped(t)(env.Step([]float32{0, 0}))
+	must.Get(env.Reset(0))(t)
+	must.Get(env.Step([]float32{0, 0}))(t)
 	state := must.Get(env.MarshalState())(t)
-	stepped(t)(env.Reset(0))
-	stepped(t)(env.Step([]float32{0, 0}))
+	must.Get(env.Reset(0))(t)
+	must.Get(env.Step([]float32{0, 0}))(t)
 	must.Do(t, env.RestoreState(state))
 	for range 3 { // the rest of the restored episode, then one of two steps
-		stepped(t)(env.Step([]float32{0, 0}))
+		must.Get(env.Step([]float32{0, 0}))(t)
 	}
 	must.Equal(t, []string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir), "files")
 	interrupted := readLines(t, filepath.Join(dir, "episode-000000.jsonl"))

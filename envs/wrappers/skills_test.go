@@ -37,9 +37,9 @@ func TestSkills(t *testing.T) {
 	for k := range 400 {
 		var s, in *envs.Step
 		if k == 0 {
-			s, in = stepped(t)(env.Reset(7)), stepped(t)(plain.Reset(7))
+			s, in = must.Get(env.Reset(7))(t), must.Get(plain.Reset(7))(t)
 		} else {
-			s, in = stepped(t)(env.Step(make([]float32, 10))), stepped(t)(plain.Step(make([]float32, 10)))
+			s, in = must.Get(env.Step(make([]float32, 10)))(t), must.Get(plain.Step(make([]float32, 10)))(t)
 		}
 		now := latents(s.Observations, 3)
 		for i, z := range now {
@@ -80,11 +80,11 @@ func TestSkills(t *testing.T) {
 // Latents are uniform on the sphere: their mean is 0, and that of the square of each coordinate 1/3.
 func TestSkillsAreUniform(t *testing.T) {
 	env := skills(t, 3)
-	stepped(t)(env.Reset(3))
+	must.Get(env.Reset(3))(t)
 	var mean, square [3]float64
 	const steps = 4000
 	for range steps {
-		stepped(t)(env.Step(make([]float32, 10)))
+		must.Get(env.Step(make([]float32, 10)))(t)
 		for i, z := range env.Latents() {
 			mean[i%3] += float64(z) / (5 * steps)
 			square[i%3] += float64(z) * float64(z) / (5 * steps)
@@ -103,11 +103,11 @@ func TestSkillsSource(t *testing.T) {
 	env := skills(t, 1)
 	points := []float32{1, 0, 0, 0, 0.6, 0.8}
 	env.SetSource(func() ([]float32, error) { return points, nil })
-	stepped(t)(env.Reset(5))
+	must.Get(env.Reset(5))(t)
 	count := func() map[[3]float32]int {
 		seen := map[[3]float32]int{}
 		for range 50 {
-			stepped(t)(env.Step(make([]float32, 10)))
+			must.Get(env.Step(make([]float32, 10)))(t)
 			for i := range 5 {
 				seen[[3]float32(env.Latents()[3*i:])]++
 			}
@@ -139,7 +139,7 @@ func TestSkillsSource(t *testing.T) {
 		must.Refuse(env.Reset(1))(t, want)
 	}
 	env.SetSource(nil)
-	stepped(t)(env.Reset(5))
+	must.Get(env.Reset(5))(t)
 	if seen := count(); len(seen) < 20 {
 		t.Errorf("without a source latents were %v", seen)
 	}

@@ -313,9 +313,7 @@ func TestWriteFile(t *testing.T) {
 	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {
 		t.Errorf("the model's text is %q", m.text(modelDoc))
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the folder has %v, %v", entries, err)
-	}
+	must.Is(t, len(must.Get(os.ReadDir(dir))(t)), 1, "the folder")
 }
 
 // The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,

@@ -152,7 +152,6 @@ func TestMotionSourceRefuses(t *testing.T) {
 	must.Refuse(NewMotionSource(&Env{}, dog))(t, "add the group by AMPGroup")
 	terms := []string{"joint_pos"}
 	for words, o := range map[string]Options{
-		"for tasks of mjlab and isaaclab": {Simulator: EnvPool, ID: "Ant-v4", AMPGroup: AMPGroup{Terms: terms}},
 		"made by ID":                      {Simulator: MJLab, Factory: "a:b", AMPGroup: AMPGroup{Terms: terms}},
 		"no Terms":                        {AMPGroup: AMPGroup{History: 3}},
 		"both set":                        {AMPGroup: AMPGroup{Terms: terms}, AMPObservations: "amp_obs"},

@@ -187,9 +187,7 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 		must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}), "")
 		must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
 		// The seed of the options is that of the making.
-		if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[{"level":3,"seeds":[7,5]}]}` {
-			t.Errorf("curriculum %s, %v", state, err)
-		}
+		must.Is(t, string(must.Get(e.CurriculumState())(t)), `{"states":[{"level":3,"seeds":[7,5]}]}`, "curriculum")
 	}
 }
 

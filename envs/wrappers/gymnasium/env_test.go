@@ -155,9 +155,7 @@ func TestMetricsAndInfos(t *testing.T) {
 		}
 	}
 	for i, want := range []string{`{"text": "step 3"}`, "", `{"text": "step 3"}`, ""} {
-		if got, err := e.Info(i); err != nil || string(got) != want {
-			t.Errorf("info of environment %d: %s, %v; want %s", i, got, err, want)
-		}
+		must.Is(t, string(must.Get(e.Info(i))(t)), want, "info of environment %d", i)
 	}
 	must.Refuse(e.Info(4))(t, "")
 }

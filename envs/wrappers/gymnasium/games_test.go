@@ -290,9 +290,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 		t.Errorf("the end: %s, %+v", diff, s)
 	}
 	envtest.Step(t, e, actions)
-	if picture, err := e.Render(1); err != nil || picture.At(0, 0) != (color.RGBA{1, 1, 1, 255}) {
-		t.Errorf("picture %v, %v", picture, err)
-	}
+	must.Is(t, must.Get(e.Render(1))(t).At(0, 0), color.Color(color.RGBA{1, 1, 1, 255}), "picture")
 	o = zoo(t, "bridge_games:Lives", 1, 1)
 	o.States, o.ActionMasks = Ignore, Ignore
 	if set := open(t, o).Spaces(); set.State.Width() != 0 || set.ActionMask.Width() != 0 {

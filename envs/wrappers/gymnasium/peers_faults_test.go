@@ -165,8 +165,6 @@ func TestPeersRefusals(t *testing.T) {
 			func(o *Options) { o.RandomEpisodeLengths = true }),
 		"the infos of step have no 'amp', where the AMP observation ": batch(
 			func(o *Options) { o.AMPObservations = "amp" }),
-		"state_groups has 'critics'": batch(
-			func(o *Options) { o.StateGroups = []string{"critics"} }),
 	} {
 		e, err := New(o)
 		if err == nil {

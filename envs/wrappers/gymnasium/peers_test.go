@@ -278,8 +278,6 @@ func TestPeersImitator(t *testing.T) {
 		}
 	}
 	must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
-	if state, err := e.CurriculumState(); err != nil ||
-		string(state) != `{"states":[{"level":3},{"level":4},{"level":3},{"level":4}]}` {
-		t.Errorf("curriculum %s, %v", state, err)
-	}
+	must.Is(t, string(must.Get(e.CurriculumState())(t)), `{"states":[{"level":3},{"level":4},{"level":3},{"level":4}]}`,
+		"curriculum")
 }

@@ -252,12 +252,8 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		must.Fail(t, serve(), want)
 	}
-	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
-		t.Errorf("files are left: %v, %v", files, err)
-	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "not a policy" {
-		t.Errorf("the file at the path was changed: %q, %v", b, err)
-	}
+	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "files are left")
+	must.Is(t, string(must.Get(os.ReadFile(path))(t)), "not a policy", "the file at the path was changed")
 }
 
 // What is at the path is looked at and not opened, which for a pipe would wait without end; a policy that has taken the
