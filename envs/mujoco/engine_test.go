@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -125,5 +126,33 @@ func TestDivergedGoesBack(t *testing.T) {
 	must.Is(t, farthest(before, b.QPos(1)), 0, "the diverged simulation stands at %v, was at %v", b.QPos(1), before)
 	if err := b.Step(5); err != nil || b.Status(1) != 0 {
 		t.Errorf("it does not go on: %v, status %d", err, b.Status(1))
+	}
+}
+
+// Every environment is worked on once a run, whatever the number of workers, also where some wake when all is done.
+func TestPool(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 64} {
+		for _, workers := range []int{1, 2, 3, 8} {
+			p := newPool(n, workers)
+			times := make([]atomic.Int32, n)
+			work := func(worker, first, last int) {
+				if worker < 0 || worker >= p.workers() || first >= last {
+					t.Errorf("worker %d of %d: environments %d to %d", worker, p.workers(), first, last)
+				}
+				for i := first; i < last; i++ {
+					times[i].Add(1)
+				}
+			}
+			for round := range int32(500) {
+				p.run(work)
+				for i := range times {
+					if k := times[i].Load(); k != round+1 {
+						t.Fatalf("%d environments, %d workers: environment %d was worked on %d times in %d runs", n,
+							workers, i, k, round+1)
+					}
+				}
+			}
+			p.stop()
+		}
 	}
 }
