@@ -2,7 +2,6 @@ package envs
 
 import (
 	"encoding/binary"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -147,8 +146,6 @@ func TestCheckSeatsOfNone(t *testing.T) {
 	env := &counter{hurt: func(s *Step) { s.Seats.Active = []bool{true, true} }}
 	must.Fail(t, Check(env, 20, 4), "0 (2 environments × 0 seats)")
 	c := must.Get(Checked(&table{}))(t)
-	s, err := c.Reset(1)
-	if err != nil || !slices.Equal(s.Seats.Active, []bool{true, false, true, true, false, true}) {
-		t.Errorf("active %v, %v", s.Seats.Active, err)
-	}
+	s := must.Get(c.Reset(1))(t)
+	must.Same(t, s.Seats.Active, []bool{true, false, true, true, false, true}, "active")
 }

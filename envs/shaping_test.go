@@ -29,9 +29,9 @@ func TestFlattenShaping(t *testing.T) {
 		"list.0": 4, "list.1": -5,
 		"pair.0": 6, "pair.1": 7, "level": -3, "deep.er.0.x": 1}
 	must.Equal(t, want, flat, "flat")
-	same, err := envs.UnflattenShaping(tree, flat)
-	if err != nil || !reflect.DeepEqual(same, tree) {
-		t.Errorf("there and back: %v, %v", same, err)
+	same := must.Get(envs.UnflattenShaping(tree, flat))(t)
+	if !reflect.DeepEqual(same, tree) {
+		t.Errorf("there and back: %v", same)
 	}
 	other, err := envs.UnflattenShaping(tree, map[string]float64{"scale": -1, "delta.1": 2.4, "delta.2": 0.49, "on": 17,
 		"list.1": 2.5, "pair.0": 254.6, "level": -7.5, "typed.a": 0.1, "deep.er.0.x": 9})
@@ -134,9 +134,9 @@ func checkRoundTrip(t *testing.T, tree map[string]any, seed uint64) {
 	if err != nil {
 		return
 	}
-	same, err := envs.UnflattenShaping(tree, flat)
-	if err != nil || !reflect.DeepEqual(same, tree) {
-		t.Fatalf("%#v came back as %#v (%v)", tree, same, err)
+	same := must.Get(envs.UnflattenShaping(tree, flat))(t)
+	if !reflect.DeepEqual(same, tree) {
+		t.Fatalf("%#v came back as %#v", tree, same)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	changed := map[string]float64{}
@@ -157,9 +157,9 @@ func checkRoundTrip(t *testing.T, tree map[string]any, seed uint64) {
 	}
 	// What is in effect is in effect again, and what was not changed is what it was.
 	inEffect := must.Get(envs.FlattenShaping(other))(t)
-	again, err := envs.UnflattenShaping(tree, inEffect)
-	if err != nil || !reflect.DeepEqual(again, other) {
-		t.Fatalf("%#v is not the same the second time: %#v (%v)", other, again, err)
+	again := must.Get(envs.UnflattenShaping(tree, inEffect))(t)
+	if !reflect.DeepEqual(again, other) {
+		t.Fatalf("%#v is not the same the second time: %#v", other, again)
 	}
 	for key, x := range flat {
 		given, ok := changed[key]

@@ -139,9 +139,9 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := description.Of(p.Describe().Values())
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(p.Describe()) && again.Normalizer == nil {
-			t.Fatalf("%+v was read again as %+v, %v", p.Describe(), again, err)
+		again := must.Get(description.Of(p.Describe().Values()))(t)
+		if fmt.Sprint(again) != fmt.Sprint(p.Describe()) && again.Normalizer == nil {
+			t.Fatalf("%+v was read again as %+v", p.Describe(), again)
 		}
 		x, a := make([]float32, p.Spaces().Observation.Width()), make([]float32, p.Spaces().Action.Width())
 		if err := p.Act(x, a); err == nil {

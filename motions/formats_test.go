@@ -227,9 +227,9 @@ func TestDeepMimicLoops(t *testing.T) {
 		`"LoopMode":"Wrap",`:  LoopWrap,
 		`"LoopMode":"Clamp",`: LoopNone, `"Loop":true,`: LoopWrap, `"Loop":false,`: LoopNone, ``: LoopNone,
 	} {
-		c, err := parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip")
-		if err != nil || c.Loop() != want || !c.Raw() || c.Duration() != 1 {
-			t.Errorf("%s: %v, %v", text, c, err)
+		c := must.Get(parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip"))(t)
+		if c.Loop() != want || !c.Raw() || c.Duration() != 1 {
+			t.Errorf("%s: %v", text, c)
 		}
 	}
 	data := must.Get(os.ReadFile("testdata/turn_left.txt"))(t)

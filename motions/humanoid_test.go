@@ -121,9 +121,7 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 	if r := h.Repairs(); len(r) != 1 || !strings.Contains(r[0], "never nearer to the floor") {
 		t.Errorf("repairs %q", r)
 	}
-	again, err := Humanoid(h)
-	if err != nil || again != h {
-		t.Errorf("a humanoid's clip is its own: %v", err)
-	}
+	again := must.Get(Humanoid(h))(t)
+	must.Is(t, again, h, "a humanoid's clip is its own")
 	refused(Humanoid(spin(t, LoopNone)))(t, "motions: spin: ", "neither DeepMimic's humanoid")
 }

@@ -294,10 +294,8 @@ func TestPairBodies(t *testing.T) {
 				source.Bodies = append(source.Bodies, Body{Name: left})
 			}
 		}
-		got, err := ProposeBodies(source, HumanoidSkeleton())
-		if err != nil || len(got) != 15 {
-			t.Errorf("%s: %v, %v", names, got, err)
-		}
+		got := must.Get(ProposeBodies(source, HumanoidSkeleton()))(t)
+		must.Is(t, len(got), 15, "%s: %v", names, got)
 		for i, part := range parts {
 			must.Is(t, got[part], strings.Fields(names)[i], "%s", part)
 		}

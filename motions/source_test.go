@@ -118,10 +118,8 @@ func TestOverlappingMotions(t *testing.T) {
 	for _, loop := range []Loop{LoopNone, LoopWrap} {
 		s, err := NewSource(SourceConfig{History: 3, TimeStep: step, Features: clock}, ramp(t, "ramp", 0, 2, 1, loop))
 		must.Do(t, err)
-		rows, err := s.CollectOverlappingMotions(200, rand.New(rand.NewPCG(1, 2)))
-		if err != nil || len(rows) != 200*2*6 {
-			t.Fatalf("%d values, %v", len(rows), err)
-		}
+		rows := must.Get(s.CollectOverlappingMotions(200, rand.New(rand.NewPCG(1, 2))))(t)
+		must.Is(t, len(rows), 200*2*6, "values")
 		seen := map[int]int{}
 		for i := range 200 {
 			first, second := rows[12*i:][:6], rows[12*i+6:][:6]

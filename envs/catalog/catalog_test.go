@@ -132,9 +132,9 @@ func TestSettings(t *testing.T) {
 		}
 		must.Equal(t, full, again, "read back from %s", text)
 	}
-	full, err := Settings(map[string]any{"id": "Walker"})
-	if err != nil || full["episode_length"] != 300 || full["target_speed"] != 1.3 || full["num_envs"] != 1 {
-		t.Errorf("a walker's settings are %v, %v", full, err)
+	full := must.Get(Settings(map[string]any{"id": "Walker"}))(t)
+	if full["episode_length"] != 300 || full["target_speed"] != 1.3 || full["num_envs"] != 1 {
+		t.Errorf("a walker's settings are %v", full)
 	}
 }
 
@@ -279,10 +279,8 @@ class Reach(gymnasium.Env):
 	if !ok {
 		t.Fatal("the file did not make it a source of motion")
 	}
-	drawn, err := motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1)))
-	if err != nil || !slices.Equal(drawn, []float32{1, 2, 3}) {
-		t.Errorf("reference motion is %v, %v", drawn, err)
-	}
+	drawn := must.Get(motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))))(t)
+	must.Same(t, drawn, []float32{1, 2, 3}, "reference motion")
 	s, err := env.Reset(0)
 	if err == nil {
 		s, err = env.Step([]float32{0})

@@ -124,10 +124,8 @@ func TestTMaze(t *testing.T) {
 	env := must.Open(NewTMaze(TMazeConfig{Length: 2}))(t)
 	must.Get(env.Reset(1))(t)
 	for i := 1; i <= 30; i++ {
-		s, err := env.Step([]float32{3})
-		if err != nil || s.Truncated[0] != (i == 30) {
-			t.Fatalf("step %d: truncated %t, %v", i, s.Truncated[0], err)
-		}
+		s := must.Get(env.Step([]float32{3}))(t)
+		must.Is(t, s.Truncated[0], i == 30, "step %d: truncated", i)
 	}
 	if o := env.Spaces().Observation; !o.Equal(spaces.NewBox(0, 1, 3)) {
 		t.Errorf("observations %v", o)

@@ -78,10 +78,8 @@ func TestSaveStrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "strip.png")
 	must.Do(t, SaveStrip(path, pictures, 6, 4))
 	f := must.Open(os.Open(path))(t)
-	img, err := png.Decode(f)
-	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {
-		t.Fatalf("a strip of %v, %v", img.Bounds(), err)
-	}
+	img := must.Get(png.Decode(f))(t)
+	must.Is(t, img.Bounds().Size(), image.Pt(4*14-4, 2*12-4), "a strip of %v", img.Bounds())
 	for i, k := range []int{0, 4, 8, 13, 17, 22} {
 		if r, _, _, _ := img.At(i%4*14+5, i/4*12+4).RGBA(); int(r>>8) != 10*k && k > 0 {
 			t.Errorf("picture %d of the strip is not %d but %d", i, k, r>>8/10)

@@ -56,10 +56,8 @@ func TestCharacterFade(t *testing.T) {
 			t.Errorf("faded, the reward is %g, terminated %t", got.Rewards[0], got.Terminated[0])
 		}
 	}
-	state, err := curriculum.CurriculumState()
-	if err != nil || string(state) != `{"steps":21}` {
-		t.Errorf("the curriculum is %s, %v", state, err)
-	}
+	state := must.Get(curriculum.CurriculumState())(t)
+	must.Is(t, string(state), `{"steps":21}`, "the curriculum")
 	for _, wrong := range []string{"", "{", `{"steps":-1}`, `{"steps":"a"}`} {
 		must.Fail(t, curriculum.SetCurriculumState([]byte(wrong)), "")
 	}

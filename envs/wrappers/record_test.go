@@ -111,9 +111,9 @@ func TestRecordGIF(t *testing.T) {
 		t.Errorf("%d lines, want the first 4", len(lines))
 	}
 	f := must.Open(os.Open(filepath.Join(dir, "episode-000009.gif")))(t)
-	g, err := gif.DecodeAll(f)
-	if err != nil || len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
-		t.Errorf("%d pictures of width %d with delays %v, %v", len(g.Image), g.Config.Width, g.Delay, err)
+	g := must.Get(gif.DecodeAll(f))(t)
+	if len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
+		t.Errorf("%d pictures of width %d with delays %v", len(g.Image), g.Config.Width, g.Delay)
 	}
 	if slices.Equal(g.Image[0].Pix, g.Image[4].Pix) {
 		t.Error("nothing moves")

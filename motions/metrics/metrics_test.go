@@ -90,18 +90,16 @@ func TestPoseError(t *testing.T) {
 	for _, heading := range []float64{0, 1, -2.5} {
 		same := must.Get(PoseError(track(60, 1, 0), track(60, 1, heading), false))(t)
 		close(t, "the same motion, turned", same, 0)
-		turned, err := PoseError(track(60, 1, 0), track(60, 1, heading), true)
-		if err != nil || (turned > 0.01) != (heading != 0) {
-			t.Errorf("turned by %g: %g, %v", heading, turned, err)
-		}
+		turned := must.Get(PoseError(track(60, 1, 0), track(60, 1, heading), true))(t)
+		must.Is(t, turned > 0.01, heading != 0, "turned by %g: %g", heading, turned)
 	}
-	slower, err := PoseError(track(60, 1, 0), track(72, 1/1.2, 0), true)
-	if err != nil || slower > 0.01 {
-		t.Errorf("a slower walk: %g, %v", slower, err)
+	slower := must.Get(PoseError(track(60, 1, 0), track(72, 1/1.2, 0), true))(t)
+	if slower > 0.01 {
+		t.Errorf("a slower walk: %g", slower)
 	}
-	other, err := PoseError(track(60, 1, 0), track(60, 0, 0), true)
-	if err != nil || other < 0.1 {
-		t.Errorf("standing still: %g, %v", other, err)
+	other := must.Get(PoseError(track(60, 1, 0), track(60, 0, 0), true))(t)
+	if other < 0.1 {
+		t.Errorf("standing still: %g", other)
 	}
 }
 

@@ -165,10 +165,8 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			t.Fatalf("spaces %v", set)
 		}
 		envtest.Reset(t, e, 5)
-		rows, err := e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2)))
-		if err != nil || !slices.Equal(rows, []float32{1, 2, 1, 2, 1, 2}) {
-			t.Errorf("reference motion %v, %v", rows, err)
-		}
+		rows := must.Get(e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2))))(t)
+		must.Same(t, rows, []float32{1, 2, 1, 2, 1, 2}, "reference motion")
 		picture := must.Get(e.Render(2))(t)
 		if r, _, _, _ := picture.At(2, 1).RGBA(); r>>8 != 102 {
 			t.Errorf("red is %d in the picture of environment 2", r>>8)
@@ -179,10 +177,8 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			t.Errorf("a value that the simulator refuses: %v", err)
 		}
 		must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}))
-		s, err := e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0})
-		if err != nil || !slices.Equal(s.Rewards, []float32{2, 2, 2, 2}) {
-			t.Errorf("rewards %v, %v", s.Rewards, err)
-		}
+		s := must.Get(e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0}))(t)
+		must.Same(t, s.Rewards, []float32{2, 2, 2, 2}, "rewards")
 		must.Equal(t, map[string]any{"bonus": 2.0}, e.RewardShaping(), "reward parameters")
 		must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}), "")
 		must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))

@@ -306,10 +306,8 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				t.Errorf("%d episodes", episodes)
 			}
 			if c.amp > 0 {
-				rows, err := e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2)))
-				if err != nil || len(rows) != 50*c.amp {
-					t.Errorf("%d values of reference motion, %v", len(rows), err)
-				}
+				rows := must.Get(e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2))))(t)
+				must.Is(t, len(rows), 50*c.amp, "values of reference motion")
 			}
 		})
 	}
