@@ -22,7 +22,6 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
 func scale(log bool) Scale {
@@ -106,17 +105,6 @@ func TestPlotSurvivesAnything(t *testing.T) {
 	}
 	if len(strokes.Actions) < 500 {
 		t.Errorf("only %d drawing instructions", len(strokes.Actions))
-	}
-}
-
-func TestSeriesOf(t *testing.T) {
-	var m tracking.Memory
-	m.Scalar("a", 1, 10)
-	m.Scalar("b", 1, 11)
-	m.Scalar("a", 2, 20)
-	want := Series{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}
-	if d := cmp.Diff(want, SeriesOf(m.Scalars(), "a")); d != "" {
-		t.Error(d)
 	}
 }
 
