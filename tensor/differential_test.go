@@ -58,7 +58,7 @@ var operations = slices.Concat(unaryOperations(), binaryOperations(), scalarOper
 		{"Where", 32, drawWhere}, {"Clamp", 2, drawClamp}, {"GaussianLogProb", 512, drawGaussianLogProb},
 		{"GAE", 64, drawGAE}, {"ScalerForward", 32, drawScalerForward}, {"ScalerInverse", 8, drawScalerInverse},
 		{"ScalerUpdate", 8, drawScalerUpdate}, {"Optimizer", 32, drawOptimizer}, {"ClipGrad", 8, drawClipGrad},
-		{"Pack", 8, drawPack}, {"Transfer", 0, drawTransfer}, {"RandInt", 0, drawRandInt},
+		{"Pack", 8, drawPack}, {"RandInt", 0, drawRandInt},
 	})
 
 func one(f scopeUnary) computation {
@@ -104,7 +104,8 @@ type testCase struct {
 	t      *testing.T
 	op     operation
 	number int
-	wild   bool // whether arguments may be wrong
+	device tensor.Device // of what has no operands
+	wild   bool          // whether arguments may be wrong
 	worst  *worst
 	log    []string // describes the case
 }

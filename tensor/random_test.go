@@ -14,10 +14,7 @@ func generator(t testing.TB, seed int64) *tensor.Generator { return generatorOn(
 
 func generatorOn(t testing.TB, d tensor.Device, seed int64) *tensor.Generator {
 	t.Helper()
-	g, err := tensor.NewGenerator(seed, d)
-	must.Do(t, err)
-	t.Cleanup(g.Close)
-	return g
+	return tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(seed, d))
 }
 
 // draw takes numbers of every kind, in an amount that leaves half of a Box-Muller pair behind.

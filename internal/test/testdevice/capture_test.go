@@ -16,19 +16,13 @@ import (
 // graph returns an empty graph of device 0 that ends with the test.
 func graph(t *testing.T, generators ...*tensor.Generator) *tensor.Graph {
 	t.Helper()
-	g, err := tensor.NewGraph(testdevice.Device(t, 0), generators...)
-	must.Do(t, err)
-	t.Cleanup(g.Close)
-	return g
+	return tensortest.Opened[*tensor.Graph](t)(tensor.NewGraph(testdevice.Device(t, 0), generators...))
 }
 
 // generator returns a generator of device i that ends with the test.
 func generator(t *testing.T, i int) *tensor.Generator {
 	t.Helper()
-	g, err := tensor.NewGenerator(5, testdevice.Device(t, i))
-	must.Do(t, err)
-	t.Cleanup(g.Close)
-	return g
+	return tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, testdevice.Device(t, i)))
 }
 
 // What CUDA refuses in a capture is refused, and nothing of that capture is left: memory of before is as it was,
