@@ -150,24 +150,37 @@ func drawOptimizer(c *testCase) {
 		c.fatalf("%v", err)
 	}
 	defer graph.Close()
-	recorded := c.chance(0.3) && c.device.IsCPU() // elsewhere a capture does nothing
-	for step := range 3 {
+	recorded := c.chance(0.3)
+	pass := func() error { o.Step(s); return s.Err() }
+	for step := range 4 {
+		if step == 2 {
+			o.Groups[0].LearningRate = 7e-3
+			for i := o.Groups[0].Begin; i < o.Groups[0].End; i++ {
+				rates[i] = 7e-3
+			}
+		}
 		g := c.array(c.normal, n).x
 		if err := tensor.Write(flat.Grads, g); err != nil {
 			c.fatalf("%v", err)
 		}
 		if err := func() error {
 			if !recorded {
-				o.Step(s)
-				return s.Err()
+				return pass()
 			}
 			o.Advance(s)
-			if graph.Recorded() {
+			switch {
+			case step == 0:
+				return graph.WarmUp(s, pass)
+			case step > 1 && graph.Recorded():
 				return graph.Replay()
 			}
-			return graph.Capture(s, func() error { o.Step(s); return nil })
-		}(); err != nil {
-			c.fatalf("%v", err)
+			err := graph.Capture(s, pass)
+			if err == nil && !c.device.IsCPU() { // where a capture does nothing
+				err = graph.Replay()
+			}
+			return err
+		}(); err != nil || o.Steps != int64(step+1) {
+			c.fatalf("%d steps, want %d; %v", o.Steps, step+1, err)
 		}
 		r.step(p, g, func(i int) float64 { return rates[i] })
 		for what, pair := range map[string]struct {

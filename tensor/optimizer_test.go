@@ -62,22 +62,6 @@ func (r *reference) step(p, g []float64, lr func(i int) float64) {
 	}
 }
 
-// Devices do what TestDifferential holds the CPU to.
-func TestOptimizers(t *testing.T) {
-	onDevices(t, func(t *testing.T, d tensor.Device) {
-		for _, op := range []operation{{"Optimizer", 32, drawOptimizer}, {"ClipGrad", 8, drawClipGrad}} {
-			draw := op.run
-			op.run = func(c *testCase) {
-				c.device = d
-				draw(c)
-			}
-			for i := range 20 {
-				runCase(t, op, i, &worst{})
-			}
-		}
-	})
-}
-
 func newOptimizer(t testing.TB, f *tensor.Flat, cfg tensor.OptimizerConfig, groups []tensor.Group,
 	clips ...tensor.Clip) *tensor.Optimizer {
 	t.Helper()
