@@ -67,8 +67,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	whole, err := os.ReadFile(files[0])
-	must.Do(t, err)
+	whole := must.Read(t, files[0])
 	must.Do(t, os.WriteFile(files[0], append(whole, whole[:20]...), 0o644))
 	write(interrupted, 300, 301, 600, 1, 600)
 	write(interrupted, 5_000_000_000, 5_000_000_001, 6_000_000_000, 10_000_000, math.MaxInt64)
@@ -77,8 +76,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 	var runs map[string]map[string][][3]any
 	path := filepath.Join(t.TempDir(), "runs.json")
 	peers.Run(t, python, "testdata/accumulator.py", dir, path)
-	text, err := os.ReadFile(path)
-	must.Do(t, err)
+	text := must.Read(t, path)
 	must.Do(t, json.Unmarshal(text, &runs))
 	got := curves{}
 	for run, tags := range runs {

@@ -102,8 +102,7 @@ func TestContinueAfterInterruption(t *testing.T) {
 	must.Do(t, os.Truncate(path, 2))                   // nothing is left
 	write(Options{}, 1, 1, 1)
 	// A power cut leaves zeros in place of data that was not synced. They are removed, and so is what follows them.
-	text, err := os.ReadFile(path)
-	must.Do(t, err)
+	text := must.Read(t, path)
 	must.Do(t, os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644))
 	write(Options{ResumeStep: 1}, 2, 2, 1, 2)
 	write(Options{Restart: true}, 4, 4, 4) // a run that starts again removes all lines

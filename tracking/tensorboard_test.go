@@ -46,10 +46,8 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	w, err := newTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
 	must.Do(t, err)
 	put(t, w, testScalars)
-	got, err := os.ReadFile(w.path)
-	must.Do(t, err)
-	want, err := os.ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	got := must.Read(t, w.path)
+	want := must.Read(t, "testdata/simple.tfevents")
 	if !bytes.Equal(got, want) {
 		t.Errorf("wrote\n%x\nwant\n%x", got, want)
 	}
@@ -106,8 +104,7 @@ func TestReadEventsOfPython(t *testing.T) {
 
 // The scalars before any cut are read. A cut within a record is ErrTruncated.
 func TestReadEventsTruncated(t *testing.T) {
-	whole, err := os.ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	whole := must.Read(t, "testdata/simple.tfevents")
 	ends := map[int]int{0: 0} // length up to the end of a record -> scalars
 	events := 0
 	for at := 0; at < len(whole); {
@@ -133,8 +130,7 @@ func TestReadEventsTruncated(t *testing.T) {
 }
 
 func TestReadEventsDamaged(t *testing.T) {
-	whole, err := os.ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	whole := must.Read(t, "testdata/simple.tfevents")
 	for i := range whole {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x10
@@ -150,8 +146,7 @@ func TestReadEventsDamaged(t *testing.T) {
 
 func FuzzReadEvents(f *testing.F) {
 	for _, name := range []string{"testdata/simple.tfevents", "testdata/tensor.tfevents"} {
-		b, err := os.ReadFile(name)
-		must.Do(f, err)
+		b := must.Read(f, name)
 		f.Add(b)
 		f.Add(b[:len(b)-5])
 	}

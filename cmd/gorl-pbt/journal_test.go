@@ -50,8 +50,7 @@ func writeJournal(t *testing.T, folder, text string) {
 }
 
 func TestReportAndReplayOfAnEvolution(t *testing.T) {
-	recorded, err := os.ReadFile("../../pbt/report/testdata/evolving.jsonl")
-	must.Do(t, err)
+	recorded := must.Read(t, "../../pbt/report/testdata/evolving.jsonl")
 	dir := t.TempDir()
 	writeJournal(t, filepath.Join(dir, "000"), string(recorded))
 	status, stdout, stderr := use(t.Context(), "report", dir, "--title", "four")

@@ -49,9 +49,7 @@ agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2,
 // text is a file's.
 func text(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.Do(t, err)
-	return string(data)
+	return string(must.Read(t, path))
 }
 
 // events are a population's journal, in which every member must have gone through all intervals once.

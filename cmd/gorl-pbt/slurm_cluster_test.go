@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -36,9 +37,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal("SLURM_CONF is not set: run make test-slurm")
 	}
 	c := &cluster{t: t, programs: t.TempDir(), dir: filepath.Join(t.TempDir(), `it's 100% a "test" $HOME`)}
-	if err := os.Mkdir(c.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(c.dir, 0o755))
 	build := exec.Command("go", "build", "-o", c.programs, ".", "../gorl", "../../snippets/pbt_processes")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -74,9 +73,7 @@ launcher: {name: %s, command: [%q, -envs, "4", -rollouts, "64"], env: {GREETING:
 func (c *cluster) submitFile(workspace, text string) (job string) {
 	c.t.Helper()
 	path := filepath.Join(c.dir, workspace+".yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, os.WriteFile(path, []byte(text), 0o644))
 	out := c.run(filepath.Join(c.programs, "gorl-pbt"), "slurm", "--config", path, "--submit")
 	found := regexp.MustCompile(`submitted: job (\d+) `).FindStringSubmatch(out)
 	if found == nil {
@@ -121,13 +118,9 @@ func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 	if errors.Is(err, fs.ErrNotExist) {
 		return beats
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	view, err := board.View()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
 			c.t.Error(errors.Join(p.Damaged...))
@@ -195,11 +188,7 @@ func (c *cluster) whole(name string, intervals, steps int64) {
 
 func (c *cluster) log(job, name string, index int) string {
 	c.t.Helper()
-	data, err := os.ReadFile(c.path(name, "logs", fmt.Sprintf("%s_%d.log", job, index)))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return string(data)
+	return string(must.Read(c.t, c.path(name, "logs", fmt.Sprintf("%s_%d.log", job, index))))
 }
 
 // A member that is requeued by the administrator, and one that requeues itself when its time is nearly up, continue.
@@ -294,9 +283,7 @@ agent: {class: PPO, rollouts: 16}
 func (c *cluster) process(job string, index int, program, variable string) (pid string) {
 	c.t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil { // it has ended

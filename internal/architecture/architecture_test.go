@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,9 +25,7 @@ var update = flag.Bool("update", false, "draw the picture in docs again")
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
-	must.Do(t, err)
-	return string(text)
+	return string(must.Read(t, filepath.Join(root, filepath.FromSlash(path))))
 }
 
 // TestPicture draws the folders and compares with the picture on the page.

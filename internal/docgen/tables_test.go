@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/docgen"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -68,9 +69,7 @@ var limits = schedulers.Limits{Warmup: schedulers.Warmup{Factor: schedulers.Defa
 
 func TestHold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, []byte("<!-- begin x -->\nold\n<!-- end x -->\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("<!-- begin x -->\nold\n<!-- end x -->\n"), 0o644))
 	if err := docgen.Hold(path, "x", "new\n", false); err == nil || !strings.Contains(err.Error(), "-update") {
 		t.Errorf("a page that has drifted gave %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 type sealedFile struct {
@@ -30,9 +31,7 @@ func TestSealedBytes(t *testing.T) {
 	for name, text := range map[string]string{"invalid UTF-8": "a\xffb", "the character itself": "a\uFFFDb"} {
 		v := sealedFile{Schema: 3, Text: text, Value: number.JSON(math.NaN())}
 		got, err := Seal(&v, &v.Check)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if same := strings.ReplaceAll(string(got), "\uFFFD", `\ufffd`); same != written {
 			t.Errorf("%s: sealed as\n%s\nwant\n%s", name, same, written)
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 const guest = "testdata/guest"
@@ -49,10 +51,7 @@ func counted(t *testing.T, program string, args, env []string, preload ...string
 	if err != nil {
 		t.Fatalf("%v: %v\n%s%s", command.Args, err, out, stderr.String())
 	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, log)
 	calls = map[string][]string{}
 	var step []string
 	for line := range strings.Lines(string(text)) {
@@ -164,9 +163,7 @@ func TestGuestChoosesKernels(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, content, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	move(installed, library)
 	move(filepath.Join(filepath.Dir(installed), "gorl-blas-check"), check)
@@ -190,10 +187,7 @@ func TestGuestChoosesKernels(t *testing.T) {
 	}
 	expect("checked by make setup", checked, 0)
 	expect("the user's choice", "Nehalem", 0, "OPENBLAS_CORETYPE=Nehalem")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, file)
 	for what, change := range map[string][2]string{
 		"checked for another processor": {"processor: ", "processor: another "},
 		"checked for another OpenBLAS":  {"openblas: ", "openblas: /another"},
@@ -202,14 +196,10 @@ func TestGuestChoosesKernels(t *testing.T) {
 		write(t, file, strings.Replace(string(text), change[0], change[1], 1))
 		expect(what, checked, 1)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	write(t, check, "#!/bin/sh\necho kernels: SkylakeX\nexit 1\n")
 	expect("a check that fails", "Prescott (slow on this processor; checking faster kernels failed: run "+check, 1)
-	if err := os.Remove(check); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(check))
 	expect("nothing to check with", "Prescott (slow on this processor; faster kernels could not be checked, because "+
 		check+" is missing: run make setup)", 0)
 }
@@ -223,9 +213,7 @@ func TestGuestImports(t *testing.T) {
 	const module = "github.com/gorl-dev/gorl/"
 	list, err := exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`,
 		"./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var program strings.Builder
 	program.WriteString("package main\n\nimport (\n\t\"" + module + "internal/outside/" + guest + "/report\"\n")
 	packages := 0
@@ -242,16 +230,12 @@ func TestGuestImports(t *testing.T) {
 	program.WriteString(")\n\nfunc main() { report.Print() }\n")
 	dir := t.TempDir()
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "main.go"), program.String())
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(here, guest, "gorl", "main.go"): filepath.Join(dir, "main.go"),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
 	state, called := map[string]map[string]any{}, map[string]map[string]int{}
 	for _, name := range []string{"gotorch", "gorl"} {

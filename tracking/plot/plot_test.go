@@ -202,8 +202,7 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	path := filepath.Join(dir, "plot.png")
 	good := []Panel{{Series: []Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}}}
 	must.Do(t, WritePNG(path, "", good, 1))
-	before, err := os.ReadFile(path)
-	must.Do(t, err)
+	before := must.Read(t, path)
 	for want, panels := range map[string][]Panel{
 		"no panels":  nil,
 		"2 x values": {{Title: "p", Series: []Series{{Name: "s", X: []float64{1, 2}, Y: []float64{1}}}}},

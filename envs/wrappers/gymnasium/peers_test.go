@@ -50,11 +50,7 @@ func reference(t *testing.T, python, script, name string, n, steps, seed int) fu
 	}
 	return func(array string) []float64 {
 		t.Helper()
-		a, err := file.Get(array)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := a.Float64s()
+		v, err := file.Arrays[array].Float64s()
 		if err != nil {
 			t.Fatal(err)
 		}
