@@ -32,21 +32,16 @@ func TestDeploy(t *testing.T) {
 		i := slices.Index(args, "-o")
 		build := exec.Command("go", append([]string{"build"}, args[i:]...)...)
 		build.Env = append(os.Environ(), args[:i]...)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
+		must.Run(t, build)
 	}
 	command := exec.Command(act, policy)
 	command.Stdin = strings.NewReader("1 0 0.5\n\n-0.3 0.9 -2\n") // the empty line ends an episode
-	actions, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, actions)
-	}
+	actions := must.Run(t, command)
 	loaded, err := infer.Load(policy)
 	must.Do(t, err)
 	expected := make([]float32, 2)
 	must.Do(t, loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected))
-	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != string(actions) {
+	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != actions {
 		t.Errorf("the board's actions are %q, want %q", actions, got)
 	}
 	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])

@@ -64,14 +64,14 @@ func want(t *testing.T, output string, expressions ...string) {
 	}
 }
 
-// TestEverySnippetIsTested keeps the list below complete.
-func TestEverySnippetIsTested(t *testing.T) {
+// TestEverySnippet checks that a test runs every snippet, and that those that train begin with tensor.TuneAllocator, as
+// a user's program should.
+func TestEverySnippet(t *testing.T) {
 	mains, err := filepath.Glob("*/main.go")
 	must.Do(t, err)
 	var text string
 	for _, file := range []string{"snippets_test.go", "programs_test.go", "robot_test.go"} {
-		b := must.Read(t, file)
-		text += string(b)
+		text += string(must.Read(t, file))
 	}
 	for _, path := range mains {
 		name := filepath.Dir(path)
@@ -79,21 +79,11 @@ func TestEverySnippetIsTested(t *testing.T) {
 			!strings.Contains(text, `programs, "`+name+`"`) {
 			t.Errorf("no test runs snippets/%s", name)
 		}
-	}
-}
-
-// TestSnippetsTuneAllocator checks that every snippet that trains begins with tensor.TuneAllocator, as a user's program
-// should.
-func TestSnippetsTuneAllocator(t *testing.T) {
-	mains, err := filepath.Glob("*/main.go")
-	must.Do(t, err)
-	for _, path := range mains {
-		text := must.Read(t, path)
-		switch filepath.Dir(path) {
+		switch name {
 		case "own_command": // cli.Main does it
 		case "robot": // has no tensors
 		default:
-			if !strings.Contains(string(text), "func main() {\n\ttensor.TuneAllocator()\n") {
+			if !strings.Contains(string(must.Read(t, path)), "func main() {\n\ttensor.TuneAllocator()\n") {
 				t.Errorf("%s does not begin with tensor.TuneAllocator", path)
 			}
 		}

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -38,10 +37,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c := &cluster{t: t, programs: t.TempDir(), dir: filepath.Join(t.TempDir(), `it's 100% a "test" $HOME`)}
 	must.Do(t, os.Mkdir(c.dir, 0o755))
-	build := exec.Command("go", "build", "-o", c.programs, ".", "../gorl", "../../snippets/pbt_processes")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Run(t, exec.Command("go", "build", "-o", c.programs, ".", "../gorl", "../../snippets/pbt_processes"))
 	return c
 }
 
@@ -148,37 +144,10 @@ func (c *cluster) task(job string, index int) (state string, restarts string) {
 	return find("JobState"), find("Restarts")
 }
 
-// whole checks that all members went through all intervals, each once.
-func (c *cluster) whole(name string, intervals, steps int64) {
+// whole checks that all members went through all intervals, each once, and are finished.
+func (c *cluster) whole(name string, intervals int, steps int64) {
 	c.t.Helper()
-	for member := range 4 {
-		events, err := journal.Read(c.path(name, fmt.Sprintf("%03d", member), journal.File))
-		if err != nil {
-			c.t.Error(err)
-			continue
-		}
-		var seen []int64
-		for _, e := range events {
-			switch e.Kind {
-			case journal.Keep, journal.Replace, journal.SelfMutate, journal.Final:
-				seen = append(seen, e.Iteration)
-			case journal.Population, journal.Start:
-			default:
-				c.t.Errorf("member %d: %s in interval %d: %s", member, e.Kind, e.Iteration, e.Cause)
-			}
-		}
-		for i := range intervals {
-			if int64(len(seen)) != intervals || seen[i] != i+1 {
-				c.t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen,
-					intervals)
-				break
-			}
-		}
-		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != steps {
-			c.t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
-				last.Steps, steps)
-		}
-	}
+	whole(c.t, c.path(name), 4, intervals, steps)
 	for member, h := range c.heartbeats(name) {
 		if h == nil || h.Phase != workspace.Finished {
 			c.t.Errorf("member %d ended with the heartbeat %+v, want that it is finished", member, h)

@@ -29,9 +29,7 @@ func compile(t *testing.T, source string, flags ...string) string {
 	output := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	command := exec.Command(cc, slices.Concat([]string{"-O1", "-I../../tensor/csrc", "-o", output}, flags,
 		[]string{source, "-ldl"})...)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", command.Args, err, out)
-	}
+	must.Run(t, command)
 	return output
 }
 
@@ -131,10 +129,7 @@ func TestCommandTunesAllocator(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	gorl := filepath.Join(t.TempDir(), "gorl")
-	build := exec.Command("go", "build", "-o", gorl, "../../cmd/gorl")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build.Args, err, out)
-	}
+	must.Run(t, exec.Command("go", "build", "-o", gorl, "../../cmd/gorl"))
 	_, calls := counted(t, gorl, []string{"version"}, nil)
 	tunes := slices.DeleteFunc(calls[""], func(c string) bool { return !strings.HasPrefix(c, "mallopt ") })
 	if len(tunes) != 4 {
@@ -241,9 +236,7 @@ func TestGuestImports(t *testing.T) {
 	for _, name := range []string{"gotorch", "gorl"} {
 		build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
 			"-o", filepath.Join(dir, name), "./"+filepath.Join(guest, name))
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", build.Args, err, out)
-		}
+		must.Run(t, build)
 		output, calls := counted(t, filepath.Join(dir, name), nil, nil, unknown(t))
 		var s map[string]any
 		if err := json.Unmarshal([]byte(output), &s); err != nil {

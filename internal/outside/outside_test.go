@@ -114,11 +114,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 			command.Env = append(command.Env, variable)
 		}
 	}
-	output, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, output)
-	}
-	return string(output)
+	return must.Run(t, command)
 }
 
 func write(t *testing.T, path, text string) {

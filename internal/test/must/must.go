@@ -3,6 +3,7 @@ package must
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -20,4 +21,14 @@ func Read(t testing.TB, path string) []byte {
 	data, err := os.ReadFile(path)
 	Do(t, err)
 	return data
+}
+
+// Run runs a command, which must end with 0, and returns what it writes.
+func Run(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
 }
