@@ -21,11 +21,7 @@ func TestConvertFormats(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if said := says(t, "convert", run, in("a.npz")); !strings.Contains(said, "best") ||
-		!strings.Contains(said, " → "+in("a.npz")+": ") || !strings.Contains(said, " tensors, ") ||
-		!strings.Contains(said, "; the file has ") {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", run, in("a.npz")), "best", " → "+in("a.npz")+": ", " tensors, ", "; the file has ")
 	says(t, "convert", in("a.npz"), in("b.pt"))
 	says(t, "convert", in("b.pt"), in("deep/c.safetensors"))
 	best, err := filepath.Glob(filepath.Join(run, "checkpoints", "best", "*.safetensors"))
@@ -65,16 +61,11 @@ func TestConvertSkrl(t *testing.T) {
 	run, other := train(t, dir, "cartpole", 1, 1), train(t, dir, "other", 2, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	agent := filepath.Join(run, "checkpoints", "agent_64.safetensors")
-	if said := says(t, "convert", "--to", "skrl", agent, in("agent.pt")); !strings.Contains(said,
-		"For skrl's agent.load: policy, value, optimizer, observation_preprocessor.") {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", "--to", "skrl", agent, in("agent.pt")),
+		"For skrl's agent.load: policy, value, optimizer, observation_preprocessor.")
 	like := filepath.Join(other, "checkpoints", "agent_64.safetensors")
-	said := says(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors"))
-	if !strings.Contains(said, "Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+
-		like) {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors")),
+		"Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+like)
 	mine, theirs, back := load(t, agent).Snapshot, load(t, like).Snapshot, load(t, in("back.safetensors")).Snapshot
 	for _, name := range slices.Sorted(maps.Keys(back.Arrays)) {
 		want := mine
@@ -105,11 +96,8 @@ func TestConvertSkrl(t *testing.T) {
 		in("part.safetensors")); status != commandline.Failed {
 		t.Errorf("a part ends with %d and says %q", status, stderr)
 	}
-	said = says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"),
-		in("part.safetensors"))
-	if !strings.Contains(said, "Carried over: policy. ") || !strings.Contains(said, "value") {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"),
+		in("part.safetensors")), "Carried over: policy. ", "value")
 	part := load(t, in("part.safetensors")).Snapshot
 	if cmp.Diff(mine.Arrays["policy/net.0.weight"], part.Arrays["policy/net.0.weight"]) != "" ||
 		cmp.Diff(theirs.Arrays["value/net.0.weight"], part.Arrays["value/net.0.weight"]) != "" {

@@ -42,6 +42,16 @@ func says(t *testing.T, args ...string) (stdout string) {
 	return stdout
 }
 
+// has checks that a text has all parts.
+func has(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
 // train trains small agents of CartPole for a few steps into directory/name; several make a group.
 func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir string) {
 	t.Helper()

@@ -276,8 +276,7 @@ func TestDifferentOperations(t *testing.T) {
 	for name, different := range map[string]func(g *Group, s *tensor.Scope) error{
 		"sizes": func(g *Group, s *tensor.Scope) error { g.Sum(s, s.Ones(int64(10+g.Rank()))); return s.Err() },
 		"large sizes": func(g *Group, s *tensor.Scope) error {
-			g.Sum(s,
-				s.Ones(int64(100_000+g.Rank())))
+			g.Sum(s, s.Ones(int64(100_000+g.Rank())))
 			return s.Err()
 		},
 		"a missed operation": func(g *Group, s *tensor.Scope) error {
@@ -297,11 +296,7 @@ func TestDifferentOperations(t *testing.T) {
 		},
 	} {
 		soon(t, name, func() {
-			for r, err := range inRanks(t, 2, DefaultConfig(), func(g *Group) error {
-				s := tensor.NoGrad()
-				defer s.Close()
-				return different(g, s)
-			}) {
+			for r, err := range inRanks(t, 2, DefaultConfig(), different) {
 				if err == nil || !strings.Contains(err.Error(), "run the same program with the same settings") {
 					t.Errorf("%s: rank %d: %v", name, r, err)
 				}
@@ -312,7 +307,7 @@ func TestDifferentOperations(t *testing.T) {
 
 // All ranks name what differs, and may go on.
 func TestRequireEqual(t *testing.T) {
-	for r, err := range inRanks(t, 3, DefaultConfig(), func(g *Group) error {
+	for r, err := range inRanks(t, 3, DefaultConfig(), func(g *Group, _ *tensor.Scope) error {
 		values := map[string]any{"agent": map[string]any{"rollouts": 16, "nested": map[string]any{"rate": 0.5}}}
 		if err := g.RequireEqual(values); err != nil {
 			return err

@@ -93,9 +93,7 @@ func (c *testCase) parameter(n int64, behind int64) (flat *tensor.Flat, values, 
 	if err == nil {
 		err = tensor.Write(flat.Grads, grads)
 	}
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	return flat, values, grads, func() { flat.Close(); own.Close() }
 }
 
@@ -138,17 +136,13 @@ func drawOptimizer(c *testCase) {
 	}
 	c.say("%d parameters, %+v, %d groups", n, cfg, len(groups))
 	o, err := tensor.NewOptimizer(flat, cfg, groups, nil)
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	defer o.Close()
 	r := newReference(o.Config(), n)
 	s := tensor.NoGrad().On(c.device)
 	defer s.Close()
 	graph, err := tensor.NewGraph(c.device)
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	defer graph.Close()
 	recorded := c.chance(0.3)
 	pass := func() error { o.Step(s); return s.Err() }
@@ -160,9 +154,7 @@ func drawOptimizer(c *testCase) {
 			}
 		}
 		g := c.array(c.normal, n).x
-		if err := tensor.Write(flat.Grads, g); err != nil {
-			c.fatalf("%v", err)
-		}
+		c.must(tensor.Write(flat.Grads, g))
 		if err := func() error {
 			if !recorded {
 				return pass()
@@ -212,16 +204,12 @@ func drawClipGrad(c *testCase) {
 		}
 	}
 	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{End: n}}, clips)
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	defer o.Close()
 	s := tensor.NoGrad().On(c.device)
 	defer s.Close()
 	o.ClipGrad(s)
-	if err := s.Err(); err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(s.Err())
 	c.compare("norms", c.arrayOf(o.Norms), want, false)
 	c.compare("gradients", c.arrayOf(flat.Grads), array{[]int64{n}, g}, false)
 	c.worst.values += 2
@@ -285,9 +273,7 @@ func drawRandInt(c *testCase) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	g, err := tensor.NewGenerator(c.Int64(), tensor.CPU)
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	defer g.Close()
 	shape := c.shape(0, 3)
 	for i := range shape {

@@ -157,6 +157,13 @@ func (c *testCase) fatalf(format string, args ...any) {
 		*cases, c.number)
 }
 
+func (c *testCase) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.fatalf("%v", err)
+	}
+}
+
 func (c *testCase) say(format string, args ...any) {
 	c.log = append(c.log, fmt.Sprintf(format, args...))
 }
