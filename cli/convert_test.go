@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -24,14 +23,9 @@ func TestConvertFormats(t *testing.T) {
 	has(t, says(t, "convert", run, in("a.npz")), "best", " → "+in("a.npz")+": ", " tensors, ", "; the file has ")
 	says(t, "convert", in("a.npz"), in("b.pt"))
 	says(t, "convert", in("b.pt"), in("deep/c.safetensors"))
-	best, err := filepath.Glob(filepath.Join(run, "checkpoints", "best", "*.safetensors"))
-	if err != nil || len(best) != 1 {
-		t.Fatal(best, err)
-	}
+	best := globbed(t, filepath.Join(run, "checkpoints", "best", "*.safetensors"), 1)
 	was, is := load(t, best[0]), load(t, in("deep/c.safetensors"))
-	if diff := cmp.Diff(was.Snapshot, is.Snapshot); diff != "" {
-		t.Errorf("a checkpoint that has been a .npz and a .pt differs (-was +is):\n%s", diff)
-	}
+	same(t, "a checkpoint that has been a .npz and a .pt differs", was.Snapshot, is.Snapshot)
 	if is.Manifest.Step != was.Manifest.Step || is.Manifest.WrittenBy != "gorl convert" {
 		t.Errorf("its manifest is %+v", is.Manifest)
 	}
@@ -73,9 +67,7 @@ func TestConvertSkrl(t *testing.T) {
 			strings.HasPrefix(name, "rollout/") {
 			want = theirs
 		}
-		if diff := cmp.Diff(want.Arrays[name], back.Arrays[name]); diff != "" {
-			t.Errorf("%s differs (-want +got):\n%s", name, diff)
-		}
+		same(t, name, want.Arrays[name], back.Arrays[name])
 	}
 	says(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
 	says(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
@@ -168,12 +160,9 @@ func TestConvertSkrlByConfiguration(t *testing.T) {
 	gorl(t, 0, "convert", "--to", "skrl", "runs/pole", "agent_2000.pt")
 	said, _ := gorl(t, 0, "convert", "--from", "skrl", "--like", "short.yaml", "agent_2000.pt", "a.safetensors")
 	matches(t, said, `The rest is that of a new agent; play it with: gorl eval --config short.yaml TO`)
-	was, err := checkpoint.Load(newestBest(t))
-	must(t, err)
-	if diff := cmp.Diff(was.Snapshot.Arrays["policy/net.0.weight"],
-		load(t, "a.safetensors").Snapshot.Arrays["policy/net.0.weight"]); diff != "" {
-		t.Error(diff)
-	}
+	was := load(t, globbed(t, "runs/pole/checkpoints/best/*.safetensors", 1)[0])
+	same(t, "the weights", was.Snapshot.Arrays["policy/net.0.weight"],
+		load(t, "a.safetensors").Snapshot.Arrays["policy/net.0.weight"])
 	played, _ := gorl(t, 0, "eval", "--config", "short.yaml", "a.safetensors", "--episodes", "1")
 	matches(t, played, `^a.safetensors, timestep 2000: `)
 	said, _ = gorl(t, 0, "convert", "agent_2000.pt", "tensors.safetensors")
@@ -188,14 +177,4 @@ func TestConvertSkrlByConfiguration(t *testing.T) {
 		_, stderr := gorl(t, commandline.WrongUse, strings.Fields(call)...)
 		matches(t, stderr, `(?m)`+strings.TrimSuffix(want, "$"))
 	}
-}
-
-// newestBest returns the best checkpoint of the run runs/pole.
-func newestBest(t *testing.T) string {
-	t.Helper()
-	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
-	if err != nil || len(best) != 1 {
-		t.Fatal(best, err)
-	}
-	return best[0]
 }

@@ -144,10 +144,7 @@ func playsAlike(t *testing.T) {
 func TestDamagedBest(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
-	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
-	if err != nil || len(best) != 1 {
-		t.Fatal(best, err)
-	}
+	best := globbed(t, "runs/pole/checkpoints/best/*.safetensors", 1)
 	must(t, os.Truncate(best[0], 500))
 	// Training goes on from the latest one, and says that the best is lost, also if it is to say little.
 	_, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -42,6 +44,14 @@ func says(t *testing.T, args ...string) (stdout string) {
 	return stdout
 }
 
+// same reports where two values differ.
+func same(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%.2000s", what, diff)
+	}
+}
+
 // has checks that a text has all parts.
 func has(t testing.TB, text string, parts ...string) {
 	t.Helper()
@@ -50,6 +60,16 @@ func has(t testing.TB, text string, parts ...string) {
 			t.Errorf("%q is not in\n%s", part, text)
 		}
 	}
+}
+
+// globbed are the files that a pattern matches, of which there must be n, or some if n is 0.
+func globbed(t testing.TB, pattern string, n int) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 || n > 0 && len(names) != n {
+		t.Fatalf("%s: %q, %v", pattern, names, err)
+	}
+	return names
 }
 
 // train trains small agents of CartPole for a few steps into directory/name; several make a group.

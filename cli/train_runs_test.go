@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -176,9 +174,7 @@ func TestTrainPopulations(t *testing.T) {
 				t.Errorf("the population is %+v", whole[0].Run)
 			}
 			gorl(t, 0, "train", "-c", filepath.Join(dir, "run.yaml"), "-q")
-			if diff := cmp.Diff(whole, recorded(dir+"-2")); diff != "" {
-				t.Errorf("the population of run.yaml differs:\n%.1000s", diff)
-			}
+			same(t, "the population of run.yaml differs", whole, recorded(dir+"-2"))
 			ctx, cancel := context.WithCancel(context.Background())
 			stop = cancel
 			_, stderr = gorlWith(ctx, t, commandline.Stopped,
@@ -190,15 +186,10 @@ func TestTrainPopulations(t *testing.T) {
 			if stdout != "runs/cut\n" {
 				t.Errorf("the resumed population is in %q", stdout)
 			}
-			if diff := cmp.Diff(whole, recorded("runs/cut")); diff != "" {
-				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
-			}
+			same(t, "the resumed population differs", whole, recorded("runs/cut"))
 			stdout, _ = gorl(t, 0, "eval", dir, "--episodes", "4")
 			matches(t, stdout, dir+`/best/\d+/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
-			members, err := filepath.Glob(filepath.Join(dir, "001", "state", "*.safetensors"))
-			if err != nil || len(members) == 0 {
-				t.Fatalf("members: %v, %v", members, err)
-			}
+			members := globbed(t, filepath.Join(dir, "001", "state", "*.safetensors"), 0)
 			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "--episodes", "4")
 			matches(t, stdout, members[len(members)-1]+`, environment step 1536: 4 episodes`)
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
@@ -249,10 +240,7 @@ func playsBest(t *testing.T, dir string) {
 		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
 		matches(t, stdout, best+` → best.onnx`)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "001", "*.safetensors"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files of member 1: %v, %v", files, err)
-	}
+	files := globbed(t, filepath.Join(dir, "001", "*.safetensors"), 0)
 	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "--episodes", "4")
 	matches(t, stdout, files[len(files)-1]+`, environment step \d+: 4 episodes of `)
 }
@@ -288,9 +276,7 @@ func TestTrainEvaluates(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "--seed", "3", "--name", "plain", "-q")
 	evaluated, plain := loaded(t, "runs/pole/checkpoints/agent_96.safetensors"), loaded(t,
 		"runs/plain/checkpoints/agent_96.safetensors")
-	if diff := cmp.Diff(plain, evaluated); diff != "" {
-		t.Errorf("evaluations changed the run:\n%.1000s", diff)
-	}
+	same(t, "evaluations changed the run", plain, evaluated)
 	_, stderr := gorl(t, 0, append(args, "--name", "early", "-s", "trainer.stop_at_return=1")...)
 	matches(t, stderr, `The run ended at timestep 16 of 96, when an evaluation reached stop_at_return \(1\)`)
 	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-s", "trainer.best=episode.retrun",

@@ -122,9 +122,7 @@ func TestTrainRepeats(t *testing.T) {
 		t.Errorf("quiet, it wrote %q and %q", stdout, stderr)
 	}
 	const last = "checkpoints/agent_96.safetensors"
-	if diff := cmp.Diff(loaded(t, "runs/pole", last), loaded(t, "runs/pole-2", last)); diff != "" {
-		t.Errorf("the run from run.yaml differs (-first +again):\n%.1000s", diff)
-	}
+	same(t, "the run from run.yaml differs", loaded(t, "runs/pole", last), loaded(t, "runs/pole-2", last))
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q", "--seed", "5")
 	if cmp.Equal(loaded(t, "runs/pole", last), loaded(t, "runs/pole-3", last)) {
 		t.Error("another seed is the same run")
@@ -143,9 +141,7 @@ func TestTrainFlags(t *testing.T) {
 		"environment.wrappers":          []any{map[string]any{"reward_scale": map[string]any{"scale": 0.5}}},
 		"environment.max_episode_steps": 0,
 	} {
-		if diff := cmp.Diff(want, value(t, "all/of them/one/run.yaml", path)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		same(t, path, want, value(t, "all/of them/one/run.yaml", path))
 	}
 	if len(loaded(t, "all/of them/one/checkpoints/agent_16.safetensors")) == 0 {
 		t.Error("nothing was saved")
@@ -221,9 +217,7 @@ func TestTrainStopped(t *testing.T) {
 			t.Errorf("the resumed run is in %q", stdout)
 		}
 		const last = "checkpoints/agent_96.safetensors"
-		if diff := cmp.Diff(loaded(t, "runs/whole", last), loaded(t, dir, last)); diff != "" {
-			t.Errorf("stopped at %s, the resumed run differs (-whole +cut):\n%.1000s", at, diff)
-		}
+		same(t, "stopped at "+at+", the resumed run differs", loaded(t, "runs/whole", last), loaded(t, dir, last))
 	}
 	// A finished run can go on for longer, also elsewhere.
 	must(t, os.Rename("runs/whole", "moved"))

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/tracking"
@@ -86,9 +84,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%.3000s", diff)
-	}
+	must.Equal(t, "what TensorBoard reads", want, got)
 }
 
 // TensorBoard's plugins show the configuration: the tab TEXT a table, and the tab HPARAMS numbers as numbers, and how
@@ -116,9 +112,7 @@ func TestPeersHyperparameters(t *testing.T) {
 	for name, status := range map[string]string{"good": "STATUS_SUCCESS", "bad": "STATUS_FAILURE"} {
 		want[name] = map[string]any{"text": table, "hparams": params, "status": status, "return": 7.0, "step": 81_920.0}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "what TensorBoard reads", want, got)
 }
 
 // number reads a number of JSON, or a string with one.

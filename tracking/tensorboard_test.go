@@ -88,18 +88,14 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 func TestReadEventsOfPython(t *testing.T) {
 	got, err := ReadFile("testdata/simple.tfevents")
 	must.Do(t, err)
-	if d := cmp.Diff(testScalars, got, sameNaN); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the scalars", testScalars, got, sameNaN)
 	got, err = ReadFile("testdata/tensor.tfevents")
 	must.Do(t, err)
 	want := []Scalar{
 		{testTime, 1, "float_val", 0.5, 0}, {testTime, 2, "content", -2.5, 0},
 		{testTime, 3, "double_val", 1e300, 0}, {testTime, 4, "double content", 0.1, 0},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the scalars", want, got)
 }
 
 // The scalars before any cut are read. A cut within a record is ErrTruncated.

@@ -56,9 +56,7 @@ func TestUnsealRefuses(t *testing.T) {
 	} {
 		var v sealedFile
 		err := UnsealSchema([]byte(c.text), 3, &v, &v.Check)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
-		}
+		must.Refuse(t, err, c.want)
 		if errors.Is(err, ErrUnsealed) != (name == "without check") {
 			t.Errorf("%s: %v and ErrUnsealed", name, err)
 		}
@@ -67,7 +65,5 @@ func TestUnsealRefuses(t *testing.T) {
 
 func TestUnsealReadsOneObject(t *testing.T) {
 	var v sealedFile
-	if err := Unseal([]byte(written+"{}"), &v, &v.Check); err == nil || !strings.Contains(err.Error(), "follows") {
-		t.Errorf("two objects: %v", err)
-	}
+	must.Refuse(t, Unseal([]byte(written+"{}"), &v, &v.Check), "follows")
 }

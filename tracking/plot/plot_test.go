@@ -118,9 +118,7 @@ func TestColoursFollowNames(t *testing.T) {
 	for _, e := range slices.Concat(f.legend...) {
 		names = append(names, e.name)
 	}
-	if d := cmp.Diff([]string{"a", "b", "c"}, names); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the legend", []string{"a", "b", "c"}, names)
 	for series, want := range []color.Color{palette[1], palette[2], fade(palette[0], 0.25), palette[0]} {
 		if got := f.style(&f.panels[1], series); got.Color != want || (got.Width < vg.Points(1)) != (series == 2) {
 			t.Errorf("series %d: %v, %v wide; want %v", series, got.Color, got.Width, want)
@@ -209,9 +207,7 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 		"257 panels": make([]Panel, 257),
 	} {
 		err := WritePNG(path, "", panels, 1)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refuse(t, err, want, path)
 	}
 	if err := WritePNG(filepath.Join(dir, "none", "plot.png"), "", good, 1); err == nil {
 		t.Error("a missing folder goes unnoticed")
@@ -270,8 +266,6 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d areas are filled, want 2", n)
 	}
 	p.Series[0].Low = []float64{1}
-	if err := WritePNG(filepath.Join(t.TempDir(), "p.png"), "", []Panel{p}, 0); err == nil ||
-		!strings.Contains(err.Error(), "1 lower and 0 upper bounds of 5 values") {
-		t.Error(err)
-	}
+	must.Refuse(t, WritePNG(filepath.Join(t.TempDir(), "p.png"), "", []Panel{p}, 0),
+		"1 lower and 0 upper bounds of 5 values")
 }

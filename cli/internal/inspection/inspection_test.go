@@ -150,9 +150,7 @@ func TestFind(t *testing.T) {
 	// Damage of the manifest alone counts, too.
 	must.Do(t, os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5))
 	_, err := inspection.Find(dir)
-	if err == nil || !strings.Contains(err.Error(), "best/agent_20.safetensors, which is damaged: ") {
-		t.Errorf("beside a damaged manifest: %v", err)
-	}
+	must.Refuse(t, err, "best/agent_20.safetensors, which is damaged: ")
 	for _, path := range []string{t.TempDir(), filepath.Join(dir, "nowhere")} {
 		if _, err := inspection.Find(path); err == nil {
 			t.Errorf("%s gives no error", path)
@@ -280,9 +278,7 @@ func TestOtherFiles(t *testing.T) {
 		t.Errorf("%+v", c.Agents)
 	}
 	_, err := inspection.Of("../../../go.mod", inspection.Options{})
-	if err == nil || !strings.Contains(err.Error(), "want a name that ends in") {
-		t.Errorf("go.mod gives %v", err)
-	}
+	must.Refuse(t, err, "want a name that ends in")
 }
 
 func TestGroup(t *testing.T) {
