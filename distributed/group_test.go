@@ -86,9 +86,7 @@ func TestBytes(t *testing.T) {
 		}
 		return nil
 	}) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -166,8 +164,6 @@ func TestSumNCCL(t *testing.T) {
 		}
 		return nil
 	}) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 	}
 }

@@ -14,8 +14,7 @@ import (
 // What the engine cannot record is done all the same, and there is nothing to replay.
 func TestGraphOnCPUDeclines(t *testing.T) {
 	skipWithoutEngine(t)
-	common := tensor.NoGrad()
-	defer common.Close()
+	common := tensortest.NoGrad(t, tensor.CPU)
 	x := tensor.From(common, []float32{1, 2, 3})
 	for name, passage := range map[string]func(s *tensor.Scope) tensor.Tensor{
 		"gradients by libtorch": func(s *tensor.Scope) tensor.Tensor {

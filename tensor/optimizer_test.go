@@ -107,8 +107,7 @@ func TestOptimizerRefuses(t *testing.T) {
 	}
 
 	// Ranges that were changed afterwards are errors too, and change nothing. The norm of a NaN is NaN.
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	o := newOptimizer(t, f, tensor.OptimizerConfig{}, good, tensor.Clip{End: 4, MaxNorm: 1})
 	if full := o.Config(); full.Kind != "adam" || !slices.Equal(full.Betas, []float64{0.9, 0.999}) || full.Eps != 1e-8 {
 		t.Errorf("the defaults are %+v", full)

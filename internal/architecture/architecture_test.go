@@ -32,9 +32,7 @@ func read(t *testing.T, path string) string {
 func TestPicture(t *testing.T) {
 	imports, err := importsOfModule()
 	must.Do(t, err)
-	if err := docgen.Hold(filepath.Join(root, page), "picture", draw(visible(imports)), *update); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, docgen.Hold(filepath.Join(root, page), "picture", draw(visible(imports)), *update))
 }
 
 // draw makes the picture, a flowchart of Mermaid: a box for each folder with its packages, and arrows to what it

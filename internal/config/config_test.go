@@ -270,9 +270,7 @@ func TestProgrammingErrorsPanic(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := defaults()
-	if err := Check(good, "amp"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, Check(good, "amp"))
 	bad := defaults()
 	bad.LearningRate = []float64{math.NaN()}
 	bad.Loss = "hinge"

@@ -71,9 +71,7 @@ func TestHold(t *testing.T) {
 	must.Do(t, os.WriteFile(path, []byte("<!-- begin x -->\nold\n<!-- end x -->\n"), 0o644))
 	must.Refuse(t, docgen.Hold(path, "x", "new\n", false), "-update")
 	for _, update := range []bool{true, false} {
-		if err := docgen.Hold(path, "x", "new\n", update); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, docgen.Hold(path, "x", "new\n", update))
 	}
 	if err := docgen.Hold(path, "y", "new\n", true); err == nil {
 		t.Error("a page without the place gave no error")

@@ -111,9 +111,7 @@ func TestDrawSeed(t *testing.T) {
 func TestSet(t *testing.T) {
 	s := parse(t, "a: {b: 1}\nlist: [1]")
 	for _, x := range []string{"a.b=2", "a.c.d=[x, 1e-3]", "e=", "f=a=b", "list=[2, 3]", "g.h={i: on}"} {
-		if err := s.Set(x); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Set(x))
 	}
 	want := Sections{
 		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b",

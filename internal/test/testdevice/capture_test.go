@@ -28,8 +28,7 @@ func generator(t *testing.T, i int) *tensor.Generator {
 // What CUDA refuses in a capture is refused, and nothing of that capture is left: memory of before is as it was,
 // nothing is recorded, and the device goes on.
 func TestCaptureRefuses(t *testing.T) {
-	host := tensor.NoGrad()
-	defer host.Close()
+	host := tensortest.NoGrad(t, tensor.CPU)
 	x, other, unknown := on(t, 0), on(t, 1), generator(t, 0)
 	kept := x.Ones(4)
 	inner := graph(t)

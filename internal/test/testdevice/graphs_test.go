@@ -196,9 +196,7 @@ func TestGraphsRefuseReads(t *testing.T) {
 		before := agenttest.Snapshot(t, a)
 		err := a.Update(context.Background())
 		if !on {
-			if err != nil {
-				t.Error(err)
-			}
+			must.Do(t, err)
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) ||

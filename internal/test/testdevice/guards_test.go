@@ -30,8 +30,7 @@ func refused(t *testing.T, s *tensor.Scope, word string) {
 
 // Every mixture that CUDA refuses is refused, and a scalar of the host is not.
 func TestMixedDevices(t *testing.T) {
-	host := tensor.NoGrad()
-	defer host.Close()
+	host := tensortest.NoGrad(t, tensor.CPU)
 	other := on(t, 1)
 	s := on(t, 0)
 	for name, mix := range map[string]func(with *tensor.Scope){
