@@ -98,6 +98,12 @@ func TestMLflowAway(t *testing.T) {
 		want string // in the warning
 		all  bool   // values arrive
 	}{
+		"500 for a while": {func(n int, w http.ResponseWriter, _ *http.Request) bool {
+			if n%2 == 1 && n < 14 {
+				http.Error(w, "out of order", http.StatusInternalServerError)
+			}
+			return n%2 == 1 && n < 14
+		}, "500", true},
 		"dies midway and comes back": {func(n int, w http.ResponseWriter, _ *http.Request) bool {
 			if n == 5 || n == 6 {
 				panic(http.ErrAbortHandler)
