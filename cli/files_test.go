@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -18,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
+	test "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -27,12 +26,7 @@ func use(ctx context.Context, args ...string) (status int, stdout, stderr string
 	return commandtest.Run(ctx, command(), args...)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, same = test.Do, test.Equal
 
 // says runs gorl, which must succeed without a warning, and returns its output.
 func says(t *testing.T, args ...string) (stdout string) {
@@ -42,14 +36,6 @@ func says(t *testing.T, args ...string) (stdout string) {
 		t.Fatalf("gorl %q ends with %d and says\n%s%s", args, status, stdout, stderr)
 	}
 	return stdout
-}
-
-// same reports where two values differ.
-func same(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%.2000s", what, diff)
-	}
 }
 
 // has checks that a text has all parts.
