@@ -9,16 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
-func TestEverySubcommandHelps(t *testing.T) {
-	commandtest.Hold(t, command)
-	root := command()
-	for _, name := range []string{"inspect", "convert", "export", "plot", "version"} {
-		if c, _, err := root.Find([]string{name}); err != nil || c.Name() != name {
-			t.Errorf("there is no subcommand %s", name)
-		}
-	}
-}
-
 func TestGuides(t *testing.T) {
 	if calls := commandtest.Guides(t, "..", command); calls < 10 {
 		t.Errorf("only %d calls were found", calls)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -21,21 +20,12 @@ func TestConvertFormats(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if said := says(t, "convert", run, in("a.npz")); !strings.Contains(said, "best") ||
-		!strings.Contains(said, " → "+in("a.npz")+": ") || !strings.Contains(said, " tensors, ") ||
-		!strings.Contains(said, "; the file has ") {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", run, in("a.npz")), "best", " → "+in("a.npz")+": ", " tensors, ", "; the file has ")
 	says(t, "convert", in("a.npz"), in("b.pt"))
 	says(t, "convert", in("b.pt"), in("deep/c.safetensors"))
-	best, err := filepath.Glob(filepath.Join(run, "checkpoints", "best", "*.safetensors"))
-	if err != nil || len(best) != 1 {
-		t.Fatal(best, err)
-	}
+	best := globbed(t, filepath.Join(run, "checkpoints", "best", "*.safetensors"), 1)
 	was, is := load(t, best[0]), load(t, in("deep/c.safetensors"))
-	if diff := cmp.Diff(was.Snapshot, is.Snapshot); diff != "" {
-		t.Errorf("a checkpoint that has been a .npz and a .pt differs (-was +is):\n%s", diff)
-	}
+	same(t, "a checkpoint that has been a .npz and a .pt differs", was.Snapshot, is.Snapshot)
 	if is.Manifest.Step != was.Manifest.Step || is.Manifest.WrittenBy != "gorl convert" {
 		t.Errorf("its manifest is %+v", is.Manifest)
 	}
@@ -65,16 +55,11 @@ func TestConvertSkrl(t *testing.T) {
 	run, other := train(t, dir, "cartpole", 1, 1), train(t, dir, "other", 2, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	agent := filepath.Join(run, "checkpoints", "agent_64.safetensors")
-	if said := says(t, "convert", "--to", "skrl", agent, in("agent.pt")); !strings.Contains(said,
-		"For skrl's agent.load: policy, value, optimizer, observation_preprocessor.") {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", "--to", "skrl", agent, in("agent.pt")),
+		"For skrl's agent.load: policy, value, optimizer, observation_preprocessor.")
 	like := filepath.Join(other, "checkpoints", "agent_64.safetensors")
-	said := says(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors"))
-	if !strings.Contains(said, "Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+
-		like) {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors")),
+		"Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+like)
 	mine, theirs, back := load(t, agent).Snapshot, load(t, like).Snapshot, load(t, in("back.safetensors")).Snapshot
 	for _, name := range slices.Sorted(maps.Keys(back.Arrays)) {
 		want := mine
@@ -82,9 +67,7 @@ func TestConvertSkrl(t *testing.T) {
 			strings.HasPrefix(name, "rollout/") {
 			want = theirs
 		}
-		if diff := cmp.Diff(want.Arrays[name], back.Arrays[name]); diff != "" {
-			t.Errorf("%s differs (-want +got):\n%s", name, diff)
-		}
+		same(t, name, want.Arrays[name], back.Arrays[name])
 	}
 	says(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
 	says(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
@@ -105,11 +88,8 @@ func TestConvertSkrl(t *testing.T) {
 		in("part.safetensors")); status != commandline.Failed {
 		t.Errorf("a part ends with %d and says %q", status, stderr)
 	}
-	said = says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"),
-		in("part.safetensors"))
-	if !strings.Contains(said, "Carried over: policy. ") || !strings.Contains(said, "value") {
-		t.Errorf("it says %q", said)
-	}
+	has(t, says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"),
+		in("part.safetensors")), "Carried over: policy. ", "value")
 	part := load(t, in("part.safetensors")).Snapshot
 	if cmp.Diff(mine.Arrays["policy/net.0.weight"], part.Arrays["policy/net.0.weight"]) != "" ||
 		cmp.Diff(theirs.Arrays["value/net.0.weight"], part.Arrays["value/net.0.weight"]) != "" {
@@ -180,12 +160,9 @@ func TestConvertSkrlByConfiguration(t *testing.T) {
 	gorl(t, 0, "convert", "--to", "skrl", "runs/pole", "agent_2000.pt")
 	said, _ := gorl(t, 0, "convert", "--from", "skrl", "--like", "short.yaml", "agent_2000.pt", "a.safetensors")
 	matches(t, said, `The rest is that of a new agent; play it with: gorl eval --config short.yaml TO`)
-	was, err := checkpoint.Load(newestBest(t))
-	must(t, err)
-	if diff := cmp.Diff(was.Snapshot.Arrays["policy/net.0.weight"],
-		load(t, "a.safetensors").Snapshot.Arrays["policy/net.0.weight"]); diff != "" {
-		t.Error(diff)
-	}
+	was := load(t, globbed(t, "runs/pole/checkpoints/best/*.safetensors", 1)[0])
+	same(t, "the weights", was.Snapshot.Arrays["policy/net.0.weight"],
+		load(t, "a.safetensors").Snapshot.Arrays["policy/net.0.weight"])
 	played, _ := gorl(t, 0, "eval", "--config", "short.yaml", "a.safetensors", "--episodes", "1")
 	matches(t, played, `^a.safetensors, timestep 2000: `)
 	said, _ = gorl(t, 0, "convert", "agent_2000.pt", "tensors.safetensors")
@@ -200,14 +177,4 @@ func TestConvertSkrlByConfiguration(t *testing.T) {
 		_, stderr := gorl(t, commandline.WrongUse, strings.Fields(call)...)
 		matches(t, stderr, `(?m)`+strings.TrimSuffix(want, "$"))
 	}
-}
-
-// newestBest returns the best checkpoint of the run runs/pole.
-func newestBest(t *testing.T) string {
-	t.Helper()
-	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
-	if err != nil || len(best) != 1 {
-		t.Fatal(best, err)
-	}
-	return best[0]
 }

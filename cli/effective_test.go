@@ -114,9 +114,7 @@ func TestCheckHoldsEveryDefault(t *testing.T) {
 			first, _ := gorl(t, 0, "train", "-c", "given.yaml", "-q")
 			second, _ := gorl(t, 0, "train", "-c", "effective.yaml", "-q")
 			first, second = strings.TrimSpace(first), strings.TrimSpace(second)
-			if diff := cmp.Diff(trained(t, first), trained(t, second)); diff != "" {
-				t.Errorf("the run of what was printed differs (-given +printed):\n%.2000s", diff)
-			}
+			same(t, "the run of what was printed differs", trained(t, first), trained(t, second))
 		})
 	}
 }
@@ -125,11 +123,7 @@ func TestCheckHoldsEveryDefault(t *testing.T) {
 func trained(t testing.TB, dir string) map[string]map[string]checkpoint.Array {
 	t.Helper()
 	arrays := map[string]map[string]checkpoint.Array{}
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "state", "*.safetensors"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s has no checkpoints of members: %v", dir, err)
-	}
-	for _, path := range paths {
+	for _, path := range globbed(t, filepath.Join(dir, "*", "state", "*.safetensors"), 0) {
 		relative, err := filepath.Rel(dir, path)
 		must(t, err)
 		arrays[relative] = loaded(t, path)

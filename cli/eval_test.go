@@ -100,19 +100,9 @@ func TestEvalOfMemory(t *testing.T) {
 `).Replace(short))
 	gorl(t, 0, "train", "-c", "memory.yaml", "-q", "--seed", "2")
 	playsAlike(t)
-	for _, c := range []struct{ args, want []string }{
-		{[]string{"inspect", "runs/pole"},
-			[]string{"  network       ", "memory        a state of 5 values from step to step"}},
-		{[]string{"export", "runs/pole", "policy.onnx"},
-			[]string{"input   hidden_in      batch × 5", "output  hidden_out     batch × 5"}},
-	} {
-		stdout, _ := gorl(t, 0, c.args...)
-		for _, want := range c.want {
-			if !strings.Contains(stdout, want) {
-				t.Errorf("gorl %q lacks %q:\n%s", c.args, want, stdout)
-			}
-		}
-	}
+	has(t, says(t, "inspect", "runs/pole"), "  network       ", "memory        a state of 5 values from step to step")
+	has(t, says(t, "export", "runs/pole", "policy.onnx"), "input   hidden_in      batch × 5",
+		"output  hidden_out     batch × 5")
 }
 
 // playsAlike compares the returns of gorl eval with those of the exported policy in the same environment without
@@ -154,16 +144,11 @@ func playsAlike(t *testing.T) {
 func TestDamagedBest(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2")
-	best, err := filepath.Glob("runs/pole/checkpoints/best/*.safetensors")
-	if err != nil || len(best) != 1 {
-		t.Fatal(best, err)
-	}
+	best := globbed(t, "runs/pole/checkpoints/best/*.safetensors", 1)
 	must(t, os.Truncate(best[0], 500))
 	// Training goes on from the latest one, and says that the best is lost, also if it is to say little.
-	if _, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96"); !strings.Contains(stderr,
-		"passed over: ") || !strings.Contains(stderr, filepath.Base(best[0])) {
-		t.Errorf("a resumed run says %q", stderr)
-	}
+	_, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96")
+	has(t, stderr, "passed over: ", filepath.Base(best[0]))
 	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"},
 		{"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
 		_, stderr := gorl(t, commandline.Failed, args...)

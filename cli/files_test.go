@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
+	test "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -25,12 +26,7 @@ func use(ctx context.Context, args ...string) (status int, stdout, stderr string
 	return commandtest.Run(ctx, command(), args...)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, same = test.Do, test.Equal
 
 // says runs gorl, which must succeed without a warning, and returns its output.
 func says(t *testing.T, args ...string) (stdout string) {
@@ -40,6 +36,26 @@ func says(t *testing.T, args ...string) (stdout string) {
 		t.Fatalf("gorl %q ends with %d and says\n%s%s", args, status, stdout, stderr)
 	}
 	return stdout
+}
+
+// has checks that a text has all parts.
+func has(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
+// globbed are the files that a pattern matches, of which there must be n, or some if n is 0.
+func globbed(t testing.TB, pattern string, n int) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 || n > 0 && len(names) != n {
+		t.Fatalf("%s: %q, %v", pattern, names, err)
+	}
+	return names
 }
 
 // train trains small agents of CartPole for a few steps into directory/name; several make a group.

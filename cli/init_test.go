@@ -23,9 +23,7 @@ func TestInit(t *testing.T) {
 	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. `+
 		`Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
 	t.Chdir("hover")
-	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
-	must(t, err)
-	write(t, "go.sum", string(sums)) // which the network would give
+	write(t, "go.sum", text(filepath.Join(checkout, "go.sum"))) // which the network would give
 	do := func(name string, args ...string) string {
 		t.Helper()
 		c := exec.Command(name, args...)

@@ -23,7 +23,6 @@ func TestMessages(t *testing.T) {
 			`.*, learning_rate, .* did you mean "learning_rate"`,
 		"train -c population.yaml --schedule s.json":  `--schedule is for a run of one agent`,
 		"train -c short.yaml --schedule nowhere.json": `--schedule: .* nowhere.json`,
-		"view --env CartPol":                          `did you mean "CartPole"`,
 		"eval -e 3 runs/pole":                         `unknown shorthand flag: 'e'`,
 		"plot nowhere":                                `nowhere`,
 		"inspect nowhere":                             `nowhere`, "convert nowhere a.npz": `nowhere`,

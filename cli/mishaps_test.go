@@ -44,9 +44,7 @@ func TestTrainResumesHere(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	t.Chdir("runs/pole")
 	gorl(t, 0, "train", "--resume", ".", "--timesteps", "128", "-q")
-	c, err := readConfiguration("run.yaml", nil)
-	must(t, err)
-	if name := c.Section("trainer")["name"]; name != "pole" {
+	if name := value(t, "run.yaml", "trainer.name"); name != "pole" {
 		t.Errorf("the run's name is %q now", name)
 	}
 	loaded(t, "checkpoints/agent_128.safetensors")

@@ -105,10 +105,7 @@ func TestPlot(t *testing.T) {
 		t.Error("--log hides a curve below 0")
 	}
 	// Event files and JSON lines are runs, too. A file is named after its folder.
-	events, err := filepath.Glob(in("runs/fast/events*"))
-	if err != nil || len(events) != 1 {
-		t.Fatal(events, err)
-	}
+	events := globbed(t, in("runs/fast/events*"), 1)
 	said := says(t, "plot", "--list", "-t", "*mean*", events[0], in("runs/slow/scalars.jsonl"))
 	if strings.Count(said, "fast") != 1 || strings.Count(said, "slow") != 1 {
 		t.Errorf("it lists\n%s", said)

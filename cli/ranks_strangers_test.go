@@ -5,9 +5,7 @@ package cli
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,78 +20,6 @@ func byHand(t *testing.T, rank int, port string, args ...string) *launched {
 	t.Helper()
 	return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
 		"MASTER_PORT=" + port, os.Args[0], "train", "-c", "pair.yaml", "-s", "distributed.join_timeout=60s"}, args)...)
-}
-
-// listeners returns the addresses at which the processes of a launcher listen for TCP.
-func (l *launched) listeners() (addresses []string) {
-	l.Helper()
-	sockets := map[string]bool{}
-	for _, pid := range l.processes() {
-		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-		for _, fd := range fds {
-			if to, err := os.Readlink(fd); err == nil {
-				sockets[to] = true
-			}
-		}
-	}
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		for line := range strings.Lines(text(table)) {
-			if f := strings.Fields(line); len(f) > 9 && f[3] == "0A" && sockets["socket:["+f[9]+"]"] {
-				addresses = append(addresses, f[1])
-			}
-		}
-	}
-	return addresses
-}
-
-// The ranks of --nproc listen to no port, at no moment.
-func TestRanksListenNowhere(t *testing.T) {
-	here(t, "pair.yaml", pair)
-	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "3", "--timesteps", "10000000", "-s",
-		"trainer.checkpoint_interval=32")
-	l.until("the first checkpoint", func() bool {
-		if at := l.listeners(); len(at) > 0 {
-			t.Fatalf("the ranks listen at %v", at)
-		}
-		return newestOf("pole") > 0
-	})
-	must(t, l.command.Process.Signal(os.Interrupt))
-	l.end(commandline.Stopped)
-}
-
-// A stranger connects to rank 0's port before the others join, sends a byte and stays. The ranks train, and end at a
-// signal. While they train, nothing listens.
-func TestRanksAmongStrangers(t *testing.T) {
-	here(t, "pair.yaml", pair)
-	port := strconv.Itoa(20000 + rand.IntN(10000))
-	args := []string{"--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32"}
-	zero := byHand(t, 0, port, args...)
-	for _, message := range []string{"\x00", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("\xff", 1<<16)} {
-		zero.until("rank 0 listens", func() bool {
-			c, err := net.Dial("tcp", "127.0.0.1:"+port)
-			if err != nil {
-				return false
-			}
-			t.Cleanup(func() { _ = c.Close() })
-			_, _ = c.Write([]byte(message)) // rank 0 may close the connection at the first byte
-			return true
-		})
-	}
-	if at := zero.listeners(); len(at) != 1 || !strings.HasPrefix(at[0], "0100007F:") {
-		t.Errorf("rank 0 listens at %v, want 127.0.0.1 alone", at)
-	}
-	one := byHand(t, 1, port, args...)
-	zero.until("the first checkpoint", func() bool { return newestOf("pole") > 0 })
-	if at := append(zero.listeners(), one.listeners()...); len(at) > 0 {
-		t.Errorf("the ranks that train listen at %v", at)
-	}
-	if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
-		t.Cleanup(func() { _ = c.Close() })
-		_, _ = c.Write([]byte{0})
-	}
-	must(t, zero.command.Process.Signal(os.Interrupt))
-	zero.end(commandline.Stopped)
-	one.end(commandline.Stopped)
 }
 
 // Ranks whose settings differ do not begin, and each says which key differs.

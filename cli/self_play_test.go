@@ -29,11 +29,7 @@ func TestSelfPlayRefuses(t *testing.T) {
 		{"run.yaml", "environment={id: CartPole, wrappers: [self_play]}", 1, []string{"no seats to play against"}},
 	} {
 		_, stderr := gorl(t, c.status, "train", "--config", c.file, "--check", "-s", c.set)
-		for _, want := range c.want {
-			if !strings.Contains(stderr, want) {
-				t.Errorf("%s: the error is %q, want %q", c.set, stderr, want)
-			}
-		}
+		has(t, stderr, c.want...)
 	}
 	gorl(t, 0, "train", "--config", "run.yaml", "--check", "-s", "pbt.num_policies=1")
 }

@@ -33,10 +33,8 @@ func servedRuns(t *testing.T) string {
 		must(t, os.WriteFile(filepath.Join(root, name, runFile), fmt.Appendf(nil,
 			"seed: %d\nagent: {class: PPO, rollouts: 8}\nenvironment: {id: Walker}\ntrainer: {timesteps: 1000}\n", k), 0o644))
 	}
-	recorded, err := os.ReadFile(filepath.Join("..", "pbt", "report", "testdata", "small.jsonl"))
-	must(t, err)
 	must(t, os.MkdirAll(filepath.Join(root, "crew", "000"), 0o755))
-	must(t, os.WriteFile(filepath.Join(root, "crew", "000", journal.File), recorded, 0o644))
+	write(t, filepath.Join(root, "crew", "000", journal.File), text("../pbt/report/testdata/small.jsonl"))
 	return root
 }
 

@@ -6,13 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // The examples train in the simulators that they are of, shortened.
@@ -92,15 +92,10 @@ agent: {class: AMP, rollouts: 8, task_reward_scale: 0, discriminator_learning_ra
 trainer: {timesteps: 160, name: dog}
 `)
 	gorl(t, 0, append([]string{"train", "-c", "dog.yaml", "-q"}, set...)...)
-	text, err := os.ReadFile("runs/dog/scalars.jsonl")
+	scalars, err := tracking.ReadRun("runs/dog")
 	must(t, err)
 	var style []float64
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		var scalar struct {
-			Tag   string
-			Value float64
-		}
-		must(t, json.Unmarshal([]byte(line), &scalar))
+	for _, scalar := range scalars {
 		if scalar.Tag == "Reward / Style reward (mean)" {
 			style = append(style, scalar.Value)
 		}

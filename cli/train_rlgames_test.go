@@ -82,9 +82,7 @@ func TestTrainFileOfRLGames(t *testing.T) {
 		"trainer.stop_at_episode_return": 20000,
 		"environment.wrappers":           []any{map[string]any{"rescale_action": map[string]any{}}},
 	} {
-		if diff := cmp.Diff(want, value(t, "runs/swing/run.yaml", key)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", key, diff)
-		}
+		same(t, key, want, value(t, "runs/swing/run.yaml", key))
 	}
 	said, _ := gorl(t, 0, "convert", "rl_games_ppo_cfg.yaml", "made/gorl.yaml", "--env", "Pendulum")
 	matches(t, said, `^rl_games_ppo_cfg\.yaml → made/gorl\.yaml\nnote: these keys`)
@@ -97,9 +95,7 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	}
 	gorl(t, 0, "train", "-c", "made/gorl.yaml", "-q", "--num-envs", "8", "--name", "again")
 	const last = "checkpoints/agent_64.safetensors"
-	if diff := cmp.Diff(loaded(t, "runs/swing", last), loaded(t, "runs/again", last)); diff != "" {
-		t.Errorf("the converted file trains another agent (-theirs +converted):\n%.1000s", diff)
-	}
+	same(t, "the converted file trains another agent", loaded(t, "runs/swing", last), loaded(t, "runs/again", last))
 	gorl(t, 0, "eval", "runs/swing", "--episodes", "8")
 
 	// From the standard input, too, and without an environment the file says what is missing.
@@ -132,9 +128,7 @@ func TestIsaacLabCommandLines(t *testing.T) {
 			"trainer.trackers=[]"}, "trainer.trackers", []any{}},
 	} {
 		gorl(t, 0, append(append(base[:len(base):len(base)], x.args...), "--name", "one")...)
-		if diff := cmp.Diff(x.want, value(t, "runs/one/run.yaml", x.key)); diff != "" {
-			t.Errorf("%v: %s (-want +got):\n%s", x.args, x.key, diff)
-		}
+		same(t, x.key, x.want, value(t, "runs/one/run.yaml", x.key))
 		must(t, os.RemoveAll("runs"))
 	}
 	// Isaac Lab's device is also the simulator's.
@@ -213,9 +207,7 @@ func TestIsaacLabPopulation(t *testing.T) {
 		t.Errorf("the population's file has %v members", got)
 	}
 	for _, member := range []string{"000", "001"} {
-		if found, err := filepath.Glob(filepath.Join("all/two", member, "*")); err != nil || len(found) == 0 {
-			t.Errorf("member %s has written nothing (%v)", member, err)
-		}
+		globbed(t, filepath.Join("all/two", member, "*"), 0)
 	}
 	// Another configuration is another population.
 	_, stderr := gorl(t, commandline.WrongUse,

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -12,54 +11,49 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
 // Every example trains, shortened.
 func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	examples := map[string][]string{
-		"cartpole": {"--timesteps", "64"},
-		"memory":   {"--timesteps", "64"},
-		"pixels":   {"--timesteps", "128", "--set", "agent.learning_epochs=1"},
-		"pendulum": {"--timesteps", "256"},
-		"sb3":      {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
-		"walker": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
-			"agent.discriminator_batch_size=64"},
-		"humanoid": {"--timesteps", "64", "--set", "environment.num_envs=8"},
-		"humanoid-amp": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "environment.fade=40",
-			"--set", "agent.discriminator_batch_size=64"},
-		"humanoid-population": {"--set", "pbt.num_policies=2", "--set", "pbt.total_steps=1024", "--set",
-			"pbt.interval_steps=512", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
-		"quadruped": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
-			"agent.discriminator_batch_size=64"},
-		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
-		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
-		"self-play":  {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
-		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set",
-			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
-		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set",
-			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64", "--set",
-			"mutation.probabilities.arch_mut=5"},
+	const few = " environment.num_envs=8 agent.discriminator_batch_size=64"
+	const pbt, evolution = "pbt.total_steps=1024 pbt.interval_steps=512", "training.max_steps=1024 training.evo_steps=512"
+	examples := map[string]string{ // the settings that shorten them
+		"cartpole":            "trainer.timesteps=64",
+		"memory":              "trainer.timesteps=64",
+		"pixels":              "trainer.timesteps=128 agent.learning_epochs=1",
+		"pendulum":            "trainer.timesteps=256",
+		"sb3":                 "trainer.timesteps=2048 agent.learning_epochs=1",
+		"walker":              "trainer.timesteps=64" + few,
+		"humanoid":            "trainer.timesteps=64 environment.num_envs=8",
+		"humanoid-amp":        "trainer.timesteps=64 environment.fade=40" + few,
+		"humanoid-population": "pbt.num_policies=2 " + pbt + few,
+		"quadruped":           "trainer.timesteps=64" + few,
+		"population":          "pbt.total_steps=8192 pbt.interval_steps=4096",
+		"evolution":           evolution,
+		"self-play":           "pbt.total_steps=8192 pbt.interval_steps=4096",
+		"walker-population":   pbt + few,
+		"walker-evolution":    evolution + few + " mutation.probabilities.arch_mut=5",
 	}
 	if robots := os.Getenv("GORL_ROBOTS"); robots != "" {
-		examples["g1"] = []string{"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
-			"environment.model=" + filepath.Join(robots, "unitree_g1/xmls/g1.xml")}
-		examples["go1"] = []string{"--timesteps", "24", "--set", "agent.discriminator_batch_size=64", "--set",
-			"environment.model=" + filepath.Join(robots, "unitree_go1/xmls/go1.xml")}
+		examples["g1"] = "trainer.timesteps=64 environment.num_envs=8 environment.model=" +
+			filepath.Join(robots, "unitree_g1/xmls/g1.xml")
+		examples["go1"] = "trainer.timesteps=24 agent.discriminator_batch_size=64 environment.model=" +
+			filepath.Join(robots, "unitree_go1/xmls/go1.xml")
 	}
 	// humanoid-amp, humanoid-population and g1-amp go on from another run
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
-		args := examples[name]
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
 		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
-		stdout, _ := gorl(t, 0, append([]string{"train", "--config", name + ".yaml", "-q"}, args...)...)
+		args := []string{"train", "--config", name + ".yaml", "-q"}
+		for _, set := range strings.Fields(examples[name]) {
+			args = append(args, "--set", set)
+		}
+		stdout, _ := gorl(t, 0, args...)
 		if stdout != "runs/"+name+"\n" {
 			t.Errorf("%s: the run is in %q", name, stdout)
 		}
@@ -100,12 +94,9 @@ func TestPeersTrainCleanRL(t *testing.T) {
 
 // The guide shows a part of the example's file.
 func TestGymnasiumGuide(t *testing.T) {
-	guide, err := os.ReadFile(filepath.Join("..", "docs", "gymnasium.md"))
-	must(t, err)
-	file, err := os.ReadFile(filepath.Join(fish, "fish.yaml"))
-	must(t, err)
-	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(guide, -1)
-	if !slices.ContainsFunc(blocks, func(b [][]byte) bool { return bytes.Contains(file, b[1]) }) {
+	file := text(filepath.Join(fish, "fish.yaml"))
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(text("../docs/gymnasium.md"), -1)
+	if !slices.ContainsFunc(blocks, func(b []string) bool { return strings.Contains(file, b[1]) }) {
 		t.Errorf("none of the %d blocks of YAML in docs/gymnasium.md stands in fish.yaml, too", len(blocks))
 	}
 }
@@ -118,9 +109,7 @@ func TestPeersTrainGymnasiumAMP(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
 	dir := t.TempDir()
 	for _, name := range []string{"fish.py", "fish.yaml"} {
-		text, err := os.ReadFile(filepath.Join(fish, name))
-		must(t, err)
-		write(t, filepath.Join(dir, name), string(text))
+		write(t, filepath.Join(dir, name), text(filepath.Join(fish, name)))
 	}
 	t.Chdir(dir)
 	peers.Run(t, python, "fish.py")
@@ -185,9 +174,7 @@ func TestTrainPopulations(t *testing.T) {
 				t.Errorf("the population is %+v", whole[0].Run)
 			}
 			gorl(t, 0, "train", "-c", filepath.Join(dir, "run.yaml"), "-q")
-			if diff := cmp.Diff(whole, recorded(dir+"-2")); diff != "" {
-				t.Errorf("the population of run.yaml differs:\n%.1000s", diff)
-			}
+			same(t, "the population of run.yaml differs", whole, recorded(dir+"-2"))
 			ctx, cancel := context.WithCancel(context.Background())
 			stop = cancel
 			_, stderr = gorlWith(ctx, t, commandline.Stopped,
@@ -199,15 +186,10 @@ func TestTrainPopulations(t *testing.T) {
 			if stdout != "runs/cut\n" {
 				t.Errorf("the resumed population is in %q", stdout)
 			}
-			if diff := cmp.Diff(whole, recorded("runs/cut")); diff != "" {
-				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
-			}
+			same(t, "the resumed population differs", whole, recorded("runs/cut"))
 			stdout, _ = gorl(t, 0, "eval", dir, "--episodes", "4")
 			matches(t, stdout, dir+`/best/\d+/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
-			members, err := filepath.Glob(filepath.Join(dir, "001", "state", "*.safetensors"))
-			if err != nil || len(members) == 0 {
-				t.Fatalf("members: %v, %v", members, err)
-			}
+			members := globbed(t, filepath.Join(dir, "001", "state", "*.safetensors"), 0)
 			stdout, _ = gorl(t, 0, "eval", members[len(members)-1], "--episodes", "4")
 			matches(t, stdout, members[len(members)-1]+`, environment step 1536: 4 episodes`)
 			_, stderr = gorl(t, commandline.WrongUse, "eval", dir, "--checkpoint", "latest")
@@ -258,27 +240,9 @@ func playsBest(t *testing.T, dir string) {
 		stdout, _ = gorl(t, 0, append([]string{"export", dir, "best.onnx", "--force"}, flags...)...)
 		matches(t, stdout, best+` → best.onnx`)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "001", "*.safetensors"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files of member 1: %v, %v", files, err)
-	}
+	files := globbed(t, filepath.Join(dir, "001", "*.safetensors"), 0)
 	stdout, _ := gorl(t, 0, "eval", files[len(files)-1], "--episodes", "4")
 	matches(t, stdout, files[len(files)-1]+`, environment step \d+: 4 episodes of `)
-}
-
-// The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.
-func TestEvalProcesses(t *testing.T) {
-	program := built(t)
-	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+
-		program+", member]}\n")
-	file, err := launch.ReadFile("p.yaml")
-	must(t, err)
-	must(t, launch.Run(t.Context(), file, launch.Options{}))
-	playsBest(t, "runs/crew")
-	stdout, _ := gorl(t, 0, "train", "-c", "p.yaml", "-q")
-	if stdout != "runs/crew-2\n" {
-		t.Errorf("a population of one process beside that of processes is in %q", stdout)
-	}
 }
 
 // A synchronous: false of the user has no effect in one process, which is noted, also when run.yaml is used again.
@@ -312,9 +276,7 @@ func TestTrainEvaluates(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "--seed", "3", "--name", "plain", "-q")
 	evaluated, plain := loaded(t, "runs/pole/checkpoints/agent_96.safetensors"), loaded(t,
 		"runs/plain/checkpoints/agent_96.safetensors")
-	if diff := cmp.Diff(plain, evaluated); diff != "" {
-		t.Errorf("evaluations changed the run:\n%.1000s", diff)
-	}
+	same(t, "evaluations changed the run", plain, evaluated)
 	_, stderr := gorl(t, 0, append(args, "--name", "early", "-s", "trainer.stop_at_return=1")...)
 	matches(t, stderr, `The run ended at timestep 16 of 96, when an evaluation reached stop_at_return \(1\)`)
 	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-s", "trainer.best=episode.retrun",

@@ -122,9 +122,7 @@ func TestTrainRepeats(t *testing.T) {
 		t.Errorf("quiet, it wrote %q and %q", stdout, stderr)
 	}
 	const last = "checkpoints/agent_96.safetensors"
-	if diff := cmp.Diff(loaded(t, "runs/pole", last), loaded(t, "runs/pole-2", last)); diff != "" {
-		t.Errorf("the run from run.yaml differs (-first +again):\n%.1000s", diff)
-	}
+	same(t, "the run from run.yaml differs", loaded(t, "runs/pole", last), loaded(t, "runs/pole-2", last))
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q", "--seed", "5")
 	if cmp.Equal(loaded(t, "runs/pole", last), loaded(t, "runs/pole-3", last)) {
 		t.Error("another seed is the same run")
@@ -137,17 +135,13 @@ func TestTrainFlags(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--out", "all/of them", "--name", "one", "--timesteps", "16",
 		"--seed", "9", "--device", "cpu", "--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s",
 		"environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
-	c, err := readConfiguration("all/of them/one/run.yaml", nil)
-	must(t, err)
 	for path, want := range map[string]any{
 		"seed": 9, "agent.learning_rate": 1e-3, "models.mlp": []any{8, 4}, "trainer.timesteps": 16,
 		"trainer.name": "one", "trainer.directory": "all/of them", "agent.gae_lambda": 0.95,
 		"environment.wrappers":          []any{map[string]any{"reward_scale": map[string]any{"scale": 0.5}}},
 		"environment.max_episode_steps": 0,
 	} {
-		if diff := cmp.Diff(want, at(c, path)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		same(t, path, want, value(t, "all/of them/one/run.yaml", path))
 	}
 	if len(loaded(t, "all/of them/one/checkpoints/agent_16.safetensors")) == 0 {
 		t.Error("nothing was saved")
@@ -223,16 +217,14 @@ func TestTrainStopped(t *testing.T) {
 			t.Errorf("the resumed run is in %q", stdout)
 		}
 		const last = "checkpoints/agent_96.safetensors"
-		if diff := cmp.Diff(loaded(t, "runs/whole", last), loaded(t, dir, last)); diff != "" {
-			t.Errorf("stopped at %s, the resumed run differs (-whole +cut):\n%.1000s", at, diff)
-		}
+		same(t, "stopped at "+at+", the resumed run differs", loaded(t, "runs/whole", last), loaded(t, dir, last))
 	}
 	// A finished run can go on for longer, also elsewhere.
 	must(t, os.Rename("runs/whole", "moved"))
 	stdout, _ := gorl(t, 0, "train", "--resume", "moved", "--timesteps", "128")
 	matches(t, stdout, `\n +512 `, `The run is in moved`)
-	if c, err := readConfiguration("moved/run.yaml", nil); err != nil || c.Section("trainer")["timesteps"] != 128 {
-		t.Errorf("run.yaml of the longer run: %v, %v", c, err)
+	if steps := value(t, "moved/run.yaml", "trainer.timesteps"); steps != 128 {
+		t.Errorf("run.yaml of the longer run has %v timesteps", steps)
 	}
 }
 
@@ -240,16 +232,14 @@ func TestTrainStopped(t *testing.T) {
 func TestTrainResumedWrongly(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
-	before, err := os.ReadFile("runs/pole/run.yaml")
-	must(t, err)
+	before := text("runs/pole/run.yaml")
 	_, stderr := gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--set", "models.mlp=[7]", "--timesteps",
 		"128")
 	matches(t, stderr, `agent_96.safetensors: .* shape`)
 	_, stderr = gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "50")
 	matches(t, stderr, `the run has 96 timesteps, and 50 were asked for`)
-	after, err := os.ReadFile("runs/pole/run.yaml")
-	if diff := cmp.Diff(string(before), string(after)); err != nil || diff != "" {
-		t.Errorf("run.yaml changed (%v):\n%s", err, diff)
+	if diff := cmp.Diff(before, text("runs/pole/run.yaml")); before == "" || diff != "" {
+		t.Errorf("run.yaml changed:\n%s", diff)
 	}
 	release, err := durable.Lock("runs/pole", "lock")
 	must(t, err)
@@ -278,14 +268,9 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --set agent=3", `agent is 3`},
 		{"-c short.yaml --set environment=null", "environment: {id: CartPole, num_envs: 16}"},
 		{"-c short.yaml --set envirnment.id=x", `did you mean "environment"`},
-		{"-c short.yaml --set agent.learnin_rate=1",
-			`unknown key agent.learnin_rate (given 1); did you mean "agent.learning_rate"?`},
 		{"-c short.yaml --set agent.class=AMP", "no reference motion"},
 		{"-c short.yaml --set models=null", "models: {mlp: [64, 64], activation: elu}"},
 		{"-c short.yaml --set environment.id=Cartpole", `did you mean "CartPole"`},
-		{"-c short.yaml --set trainer.timestep=3", `did you mean "trainer.timesteps"`},
-		{"-c short.yaml --set trainer.timesteps=0", "trainer.timesteps is 0"},
-		{"-c short.yaml --set trainer.stop_at_return=1", `trainer.stop_at_return needs "evaluation_interval"`},
 		{"-c short.yaml --device tpu", `device "tpu"`},
 		{"-c short.yaml --seed -1", "--seed is -1"},
 		{"-c short.yaml --name a/b", "one folder's name"},
@@ -296,13 +281,11 @@ func TestTrainWrongUse(t *testing.T) {
 		{"--resume nowhere -c short.yaml", "no run to go on with in nowhere"},
 		{"--resume runs/pole --name x", "leave out --out and --name"},
 		{"-c short.yaml --set pbt.num_policies=2 --timesteps 3", "--set pbt.total_steps=N"},
-		{"-c short.yaml --set pbt.num_policy=2", `pbt.num_policy `},
 		{"-c short.yaml --set 'pbt=" + whole + "' --set agent.rolouts=2", `agent.rolouts`},
 		{"-c short.yaml --set 'pbt=" + whole + "' --set trainer.evaluation_interval=16", "is for a single agent"},
 		{"-c short.yaml --set 'pbt=" + whole + "' --set trainer.video_interval=16", "is for a single agent"},
 		{"-c short.yaml --set 'environment={id: Blind}' --set trainer.video_interval=16 --check",
 			"trainer.video_interval makes films, and the environment Blind cannot draw itself"},
-		{"-c short.yaml --set models=null --set training.popsize=2", `training.popsize`},
 		{"-c short.yaml --set models=null --set training.pop_size=2 --timesteps 3", "--set training.max_steps=N"},
 	} {
 		cases = append(cases, refusal{append([]string{"train"}, commandtest.Words(x[0])...), commandline.WrongUse,

@@ -195,7 +195,8 @@ func checkAxes(t *testing.T, list []record, tag string, ends map[string]float64)
 	}
 }
 
-// Members that are processes do the same. Their tracker's server is away, and gets the values later.
+// Members that are processes do the same. Their tracker's server is away, and gets the values later. Their best plays
+// without --config, and what trains in one process leaves their folder alone.
 func TestTrainTracksProcesses(t *testing.T) {
 	program := built(t)
 	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
@@ -216,5 +217,9 @@ func TestTrainTracksProcesses(t *testing.T) {
 	}
 	if starts, err := runfile.Starts("runs/crew"); err != nil || len(starts) != 1 {
 		t.Errorf("the starts are recorded as %+v, %v", starts, err)
+	}
+	playsBest(t, "runs/crew")
+	if stdout, _ = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-s", "trainer.trackers=[]"); stdout != "runs/crew-2\n" {
+		t.Errorf("a population of one process beside that of processes is in %q", stdout)
 	}
 }

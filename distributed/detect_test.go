@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // environ reads variables of a text with one NAME=value a word, or a line.
@@ -142,9 +143,7 @@ func TestPlaceEnviron(t *testing.T) {
 		Launcher: "somebody else"}
 	words, err := p.Environ(strings.Fields(elastic + pod + slurmStep +
 		"TORCHELASTIC_RUN_ID=9 PET_NNODES=3 TORCHELASTIC_USE_AGENT_STORE=False GORL_DISTRIBUTED=kubernetes"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, ok, err := distributed.Detect(environ(strings.Join(words, "\n")))
 	if diff := cmp.Diff(p, got); !ok || err != nil || diff != "" || got.ID() != "a/b" {
 		t.Errorf("%v, %v, id %s (-want +got):\n%s", ok, err, got.ID(), diff)

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // longestValue is the largest number of bytes of a value that an error quotes.
@@ -22,9 +24,11 @@ func (g *Group) RequireEqual(values map[string]any) error {
 		return nil
 	}
 	own := map[string]string{}
-	for key, value := range values {
-		flatten(own, key, value)
-	}
+	config.Walk(values, func(key string, value any) {
+		if section, ok := value.(map[string]any); !ok || len(section) > 0 {
+			own[key] = fmt.Sprint(value)
+		}
+	})
 	var text bytes.Buffer
 	if err := gob.NewEncoder(&text).Encode(own); err != nil {
 		return fmt.Errorf("distributed: %w", err)
@@ -63,18 +67,6 @@ func (g *Group) RequireEqual(values map[string]any) error {
 	}
 	return fmt.Errorf("distributed: the ranks differ: %s; give all ranks the same program, file and options",
 		strings.Join(differ, ", "))
-}
-
-// flatten sets the text of a value. The values of a map get keys with a prefix.
-func flatten(to map[string]string, key string, value any) {
-	section, ok := value.(map[string]any)
-	if !ok {
-		to[key] = fmt.Sprint(value)
-		return
-	}
-	for name, value := range section {
-		flatten(to, key+"."+name, value)
-	}
 }
 
 // quoted returns the value of a key as an error quotes it.

@@ -14,8 +14,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// inRanks runs f on every rank of a group of goroutines, and returns their errors.
-func inRanks(t *testing.T, size int, cfg Config, f func(g *Group) error) []error {
+// inRanks runs f on every rank of a group of goroutines, with a scope of its own, and returns their errors.
+func inRanks(t *testing.T, size int, cfg Config, f func(g *Group, s *tensor.Scope) error) []error {
 	t.Helper()
 	groups, err := Local(size, cfg)
 	must.Do(t, err)
@@ -24,7 +24,9 @@ func inRanks(t *testing.T, size int, cfg Config, f func(g *Group) error) []error
 	for r, g := range groups {
 		wait.Go(func() {
 			defer g.Close()
-			errs[r] = f(g)
+			s := tensor.NoGrad()
+			defer s.Close()
+			errs[r] = f(g, s)
 		})
 	}
 	wait.Wait()
@@ -35,9 +37,7 @@ func TestSum(t *testing.T) {
 	for _, size := range []int{1, 2, 4} {
 		for _, n := range []int64{1, 1000, 100_003} {
 			results := make([][]float32, size)
-			for _, err := range inRanks(t, size, DefaultConfig(), func(g *Group) error {
-				s := tensor.NoGrad()
-				defer s.Close()
+			for _, err := range inRanks(t, size, DefaultConfig(), func(g *Group, s *tensor.Scope) error {
 				x := s.AddScalar(s.MulScalar(s.Arange(n), 0.1), float64(g.Rank())/3)
 				x = s.To(x, tensor.Float32, tensor.CPU)
 				g.Sum(s, x)
@@ -65,7 +65,7 @@ func TestSum(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for _, err := range inRanks(t, 3, DefaultConfig(), func(g *Group) error {
+	for _, err := range inRanks(t, 3, DefaultConfig(), func(g *Group, _ *tensor.Scope) error {
 		got, err := g.GatherBytes([]byte(strings.Repeat("x", 2*g.Rank())))
 		if err != nil {
 			return err
@@ -86,18 +86,14 @@ func TestBytes(t *testing.T) {
 		}
 		return nil
 	}) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 	}
 }
 
 // A rank that leaves is named by the others, with its reason, wherever it is among them.
 func TestLeave(t *testing.T) {
 	for _, leaver := range []int{0, 1, 2} {
-		errs := inRanks(t, 3, DefaultConfig(), func(g *Group) error {
-			s := tensor.NoGrad()
-			defer s.Close()
+		errs := inRanks(t, 3, DefaultConfig(), func(g *Group, s *tensor.Scope) error {
 			x := s.Ones(1000)
 			g.Sum(s, x)
 			if g.Rank() == leaver {
@@ -128,9 +124,7 @@ func TestSilent(t *testing.T) {
 	var waiting sync.WaitGroup
 	waiting.Add(2)
 	go func() { waiting.Wait(); close(release) }()
-	errs := inRanks(t, 3, cfg, func(g *Group) error {
-		s := tensor.NoGrad()
-		defer s.Close()
+	errs := inRanks(t, 3, cfg, func(g *Group, s *tensor.Scope) error {
 		x := s.Ones(1000)
 		g.Sum(s, x)
 		if g.Rank() == 1 {
@@ -157,9 +151,8 @@ func TestSumNCCL(t *testing.T) {
 	}
 	cfg := DefaultConfig()
 	cfg.Backend = "nccl"
-	for _, err := range inRanks(t, 2, cfg, func(g *Group) error {
-		s := tensor.NoGrad().On(tensor.CUDA(g.Rank()))
-		defer s.Close()
+	for _, err := range inRanks(t, 2, cfg, func(g *Group, s *tensor.Scope) error {
+		s = s.On(tensor.CUDA(g.Rank()))
 		x := s.Full(tensor.Float32, float64(1+g.Rank()), 1000)
 		g.Sum(s, x)
 		g.Broadcast(s, x, 1)
@@ -171,8 +164,6 @@ func TestSumNCCL(t *testing.T) {
 		}
 		return nil
 	}) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
 	}
 }

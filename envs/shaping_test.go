@@ -28,7 +28,7 @@ func TestFlattenShaping(t *testing.T) {
 	want := map[string]float64{"scale": 2.5, "delta.0": 0.1, "delta.1": 3, "delta.2": 1, "on": 0, "typed.a": 0.5,
 		"list.0": 4, "list.1": -5,
 		"pair.0": 6, "pair.1": 7, "level": -3, "deep.er.0.x": 1}
-	must.Equal(t, want, flat, "flat")
+	must.Match(t, want, flat, "flat")
 	same := must.Get(envs.UnflattenShaping(tree, flat))(t)
 	if !reflect.DeepEqual(same, tree) {
 		t.Errorf("there and back: %v", same)
@@ -36,7 +36,7 @@ func TestFlattenShaping(t *testing.T) {
 	other, err := envs.UnflattenShaping(tree, map[string]float64{"scale": -1, "delta.1": 2.4, "delta.2": 0.49, "on": 17,
 		"list.1": 2.5, "pair.0": 254.6, "level": -7.5, "typed.a": 0.1, "deep.er.0.x": 9})
 	must.Do(t, err)
-	must.Equal(t, map[string]any{
+	must.Match(t, map[string]any{
 		"scale": -1.0, "delta": []any{0.1, 2, false, "text", nil}, "on": true, "name": "as it is",
 		"typed": map[string]float32{"a": 0.1}, "list": []int{4, 3}, "pair": [2]uint8{255, 7}, "level": level(-8),
 		"deep": map[string]any{"er": []map[string]any{{"x": 9}}}, "none": nil, "empty": map[string]any{},
@@ -68,8 +68,8 @@ func TestFlattenShapingRefuses(t *testing.T) {
 		`"c" is of type *int`:       {"c": new(int)},
 		`nested more than 64 deep`:  endless,
 	} {
-		must.Refuse(envs.FlattenShaping(tree))(t, words)
-		must.Refuse(envs.UnflattenShaping(tree, nil))(t, words)
+		must.Refused(envs.FlattenShaping(tree))(t, words)
+		must.Refused(envs.UnflattenShaping(tree, nil))(t, words)
 	}
 	tree := map[string]any{"speed": map[string]any{"weight": 1.0}, "small": int8(1), "byte": byte(1),
 		"single": float32(1), "n": 1}
@@ -85,7 +85,7 @@ func TestFlattenShapingRefuses(t *testing.T) {
 		{"small", 127.5, "type int8"}, {"small", -129, "type int8"}, {"byte", -0.6, "type uint8"},
 		{"byte", 256, "type uint8"}, {"single", 1e39, "type float32"},
 	} {
-		must.Refuse(envs.UnflattenShaping(tree, map[string]float64{test.key: test.value}))(t, test.words)
+		must.Refused(envs.UnflattenShaping(tree, map[string]float64{test.key: test.value}))(t, test.words)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestRefusals(t *testing.T) {
 			d, snap = recurrent(description.GRU, 1, 0, three, description.Deterministic)
 		}
 		spoil(&d, snap)
-		must.Refuse(New(d, snap))(t, want)
+		must.Refused(New(d, snap))(t, want)
 	}
 }
 

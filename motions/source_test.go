@@ -137,7 +137,7 @@ func TestOverlappingMotions(t *testing.T) {
 		if len(seen) != 2 || seen[1] < 50 || seen[2] < 50 {
 			t.Errorf("the second row was this many time steps behind the first: %v", seen)
 		}
-		must.Refuse(s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))))(t, "")
+		must.Refused(s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))))(t, "")
 	}
 }
 

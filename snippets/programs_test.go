@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -31,25 +32,16 @@ func TestDeploy(t *testing.T) {
 		i := slices.Index(args, "-o")
 		build := exec.Command("go", append([]string{"build"}, args[i:]...)...)
 		build.Env = append(os.Environ(), args[:i]...)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
+		must.Run(t, build)
 	}
 	command := exec.Command(act, policy)
 	command.Stdin = strings.NewReader("1 0 0.5\n\n-0.3 0.9 -2\n") // the empty line ends an episode
-	actions, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, actions)
-	}
+	actions := must.Run(t, command)
 	loaded, err := infer.Load(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	expected := make([]float32, 2)
-	if err := loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != string(actions) {
+	must.Do(t, loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected))
+	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != actions {
 		t.Errorf("the board's actions are %q, want %q", actions, got)
 	}
 	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])
@@ -65,9 +57,7 @@ func inPage(t *testing.T, program, policy string, expected float32) {
 		return
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := exec.Command(node, "-e", `
 const fs = require("fs");
 require(process.argv[1]);
@@ -129,9 +119,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 func frames(t *testing.T, path string) int {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer file.Close()
 	film, err := gif.DecodeAll(file)
 	if err != nil {
@@ -147,17 +135,13 @@ pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.ret
   threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
 launcher: {name: small, max_parallel: 2}
 `
-	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644))
 	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
 	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`,
 		`Best: member [012] after \d+ environment steps, episode\.return -\d+`)
 	for member := range 3 {
 		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", member), journal.File))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
 			t.Errorf("member %d ended with %+v, want the end of training after 512 environment steps", member, last)
 		}
@@ -178,9 +162,7 @@ func TestEvolvePPO(t *testing.T) {
 		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
 	}
 	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	shapes, mutations := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
 		shapes[e.Architecture], mutations[e.Mutation] = true, true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/infer/robot"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // driver is the program of a robot, and the robot's end of the connection.
@@ -26,25 +27,15 @@ func drive(t *testing.T) *driver {
 	t.Helper()
 	loopback := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	free, err := net.ListenUDP("udp", loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	program := free.LocalAddr().(*net.UDPAddr)
 	own, err := net.ListenUDP("udp", loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	address := own.LocalAddr().(*net.UDPAddr)
-	if err := own.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, own.Close())
+	must.Do(t, free.Close())
 	conn, err := net.DialUDP("udp", address, program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	command := exec.Command(filepath.Join(programs, "robot"), "-listen", program.String(), "-robot", address.String(),
 		"../infer/robot/testdata/leg.safetensors")
 	command.Stderr = new(bytes.Buffer)
@@ -52,9 +43,7 @@ func drive(t *testing.T) *driver {
 	if err == nil {
 		err = command.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
 		if err := command.Wait(); err != nil {
@@ -81,9 +70,7 @@ func (d *driver) until(damping bool, press bool, change func(packet []byte) []by
 			continue
 		}
 		targets, err := robot.DecodeTargets(buffer[:n])
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		must.Do(d.t, err)
 		if targets.Damping == damping {
 			return targets
 		}

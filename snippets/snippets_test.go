@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/tracking"
@@ -63,19 +64,14 @@ func want(t *testing.T, output string, expressions ...string) {
 	}
 }
 
-// TestEverySnippetIsTested keeps the list below complete.
-func TestEverySnippetIsTested(t *testing.T) {
+// TestEverySnippet checks that a test runs every snippet, and that those that train begin with tensor.TuneAllocator, as
+// a user's program should.
+func TestEverySnippet(t *testing.T) {
 	mains, err := filepath.Glob("*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var text string
 	for _, file := range []string{"snippets_test.go", "programs_test.go", "robot_test.go"} {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text += string(b)
+		text += string(must.Read(t, file))
 	}
 	for _, path := range mains {
 		name := filepath.Dir(path)
@@ -83,26 +79,11 @@ func TestEverySnippetIsTested(t *testing.T) {
 			!strings.Contains(text, `programs, "`+name+`"`) {
 			t.Errorf("no test runs snippets/%s", name)
 		}
-	}
-}
-
-// TestSnippetsTuneAllocator checks that every snippet that trains begins with tensor.TuneAllocator, as a user's program
-// should.
-func TestSnippetsTuneAllocator(t *testing.T) {
-	mains, err := filepath.Glob("*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range mains {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch filepath.Dir(path) {
+		switch name {
 		case "own_command": // cli.Main does it
 		case "robot": // has no tensors
 		default:
-			if !strings.Contains(string(text), "func main() {\n\ttensor.TuneAllocator()\n") {
+			if !strings.Contains(string(must.Read(t, path)), "func main() {\n\ttensor.TuneAllocator()\n") {
 				t.Errorf("%s does not begin with tensor.TuneAllocator", path)
 			}
 		}
@@ -115,14 +96,9 @@ func TestOwnCommand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"push.yaml", "population.yaml"} {
-		text, err := os.ReadFile(filepath.Join(source, "own_command", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, filepath.Join(source, "own_command", name))
 		text = bytes.ReplaceAll(text, []byte("./own_command,"), []byte(filepath.Join(programs, "own_command")+","))
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, text, 0o644))
 	}
 	want(t, run(t, dir, "own_command", "help"), `usage: own_command SUBCOMMAND`)
 	want(t, run(t, dir, "own_command", "list"), `Pendulum, Push`, `MultivariateGaussian, Skip`, `halve_or_double`)
@@ -132,16 +108,10 @@ func TestOwnCommand(t *testing.T) {
 	want(t, run(t, dir, "own_command", "eval", "runs/push", "--episodes", "16"), `16 episodes of Push`)
 	run(t, dir, "own_command", "plot", "runs/push")
 	want(t, run(t, dir, "own_command", "train", "--config", "population.yaml"), `The population is in runs/pushers`)
-	if err := os.RemoveAll("runs/pushers"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("runs/pushers"))
 	f, err := launch.ReadFile("population.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := launch.Run(t.Context(), f, launch.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, launch.Run(t.Context(), f, launch.Options{}))
 	best, err := filepath.Glob("runs/pushers/best/*/*.safetensors")
 	if err != nil || len(best) == 0 {
 		t.Fatalf("the processes have published no weights: %v", err)
@@ -177,14 +147,10 @@ func TestResume(t *testing.T) {
 		`finished at timestep 256`)
 	arrays := func(name string) map[string]checkpoint.Array {
 		saved, err := checkpoint.Load(filepath.Join(dir, "runs", name, "checkpoints", "agent_256.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return saved.Snapshot.Arrays
 	}
-	if diff := cmp.Diff(arrays("whole"), arrays("cut")); diff != "" {
-		t.Errorf("the resumed run differs (-whole +cut):\n%.2000s", diff)
-	}
+	must.Equal(t, "the resumed run differs", arrays("whole"), arrays("cut"))
 }
 
 func TestFromYAML(t *testing.T) {
@@ -193,9 +159,7 @@ func TestFromYAML(t *testing.T) {
 		`run in runs/from_yaml`)
 	written := filepath.Join(dir, "runs", "from_yaml")
 	scalars, err := tracking.ReadFile(filepath.Join(written, tracking.ScalarsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tags := map[string]bool{}
 	for _, s := range scalars {
 		tags[s.Tag] = true
@@ -210,9 +174,7 @@ func TestFromYAML(t *testing.T) {
 		t.Error(err)
 	}
 	path, err := filepath.Abs(filepath.Join("from_yaml", "walker_amp.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want(t, run(t, t.TempDir(), "from_yaml", "-config", path, "-steps", "32", "-envs", "4"),
 		`AMP trained for 32 timesteps`, `run in runs/from_yaml`)
 
@@ -220,9 +182,7 @@ func TestFromYAML(t *testing.T) {
 	want(t, run(t, dir, "from_yaml", args...), `Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
 		`The journal is in runs/from_yaml_population`)
 	events, err := journal.Read(filepath.Join(dir, "runs", "from_yaml_population"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
 		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
 	}
@@ -242,9 +202,7 @@ func TestPBTAMP(t *testing.T) {
 		t.Errorf("report.html: %v", err)
 	}
 	events, err := journal.Read(filepath.Join(demo, "population"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	kinds := map[journal.Kind]int{}
 	for _, e := range events {
 		kinds[e.Kind]++
@@ -269,9 +227,7 @@ func TestPBTRewardShaping(t *testing.T) {
 		t.Errorf("report.html: %v", err)
 	}
 	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	replaced, mutated := 0, false
 	for _, e := range events {
 		if e.Kind == journal.Replace {

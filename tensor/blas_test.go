@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -27,10 +28,7 @@ func TestWrongKernels(t *testing.T) {
 	compile := func(name string, flags ...string) string {
 		t.Helper()
 		library := filepath.Join(t.TempDir(), name)
-		if out, err := exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library,
-			"testdata/openblas.c")...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		must.Run(t, exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library, "testdata/openblas.c")...))
 		return library
 	}
 	library := compile("openblas.so")
@@ -43,11 +41,7 @@ func TestWrongKernels(t *testing.T) {
 			}
 		}
 		cmd.Env = append(append(cmd.Env, show+"=1", "LD_PRELOAD="+library), settings...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", settings, err, out)
-		}
-		_, rest, _ := strings.Cut(string(out), "kernels=")
+		_, rest, _ := strings.Cut(must.Run(t, cmd), "kernels=")
 		line, _, _ := strings.Cut(rest, "\n")
 		return line
 	}

@@ -67,9 +67,7 @@ func TestConversions(t *testing.T) {
 		!slices.Equal(integers, []int64{-1, 0, 2}) || !slices.Equal(flags, []bool{true, false, true}) {
 		t.Errorf("read as integers %v, as flags %v, %v", integers, flags, err)
 	}
-	if err := tensor.Write(a, flags); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, tensor.Write(a, flags))
 	wantNear(t, "written flags", tensortest.Float64s(t, s, a), []float64{1, 0, 1}, 0)
 	s.Fill(s.To(a, tensor.Float64, tensor.CPU), 4)
 	wantNear(t, "the original of To to what it is", tensortest.Float64s(t, s, a), []float64{4, 4, 4}, 0)
@@ -80,9 +78,7 @@ func TestConversions(t *testing.T) {
 	m := tensor.From(s, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	columns := s.Transpose(m, 0, 1)
 	wantNear(t, "transposed", tensortest.Float64s(t, s, columns), []float64{1, 4, 2, 5, 3, 6}, 0)
-	if err := tensor.Write(columns, []float32{10, 20, 30, 40, 50, 60}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, tensor.Write(columns, []float32{10, 20, 30, 40, 50, 60}))
 	wantNear(t, "written through a transpose", tensortest.Float64s(t, s, m), []float64{10, 30, 50, 20, 40, 60}, 0)
 
 	empty := tensor.From(s, []float32{}, 0, 3)
@@ -122,9 +118,7 @@ func TestDevices(t *testing.T) {
 	if got := tensor.CUDA(1).String(); got != "cuda:1" {
 		t.Errorf("the second CUDA device is called %q", got)
 	}
-	if err := tensor.Synchronize(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, tensor.Synchronize())
 }
 
 // TestOneCore starts a process that sees one core of this machine: a container, or a small server.

@@ -3,6 +3,8 @@ package tensor_test
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // array is a tensor's values in row order.
@@ -117,32 +119,10 @@ func without(shape []int64, d int) []int64 { return slices.Delete(slices.Clone(s
 
 func within(shape []int64, d int, n int64) []int64 { return slices.Insert(slices.Clone(shape), d, n) }
 
-func sum(x []float64) (total float64) {
-	for _, v := range x {
-		total += v
-	}
-	return total
-}
-
-func mean(x []float64) float64 { return sum(x) / float64(len(x)) }
-
-func variance(x []float64) (v float64) {
-	m := mean(x)
-	for _, e := range x {
-		v += (e - m) * (e - m)
-	}
-	return v / float64(len(x)-1)
-}
-
-func norm(x []float64) (n float64) {
-	for _, v := range x {
-		n += v * v
-	}
-	return math.Sqrt(n)
-}
+func norm(x []float64) float64 { return floats.Norm(x, 2) }
 
 func softmax(x []float64) (y []float64) {
-	total := sum(apply(math.Exp, x))
+	total := floats.Sum(apply(math.Exp, x))
 	return apply(func(v float64) float64 { return math.Exp(v) / total }, x)
 }
 

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -184,17 +187,18 @@ func drawClamp(c *testCase) {
 }
 
 func reductions() (all []operation) {
+	mean := func(x []float64) float64 { return stat.Mean(x, nil) }
 	for _, op := range []struct {
 		name    string
 		f       func(s *tensor.Scope, a tensor.Tensor, dims ...int64) tensor.Tensor
 		formula func([]float64) float64
 	}{
-		{"Sum", (*tensor.Scope).Sum, sum}, {"Mean", (*tensor.Scope).Mean, mean},
+		{"Sum", (*tensor.Scope).Sum, floats.Sum}, {"Mean", (*tensor.Scope).Mean, mean},
 
-		{"Std", (*tensor.Scope).Std, func(x []float64) float64 { return math.Sqrt(variance(x)) }},
+		{"Std", (*tensor.Scope).Std, func(x []float64) float64 { return stat.StdDev(x, nil) }},
 		{"MaxOf", (*tensor.Scope).MaxOf, slices.Max[[]float64]},
 
-		{"SumKeep", (*tensor.Scope).SumKeep, sum}, {"MeanKeep", (*tensor.Scope).MeanKeep, mean},
+		{"SumKeep", (*tensor.Scope).SumKeep, floats.Sum}, {"MeanKeep", (*tensor.Scope).MeanKeep, mean},
 	} {
 		bound := 128.0
 		if op.name == "Std" { // a small deviation has a large gradient, of differences

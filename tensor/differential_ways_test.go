@@ -11,11 +11,11 @@ import (
 // adds to; with free leaves, whose gradients are libtorch's; recorded with other values, and replayed with these.
 func (c *testCase) compute(way string, inputs []*input, f computation, o options, dead int) (r result) {
 	c.t.Helper()
-	own, s := tensor.NoGrad(), tensor.NewScope()
+	own, s := tensor.NoGrad().On(c.device), tensor.NewScope().On(c.device)
 	d := tensor.Float32
 	switch way {
 	case "float64":
-		d = tensor.Float64
+		d, own, s = tensor.Float64, tensor.NoGrad(), tensor.NewScope()
 	case "without a graph":
 		s = tensor.NoGrad()
 	}
@@ -47,9 +47,7 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 			}
 		}
 	}
-	if err := own.Err(); err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(own.Err())
 	var flat *tensor.Flat
 	if bound {
 		var err error
@@ -136,9 +134,7 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 		for _, leaf := range learning {
 			grads = append(grads, own.GradOf(leaf))
 		}
-		if err := own.Err(); err != nil {
-			c.fatalf("%v", err)
-		}
+		c.must(own.Err())
 	}
 	switch {
 	case r.gradErr != nil || way == "without a graph":
@@ -157,9 +153,7 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 // replay records pass and, where it can be recorded, changes its operands and does it again by what is recorded.
 func (c *testCase) replay(s *tensor.Scope, pass, change func() error) error {
 	g, err := tensor.NewGraph(tensor.CPU)
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	defer g.Close()
 	var failed error // the results', not the gradients'
 	err = g.Capture(s, func() error { failed = pass(); return failed })
@@ -182,8 +176,6 @@ func (c *testCase) replay(s *tensor.Scope, pass, change func() error) error {
 
 func (c *testCase) arrayOf(t tensor.Tensor) array {
 	x, err := tensor.Float64s(t)
-	if err != nil {
-		c.fatalf("%v", err)
-	}
+	c.must(err)
 	return array{tensor.Shape(t), x}
 }

@@ -53,8 +53,7 @@ func TestBitcastOfCutRow(t *testing.T) {
 // records.
 func TestNetworksShareLayers(t *testing.T) {
 	gen := generator(t, 3)
-	own := tensor.NoGrad()
-	defer own.Close()
+	own := tensortest.NoGrad(t, tensor.CPU)
 	parameter := func(shape ...int64) tensor.Tensor { return own.RequireGrad(own.Randn(gen, shape...)) }
 	const width = 40
 	w, b := parameter(width, width), parameter(width)

@@ -63,8 +63,7 @@ func TestUndefined(t *testing.T) {
 		tensor.DeviceOf(none) != tensor.CPU {
 		t.Error("an undefined tensor has facts")
 	}
-	b := tensor.NewScope()
-	defer b.Close()
+	b := tensortest.WithGrad(t, tensor.CPU)
 	b.Add(a, none)
 	wantError(t, b.Err(), "tensor: Add [2], []: ")
 	wantError(t, tensor.Read(none, make([]float32, 1)), "tensor: Read")
@@ -82,8 +81,7 @@ func TestGotorchFinalizers(t *testing.T) {
 			runtime.GC()
 		}
 	})
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for range 200 {
 		x := s.Linear(gotorch.Full([]int64{4, 4}, 2, false), gotorch.Full([]int64{4, 4}, 3, false),
 			gotorch.Full([]int64{4}, 1, false))

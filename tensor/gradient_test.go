@@ -154,8 +154,7 @@ func TestDetachAndNoGrad(t *testing.T) {
 	s.Backward(s.Sum(s.Mul(x, s.Detach(s.Square(x)))))
 	wantNear(t, "gradient", tensortest.Float64s(t, s, s.GradOf(x)), []float64{1, 4, 9}, 0)
 
-	quiet := tensor.NoGrad()
-	defer quiet.Close()
+	quiet := tensortest.NoGrad(t, tensor.CPU)
 	if tensor.RequiresGrad(quiet.Square(x)) || !tensor.RequiresGrad(s.Square(x)) {
 		t.Error("NoGrad records, or keeps another scope from recording")
 	}

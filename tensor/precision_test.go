@@ -1,9 +1,10 @@
 package tensor_test
 
 import (
-	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
@@ -44,14 +45,7 @@ func TestLowerPrecision(t *testing.T) {
 }
 
 // distance is ‖a − b‖ / ‖b‖.
-func distance(a, b []float64) float64 {
-	var d, n float64
-	for i := range a {
-		d += (a[i] - b[i]) * (a[i] - b[i])
-		n += b[i] * b[i]
-	}
-	return math.Sqrt(d / n)
-}
+func distance(a, b []float64) float64 { return floats.Distance(a, b, 2) / norm(b) }
 
 func TestPrecisionSupported(t *testing.T) {
 	if err := tensor.Full.Supported(tensor.CPU); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -14,8 +15,7 @@ func TestStreams(t *testing.T) { onDevices(t, testStreams) }
 
 func testStreams(t *testing.T, d tensor.Device) {
 	const n, rounds = 256, 20
-	common := tensor.NoGrad().On(d)
-	defer common.Close()
+	common := tensortest.NoGrad(t, d)
 	x := common.Full(tensor.Float32, 1.0/n, n, n)
 	sums := common.Zeros(2)
 	var wait sync.WaitGroup
@@ -59,8 +59,7 @@ func TestWritesArrive(t *testing.T) { onDevices(t, testWritesArrive) }
 
 func testWritesArrive(t *testing.T, d tensor.Device) {
 	const rows, width = 300, 5000
-	s := tensor.NoGrad().On(d)
-	defer s.Close()
+	s := tensortest.NoGrad(t, d)
 	all, bytes := s.Zeros(rows, width), s.Full(tensor.Uint8, 0, rows, width)
 	row := make([]float32, width)
 	for i := range rows {

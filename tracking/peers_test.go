@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/tracking"
@@ -67,8 +65,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	whole, err := os.ReadFile(files[0])
-	must.Do(t, err)
+	whole := must.Read(t, files[0])
 	must.Do(t, os.WriteFile(files[0], append(whole, whole[:20]...), 0o644))
 	write(interrupted, 300, 301, 600, 1, 600)
 	write(interrupted, 5_000_000_000, 5_000_000_001, 6_000_000_000, 10_000_000, math.MaxInt64)
@@ -77,8 +74,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 	var runs map[string]map[string][][3]any
 	path := filepath.Join(t.TempDir(), "runs.json")
 	peers.Run(t, python, "testdata/accumulator.py", dir, path)
-	text, err := os.ReadFile(path)
-	must.Do(t, err)
+	text := must.Read(t, path)
 	must.Do(t, json.Unmarshal(text, &runs))
 	got := curves{}
 	for run, tags := range runs {
@@ -88,9 +84,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%.3000s", diff)
-	}
+	must.Equal(t, "what TensorBoard reads", want, got)
 }
 
 // TensorBoard's plugins show the configuration: the tab TEXT a table, and the tab HPARAMS numbers as numbers, and how
@@ -118,9 +112,7 @@ func TestPeersHyperparameters(t *testing.T) {
 	for name, status := range map[string]string{"good": "STATUS_SUCCESS", "bad": "STATUS_FAILURE"} {
 		want[name] = map[string]any{"text": table, "hparams": params, "status": status, "return": 7.0, "step": 81_920.0}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "what TensorBoard reads", want, got)
 }
 
 // number reads a number of JSON, or a string with one.

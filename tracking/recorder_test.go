@@ -42,9 +42,7 @@ func TestRecorderWhileDraining(t *testing.T) {
 	var r Recorder
 	r.Track("loss", 1)
 	r.Drain(func(tag string, value float64) { r.Track(tag, value+1) })
-	if d := cmp.Diff([]pair{{"loss", 2}}, drain(&r)); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the values", []pair{{"loss", 2}}, drain(&r))
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -78,9 +76,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)",
 			37}, {"Reward / Instantaneous reward (min)", 1},
 	}
-	if d := cmp.Diff(want, drain(e)); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the values", want, drain(e))
 	// Environment 1 terminates and 2 is truncated. The sum of 0 does not change (skrl would reset it).
 	step([]float32{1, 10, 100}, []bool{false, true, false}, []bool{false, false, true})
 	for range 5 { // later, both episodes still count once
@@ -95,9 +91,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 		{"Reward / Total reward (max)", 200}, {"Reward / Total reward (mean)",
 			(20. + 200 + 8) / 3}, {"Reward / Total reward (min)", 8},
 	}
-	if d := cmp.Diff(want, drain(e), cmpopts.EquateApprox(1e-12, 0)); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the values", want, drain(e), cmpopts.EquateApprox(1e-12, 0))
 	if got := drain(e); len(got) != 0 {
 		t.Errorf("without a step the drain gives %v", got)
 	}
@@ -180,9 +174,7 @@ func TestEpisodesState(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if d := cmp.Diff(before, e.State()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the state", before, e.State())
 }
 
 func TestEpisodesErrors(t *testing.T) {

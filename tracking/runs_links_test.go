@@ -3,6 +3,8 @@
 package tracking_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +17,10 @@ import (
 
 // Links to runs, as people collect them to compare, are runs; a pipe that is named as a table is none, and is not
 // waited for.
-func TestFindRunsByLinks(t *testing.T) {
+func TestFindRuns(t *testing.T) {
 	root := t.TempDir()
 	in := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
-	for _, dir := range []string{"runs/a", "runs/b/deep", "compare/own"} {
+	for _, dir := range []string{"runs/a", "runs/b/deep", "runs/.hidden", "compare/own"} {
 		must.Do(t, os.MkdirAll(in(dir), 0o777))
 		line := `{"time":1,"step":1,"tag":"x","value":2}` + "\n"
 		must.Do(t, os.WriteFile(in(dir, tracking.ScalarsFile), []byte(line), 0o666))
@@ -38,6 +40,9 @@ func TestFindRunsByLinks(t *testing.T) {
 		if got, err := tracking.FindRuns(in(dir)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", dir, got, err, want)
 		}
+	}
+	if _, err := tracking.FindRuns(in("nowhere")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder gives %v", err)
 	}
 	if scalars, err := tracking.ReadRun(in("compare", "a")); err != nil || len(scalars) != 1 {
 		t.Errorf("%v, %v", scalars, err)

@@ -72,29 +72,6 @@ func TestReadRun(t *testing.T) {
 	}
 }
 
-func TestFindRuns(t *testing.T) {
-	root := t.TempDir()
-	for _, name := range []string{"b", "a/deep", ".hidden", "a/none"} {
-		dir := filepath.Join(root, filepath.FromSlash(name))
-		must.Do(t, os.MkdirAll(dir, 0o755))
-		if strings.HasSuffix(name, "none") {
-			continue
-		}
-		run, err := OpenRun(dir, Options{})
-		scalarsIn(t, run, err, 1, 1)
-	}
-	want := []string{filepath.Join(root, "a", "deep"), filepath.Join(root, "b")}
-	if got, err := FindRuns(root); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v; want %q", got, err, want)
-	}
-	if got, err := FindRuns(want[1]); err != nil || !slices.Equal(got, want[1:]) {
-		t.Errorf("a run itself gives %q, %v", got, err)
-	}
-	if _, err := FindRuns(filepath.Join(root, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder gives %v", err)
-	}
-}
-
 // JSON lines count timesteps and environment steps. TensorBoard's event file discards later steps in its own count.
 func TestEnvironmentSteps(t *testing.T) {
 	dir := t.TempDir()

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -41,9 +40,7 @@ func TestLinesRoundTrip(t *testing.T) {
 	}
 	got, err := readLines(&b)
 	must.Do(t, err)
-	if d := cmp.Diff(want, got, sameNaN); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the scalars", want, got, sameNaN)
 }
 
 func TestReadLinesErrors(t *testing.T) {
@@ -88,9 +85,7 @@ func TestContinueAfterInterruption(t *testing.T) {
 		for _, s := range got {
 			steps = append(steps, s.Step)
 		}
-		if d := cmp.Diff(want, steps); d != "" {
-			t.Error(d)
-		}
+		must.Equal(t, "the steps", want, steps)
 		must.Do(t, w.Close())
 	}
 	write(Options{}, 1, 5, 1, 2, 3, 4, 5)
@@ -102,8 +97,7 @@ func TestContinueAfterInterruption(t *testing.T) {
 	must.Do(t, os.Truncate(path, 2))                   // nothing is left
 	write(Options{}, 1, 1, 1)
 	// A power cut leaves zeros in place of data that was not synced. They are removed, and so is what follows them.
-	text, err := os.ReadFile(path)
-	must.Do(t, err)
+	text := must.Read(t, path)
 	must.Do(t, os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644))
 	write(Options{ResumeStep: 1}, 2, 2, 1, 2)
 	write(Options{Restart: true}, 4, 4, 4) // a run that starts again removes all lines
@@ -161,9 +155,7 @@ func TestMulti(t *testing.T) {
 		t.Errorf("Flush: %v", err)
 	}
 	for _, m := range []*Memory{a, b} {
-		if d := cmp.Diff([]Scalar{{testTime, 1, "Loss", 2, 0}}, m.Scalars()); d != "" {
-			t.Error(d)
-		}
+		must.Equal(t, "the scalars", []Scalar{{testTime, 1, "Loss", 2, 0}}, m.Scalars())
 	}
 	if err := w.Close(); !errors.Is(err, errDisk) {
 		t.Errorf("Close: %v", err)
@@ -256,8 +248,6 @@ func FuzzReadJSONLines(f *testing.F) {
 		for i := range again { // the zero time is written as a number
 			again[i].Time = time.Time{}
 		}
-		if d := cmp.Diff(scalars, again, sameNaN, cmpopts.EquateEmpty()); d != "" {
-			t.Error(d)
-		}
+		must.Equal(t, "the scalars", scalars, again, sameNaN, cmpopts.EquateEmpty())
 	})
 }

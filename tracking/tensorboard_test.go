@@ -46,10 +46,8 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	w, err := newTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
 	must.Do(t, err)
 	put(t, w, testScalars)
-	got, err := os.ReadFile(w.path)
-	must.Do(t, err)
-	want, err := os.ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	got := must.Read(t, w.path)
+	want := must.Read(t, "testdata/simple.tfevents")
 	if !bytes.Equal(got, want) {
 		t.Errorf("wrote\n%x\nwant\n%x", got, want)
 	}
@@ -90,24 +88,19 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 func TestReadEventsOfPython(t *testing.T) {
 	got, err := ReadFile("testdata/simple.tfevents")
 	must.Do(t, err)
-	if d := cmp.Diff(testScalars, got, sameNaN); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the scalars", testScalars, got, sameNaN)
 	got, err = ReadFile("testdata/tensor.tfevents")
 	must.Do(t, err)
 	want := []Scalar{
 		{testTime, 1, "float_val", 0.5, 0}, {testTime, 2, "content", -2.5, 0},
 		{testTime, 3, "double_val", 1e300, 0}, {testTime, 4, "double content", 0.1, 0},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the scalars", want, got)
 }
 
 // The scalars before any cut are read. A cut within a record is ErrTruncated.
 func TestReadEventsTruncated(t *testing.T) {
-	whole, err := os.ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	whole := must.Read(t, "testdata/simple.tfevents")
 	ends := map[int]int{0: 0} // length up to the end of a record -> scalars
 	events := 0
 	for at := 0; at < len(whole); {
@@ -133,8 +126,7 @@ func TestReadEventsTruncated(t *testing.T) {
 }
 
 func TestReadEventsDamaged(t *testing.T) {
-	whole, err := os.ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	whole := must.Read(t, "testdata/simple.tfevents")
 	for i := range whole {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x10
@@ -150,8 +142,7 @@ func TestReadEventsDamaged(t *testing.T) {
 
 func FuzzReadEvents(f *testing.F) {
 	for _, name := range []string{"testdata/simple.tfevents", "testdata/tensor.tfevents"} {
-		b, err := os.ReadFile(name)
-		must.Do(f, err)
+		b := must.Read(f, name)
 		f.Add(b)
 		f.Add(b[:len(b)-5])
 	}

@@ -33,15 +33,18 @@ func readRollout(t testing.TB, path string) rollout {
 // row is step i of an array (T, N, ·), or rows i·N to (i+1)·N of the probe.
 func (r rollout) row(name string, i int) []float32 {
 	r.t.Helper()
-	a, err := r.Get(name)
-	must.Do(r.t, err)
-	x, err := a.Float32s()
+	a := r.Arrays[name]
+	x, err := a.Float64s()
 	must.Do(r.t, err)
 	n := len(x) / a.Shape[0]
 	if len(a.Shape) == 2 {
 		n *= envs
 	}
-	return x[i*n : (i+1)*n]
+	row := make([]float32, n)
+	for k := range row {
+		row[k] = float32(x[i*n+k])
+	}
+	return row
 }
 
 // flags is row for truth values.
@@ -59,10 +62,8 @@ func (r rollout) compareActions(a agent, name string) {
 	r.t.Helper()
 	a.SetTraining(false)
 	defer a.SetTraining(true)
-	probe, err := r.Get("probe")
-	must.Do(r.t, err)
 	worst := 0.0
-	for i := range probe.Shape[0] / envs {
+	for i := range r.Arrays["probe"].Shape[0] / envs {
 		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
 		must.Do(r.t, err)
 		want := r.row(name, i)

@@ -22,24 +22,11 @@ const journalText = `{"event":"population","run":{"schema":1,"members":2,"object
 {"event":"final","iteration":2,"member":1,"steps":20,"objective":2.5,"before":{"lr":0.2}}
 `
 
-// journalFolder is a folder with a journal, alone or split between members.
-func journalFolder(t *testing.T, workspace bool) string {
+// journalFolder is a folder with a journal.
+func journalFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if !workspace {
-		writeJournal(t, filepath.Join(dir, "000"), journalText)
-		return dir
-	}
-	lines := strings.SplitAfter(journalText, "\n")
-	for member := range 2 {
-		text := lines[0]
-		for _, line := range lines[1:] {
-			if strings.Contains(line, fmt.Sprintf(`"member":%d`, member)) {
-				text += line
-			}
-		}
-		writeJournal(t, filepath.Join(dir, fmt.Sprintf("%03d", member)), text)
-	}
+	writeJournal(t, filepath.Join(dir, "000"), journalText)
 	return dir
 }
 
@@ -50,8 +37,7 @@ func writeJournal(t *testing.T, folder, text string) {
 }
 
 func TestReportAndReplayOfAnEvolution(t *testing.T) {
-	recorded, err := os.ReadFile("../../pbt/report/testdata/evolving.jsonl")
-	must.Do(t, err)
+	recorded := must.Read(t, "../../pbt/report/testdata/evolving.jsonl")
 	dir := t.TempDir()
 	writeJournal(t, filepath.Join(dir, "000"), string(recorded))
 	status, stdout, stderr := use(t.Context(), "report", dir, "--title", "four")
@@ -72,21 +58,20 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	for _, dir := range []string{journalFolder(t, false), journalFolder(t, true)} {
-		for member, want := range map[string]string{
-			"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]",
-			"1": "[{0 1 map[lr:0.2] }]",
-		} {
-			path := filepath.Join(t.TempDir(), "schedule.json")
-			status, stdout, stderr := use(t.Context(), "replay", "--member", member, "--out", path, dir)
-			if status != commandline.Done || !strings.Contains(stdout, "from environment step") {
-				t.Fatalf("%d %s %s", status, stdout, stderr)
-			}
-			s, err := timeline.Read(path)
-			must.Do(t, err)
-			if got := fmt.Sprint(s.Phases); got != want || s.Seed != 8 || s.Steps != 20 {
-				t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
-			}
+	dir := journalFolder(t)
+	for member, want := range map[string]string{
+		"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]",
+		"1": "[{0 1 map[lr:0.2] }]",
+	} {
+		path := filepath.Join(t.TempDir(), "schedule.json")
+		status, stdout, stderr := use(t.Context(), "replay", "--member", member, "--out", path, dir)
+		if status != commandline.Done || !strings.Contains(stdout, "from environment step") {
+			t.Fatalf("%d %s %s", status, stdout, stderr)
+		}
+		s, err := timeline.Read(path)
+		must.Do(t, err)
+		if got := fmt.Sprint(s.Phases); got != want || s.Seed != 8 || s.Steps != 20 {
+			t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
 		}
 	}
 	recorded := filepath.Join(t.TempDir(), "pbt_policy_1.txt")
@@ -136,7 +121,7 @@ func TestSimulate(t *testing.T) {
 }
 
 func TestWrongUses(t *testing.T) {
-	dir, empty := journalFolder(t, false), t.TempDir()
+	dir, empty := journalFolder(t), t.TempDir()
 	for _, test := range []struct {
 		status int
 		args   []string

@@ -28,9 +28,7 @@ func walkers(t *testing.T, intervals int) (path, dir string) {
 	}
 	dir = t.TempDir()
 	gorl := filepath.Join(dir, "gorl")
-	if out, err := exec.Command("go", "build", "-o", gorl, "../gorl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Run(t, exec.Command("go", "build", "-o", gorl, "../gorl"))
 	path = filepath.Join(dir, "walkers.yaml")
 	text := fmt.Sprintf(`
 environment: {id: Walker, num_envs: 4}
@@ -49,24 +47,27 @@ agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2,
 // text is a file's.
 func text(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.Do(t, err)
-	return string(data)
+	return string(must.Read(t, path))
 }
 
-// events are a population's journal, in which every member must have gone through all intervals once.
-func events(t *testing.T, dir string, intervals int) []journal.Event {
+// whole checks by a population's journal that every member went through all intervals once, and ended after so many
+// steps.
+func whole(t *testing.T, dir string, members, intervals int, steps int64) {
 	t.Helper()
 	all, err := journal.Read(dir)
 	must.Do(t, err)
-	for member := range 2 {
+	for member := range members {
 		var seen []int64
+		var last journal.Event
 		for _, e := range all {
-			switch {
-			case e.Member != member:
-			case e.Kind == journal.Keep, e.Kind == journal.Replace, e.Kind == journal.Final:
+			if e.Member != member {
+				continue
+			}
+			switch last = e; e.Kind {
+			case journal.Keep, journal.Replace, journal.SelfMutate, journal.Final:
 				seen = append(seen, e.Iteration)
-			case e.Kind != journal.Start:
+			case journal.Start:
+			default:
 				t.Errorf("member %d: %s in interval %d: %s", member, e.Kind, e.Iteration, e.Cause)
 			}
 		}
@@ -77,8 +78,11 @@ func events(t *testing.T, dir string, intervals int) []journal.Event {
 				break
 			}
 		}
+		if last.Kind != journal.Final || last.Steps != steps {
+			t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
+				last.Steps, steps)
+		}
 	}
-	return all
 }
 
 // started are the process numbers of a member's starts, by the launcher's log.
@@ -121,7 +125,7 @@ func TestRankKilled(t *testing.T) {
 	if said := <-done; !strings.HasPrefix(said, "status 0") {
 		t.Fatal(said)
 	}
-	events(t, dir, intervals)
+	whole(t, dir, 2, intervals, 512*intervals)
 	if log := text(t, filepath.Join(dir, "logs", "launcher.log")); !strings.Contains(log,
 		"member 0: rank 1: ended by signal: killed; restart 1 of 5") {
 		t.Errorf("the launcher's log is\n%s", log)

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -36,13 +36,8 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal("SLURM_CONF is not set: run make test-slurm")
 	}
 	c := &cluster{t: t, programs: t.TempDir(), dir: filepath.Join(t.TempDir(), `it's 100% a "test" $HOME`)}
-	if err := os.Mkdir(c.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.Command("go", "build", "-o", c.programs, ".", "../gorl", "../../snippets/pbt_processes")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Do(t, os.Mkdir(c.dir, 0o755))
+	must.Run(t, exec.Command("go", "build", "-o", c.programs, ".", "../gorl", "../../snippets/pbt_processes"))
 	return c
 }
 
@@ -74,9 +69,7 @@ launcher: {name: %s, command: [%q, -envs, "4", -rollouts, "64"], env: {GREETING:
 func (c *cluster) submitFile(workspace, text string) (job string) {
 	c.t.Helper()
 	path := filepath.Join(c.dir, workspace+".yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, os.WriteFile(path, []byte(text), 0o644))
 	out := c.run(filepath.Join(c.programs, "gorl-pbt"), "slurm", "--config", path, "--submit")
 	found := regexp.MustCompile(`submitted: job (\d+) `).FindStringSubmatch(out)
 	if found == nil {
@@ -121,13 +114,9 @@ func (c *cluster) heartbeats(name string) []*workspace.Heartbeat {
 	if errors.Is(err, fs.ErrNotExist) {
 		return beats
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	view, err := board.View()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
 			c.t.Error(errors.Join(p.Damaged...))
@@ -155,37 +144,10 @@ func (c *cluster) task(job string, index int) (state string, restarts string) {
 	return find("JobState"), find("Restarts")
 }
 
-// whole checks that all members went through all intervals, each once.
-func (c *cluster) whole(name string, intervals, steps int64) {
+// whole checks that all members went through all intervals, each once, and are finished.
+func (c *cluster) whole(name string, intervals int, steps int64) {
 	c.t.Helper()
-	for member := range 4 {
-		events, err := journal.Read(c.path(name, fmt.Sprintf("%03d", member), journal.File))
-		if err != nil {
-			c.t.Error(err)
-			continue
-		}
-		var seen []int64
-		for _, e := range events {
-			switch e.Kind {
-			case journal.Keep, journal.Replace, journal.SelfMutate, journal.Final:
-				seen = append(seen, e.Iteration)
-			case journal.Population, journal.Start:
-			default:
-				c.t.Errorf("member %d: %s in interval %d: %s", member, e.Kind, e.Iteration, e.Cause)
-			}
-		}
-		for i := range intervals {
-			if int64(len(seen)) != intervals || seen[i] != i+1 {
-				c.t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen,
-					intervals)
-				break
-			}
-		}
-		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != steps {
-			c.t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
-				last.Steps, steps)
-		}
-	}
+	whole(c.t, c.path(name), 4, intervals, steps)
 	for member, h := range c.heartbeats(name) {
 		if h == nil || h.Phase != workspace.Finished {
 			c.t.Errorf("member %d ended with the heartbeat %+v, want that it is finished", member, h)
@@ -195,11 +157,7 @@ func (c *cluster) whole(name string, intervals, steps int64) {
 
 func (c *cluster) log(job, name string, index int) string {
 	c.t.Helper()
-	data, err := os.ReadFile(c.path(name, "logs", fmt.Sprintf("%s_%d.log", job, index)))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return string(data)
+	return string(must.Read(c.t, c.path(name, "logs", fmt.Sprintf("%s_%d.log", job, index))))
 }
 
 // A member that is requeued by the administrator, and one that requeues itself when its time is nearly up, continue.
@@ -294,9 +252,7 @@ agent: {class: PPO, rollouts: 16}
 func (c *cluster) process(job string, index int, program, variable string) (pid string) {
 	c.t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil { // it has ended

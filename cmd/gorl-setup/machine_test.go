@@ -112,17 +112,13 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) tool(name, body string) {
 	m.t.Helper()
 	path := filepath.Join(m.root, "bin", name)
-	if err := os.WriteFile(path, []byte("#!"+filepath.Join(m.root, "bin", "bash")+"\n"+body+"\n"), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.WriteFile(path, []byte("#!"+filepath.Join(m.root, "bin", "bash")+"\n"+body+"\n"), 0o755))
 }
 
 // without removes a program.
 func (m *machine) without(name string) {
 	m.t.Helper()
-	if err := os.Remove(filepath.Join(m.root, "bin", name)); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.Remove(filepath.Join(m.root, "bin", name)))
 }
 
 // wheel makes a wheel with the given files. A name may be followed by = and the content.
@@ -136,16 +132,10 @@ func (m *machine) wheel(name string, files ...string) {
 		if err == nil {
 			_, err = w.Write([]byte(content + "\n"))
 		}
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		must.Do(m.t, err)
 	}
-	if err := archive.Close(); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(m.root, "wheels", name+".whl"), buffer.Bytes(), 0o644); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, archive.Close())
+	must.Do(m.t, os.WriteFile(filepath.Join(m.root, "wheels", name+".whl"), buffer.Bytes(), 0o644))
 }
 
 // run runs a script of gorl's, with an argument if a blank follows its name, and with further environment variables. It
@@ -155,9 +145,7 @@ func (m *machine) run(script string, env ...string) (output string, status int) 
 	m.t.Helper()
 	script, argument, _ := strings.Cut(script, " ")
 	path, err := filepath.Abs(filepath.Join("../../scripts", script))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, err)
 	arguments := []string{"-c", `echo $$ >"$MACHINE/pid"; exec bash "$@"`, "bash", path}
 	if argument != "" {
 		arguments = append(arguments, argument)
@@ -218,9 +206,7 @@ func (m *machine) tree(folder string) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, err)
 	return found
 }
 

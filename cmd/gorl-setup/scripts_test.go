@@ -181,8 +181,7 @@ func TestSetupWithoutRoot(t *testing.T) {
 // mujocoVersion returns the name of MuJoCo's folder in pypi.sh.
 func mujocoVersion(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../../scripts/pypi.sh")
-	must.Do(t, err)
+	data := must.Read(t, "../../scripts/pypi.sh")
 	_, rest, _ := strings.Cut(string(data), "name=mujoco-")
 	version, _, _ := strings.Cut(rest, " ")
 	return "mujoco-" + version

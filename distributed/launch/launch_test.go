@@ -302,9 +302,7 @@ func TestRanksRefuse(t *testing.T) {
 		if strings.HasPrefix(want, "no-such") {
 			argv[0] = "no-such-program"
 		}
-		if err := launch.Run(t.Context(), argv, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", o, err, want)
-		}
+		must.Refuse(t, launch.Run(t.Context(), argv, o), want)
 	}
 	if err := launch.Run(t.Context(), nil, launch.Options{Count: 1}); err == nil {
 		t.Error("nothing was started without an error")

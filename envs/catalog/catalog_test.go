@@ -104,7 +104,7 @@ func TestSameAsConstructors(t *testing.T) {
 				t.Fatalf("%d environments of %v, want %d of %v", env.NumEnvs(), env.Spaces(), want.NumEnvs(),
 					want.Spaces())
 			}
-			must.Equal(t, rollout(t, want, 30), rollout(t, env, 30), "steps")
+			must.Match(t, rollout(t, want, 30), rollout(t, env, 30), "steps")
 		})
 	}
 }
@@ -130,7 +130,7 @@ func TestSettings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, written)
 		}
-		must.Equal(t, full, again, "read back from %s", text)
+		must.Match(t, full, again, "read back from %s", text)
 	}
 	full := must.Get(Settings(map[string]any{"id": "Walker"}))(t)
 	if full["episode_length"] != 300 || full["target_speed"] != 1.3 || full["num_envs"] != 1 {
@@ -211,7 +211,7 @@ func TestRegister(t *testing.T) {
 	if !strings.Contains(strings.Join(Names(), " "), "Hall") {
 		t.Errorf("names are %v", Names())
 	}
-	must.Refuse(fromYAML(t, "{id: Hall, lengh: 1}"))(t, `did you mean "length"`)
+	must.Refused(fromYAML(t, "{id: Hall, lengh: 1}"))(t, `did you mean "length"`)
 	if _, err := fromYAML(t, "{id: Hall, length: 101}"); err == nil ||
 		!strings.Contains(err.Error(),
 			"Hall: its constructor panicked: no room at catalog.TestRegister (catalog_test.go:") {
@@ -321,6 +321,6 @@ func TestRandomize(t *testing.T) {
 		"{observation_delay: [0, 200]}":       `"randomize.observation_delay[1]" is 200`,
 		"{mass: [1, 1], curriculum: nothing}": `"randomize.curriculum" is "nothing"`,
 	} {
-		must.Refuse(fromYAML(t, head+given))(t, want)
+		must.Refused(fromYAML(t, head+given))(t, want)
 	}
 }

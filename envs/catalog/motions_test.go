@@ -118,5 +118,5 @@ func TestReadMotions(t *testing.T) {
 	if len(seen) != 3 || !seen[[2]float32{1, 2}] || !seen[[2]float32{3, 4}] {
 		t.Errorf("the rows drawn are %v", seen)
 	}
-	must.Refuse(m.CollectReferenceMotions(0, nil))(t, "")
+	must.Refused(m.CollectReferenceMotions(0, nil))(t, "")
 }

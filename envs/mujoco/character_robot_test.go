@@ -70,7 +70,7 @@ func TestRobotOfCharacters(t *testing.T) {
 				}
 			}
 			must.Do(t, env.Close())
-			must.Refuse(env.Robot())(t, "")
+			must.Refused(env.Robot())(t, "")
 		})
 	}
 }

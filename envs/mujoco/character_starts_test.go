@@ -128,7 +128,7 @@ func TestSetClip(t *testing.T) {
 	for _, bad := range []int{-2, 3} {
 		must.Fail(t, e.SetClip(bad), "there is no clip")
 	}
-	must.Refuse(e.Clip(n))(t, "")
+	must.Refused(e.Clip(n))(t, "")
 }
 
 // Episodes begin on the floor as often as Share says, at rest, with a history of this pose. They end when the time to

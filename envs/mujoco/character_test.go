@@ -224,7 +224,7 @@ func TestOverlappingMotions(t *testing.T) {
 		overlaps(t, characterOf(t, CharacterConfig{Body: body(), History: 4}), 4, 0.1)
 	}
 	short := characterOf(t, CharacterConfig{Body: HumanoidBody(), History: 1})
-	must.Refuse(short.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 2))))(t, "History")
+	must.Refused(short.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 2))))(t, "History")
 }
 
 // overlaps checks pairs of rows of so many moments, which the tables of rows hold up to a tolerance.
@@ -256,5 +256,5 @@ func overlaps(t *testing.T, e envs.Env, moments int, tolerance float64) {
 		seen[at]++
 	}
 	must.Is(t, len(seen), moments-1, "%T: the second row was this many steps behind the first: %v", e, seen)
-	must.Refuse(source.CollectOverlappingMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
+	must.Refused(source.CollectOverlappingMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
 }

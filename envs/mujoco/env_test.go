@@ -54,7 +54,7 @@ func TestCloseFrees(t *testing.T) {
 	envtest.Reset(t, w, 1)
 	must.Get(w.Render(0))(t)
 	must.Do(t, w.Close())
-	must.Refuse(w.Render(0))(t, "")
+	must.Refused(w.Render(0))(t, "")
 	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 

@@ -41,13 +41,13 @@ func TestModel(t *testing.T) {
 		t.Errorf("slider from %g to %g, %t: %v", low, high, ok, err)
 	}
 	must.Same(t, m.Names(Body), []string{"world", "cart", "pole"}, "bodies")
-	must.Refuse(m.ID(Actuator, "pull"))(t, `no actuator named "pull"; there are ["push"]`)
+	must.Refused(m.ID(Actuator, "pull"))(t, `no actuator named "pull"; there are ["push"]`)
 	b := must.Get(NewBatch(m, 2, 1))(t)
 	must.Do(t, m.Close())
 	if err := b.Step(1); err != nil {
 		t.Errorf("a batch outlives its model's Close: %v", err)
 	}
-	must.Refuse(NewBatch(m, 1, 1))(t, "")
+	must.Refused(NewBatch(m, 1, 1))(t, "")
 	for range 2 {
 		must.Do(t, b.Close())
 	}
@@ -78,7 +78,7 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%.40q: %v", c.xml, err)
 		}
 	}
-	must.Refuse(LoadModel(filepath.Join(t.TempDir(), "none.xml")))(t, "none.xml")
+	must.Refused(LoadModel(filepath.Join(t.TempDir(), "none.xml")))(t, "none.xml")
 	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 

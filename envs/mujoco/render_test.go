@@ -79,9 +79,9 @@ func TestShapes(t *testing.T) {
 	if sky := at(0.25, .5); sky.R < 200 || sky.G < 200 {
 		t.Errorf("beside the sphere: %v", sky)
 	}
-	must.Refuse(e.Render(1))(t, "")
-	must.Refuse(e.RenderPose(make([]float64, 3)))(t, "")
-	must.Refuse(e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}))(t, "")
+	must.Refused(e.Render(1))(t, "")
+	must.Refused(e.RenderPose(make([]float64, 3)))(t, "")
+	must.Refused(e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}))(t, "")
 }
 
 func TestRenderLeavesTheSimulationAlone(t *testing.T) {

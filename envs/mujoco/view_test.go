@@ -144,7 +144,7 @@ func TestShapesAndPoses(t *testing.T) {
 		t.Errorf("without a clock there is a reference: %v %v", ok, err)
 	}
 	env.Close()
-	must.Refuse(env.Poses(0, nil))(t, "")
+	must.Refused(env.Poses(0, nil))(t, "")
 }
 
 // A command that is set holds to the end of the episode, and is what the policy sees and the reward asks for.

@@ -189,7 +189,7 @@ func TestCollectReferenceMotions(t *testing.T) {
 			t.Fatalf("%v is no pair of consecutive frames", row)
 		}
 	}
-	must.Refuse(w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
+	must.Refused(w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
 }
 
 // The terms of the reward are those of each walker, and change nothing but the reward.
@@ -205,7 +205,7 @@ func TestWalkerShaping(t *testing.T) {
 	tree := func(weight, sharpness, alive float64) map[string]any {
 		return map[string]any{"speed": map[string]any{"weight": weight, "sharpness": sharpness}, "alive": alive}
 	}
-	must.Equal(t, tree(1, 2, 0), shaped.RewardShaping(), "parameters")
+	must.Match(t, tree(1, 2, 0), shaped.RewardShaping(), "parameters")
 	must.Do(t, errors.Join(shaped.SetRewardShaping(tree(3, 0.5, 0.1), []int{1, 2}),
 		shaped.SetRewardShaping(map[string]any{"alive": 1.0}, []int{2})))
 	terms := [n]walkerTerms{{1, 2, 0}, {3, 0.5, 0.1}, {3, 0.5, 1}, {1, 2, 0}}

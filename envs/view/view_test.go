@@ -140,7 +140,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 	for _, s := range shapes {
 		want.Shapes = append(want.Shapes, Shape{Shape: s})
 	}
-	must.Equal(t, want, s.scene, "the scene")
+	must.Match(t, want, s.scene, "the scene")
 	envtest.Reset(t, twin, 3)
 	f, sum, contacts := s.first, 0.0, 0
 	for k := range 5 {
@@ -351,6 +351,6 @@ func TestNewRefuses(t *testing.T) {
 		{Config{Env: struct{ envs.Env }{pole}, Act: zero(pole)}, "no character"},
 		{Config{Env: one, Act: zero(one), Seed: -1}, "Seed is -1"},
 	} {
-		must.Refuse(New(x.cfg))(t, x.words)
+		must.Refused(New(x.cfg))(t, x.words)
 	}
 }

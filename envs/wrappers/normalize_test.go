@@ -118,7 +118,7 @@ func TestNormalizeLikeGymnasium(t *testing.T) {
 		if !ok {
 			t.Fatal("no Observer")
 		}
-		must.Equal(t, s.Observations, must.Get(o.Observe())(t).Observations, "step %d: observed again", i)
+		must.Match(t, s.Observations, must.Get(o.Observe())(t).Observations, "step %d: observed again", i)
 	}
 	if ended < 10 {
 		t.Errorf("only %d episodes ended", ended)
@@ -179,7 +179,7 @@ func TestStatisticsRefuse(t *testing.T) {
 			if s.SetStatistics(bad) == nil {
 				t.Errorf("%s: took %v", s.StatisticsName(), bad)
 			}
-			must.Equal(t, before, s.Statistics(), "%s: changed by a refusal", s.StatisticsName())
+			must.Match(t, before, s.Statistics(), "%s: changed by a refusal", s.StatisticsName())
 		}
 		other := s.Statistics()
 		other["mean"][0]++
@@ -282,5 +282,5 @@ func TestClip(t *testing.T) {
 	}
 	inside.observation = spaces.NewDict(map[string]spaces.Space{"policy": spaces.NewBox(-1, 1, 2),
 		"b": spaces.NewDiscrete(2)})
-	must.Refuse(wrappers.NewClipObservation(inside, -5, 5))(t, "")
+	must.Refused(wrappers.NewClipObservation(inside, -5, 5))(t, "")
 }

@@ -79,21 +79,21 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 		t.Fatal("the wrappers do not pass RewardShaper on")
 	}
 	defaults := map[string]any{"weight": 1.0, "terms": map[string]any{"bonus": 2.0}}
-	must.Equal(t, defaults, shaper.RewardShaping(), "parameters")
+	must.Match(t, defaults, shaper.RewardShaping(), "parameters")
 	set := func(values map[string]any, environments []int, want ...float64) {
 		t.Helper()
 		must.Do(t, shaper.SetRewardShaping(values, environments))
 		must.Same(t, weights(all), want, "weights")
 	}
 	set(map[string]any{"weight": 3.0}, []int{0, 2}, 3, 1, 3, 1)
-	must.Equal(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
+	must.Match(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
 	set(map[string]any{"weight": 4.0}, []int{}, 3, 1, 3, 1) // only checked
 	set(map[string]any{"weight": 5.0}, nil, 5, 5, 5, 5)
 	want := map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}
 	got := shaper.RewardShaping()
-	must.Equal(t, want, got, "parameters")
+	must.Match(t, want, got, "parameters")
 	got["terms"].(map[string]any)["bonus"] = 99.0 // the caller's
-	must.Equal(t, want, shaper.RewardShaping(), "parameters")
+	must.Match(t, want, shaper.RewardShaping(), "parameters")
 	// While environments step on several goroutines, parameters change between steps.
 	must.Get(env.Reset(1))(t)
 	actions := make([]float32, 4*2)
@@ -208,7 +208,7 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		want := "environment 3 (*wrappers_test.probe): probe: bad state"
 		must.Fail(t, env.RestoreState(state), want)
 		if !reset {
-			must.Refuse(env.Step(actions))(t, "")
+			must.Refused(env.Step(actions))(t, "")
 			// The probes' own episode numbers have gone on, their generators have not.
 			must.Get(env.Reset(-1))(t)
 			must.Get(twin.Reset(-1))(t)

@@ -51,7 +51,7 @@ func TestParallelAutoReset(t *testing.T) {
 	metrics := s.Episodes[0].Metrics
 	must.Get(env.Step(actions))(t)     // probe 1 ends
 	s = must.Get(env.Step(actions))(t) // probes 0 and 2 end
-	must.Equal(t, []envs.Episode{
+	must.Match(t, []envs.Episode{
 		{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 2}},
 		{Env: 2, Return: 12, Length: 4, Metrics: map[string]float64{"episode": 1}},
 	}, s.Episodes, "episodes")
@@ -147,7 +147,7 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 				t.Errorf("%d workers: error %v, want it to contain %q", workers, err, want)
 			}
 			failing = false
-			must.Refuse(env.Step(actions))(t, "call Reset")
+			must.Refused(env.Step(actions))(t, "call Reset")
 			must.Get(env.Reset(0))(t)
 			must.Get(env.Step(actions))(t)
 		}

@@ -66,7 +66,7 @@ func TestRecordTransitions(t *testing.T) {
 	}
 	must.Do(t, env.Close())
 	want := []string{"episode-000000.jsonl", "episode-000001.jsonl", "episode-000002.jsonl"}
-	must.Equal(t, want, names(t, dir), "files")
+	must.Match(t, want, names(t, dir), "files")
 	k := 0
 	for episode, name := range want {
 		lines := readLines(t, filepath.Join(dir, name))
@@ -74,7 +74,7 @@ func TestRecordTransitions(t *testing.T) {
 		for i, l := range lines {
 			number := []float32{float32(episode + 1)}
 			random, nextRandom := l.Observation[2], l.NextObservation[2]
-			must.Equal(t, line{
+			must.Match(t, line{
 				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number, Action: []float32{float32(k),
 					-1},
 				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
@@ -105,7 +105,7 @@ func TestRecordGIF(t *testing.T) {
 	}
 	must.Get(env.Reset(-1))(t)
 	must.Do(t, env.Close())
-	must.Equal(t, []string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
+	must.Match(t, []string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
 		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir), "files")
 	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 4 {
 		t.Errorf("%d lines, want the first 4", len(lines))
@@ -153,7 +153,7 @@ func TestRecordAndState(t *testing.T) {
 	for range 3 { // the rest of the restored episode, then one of two steps
 		must.Get(env.Step([]float32{0, 0}))(t)
 	}
-	must.Equal(t, []string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir), "files")
+	must.Match(t, []string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir), "files")
 	interrupted := readLines(t, filepath.Join(dir, "episode-000000.jsonl"))
 	whole := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
 	if len(interrupted) != 1 || len(whole) != 2 || whole[0].Observation[1] != 0 {

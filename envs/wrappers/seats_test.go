@@ -155,7 +155,7 @@ func TestSeatsRefused(t *testing.T) {
 			return wrappers.NewSkills(env, wrappers.SkillsOptions{})
 		},
 	} {
-		must.Refuse(w(env))(t, name)
+		must.Refused(w(env))(t, name)
 	}
 	_, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &renamed{index: i}, nil },
 		wrappers.ParallelOptions{})

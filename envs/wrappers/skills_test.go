@@ -136,7 +136,7 @@ func TestSkillsSource(t *testing.T) {
 		"of length 0, wan": func() ([]float32, error) { return []float32{0, 0, 0}, nil },
 	} {
 		env.SetSource(source)
-		must.Refuse(env.Reset(1))(t, want)
+		must.Refused(env.Reset(1))(t, want)
 	}
 	env.SetSource(nil)
 	must.Get(env.Reset(5))(t)

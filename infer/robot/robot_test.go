@@ -256,13 +256,13 @@ func TestEstimates(t *testing.T) {
 	r.Observation = []envs.RobotTerm{{Name: "joint_vel", Size: 2}, {Name: "projected_gravity", Size: 5}}
 	wrong, err := p.WithRobot(r)
 	must.Do(t, err)
-	must.Refuse(New(wrong, Config{}))(t, "of this robot it has 3")
+	must.Refused(New(wrong, Config{}))(t, "of this robot it has 3")
 	r.Observation[1] = envs.RobotTerm{Name: "phase", Size: 5}
 	if wrong, err = p.WithRobot(r); err == nil {
 		_, err = New(wrong, Config{})
 	}
 	must.Fail(t, err, "phase")
-	must.Refuse(New(p, Config{Estimates: []string{"base_lin_vel", "sonar"}, Limits: Limits{Jump: -1}}))(t, "")
+	must.Refused(New(p, Config{Estimates: []string{"base_lin_vel", "sonar"}, Limits: Limits{Jump: -1}}))(t, "")
 }
 
 // A policy without a description is refused, and a description that does not fit.
@@ -270,7 +270,7 @@ func TestDescriptions(t *testing.T) {
 	r, p := leg(t, 1)
 	bare, err := infer.FromSnapshot(func() *checkpoint.Snapshot { s := p.Snapshot(); s.Metadata = nil; return s }())
 	must.Do(t, err)
-	must.Refuse(New(bare, Config{}))(t, "robot.json")
+	must.Refused(New(bare, Config{}))(t, "robot.json")
 	again := must.Get(infer.FromSnapshot(p.Snapshot()))(t)
 	if got, ok := again.Robot(); !ok || fmt.Sprint(got) != fmt.Sprint(r) {
 		t.Errorf("%v became %v", r, got)

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,18 +25,14 @@ var update = flag.Bool("update", false, "draw the picture in docs again")
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
-	must.Do(t, err)
-	return string(text)
+	return string(must.Read(t, filepath.Join(root, filepath.FromSlash(path))))
 }
 
 // TestPicture draws the folders and compares with the picture on the page.
 func TestPicture(t *testing.T) {
 	imports, err := importsOfModule()
 	must.Do(t, err)
-	if err := docgen.Hold(filepath.Join(root, page), "picture", draw(visible(imports)), *update); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, docgen.Hold(filepath.Join(root, page), "picture", draw(visible(imports)), *update))
 }
 
 // draw makes the picture, a flowchart of Mermaid: a box for each folder with its packages, and arrows to what it

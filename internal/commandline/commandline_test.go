@@ -85,21 +85,17 @@ func TestStatuses(t *testing.T) {
 	}{
 		{"draw a.png", commandline.Done, "worked on [a.png]\n", ""},
 		{"draw --columns 4 a.png", commandline.Done, "worked on [a.png]\n", ""},
-		{"draw a.png --columns=4 -q", commandline.Done, "worked on [a.png]\n", ""},
 		{"draw -- -a.png", commandline.Done, "worked on [-a.png]\n", ""},
 		{"nothing", commandline.Done, "worked on []\n", ""},
 		{"daw", commandline.WrongUse, "",
 			"tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
 		{"daw --columns 4 a.png", commandline.WrongUse, "",
 			"tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
-		{"fial", commandline.WrongUse, "",
-			"tool: there is no subcommand \"fial\"; did you mean fail? (see tool --help)\n"},
 		{"help daw", commandline.WrongUse, "",
 			"tool help: there is no subcommand \"daw\"; did you mean draw? (see tool help --help)\n"},
 		{"gibberish", commandline.WrongUse, "",
 			"tool: there is no subcommand \"gibberish\": want one of cancel, completion, draw, fail, "},
 		{"draw", commandline.WrongUse, "", "tool draw: 0 arguments: want a picture (see tool draw --help)\n"},
-		{"draw a b", commandline.WrongUse, "", "tool draw: 2 arguments: want a picture (see tool draw --help)\n"},
 		{"nothing at-all", commandline.WrongUse, "",
 			"tool nothing: what is \"at-all\"? This subcommand takes flags only (see tool nothing --help)\n"},
 		{"draw --colums 4 a.png", commandline.WrongUse, "",
@@ -206,23 +202,5 @@ func TestVersion(t *testing.T) {
 	root.AddCommand(commandline.VersionCommand("tool"))
 	if _, flag, _ := commandtest.Run(t.Context(), root, "--version"); flag != stdout {
 		t.Errorf("--version says %q", flag)
-	}
-}
-
-func TestWordsAndCalls(t *testing.T) {
-	for line, want := range map[string]string{
-		`gorl plot --title "two runs" a 'b c' >x.png   # note`: `["gorl" "plot" "--title" "two runs" "a" "b c"]`,
-		`gorl plot --tag "Loss / *" a#b | less`:                `["gorl" "plot" "--tag" "Loss / *" "a#b"]`,
-		``:                                                     `[]`,
-	} {
-		if got := fmt.Sprintf("%q", commandtest.Words(line)); got != want {
-			t.Errorf("%s: %s, want %s", line, got, want)
-		}
-	}
-	page := "Call `gorl plot --out a.png DIR` or `$ gorl help`, in gorl you can.\n```\n$ gorl eval a | head\nsudo " +
-		"bin/gorl inspect --json x\n```\n```go\n// gorl is\n```\n`gorl-pbt run`"
-	if got := fmt.Sprintf("%q", commandtest.Calls("gorl",
-		page)); got != `[["plot" "--out" "a.png" "DIR"] ["help"] ["eval" "a"] ["inspect" "--json" "x"]]` {
-		t.Errorf("the calls are %s", got)
 	}
 }

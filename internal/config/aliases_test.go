@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var aliases = map[string]Alias{
@@ -81,9 +81,7 @@ func TestAliases(t *testing.T) {
 			if text := fmt.Sprint(err); text != test.err && (err != nil || test.err != "") {
 				t.Errorf("error is\n%s\nwant\n%s", text, test.err)
 			}
-			if diff := cmp.Diff(want, got, compare); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			must.Equal(t, "the settings", want, got, compare)
 			if *before != (sampler{1, "s"}) {
 				t.Error("the struct behind the pointer was written to")
 			}

@@ -138,9 +138,7 @@ func TestMerge(t *testing.T) {
 			before := got.Sampler
 			test.want(&want)
 			must.Do(t, Merge(&got, test.dict, Options{}))
-			if diff := cmp.Diff(want, got, compare); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			must.Equal(t, "the settings", want, got, compare)
 			if *before != (sampler{1, "s"}) {
 				t.Error("the struct behind the pointer was written to")
 			}
@@ -221,9 +219,7 @@ func TestMergeErrors(t *testing.T) {
 			if !errors.As(err, &typed) || typed.Prefix != "amp" || typed.Path == "" {
 				t.Errorf("not a complete *Error: %#v", typed)
 			}
-			if diff := cmp.Diff(defaults(), got, compare); diff != "" {
-				t.Errorf("changed on error:\n%s", diff)
-			}
+			must.Equal(t, "changed on error", defaults(), got, compare)
 		})
 	}
 }
@@ -274,9 +270,7 @@ func TestProgrammingErrorsPanic(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := defaults()
-	if err := Check(good, "amp"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, Check(good, "amp"))
 	bad := defaults()
 	bad.LearningRate = []float64{math.NaN()}
 	bad.Loss = "hinge"
@@ -316,9 +310,7 @@ func TestKeysDict(t *testing.T) {
 	got := defaults()
 	must.Do(t, Merge(&got, dict, Options{}))
 	d.Names, d.Rules, d.Terms = []string{}, map[string]string{}, []sampler{}
-	if diff := cmp.Diff(d, got, compare); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "what Dict gives", d, got, compare)
 }
 
 func TestSlip(t *testing.T) {

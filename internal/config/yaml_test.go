@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestFromYAML(t *testing.T) {
@@ -15,9 +17,7 @@ func TestFromYAML(t *testing.T) {
 	}
 	want := map[string]any{"agent": map[string]any{"lr": 1e-4, "layers": []any{64, 32}, "kwargs": nil, "ok": "yes"},
 		"limit": math.Inf(1)}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "the file", want, got)
 	for _, empty := range []string{"", "# only a comment\n", "---\n", "null\n"} {
 		if got, err := FromYAML([]byte(empty)); err != nil || len(got) != 0 {
 			t.Errorf("%q gives %v, %v", empty, got, err)
@@ -42,9 +42,7 @@ func TestFromYAMLErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := FromYAML([]byte(test.yaml))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want it to contain %q", err, test.want)
-			}
+			must.Refuse(t, err, test.want)
 		})
 	}
 }

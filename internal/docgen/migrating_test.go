@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -122,9 +123,7 @@ func TestPeersMigrating(t *testing.T) {
 		command.Dir = filepath.Join(dir, folder)
 		command.Env = append(os.Environ(), "PATH="+filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH"),
 			"PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", command.Args, err, out)
-		}
+		must.Run(t, command)
 	}
 	run("", python, "-W", "ignore", "before.py")
 	run("gorl", "go", "build", "-o", "../gorl-column", ".")

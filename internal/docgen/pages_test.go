@@ -34,9 +34,7 @@ func within(t *testing.T, folder string) []string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	must.Do(t, err)
-	return string(text)
+	return string(must.Read(t, path))
 }
 
 // imports are the packages that a fragment may use.

@@ -4,13 +4,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/docgen"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -68,16 +68,10 @@ var limits = schedulers.Limits{Warmup: schedulers.Warmup{Factor: schedulers.Defa
 
 func TestHold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, []byte("<!-- begin x -->\nold\n<!-- end x -->\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := docgen.Hold(path, "x", "new\n", false); err == nil || !strings.Contains(err.Error(), "-update") {
-		t.Errorf("a page that has drifted gave %v", err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("<!-- begin x -->\nold\n<!-- end x -->\n"), 0o644))
+	must.Refuse(t, docgen.Hold(path, "x", "new\n", false), "-update")
 	for _, update := range []bool{true, false} {
-		if err := docgen.Hold(path, "x", "new\n", update); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, docgen.Hold(path, "x", "new\n", update))
 	}
 	if err := docgen.Hold(path, "y", "new\n", true); err == nil {
 		t.Error("a page without the place gave no error")

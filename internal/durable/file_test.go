@@ -66,9 +66,7 @@ func TestMkdirAll(t *testing.T) {
 
 func TestSyncDir(t *testing.T) {
 	dir := t.TempDir()
-	if err := SyncDir(dir); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, SyncDir(dir))
 	if err := SyncDir(filepath.Join(dir, "absent")); runtime.GOOS != "windows" && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}

@@ -29,9 +29,7 @@ func TestLock(t *testing.T) {
 	must.Do(t, release())
 	again, err := Lock(dir, "lock")
 	must.Do(t, err)
-	if err := again(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, again())
 	if _, err := Lock(filepath.Join(dir, "none"), "lock"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there gave %v", err)
 	}
@@ -61,9 +59,7 @@ func TestLockFails(t *testing.T) {
 			!strings.Contains(log.String(), dir)):
 			t.Errorf("%v: %v, and the log has %q", number, err, log.String())
 		case works:
-			if err := release(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, release())
 		case !errors.Is(err, number) || release != nil || errors.Is(err, ErrInUse) ||
 			!strings.Contains(err.Error(), "choose another folder"):
 			t.Errorf("%v: %v", number, err)
@@ -103,8 +99,6 @@ func TestLockBesideStarts(t *testing.T) {
 	}
 	close(ended)
 	for range 4 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Do(t, <-done)
 	}
 }

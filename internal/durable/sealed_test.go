@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 type sealedFile struct {
@@ -30,9 +31,7 @@ func TestSealedBytes(t *testing.T) {
 	for name, text := range map[string]string{"invalid UTF-8": "a\xffb", "the character itself": "a\uFFFDb"} {
 		v := sealedFile{Schema: 3, Text: text, Value: number.JSON(math.NaN())}
 		got, err := Seal(&v, &v.Check)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if same := strings.ReplaceAll(string(got), "\uFFFD", `\ufffd`); same != written {
 			t.Errorf("%s: sealed as\n%s\nwant\n%s", name, same, written)
 		}
@@ -57,9 +56,7 @@ func TestUnsealRefuses(t *testing.T) {
 	} {
 		var v sealedFile
 		err := UnsealSchema([]byte(c.text), 3, &v, &v.Check)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
-		}
+		must.Refuse(t, err, c.want)
 		if errors.Is(err, ErrUnsealed) != (name == "without check") {
 			t.Errorf("%s: %v and ErrUnsealed", name, err)
 		}
@@ -68,7 +65,5 @@ func TestUnsealRefuses(t *testing.T) {
 
 func TestUnsealReadsOneObject(t *testing.T) {
 	var v sealedFile
-	if err := Unseal([]byte(written+"{}"), &v, &v.Check); err == nil || !strings.Contains(err.Error(), "follows") {
-		t.Errorf("two objects: %v", err)
-	}
+	must.Refuse(t, Unseal([]byte(written+"{}"), &v, &v.Check), "follows")
 }

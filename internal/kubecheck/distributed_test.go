@@ -3,51 +3,19 @@ package kubecheck
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	kubeflowv1 "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
-
-// documented are the manifests of docs/distributed.md, the blocks that begin with apiVersion, by kind, decoded
-// strictly.
-func documented(t *testing.T) map[string]runtime.Object {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "distributed.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, corev1.AddToScheme, kubeflowv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	found := map[string]runtime.Object{}
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllSubmatch(page, -1) {
-		for _, document := range bytes.Split(block[1], []byte("\n---\n")) {
-			object, kind, err := decoder.Decode(document, nil, nil)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, document)
-			}
-			found[kind.Kind] = object
-		}
-	}
-	return found
-}
 
 // The manifests of the guide are what the API takes. What pods make of the variables that they then get is tested by
 // TestDetect of package distributed.
 func TestDistributedManifests(t *testing.T) {
-	found := documented(t)
+	text := bytes.Join(blocks(t, "docs/distributed.md", "(?s)```yaml\n(apiVersion.*?)```"), []byte("\n---\n"))
+	found := decode(t, text)
 	pytorch, ok1 := found["PyTorchJob"].(*kubeflowv1.PyTorchJob)
 	job, ok2 := found["Job"].(*batchv1.Job)
 	service, ok3 := found["Service"].(*corev1.Service)

@@ -73,16 +73,6 @@ func (a *Array) Float64s() ([]float64, error) {
 	return out, nil
 }
 
-// Float32s returns the elements of an array of <f4. It does not narrow <f8.
-func (a *Array) Float32s() ([]float32, error) {
-	if a.DType != "<f4" {
-		return nil, a.fail("dtype %s, want <f4", a.DType)
-	}
-	out := make([]float32, a.Len())
-	_, err := binary.Decode(a.data, little, out)
-	return out, err
-}
-
 // Strings returns the elements of an array of <Un or |Sn, without the zeros that pad them. Bytes must be UTF-8.
 func (a *Array) Strings() ([]string, error) {
 	size, err := elementSize(a.DType)

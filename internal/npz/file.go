@@ -33,14 +33,6 @@ type File struct {
 	Arrays map[string]*Array
 }
 
-// Get returns the named array. Its error lists the names that exist.
-func (f *File) Get(name string) (*Array, error) {
-	if a, ok := f.Arrays[name]; ok {
-		return a, nil
-	}
-	return nil, fmt.Errorf("npz: there is no array %q; there are %s", name, strings.Join(f.Names(), ", "))
-}
-
 // Names returns the arrays' names, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Arrays)) }
 

@@ -36,25 +36,20 @@ func equal[T any](t *testing.T, name string, got []T, err error, want ...T) {
 // TestReadsNumPy reads what NumPy 2.4 wrote.
 func TestReadsNumPy(t *testing.T) {
 	f := open(t, "numpy.npz")
-	ramp := make([]float32, 24)
-	scaled := make([]float64, 24)
+	ramp, scaled := make([]float64, 24), make([]float64, 24)
 	for i := range ramp {
-		ramp[i] = float32(i) / 2
+		ramp[i] = float64(i) / 2
 		scaled[i] = float64(i) / 2 * math.Pi
 	}
 	for _, name := range []string{"f4", "fortran"} {
-		got, err := f.Arrays[name].Float32s()
+		got, err := f.Arrays[name].Float64s()
 		equal(t, name, got, err, ramp...)
 		equal(t, name, f.Arrays[name].Shape, nil, 2, 3, 4)
 	}
 	f8, err := f.Arrays["f8"].Float64s()
 	equal(t, "f8", f8, err, scaled...)
-	wide, err := f.Arrays["f4"].Float64s()
-	if err != nil || wide[23] != 11.5 {
-		t.Errorf("f4 as float64: %v, %v", wide, err)
-	}
 	for name, want := range map[string][]float64{"i4": {-1, math.MaxInt32}, "i8": {-7}, "u1": {0, 255},
-		"b1": {1, 0, 1}} {
+		"b1": {1, 0, 1}, "count": {3.5}, "empty": nil, "init/policy/net.0.weight": {1, 1, 1, 1}} {
 		got, err := f.Arrays[name].Float64s()
 		equal(t, name, got, err, want...)
 	}
@@ -62,12 +57,6 @@ func TestReadsNumPy(t *testing.T) {
 	equal(t, "b1", f.Arrays["b1"].Shape, nil, 1, 3)
 	text, err := f.Arrays["text"].Strings()
 	equal(t, "text", text, err, "left_hip", "Fuß", "")
-	count, err := f.Arrays["count"].Float64s()
-	equal(t, "count", count, err, 3.5)
-	empty, err := f.Arrays["empty"].Float32s()
-	equal(t, "empty", empty, err)
-	weight, err := f.Arrays["init/policy/net.0.weight"].Float32s()
-	equal(t, "weight", weight, err, 1, 1, 1, 1)
 	if n := open(t, "compressed.npz").Arrays["x"].Len(); n != 2500 {
 		t.Errorf("compressed: %d elements", n)
 	}
@@ -90,13 +79,8 @@ func TestMismatchIsAnError(t *testing.T) {
 		}
 		_, err := a.Float64s()
 		check("Float64s", err, kind != 'U')
-		_, err = a.Float32s()
-		check("Float32s", err, a.DType == "<f4")
 		_, err = a.Strings()
 		check("Strings", err, kind == 'U')
-	}
-	if _, err := f.Get("nothing"); err == nil || !strings.Contains(err.Error(), "there are b1, count") {
-		t.Error(err)
 	}
 }
 
@@ -162,11 +146,8 @@ func TestBadArchives(t *testing.T) {
 	}
 	z.Close()
 	_, err := Read(bytes.NewReader(double.Bytes()), int64(double.Len()))
-	if err == nil || !strings.Contains(err.Error(), `"a" is there twice`) {
-		t.Errorf("twice: %v", err)
-	}
-	whole, err := os.ReadFile("testdata/numpy.npz")
-	must.Do(t, err)
+	must.Refuse(t, err, `"a" is there twice`)
+	whole := must.Read(t, "testdata/numpy.npz")
 	for n := 0; n < len(whole); n += 7 {
 		if _, err := Read(bytes.NewReader(whole[:n]), int64(n)); err == nil {
 			t.Fatalf("truncated to %d of %d bytes: no error", n, len(whole))
@@ -175,9 +156,7 @@ func TestBadArchives(t *testing.T) {
 	at := bytes.Index(whole, []byte("\x93NUMPY")) + 140 // inside the first array's numbers
 	whole[at] ^= 0x10
 	_, err = Read(bytes.NewReader(whole), int64(len(whole)))
-	if err == nil || !strings.Contains(err.Error(), "checksum") {
-		t.Errorf("flipped bit: %v", err)
-	}
+	must.Refuse(t, err, "checksum")
 }
 
 func sample() []*Array {
@@ -197,8 +176,7 @@ func TestRoundTrip(t *testing.T) {
 	f, err := Open(path)
 	must.Do(t, err)
 	for _, want := range sample() {
-		got, err := f.Get(want.Name)
-		must.Do(t, err)
+		got := f.Arrays[want.Name]
 		if got.DType != want.DType || !bytes.Equal(got.data, want.data) ||
 			fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) {
 			t.Errorf("%s: got %v, want %v", want.Name, got, want)
@@ -217,8 +195,7 @@ func TestRoundTrip(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"numpy.npz", "compressed.npz", "single.npy", "objects.npz"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		must.Do(f, err)
+		data := must.Read(f, filepath.Join("testdata", name))
 		f.Add(data)
 	}
 	f.Add(npy("{'descr': '<U3', 'fortran_order': True, 'shape': (1, 2L)}", make([]byte, 24)...))
@@ -231,7 +208,6 @@ func FuzzRead(f *testing.F) {
 		for _, name := range file.Names() {
 			a := file.Arrays[name]
 			a.Float64s()
-			a.Float32s()
 			a.Strings()
 			arrays = append(arrays, a)
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 const guest = "testdata/guest"
@@ -27,9 +29,7 @@ func compile(t *testing.T, source string, flags ...string) string {
 	output := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	command := exec.Command(cc, slices.Concat([]string{"-O1", "-I../../tensor/csrc", "-o", output}, flags,
 		[]string{source, "-ldl"})...)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", command.Args, err, out)
-	}
+	must.Run(t, command)
 	return output
 }
 
@@ -49,10 +49,7 @@ func counted(t *testing.T, program string, args, env []string, preload ...string
 	if err != nil {
 		t.Fatalf("%v: %v\n%s%s", command.Args, err, out, stderr.String())
 	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, log)
 	calls = map[string][]string{}
 	var step []string
 	for line := range strings.Lines(string(text)) {
@@ -132,10 +129,7 @@ func TestCommandTunesAllocator(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	gorl := filepath.Join(t.TempDir(), "gorl")
-	build := exec.Command("go", "build", "-o", gorl, "../../cmd/gorl")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build.Args, err, out)
-	}
+	must.Run(t, exec.Command("go", "build", "-o", gorl, "../../cmd/gorl"))
 	_, calls := counted(t, gorl, []string{"version"}, nil)
 	tunes := slices.DeleteFunc(calls[""], func(c string) bool { return !strings.HasPrefix(c, "mallopt ") })
 	if len(tunes) != 4 {
@@ -164,9 +158,7 @@ func TestGuestChoosesKernels(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, content, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	move(installed, library)
 	move(filepath.Join(filepath.Dir(installed), "gorl-blas-check"), check)
@@ -190,10 +182,7 @@ func TestGuestChoosesKernels(t *testing.T) {
 	}
 	expect("checked by make setup", checked, 0)
 	expect("the user's choice", "Nehalem", 0, "OPENBLAS_CORETYPE=Nehalem")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, file)
 	for what, change := range map[string][2]string{
 		"checked for another processor": {"processor: ", "processor: another "},
 		"checked for another OpenBLAS":  {"openblas: ", "openblas: /another"},
@@ -202,14 +191,10 @@ func TestGuestChoosesKernels(t *testing.T) {
 		write(t, file, strings.Replace(string(text), change[0], change[1], 1))
 		expect(what, checked, 1)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	write(t, check, "#!/bin/sh\necho kernels: SkylakeX\nexit 1\n")
 	expect("a check that fails", "Prescott (slow on this processor; checking faster kernels failed: run "+check, 1)
-	if err := os.Remove(check); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(check))
 	expect("nothing to check with", "Prescott (slow on this processor; faster kernels could not be checked, because "+
 		check+" is missing: run make setup)", 0)
 }
@@ -223,9 +208,7 @@ func TestGuestImports(t *testing.T) {
 	const module = "github.com/gorl-dev/gorl/"
 	list, err := exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`,
 		"./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var program strings.Builder
 	program.WriteString("package main\n\nimport (\n\t\"" + module + "internal/outside/" + guest + "/report\"\n")
 	packages := 0
@@ -242,24 +225,18 @@ func TestGuestImports(t *testing.T) {
 	program.WriteString(")\n\nfunc main() { report.Print() }\n")
 	dir := t.TempDir()
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "main.go"), program.String())
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(here, guest, "gorl", "main.go"): filepath.Join(dir, "main.go"),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
 	state, called := map[string]map[string]any{}, map[string]map[string]int{}
 	for _, name := range []string{"gotorch", "gorl"} {
 		build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
 			"-o", filepath.Join(dir, name), "./"+filepath.Join(guest, name))
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", build.Args, err, out)
-		}
+		must.Run(t, build)
 		output, calls := counted(t, filepath.Join(dir, name), nil, nil, unknown(t))
 		var s map[string]any
 		if err := json.Unmarshal([]byte(output), &s); err != nil {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // program uses gorl's tensors, gotorch's, and the two together: 1·4 + 2·5 + 3·6 = 32, and 32 + 32 by gotorch.
@@ -48,16 +50,11 @@ func TestPlainGoBuild(t *testing.T) {
 		t.Skip("gorl's libraries are not in /usr/local/lib, and elsewhere go needs CGO_LDFLAGS")
 	}
 	repository, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), module(t, repository))
 	write(t, filepath.Join(dir, "main.go"), program)
-	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := must.Read(t, filepath.Join(repository, "go.sum"))
 	write(t, filepath.Join(dir, "go.sum"), string(sums))
 
 	run(t, dir, "go", "build", "-o", "program", ".")
@@ -74,14 +71,10 @@ func TestPlainGoBuild(t *testing.T) {
 func checkLibraries(t *testing.T, path string) {
 	t.Helper()
 	file, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer file.Close()
 	libraries, err := file.ImportedLibraries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	needed := strings.Join(libraries, " ")
 	for _, shim := range []string{"libcgotorch.so", "libgorltorch.so"} {
 		if !strings.Contains(needed, shim) {
@@ -98,10 +91,7 @@ func checkLibraries(t *testing.T, path string) {
 // module is a go.mod that requires gorl, found in the repository, and what gorl requires.
 func module(t *testing.T, repository string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, filepath.Join(repository, "go.mod"))
 	_, requirements, found := strings.Cut(string(text), "\n\n")
 	if !found {
 		t.Fatal("go.mod has no blank line after its module line")
@@ -124,16 +114,10 @@ func run(t *testing.T, dir, name string, args ...string) string {
 			command.Env = append(command.Env, variable)
 		}
 	}
-	output, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, output)
-	}
-	return string(output)
+	return must.Run(t, command)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 }

@@ -140,7 +140,7 @@ func (s *Start) describe(list []Start, text []byte) error {
 	}
 	known, now := map[string]any{}, map[string]any{}
 	for _, e := range list {
-		flatten(known, "", e.Settings)
+		config.Walk(e.Settings, func(key string, value any) { known[key] = value })
 		for _, c := range e.Changes {
 			if known[c.Key] = c.New; c.New == nil {
 				delete(known, c.Key)
@@ -151,7 +151,7 @@ func (s *Start) describe(list []Start, text []byte) error {
 		s.Settings = settings
 		return nil
 	}
-	flatten(now, "", settings)
+	config.Walk(settings, func(key string, value any) { now[key] = value })
 	both := maps.Clone(known)
 	maps.Copy(both, now)
 	for _, key := range slices.Sorted(maps.Keys(both)) {
@@ -199,15 +199,4 @@ func build() (version, commit string) {
 		}
 	}
 	return version, commit
-}
-
-// flatten writes the values of nested mappings into flat, by their dotted keys.
-func flatten(flat map[string]any, prefix string, section map[string]any) {
-	for key, value := range section {
-		if inner, ok := value.(map[string]any); ok && len(inner) > 0 {
-			flatten(flat, prefix+key+".", inner)
-			continue
-		}
-		flat[prefix+key] = value
-	}
 }

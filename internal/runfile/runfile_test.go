@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -61,9 +59,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", x.text, err)
 		}
 		for _, want := range x.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the error is %v, want %s", x.text, err, want)
-			}
+			must.Refuse(t, err, want)
 		}
 	}
 }
@@ -88,17 +84,11 @@ func TestOf(t *testing.T) {
 		"timesteps: 5}, launcher: {name: n}, memory: {}}"
 	s := parse(t, text)
 	agent := map[string]any{"class": "PPO"}
-	if diff := cmp.Diff(Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "the sections of a population", Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations))
 	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{},
 		"trainer": map[string]any{"timesteps": 5}}
-	if diff := cmp.Diff(want, s.Member(9)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(parse(t, text), s); diff != "" {
-		t.Errorf("the file has changed:\n%s", diff)
-	}
+	must.Equal(t, "the sections of a member", want, s.Member(9))
+	must.Equal(t, "the file has changed", parse(t, text), s)
 }
 
 func TestDrawSeed(t *testing.T) {
@@ -121,18 +111,14 @@ func TestDrawSeed(t *testing.T) {
 func TestSet(t *testing.T) {
 	s := parse(t, "a: {b: 1}\nlist: [1]")
 	for _, x := range []string{"a.b=2", "a.c.d=[x, 1e-3]", "e=", "f=a=b", "list=[2, 3]", "g.h={i: on}"} {
-		if err := s.Set(x); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Set(x))
 	}
 	want := Sections{
 		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b",
 		"list": []any{2, 3},
 		"g":    map[string]any{"h": map[string]any{"i": "on"}},
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the settings", want, s)
 }
 
 // What is written reads back, in the order of a file whatever the order was before.
@@ -143,12 +129,8 @@ func TestYAML(t *testing.T) {
 	must.Do(t, err)
 	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
 		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(s, parse(t, string(text))); diff != "" {
-		t.Errorf("read back: %s", diff)
-	}
+	must.Equal(t, "the file", want, string(text))
+	must.Equal(t, "read back", s, parse(t, string(text)))
 }
 
 func TestRead(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,8 +24,7 @@ func ExampleOf() {
 
 // Estimates and curves are those of NumPy and SciPy (testdata/golden.py).
 func TestGolden(t *testing.T) {
-	text, err := os.ReadFile("testdata/golden.json")
-	must.Do(t, err)
+	text := must.Read(t, "testdata/golden.json")
 	var golden struct {
 		Cases     []map[string][]float64
 		X, Y      [][]float64

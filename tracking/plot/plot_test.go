@@ -22,7 +22,6 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
 func scale(log bool) Scale {
@@ -109,17 +108,6 @@ func TestPlotSurvivesAnything(t *testing.T) {
 	}
 }
 
-func TestSeriesOf(t *testing.T) {
-	var m tracking.Memory
-	m.Scalar("a", 1, 10)
-	m.Scalar("b", 1, 11)
-	m.Scalar("a", 2, 20)
-	want := Series{Name: "a", X: []float64{1, 2}, Y: []float64{10, 20}}
-	if d := cmp.Diff(want, SeriesOf(m.Scalars(), "a")); d != "" {
-		t.Error(d)
-	}
-}
-
 // A curve has the colour of its name in every panel. A faint one has it pale, and is not in the legend.
 func TestColoursFollowNames(t *testing.T) {
 	f := newFigure("", []Panel{
@@ -130,9 +118,7 @@ func TestColoursFollowNames(t *testing.T) {
 	for _, e := range slices.Concat(f.legend...) {
 		names = append(names, e.name)
 	}
-	if d := cmp.Diff([]string{"a", "b", "c"}, names); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the legend", []string{"a", "b", "c"}, names)
 	for series, want := range []color.Color{palette[1], palette[2], fade(palette[0], 0.25), palette[0]} {
 		if got := f.style(&f.panels[1], series); got.Color != want || (got.Width < vg.Points(1)) != (series == 2) {
 			t.Errorf("series %d: %v, %v wide; want %v", series, got.Color, got.Width, want)
@@ -214,17 +200,14 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	path := filepath.Join(dir, "plot.png")
 	good := []Panel{{Series: []Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}}}
 	must.Do(t, WritePNG(path, "", good, 1))
-	before, err := os.ReadFile(path)
-	must.Do(t, err)
+	before := must.Read(t, path)
 	for want, panels := range map[string][]Panel{
 		"no panels":  nil,
 		"2 x values": {{Title: "p", Series: []Series{{Name: "s", X: []float64{1, 2}, Y: []float64{1}}}}},
 		"257 panels": make([]Panel, 257),
 	} {
 		err := WritePNG(path, "", panels, 1)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refuse(t, err, want, path)
 	}
 	if err := WritePNG(filepath.Join(dir, "none", "plot.png"), "", good, 1); err == nil {
 		t.Error("a missing folder goes unnoticed")
@@ -283,8 +266,6 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d areas are filled, want 2", n)
 	}
 	p.Series[0].Low = []float64{1}
-	if err := WritePNG(filepath.Join(t.TempDir(), "p.png"), "", []Panel{p}, 0); err == nil ||
-		!strings.Contains(err.Error(), "1 lower and 0 upper bounds of 5 values") {
-		t.Error(err)
-	}
+	must.Refuse(t, WritePNG(filepath.Join(t.TempDir(), "p.png"), "", []Panel{p}, 0),
+		"1 lower and 0 upper bounds of 5 values")
 }

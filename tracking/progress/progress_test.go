@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -72,9 +71,7 @@ checkpoint at 1000
 best       60 %  600/1000  resumed
 best       90 %  900/1000  150 environment steps/s  ETA 1s
 `
-	if d := cmp.Diff(want, out.String()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the lines", want, out.String())
 }
 
 func TestMeter(t *testing.T) {

@@ -126,12 +126,8 @@ func TestPeersWandB(t *testing.T) {
 			Tags: []string{"a", "b"}}
 		wantStart.Config.Update = map[string]any{"seed": 3.0, "agent": map[string]any{"class": "PPO",
 			"grad_norm_clip": 0.5}}
-		if diff := cmp.Diff(wantStart, started); diff != "" {
-			t.Errorf("the run (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(want.rows, rows); diff != "" {
-			t.Errorf("values (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the run", wantStart, started)
+		must.Equal(t, "values", want.rows, rows)
 		if exit != want.exit {
 			t.Errorf("exit code %d, want %d", exit, want.exit)
 		}

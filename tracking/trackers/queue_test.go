@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -141,9 +139,7 @@ func TestSinksHandOn(t *testing.T) {
 			t.Errorf("ended with %v, want %v", got, ended)
 		}
 		got := mine.Scalars()
-		if diff := cmp.Diff(upTo(2500), steps(got)); diff != "" {
-			t.Errorf("steps (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "steps", upTo(2500), steps(got))
 		if last := got[2499]; last.Tag != "a" || last.Value != 2499.0/3 {
 			t.Errorf("the last is %+v", last)
 		}
@@ -177,9 +173,7 @@ func TestSinksTryAgain(t *testing.T) {
 	_ = s.Flush()
 	<-taken // a run that ends before gives it only one more attempt
 	_ = s.Close()
-	if diff := cmp.Diff(upTo(100), steps(mine.Scalars())); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "steps", upTo(100), steps(mine.Scalars()))
 	w.one(t, "tracker mine", "connection refused", "Training goes on")
 }
 

@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -127,9 +125,7 @@ func TestRows(t *testing.T) {
 	} else {
 		delete(states, "group/busy")
 	}
-	if d := cmp.Diff(want, states); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "the states of the runs", want, states)
 	var details []Settings
 	get("/api/settings?run=group/failed", &details)
 	if v := details[0].Values; v["trainer.tracker"] != "http://me:***@host" || v["agent.learning_rate"] != "0.001" {
@@ -242,9 +238,7 @@ func TestStaysInside(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", path, got, want)
 		}
 	}
-	if d := cmp.Diff(before, names(t, root)); d != "" {
-		t.Errorf("something was written: %s", d)
-	}
+	must.Equal(t, "something was written", before, names(t, root))
 }
 
 func names(t *testing.T, root string) (all []string) {
@@ -264,8 +258,7 @@ func TestHostileFiles(t *testing.T) {
 	write(t, filepath.Join(root, name, "run.yaml"), "agent: {class: \"<b>\"}\n")
 	writeRun(t, filepath.Join(root, "cut"), 3)
 	scalars := filepath.Join(root, "cut", tracking.ScalarsFile)
-	text, err := os.ReadFile(scalars)
-	must.Do(t, err)
+	text := must.Read(t, scalars)
 	must.Do(t, os.WriteFile(scalars, append(text[:len(text)-20], "\nnot JSON\n"...), 0o644))
 	write(t, filepath.Join(root, "endless", tracking.ScalarsFile), strings.Repeat("x", chunkBytes+1))
 	write(t, filepath.Join(root, "large", "run.yaml"), "a: "+strings.Repeat("x", maxSmall))

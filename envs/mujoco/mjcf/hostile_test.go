@@ -89,7 +89,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		path := filepath.Join(dir, "model.xml")
 		must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 		start := time.Now()
-		must.Refuse(Read(path))(t, c.want)
+		must.Refused(Read(path))(t, c.want)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%.100s: took %v", c.text, took)
 		}

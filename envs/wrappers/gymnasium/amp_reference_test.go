@@ -94,10 +94,10 @@ func TestSimulatorsAMPGroupOfTask(t *testing.T) {
 		{Name: "joints", Function: "joint_pos", Width: 24, History: 3, Flat: true, Changes: []string{"noise"},
 			Asset: "robot", Joints: joints},
 		{Name: "height", Function: "last_action", Width: 12, Changes: []string{}, Asset: "robot"}}}
-	must.Equal(t, want, e.about.AMPGroup, "the group")
+	must.Match(t, want, e.about.AMPGroup, "the group")
 	must.Is(t, e.Spaces().AMPObservation.Width(), 36, "AMP observations")
 	o.AMPGroup.Terms = []string{"joint_pos"}
-	must.Refuse(New(o))(t, "has a group 'amp' of observations already")
+	must.Refused(New(o))(t, "has a group 'amp' of observations already")
 }
 
 // What clips do not give is named, and bad settings are refused before Python starts.
@@ -149,7 +149,7 @@ func TestMotionSourceRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.words)
 		}
 	}
-	must.Refuse(NewMotionSource(&Env{}, dog))(t, "add the group by AMPGroup")
+	must.Refused(NewMotionSource(&Env{}, dog))(t, "add the group by AMPGroup")
 	terms := []string{"joint_pos"}
 	for words, o := range map[string]Options{
 		"made by ID":                      {Simulator: MJLab, Factory: "a:b", AMPGroup: AMPGroup{Terms: terms}},
@@ -162,7 +162,7 @@ func TestMotionSourceRefuses(t *testing.T) {
 		if o.NumEnvs = 1; o.Simulator == "" {
 			o.Simulator, o.ID = MJLab, "Mjlab-Cartpole-Balance"
 		}
-		must.Refuse(New(o))(t, words)
+		must.Refused(New(o))(t, words)
 	}
 }
 

@@ -179,7 +179,7 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 		must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}))
 		s := must.Get(e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0}))(t)
 		must.Same(t, s.Rewards, []float32{2, 2, 2, 2}, "rewards")
-		must.Equal(t, map[string]any{"bonus": 2.0}, e.RewardShaping(), "reward parameters")
+		must.Match(t, map[string]any{"bonus": 2.0}, e.RewardShaping(), "reward parameters")
 		must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}), "")
 		must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
 		// The seed of the options is that of the making.

@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 				!strings.Contains(err.Error(), "child 1 (process")) {
 				t.Errorf("it names the wrong child: %+v", fault)
 			}
-			must.Refuse(e.Step(actions(4)))(t, "")
+			must.Refused(e.Step(actions(4)))(t, "")
 			_, err = e.Reset(1)
 			if fault.fatal() != (err != nil) {
 				t.Errorf("Reset after the error: %v", err)
@@ -150,7 +150,7 @@ func TestReplaceInReset(t *testing.T) {
 	if err != nil || e.Replaced() != 1 {
 		t.Fatalf("%v, after %d replacements", err, e.Replaced())
 	}
-	must.Equal(t, observations, got.Observations, "observations")
+	must.Match(t, observations, got.Observations, "observations")
 }
 
 // lose ends child i from outside and waits until it is gone.
@@ -167,7 +167,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	e := unlucky(t, "amp", func(o *Options) { o.Replace = -1 }) // four steps
 	last := slices.Clone(e.amp.now)
 	e.options.Replace = 0
-	must.Refuse(e.Step(actions(4)))(t, "")
+	must.Refused(e.Step(actions(4)))(t, "")
 	e.options.Replace = -1
 	envtest.Reset(t, e, 60)
 	envtest.Reset(t, e, 61)

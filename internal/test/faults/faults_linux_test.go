@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/cli"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var faultsFlag = flag.String("faults", "", "the faults that TestFaults injects: empty for a few, 7 for every seventh, "+
@@ -210,9 +211,7 @@ func TestFaults(t *testing.T) {
 		if errors.Is(err, errNoFilter) {
 			t.Skipf("this system refuses seccomp filters: %v", err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s.tryAll(t, r, dir)
 	}
 }

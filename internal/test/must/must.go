@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -37,16 +39,16 @@ func Fail(t testing.TB, err error, text string) {
 	}
 }
 
-// Refuse is [Fail] for a call that also returns a value: must.Refuse(f())(t, text).
-func Refuse[T any](_ T, err error) func(t testing.TB, text string) {
+// Refused is [Fail] for a call that also returns a value: must.Refused(f())(t, text).
+func Refused[T any](_ T, err error) func(t testing.TB, text string) {
 	return func(t testing.TB, text string) {
 		t.Helper()
 		Fail(t, err, text)
 	}
 }
 
-// Equal ends the test at a difference, which it shows behind a description.
-func Equal(t testing.TB, want, got any, format string, args ...any) {
+// Match ends the test at a difference, which it shows behind a description.
+func Match(t testing.TB, want, got any, format string, args ...any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Helper()
 		t.Fatalf("%s (-want +got):\n%s", fmt.Sprintf(format, args...), diff)
@@ -84,5 +86,45 @@ func Open[T io.Closer](value T, err error) func(t testing.TB) T {
 		Do(t, err)
 		t.Cleanup(func() { Do(t, value.Close()) })
 		return value
+	}
+}
+
+// Read returns what is in a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	Do(t, err)
+	return data
+}
+
+// Run runs a command, which must end with 0, and returns what it writes.
+func Run(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
+// Equal reports where what a test got differs from what it wants. The test goes on.
+func Equal(t testing.TB, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%.3000s", what, diff)
+	}
+}
+
+// Refuse reports an error that is missing, or that does not mention all parts. The test goes on.
+func Refuse(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error; want one that mentions %q", parts)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not mention %q", err, part)
+		}
 	}
 }

@@ -219,9 +219,7 @@ func (c *chaos) stop() {
 // iterations are how far the members have come, in sum.
 func (c *chaos) iterations() (sum int64) {
 	view, err := c.board.View()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	for _, p := range view.Members {
 		if len(p.Records) > 0 {
 			sum += p.Records[0].Iteration
@@ -243,9 +241,7 @@ func (c *chaos) untilProgress(n int64) {
 func (c *chaos) look() {
 	c.looks++
 	view, err := c.board.View()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
 			c.t.Errorf("member %d: %v", p.Member, p.Damaged)

@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -71,9 +72,7 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 					trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{count}})
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = p.Train(ctx)
 		cancel()
 		if closing := p.Close(); closing != nil || err != nil && !errors.Is(err, context.Canceled) || breaks > 50 {

@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -62,9 +63,7 @@ func (v variant) make(t testing.TB, device string) agenttest.Agent {
 	} else {
 		a, err = ppo.New(ppo.Options{Spaces: v.spaces, Models: v.ppo(v.spaces), Dict: settings, Seed: 1, NumEnvs: envs})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	agenttest.Close(t, a)
 	return a
 }

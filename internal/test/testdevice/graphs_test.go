@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -172,9 +173,7 @@ func change(t *testing.T, all ...agenttest.Agent) {
 func learn(t *testing.T, a agenttest.Agent, w *agenttest.World) {
 	t.Helper()
 	agenttest.Learn(t, a, w, 1)
-	if err := a.(agents.Overlapping).Wait(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.(agents.Overlapping).Wait(context.Background()))
 }
 
 // figures are those that an agent tracks.
@@ -200,9 +199,7 @@ func TestGraphsRefuseReads(t *testing.T) {
 		before := agenttest.Snapshot(t, a)
 		err := a.Update(context.Background())
 		if !on {
-			if err != nil {
-				t.Error(err)
-			}
+			must.Do(t, err)
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) ||
@@ -223,43 +220,4 @@ func (p *reading) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Ten
 		s.Fail(err)
 	}
 	return p.Policy.Evaluate(s, in, actions)
-}
-
-// An update with graphs that is cancelled is undone, and the next one is as if it had not been.
-func TestGraphsCancelled(t *testing.T) {
-	for _, v := range variants {
-		if v.name != "ppo" && v.name != "amp" {
-			continue
-		}
-		t.Run(v.name, func(t *testing.T) {
-			v.settings = map[string]any{"cuda_graphs": true, "mini_batches": 4}
-			a, b := v.make(t, testdevice.Name(0)), v.make(t, testdevice.Name(0))
-			u, w := v.world(), v.world()
-			agenttest.Fill(t, a, u)
-			agenttest.Fill(t, b, w)
-			ctx := &ending{Context: context.Background(), left: 5}
-			if err := a.Update(ctx); err == nil {
-				t.Fatal("the update was not cancelled")
-			}
-			for i, agent := range []agenttest.Agent{a, b} {
-				if err := agent.Update(context.Background()); err != nil {
-					t.Fatal(i, err)
-				}
-			}
-			agenttest.Same(t, a, b)
-		})
-	}
-}
-
-// ending is a context that ends when it has been asked so many times.
-type ending struct {
-	context.Context
-	left int
-}
-
-func (e *ending) Err() error {
-	if e.left--; e.left < 0 {
-		return context.Canceled
-	}
-	return nil
 }

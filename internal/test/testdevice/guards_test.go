@@ -16,10 +16,7 @@ import (
 
 // on returns an open scope on device i.
 func on(t *testing.T, i int) *tensor.Scope {
-	t.Helper()
-	s := tensor.NewScope().On(testdevice.Device(t, i))
-	t.Cleanup(s.Close)
-	return s
+	return tensortest.WithGrad(t, testdevice.Device(t, i))
 }
 
 // refused fails the test unless the scope's error has the word, and resets the scope.
@@ -33,8 +30,7 @@ func refused(t *testing.T, s *tensor.Scope, word string) {
 
 // Every mixture that CUDA refuses is refused, and a scalar of the host is not.
 func TestMixedDevices(t *testing.T) {
-	host := tensor.NoGrad()
-	defer host.Close()
+	host := tensortest.NoGrad(t, tensor.CPU)
 	other := on(t, 1)
 	s := on(t, 0)
 	for name, mix := range map[string]func(with *tensor.Scope){
@@ -55,12 +51,7 @@ func TestMixedDevices(t *testing.T) {
 	if err := s.Err(); err != nil {
 		t.Errorf("a scalar of the host: %v", err)
 	}
-	gen, err := tensor.NewGenerator(1, testdevice.Device(t, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gen.Close()
-	s.Multinomial(gen, s.Ones(2, 3), 1)
+	s.Multinomial(generator(t, 1), s.Ones(2, 3), 1)
 	refused(t, s, "same device")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -42,9 +43,7 @@ func TestReproducible(t *testing.T) {
 		y = s.Mul(y, x)
 	}
 	s.Grad(s.Sum(y), true, x)
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Err())
 	s.Reset()
 	before, after := runs(0), runs(300_000)
 	for i, v := range variants {
