@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Copies of gorl's agents are tested with them, in internal/test/populations: a test program with
@@ -41,9 +42,7 @@ func TestCombine(t *testing.T) {
 			1, 1},
 	} {
 		got, err := x.options.combine(snapshot(1), x.own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for name, want := range map[string]float32{statistic: x.statistic, scaler: x.scaler,
 			layout.EnvironmentState: x.inside, moment: x.moments} {
 			if v, err := got.Arrays[name].Float32s(); err != nil || v[0] != want {

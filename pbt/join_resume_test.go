@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -71,9 +72,7 @@ func TestWorkerKilled(t *testing.T) {
 		arm(r)
 		r.colony.arm(die)
 		r.train(t, id)
-		if err := errors.Join(r.errs[0], r.workers[0].Recovered()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(r.errs[0], r.workers[0].Recovered()))
 		return
 	}
 	r, dir := newProcesses(3, nil), t.TempDir()
@@ -134,9 +133,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	}
 	wg.Wait()
 	v, err := folder(t, dir, 4).View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if h := v.Members[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
 		t.Errorf("who could not be built says %+v", h)
 	}
@@ -177,15 +174,11 @@ func TestWorkerState(t *testing.T) {
 	r.faults.train = nil
 	for steps, dir := range at {
 		state, err := decodeState(read(t, dir, "000", stateFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		path := filepath.Join(dir, "000", snapshotFolder, state.Member.Snapshot)
 		data := read(t, path)
 		data[len(data)-1] ^= 1
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		r.cfg.Store = folder(t, dir, 2)
 		r.train(t, 0)
 		if s := r.workers[0]; r.errs[0] != nil || s.Recovered() == nil || status(s).Steps != 250 {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -63,9 +64,7 @@ func (r *processes) join(t *testing.T, id int) *Population {
 		r.adjust(id, &place, &opt)
 	}
 	s, err := Join(t.Context(), opt, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -97,9 +96,7 @@ func (r *processes) all() (ids []int) {
 func (r *processes) mustTrain(t *testing.T) {
 	t.Helper()
 	r.train(t, r.all()...)
-	if err := errors.Join(r.errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(r.errs...))
 }
 
 // journal is that of all, which is checked.
@@ -113,9 +110,7 @@ func (r *processes) journal(t *testing.T) []journal.Event {
 	if err == nil {
 		_, err = journalcheck.Replay(merged)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return merged
 }
 
@@ -127,9 +122,7 @@ func status(p *Population) strategy.Status { return p.Generation().Members[0] }
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
 	store, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return store
 }
 
@@ -191,14 +184,10 @@ func compareWorkspace(t *testing.T, want *Population, dir string) {
 func checkStates(t *testing.T, dir string, events []journal.Event) {
 	t.Helper()
 	standings, err := journalcheck.Replay(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, st := range standings {
 		state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m := state.Member
 		objective, known := m.Objective.Known()
 		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent ||

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -286,9 +287,7 @@ func (r *reference) train(ctx context.Context, id int, k int64) {
 func (r *reference) decide(t *testing.T, k int64) {
 	decisions, err := r.Options.decide(strategy.Generation{Iteration: k, Members: r.status},
 		stream(r.Seed, streamDecide, k))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before := strategy.Generation{Members: r.status}.Clone().Members
 	sources := make([]climber, len(r.members))
 	for i, m := range r.members {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -253,9 +254,7 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newColony(2)
 	c.opt.Directory = t.TempDir()
-	if err := mustTrain(t, c.opt).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mustTrain(t, c.opt).Close())
 	write := func(name, text string) func(dir string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 	}
@@ -290,13 +289,9 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opt := c.opt
 			opt.Directory = filepath.Join(t.TempDir(), "population")
-			if err := os.CopyFS(opt.Directory, os.DirFS(c.opt.Directory)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(opt.Directory, os.DirFS(c.opt.Directory)))
 			if test.damage != nil {
-				if err := test.damage(opt.Directory); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, test.damage(opt.Directory))
 			}
 			if test.change != nil {
 				test.change(&opt)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -121,9 +122,7 @@ func killable(t *testing.T, test string, environment ...string) (kills int) {
 // dying returns a function that kills the process when it is called as often as the environment says.
 func dying(t *testing.T) func() error {
 	after, err := strconv.ParseInt(os.Getenv("PBT_TEST_AFTER"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var left atomic.Int64
 	left.Store(after)
 	return func() error {
@@ -206,22 +205,16 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 			dir := c.opt.Directory
 			c := newColony(4)
 			c.opt.Directory = t.TempDir()
-			if err := os.CopyFS(c.opt.Directory, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(c.opt.Directory, os.DirFS(dir)))
 			path := filepath.Join(c.opt.Directory, test.file)
 			data := read(t, path)
 			err := os.Remove(path)
 			if test.change != nil {
 				err = os.WriteFile(path, test.change(data), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			p, err := New(c.opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			// A missing state file cannot be told from a run killed before it was first written.
 			if err := p.Recovered(); (err == nil) != (name == "state gone") ||
 				err != nil && !strings.Contains(err.Error(), filepath.Base(path)) {
