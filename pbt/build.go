@@ -12,13 +12,14 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was
 // saved; snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error
 // nothing is left open.
-func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
+func newMember(o *Options, id int, saved *states.Member, snapshot *checkpoint.Snapshot) (m *member, err error) {
 	m = o.unbuilt(id, saved)
 	values := m.hyperparameters
 	if saved == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -245,8 +246,8 @@ func (g *round) exploit() ([]journal.Event, error) {
 		e.SelfPlay = w.m.selfPlay()
 		applied, err := w.m.exploit(e, x)
 		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
-			g.phase = phaseDecided
-			w.pending = &pending{savedPending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
+			g.phase = states.Decided
+			w.pending = &pending{states.Pending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
 				Source: x.source.member, SourceSteps: x.source.steps, SourceWeightSteps: x.source.weightSteps},
 				x.source.snapshot}
 			if err := w.persist(); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -156,7 +157,7 @@ func TestWorkerState(t *testing.T) {
 		if m.steps == 0 || m.steps%r.opt.IntervalSteps != 0 {
 			return nil
 		}
-		state, err := decodeState(read(t, dir, "000", stateFile))
+		state, err := states.Decode(read(t, dir, "000", states.File))
 		if err != nil {
 			return err
 		}
@@ -173,9 +174,9 @@ func TestWorkerState(t *testing.T) {
 	at[250] = dir
 	r.faults.train = nil
 	for steps, dir := range at {
-		state, err := decodeState(read(t, dir, "000", stateFile))
+		state, err := states.Decode(read(t, dir, "000", states.File))
 		must.Do(t, err)
-		path := filepath.Join(dir, "000", snapshotFolder, state.Member.Snapshot)
+		path := filepath.Join(dir, "000", states.Folder, state.Member.Snapshot)
 		data := read(t, path)
 		data[len(data)-1] ^= 1
 		must.Do(t, os.WriteFile(path, data, 0o644))

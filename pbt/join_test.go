@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -186,11 +187,11 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 	standings, err := journalcheck.Replay(events)
 	must.Do(t, err)
 	for _, st := range standings {
-		state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
+		state, err := states.Decode(read(t, dir, fmt.Sprintf("%03d", st.Member), states.File))
 		must.Do(t, err)
 		m := state.Member
 		objective, known := m.Objective.Known()
-		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent ||
+		if state.Phase != states.Finished || !st.Final || m.Steps != st.Steps || m.CopiedFrom() != st.Parent ||
 			state.Copies != st.Copies || state.Iteration != st.Iteration || known != st.HasObjective ||
 			known && !cmp.Equal(objective, st.Objective, cmpopts.EquateNaNs()) ||
 			!maps.Equal(m.Hyperparameters.Floats(), st.Hyperparameters) {

@@ -26,7 +26,7 @@
 // interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
 // are one member. decide.go, exploit.go, evolver.go and copyoptions.go are what is decided about it, and what that does
 // to a running agent. publish.go and wait.go are about members of other groups; package internal/peers says what they
-// may see of each other. worker.go and state.go keep a member's state and continue from it.
+// may see of each other. worker.go keeps a member's state and continues from it; package internal/states has the files.
 package pbt
 
 import (
@@ -36,6 +36,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -274,4 +275,10 @@ func (o *Options) pause(iteration, steps int64) int64 {
 		past += o.ProgressSteps
 	}
 	return min(end, steps-past+o.ProgressSteps)
+}
+
+// identity returns what a member's saved state must be of.
+func (o *Options) identity(member int) states.Identity {
+	return states.Identity{Policy: member, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps,
+		Seed: o.Seed, Minimise: o.Measure.Minimise}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -317,7 +318,7 @@ func (w *worker) beat(phase workspace.Phase) error {
 // lease the member is another process's. With options of another population the member is well, and only these options
 // are wrong. A member that is broken is joined again by another process.
 func (g *group) fail(cause error) {
-	if errors.Is(cause, errOtherPopulation) || errors.Is(cause, ErrBroken) {
+	if errors.Is(cause, states.ErrOtherPopulation) || errors.Is(cause, ErrBroken) {
 		return
 	}
 	for _, w := range g.workers {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -180,8 +181,10 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, stopped)
-	state, best := filepath.Join("002", stateFile), stopped.Best()
-	snapshot := filepath.Join("002", snapshotFolder, stopped.workers()[2].files.last.state.Member.Snapshot)
+	state, best := filepath.Join("002", states.File), stopped.Best()
+	saved, err := states.Decode(read(t, c.opt.Directory, state))
+	must.Do(t, err)
+	snapshot := filepath.Join("002", states.Folder, saved.Member.Snapshot)
 	replace := func(old, new string) func(d []byte) []byte {
 		return func(d []byte) []byte { return bytes.Replace(d, []byte(old), []byte(new), 1) }
 	}
@@ -270,27 +273,4 @@ func TestSaveSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, want, p)
-}
-
-// FuzzDecodeWorkerState: what a state file may hold, the rest of the package can rely on.
-func FuzzDecodeWorkerState(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,
-		"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},
-		"snapshot":"000001.safetensors"}}`))
-	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},
-		"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},
-		"source":1,"snapshot":"x"}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeState(data)
-		if err != nil {
-			return
-		}
-		if p := s.Member.parent(); p < -1 || p >= s.Members || s.Policy >= s.Members ||
-			(s.Pending != nil) != (s.Phase == phaseDecided) {
-			t.Errorf("%+v is accepted", s)
-		}
-		if s.Pending != nil && (s.Pending.Source < 0 || s.Pending.Source >= s.Members) {
-			t.Errorf("pending %+v is accepted", s.Pending)
-		}
-	})
 }

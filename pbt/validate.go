@@ -161,29 +161,3 @@ func (g *group) unknownObjective() error {
 	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective,
 		iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
-
-// errOtherPopulation is a sound state of a population with other options.
-var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or the " +
-	"options it was begun with")
-
-// sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
-// change while a population trains.
-func (o *Options) sameRun(path string, s savedState, member int) error {
-	for _, setting := range []struct {
-		name        string
-		saved, want any
-	}{
-		{"the member", s.Policy, member},
-		{"the number of members", s.Members, o.Members},
-		{"the objective", s.Objective, o.Objective},
-		{"the interval in environment steps", s.IntervalSteps, o.IntervalSteps},
-		{"the seed", s.Seed, o.Seed},
-		{"measure.minimise", s.Minimise, o.Measure.Minimise},
-	} {
-		if setting.saved != setting.want {
-			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved,
-				setting.want, errOtherPopulation)
-		}
-	}
-	return nil
-}

@@ -54,7 +54,7 @@ type waiter struct {
 func (w *waiter) next(ctx context.Context) (workspace.View, error) {
 	g := w.group
 	if !w.brief && g.cfg.Slice > 0 {
-		return workspace.View{}, errors.Join(g.yield(), g.saveWaiting())
+		return workspace.View{}, errors.Join(g.yield(), g.workers[0].files.Waits(g.joined))
 	}
 	if !w.brief && !w.announced {
 		w.announced = true
@@ -74,17 +74,6 @@ func (w *waiter) next(ctx context.Context) (workspace.View, error) {
 // yield returns the error that ends a turn.
 func (g *group) yield() error {
 	return fmt.Errorf("pbt: %sin interval %d: %w", g.name(), g.iteration, ErrYield)
-}
-
-// saveWaiting saves when the member began to wait, for the process that continues it.
-func (g *lookout) saveWaiting() error {
-	f := &g.workers[0].files
-	if f.last == nil || f.last.state.WaitingSince != nil && f.last.state.WaitingSince.Equal(g.joined) {
-		return nil
-	}
-	s := f.last.state
-	s.WaitingSince = &g.joined
-	return f.write(s, false)
 }
 
 // view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
