@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -112,7 +113,7 @@ func (p *Population) open() error {
 // add adds a group of n members from the member first on.
 func (p *Population) add(cfg ProcessOptions, slots chan struct{}, first, n int) *group {
 	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: states.Training, iteration: 1}
-	g.lookout = &lookout{group: g}
+	g.lookout = &lookout{group: g, ahead: peers.Ahead{}}
 	for id := first; id < first+n; id++ {
 		g.workers = append(g.workers, &worker{group: g, id: id})
 	}

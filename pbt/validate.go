@@ -161,3 +161,19 @@ func (g *group) unknownObjective() error {
 	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective,
 		iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
+
+// validate checks each part by its config tag, and MomentDecay against Optimizer.
+func (o CopyOptions) validate() error {
+	if err := config.Check(o, "pbt: inherit"); err != nil {
+		return err
+	}
+	switch decays := o.Optimizer == DecayPart; {
+	case decays && o.MomentDecay == 0:
+		return fmt.Errorf("pbt: inherit.moment_decay is 0; give a factor above 0, at most 1, or make optimizer %q "+
+			"to have no moments", ResetPart)
+	case !decays && o.MomentDecay != 0:
+		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
+			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
+	}
+	return nil
+}
