@@ -13,59 +13,19 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// decide asks the strategy about a generation, see [strategy.Ask]; [settle] has the last word.
+// decide asks the strategy about a generation, see [strategy.Ask]; [strategy.Settle] has the last word.
 func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Decision, error) {
 	decisions, err := strategy.Ask(o.Strategy, g, rng)
 	if err != nil {
 		return nil, err
 	}
-	return settle(decisions, g, o), nil
-}
-
-// settle applies the rules that hold for every strategy: a member is kept before Options.InitialDelay and within
-// Options.StartAfter (and Options.SettleMutations) unless it needs rescue, and the hyperparameters of a reference
-// member are never mutated. It is a pure function; Reason then says which rule applied, and the strategy's reason in
-// brackets.
-func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []strategy.Decision {
-	status := make(map[int]strategy.Status, len(g.Members))
-	for _, m := range g.Members {
-		status[m.Member] = m
-	}
-	settled := slices.Clone(decisions)
-	for i, d := range settled {
-		if d.Action == strategy.Keep {
-			continue
-		}
-		m := status[d.Member]
-		reference := o.isReference(d.Member)
-		why := ""
-		switch {
-		case m.Diverged():
-		case m.Steps < o.InitialDelay:
-			why = fmt.Sprintf("nothing is decided before %d environment steps", o.InitialDelay)
-		case o.SettleMutations && m.SinceChange < min(m.SinceCopy, o.StartAfter):
-			why = fmt.Sprintf("only %d of %d environment steps since it mutated itself", m.SinceChange, o.StartAfter)
-		case m.SinceCopy < o.StartAfter:
-			why = fmt.Sprintf("only %d of %d environment steps since it started or took over weights", m.SinceCopy,
-				o.StartAfter)
-		}
-		switch {
-		case why != "":
-		case reference && d.Action == strategy.SelfMutate:
-			why = "reference members are not mutated"
-		case reference:
-			settled[i].Mutate = false
-		}
-		if why != "" {
-			settled[i] = strategy.Keeping(m, "%s (%s)", why, d.Reason)
-		}
-	}
-	return settled
+	return strategy.Settle(decisions, g, o.Delays, o.Reference), nil
 }
 
 // isReference reports whether the member is one of Options.Reference.
@@ -89,14 +49,14 @@ type round struct {
 // weights of a peer cannot be read, the peer is left out of the generation, and the strategy is asked again.
 func (g *round) decide(ctx context.Context) ([]journal.Event, error) {
 	g.events, g.filter.Without = g.troubles(), make(map[int]bool)
-	seeds := []int64{g.opt.Seed, streamDecide, g.iteration}
+	seeds := []int64{g.opt.Seed, streams.Decide, g.iteration}
 	if !g.exact() {
 		seeds = append(seeds, int64(g.filter.Member))
 	}
 	for {
 		g.generation, g.records = g.filter.Generation(g.view, g.statuses()...)
 		var err error
-		if g.decisions, err = g.opt.decide(g.generation, stream(seeds...)); err != nil {
+		if g.decisions, err = g.opt.decide(g.generation, streams.New(seeds...)); err != nil {
 			return nil, err
 		}
 		copies := false

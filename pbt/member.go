@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -255,7 +256,7 @@ func (m *member) saved() states.Member {
 
 // unbuilt returns a member without its trainee: new, or as it was saved.
 func (o *Options) unbuilt(id int, saved *states.Member) *member {
-	m := &member{opt: o, id: id, parent: -1, seed: seed(o.Seed, streamSeed, int64(id))}
+	m := &member{opt: o, id: id, parent: -1, seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}
 	if saved != nil {
 		m.load(*saved)
 	}

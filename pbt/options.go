@@ -39,6 +39,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/internal/inherit"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -130,25 +131,8 @@ type Options struct {
 	Sample map[string]explore.Range
 }
 
-// Delays are numbers of environment steps that a member trains before decisions about it. A member that failed or
-// diverged is rescued at any time, and every member can be copied at any time.
-type Delays struct {
-	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it
-	// (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
-	//
-	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
-	InitialDelay int64
-	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
-	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at
-	// any time. Default 0.
-	//
-	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
-	// is compared again.
-	StartAfter int64
-	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
-	// processes start again then. Default false.
-	SettleMutations bool
-}
+// Delays are numbers of environment steps that a member trains before decisions about it.
+type Delays = strategy.Delays
 
 // Pace says whether members wait for each other.
 type Pace struct {
@@ -272,7 +256,7 @@ func (o Options) clone() Options {
 // initial returns the hyperparameters that member id begins with: drawn from Sample, and overwritten by Initial.
 func (o Options) initial(id int) map[string]float64 {
 	values := make(map[string]float64)
-	rng := stream(o.Seed, streamSample, int64(id))
+	rng := streams.New(o.Seed, streams.Sample, int64(id))
 	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
 		values[key] = o.Sample[key].Draw(rng)
 	}

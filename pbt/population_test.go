@@ -18,6 +18,29 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
+// TestBeatsItsControl compares the same members with and without selection, over seeds.
+func TestBeatsItsControl(t *testing.T) {
+	objectives := func(opt Options) []float64 {
+		var o []float64
+		for _, s := range mustTrain(t, opt).Generation().Members {
+			o = append(o, s.Objective)
+		}
+		slices.Sort(o)
+		return o
+	}
+	for seed := range int64(3) {
+		c := newColony(8)
+		c.opt.Seed, c.opt.IntervalSteps, c.opt.TotalSteps = seed, 50, 1500
+		with := objectives(c.opt)
+		c.opt.Strategy = strategy.Never{}
+		without := objectives(c.opt)
+		if with[7] <= without[7] || with[4] <= without[4] {
+			t.Errorf("seed %d: best %.4g and median %.4g with selection, %.4g and %.4g without", seed, with[7], with[4],
+				without[7], without[4])
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	c := newColony(3)
 	c.opt.ProgressSteps = 20

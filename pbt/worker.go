@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -23,7 +24,7 @@ type worker struct {
 	m     *member
 
 	lease     workspace.Lease
-	heartbeat heartbeat
+	heartbeat workspace.Pulse
 	journal   *journal.Writer
 	files     states.Files
 
@@ -52,7 +53,9 @@ func (g *group) open(ctx context.Context) (err error) {
 	found := make([]*states.Restored, len(g.workers))
 	for i, w := range g.workers {
 		if w.lease.Dir() != "" || !g.whole() { // otherwise nobody sees them
-			w.heartbeat.begin(w.lease, g.cfg, view.Members[w.id].Heartbeat)
+			w.heartbeat.Begin(w.lease, view.Members[w.id].Heartbeat, func() <-chan time.Time {
+				return g.cfg.after(g.cfg.Heartbeat)
+			})
 		}
 		if w.files, err = states.Open(w.lease.Dir(), g.opt.identity(w.id)); err != nil {
 			return err
@@ -274,7 +277,7 @@ func (w *worker) checkpoint() error {
 
 // close leaves the population and releases the trainee.
 func (w *worker) close() error {
-	w.heartbeat.end()
+	w.heartbeat.End()
 	var errs []error
 	if w.m != nil && w.m.trainee != nil {
 		errs = append(errs, wrapMember(w.id, guarded(w.m.trainee.Close)))
