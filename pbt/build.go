@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
-	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -67,7 +65,7 @@ func (o *Options) construct(m Member) (t Trainee, err error) {
 
 // diversify mutates a member that has not trained yet; see Options.Diversify.
 func (m *member) diversify() (err error) {
-	if !m.opt.Diversify || m.opt.isReference(m.id) {
+	if !m.opt.Diversify || slices.Contains(m.opt.Reference, m.id) {
 		return nil
 	}
 	original := m.hyperparameters
@@ -126,20 +124,11 @@ func (o *Options) checkTrainee(t Trainee) error {
 	}
 	e, ok := t.(Evaluator)
 	if !ok {
-		return errNoEvaluator
+		return errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); " +
+			"give ones that have it, or leave it 0")
 	}
 	if err := e.CheckEvaluation(); err != nil {
 		return fmt.Errorf("measure.evaluation_episodes: %w", err)
 	}
 	return nil
-}
-
-// stream returns a member's random numbers for one purpose of package streams in one iteration.
-func (o *Options) stream(purpose, iteration int64, id int) *rand.Rand {
-	return streams.New(o.Seed, purpose, iteration, int64(id))
-}
-
-// seed returns a seed of a member's own for one purpose of package streams in one iteration.
-func (o *Options) seed(purpose, iteration int64, id int) int64 {
-	return streams.Seed(o.Seed, purpose, iteration, int64(id))
 }

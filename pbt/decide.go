@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,18 +17,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
-
-// decide asks the strategy about a generation, see [strategy.Ask]; [strategy.Settle] has the last word.
-func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Decision, error) {
-	decisions, err := strategy.Ask(o.Strategy, g, rng)
-	if err != nil {
-		return nil, err
-	}
-	return strategy.Settle(decisions, g, o.Delays, o.Reference), nil
-}
-
-// isReference reports whether the member is one of Options.Reference.
-func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference, id) }
 
 // round is the decision about one interval of a group: what it is made from, and what comes of it.
 type round struct {
@@ -55,10 +42,11 @@ func (g *round) decide(ctx context.Context) ([]journal.Event, error) {
 	}
 	for {
 		g.generation, g.records = g.filter.Generation(g.view, g.statuses()...)
-		var err error
-		if g.decisions, err = g.opt.decide(g.generation, streams.New(seeds...)); err != nil {
+		asked, err := strategy.Ask(g.opt.Strategy, g.generation, streams.New(seeds...))
+		if err != nil {
 			return nil, err
 		}
+		g.decisions = strategy.Settle(asked, g.generation, g.opt.Delays, g.opt.Reference)
 		copies := false
 		for _, w := range g.workers {
 			w.cause = g.decisions[w.id].Reason

@@ -38,7 +38,6 @@ import (
 
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/internal/inherit"
-	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -313,10 +312,4 @@ func (o *Options) pause(iteration, steps int64) int64 {
 		past += o.ProgressSteps
 	}
 	return min(end, steps-past+o.ProgressSteps)
-}
-
-// identity returns what a member's saved state must be of.
-func (o *Options) identity(member int) states.Identity {
-	return states.Identity{Policy: member, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps,
-		Seed: o.Seed, Minimise: o.Measure.Minimise}
 }

@@ -132,14 +132,12 @@ func (w *worker) resume(saved *states.Restored) error {
 	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
 	copies := p.Event.Kind == journal.Replace
 	var err error
-	if copies {
-		c.Snapshot, err = m.combine(src, saved.Snapshot)
-	} else if !m.status().Diverged() {
-		m.snapshot = saved.Snapshot
-	}
 	fill := (*member).restore
 	if copies {
 		fill = (*member).restoreCopy
+		c.Snapshot, err = m.combine(src, saved.Snapshot)
+	} else if !m.status().Diverged() {
+		m.snapshot = saved.Snapshot
 	}
 	if err == nil {
 		err = m.rebuild(c, fill)

@@ -267,7 +267,8 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 	}{
 		"members": {nil, func(o *Options) { o.Members = 3 }, []string{"number of members is 2 there and 3"},
 			states.ErrOtherPopulation},
-		"seed": {nil, func(o *Options) { o.Seed = 1 }, []string{"the seed is 11 there and 1 here"}, states.ErrOtherPopulation},
+		"seed": {nil, func(o *Options) { o.Seed = 1 }, []string{"the seed is 11 there and 1 here"},
+			states.ErrOtherPopulation},
 		"interval": {nil, func(o *Options) { o.IntervalSteps = 51 }, []string{"is 50 there and 51 here"},
 			states.ErrOtherPopulation},
 		"objective": {nil, func(o *Options) { o.Objective = "loss" }, []string{"is episode.return there and loss"},

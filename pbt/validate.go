@@ -45,15 +45,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial),
 			o.Members)
 	}
-	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			return err
-		}
-	}
-	if v, ok := o.Strategy.(interface{ ValidateMembers(members int) error }); ok {
-		if err := v.ValidateMembers(o.Members); err != nil {
-			return err
-		}
+	if err := strategy.Check(o.Strategy, o.Members); err != nil {
+		return err
 	}
 	for _, check := range []func() error{o.Measure.validate, o.Copy.validate, o.validateReference} {
 		if err := check(); err != nil {

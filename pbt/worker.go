@@ -57,7 +57,9 @@ func (g *group) open(ctx context.Context) (err error) {
 				return g.cfg.after(g.cfg.Heartbeat)
 			})
 		}
-		if w.files, err = states.Open(w.lease.Dir(), g.opt.identity(w.id)); err != nil {
+		o := g.opt
+		if w.files, err = states.Open(w.lease.Dir(), states.Identity{Policy: w.id, Members: o.Members,
+			Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise}); err != nil {
 			return err
 		}
 		var damage error

@@ -30,8 +30,8 @@ func plain(rows, cols int, number func(i int) float32) *checkpoint.Snapshot {
 	return snap
 }
 
-// The draws of one mutation, repeated by hand: entry, kind of noise and size, a tenth of the entries rounded up. Nothing
-// else changes, and the optimizer goes on where that is asked.
+// The draws of one mutation, repeated by hand: entry, kind of noise and size, a tenth of the entries rounded up.
+// Nothing else changes, and the optimizer goes on where that is asked.
 func TestGoldenAgileRLNoise(t *testing.T) {
 	const rows, cols, name = 71, 99, "policy/head.0.weight"
 	snap := plain(rows, cols, func(i int) float32 { return float32(i) - 31 })

@@ -7,6 +7,19 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 )
 
+// Check lets a strategy check its own settings, where it can (see [Strategy]), for a population of so many members.
+func Check(s Strategy, members int) error {
+	if v, ok := s.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	if v, ok := s.(interface{ ValidateMembers(members int) error }); ok {
+		return v.ValidateMembers(members)
+	}
+	return nil
+}
+
 // Ask lets a strategy decide about a generation, of which the strategy is given a copy, and returns one decision for
 // every member, in the order of their numbers: members that the strategy does not mention are kept. It checks them, so
 // that whoever applies them can rely on members that exist and sources that are healthy. A decision that cannot be

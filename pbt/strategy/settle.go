@@ -25,9 +25,9 @@ type Delays struct {
 	SettleMutations bool
 }
 
-// Settle applies the rules that hold for every strategy: a member is kept before InitialDelay and within StartAfter (and
-// SettleMutations) unless it needs rescue, and the hyperparameters of reference members are never mutated. Reason then
-// says which rule applied, and the strategy's reason in brackets. The given decisions are not changed.
+// Settle applies the rules that hold for every strategy: a member is kept before InitialDelay and within StartAfter
+// (and SettleMutations) unless it needs rescue, and the hyperparameters of reference members are never mutated. Reason
+// then says which rule applied, and the strategy's reason in brackets. The given decisions are not changed.
 func Settle(decisions []Decision, g Generation, o Delays, reference []int) []Decision {
 	status := make(map[int]Status, len(g.Members))
 	for _, m := range g.Members {

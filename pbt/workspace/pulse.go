@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Pulse sends a member's heartbeats from a goroutine of its own, so that peers see the member alive while its process is
-// busy. It does nothing before Begin.
+// Pulse sends a member's heartbeats from a goroutine of its own, so that peers see the member alive while its process
+// is busy. It does nothing before Begin.
 type Pulse struct {
 	lease   Lease
 	mu      sync.Mutex

@@ -1,5 +1,5 @@
-// Package inherit makes the snapshot that a replaced member restores: the source's, with the parts that the member keeps
-// of its own. It knows the parts of gorl's agents and trainers by the names in checkpoint/layout; what other trainees
+// Package inherit makes the snapshot that a replaced member restores: the source's, with the parts of its own that the
+// member keeps. It knows the parts of gorl's agents and trainers by the names in checkpoint/layout; what other trainees
 // put into a snapshot is always copied. It only reads the snapshots that it is given.
 package inherit
 

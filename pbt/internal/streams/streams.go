@@ -1,5 +1,5 @@
-// Package streams makes a population's random numbers. Every use of randomness has a stream of its own, so that one more
-// draw in one place never shifts the draws in another.
+// Package streams makes a population's random numbers. Every use of randomness has a stream of its own: one more draw
+// in one place never shifts the draws in another.
 package streams
 
 import "math/rand/v2"
