@@ -50,12 +50,11 @@ func (g *group) open(ctx context.Context) (err error) {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	g.lookout.joined = view.Now
-	found := make([]*states.Restored, len(g.workers))
+	cfg, found := g.cfg, make([]*states.Restored, len(g.workers))
+	next := func() <-chan time.Time { return cfg.after(cfg.Heartbeat) }
 	for i, w := range g.workers {
 		if w.lease.Dir() != "" || !g.whole() { // otherwise nobody sees them
-			w.heartbeat.Begin(w.lease, view.Members[w.id].Heartbeat, func() <-chan time.Time {
-				return g.cfg.after(g.cfg.Heartbeat)
-			})
+			w.heartbeat.Begin(w.lease, view.Members[w.id].Heartbeat, next)
 		}
 		o := g.opt
 		if w.files, err = states.Open(w.lease.Dir(), states.Identity{Policy: w.id, Members: o.Members,
