@@ -7,18 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // newMember builds a member through Options.New and sets its hyperparameters. With saved it is put back to how it was
 // saved; snapshot may be nil for a member that failed before it had one. Otherwise Options.Diversify applies. On error
 // nothing is left open.
-func newMember(o *Options, id int, saved *savedMember, snapshot *checkpoint.Snapshot) (m *member, err error) {
+func newMember(o *Options, id int, saved *states.Member, snapshot *checkpoint.Snapshot) (m *member, err error) {
 	m = o.unbuilt(id, saved)
 	values := m.hyperparameters
 	if saved == nil {
@@ -65,7 +65,7 @@ func (o *Options) construct(m Member) (t Trainee, err error) {
 
 // diversify mutates a member that has not trained yet; see Options.Diversify.
 func (m *member) diversify() (err error) {
-	if !m.opt.Diversify || m.opt.isReference(m.id) {
+	if !m.opt.Diversify || slices.Contains(m.opt.Reference, m.id) {
 		return nil
 	}
 	original := m.hyperparameters
@@ -124,54 +124,11 @@ func (o *Options) checkTrainee(t Trainee) error {
 	}
 	e, ok := t.(Evaluator)
 	if !ok {
-		return errNoEvaluator
+		return errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); " +
+			"give ones that have it, or leave it 0")
 	}
 	if err := e.CheckEvaluation(); err != nil {
 		return fmt.Errorf("measure.evaluation_episodes: %w", err)
 	}
 	return nil
 }
-
-// Every use of randomness has a stream of its own, numbered by these constants, so that one more draw in one place
-// never shifts the draws in another. Journals depend on the numbers: new uses are added at the end.
-const (
-	streamSeed      = iota + 1 // a member's seed
-	streamSample               // a member's initial hyperparameters
-	streamDecide               // the strategy, per iteration
-	streamMutate               // a member's mutation, per iteration
-	streamReseed               // a copy's new seed, per iteration and member
-	streamRebuild              // a trainee built anew, per iteration and member
-	streamDiversify            // a member's first mutation, before training
-	streamFit                  // an explorer that fits a model, per iteration
-)
-
-// derive mixes numbers into one seed (the finaliser of SplitMix64 over a running sum).
-func derive(parts ...int64) uint64 {
-	var h uint64
-	for _, p := range parts {
-		h += uint64(p) + 0x9e3779b97f4a7c15
-		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-		h = (h ^ h>>27) * 0x94d049bb133111eb
-		h ^= h >> 31
-	}
-	return h
-}
-
-// stream returns random numbers that depend on parts alone: a seed, the purpose, and further numbers such as the
-// iteration.
-func stream(parts ...int64) *rand.Rand {
-	return rand.New(rand.NewPCG(derive(parts...), derive(append(parts, -1)...)))
-}
-
-// stream returns a member's random numbers for one purpose (a stream constant) in one iteration.
-func (o *Options) stream(purpose, iteration int64, id int) *rand.Rand {
-	return stream(o.Seed, purpose, iteration, int64(id))
-}
-
-// seed returns a seed of a member's own for one purpose (a stream constant) in one iteration.
-func (o *Options) seed(purpose, iteration int64, id int) int64 {
-	return seed(o.Seed, purpose, iteration, int64(id))
-}
-
-// seed derives a seed that is not negative.
-func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }

@@ -3,10 +3,8 @@ package pbt
 import (
 	"errors"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,73 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
-
-// settled is a decision table of [settle]: member i has status i, and the decision about it is d.
-func settled(o *Options, d strategy.Decision, members ...strategy.Status) []string {
-	var given []strategy.Decision
-	for i := range members {
-		members[i].Member, members[i].Steps = i, max(members[i].Steps, 200)
-		d.Member, d.Reason = i, "why"
-		given = append(given, d)
-	}
-	var out []string
-	for _, d := range settle(given, strategy.Generation{Members: members}, o) {
-		what := string(d.Action)
-		if d.Mutate {
-			what += ", mutated"
-		}
-		if d.Reason != "why" {
-			what += ": " + strings.TrimSuffix(d.Reason, " (why)")
-		}
-		out = append(out, what)
-	}
-	return out
-}
-
-// TestSettle: young members, and those that copied or mutated lately, are kept, unless they need rescue; reference
-// members are not mutated.
-func TestSettle(t *testing.T) {
-	healthy := strategy.Status{Objective: 1, HasObjective: true, Steps: 200, SinceCopy: 200, SinceChange: 200}
-	with := func(change func(s *strategy.Status)) strategy.Status { s := healthy; change(&s); return s }
-	copied := with(func(s *strategy.Status) { s.SinceCopy, s.SinceChange = 49, 49 })
-	mutated := with(func(s *strategy.Status) { s.SinceChange = 49 })
-	both := with(func(s *strategy.Status) { s.SinceCopy, s.SinceChange = 49, 9 })
-	failed := with(func(s *strategy.Status) { s.Failed, s.SinceCopy = true, 1 })
-	diverged := with(func(s *strategy.Status) { s.Objective, s.SinceCopy = math.NaN(), 1 })
-	young := "keep: nothing is decided before 300 environment steps"
-	since := "keep: only 49 of 50 environment steps since it started or took over weights"
-	changed := "keep: only 49 of 50 environment steps since it mutated itself"
-	replace := strategy.Decision{Action: strategy.Replace, Mutate: true}
-	mutate := strategy.Decision{Action: strategy.SelfMutate}
-	old := with(func(s *strategy.Status) { s.Steps, s.SinceCopy, s.SinceChange = 300, 50, 50 })
-	for _, test := range []struct {
-		o       Options
-		d       strategy.Decision
-		members []strategy.Status
-		want    []string
-	}{
-		{Options{}, replace, []strategy.Status{copied, failed}, []string{"replace, mutated", "replace, mutated"}},
-		{Options{Delays: Delays{StartAfter: 50}}, replace, []strategy.Status{copied, mutated, both, failed, diverged,
-			old},
-			[]string{since, "replace, mutated", since, "replace, mutated", "replace, mutated", "replace, mutated"}},
-		{Options{Delays: Delays{InitialDelay: 300}}, replace, []strategy.Status{healthy, old, diverged, {Steps: 299}},
-			[]string{young, "replace, mutated", "replace, mutated", young}},
-		{Options{Delays: Delays{StartAfter: 50, SettleMutations: true}}, mutate,
-			[]strategy.Status{copied, mutated, both, old, failed}, []string{since, changed,
-				strings.Replace(changed, "49", "9", 1), "self-mutate", "self-mutate"}},
-		{Options{Delays: Delays{SettleMutations: true}}, mutate, []strategy.Status{both}, []string{"self-mutate"}},
-		{Options{Reference: []int{0}}, replace, []strategy.Status{healthy, healthy}, []string{"replace",
-			"replace, mutated"}},
-		{Options{Reference: []int{0}}, mutate, []strategy.Status{diverged, healthy},
-			[]string{"keep: reference members are not mutated", "self-mutate"}},
-		{Options{Delays: Delays{InitialDelay: 300}}, strategy.Decision{Action: strategy.Keep},
-			[]strategy.Status{healthy}, []string{"keep"}},
-	} {
-		if d := cmp.Diff(test.want, settled(&test.o, test.d, test.members...)); d != "" {
-			t.Errorf("%+v, reference %v: %s", test.o.Delays, test.o.Reference, d)
-		}
-	}
-}
 
 func TestPause(t *testing.T) {
 	o := &Options{IntervalSteps: 50, TotalSteps: 120, ProgressSteps: 20}

@@ -16,15 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 func mustNew(t *testing.T, opt Options) *Population {
 	t.Helper()
 	p, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { mustClose(t, p) })
 	return p
 }
@@ -108,9 +107,7 @@ func compare(t *testing.T, whole, resumed *Population) {
 func readJournal(t *testing.T, dir string) []journal.Event {
 	t.Helper()
 	events, err := journal.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return events
 }
 
@@ -120,9 +117,7 @@ func lines(t *testing.T, events []journal.Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		data, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b.Write(append(data, '\n'))
 	}
 	return b.String()
@@ -145,17 +140,13 @@ func contents(t *testing.T, dir string) map[string]string {
 		files[path] = string(read(t, path))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return files
 }
 
 func read(t *testing.T, elem ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }

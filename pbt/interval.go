@@ -7,23 +7,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
-)
-
-// phase is the part of an interval that a member is in. It is saved, so that a process that continues after a crash
-// does not train, publish or decide twice.
-type phase string
-
-const (
-	phaseTraining phase = "training"
-	// phaseTrained is the interval's end: nothing has been decided.
-	phaseTrained phase = "trained"
-	// phaseDecided waits for a new process to carry out the decision.
-	phaseDecided phase = "decided"
-	// phaseFinished is the end of training.
-	phaseFinished phase = "finished"
 )
 
 // group is the loop of population based training, for members that train and are decided about together: all of a
@@ -36,7 +23,7 @@ type group struct {
 	workers    []*worker
 	slots      chan struct{} // limits how many members of this process train at once
 
-	phase     phase
+	phase     states.Phase
 	iteration int64 // the interval in progress, from 1
 	known     bool  // whether any member has ever reported the objective
 	hasBest   bool
@@ -91,7 +78,7 @@ func (g *group) run(ctx context.Context) (stopped bool, err error) {
 		err = errors.Join(err, g.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		err = nil
-		if g.phase == phaseTraining {
+		if g.phase == states.Training {
 			err = g.each(context.Background(), (*worker).checkpoint)
 		}
 		return true, errors.Join(err, g.beat(workspace.Stopped))
@@ -138,7 +125,7 @@ func (g *group) intervals(ctx context.Context) error {
 	}
 	// n counts the intervals of this turn. Deciding about an interval that an earlier process trained is not one.
 	for n := int64(0); ; {
-		if g.phase == phaseTraining {
+		if g.phase == states.Training {
 			n++
 		}
 		if err := g.interval(ctx); err != nil || g.done {
@@ -153,7 +140,7 @@ func (g *group) intervals(ctx context.Context) error {
 // interval is one interval of population based training: train and measure the members, publish them, decide, exploit
 // and explore, record, save. A phase that an earlier process has completed is not repeated.
 func (g *group) interval(ctx context.Context) error {
-	if g.phase == phaseTraining {
+	if g.phase == states.Training {
 		if err := g.beat(workspace.Training); err != nil {
 			return err
 		}
@@ -163,8 +150,8 @@ func (g *group) interval(ctx context.Context) error {
 	}
 	// Peers copy what is published, so a member saves before it publishes. A member that failed or diverged does not: a
 	// process that ends here trains again from the last good state.
-	if g.phase == phaseTraining && !g.whole() {
-		g.phase = phaseTrained
+	if g.phase == states.Training && !g.whole() {
+		g.phase = states.Trained
 		for _, w := range g.workers {
 			if w.good() != nil {
 				if err := w.persist(); err != nil {
@@ -326,7 +313,7 @@ func (g *group) proceed(events []journal.Event) error {
 		return err
 	}
 	g.iteration++
-	g.phase = phaseTraining
+	g.phase = states.Training
 	for _, w := range g.workers {
 		w.pending = nil
 		w.m.nextInterval()
@@ -337,8 +324,8 @@ func (g *group) proceed(events []journal.Event) error {
 // finish saves the end of training. The last events are written after the state; a process that is killed in between
 // writes them when it runs again.
 func (g *group) finish() error {
-	if g.phase != phaseFinished {
-		g.phase = phaseFinished
+	if g.phase != states.Finished {
+		g.phase = states.Finished
 		if err := g.each(context.Background(), (*worker).persist); err != nil {
 			return err
 		}

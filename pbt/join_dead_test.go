@@ -170,7 +170,7 @@ func TestWorkerClockSetBack(t *testing.T) {
 	r := newProcesses(3, &setBack{Store: workspace.NewMemory(3), dead: 1})
 	dead := r.join(t, 1) // and member 2 never comes
 	defer dead.Close()
-	joined(dead).heartbeat.end()
+	joined(dead).heartbeat.End()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	looks := 0

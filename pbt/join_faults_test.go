@@ -17,6 +17,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -205,8 +206,8 @@ func TestWorkerAllNaN(t *testing.T) {
 			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "episode.return is NaN") {
 				t.Errorf("member %d: the error is %v", id, err)
 			}
-			state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", id), stateFile))
-			if err != nil || state.Phase != phaseTraining || !asynchronous && state.Iteration != 3 {
+			state, err := states.Decode(read(t, dir, fmt.Sprintf("%03d", id), states.File))
+			if err != nil || state.Phase != states.Training || !asynchronous && state.Iteration != 3 {
 				t.Errorf("member %d is saved as %+v, %v", id, state, err)
 			}
 			if e := r.workers[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {

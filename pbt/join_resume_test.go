@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -71,9 +73,7 @@ func TestWorkerKilled(t *testing.T) {
 		arm(r)
 		r.colony.arm(die)
 		r.train(t, id)
-		if err := errors.Join(r.errs[0], r.workers[0].Recovered()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(r.errs[0], r.workers[0].Recovered()))
 		return
 	}
 	r, dir := newProcesses(3, nil), t.TempDir()
@@ -134,9 +134,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	}
 	wg.Wait()
 	v, err := folder(t, dir, 4).View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if h := v.Members[2].Heartbeat; h.Phase != workspace.Failed || !strings.Contains(h.Note, "no such simulator") {
 		t.Errorf("who could not be built says %+v", h)
 	}
@@ -159,7 +157,7 @@ func TestWorkerState(t *testing.T) {
 		if m.steps == 0 || m.steps%r.opt.IntervalSteps != 0 {
 			return nil
 		}
-		state, err := decodeState(read(t, dir, "000", stateFile))
+		state, err := states.Decode(read(t, dir, "000", states.File))
 		if err != nil {
 			return err
 		}
@@ -176,16 +174,12 @@ func TestWorkerState(t *testing.T) {
 	at[250] = dir
 	r.faults.train = nil
 	for steps, dir := range at {
-		state, err := decodeState(read(t, dir, "000", stateFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, "000", snapshotFolder, state.Member.Snapshot)
+		state, err := states.Decode(read(t, dir, "000", states.File))
+		must.Do(t, err)
+		path := filepath.Join(dir, "000", states.Folder, state.Member.Snapshot)
 		data := read(t, path)
 		data[len(data)-1] ^= 1
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		r.cfg.Store = folder(t, dir, 2)
 		r.train(t, 0)
 		if s := r.workers[0]; r.errs[0] != nil || s.Recovered() == nil || status(s).Steps != 250 {

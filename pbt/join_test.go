@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -63,9 +65,7 @@ func (r *processes) join(t *testing.T, id int) *Population {
 		r.adjust(id, &place, &opt)
 	}
 	s, err := Join(t.Context(), opt, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -97,9 +97,7 @@ func (r *processes) all() (ids []int) {
 func (r *processes) mustTrain(t *testing.T) {
 	t.Helper()
 	r.train(t, r.all()...)
-	if err := errors.Join(r.errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(r.errs...))
 }
 
 // journal is that of all, which is checked.
@@ -113,9 +111,7 @@ func (r *processes) journal(t *testing.T) []journal.Event {
 	if err == nil {
 		_, err = journalcheck.Replay(merged)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return merged
 }
 
@@ -127,9 +123,7 @@ func status(p *Population) strategy.Status { return p.Generation().Members[0] }
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
 	store, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return store
 }
 
@@ -191,17 +185,13 @@ func compareWorkspace(t *testing.T, want *Population, dir string) {
 func checkStates(t *testing.T, dir string, events []journal.Event) {
 	t.Helper()
 	standings, err := journalcheck.Replay(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, st := range standings {
-		state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		state, err := states.Decode(read(t, dir, fmt.Sprintf("%03d", st.Member), states.File))
+		must.Do(t, err)
 		m := state.Member
 		objective, known := m.Objective.Known()
-		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent ||
+		if state.Phase != states.Finished || !st.Final || m.Steps != st.Steps || m.CopiedFrom() != st.Parent ||
 			state.Copies != st.Copies || state.Iteration != st.Iteration || known != st.HasObjective ||
 			known && !cmp.Equal(objective, st.Objective, cmpopts.EquateNaNs()) ||
 			!maps.Equal(m.Hyperparameters.Floats(), st.Hyperparameters) {

@@ -2,7 +2,6 @@ package pbt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -167,10 +166,6 @@ func (o *Options) nextObjectiveCheck(figures map[string]float64, iteration, step
 	tenth := max(1, o.IntervalSteps/10)
 	return min(end, (steps/tenth+1)*tenth)
 }
-
-// errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
-var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see " +
-	"pbt.Evaluator); give ones that have it, or leave it 0")
 
 // checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
 // while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose

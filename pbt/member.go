@@ -9,6 +9,9 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -225,4 +228,58 @@ func (m *member) trouble(iteration int64) []journal.Event {
 		return []journal.Event{e}
 	}
 	return nil
+}
+
+// saved returns the member as it is saved.
+func (m *member) saved() states.Member {
+	s := states.Member{
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
+		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
+		MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged, ScoredAt: m.scoredAt,
+		Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
+		Peak:      number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
+	}
+	if parent := m.parent; parent >= 0 {
+		s.Parent = &parent
+	}
+	if m.changedAt > m.copiedAt {
+		s.ChangedAt = m.changedAt
+	}
+	for _, r := range m.readings {
+		s.Readings = append(s.Readings, number.JSON(r))
+	}
+	for _, x := range m.scores {
+		s.Scores = append(s.Scores, number.JSON(m.opt.Measure.signed(x)))
+	}
+	return s
+}
+
+// unbuilt returns a member without its trainee: new, or as it was saved.
+func (o *Options) unbuilt(id int, saved *states.Member) *member {
+	m := &member{opt: o, id: id, parent: -1, seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}
+	if saved != nil {
+		m.load(*saved)
+	}
+	return m
+}
+
+// load puts the member back to how it was saved.
+func (m *member) load(s states.Member) {
+	m.steps, m.parent, m.hyperparameters = s.Steps, s.CopiedFrom(), s.Hyperparameters.Floats()
+	m.failure, m.failedIteration = s.Failure, s.FailedIteration
+	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
+	m.changedAt = max(s.CopiedAt, s.ChangedAt)
+	m.samples, m.figure, m.diverged, m.scoredAt = s.Samples, s.Figure, s.Diverged, s.ScoredAt
+	if x, ok := s.Objective.Known(); ok {
+		m.objective, m.hasObjective = m.opt.Measure.signed(x), true
+	}
+	if x, ok := s.Peak.Known(); ok {
+		m.peak, m.hasPeak = m.opt.Measure.signed(x), true
+	}
+	for _, r := range s.Readings {
+		m.readings = append(m.readings, float64(r))
+	}
+	for _, x := range s.Scores {
+		m.scores = append(m.scores, m.opt.Measure.signed(float64(x)))
+	}
 }

@@ -16,7 +16,9 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/journalcheck"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -212,7 +214,7 @@ func (w world) compareReference(t *testing.T, o Options, p *Population) {
 	w.arm(c, func() {})
 	r := &reference{Options: c.opt, readings: make([][]float64, o.Members)}
 	for id := range o.Members {
-		m := newClimber(Member{ID: id, Seed: seed(o.Seed, streamSeed, int64(id))}, c.faults)
+		m := newClimber(Member{ID: id, Seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}, c.faults)
 		_ = m.SetHyperparameters(r.initial(id))
 		r.members, r.status = append(r.members, m), append(r.status, strategy.Status{Member: id})
 	}
@@ -284,11 +286,10 @@ func (r *reference) train(ctx context.Context, id int, k int64) {
 
 // decide decides at the end of interval k, and applies the decisions to the members as they were before.
 func (r *reference) decide(t *testing.T, k int64) {
-	decisions, err := r.Options.decide(strategy.Generation{Iteration: k, Members: r.status},
-		stream(r.Seed, streamDecide, k))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := strategy.Generation{Iteration: k, Members: r.status}
+	asked, err := strategy.Ask(r.Strategy, g, streams.New(r.Seed, streams.Decide, k))
+	must.Do(t, err)
+	decisions := strategy.Settle(asked, g, r.Delays, r.Reference)
 	before := strategy.Generation{Members: r.status}.Clone().Members
 	sources := make([]climber, len(r.members))
 	for i, m := range r.members {
@@ -306,7 +307,7 @@ func (r *reference) decide(t *testing.T, k int64) {
 				r.members[id] = m
 			}
 			_ = m.Restore(snapshot)
-			_ = m.Reseed(seed(r.Seed, streamReseed, k, int64(id)))
+			_ = m.Reseed(streams.Seed(r.Seed, streams.Reseed, k, int64(id)))
 			*s = strategy.Status{Member: id, Steps: s.Steps, WeightSteps: before[d.Source].WeightSteps}
 			r.readings[id] = nil
 		}

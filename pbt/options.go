@@ -24,9 +24,10 @@
 //
 // options.go and trainee.go are what a user gives, population.go and process.go what a user calls. A group, in
 // interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
-// are one member. decide.go, exploit.go, evolver.go and copyoptions.go are what is decided about it, and what that does
-// to a running agent. publish.go and wait.go are about members of other groups; package internal/peers says what they
-// may see of each other. worker.go and state.go keep a member's state and continue from it.
+// are one member. decide.go, exploit.go and evolver.go are what is decided about it, and what that does to a running
+// agent; package internal/inherit has what a copy keeps. publish.go and wait.go are about members of other groups;
+// package internal/peers says what they may see of each other. worker.go saves a member and continues from that;
+// package internal/states has the files.
 package pbt
 
 import (
@@ -36,6 +37,8 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/internal/inherit"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -127,25 +130,8 @@ type Options struct {
 	Sample map[string]explore.Range
 }
 
-// Delays are numbers of environment steps that a member trains before decisions about it. A member that failed or
-// diverged is rescued at any time, and every member can be copied at any time.
-type Delays struct {
-	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it
-	// (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
-	//
-	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
-	InitialDelay int64
-	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
-	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at
-	// any time. Default 0.
-	//
-	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
-	// is compared again.
-	StartAfter int64
-	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
-	// processes start again then. Default false.
-	SettleMutations bool
-}
+// Delays are numbers of environment steps that a member trains before decisions about it.
+type Delays = strategy.Delays
 
 // Pace says whether members wait for each other.
 type Pace struct {
@@ -157,6 +143,58 @@ type Pace struct {
 	// only peers of equal or less experience count. A larger value lets slow members copy faster ones, at the cost of
 	// comparing members of unequal experience.
 	Slack int64
+}
+
+// CopyOptions says what a replaced member takes over from the source besides the weights. The zero value copies
+// everything. It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other
+// trainees put into a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping:
+// KeepPart then copies.
+//
+// Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part
+// where it stands for something that the mutation changes, as an optimizer's moments do for a very different learning
+// rate.
+//
+// The yaml tags are the keys under pbt.inherit in a file.
+type CopyOptions struct {
+	// Optimizer says where the optimizer's moments and step counts come from: copy (or empty) takes the source's,
+	// keep the member's own, reset clears them, decay takes the source's moments times MomentDecay.
+	//
+	// Kept moments belong to other weights; they are of use only where members are near each other. Reset moments make
+	// Adam's first steps large: combine them with a warm-up.
+	Optimizer Part `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
+	// MomentDecay is the factor of Optimizer decay, above 0.
+	//
+	// A smaller one forgets more of the source's gradients.
+	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
+	// Normalizers are the running scalers and the statistics of normalize_observation and normalize_reward. Weights
+	// seldom work with other scalers, so keep is for experiments.
+	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
+	// Schedule is the state of the learning-rate schedule; reset is its beginning. It scales the member's new rate
+	// in any case.
+	Schedule Part `yaml:"schedule" config:"oneof=|copy|keep|reset"`
+	// Environment is the state of environments and curricula. It needs trainers that save it (save_buffers).
+	Environment Part `yaml:"environment" config:"oneof=|copy|keep"`
+	// Buffers are replay memories and rollouts in progress. If only one of Buffers and Environment is kept, a new
+	// rollout begins.
+	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
+}
+
+// Part says where a replaced member has a part of its snapshot from.
+type Part string
+
+// The sources of a part. The zero value is CopyPart.
+const (
+	CopyPart  Part = inherit.Copy
+	KeepPart  Part = inherit.Keep
+	ResetPart Part = inherit.Reset
+	DecayPart Part = inherit.Decay
+)
+
+// parts returns the options as package inherit reads them.
+func (o CopyOptions) parts() inherit.Parts {
+	return inherit.Parts{Optimizer: string(o.Optimizer), MomentDecay: o.MomentDecay,
+		Normalizers: string(o.Normalizers), Schedule: string(o.Schedule), Environment: string(o.Environment),
+		Buffers: string(o.Buffers)}
 }
 
 // Target ends training early, as soon as the mean of the last 10 scores of every member (strategy.Status.Scores) has
@@ -217,7 +255,7 @@ func (o Options) clone() Options {
 // initial returns the hyperparameters that member id begins with: drawn from Sample, and overwritten by Initial.
 func (o Options) initial(id int) map[string]float64 {
 	values := make(map[string]float64)
-	rng := stream(o.Seed, streamSample, int64(id))
+	rng := streams.New(o.Seed, streams.Sample, int64(id))
 	for _, key := range slices.Sorted(maps.Keys(o.Sample)) {
 		values[key] = o.Sample[key].Draw(rng)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -82,7 +84,7 @@ func (p *Population) open() error {
 			return err
 		}
 		p.unlock = unlock
-		if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, states.File)); err == nil {
 			return fmt.Errorf("pbt: %s was written by an earlier version of gorl, which kept one state for all "+
 				"members; choose another directory", dir)
 		}
@@ -110,8 +112,8 @@ func (p *Population) open() error {
 
 // add adds a group of n members from the member first on.
 func (p *Population) add(cfg ProcessOptions, slots chan struct{}, first, n int) *group {
-	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: phaseTraining, iteration: 1}
-	g.lookout = &lookout{group: g}
+	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: states.Training, iteration: 1}
+	g.lookout = &lookout{group: g, ahead: peers.Ahead{}}
 	for id := first; id < first+n; id++ {
 		g.workers = append(g.workers, &worker{group: g, id: id})
 	}
@@ -134,7 +136,7 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 	if p.closed {
 		return nil, errors.New("pbt: the population is closed; make another with New or Join")
 	}
-	if p.opt.Directory != "" && slices.ContainsFunc(p.groups, func(g *group) bool { return g.phase != phaseFinished }) {
+	if p.opt.Directory != "" && slices.ContainsFunc(p.groups, func(g *group) bool { return g.phase != states.Finished }) {
 		interval, _ := p.Iterations()
 		if err := runfile.Record(p.opt.Directory, nil, runfile.Start{Interval: interval}); err != nil {
 			return nil, fmt.Errorf("pbt: recording the start of the population: %w", err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -120,68 +120,24 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 // pending is a decision that the next process applies, because the member must be built from the new hyperparameters
 // and Options.New works only once in a process (ProcessOptions.RestartProcess).
 type pending struct {
-	savedPending
+	states.Pending
 	weights *checkpoint.Snapshot // of the source
-}
-
-// savedPending is a pending decision in a state file.
-type savedPending struct {
-	// Events came before the decision itself, Event, as announced.
-	Events []journal.Event `json:"events,omitempty"`
-	Event  journal.Event   `json:"event"`
-	Values number.Map      `json:"values"`
-	// Source is the member that is copied, SourceSteps its own environment steps then, SourceWeightSteps those behind
-	// its weights, and Snapshot the name of the copied weights in the private folder.
-	Source            int    `json:"source,omitempty"`
-	SourceSteps       int64  `json:"source_steps,omitempty"`
-	SourceWeightSteps int64  `json:"source_weight_steps,omitempty"`
-	Snapshot          string `json:"snapshot,omitempty"`
-}
-
-// save stores the weights to copy in the private folder and returns what the state file refers to.
-func (p *pending) save(f *files) (*savedPending, error) {
-	var err error
-	if p.Event.Kind == journal.Replace {
-		p.Snapshot, err = f.put(p.SourceWeightSteps, p.weights)
-	}
-	return &p.savedPending, err
-}
-
-// check checks a pending decision against the state that it is part of.
-func (p *savedPending) check(s savedState) error {
-	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members ||
-		min(p.SourceSteps, p.SourceWeightSteps) < 0 {
-		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d environment steps",
-			p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
-	}
-	switch p.Event.Kind {
-	case journal.Replace:
-		if p.Snapshot == "" || p.Source == s.Policy {
-			return fmt.Errorf("the pending decision takes over weights %q of %d", p.Snapshot, p.Source)
-		}
-	case journal.SelfMutate:
-	default:
-		return fmt.Errorf("the pending decision is %q", p.Event.Kind)
-	}
-	return nil
 }
 
 // resume applies the pending decision of the last process: it builds the member from the new hyperparameters. If that
 // fails, the member is built as it was before, and the journal says so.
-func (w *worker) resume(saved *restored) error {
-	g, m, p, state := w.group, w.m, saved.state.Pending, saved.state
-	src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+func (w *worker) resume(saved *states.Restored) error {
+	g, m, p, state := w.group, w.m, saved.State.Pending, saved.State
+	src := source{member: p.Source, snapshot: saved.Source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
 	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
 	copies := p.Event.Kind == journal.Replace
 	var err error
-	if copies {
-		c.Snapshot, err = m.combine(src, saved.snapshot)
-	} else if !m.status().Diverged() {
-		m.snapshot = saved.snapshot
-	}
 	fill := (*member).restore
 	if copies {
 		fill = (*member).restoreCopy
+		c.Snapshot, err = m.combine(src, saved.Snapshot)
+	} else if !m.status().Diverged() {
+		m.snapshot = saved.Snapshot
 	}
 	if err == nil {
 		err = m.rebuild(c, fill)
@@ -189,7 +145,7 @@ func (w *worker) resume(saved *restored) error {
 	if err != nil {
 		p.Event = notApplied(p.Event, err)
 		var broken error
-		if w.m, broken = w.build(&state.Member, saved.snapshot); broken != nil {
+		if w.m, broken = w.build(&state.Member, saved.Snapshot); broken != nil {
 			return errors.Join(broken, err)
 		}
 	} else {

@@ -300,29 +300,9 @@ func TestEvolutionThatFails(t *testing.T) {
 	for want, set := range map[string]func(c *colony){
 		"panic: barren": func(c *colony) { c.opt.Evolve = breeder{fault: func() error { panic("barren") }} },
 		"evolution: barren": func(c *colony) {
-			c.opt.Evolve = breeder{fault: func() error {
-				return errors.New(
-					"barren")
-			}}
+			c.opt.Evolve = breeder{fault: func() error { return errors.New("barren") }}
 		},
 		"returned no snapshot": func(c *colony) { c.opt.Evolve = breeder{chain: "nothing"} },
-		"building it anew: too big": func(c *colony) {
-			build := c.opt.New
-			c.opt.New = func(m Member) (Trainee, error) {
-				if m.Restoring != nil {
-					return nil, errors.New("too big")
-				}
-				return build(m)
-			}
-		},
-		"does not fit": func(c *colony) {
-			c.faults.restore = func(m *climber) error {
-				if m.steps == 0 { // one just built
-					return errors.New("does not fit")
-				}
-				return nil
-			}
-		},
 	} {
 		for _, action := range []strategy.Action{strategy.Replace, strategy.SelfMutate} {
 			t.Run(want+" "+string(action), func(t *testing.T) {

@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -253,9 +255,7 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newColony(2)
 	c.opt.Directory = t.TempDir()
-	if err := mustTrain(t, c.opt).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mustTrain(t, c.opt).Close())
 	write := func(name, text string) func(dir string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 	}
@@ -266,17 +266,18 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 		is     error
 	}{
 		"members": {nil, func(o *Options) { o.Members = 3 }, []string{"number of members is 2 there and 3"},
-			errOtherPopulation},
-		"seed": {nil, func(o *Options) { o.Seed = 1 }, []string{"the seed is 11 there and 1 here"}, errOtherPopulation},
+			states.ErrOtherPopulation},
+		"seed": {nil, func(o *Options) { o.Seed = 1 }, []string{"the seed is 11 there and 1 here"},
+			states.ErrOtherPopulation},
 		"interval": {nil, func(o *Options) { o.IntervalSteps = 51 }, []string{"is 50 there and 51 here"},
-			errOtherPopulation},
+			states.ErrOtherPopulation},
 		"objective": {nil, func(o *Options) { o.Objective = "loss" }, []string{"is episode.return there and loss"},
-			errOtherPopulation},
+			states.ErrOtherPopulation},
 		"minimise": {nil, func(o *Options) { o.Measure.Minimise = true }, []string{"measure.minimise is false there"},
-			errOtherPopulation},
+			states.ErrOtherPopulation},
 		"two states": {func(dir string) error {
-			return errors.Join(write("001/"+stateFile, "?")(dir), write("001/"+previousStateFile, "?")(dir))
-		}, nil, []string{stateFile, previousStateFile}, nil},
+			return errors.Join(write("001/"+states.File, "?")(dir), write("001/"+states.PreviousFile, "?")(dir))
+		}, nil, []string{states.File, states.PreviousFile}, nil},
 		"short journal": {func(dir string) error { return os.Truncate(filepath.Join(dir, "001", journal.File), 100) },
 			nil,
 			[]string{"shorter than"}, nil},
@@ -284,19 +285,15 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write("scalars.jsonl", "{}\n")(dir))
 		}, nil, []string{"holds the run of a single agent"}, fs.ErrExist},
 		"an earlier version's": {func(dir string) error {
-			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write(stateFile, "{}\n")(dir))
+			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write(states.File, "{}\n")(dir))
 		}, nil, []string{"written by an earlier version of gorl"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := c.opt
 			opt.Directory = filepath.Join(t.TempDir(), "population")
-			if err := os.CopyFS(opt.Directory, os.DirFS(c.opt.Directory)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(opt.Directory, os.DirFS(c.opt.Directory)))
 			if test.damage != nil {
-				if err := test.damage(opt.Directory); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, test.damage(opt.Directory))
 			}
 			if test.change != nil {
 				test.change(&opt)

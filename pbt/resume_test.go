@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -121,9 +123,7 @@ func killable(t *testing.T, test string, environment ...string) (kills int) {
 // dying returns a function that kills the process when it is called as often as the environment says.
 func dying(t *testing.T) func() error {
 	after, err := strconv.ParseInt(os.Getenv("PBT_TEST_AFTER"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var left atomic.Int64
 	left.Store(after)
 	return func() error {
@@ -181,8 +181,10 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, stopped)
-	state, best := filepath.Join("002", stateFile), stopped.Best()
-	snapshot := filepath.Join("002", snapshotFolder, stopped.workers()[2].files.last.state.Member.Snapshot)
+	state, best := filepath.Join("002", states.File), stopped.Best()
+	saved, err := states.Decode(read(t, c.opt.Directory, state))
+	must.Do(t, err)
+	snapshot := filepath.Join("002", states.Folder, saved.Member.Snapshot)
 	replace := func(old, new string) func(d []byte) []byte {
 		return func(d []byte) []byte { return bytes.Replace(d, []byte(old), []byte(new), 1) }
 	}
@@ -206,22 +208,16 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 			dir := c.opt.Directory
 			c := newColony(4)
 			c.opt.Directory = t.TempDir()
-			if err := os.CopyFS(c.opt.Directory, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(c.opt.Directory, os.DirFS(dir)))
 			path := filepath.Join(c.opt.Directory, test.file)
 			data := read(t, path)
 			err := os.Remove(path)
 			if test.change != nil {
 				err = os.WriteFile(path, test.change(data), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			p, err := New(c.opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			// A missing state file cannot be told from a run killed before it was first written.
 			if err := p.Recovered(); (err == nil) != (name == "state gone") ||
 				err != nil && !strings.Contains(err.Error(), filepath.Base(path)) {
@@ -277,27 +273,4 @@ func TestSaveSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, want, p)
-}
-
-// FuzzDecodeWorkerState: what a state file may hold, the rest of the package can rely on.
-func FuzzDecodeWorkerState(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,
-		"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},
-		"snapshot":"000001.safetensors"}}`))
-	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},
-		"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},
-		"source":1,"snapshot":"x"}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeState(data)
-		if err != nil {
-			return
-		}
-		if p := s.Member.parent(); p < -1 || p >= s.Members || s.Policy >= s.Members ||
-			(s.Pending != nil) != (s.Phase == phaseDecided) {
-			t.Errorf("%+v is accepted", s)
-		}
-		if s.Pending != nil && (s.Pending.Source < 0 || s.Pending.Source >= s.Members) {
-			t.Errorf("pending %+v is accepted", s.Pending)
-		}
-	})
 }

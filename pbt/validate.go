@@ -45,15 +45,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: Initial has %d maps for %d members; give none, one, or one a member", len(o.Initial),
 			o.Members)
 	}
-	if v, ok := o.Strategy.(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			return err
-		}
-	}
-	if v, ok := o.Strategy.(interface{ ValidateMembers(members int) error }); ok {
-		if err := v.ValidateMembers(o.Members); err != nil {
-			return err
-		}
+	if err := strategy.Check(o.Strategy, o.Members); err != nil {
+		return err
 	}
 	for _, check := range []func() error{o.Measure.validate, o.Copy.validate, o.validateReference} {
 		if err := check(); err != nil {
@@ -162,28 +155,18 @@ func (g *group) unknownObjective() error {
 		iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
-// errOtherPopulation is a sound state of a population with other options.
-var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or the " +
-	"options it was begun with")
-
-// sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
-// change while a population trains.
-func (o *Options) sameRun(path string, s savedState, member int) error {
-	for _, setting := range []struct {
-		name        string
-		saved, want any
-	}{
-		{"the member", s.Policy, member},
-		{"the number of members", s.Members, o.Members},
-		{"the objective", s.Objective, o.Objective},
-		{"the interval in environment steps", s.IntervalSteps, o.IntervalSteps},
-		{"the seed", s.Seed, o.Seed},
-		{"measure.minimise", s.Minimise, o.Measure.Minimise},
-	} {
-		if setting.saved != setting.want {
-			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved,
-				setting.want, errOtherPopulation)
-		}
+// validate checks each part by its config tag, and MomentDecay against Optimizer.
+func (o CopyOptions) validate() error {
+	if err := config.Check(o, "pbt: inherit"); err != nil {
+		return err
+	}
+	switch decays := o.Optimizer == DecayPart; {
+	case decays && o.MomentDecay == 0:
+		return fmt.Errorf("pbt: inherit.moment_decay is 0; give a factor above 0, at most 1, or make optimizer %q "+
+			"to have no moments", ResetPart)
+	case !decays && o.MomentDecay != 0:
+		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
+			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
 	}
 	return nil
 }

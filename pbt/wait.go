@@ -28,8 +28,8 @@ const (
 // lookout is what a group sees of its peers: views of the store, and waits for peers that the next decision needs.
 type lookout struct {
 	*group
-	joined time.Time     // by the store's clock
-	ahead  map[int]ahead // by member
+	joined time.Time // by the store's clock
+	ahead  peers.Ahead
 }
 
 // peers returns the filter of peers' records for the present interval.
@@ -54,7 +54,7 @@ type waiter struct {
 func (w *waiter) next(ctx context.Context) (workspace.View, error) {
 	g := w.group
 	if !w.brief && g.cfg.Slice > 0 {
-		return workspace.View{}, errors.Join(g.yield(), g.saveWaiting())
+		return workspace.View{}, errors.Join(g.yield(), g.workers[0].files.Waits(g.joined))
 	}
 	if !w.brief && !w.announced {
 		w.announced = true
@@ -76,17 +76,6 @@ func (g *group) yield() error {
 	return fmt.Errorf("pbt: %sin interval %d: %w", g.name(), g.iteration, ErrYield)
 }
 
-// saveWaiting saves when the member began to wait, for the process that continues it.
-func (g *lookout) saveWaiting() error {
-	f := &g.workers[0].files
-	if f.last == nil || f.last.state.WaitingSince != nil && f.last.state.WaitingSince.Equal(g.joined) {
-		return nil
-	}
-	s := f.last.state
-	s.WaitingSince = &g.joined
-	return f.write(s, false)
-}
-
 // view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
 // times.
 func (g *lookout) view(ctx context.Context) (workspace.View, error) {
@@ -97,7 +86,7 @@ func (g *lookout) view(ctx context.Context) (workspace.View, error) {
 	for try := 1; ; try++ {
 		view, err := g.cfg.Store.View()
 		if err == nil {
-			g.setBack(&view)
+			g.joined = g.ahead.SetBack(&view, g.joined)
 			return view, nil
 		}
 		if try == 5 {
@@ -109,30 +98,6 @@ func (g *lookout) view(ctx context.Context) (workspace.View, error) {
 		case <-ctx.Done():
 			return view, contextError(ctx)
 		}
-	}
-}
-
-// ahead is a heartbeat with a time in the future, and when it was first seen.
-type ahead struct{ seen, since time.Time }
-
-// setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
-// first seen. Otherwise a peer that died before would count as alive until the clock has caught up.
-func (g *lookout) setBack(v *workspace.View) {
-	if g.joined.After(v.Now) {
-		g.joined = v.Now
-	}
-	for i := range v.Members {
-		p := &v.Members[i]
-		if !p.Seen.After(v.Now) {
-			continue
-		}
-		if !g.ahead[i].seen.Equal(p.Seen) {
-			if g.ahead == nil {
-				g.ahead = make(map[int]ahead)
-			}
-			g.ahead[i] = ahead{p.Seen, v.Now}
-		}
-		p.Seen = g.ahead[i].since
 	}
 }
 
@@ -164,7 +129,7 @@ func (g *lookout) gather(ctx context.Context) (workspace.View, error) {
 // awaitChange waits until a peer has published something new. If no live peer is left it returns the error of a member
 // that cannot be rescued.
 func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
-	known, wait, w := changes(old), waiter{group: g}, g.workers[0]
+	known, wait, w := peers.News(old), waiter{group: g}, g.workers[0]
 	for view := old; ; {
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
 			return p.Member != w.id && g.peers().Live(view.Now, p)
@@ -173,28 +138,10 @@ func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspac
 				"rescue it", w.id), w.m.cause)
 		}
 		var err error
-		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {
+		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, peers.News(view)) {
 			return view, err
 		}
 	}
-}
-
-// changes returns what a member that waits for news compares: newest records and phases, but not the times of
-// heartbeats.
-func changes(v workspace.View) []any {
-	var n []any
-	for _, p := range v.Members {
-		var phase workspace.Phase
-		copies, iteration := int64(-1), int64(-1)
-		if p.Heartbeat != nil {
-			phase, copies = p.Heartbeat.Phase, p.Heartbeat.Copies
-		}
-		if len(p.Records) > 0 {
-			iteration = p.Records[0].Iteration
-		}
-		n = append(n, phase, copies, iteration)
-	}
-	return n
 }
 
 // awaitHealthy lets members that have all failed or diverged wait until there is a healthy peer to copy, as long as one

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
+	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -23,15 +24,15 @@ type worker struct {
 	m     *member
 
 	lease     workspace.Lease
-	heartbeat heartbeat
+	heartbeat workspace.Pulse
 	journal   *journal.Writer
-	files     files
+	files     states.Files
 
 	published []workspace.Record // the latest, or what an earlier process left
 
 	copies  int64    // how often the member took over weights
 	cause   string   // of the last decision
-	pending *pending // in phaseDecided
+	pending *pending // in states.Decided
 	ended   bool     // the journal has the end of training, and these options ask for no more steps
 }
 
@@ -49,16 +50,19 @@ func (g *group) open(ctx context.Context) (err error) {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	g.lookout.joined = view.Now
-	states := make([]*restored, len(g.workers))
+	cfg, found := g.cfg, make([]*states.Restored, len(g.workers))
+	next := func() <-chan time.Time { return cfg.after(cfg.Heartbeat) }
 	for i, w := range g.workers {
 		if w.lease.Dir() != "" || !g.whole() { // otherwise nobody sees them
-			w.heartbeat.begin(w.lease, g.cfg, view.Members[w.id].Heartbeat)
+			w.heartbeat.Begin(w.lease, view.Members[w.id].Heartbeat, next)
 		}
-		if w.files, err = openFiles(w.lease.Dir()); err != nil {
+		o := g.opt
+		if w.files, err = states.Open(w.lease.Dir(), states.Identity{Policy: w.id, Members: o.Members,
+			Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise}); err != nil {
 			return err
 		}
 		var damage error
-		if states[i], damage, err = w.files.load(g.opt, w.id); err != nil {
+		if found[i], damage, err = w.files.Load(); err != nil {
 			return err
 		}
 		g.recovered = errors.Join(g.recovered, damage)
@@ -67,23 +71,23 @@ func (g *group) open(ctx context.Context) (err error) {
 		if err := g.loadBest(view); err != nil {
 			return err
 		}
-		if err := g.align(states); err != nil {
+		if err := g.align(found); err != nil {
 			return err
 		}
-	} else if s := states[0]; s != nil {
-		g.phase, g.iteration = s.state.Phase, s.state.Iteration
-		g.objective, g.hasBest = s.state.Best.Known()
+	} else if s := found[0]; s != nil {
+		g.phase, g.iteration = s.State.Phase, s.State.Iteration
+		g.objective, g.hasBest = s.State.Best.Known()
 		// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from
 		// then.
 		own := view.Members[g.workers[0].id]
-		if h := own.Heartbeat; s.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
+		if h := own.Heartbeat; s.State.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
 			peers.WentOn(view, own.Seen, g.cfg.Silence) {
-			g.lookout.joined = *s.state.WaitingSince
+			g.lookout.joined = *s.State.WaitingSince
 		}
 	}
 	for i, w := range g.workers {
 		w.published = view.Members[w.id].Records
-		if err := w.restore(states[i], view.Members[w.id]); err != nil {
+		if err := w.restore(found[i], view.Members[w.id]); err != nil {
 			return err
 		}
 	}
@@ -94,16 +98,16 @@ func (g *group) open(ctx context.Context) (err error) {
 	// If the last process had trained the interval to its end, this one publishes and decides.
 	w := g.workers[0]
 	switch {
-	case g.phase == phaseTraining:
+	case g.phase == states.Training:
 	case w.m.trains(g.iteration): // TotalSteps has grown
-		g.phase = phaseTraining
+		g.phase = states.Training
 	default:
-		g.phase = phaseTrained
+		g.phase = states.Trained
 		if !w.m.status().Diverged() { // what is published is what was trained
-			w.m.snapshot = states[0].snapshot
+			w.m.snapshot = found[0].Snapshot
 		}
 	}
-	w.files.keptOf = w.m.snapshot
+	w.files.KeptOf = w.m.snapshot
 	return g.beat(workspace.Training)
 }
 
@@ -111,42 +115,42 @@ func (g *group) open(ctx context.Context) (err error) {
 // died while the members saved the beginning of an interval. Those that had done so then go back to their state
 // before, which is in the interval before, train its rest again and come to the same. All members go back so if the
 // newest state of one is damaged.
-func (g *group) align(states []*restored) error {
-	iteration := func(r *restored) int64 {
+func (g *group) align(found []*states.Restored) error {
+	iteration := func(r *states.Restored) int64 {
 		if r == nil {
 			return 1 // a member without a state begins
 		}
-		return r.state.Iteration
+		return r.State.Iteration
 	}
-	g.iteration = iteration(slices.MinFunc(states,
-		func(a, b *restored) int { return int(iteration(a) - iteration(b)) }))
+	g.iteration = iteration(slices.MinFunc(found,
+		func(a, b *states.Restored) int { return int(iteration(a) - iteration(b)) }))
 	finished := g.best != nil
 	standing := strategy.Generation{Iteration: g.iteration}
 	for i, w := range g.workers {
-		if iteration(states[i]) > g.iteration {
-			r, err := w.files.read(filepath.Join(w.files.dir, previousStateFile), g.opt, w.id)
+		if iteration(found[i]) > g.iteration {
+			r, err := w.files.Previous()
 			switch {
-			case w.files.before == nil && g.iteration == 1 &&
-				states[i].state.Iteration == 2: // it had saved nothing before
+			case w.files.Before == nil && g.iteration == 1 &&
+				found[i].State.Iteration == 2: // it had saved nothing before
 			case err != nil:
 				return fmt.Errorf("pbt: member %d cannot go back to interval %d, in which other members are; choose "+
 					"another directory: %w", w.id, g.iteration, err)
-			case r.state.Iteration != g.iteration:
+			case r.State.Iteration != g.iteration:
 				return fmt.Errorf("pbt: members of %s are in intervals %d and %d; continue them with "+
 					"Options.Asynchronous (in a file: pbt.asynchronous: true), or choose another "+
-					"directory", g.opt.Directory, g.iteration, states[i].state.Iteration)
+					"directory", g.opt.Directory, g.iteration, found[i].State.Iteration)
 			}
-			states[i] = r
+			found[i] = r
 		}
-		if finished = finished && states[i] != nil && states[i].state.Phase == phaseFinished; finished {
-			m := g.opt.unbuilt(w.id, &states[i].state.Member)
+		if finished = finished && found[i] != nil && found[i].State.Phase == states.Finished; finished {
+			m := g.opt.unbuilt(w.id, &found[i].State.Member)
 			standing.Members = append(standing.Members, m.status())
 			finished = !m.trains(g.iteration)
 		}
 	}
 	// Training goes on if it has not ended, or if TotalSteps or the target has grown since.
-	if g.phase = phaseTraining; finished && (g.iteration >= g.opt.lastIteration() || g.opt.reached(standing)) {
-		g.phase = phaseFinished
+	if g.phase = states.Training; finished && (g.iteration >= g.opt.lastIteration() || g.opt.reached(standing)) {
+		g.phase = states.Finished
 	}
 	return nil
 }
@@ -165,13 +169,13 @@ func (g *group) loadBest(view workspace.View) error {
 }
 
 // restore opens the journal, builds the member, as new or as saved, and carries out a pending decision.
-func (w *worker) restore(saved *restored, published workspace.MemberView) (err error) {
+func (w *worker) restore(saved *states.Restored, published workspace.MemberView) (err error) {
 	g := w.group
 	var length int64
 	finished := false
 	if saved != nil {
-		length, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
-		if finished && g.whole() && g.phase == phaseFinished {
+		length, finished = saved.State.JournalLength, saved.State.Phase == states.Finished
+		if finished && g.whole() && g.phase == states.Finished {
 			length, w.ended = journal.Ended(w.lease.Dir(), length)
 		}
 	}
@@ -181,7 +185,7 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 	if w.journal, err = journal.Open(w.lease.Dir(), length, !finished); err != nil {
 		return err
 	}
-	w.files.begin(saved)
+	w.files.Begin(saved)
 	// Building may take long, so a heartbeat comes before.
 	w.m = g.opt.unbuilt(w.id, nil)
 	if saved == nil {
@@ -191,7 +195,7 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 		w.m, err = w.build(nil, nil)
 		return err
 	}
-	state := saved.state
+	state := saved.State
 	w.m.load(state.Member)
 	w.copies, g.known = state.Copies, g.known || state.ObjectiveKnown
 	// Records that the member published after this state, as after damage to the newest one, are stale: copies counts
@@ -207,12 +211,12 @@ func (w *worker) restore(saved *restored, published workspace.MemberView) (err e
 	if state.Pending != nil {
 		return w.resume(saved)
 	}
-	w.m, err = w.build(&state.Member, saved.snapshot)
+	w.m, err = w.build(&state.Member, saved.Snapshot)
 	return err
 }
 
 // build builds the member, see [newMember].
-func (w *worker) build(saved *savedMember, snapshot *checkpoint.Snapshot) (*member, error) {
+func (w *worker) build(saved *states.Member, snapshot *checkpoint.Snapshot) (*member, error) {
 	m, err := newMember(w.group.opt, w.id, saved, snapshot)
 	if m != nil {
 		m.restartProcess = w.group.cfg.RestartProcess
@@ -232,7 +236,7 @@ func (w *worker) good() *checkpoint.Snapshot {
 		m.fail(w.group.iteration, err)
 		return nil
 	}
-	if !w.group.whole() && snapshot != w.files.keptOf && snapshot.CheckFinite() != nil {
+	if !w.group.whole() && snapshot != w.files.KeptOf && snapshot.CheckFinite() != nil {
 		return nil
 	}
 	return snapshot
@@ -241,35 +245,24 @@ func (w *worker) good() *checkpoint.Snapshot {
 // persist saves the private state: snapshots first, then the state that refers to them. The weights of a member that
 // failed are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
 func (w *worker) persist() error {
-	f, g := &w.files, w.group
-	if f.dir == "" {
+	g := w.group
+	if w.lease.Dir() == "" {
 		return nil
 	}
 	if err := w.lost(); err != nil {
 		return err
 	}
-	err := f.keep(w.good(), w.m.steps)
-	if err != nil {
-		return wrapMember(w.id, err)
+	snapshot := w.good() // a member that gives none has failed, which is saved
+	s := states.State{
+		Phase: g.phase, Iteration: g.iteration, Copies: w.copies, ObjectiveKnown: g.known,
+		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: w.m.saved(),
 	}
-	s := savedState{
-		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, Phase: g.phase,
-		Iteration: g.iteration, Sequence: f.sequence + 1, Copies: w.copies, ObjectiveKnown: g.known,
-		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: savedOf(w.m, f.kept),
-		savedRun: savedRun{g.opt.Objective, g.opt.IntervalSteps, g.opt.Seed, g.opt.Measure.Minimise},
-	}
+	var copied *checkpoint.Snapshot
 	if w.pending != nil {
-		if s.Pending, err = w.pending.save(f); err != nil {
-			return wrapMember(w.id, err)
-		}
+		s.Pending, copied = &w.pending.Pending, w.pending.weights
 	}
-	// A state before with the same snapshot could not replace this one if the snapshot is damaged: then the one before
-	// that stays. In a group of all members the state before is always of the interval before, see align.
-	rotate := f.before == nil || f.last.state.Member.Snapshot != f.kept
-	if g.whole() {
-		rotate = f.before == nil || f.last.state.Iteration != g.iteration
-	}
-	return f.write(s, rotate)
+	// In a group of all members the state before is always of the interval before, see align.
+	return w.files.Save(s, snapshot, copied, g.whole())
 }
 
 // checkpoint saves within an interval, if there is something good to save.
@@ -285,7 +278,7 @@ func (w *worker) checkpoint() error {
 
 // close leaves the population and releases the trainee.
 func (w *worker) close() error {
-	w.heartbeat.end()
+	w.heartbeat.End()
 	var errs []error
 	if w.m != nil && w.m.trainee != nil {
 		errs = append(errs, wrapMember(w.id, guarded(w.m.trainee.Close)))

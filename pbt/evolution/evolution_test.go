@@ -27,8 +27,41 @@ import (
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
+
+// networks are architectures by their names.
+type networks = map[string]description.Architecture
+
+// trainee builds a member in an environment: an agent with the networks of its snapshot, or those that it begins with.
+// onStep is called after every step, where it is not nil.
+func trainee(m pbt.Member, env envs.Env, shapes networks, onStep func() error,
+	build func(sp spaces.Set, shapes networks) (agents.Agent, error)) (_ pbt.Trainee, err error) {
+	if m.Restoring != nil {
+		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
+			return nil, err
+		}
+	}
+	cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
+	if onStep != nil {
+		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
+			return onStep()
+		})}
+	}
+	return trainers.NewTrainee(env, func() (agents.Agent, error) { return build(env.Spaces(), shapes) }, cfg)
+}
+
+// newPPO builds an agent with evolvable networks that learns twice an update.
+func newPPO(m pbt.Member) func(sp spaces.Set, shapes networks) (agents.Agent, error) {
+	return func(sp spaces.Set, shapes networks) (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: sp, Seed: m.Seed,
+			Models: ppo.Evolvable(sp, shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
+			Dict:   map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
+		})
+	}
+}
 
 // cartpole builds members: PPO with an encoder and a head, on short episodes.
 func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
@@ -37,30 +70,11 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 		if err != nil {
 			return nil, err
 		}
-		start, err := description.NewArchitecture(env.Spaces().Observation, []int{8}, 8, []int{8}, "tanh")
+		a, err := description.NewArchitecture(env.Spaces().Observation, []int{8}, 8, []int{8}, "tanh")
 		if err != nil {
 			return nil, err
 		}
-		shapes := map[string]description.Architecture{"policy": start, "value": start}
-		if m.Restoring != nil {
-			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
-				return nil, err
-			}
-		}
-		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
-		if onStep != nil {
-			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer,
-				*envs.Step) error {
-				return onStep()
-			})}
-		}
-		return trainers.NewTrainee(env, func() (agents.Agent, error) {
-			return ppo.New(ppo.Options{
-				Spaces: env.Spaces(), Seed: m.Seed,
-				Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-				Dict:   map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2},
-			})
-		}, cfg)
+		return trainee(m, env, networks{"policy": a, "value": a}, onStep, newPPO(m))
 	}
 }
 

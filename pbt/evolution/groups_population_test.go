@@ -2,6 +2,7 @@ package evolution_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
@@ -23,7 +25,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/trainers"
 )
 
 // rendezvous has two kinds of agents: speaker_0 sees a goal and names a side, listener_0 hears the side and moves. The
@@ -100,42 +101,27 @@ func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Mem
 		if err != nil {
 			return nil, err
 		}
-		networks := map[string]description.Architecture{}
-		if m.Restoring != nil {
-			if networks, err = evolution.Architectures(m.Restoring); err != nil {
-				return nil, err
+		first := networks{}
+		groups, err := ippo.Groups(nil, env.Spaces(), centralised)
+		for _, g := range groups {
+			value := g.Spaces.Observation
+			if centralised {
+				value = g.Spaces.State
 			}
-		} else if err := firstNetworks(networks, env.Spaces(), centralised); err != nil {
+			for role, space := range map[string]spaces.Space{".policy": g.Spaces.Observation, ".value": value} {
+				a, fault := description.NewArchitecture(space, []int{8}, 8, []int{8}, "tanh")
+				first[g.Name+role], err = a, errors.Join(err, fault)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
-		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
-		if onStep != nil {
-			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
-				return onStep()
-			})}
-		}
-		return trainers.NewTrainee(env, func() (agents.Agent, error) {
-			return ippo.New(ippo.Options{Spaces: env.Spaces(), Centralised: centralised, Seed: m.Seed,
-				Models: ippo.Evolvable(networks, models.DefaultGaussianConfig()),
+		return trainee(m, env, first, onStep, func(sp spaces.Set, shapes networks) (agents.Agent, error) {
+			return ippo.New(ippo.Options{Spaces: sp, Centralised: centralised, Seed: m.Seed,
+				Models: ippo.Evolvable(shapes, models.DefaultGaussianConfig()),
 				Dict:   map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2}})
-		}, cfg)
+		})
 	}
-}
-
-func firstNetworks(networks map[string]description.Architecture, set spaces.Set, centralised bool) error {
-	groups, err := ippo.Groups(nil, set, centralised)
-	for _, g := range groups {
-		value := g.Spaces.Observation
-		if centralised {
-			value = g.Spaces.State
-		}
-		for role, space := range map[string]spaces.Space{".policy": g.Spaces.Observation, ".value": value} {
-			if networks[g.Name+role], err = description.NewArchitecture(space, []int{8}, 8, []int{8}, "tanh"); err != nil {
-				return err
-			}
-		}
-	}
-	return err
 }
 
 // Two kinds of agents evolve together, IPPO's and MAPPO's: each kind has networks of its own after a few generations,
@@ -149,43 +135,25 @@ func TestGroupsEvolve(t *testing.T) {
 			o.New, o.Directory, o.Parallel = pair(centralised, rendezvous{}, nil), t.TempDir(), 1
 			o.Mutations.Architecture, o.TotalSteps = 1.5, 4*o.IntervalSteps
 			e, err := evolution.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			best, err := e.Train(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			elite, err := evolution.Build(o.New, best.Snapshot, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			snap, err := elite.Snapshot()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if d := agenttest.Differences(best.Snapshot, snap); len(d) > 0 {
 				t.Errorf("the elite differs from the best in %v", d)
 			}
-			if err := elite.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, elite.Close())
 			var table strings.Builder
-			if err := e.WriteTable(&table); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.WriteTable(&table))
 			h, err := journal.NewHistory(e.Population().Journal())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			folder := t.TempDir()
-			if err := report.Write(folder, h, report.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, report.Write(folder, h, report.Options{}))
 			page, err := os.ReadFile(filepath.Join(folder, "report.html"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, want := range []string{"speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate"} {
 				if !strings.Contains(table.String(), want) || !strings.Contains(string(page), want) {
 					t.Errorf("table or report have no %q:\n%s", want, table.String())
@@ -195,9 +163,7 @@ func TestGroupsEvolve(t *testing.T) {
 			own, edits := 0, map[string]int{}
 			for _, s := range want.snapshots {
 				all, err := evolution.Architectures(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				speaker, listener := all["speaker_0.policy"], all["listener_0.policy"]
 				if speaker.Parts[0].Encoder.Hidden[0] != listener.Parts[0].Encoder.Hidden[0] ||
 					speaker.Latent != listener.Latent || !slices.Equal(speaker.Head.Hidden, listener.Head.Hidden) {
@@ -232,9 +198,7 @@ func TestGroupsFitness(t *testing.T) {
 		o := options()
 		o.Sample, o.New, o.Members, o.TotalSteps = nil, pair(false, c.game, nil), 2, 3*o.IntervalSteps
 		e, err := evolution.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := e.Train(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -247,8 +211,6 @@ func TestGroupsFitness(t *testing.T) {
 		if err := e.WriteTable(&table); err != nil || !strings.Contains(table.String(), "selected by chance") {
 			t.Errorf("%v; no note on a fitness that is always the same:\n%s", err, table.String())
 		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Close())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
@@ -34,9 +35,7 @@ func team(t *testing.T, networks map[string]description.Architecture) *ippo.Agen
 	t.Helper()
 	a, err := ippo.New(ippo.Options{Spaces: mixed(), Models: ippo.Evolvable(networks, models.DefaultGaussianConfig()),
 		Dict: map[string]any{"parameter_sharing": "prefix"}, NumEnvs: 2, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -121,14 +120,10 @@ func TestGroupEdits(t *testing.T) {
 					m.Architecture, m.Limits, m.NetworkLimits, m.Strict = 1, least, c.limits, strict
 				})
 				e, err := NewEvolver(m, registryOf(t, snap), snap, values)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				before := groupsOf(t, snap)
 				next, text, err := e.edit(snap, kindArchitecture, drawing(t, snap, c.agent, c.edit))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if text != c.text && !strict {
 					t.Errorf("%q, want %q", text, c.text)
 				}
@@ -139,9 +134,7 @@ func TestGroupEdits(t *testing.T) {
 					if own, ok := c.limits[strings.Split(network, ".")[1]]; ok {
 						limits = own
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					// Each network gets what became of the edit, once.
 					edit := c.edit
 					if c.limits["speaker.policy"].MaxLayers == 1 {
@@ -173,9 +166,7 @@ func TestGroupEdits(t *testing.T) {
 					}
 				}
 				rebuilt := team(t, after)
-				if err := rebuilt.Restore(agenttest.Through(t, next)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, rebuilt.Restore(agenttest.Through(t, next)))
 				if d := agenttest.Differences(next, agenttest.Snapshot(t, rebuilt), "policy"); len(d) > 0 {
 					t.Errorf("strict %t: the agent built from the snapshot differs in %v", strict, d)
 				}
@@ -187,18 +178,14 @@ func TestGroupEdits(t *testing.T) {
 func registryOf(t *testing.T, snap *checkpoint.Snapshot) Registry {
 	t.Helper()
 	r, err := RegistryOf(snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
 func groupsOf(t *testing.T, snap *checkpoint.Snapshot) map[string]description.Architecture {
 	t.Helper()
 	all, err := Architectures(snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }
 
@@ -256,17 +243,13 @@ func TestGroupMutations(t *testing.T) {
 	}
 	evolver := func(set func(m *Mutations)) *Evolver {
 		e, err := NewEvolver(only(set), registryOf(t, snap), snap, values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return e
 	}
 	in := pbt.Candidate{Iteration: 1, Snapshot: snap, Hyperparameters: values}
 	changed := func(e *Evolver, seed uint64) (keys []string, agents []int, what string, out pbt.Candidate) {
 		out, what, err := e.Evolve(in, random(seed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			if out.Hyperparameters[key] != values[key] {
 				keys = append(keys, key)

@@ -1,68 +1,51 @@
 package evolution_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/trainers"
+	"github.com/gorl-dev/gorl/spaces"
 )
-
-// shapesOf are the architectures of a member: those of its snapshot, or those that it begins with.
-func shapesOf(m pbt.Member, begin map[string]description.Architecture) (map[string]description.Architecture, error) {
-	if m.Restoring != nil {
-		return evolution.Architectures(m.Restoring)
-	}
-	return begin, nil
-}
 
 // walker builds members that are AMP agents with two critics and a discriminator with an optimizer of its own,
 // and recurrent policy and critics.
-func walker(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
+func walker(m pbt.Member, onStep func() error) (pbt.Trainee, error) {
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 2, Seed: m.Seed, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
-	sp := env.Spaces()
-	body, err := description.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
-	if err != nil {
-		return nil, err
-	}
+	body, err1 := description.NewArchitecture(env.Spaces().Observation, nil, 0, []int{8}, "elu")
 	body.Recurrent = models.GRU(6)
-	motion, err := description.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
-	if err != nil {
+	motion, err2 := description.NewArchitecture(env.Spaces().AMPObservation, nil, 0, []int{8}, "elu")
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	dict := map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4,
-		"separate_critics":        true,
-		"discriminator_optimizer": "separate", "task_reward_scale": 1.0, "amp_batch_size": 32,
-		"motion_dataset_size": 64, "reply_buffer_size": 64}
-	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": body, "value": body,
-		"discriminator": motion})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		return amp.New(amp.Options{Spaces: sp, Motions: env, Seed: m.Seed, Dict: dict, Models: amp.Evolvable(sp,
-			shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian())})
-	}, cfg)
+		"separate_critics": true, "discriminator_optimizer": "separate", "task_reward_scale": 1.0,
+		"amp_batch_size": 32, "motion_dataset_size": 64, "reply_buffer_size": 64}
+	return trainee(m, env, networks{"policy": body, "value": body, "discriminator": motion}, onStep,
+		func(sp spaces.Set, shapes networks) (agents.Agent, error) {
+			return amp.New(amp.Options{Spaces: sp, Motions: env, Seed: m.Seed, Dict: dict, Models: amp.Evolvable(sp,
+				shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian())})
+		})
 }
 
 // looking builds members that see CartPole's pixels.
-func looking(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
+func looking(m pbt.Member, onStep func() error) (pbt.Trainee, error) {
 	pixels := classic.DefaultCartPolePixels()
 	pixels.NumEnvs, pixels.Seed = 2, m.Seed
 	env, err := classic.NewCartPolePixels(pixels)
@@ -73,24 +56,14 @@ func looking(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": a, "value": a})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		return ppo.New(ppo.Options{
-			Spaces: env.Spaces(), Seed: m.Seed,
-			Models: ppo.Evolvable(env.Spaces(), shapes["policy"], shapes["value"], models.DefaultGaussianConfig()),
-			Dict:   map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 2},
-		})
-	}, cfg)
+	return trainee(m, env, networks{"policy": a, "value": a}, onStep, newPPO(m))
 }
 
 // Populations with memory and with pictures evolve. Interrupted in the middle of rollouts and episodes they end as if
 // they had not been.
 func TestPicturesAndMemoryEvolve(t *testing.T) {
 	for name, c := range map[string]struct {
-		build  func(pbt.Member, trainers.Config) (pbt.Trainee, error)
+		build  func(pbt.Member, func() error) (pbt.Trainee, error)
 		module string // whose edits must occur
 	}{"memory": {walker, "memory."}, "pictures": {looking, "encoder.observation."}} {
 		t.Run(name, func(t *testing.T) {
@@ -100,12 +73,10 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 			m.Limits.MinHidden, m.Limits.MaxHidden, m.Limits.MinChannels, m.Limits.MaxChannels = 2, 128, 4, 64
 			dir := t.TempDir()
 			build := func(stop func()) evolution.Options {
-				count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { stop(); return nil })
 				return evolution.Options{
 					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4,
 						Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
-							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true,
-								Callbacks: []trainers.Callback{count}})
+							return c.build(m, func() error { stop(); return nil })
 						}},
 					Mutations: m,
 				}
@@ -132,9 +103,7 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 			discriminators := map[string]bool{"34→[8] elu": true}
 			for i, snap := range whole.snapshots {
 				shapes, err := evolution.Architectures(snap)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if name != "memory" {
 					continue
 				}

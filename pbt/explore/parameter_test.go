@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // bed is a hyperparameter for trying a rule on.
@@ -48,9 +49,7 @@ func TestRulesStayInside(t *testing.T) {
 				p := b.p
 				p.Rule, p.Outside = b.rule, outside
 				m := Mutation{Rate: 1, Parameters: map[string]Parameter{"a": p}}
-				if err := m.Validate([]string{"a"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, m.Validate([]string{"a"}))
 				rng := rand.New(rand.NewPCG(uint64(i), 1))
 				known := traits(b.rule)
 				v, up, down := b.start, 0, 0
@@ -81,55 +80,6 @@ func TestRulesStayInside(t *testing.T) {
 		if !seen[r.Name()] {
 			t.Errorf("rule %v is not tried", r)
 		}
-	}
-}
-
-// TestRulesAreSymmetric compares the mean logarithm of what a rule multiplies by with zero.
-func TestRulesAreSymmetric(t *testing.T) {
-	for _, test := range []struct {
-		rule     Rule
-		start    float64
-		measure  scale
-		greatest float64 // of the distance
-	}{
-		{MutateFloat, 0.01, logScale, math.Log(2)},
-		{Float, 0.01, logScale, math.Log(2)},
-		{OneMinus, 0.8, oneMinus, math.Log(2)},
-		{PerturbExponentialDecay, 0.5, oneMinus, math.Log(1.2)},
-		{MutateDiscount, 0.5, oneMinus, math.Log(1.2)},
-		{PerturbVtrace, 1, logScale, math.Log(1.005)},
-		// Rounding to whole numbers keeps the mean of the number, not of its logarithm; far from 0 they are alike.
-		{Integer, 100000, logScale, math.Log(2)},
-	} {
-		m := Mutation{Rate: 1, Rules: Rules{"a": test.rule}}
-		rng := rand.New(rand.NewPCG(5, 6))
-		sum := 0.0
-		const n = 20000
-		for range n {
-			v := m.Apply(map[string]float64{"a": test.start}, rng)["a"]
-			d := test.measure.to(v) - test.measure.to(test.start)
-			if math.Abs(d) > test.greatest+1e-4 {
-				t.Fatalf("%s: %v became %v", test.rule.Name(), test.start, v)
-			}
-			sum += d
-		}
-		if mean := sum / n; math.Abs(mean) > 5*test.greatest/math.Sqrt(n) {
-			t.Errorf("%s: the mean distance is %v, want 0", test.rule.Name(), mean)
-		}
-	}
-}
-
-// TestIntegerRoundsInProportion: 10 times 1.25 is 12 and 13 equally often.
-func TestIntegerRoundsInProportion(t *testing.T) {
-	m := Mutation{Rate: 1, ChangeRange: [2]float64{1.25, 1.25}, Rules: Rules{"a": Integer}}
-	rng := rand.New(rand.NewPCG(5, 6))
-	counts := make(map[float64]int)
-	for range 4000 {
-		counts[m.Apply(map[string]float64{"a": 10}, rng)["a"]]++
-	}
-	if len(counts) != 3 || counts[8] < 1842 || counts[8] > 2158 || counts[12] < 863 || counts[12] > 1137 ||
-		counts[13] < 863 || counts[13] > 1137 {
-		t.Errorf("10 became %v, want 8 (2000), 12 (1000), 13 (1000)", counts)
 	}
 }
 
@@ -200,34 +150,6 @@ func TestReflect(t *testing.T) {
 			t.Errorf("scale %d: %v in [%v, %v] is mirrored to %v, want %v", test.s, test.v, test.low, test.high, got,
 				test.want)
 		}
-	}
-}
-
-func TestResampledValuesCoverTheRange(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	counts := make(map[float64]int)
-	p := Parameter{Sample: Range{Low: 2, High: 5}}
-	for range 4000 {
-		counts[p.resample(rng, true)]++
-	}
-	for v := 2.0; v <= 5; v++ {
-		if counts[v] < 863 || counts[v] > 1137 {
-			t.Errorf("of 4000 draws from 2 to 5 there are %v", counts)
-		}
-	}
-	p = Parameter{Sample: Range{Low: 1, High: 1000, Log: true}}
-	below := 0
-	for range 4000 {
-		v := p.resample(rng, true)
-		if v != math.Trunc(v) || v < 1 || v > 1000 {
-			t.Fatalf("drew %v", v)
-		}
-		if v < 32 {
-			below++
-		}
-	}
-	if below < 1842 || below > 2158 {
-		t.Errorf("%d of 4000 logarithmic draws from 1 to 1000 are below 32, want half", below)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -172,28 +173,6 @@ func TestPB2FindsTheOptimum(t *testing.T) {
 	}
 }
 
-// TestPB2ForgetsOldTimes moves the optimum while it watches.
-func TestPB2ForgetsOldTimes(t *testing.T) {
-	rng := rand.New(rand.NewPCG(13, 14))
-	moving := func(a, _ float64, interval int) float64 {
-		best := 0.0
-		if interval > 10 {
-			best = 2.5
-		}
-		return math.Exp(-(a - best) * (a - best) / 2)
-	}
-	p := PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}}}
-	for _, test := range []struct {
-		intervals int
-		want      float64
-	}{{10, 0}, {20, 2.5}} {
-		events := tried(8, test.intervals, rng, anywhere(rng), moving)
-		if v := p.Fit(events, nil).Apply(events[len(events)-1].Before, rng)["a"]; math.Abs(v-test.want) > 0.6 {
-			t.Errorf("after %d intervals it chose %v, want about %v", test.intervals, v, test.want)
-		}
-	}
-}
-
 // TestPB2KnowsConcurrentPicks: a member that chooses after others in the same iteration knows what they were given.
 func TestPB2KnowsConcurrentPicks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
@@ -264,9 +243,7 @@ func TestPB2IsPureAndStaysInside(t *testing.T) {
 			}
 		}
 		before, err := json.Marshal(events)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		given := map[string]float64{"a": 0, "b": 0.1, "n": 2, "c": 1}
 		e := p.Fit(events, nil)
 		var first map[string]float64

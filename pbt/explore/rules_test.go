@@ -49,30 +49,3 @@ func TestRegisterRule(t *testing.T) {
 		t.Errorf("the rule was given %+v", seen)
 	}
 }
-
-// TestMutationRate counts how often each of two keys changes.
-func TestMutationRate(t *testing.T) {
-	m := Mutation{Rules: Rules{"a": MutateFloat, "b": MutateFloat}}
-	rng := rand.New(rand.NewPCG(3, 4))
-	a, b, both, up := 0, 0, 0, 0
-	const n = 4000
-	for range n {
-		v := m.Apply(map[string]float64{"a": 1, "b": 1}, rng)
-		if v["a"] != 1 {
-			a++
-			if v["a"] > 1 {
-				up++
-			}
-		}
-		if v["b"] != 1 {
-			b++
-		}
-		if v["a"] != 1 && v["b"] != 1 {
-			both++
-		}
-	}
-	// Five standard deviations are 137 of the first two, 77 of both, and about 79 of the ups.
-	if a < 863 || a > 1137 || b < 863 || b > 1137 || both < 173 || both > 327 || up < a/2-79 || up > a/2+79 {
-		t.Errorf("of %d: a changed %d times, %d up, b %d, both %d; want about 1000, 500, 1000, 250", n, a, up, b, both)
-	}
-}

@@ -24,10 +24,8 @@ func TestReadHistory(t *testing.T) {
 	dir := t.TempDir()
 	write := func(folder, text string) string {
 		path := filepath.Join(dir, folder, journal.File)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text),
-			0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text),
+			0o644)))
 		return path
 	}
 	single := write("single/000", head+starts[0]+starts[1])

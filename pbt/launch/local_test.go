@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // The place of a member is what its launcher says; a process that sees one device counts from it.
@@ -43,9 +45,7 @@ func TestLocalised(t *testing.T) {
 	}
 	given := sections(LocalDevice)
 	got, err := localised(given, func(name string) string { return map[string]string{EnvLocal: "2"}[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff(sections("cuda:2"), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -1,49 +1,26 @@
 package launch
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/simulate"
 )
-
-// walker is a trainee whose objective grows with its steps, at the rate of its talent.
-type walker struct{ steps, talent int64 }
-
-func (w *walker) Train(_ context.Context, steps int64) error { w.steps += steps; return nil }
-func (w *walker) Steps() int64                               { return w.steps }
-func (w *walker) Close() error                               { return nil }
-func (w *walker) Hyperparameters() map[string]float64 {
-	return map[string]float64{"learning_rate": 0.1}
-}
-func (w *walker) SetHyperparameters(map[string]float64) error { return nil }
-func (w *walker) Metrics() map[string]float64 {
-	return map[string]float64{"episode.return": float64(w.steps * w.talent)}
-}
-func (w *walker) Snapshot() (*checkpoint.Snapshot, error) {
-	return &checkpoint.Snapshot{Values: map[string]any{"steps": w.steps}}, nil
-}
-func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
-	w.steps, err = s.Int("steps")
-	return err
-}
 
 // What a file says of processes reaches them.
 func TestTrainTakesTheFilesPlace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
 	text := "pbt: {directory: " + dir +
-		", workspace: w, objective: episode.return, interval_steps: 10, total_steps: 50, num_policies: 2, " +
+		", workspace: w, objective: objective, interval_steps: 10, total_steps: 50, num_policies: 2, " +
 		"synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: " +
 		"true}"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	places := 0
 	adjust := func(o *pbt.Options, p *pbt.ProcessOptions) {
 		places++
@@ -60,7 +37,9 @@ func TestTrainTakesTheFilesPlace(t *testing.T) {
 		}
 		o.Asynchronous = true // nobody else comes
 	}
-	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: 1}, nil }}
+	synthetic, err := simulate.Config{Options: pbt.Options{Members: 2, IntervalSteps: 10, TotalSteps: 50}}.Population()
+	must.Do(t, err)
+	program := Program{Adjust: adjust, New: synthetic.New}
 	if err := program.Train(t.Context(), Process{Config: path, Member: 0}); err != nil || places != 1 {
 		t.Errorf("%d places, %v", places, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -36,9 +37,7 @@ func answer(t *testing.T, words []string, document string) string {
 	g := strategy.Generation{Iteration: 1}
 	for i, w := range words {
 		o, err := strconv.ParseFloat(w, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		g.Members = append(g.Members, strategy.Status{Member: i, Objective: o, HasObjective: true})
 	}
 	var out strings.Builder

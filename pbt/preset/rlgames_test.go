@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/preset"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -27,9 +28,7 @@ pbt:
     agent.params.config.gamma: mutate_discount
   launcher: /isaac/python.sh
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff(strategy.Strategy(strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.05}),
 		s.Options.Strategy); d != "" {
 		t.Error(d)
@@ -75,9 +74,7 @@ func TestMixPolicies(t *testing.T) {
 				t.Errorf("a second time it is %v", again)
 			}
 			s, err := preset.FromDict(c.dict)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, note := range s.Notes {
 				if len(note) > 36 && note[:36] == "pbt.pbt_mix_policies_in_one_env does" {
 					t.Errorf("there is the note %q", note)

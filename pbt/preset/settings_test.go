@@ -1,7 +1,6 @@
 package preset
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -15,12 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
@@ -40,117 +37,6 @@ func TestTunableAreTheAgents(t *testing.T) {
 			if _, ok := n.gorl[theirs]; ok {
 				t.Errorf("%s does something and nothing", theirs)
 			}
-		}
-	}
-}
-
-// plain is a trainee with the hyperparameters of gorl's agents.
-type plain struct {
-	talent float64
-	values map[string]float64
-	steps  int64
-}
-
-func newPlain(talent int, extra ...string) *plain {
-	p := &plain{talent: float64(talent), values: make(map[string]float64)}
-	for i, key := range append(explore.AgentSettings(), extra...) {
-		p.values[key] = 0.5 + float64(i)/100
-	}
-	return p
-}
-
-func (p *plain) Train(_ context.Context, steps int64) error { p.steps += steps; return nil }
-func (p *plain) Steps() int64                               { return p.steps }
-func (p *plain) Close() error                               { return nil }
-func (p *plain) Hyperparameters() map[string]float64        { return maps.Clone(p.values) }
-
-func (p *plain) Metrics() map[string]float64 {
-	return map[string]float64{"episode.return": p.talent * float64(p.steps)}
-}
-
-func (p *plain) SetHyperparameters(values map[string]float64) error {
-	maps.Copy(p.values, values)
-	return nil
-}
-
-func (p *plain) Snapshot() (*checkpoint.Snapshot, error) {
-	return &checkpoint.Snapshot{Values: map[string]any{"steps": p.steps}}, nil
-}
-
-func (p *plain) Restore(s *checkpoint.Snapshot) (err error) {
-	p.steps, err = s.Int("steps")
-	return err
-}
-
-// A population that is not enabled is one in which nothing is decided, in one process too.
-func TestNotEnabled(t *testing.T) {
-	for _, key := range []string{"enabled", "with_pbt"} {
-		document := "{pbt: {enabled: false, num_policies: 4, objective: episode.return, interval_steps: 10, " +
-			"total_steps: 50, threshold_abs: 0, mutation: {learning_rate: mutate_float}}}"
-		if key == "with_pbt" {
-			document = "{preset: samplefactory, pbt: {with_pbt: false, num_policies: 4, pbt_target_objective: " +
-				"episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 0, total_steps: 50}}"
-		}
-		s, err := FromYAML([]byte(document))
-		must.Do(t, err)
-		s.Options.New = func(m pbt.Member) (pbt.Trainee, error) { return newPlain(m.ID), nil }
-		population, err := pbt.New(s.Options)
-		must.Do(t, err)
-		defer population.Close()
-		best, err := population.Train(t.Context())
-		if err != nil || best.Member != 3 || best.Steps != 50 {
-			t.Errorf("%s: the best is %+v, %v", key, best, err)
-		}
-		for _, e := range population.Journal() {
-			if e.Kind == journal.Replace || e.Kind == journal.SelfMutate {
-				t.Errorf("%s: %+v", key, e)
-			}
-		}
-	}
-}
-
-// TestPresetsTrain lets a population of every preset train: its options must be complete and fit gorl's agents.
-func TestPresetsTrain(t *testing.T) {
-	for name, document := range map[string]string{
-		IsaacLab: `{pbt: {num_policies: 4, objective: episode.return, interval_steps: 10, total_steps: 100,
-  mutation_rate: 1, mutation: {agent.params.config.learning_rate: mutate_float}, initial: {learning_rate: 0.1},
-  diversify: true}}`,
-		IsaacGymEnvs: `{preset: isaacgymenvs, pbt: {num_policies: 4, objective: episode.return, interval_steps: 10,
-  initial_delay: 10, start_after: 10, total_steps: 100, mutation_rate: 1}}`,
-		SampleFactory: `{preset: samplefactory, pbt: {num_policies: 4, pbt_target_objective: episode.return,
-  pbt_period_env_steps: 10, pbt_start_mutation: 10, total_steps: 100, pbt_mutation_rate: 1}}`,
-		RayTune: `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return,
-  mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_mutations: {lr: {uniform: [0.1, 1]},
-  clip_param: [0.1, 0.2]}}}`,
-		"pb2": `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total, metric: episode.return,
-  mode: max, perturbation_interval: 10, total_steps: 100, hyperparam_bounds: {lr: [0.1, 1]}}}`,
-	} {
-		for _, strict := range []string{"true", "false"} {
-			t.Run(name+" strict="+strict, func(t *testing.T) {
-				s, err := FromYAML([]byte(strings.Replace(document, "{", "{strict: "+strict+", ", 1)))
-				must.Do(t, err)
-				s.Options.New = func(m pbt.Member) (pbt.Trainee, error) {
-					return newPlain(m.ID, "env.bonus"), nil
-				}
-				population, err := pbt.New(s.Options)
-				must.Do(t, err)
-				defer population.Close()
-				if _, err := population.Train(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				replaced, changed := 0, 0
-				for _, e := range population.Journal() {
-					if e.Kind == journal.Replace {
-						replaced++
-					}
-					if e.After != nil && e.Kind != journal.Start && !maps.Equal(e.Before, e.After) {
-						changed++
-					}
-				}
-				if replaced == 0 || changed == 0 {
-					t.Errorf("%d members were replaced and %d changed", replaced, changed)
-				}
-			})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -25,13 +26,9 @@ func TestGames(t *testing.T) {
 		event(journal.Final, 1, -1, 2, 1050, 1050, journal.Games{Opponent: 0, Interval: 1, Games: 3, Wins: 3},
 			journal.Games{Opponent: 0, Interval: 1, Past: true, Games: 2, Draws: 2}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := gather(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	met, ratings := f.games()
 	if d := cmp.Diff([][]string{
 		{"0", "–", "4 (25 %, 0 %)", "–", "10 (50 %, 10 %)"},

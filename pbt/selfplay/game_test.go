@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -34,16 +35,12 @@ func TestGameResults(t *testing.T) {
 	env := newNim(t, 3, cfg, 1)
 	defer env.Close()
 	step, err := env.Reset(7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	episodes, wins, rating, total := 0, 0.0, 1000.0, make([]float64, 3)
 	for episodes < 100 {
 		actions := make([]float32, 3)
 		for i := range actions {
-			if err := perfect.Act(nil, step.Observations[i*8:i*8+8], nil, nil, actions[i:i+1]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, perfect.Act(nil, step.Observations[i*8:i*8+8], nil, nil, actions[i:i+1]))
 		}
 		if step, err = env.Step(actions); err != nil {
 			t.Fatal(err)
@@ -146,9 +143,7 @@ func TestGameWaitsAndOut(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Seat = "a"
 	env, err := NewGames(1, func(int) (envs.Single, error) { return g, nil }, cfg, wrappers.ParallelOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer env.Close()
 	step, err := env.Reset(1)
 	if err != nil || step.Observations[0] != 10 {
@@ -176,16 +171,12 @@ func TestGameRefuses(t *testing.T) {
 	single := func() envs.Env {
 		p, err := wrappers.NewParallel(1, func(int) (envs.Single, error) { return &nim{}, nil },
 			wrappers.ParallelOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return p
 	}
 	limited := func() envs.Env {
 		env, err := wrappers.NewEpisodeStatistics(newNim(t, 1, DefaultConfig(), 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return env
 	}
 	for _, c := range []struct {

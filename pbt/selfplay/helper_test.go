@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
@@ -84,9 +85,7 @@ func newNim(t testing.TB, n int, cfg Config, seed int64) *Env {
 	t.Helper()
 	env, err := NewGames(n, func(int) (envs.Single, error) { return &nim{}, nil }, cfg,
 		wrappers.ParallelOptions{Seed: seed, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return env
 }
 
@@ -108,13 +107,9 @@ func learner(t testing.TB, m pbt.Member, cfg Config, games int) (*Trainee, error
 func snapshotOf(t testing.TB, seed int64) *checkpoint.Snapshot {
 	t.Helper()
 	l, err := learner(t, pbt.Member{Seed: seed}, DefaultConfig(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	s, err := l.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }

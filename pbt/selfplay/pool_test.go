@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // The expectations are from the table of FIDE's handbook (8.1.2), which rounds to two digits; the rest by hand.
@@ -48,16 +49,12 @@ func full(t *testing.T, cfg Config) *Pool {
 	snapshot := snapshotOf(t, 1)
 	for i, rating := range []float64{1200, 800} {
 		o, err := p.freeze(ID{i + 1, 2}, false, rating, snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p.members = append(p.members, o)
 	}
 	for i, rating := range []float64{1000, 1400} {
 		o, err := p.freeze(ID{0, int64(i + 1)}, true, rating, snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p.past = append(p.past, o)
 	}
 	return p
@@ -113,9 +110,7 @@ func TestPastSelves(t *testing.T) {
 	snapshot := snapshotOf(t, 1)
 	for i := range int64(12) {
 		self, err := p.freeze(ID{0, i + 1}, true, 0, snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p.next(nil, self, 0)
 	}
 	var kept []int64
@@ -132,9 +127,7 @@ func TestPoolState(t *testing.T) {
 	p := full(t, DefaultConfig())
 	p.record([]result{{ID{1, 2}, false, 1}, {ID{0, 1}, true, 0.5}, {ID{9, 9}, false, 1}})
 	state, err := p.marshal([]byte("inner"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	q := newPool(DefaultConfig(), p.seat)
 	inner, err := q.restore(state)
 	if err != nil || string(inner) != "inner" {
@@ -159,9 +152,7 @@ func TestPoolState(t *testing.T) {
 			out    []float32
 		}{{p.members[0].player, a[:]}, {q.members[0].player, b[:]}} {
 			rng := rand.New(rand.NewPCG(uint64(i), 3))
-			if err := o.player.Act(rng, x, []float32{1, 1, 1}, nil, o.out); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, o.player.Act(rng, x, []float32{1, 1, 1}, nil, o.out))
 		}
 		if a != b {
 			t.Errorf("in %v the policies do %v and %v", x, a, b)
@@ -191,9 +182,7 @@ func TestMeet(t *testing.T) {
 	ids := func() []ID { ids, _ := env.Pool().Opponents(); return ids }
 	meet := func(interval int64, members ...*checkpoint.Snapshot) {
 		t.Helper()
-		if err := env.Meet(1, interval, members, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, env.Meet(1, interval, members, s))
 	}
 	meet(1, s, s, s)
 	if d := cmp.Diff([]ID{{0, 1}, {2, 1}, randomID, {1, 1}}, ids()); d != "" {
@@ -221,9 +210,7 @@ func TestForeignEpisodes(t *testing.T) {
 		rng, games := rand.New(rand.NewPCG(1, 2)), 0
 		for range 2 {
 			step, err := env.Observe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			actions := make([]float32, 8)
 			env.Spaces().SampleActions(rng, actions, step.ActionMasks)
 			if step, err = env.Step(actions); err != nil {
@@ -238,30 +225,20 @@ func TestForeignEpisodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := env.CurriculumState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	state, err := env.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	games := play()
 	if games == 0 || counted() != games {
 		t.Fatalf("%d of %d games were counted", counted(), games)
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(env.SetCurriculumState(before))
-	must(env.RestoreState(state))
+	must.Do(t, env.SetCurriculumState(before))
+	must.Do(t, env.RestoreState(state))
 	if again := play(); again != games || counted() != games {
 		t.Errorf("with the games' state %d of %d games were counted, want %d", counted(), again, games)
 	}
-	must(env.RestoreState(state))
-	must(env.SetCurriculumState(before))
+	must.Do(t, env.RestoreState(state))
+	must.Do(t, env.SetCurriculumState(before))
 	if play(); counted() >= games {
 		t.Errorf("without the games' state %d games were counted of which other weights had begun some", counted())
 	}

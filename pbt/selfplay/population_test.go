@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -37,9 +38,7 @@ func text(t testing.TB, events []journal.Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b.Write(append(line, '\n'))
 	}
 	return b.String()
@@ -50,9 +49,7 @@ func text(t testing.TB, events []journal.Event) string {
 func TestPopulation(t *testing.T) {
 	const total = 6 * 256
 	p, err := pbt.New(population(t, total))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer p.Close()
 	if _, err := p.Train(t.Context()); err != nil {
 		t.Fatal(err)
@@ -75,22 +72,16 @@ func TestPopulation(t *testing.T) {
 			}
 		}
 		q, err := pbt.New(opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = q.Train(ctx)
 		cancel()
 		if done = err == nil; !done && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if err := q.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.Close())
 	}
 	events, err := journal.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d := cmp.Diff(whole, text(t, events)); d != "" || lives < 3 {
 		t.Errorf("interrupted %d times: %s", lives-1, d)
 	}
@@ -171,18 +162,12 @@ func TestPopulationLearnsNim(t *testing.T) {
 	opt := population(t, 20*1024)
 	opt.IntervalSteps = 1024
 	p, err := pbt.New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer p.Close()
 	best, err := p.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	policy, err := infer.FromSnapshot(best.Snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, heap := range []int{1, 2, 3, 5, 6, 7} { // 4 is lost
 		x, mask, want, got := make([]float32, stones+1), []float32{1, 1, 1}, [1]float32{}, [1]float32{}
 		x[heap] = 1
@@ -190,10 +175,8 @@ func TestPopulationLearnsNim(t *testing.T) {
 			mask[k] = 0
 		}
 		rng := rand.New(rand.NewPCG(1, 1))
-		if err := errors.Join(perfect.Act(rng, x, mask, nil, want[:]),
-			NewPlayer(policy, true).Act(rng, x, mask, nil, got[:])); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(perfect.Act(rng, x, mask, nil, want[:]),
+			NewPlayer(policy, true).Act(rng, x, mask, nil, got[:])))
 		if got != want {
 			t.Errorf("of %d stones it takes %g, want %g", heap, got[0]+1, want[0]+1)
 		}

@@ -178,12 +178,12 @@ func TestLandscapes(t *testing.T) {
 	}
 }
 
-// The settings of all presets can be simulated as their systems' files have them.
+// Populations of all presets train as their systems' files have them: their options are complete.
 func TestPresets(t *testing.T) {
 	for name, text := range map[string]string{
-		"isaaclab": `pbt: {interval_steps: 50000000, threshold_std: 0.1, threshold_abs: 0.025,
+		"isaaclab": `{pbt: {interval_steps: 50000000, threshold_std: 0.1, threshold_abs: 0.025,
   mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.kl_threshold: mutate_float,
-  agent.params.config.tau: mutate_discount}}`,
+  agent.params.config.tau: mutate_discount}}}`,
 		"isaacgymenvs":  `{preset: isaacgymenvs, pbt: {interval_steps: 20000000, replace_fraction_worst: 0.3}}`,
 		"samplefactory": `{preset: samplefactory, pbt: {with_pbt: true, num_policies: 8, pbt_start_mutation: 5000000}}`,
 		"raytune": `{preset: raytune, pbt: {num_policies: 8, time_attr: timesteps_total, metric: loss,
@@ -192,15 +192,15 @@ func TestPresets(t *testing.T) {
 		"pb2": `{preset: raytune, pbt: {num_policies: 4, time_attr: timesteps_total,
   metric: episode_return, mode: max, perturbation_interval: 100000, hyperparam_bounds: {lr: [1e-5, 1e-2]}}}`,
 	} {
-		s, err := preset.FromYAML([]byte(text))
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		s.Options.TotalSteps = 12 * s.Options.IntervalSteps
-		r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5),
-			Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
-		if got := r.Summary(); got.Copies+got.SelfMutations == 0 {
-			t.Errorf("%s: nothing happens: %+v", name, got)
+		for _, strict := range []string{"true", "false"} {
+			s, err := preset.FromYAML([]byte(strings.Replace(text, "{", "{strict: "+strict+", ", 1)))
+			must.Do(t, err)
+			s.Options.TotalSteps = 12 * s.Options.IntervalSteps
+			r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5),
+				Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
+			if got := r.Summary(); got.Copies == 0 {
+				t.Errorf("%s, strict %s: nothing is copied: %+v", name, strict, got)
+			}
 		}
 	}
 }

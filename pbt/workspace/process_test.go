@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
@@ -59,9 +60,7 @@ func start(t *testing.T, role, dir string, ttl time.Duration) *process {
 	p.Stderr = &p.words
 	in, err := p.StdinPipe()
 	out, err2 := p.StdoutPipe()
-	if err := errors.Join(err, err2, p.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, err2, p.Start()))
 	p.in, p.out = in, bufio.NewReader(out)
 	t.Cleanup(func() {
 		p.Process.Kill()

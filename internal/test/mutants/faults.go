@@ -12,7 +12,7 @@ const faultList = "internal/test/mutants/faults.txt"
 // fault is one entry of faults.txt:
 //
 //	== name
-//	file: pbt/state.go
+//	file: pbt/exploit.go
 //	tests: ./pbt ./internal/test/populations
 //	says: what goes wrong for a user
 //	caught: TestThatFails

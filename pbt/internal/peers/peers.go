@@ -238,3 +238,43 @@ func WentOn(v workspace.View, since time.Time, silence time.Duration) bool {
 	}
 	return true
 }
+
+// News is what a member that waits for news compares: newest records and phases, but not the times of heartbeats.
+func News(v workspace.View) []any {
+	var n []any
+	for _, p := range v.Members {
+		var phase workspace.Phase
+		copies, iteration := int64(-1), int64(-1)
+		if p.Heartbeat != nil {
+			phase, copies = p.Heartbeat.Phase, p.Heartbeat.Copies
+		}
+		if len(p.Records) > 0 {
+			iteration = p.Records[0].Iteration
+		}
+		n = append(n, phase, copies, iteration)
+	}
+	return n
+}
+
+// Ahead are the heartbeats with times in the future, by member.
+type Ahead map[int]struct{ seen, since time.Time }
+
+// SetBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
+// first seen. Otherwise a peer that died before would count as alive until the clock has caught up. It returns the time
+// when the member joined, by that clock.
+func (a Ahead) SetBack(v *workspace.View, joined time.Time) time.Time {
+	for i := range v.Members {
+		p := &v.Members[i]
+		if !p.Seen.After(v.Now) {
+			continue
+		}
+		if !a[i].seen.Equal(p.Seen) {
+			a[i] = struct{ seen, since time.Time }{p.Seen, v.Now}
+		}
+		p.Seen = a[i].since
+	}
+	if joined.After(v.Now) {
+		return v.Now
+	}
+	return joined
+}

@@ -1,4 +1,7 @@
-package pbt
+// Package inherit makes the snapshot that a replaced member restores: the source's, with the parts of its own that the
+// member keeps. It knows the parts of gorl's agents and trainers by the names in checkpoint/layout; what other trainees
+// put into a snapshot is always copied. It only reads the snapshots that it is given.
+package inherit
 
 import (
 	"encoding/json"
@@ -10,81 +13,34 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// CopyOptions says what a replaced member takes over from the source besides the weights. The zero value copies
-// everything. It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other
-// trainees put into a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping:
-// KeepPart then copies.
-//
-// Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part
-// where it stands for something that the mutation changes, as an optimizer's moments do for a very different learning
-// rate.
-//
-// The yaml tags are the keys under pbt.inherit in a file.
-type CopyOptions struct {
-	// Optimizer says where the optimizer's moments and step counts come from: copy (or empty) takes the source's,
-	// keep the member's own, reset clears them, decay takes the source's moments times MomentDecay.
-	//
-	// Kept moments belong to other weights; they are of use only where members are near each other. Reset moments make
-	// Adam's first steps large: combine them with a warm-up.
-	Optimizer Part `yaml:"optimizer" config:"oneof=|copy|keep|reset|decay"`
-	// MomentDecay is the factor of Optimizer decay, above 0.
-	//
-	// A smaller one forgets more of the source's gradients.
-	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
-	// Normalizers are the running scalers and the statistics of normalize_observation and normalize_reward. Weights
-	// seldom work with other scalers, so keep is for experiments.
-	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
-	// Schedule is the state of the learning-rate schedule; reset is its beginning. It scales the member's new rate
-	// in any case.
-	Schedule Part `yaml:"schedule" config:"oneof=|copy|keep|reset"`
-	// Environment is the state of environments and curricula. It needs trainers that save it (save_buffers).
-	Environment Part `yaml:"environment" config:"oneof=|copy|keep"`
-	// Buffers are replay memories and rollouts in progress. If only one of Buffers and Environment is kept, a new
-	// rollout begins.
-	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
+// Parts say where each part comes from; see pbt.CopyOptions.
+type Parts struct {
+	Optimizer, Normalizers, Schedule, Environment, Buffers string
+	// MomentDecay is the factor of Optimizer Decay.
+	MomentDecay float64
 }
 
-// Part says where a replaced member has a part of its snapshot from.
-type Part string
-
-// The sources of a part. The zero value is CopyPart.
+// The sources of a part; an empty one is Copy.
 const (
-	CopyPart  Part = "copy"
-	KeepPart  Part = "keep"
-	ResetPart Part = "reset"
-	DecayPart Part = "decay"
+	Copy  = "copy"
+	Keep  = "keep"
+	Reset = "reset"
+	Decay = "decay"
 )
 
-// validate checks each part by its config tag, and MomentDecay against Optimizer.
-func (o CopyOptions) validate() error {
-	if err := config.Check(o, "pbt: inherit"); err != nil {
-		return err
-	}
-	switch decays := o.Optimizer == DecayPart; {
-	case decays && o.MomentDecay == 0:
-		return fmt.Errorf("pbt: inherit.moment_decay is 0; give a factor above 0, at most 1, or make optimizer %q "+
-			"to have no moments", ResetPart)
-	case !decays && o.MomentDecay != 0:
-		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
-			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
-	}
-	return nil
-}
-
-// combine returns the snapshot that a member restores: the source's, with those parts of the member's own that it keeps
+// Combine returns the snapshot that a member restores: the source's, with those parts of the member's own that it keeps
 // (own is nil where it has none worth keeping). Neither is changed; arrays are shared.
-func (o CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+func (o Parts) Combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	if own == nil {
 		own = source
 	}
 	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays),
 		Values: cloneValues(source.Values), Metadata: source.Metadata}}
 	agents := layout.Agents(c.to.Values)
-	parts := []Part{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers}
-	if len(agents) == 0 || !slices.ContainsFunc(parts, func(p Part) bool { return p != "" && p != CopyPart }) {
+	parts := []string{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers}
+	if len(agents) == 0 || !slices.ContainsFunc(parts, func(p string) bool { return p != "" && p != Copy }) {
 		return source, nil
 	}
 	mine := make(map[string]map[string]any)
@@ -100,10 +56,10 @@ func (o CopyOptions) combine(source, own *checkpoint.Snapshot) (*checkpoint.Snap
 		}
 	}
 	// The statistics of the environment's wrappers belong to the weights, not to the environment's state.
-	if o.Environment == KeepPart {
+	if o.Environment == Keep {
 		c.keepArrays(func(name string) bool { return layout.IsEnvironment(name) && !ofWrapper(name) })
 	}
-	if o.Normalizers == KeepPart {
+	if o.Normalizers == Keep {
 		c.keepArrays(ofWrapper)
 	}
 	return c.to, nil
@@ -117,7 +73,7 @@ func ofWrapper(array string) bool {
 
 // combineAgent applies the options to the part of one agent: its optimizer, scalers, schedule, memories and rollout.
 // own are the values of the member's own agent.
-func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]any) error {
+func (o Parts) combineAgent(c combination, a layout.Part, own map[string]any) error {
 	optimizers := layout.Map(a.Values, layout.OptimizerSteps)
 	moments := func(name string) bool {
 		name, ok := strings.CutPrefix(name, a.Prefix)
@@ -127,25 +83,25 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 	}
 	var err error
 	switch o.Optimizer {
-	case KeepPart:
+	case Keep:
 		// Moments of networks with other shapes do not fit the copied weights: then the source's are copied.
-		if otherArchitectures(c.from, c.to) {
+		if OtherArchitectures(c.from, c.to) {
 			break
 		}
 		c.keepArrays(moments)
 		keepValues(a.Values, own, layout.OptimizerSteps)
-	case ResetPart:
+	case Reset:
 		err = c.scale(moments, 0)
 		for name := range optimizers {
 			optimizers[name] = int64(0)
 		}
-	case DecayPart:
+	case Decay:
 		err = c.scale(moments, float32(o.MomentDecay))
 	}
 	if err != nil {
 		return err
 	}
-	if o.Normalizers == KeepPart {
+	if o.Normalizers == Keep {
 		c.keepArrays(func(name string) bool {
 			name, ok := strings.CutPrefix(name, a.Prefix)
 			return ok && layout.IsStatistic(name)
@@ -153,9 +109,9 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 	}
 	if state := layout.Map(a.Values, layout.SchedulerState); state != nil {
 		switch o.Schedule {
-		case KeepPart:
+		case Keep:
 			keepValues(a.Values, own, layout.Scheduler, layout.SchedulerState)
-		case ResetPart: // the base rate in epoch 0
+		case Reset: // the base rate in epoch 0
 			state["step"] = int64(0)
 			if _, moves := state[layout.LearningRate]; moves {
 				state[layout.LearningRate] = state["base"]
@@ -163,7 +119,7 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 		}
 	}
 	rollout := func(name string) bool { return strings.HasPrefix(name, a.Prefix+layout.Rollout("")) }
-	if o.Buffers == KeepPart {
+	if o.Buffers == Keep {
 		memories := layout.Map(a.Values, layout.Memories)
 		c.keepArrays(func(name string) bool {
 			memory, ok := layout.CutMemoryRows(strings.TrimPrefix(name, a.Prefix))
@@ -174,7 +130,7 @@ func (o CopyOptions) combineAgent(c combination, a layout.Part, own map[string]a
 	}
 	// A rollout in progress continues only in the environment in which it began. Where the two come from different
 	// members, a new rollout begins.
-	if (o.Buffers == KeepPart) != (o.Environment == KeepPart) {
+	if (o.Buffers == Keep) != (o.Environment == Keep) {
 		maps.DeleteFunc(c.to.Arrays, func(name string, _ checkpoint.Array) bool { return rollout(name) })
 		a.Values[layout.RolloutSteps] = int64(0)
 	}
@@ -232,9 +188,9 @@ func cloneValues(values map[string]any) map[string]any {
 	return cloned
 }
 
-// otherArchitectures reports whether two snapshots have networks of different shapes, so that a trainee of one cannot
+// OtherArchitectures reports whether two snapshots have networks of different shapes, so that a trainee of one cannot
 // restore the other.
-func otherArchitectures(a, b *checkpoint.Snapshot) bool {
+func OtherArchitectures(a, b *checkpoint.Snapshot) bool {
 	return a != b && !reflect.DeepEqual(architecturesOf(a), architecturesOf(b))
 }
 

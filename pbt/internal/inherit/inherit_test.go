@@ -1,4 +1,4 @@
-package pbt
+package inherit
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Copies of gorl's agents are tested with them, in internal/test/populations: a test program with
@@ -26,24 +27,22 @@ func TestCombine(t *testing.T) {
 		return s
 	}
 	for _, x := range []struct {
-		options                            CopyOptions
+		options                            Parts
 		own                                *checkpoint.Snapshot
 		statistic, scaler, inside, moments float32 // 1 is the source's, 2 the member's own
 	}{
-		{CopyOptions{}, snapshot(2), 1, 1, 1, 1},
-		{CopyOptions{Environment: KeepPart}, snapshot(2), 1, 1, 2, 1},
-		{CopyOptions{Normalizers: KeepPart}, snapshot(2), 2, 2, 1, 1},
-		{CopyOptions{Normalizers: KeepPart, Environment: KeepPart}, snapshot(2), 2, 2, 2, 1},
-		{CopyOptions{Optimizer: KeepPart, Buffers: KeepPart}, snapshot(2), 1, 1, 1, 2},
-		{CopyOptions{Optimizer: ResetPart}, snapshot(2), 1, 1, 1, 0},
-		{CopyOptions{Optimizer: DecayPart, MomentDecay: 0.5}, snapshot(2), 1, 1, 1, 0.5},
-		{CopyOptions{Optimizer: KeepPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}, nil, 1, 1,
+		{Parts{}, snapshot(2), 1, 1, 1, 1},
+		{Parts{Environment: Keep}, snapshot(2), 1, 1, 2, 1},
+		{Parts{Normalizers: Keep}, snapshot(2), 2, 2, 1, 1},
+		{Parts{Normalizers: Keep, Environment: Keep}, snapshot(2), 2, 2, 2, 1},
+		{Parts{Optimizer: Keep, Buffers: Keep}, snapshot(2), 1, 1, 1, 2},
+		{Parts{Optimizer: Reset}, snapshot(2), 1, 1, 1, 0},
+		{Parts{Optimizer: Decay, MomentDecay: 0.5}, snapshot(2), 1, 1, 1, 0.5},
+		{Parts{Optimizer: Keep, Normalizers: Keep, Environment: Keep, Buffers: Keep}, nil, 1, 1,
 			1, 1},
 	} {
-		got, err := x.options.combine(snapshot(1), x.own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, err := x.options.Combine(snapshot(1), x.own)
+		must.Do(t, err)
 		for name, want := range map[string]float32{statistic: x.statistic, scaler: x.scaler,
 			layout.EnvironmentState: x.inside, moment: x.moments} {
 			if v, err := got.Arrays[name].Float32s(); err != nil || v[0] != want {
@@ -52,18 +51,18 @@ func TestCombine(t *testing.T) {
 		}
 	}
 
-	o := CopyOptions{Optimizer: ResetPart, Normalizers: KeepPart, Environment: KeepPart, Buffers: KeepPart}
+	o := Parts{Optimizer: Reset, Normalizers: Keep, Environment: Keep, Buffers: Keep}
 	foreign := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{
 		"environment/x": checkpoint.ArrayFloat32([]int64{1}, []float32{3})}, Values: map[string]any{"rollout_steps": 4}}
-	if got, err := o.combine(foreign, &checkpoint.Snapshot{}); err != nil || got != foreign {
+	if got, err := o.Combine(foreign, &checkpoint.Snapshot{}); err != nil || got != foreign {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	source := snapshot(1)
-	if _, err := o.combine(source, foreign); err == nil || !strings.Contains(err.Error(), "the member has none") {
+	if _, err := o.Combine(source, foreign); err == nil || !strings.Contains(err.Error(), "the member has none") {
 		t.Errorf("the error is %v", err)
 	}
 	source.Arrays[moment] = checkpoint.ArrayFloat64([]int64{1}, []float64{3})
-	if _, err := o.combine(source, nil); err == nil || !strings.Contains(err.Error(), `array "optimizer/exp_avg/w"`) {
+	if _, err := o.Combine(source, nil); err == nil || !strings.Contains(err.Error(), `array "optimizer/exp_avg/w"`) {
 		t.Errorf("the error is %v", err)
 	}
 }
