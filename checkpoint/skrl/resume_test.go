@@ -25,18 +25,15 @@ type rollout struct {
 
 func readRollout(t testing.TB, path string) rollout {
 	t.Helper()
-	f, err := npz.Open(path)
-	must.Do(t, err)
+	f := must.Value(npz.Open(path))(t)
 	return rollout{t, f}
 }
 
 // row is step i of an array (T, N, ·), or rows i·N to (i+1)·N of the probe.
 func (r rollout) row(name string, i int) []float32 {
 	r.t.Helper()
-	a, err := r.Get(name)
-	must.Do(r.t, err)
-	x, err := a.Float32s()
-	must.Do(r.t, err)
+	a := must.Value(r.Get(name))(r.t)
+	x := must.Value(a.Float32s())(r.t)
 	n := len(x) / a.Shape[0]
 	if len(a.Shape) == 2 {
 		n *= envs
@@ -59,12 +56,10 @@ func (r rollout) compareActions(a agent, name string) {
 	r.t.Helper()
 	a.SetTraining(false)
 	defer a.SetTraining(true)
-	probe, err := r.Get("probe")
-	must.Do(r.t, err)
+	probe := must.Value(r.Get("probe"))(r.t)
 	worst := 0.0
 	for i := range probe.Shape[0] / envs {
-		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
-		must.Do(r.t, err)
+		got := must.Value(a.Act(agents.Observation{Observations: r.row("probe", i)}))(r.t)
 		want := r.row(name, i)
 		if len(got) != len(want) {
 			r.t.Fatalf("%d actions, want %d", len(got), len(want))
@@ -103,8 +98,7 @@ func (r rollout) learn(a agent) {
 func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 	t.Helper()
 	got := snapshot(t, a)
-	want, err := c.Snapshot(got)
-	must.Do(t, err)
+	want := must.Value(c.Snapshot(got))(t)
 	worst, which := 0.0, ""
 	for _, name := range slices.Sorted(maps.Keys(want.Arrays)) {
 		if e := difference(t, got.Arrays[name], want.Arrays[name]); !(e <= worst) {
@@ -118,8 +112,7 @@ func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 	if g, w := fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]); g != w {
 		t.Errorf("steps of the optimizer: %s, want %s", g, w)
 	}
-	adam, err := c.Adam()
-	must.Do(t, err)
+	adam := must.Value(c.Adam())(t)
 	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
 		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
 	}
@@ -147,12 +140,10 @@ func floats(t testing.TB, a checkpoint.Array) (out []float64) {
 	t.Helper()
 	switch a.DType {
 	case checkpoint.F64:
-		x, err := a.Float64s()
-		must.Do(t, err)
+		x := must.Value(a.Float64s())(t)
 		return x
 	case checkpoint.F32:
-		x, err := a.Float32s()
-		must.Do(t, err)
+		x := must.Value(a.Float32s())(t)
 		for _, v := range x {
 			out = append(out, float64(v))
 		}
@@ -180,8 +171,7 @@ func (k kind) resume(t testing.TB, folder, start string) agent {
 	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
 	r.compareActions(a, "before")
 	r.learn(a)
-	second, err := skrl.Read(filepath.Join(folder, "second.pt"))
-	must.Do(t, err)
+	second := must.Value(skrl.Read(filepath.Join(folder, "second.pt")))(t)
 	compareState(t, a, second)
 	r.compareActions(a, "after")
 	return a
@@ -212,8 +202,7 @@ func TestPeersBothWays(t *testing.T) {
 			a := k.resume(t, there, k.first(there))
 			opt := skrl.Options{}
 			if k.OwnNames {
-				like, err := skrl.Read(k.first(there))
-				must.Do(t, err)
+				like := must.Value(skrl.Read(k.first(there)))(t)
 				opt.Like = like
 			}
 			written := filepath.Join(back, "gorl.pt")
@@ -226,8 +215,7 @@ func TestPeersBothWays(t *testing.T) {
 			restored.Values["timestep"] = int64(0)
 			must.Do(t, b.Restore(restored))
 			r.learn(b)
-			second, err := skrl.Read(filepath.Join(back, "second.pt"))
-			must.Do(t, err)
+			second := must.Value(skrl.Read(filepath.Join(back, "second.pt")))(t)
 			compareState(t, b, second)
 			r.compareActions(b, "after")
 		})
