@@ -86,4 +86,6 @@ func TestEvaluateMaxSteps(t *testing.T) {
 	}
 	_, err := trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 1, MaxSteps: -1})
 	wantError(t, "negative", err, "MaxSteps")
+	refused(trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{}))(t, "no episodes",
+		"a positive number of episodes, not 0")
 }
