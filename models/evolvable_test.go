@@ -115,7 +115,8 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 	}
 }
 
-// meanSquaredGradient returns the mean over n rows of ‖∂f/∂x‖² by central differences in the columns of numbers.
+// meanSquaredGradient returns the mean over n rows of ‖∂f/∂x‖², by central differences. numbers marks the columns that
+// count; nil is all.
 func meanSquaredGradient(t *testing.T, s *tensor.Scope, rows []float32, n int, numbers []bool,
 	f func(x tensor.Tensor) tensor.Tensor) (sum float64) {
 	t.Helper()

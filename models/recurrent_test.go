@@ -174,5 +174,5 @@ func TestSharedMemory(t *testing.T) {
 	}
 	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1))
 	dist := tensortest.Opened[Distribution](t)(NewDistribution(boxes.Action, DefaultGaussianConfig()))
-	tensortest.Refused(NewShared(m, m, m, dist))(t, "error", "put them into the trunk")
+	tensortest.Refused(NewShared(m, m, m, dist))(t, "heads with memory", "put them into the trunk")
 }

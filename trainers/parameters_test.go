@@ -214,7 +214,8 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 	advance(t, m, 4)
 	set(t, m, map[string]float64{"env.scale": 3})
 	before := mustSnapshot(t, m)
-	refused := func(what, want string, spoil func(s *checkpoint.Snapshot)) {
+	type snapshot = checkpoint.Snapshot
+	spoilt := func(what, want string, spoil func(s *snapshot)) {
 		t.Helper()
 		snap := mustSnapshot(t, donor)
 		spoil(snap)
@@ -223,9 +224,9 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 			t.Errorf("%s: %q changed", what, d)
 		}
 	}
-	refused("no timestep", "", func(s *checkpoint.Snapshot) { delete(s.Values, "trainer") })
-	refused("negative timestep", "", func(s *checkpoint.Snapshot) { s.Values["trainer"] = map[string]any{"timestep": -1} })
-	refused("no weights", "policy/net.0.weight", func(s *checkpoint.Snapshot) { delete(s.Arrays, "policy/net.0.weight") })
+	spoilt("no timestep", "", func(s *snapshot) { delete(s.Values, "trainer") })
+	spoilt("negative timestep", "", func(s *snapshot) { s.Values["trainer"] = map[string]any{"timestep": -1} })
+	spoilt("no weights", "policy/net.0.weight", func(s *snapshot) { delete(s.Arrays, "policy/net.0.weight") })
 	for _, x := range [][3]string{
 		{"state", "abc", ""}, {"curriculum", "abc", "curriculum"},
 		{"episodes", "\x01\x01", "environment/episodes: it is of 2 environments, here are 3"},
@@ -239,7 +240,7 @@ func TestRestoreIsAllOrNothing(t *testing.T) {
 		if x[0] == "parameters" {
 			x[2] = "parameters"
 		}
-		refused(x[0]+" "+x[1], x[2], func(s *checkpoint.Snapshot) {
+		spoilt(x[0]+" "+x[1], x[2], func(s *snapshot) {
 			s.Arrays["environment/"+x[0]] = checkpoint.ArrayBytes([]int64{int64(len(x[1]))}, []byte(x[1]))
 		})
 	}

@@ -255,7 +255,7 @@ func TestToldWindows(t *testing.T) {
 	}
 	strange := agents.Observation{Observations: slices.Clone(w.Now().Observations)}
 	strange.Observations[4+2] = 0.6
-	tensortest.Refused(a.Act(strange))(t, "error", "environment 1", "SetSource")
+	tensortest.Refused(a.Act(strange))(t, "a latent of no motion", "environment 1", "SetSource")
 	for _, rows := range []int{8, 12} { // too few are refused, and nothing is forgotten by that
 		if _,
 			err := a.Act(agents.Observation{Observations: w.Now().Observations[:rows]}); (err == nil) != (rows == 12) {
@@ -268,7 +268,7 @@ func TestToldWindows(t *testing.T) {
 	}
 	snap := agenttest.Snapshot(t, a)
 	delete(snap.Arrays, layout.ToldWindows)
-	tensortest.Refuse(t, "error", a.Restore(snap), "warm_start")
+	tensortest.Refuse(t, "buffers without motion", a.Restore(snap), "warm_start")
 }
 
 // What is recorded of minibatches of ASE and CALM and replayed for others gives the same bits as without.

@@ -249,8 +249,8 @@ func TestSharedTrunk(t *testing.T) {
 	}
 }
 
-// AMP shares what PPO has for rl_games' recipes: it adds the loss for means out of bounds (TestBoundsLoss of package ppo
-// has the formula), and steps the learning rate as often as the schedule says.
+// AMP shares what PPO has for rl_games' recipes. It adds the loss for means out of bounds, whose formula is in
+// TestBoundsLoss of package ppo. It steps the learning rate as often as the schedule says.
 func TestRLGames(t *testing.T) {
 	const rate, epochs, parts = 1e-12, 2, 3
 	for step, times := range map[string]float64{"minibatch": epochs * parts, "epoch": epochs, "update": 1} {

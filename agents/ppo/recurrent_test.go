@@ -271,7 +271,7 @@ func TestCheckpointsOfOtherNetworks(t *testing.T) {
 		t.Errorf("architectures %v and %v", got, perceptron.Architectures())
 	}
 	snap.Values["architectures"].(map[string]any)["policy"] = 3
-	tensortest.Refuse(t, "error", wide.Restore(snap), "an architecture in a snapshot")
+	tensortest.Refuse(t, "no architecture", wide.Restore(snap), "an architecture in a snapshot")
 	delete(snap.Values, "architectures") // of a version that did not record them
 	must(t, wide.Restore(snap))
 }

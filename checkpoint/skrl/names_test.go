@@ -20,13 +20,13 @@ func TestOrder(t *testing.T) {
 		s.Arrays[name], s.Arrays["optimizer/exp_avg/"+name] = a, a
 		listed = append(listed, name)
 	}
-	must.Refused(parameterNames(s))(t, "error", "does not list its parameters")
+	must.Refused(parameterNames(s))(t, "no list", "does not list its parameters")
 	s.Values["parameters"] = listed
 	if got, err := parameterNames(s); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want the order of the list", got, err)
 	}
 	s.Values["parameters"] = listed[1:]
-	must.Refused(parameterNames(s))(t, "error", "list of parameters")
+	must.Refused(parameterNames(s))(t, "a short list", "list of parameters")
 }
 
 func TestSplitName(t *testing.T) {

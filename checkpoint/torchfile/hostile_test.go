@@ -203,8 +203,8 @@ func TestRefusesArchives(t *testing.T) {
 	if _, err := Open("testdata/legacy.pt"); !errors.Is(err, ErrLegacy) || !strings.Contains(err.Error(), "legacy.pt") {
 		t.Errorf("%v, want ErrLegacy and the path", err)
 	}
-	must.Refused(Open("testdata/script.pt"))(t, "error", "script.pt cannot be read: ")
-	must.Refused(readBytes([]byte("\x80\x04}.")))(t, "error", "bare pickle")
+	must.Refused(Open("testdata/script.pt"))(t, "TorchScript", "script.pt cannot be read: ")
+	must.Refused(readBytes([]byte("\x80\x04}.")))(t, "no archive", "bare pickle")
 }
 
 // use writes a value that was read, and looks at all of its tensors.

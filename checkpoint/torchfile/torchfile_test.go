@@ -193,7 +193,7 @@ func TestWriteFile(t *testing.T) {
 	if _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	must.Refused(Open(filepath.Dir(path)))(t, "error", "not a regular file")
+	must.Refused(Open(filepath.Dir(path)))(t, "a folder", "not a regular file")
 }
 
 const readBack = `

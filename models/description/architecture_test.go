@@ -105,7 +105,7 @@ func TestArchitectureRefuses(t *testing.T) {
 	}
 	one := architecture(t, spaces.Unbounded(2), nil, 0, []int{4}, "relu")
 	one.Parts[0].Encoder.Hidden = []int{3}
-	must.Refuse(t, "error", one.Validate(), "has an encoder and the latent is 0")
+	must.Refuse(t, "no latent", one.Validate(), "has an encoder and the latent is 0")
 	if _, err := NewArchitecture(spaces.Space{}, nil, 0, []int{4}, "relu"); err == nil {
 		t.Error("an architecture for no observation")
 	}
@@ -248,7 +248,7 @@ func TestArchitectureOfPictures(t *testing.T) {
 	}
 	other := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(24, 20, 3), "goal": spaces.Unbounded(2),
 		"gripper": spaces.NewDiscrete(3)})
-	must.Refuse(t, "error", a.Fits(other), `"camera"`)
+	must.Refuse(t, "another picture", a.Fits(other), `"camera"`)
 	// An architecture without these says nothing of them, so that older programs read it.
 	for key := range architecture(t, dict(), []int{16}, 8, []int{4}, "tanh").Values() {
 		if !slices.Contains([]string{"parts", "latent", "head", "activation"}, key) {

@@ -115,7 +115,7 @@ func TestThen(t *testing.T) {
 // The widths of rows side by side are added up without running over, on machines of 32 bits too.
 func TestConcatenateIsBounded(t *testing.T) {
 	n := Network{Inputs: 1 << 24, Steps: []Step{{Op: Concatenate, Inputs: make([]int, 256)}}} // 2³² values
-	must.Refused(n.Widths())(t, "error", "side by side")
+	must.Refused(n.Widths())(t, "2³² values", "side by side")
 }
 
 // The arrays of a network are listed with the shapes that PyTorch gives them.
