@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -76,9 +77,7 @@ func (x suite) leaks(t *testing.T) {
 	live := func() int64 { // with the temporaries of an evaluation's step, which are always as many
 		a.SetTraining(false)
 		defer a.SetTraining(true)
-		if _, err := a.Act(w.Now()); err != nil {
-			t.Fatal(err)
-		}
+		tensortest.Value(a.Act(w.Now()))(t)
 		return tensor.Live()
 	}
 	agenttest.Learn(t, a, w, 2)

@@ -3,6 +3,7 @@ package agents_test
 import (
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -69,10 +70,8 @@ type told struct {
 // policy builds a case's policy.
 func (c *goldenCase) policy(t *testing.T) *told {
 	t.Helper()
-	dist, err := models.NewDistribution(c.spaces.Action, models.DefaultGaussianConfig())
-	must(t, err)
-	p, err := models.NewPolicy(c.network(t, "policy"), dist)
-	must(t, err)
+	dist := tensortest.Value(models.NewDistribution(c.spaces.Action, models.DefaultGaussianConfig()))(t)
+	p := tensortest.Value(models.NewPolicy(c.network(t, "policy"), dist))(t)
 	return &told{Policy: p}
 }
 

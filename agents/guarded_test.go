@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -79,9 +80,7 @@ func (x suite) closed(t *testing.T) {
 	for name, call := range failing(a, w) {
 		err := call()
 		want := a.Name() + " agent with seed 1: " + name + " was called after Close"
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s after Close: %v", name, err)
-		}
+		tensortest.Refuse(t, name, err, want)
 	}
 	harmless(a)
 	if a.Ready() || a.LearningRate() != rate || a.NumEnvs() != rows || len(a.Hyperparameters()) != len(settings) {
@@ -103,7 +102,6 @@ func (b *blocking) Sample(s *tensor.Scope, in models.Inputs, gen *tensor.Generat
 
 // While one goroutine is in Act, every other method is refused, Close closes nothing, and nothing changes.
 func TestRefusesOverlap(t *testing.T) {
-	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3)}
 	policy, value, err := ppoMLPs(sp).Make(1)
 	must(t, err)
@@ -158,7 +156,6 @@ func TestManyGoroutines(t *testing.T) {
 			continue
 		}
 		t.Run(x.name, func(t *testing.T) {
-			agenttest.CheckLive(t)
 			a := x.make(t, 1, nil)
 			var all sync.WaitGroup
 			for i := range 6 {

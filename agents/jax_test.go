@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -44,9 +45,8 @@ func TestPeersJAX(t *testing.T) {
 		compareJAX(t, python, a, sp, ofPPO)
 	})
 	t.Run("gru", func(t *testing.T) {
-		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: ofGRU,
-			Models: ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")})
-		must(t, err)
+		a := tensortest.Value(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: ofGRU,
+			Models: ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")}))(t)
 		compareJAX(t, python, a, sp, ofGRU)
 	})
 	t.Run("amp", func(t *testing.T) {
@@ -120,13 +120,11 @@ func compareJAX(t *testing.T, python string, a onpolicy.Algorithm, sp spaces.Set
 	}
 	dir := t.TempDir()
 	for name, snap := range map[string]*checkpoint.Snapshot{"before": before, "after": agenttest.Snapshot(t, a)} {
-		file, err := os.Create(filepath.Join(dir, name))
-		must(t, err)
+		file := tensortest.Value(os.Create(filepath.Join(dir, name)))(t)
 		must(t, checkpoint.EncodeSafetensors(file, snap))
 		must(t, file.Close())
 	}
-	text, err := json.Marshal(settings)
-	must(t, err)
+	text := tensortest.Value(json.Marshal(settings))(t)
 	var differences map[string]float64
 	must(t, json.Unmarshal([]byte(peers.Run(t, python, filepath.Join("..", "benchmarks", "jax_update.py"), "check",
 		filepath.Join(dir, "before"), filepath.Join(dir, "after"), string(text))), &differences))

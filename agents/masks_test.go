@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -38,8 +39,7 @@ type maskableCase struct {
 // TestMaskablePPO compares masked log-probabilities, deterministic actions, losses and updated parameters with
 // sb3-contrib's MaskablePPO.
 func TestMaskablePPO(t *testing.T) {
-	data, err := os.ReadFile("testdata/maskable/maskable.json")
-	must(t, err)
+	data := tensortest.Value(os.ReadFile("testdata/maskable/maskable.json"))(t)
 	var all struct{ Cases []maskableCase }
 	must(t, json.Unmarshal(data, &all))
 	for _, c := range all.Cases {
@@ -57,25 +57,22 @@ func (c *maskableCase) compare(t *testing.T) {
 	policy, value, err := models.ActorCritic(sp, []int{8}, "tanh", models.DefaultGaussianConfig(), 1)
 	must(t, err)
 	actor := &told{Policy: policy}
-	a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: n, Models: ppo.Models{Policy: actor, Value: value},
+	a := tensortest.Value(ppo.New(ppo.Options{Spaces: sp, NumEnvs: n, Models: ppo.Models{Policy: actor, Value: value},
 		Dict: map[string]any{"rollouts": steps, "mini_batches": 1, "learning_epochs": 3, "discount_factor": 0.97,
 			"gae_lambda": 0.9, "ratio_clip": 0.2, "value_clip": 0, "entropy_loss_scale": 0.03, "value_loss_scale": 0.5,
 			"grad_norm_clip": 0.5, "learning_rate": 0.02, "adam_epsilon": 1e-5,
-			"advantage_normalization": "minibatch"}})
-	must(t, err)
+			"advantage_normalization": "minibatch"}}))(t)
 	agenttest.Close(t, a)
 	names := c.setParameters(t, a)
 	a.SetTraining(false)
-	mode, err := a.Act(c.at(0))
-	must(t, err)
+	mode := tensortest.Value(a.Act(c.at(0)))(t)
 	if want := slices.Concat(c.Deterministic...); !slices.Equal(mode, want) {
 		t.Errorf("deterministic actions %v, want %v", mode, want)
 	}
 	a.SetTraining(true)
 	for step := range steps {
 		actor.next = slices.Concat(c.Actions[step]...)
-		_, err := a.Act(c.at(step))
-		must(t, err)
+		tensortest.Value(a.Act(c.at(step)))(t)
 		must(t, a.Record(agents.Transition{Rewards: c.Rewards[step], Terminated: c.Dones[step],
 			Truncated: make([]bool, n), NextObservations: slices.Concat(c.Observations[step+1]...)}))
 	}
@@ -88,8 +85,7 @@ func (c *maskableCase) compare(t *testing.T) {
 		}
 	}
 	snap := agenttest.Snapshot(t, a)
-	recorded, err := snap.Float32s(layout.Rollout("log_prob"), int64(steps), int64(n), 1)
-	must(t, err)
+	recorded := tensortest.Value(snap.Float32s(layout.Rollout("log_prob"), int64(steps), int64(n), 1))(t)
 	near("log-probabilities", recorded, slices.Concat(c.LogProb...), 1e-5)
 	must(t, a.Update(context.Background()))
 	figures := map[string]float64{}
@@ -141,9 +137,8 @@ func TestMaskErrors(t *testing.T) {
 	newAgent := func(sp spaces.Set, settings map[string]any, wrap func(*models.Stochastic) models.Policy) *ppo.Agent {
 		policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
 		must(t, err)
-		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Dict: settings,
-			Models: ppo.Models{Policy: wrap(policy.(*models.Stochastic)), Value: value}})
-		must(t, err)
+		a := tensortest.Value(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Dict: settings,
+			Models: ppo.Models{Policy: wrap(policy.(*models.Stochastic)), Value: value}}))(t)
 		agenttest.Close(t, a)
 		return a
 	}
@@ -162,9 +157,7 @@ func TestMaskErrors(t *testing.T) {
 	} {
 		a := newAgent(c.sp, nil, same)
 		_, err := a.Act(agents.Observation{Observations: make([]float32, 4), ActionMasks: c.masks})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: error %v, want %q", c.masks, err, c.want)
-		}
+		tensortest.Refuse(t, c.masks, err, c.want)
 	}
 	in := agents.Observation{Observations: make([]float32, 4), ActionMasks: good}
 	own := newAgent(masked, nil, func(p *models.Stochastic) models.Policy { return unmasked{p} })
@@ -176,15 +169,12 @@ func TestMaskErrors(t *testing.T) {
 		t.Errorf("a policy that ignores masks: %v, want %q", ignored, want)
 	}
 	random := newAgent(masked, map[string]any{"random_timesteps": 1}, same)
-	actions, err := random.Act(in)
-	must(t, err)
+	actions := tensortest.Value(random.Act(in))(t)
 	if !slices.Equal(actions, []float32{0, 2, 1, 0}) {
 		t.Errorf("random actions %v; the masks allow nothing but 0, 2, 1, 0", actions)
 	}
 	sp.Action = spaces.NewBox(-1, 1, 2)
 	masked.Action = sp.Action
-	if _, err := ppo.New(ppo.Options{Spaces: masked, Models: ppoMLPs(sp)}); err == nil ||
-		!strings.Contains(err.Error(), "masks need a Discrete or MultiDiscrete action space, got Box(2)") {
-		t.Errorf("masks of continuous actions: %v", err)
-	}
+	tensortest.Refused(ppo.New(ppo.Options{Spaces: masked, Models: ppoMLPs(sp)}))(t, "masks of continuous actions",
+		"masks need a Discrete or MultiDiscrete action space, got Box(2)")
 }

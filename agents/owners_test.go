@@ -9,6 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -53,11 +54,8 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
 		}
 		t.Run(fmt.Sprint(i, x.network), func(t *testing.T) {
-			agenttest.CheckLive(t)
-			given, err := x.make(1)
-			must(t, err)
-			first, err := newAgent(1, given, nil)
-			must(t, err)
+			given := tensortest.Value(x.make(1))(t)
+			first := tensortest.Value(newAgent(1, given, nil))(t)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, rows)...)
 			agenttest.Learn(t, first, w, 1)
 			before := agenttest.Snapshot(t, first)
@@ -70,12 +68,7 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				if want == "no_such_key" { // other mistakes must not close the networks, either
 					mistake = map[string]any{want: 1}
 				}
-				_, err = newAgent(2, own, mistake)
-				for _, part := range strings.Split(want, "|") {
-					if err == nil || !strings.Contains(err.Error(), part) {
-						t.Errorf("%v\n does not say %q", err, part)
-					}
-				}
+				tensortest.Refused(newAgent(2, own, mistake))(t, want, strings.Split(want, "|")...)
 			}
 			unchanged(t, first, before, "after the second New")
 			agenttest.Learn(t, first, w, 1)
@@ -83,10 +76,7 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				t.Error("the first agent learns nothing")
 			}
 			must(t, first.Close())
-			if _, err := newAgent(3, given, nil); err == nil ||
-				!strings.Contains(err.Error(), "an agent closes its networks") {
-				t.Errorf("a closed network: %v", err)
-			}
+			tensortest.Refused(newAgent(3, given, nil))(t, "a closed network", "an agent closes its networks")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -23,6 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -212,8 +214,7 @@ func onRanks(t *testing.T, size int, f func(g *distributed.Group) error) []error
 	t.Helper()
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
-	groups, err := distributed.Local(size, cfg)
-	must(t, err)
+	groups := tensortest.Value(distributed.Local(size, cfg))(t)
 	errs := make([]error, size)
 	var wait sync.WaitGroup
 	for r, g := range groups {
@@ -274,10 +275,8 @@ func TestRanks(t *testing.T) {
 					if own(name) {
 						continue
 					}
-					want, err := values(one.snaps[0], name)
-					must(t, err)
-					got, err := values(ranks[0].snaps[0], name)
-					must(t, err)
+					want := tensortest.Value(values(one.snaps[0], name))(t)
+					got := tensortest.Value(values(ranks[0].snaps[0], name))(t)
 					if d := golden.Error(got, want); d > 1e-6 {
 						t.Errorf("after one update %s is %.2g from that of one process", name, d)
 					}

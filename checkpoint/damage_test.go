@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Whatever happens to the latest snapshot, Latest names it with the reason and returns the one before.
@@ -45,18 +47,16 @@ func TestDamage(t *testing.T) {
 			mustSave(t, s, 1)
 			path := mustSave(t, s, 2)
 			changed := filepath.Join(s.Dir(), d.file)
-			text, err := os.ReadFile(changed)
-			must(t, err)
-			must(t, os.Remove(changed))
+			text := must.Get(os.ReadFile(changed))(t)
+			must.Do(t, os.Remove(changed))
 			switch {
 			case strings.HasPrefix(name, "a directory"):
-				must(t, os.Mkdir(changed, 0o755))
+				must.Do(t, os.Mkdir(changed, 0o755))
 			case strings.HasPrefix(name, "manifest of another"):
-				text, err = os.ReadFile(filepath.Join(s.Dir(), "agent_1.json"))
-				must(t, err)
+				text = must.Get(os.ReadFile(filepath.Join(s.Dir(), "agent_1.json")))(t)
 				fallthrough
 			case d.change != nil:
-				must(t, os.WriteFile(changed, d.change(text), 0o644))
+				must.Do(t, os.WriteFile(changed, d.change(text), 0o644))
 			}
 			reported := changed
 			if name == "missing manifest" {
@@ -97,12 +97,12 @@ func TestLoadRefuses(t *testing.T) {
 			t.Errorf("ReadManifest gives %+v, %v", m, err)
 		}
 	}
-	must(t, os.Truncate(path, 30))
+	must.Do(t, os.Truncate(path, 30))
 	got, damaged, err := s.Latest()
 	if got != nil || len(damaged) != 1 || !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, %v, %v", got, damaged, err)
 	}
-	must(t, os.Remove(manifest))
+	must.Do(t, os.Remove(manifest))
 	if _, err := Load(path); !errors.Is(err, ErrUncommitted) {
 		t.Errorf("a file without manifest gives %v", err)
 	}
@@ -110,9 +110,7 @@ func TestLoadRefuses(t *testing.T) {
 		s.Dir():               "is a folder: want a file in it (.safetensors)",
 		s.Dir() + "/agent.pt": "gorl convert",
 	} {
-		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s gives %v, want %q", path, err, want)
-		}
+		must.RefusedAs(Load(path))(t, path, want)
 	}
 }
 
@@ -123,18 +121,16 @@ func TestBitFlips(t *testing.T) {
 	s := diskStore(t, 0)
 	mustSave(t, s, 1)
 	data := mustSave(t, s, 2)
-	good, err := Load(data)
-	must(t, err)
+	good := must.Get(Load(data))(t)
 	for _, path := range []string{data, strings.TrimSuffix(data, dataSuffix) + manifestSuffix} {
-		whole, err := os.ReadFile(path)
-		must(t, err)
+		whole := must.Get(os.ReadFile(path))(t)
 		unnoticed := 0
 		for range 300 {
 			flipped := bytes.Clone(whole)
 			flipped[r.IntN(len(whole))] ^= 1 << r.IntN(8)
-			must(t, os.WriteFile(path, flipped, 0o644))
+			must.Do(t, os.WriteFile(path, flipped, 0o644))
 			got, damaged, err := s.Latest()
-			must(t, err)
+			must.Do(t, err)
 			if got.Manifest.Step == 1 {
 				if len(damaged) != 1 || damaged[0].Path != path {
 					t.Fatalf("reported %v, want %s", damaged, path)
@@ -149,6 +145,6 @@ func TestBitFlips(t *testing.T) {
 		if path == data && unnoticed > 0 || unnoticed > 75 {
 			t.Errorf("%d of 300 flips in %s were not noticed", unnoticed, path)
 		}
-		must(t, os.WriteFile(path, whole, 0o644))
+		must.Do(t, os.WriteFile(path, whole, 0o644))
 	}
 }

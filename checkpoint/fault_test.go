@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // contents makes a snapshot whose bytes all follow from the step, so that a reader can check all of it.
@@ -43,15 +45,13 @@ func verify(got *Saved) error {
 
 func memStore(t *testing.T, m *memFS, keep int) *Store {
 	t.Helper()
-	s, err := newStore("runs", Options{Keep: keep}, m)
-	must(t, err)
+	s := must.Get(newStore("runs", Options{Keep: keep}, m))(t)
 	return s
 }
 
 func mustSave(t *testing.T, s *Store, step int64) string {
 	t.Helper()
-	path, err := s.Save(fmt.Sprintf("agent_%d", step), step, contents(step))
-	must(t, err)
+	path := must.Get(s.Save(fmt.Sprintf("agent_%d", step), step, contents(step)))(t)
 	return path
 }
 
@@ -64,7 +64,7 @@ func survives(t *testing.T, m *memFS, atLeast int64, keep int) {
 	if err != nil {
 		t.Fatalf("nothing valid is left: %v; %v\n%s", err, damaged, strings.Join(m.log, "\n"))
 	}
-	must(t, verify(got))
+	must.Do(t, verify(got))
 	if got.Manifest.Step < atLeast {
 		t.Fatalf("the latest is step %d, want at least %d (%v)", got.Manifest.Step, atLeast, damaged)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testmain"
 )
 
@@ -69,8 +70,7 @@ func writeForever(dir string) error {
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, err := NewStore(dir, Options{Keep: 3})
-	must(t, err)
+	s := must.Get(NewStore(dir, Options{Keep: 3}))(t)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	committed, best, interrupted := int64(0), int64(0), 0
 	for range *kills {
@@ -80,8 +80,8 @@ func TestKillNine(t *testing.T) {
 		if committed == 0 && errors.Is(err, ErrNone) {
 			continue // killed before its first save was complete
 		}
-		must(t, err)
-		must(t, verify(got))
+		must.Do(t, err)
+		must.Do(t, verify(got))
 		if got.Manifest.Step < committed {
 			t.Fatalf("step %d was saved, the latest valid is %d", committed, got.Manifest.Step)
 		}
@@ -120,9 +120,8 @@ func killed(t *testing.T, dir string, after time.Duration) (last, best int64) {
 	child.Env = append(os.Environ(), childDir+"="+dir)
 	var complaints strings.Builder
 	child.Stderr = &complaints
-	out, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
+	out := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if lines.Text() == "ready" {
@@ -144,7 +143,6 @@ func killed(t *testing.T, dir string, after time.Duration) (last, best int64) {
 // parseStep reads what the child printed; it prints a line in one write, which a kill does not divide.
 func parseStep(t *testing.T, text string) int64 {
 	t.Helper()
-	step, err := strconv.ParseInt(text, 10, 64)
-	must(t, err)
+	step := must.Get(strconv.ParseInt(text, 10, 64))(t)
 	return step
 }

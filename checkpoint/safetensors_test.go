@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func sampleSnapshot() *Snapshot {
@@ -28,7 +30,7 @@ func sampleSnapshot() *Snapshot {
 func encoded(t testing.TB, s *Snapshot) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, EncodeSafetensors(&b, s))
+	must.Do(t, EncodeSafetensors(&b, s))
 	return b.Bytes()
 }
 
@@ -84,8 +86,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 
 func mustDecode(t *testing.T, data []byte) *Snapshot {
 	t.Helper()
-	s, err := DecodeSafetensors(data)
-	must(t, err)
+	s := must.Get(DecodeSafetensors(data))(t)
 	return s
 }
 
@@ -160,9 +161,7 @@ func TestEncodeErrors(t *testing.T) {
 		change(s)
 		var b bytes.Buffer
 		err := EncodeSafetensors(&b, s)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error is %v, want it to contain %q", err, want)
-		}
+		must.RefuseAs(t, want, err, want)
 		if b.Len() > 0 {
 			t.Errorf("%s: %d bytes were written before the error", want, b.Len())
 		}
@@ -204,8 +203,7 @@ func FuzzSafetensors(f *testing.F) {
 // contents.
 func FuzzManifest(f *testing.F) {
 	seed := Manifest{Format: manifestFormat, Version: 1, Name: "a", File: "a.safetensors", Values: []byte(`{"x":1}`)}
-	text, err := seed.encode()
-	must(f, err)
+	text := must.Get(seed.encode())(f)
 	f.Add(text)
 	f.Add([]byte(`{"format":"gorl checkpoint","version":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -213,8 +211,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := m.encode()
-		must(t, err)
+		text := must.Get(m.encode())(t)
 		if again, err := decodeManifest(text); err != nil || cmp.Diff(m, again, cmp.Comparer(sameJSON)) != "" {
 			t.Errorf("written again, %s is not read as the same: %v", text, err)
 		}

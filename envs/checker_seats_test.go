@@ -137,14 +137,14 @@ func TestCheckSeats(t *testing.T) {
 			"environment 0: seat blue: its action mask forbids choices, though it is not active"},
 		{&table{peeks: true}, "other actions of seats that are not active change "},
 	} {
-		must.Fail(t, Check(c.env, 40, 4), c.want)
+		must.Refuse(t, Check(c.env, 40, 4), c.want)
 	}
 }
 
 // A step of an environment without seats that has some all the same is refused.
 func TestCheckSeatsOfNone(t *testing.T) {
 	env := &counter{hurt: func(s *Step) { s.Seats.Active = []bool{true, true} }}
-	must.Fail(t, Check(env, 20, 4), "0 (2 environments × 0 seats)")
+	must.Refuse(t, Check(env, 20, 4), "0 (2 environments × 0 seats)")
 	c := must.Get(Checked(&table{}))(t)
 	s := must.Get(c.Reset(1))(t)
 	must.Same(t, s.Seats.Active, []bool{true, false, true, true, false, true}, "active")

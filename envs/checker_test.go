@@ -120,7 +120,7 @@ func TestCheckFinds(t *testing.T) {
 			t.Errorf("error %v, want it to contain %q", err, c.want)
 		}
 	}
-	must.Fail(t, Check(&counter{lax: true}, 20, 4), "accepted 1 action values")
+	must.Refuse(t, Check(&counter{lax: true}, 20, 4), "accepted 1 action values")
 	calls := 0
 	if err := Check(&counter{hurt: func(s *Step) { calls++; s.Observations[0] = float32(calls) }}, 20, 4); err == nil ||
 		!strings.Contains(err.Error(), "different observations the second time") {
@@ -140,7 +140,7 @@ func TestCheckerVerifiesActions(t *testing.T) {
 	c := must.Get(Checked(&counter{}))(t)
 	must.Get(c.Reset(0))(t)
 	_, err := c.Step([]float32{0, 2})
-	must.Fail(t, err, "environment 1, dimension 0 is 2")
+	must.Refuse(t, err, "environment 1, dimension 0 is 2")
 }
 
 // shell wraps an environment and has nothing of its own.

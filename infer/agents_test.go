@@ -216,7 +216,7 @@ func TestGroup(t *testing.T) {
 	_, thirdOfFile := infer.LoadMember(path, 2)
 	for want, err := range map[string]error{"infer.Member": whole, "infer: ": third, "infer.LoadMember": file,
 		path: thirdOfFile} {
-		must.Fail(t, err, want)
+		must.Refuse(t, err, want)
 	}
 	if _, err := infer.LoadMember("none.safetensors", 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)

@@ -97,7 +97,7 @@ func TestProbabilities(t *testing.T) {
 		}
 		at += n
 	}
-	must.Fail(t, made(t, vector, nil, description.Gaussian).Probabilities(x, q), "")
+	must.Refuse(t, made(t, vector, nil, description.Gaussian).Probabilities(x, q), "")
 }
 
 // A few words in a file do not make a policy that takes gigabytes to act: rows that are wide pass one by one.
@@ -129,7 +129,7 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("%v and %v, %v", a, b, err)
 	}
 	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "the folder")
-	must.Fail(t, p.WriteFile(filepath.Join(t.TempDir(), "policy.pt")), "")
+	must.Refuse(t, p.WriteFile(filepath.Join(t.TempDir(), "policy.pt")), "")
 	// An interrupted checkpoint, which has no manifest either, is none.
 	_, snap := perceptron(choices, []int{8}, "elu", description.Categorical)
 	snap.Values["policy"] = p.Describe().Values()

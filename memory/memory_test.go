@@ -3,6 +3,7 @@ package memory_test
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -33,8 +34,7 @@ func (r *ring) compare(t *testing.T, m *memory.Replay) {
 		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length,
 			r.next, len(r.rows))
 	}
-	data, err := tensor.Float32s(m.Data())
-	must(t, err)
+	data := tensortest.Value(tensor.Float32s(m.Data()))(t)
 	for i, row := range r.rows[:r.length] {
 		if data[2*i] != row[0] || data[2*i+1] != row[1] {
 			t.Fatalf("row %d is %v, want %v", i, data[2*i:2*i+2], row)
@@ -44,13 +44,11 @@ func (r *ring) compare(t *testing.T, m *memory.Replay) {
 
 // Whatever is written, wherever it wraps, the replay holds the last rows.
 func TestReplayWraps(t *testing.T) {
-	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	for range 60 {
 		capacity := 1 + rng.IntN(12)
-		m, err := memory.NewReplay(capacity, 2, tensor.CPU)
-		must(t, err)
+		m := tensortest.Value(memory.NewReplay(capacity, 2, tensor.CPU))(t)
 		want := &ring{rows: make([][2]float32, capacity)}
 		id := float32(1)
 		for range 25 {
@@ -79,7 +77,6 @@ func TestReplayWraps(t *testing.T) {
 
 // Every row of a replay that has just wrapped is drawn, which is where skrl's is wrong.
 func TestReplaySamplesAll(t *testing.T) {
-	tensortest.CheckLive(t)
 	m := tensortest.Opened[*memory.Replay](t)(memory.NewReplay(10, 1, tensor.CPU))
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	s := tensortest.NoGrad(t, tensor.CPU)
@@ -102,7 +99,6 @@ func TestReplaySamplesAll(t *testing.T) {
 
 // Rows of any space come back as they were, whichever columns are bytes, through rollouts and replays.
 func TestPacking(t *testing.T) {
-	tensortest.CheckLive(t)
 	picture, rng := spaces.NewPicture(3, 2, 2), rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		space spaces.Space
@@ -116,10 +112,8 @@ func TestPacking(t *testing.T) {
 			8 + 3},
 	} {
 		p := memory.NewPacking(c.space)
-		r, err := memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU)
-		must(t, err)
-		m, err := p.NewReplay(8, tensor.CPU)
-		must(t, err)
+		r := tensortest.Value(memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU))(t)
+		m := tensortest.Value(p.NewReplay(8, tensor.CPU))(t)
 		s := tensor.NoGrad()
 		if size := map[tensor.DType]int{tensor.Uint8: 1,
 			tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
@@ -157,8 +151,7 @@ func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tens
 	t.Helper()
 	transfer := tensor.NewTransfer(s.Device())
 	defer transfer.Close()
-	sent, err := p.Stage(transfer, rows)
-	must(t, err)
+	sent := tensortest.Value(p.Stage(transfer, rows))(t)
 	if !p.Same(sent, rows) {
 		t.Errorf("%v in a transfer are not the same", rows)
 	}
@@ -175,7 +168,6 @@ var must = tensortest.Must
 
 // What is too large or empty, or does not fit, is refused before anything is allocated or changed.
 func TestRefuses(t *testing.T) {
-	tensortest.CheckLive(t)
 	fields := []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}
 	for _, c := range []struct {
 		steps, envs int
@@ -186,16 +178,11 @@ func TestRefuses(t *testing.T) {
 		{1, 1, []memory.Field{{Name: "x"}}, "width 0"}, {1, 1, append(fields, fields[0]), "two fields"},
 		{1e12, 1 << 20, fields, "bytes of memory"}, {math.MaxInt, 1 << 20, fields, "bytes of memory"},
 	} {
-		if _, err := memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v", c, err)
-		}
+		tensortest.Refused(memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU))(t, c, c.want)
 	}
 	for c, want := range map[[2]int]string{{0, 1}: "must be positive", {1, 0}: "must be positive",
 		{1 << 59, 1 << 20}: "bytes of memory"} {
-		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("a replay %v: %v", c, err)
-		}
+		tensortest.Refused(memory.NewReplay(c[0], c[1], tensor.CPU))(t, c, want)
 	}
 	m := tensortest.Opened[*memory.Replay](t)(memory.NewReplay(4, 2, tensor.CPU))
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
@@ -219,16 +206,12 @@ func TestRefuses(t *testing.T) {
 	transfer := tensor.NewTransfer(tensor.CPU)
 	defer transfer.Close()
 	for _, bad := range []float32{-1, 256, 1.5, float32(math.NaN()), float32(math.Inf(1))} {
-		_, err := p.Stage(transfer, []float32{7, 8, 9, 7, 8, bad})
-		if err == nil || !strings.Contains(err.Error(), "environment 1, dimension 2") {
-			t.Errorf("%g: error %v", bad, err)
-		}
+		tensortest.Refused(p.Stage(transfer, []float32{7, 8, 9, 7, 8, bad}))(t, bad, "environment 1, dimension 2")
 	}
 }
 
 // Rows is Tensor, time-major, in the same memory as the steps that were written.
 func TestRollout(t *testing.T) {
-	tensortest.CheckLive(t)
 	r := tensortest.Opened[*memory.Rollout](t)(memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2},
 		{Name: "y", Width: 1}}, tensor.CPU))
 	s := tensortest.NoGrad(t, tensor.CPU)
@@ -294,3 +277,6 @@ func TestSplitAndChunks(t *testing.T) {
 		}
 	}
 }
+
+// TestMain fails if a test leaves tensors alive.
+func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

@@ -12,7 +12,6 @@ import (
 // A branch computes its outputs from the hidden layers of a perceptron or of a network of pictures, has parameters of
 // its output layer alone, and adds its gradients to those of the layers that it shares.
 func TestBranch(t *testing.T) {
-	tensortest.CheckLive(t)
 	mlp := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"},
 		1))
 	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4,

@@ -170,7 +170,7 @@ func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed 
 	return actorCritic(sp, gaussian, policy, func() (Network, error) { return ValueCNN(sp, cfg, seed+1) })
 }
 
-// ValueCNN returns a value network as [ValueMLP] does, with a network as cfg describes it.
+// ValueCNN returns a value network as [RecurrentValue] does, with a network as cfg describes it.
 func ValueCNN(sp spaces.Set, cfg CNNConfig, seed int64) (*Net, error) {
 	cfg.Space, cfg.Outputs, cfg.Source, cfg.OutputGain = sp.Observation, 1, "", cfg.Initialization.ValueOutputGain
 	if sp.State.Width() > 0 {

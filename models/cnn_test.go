@@ -20,7 +20,6 @@ func small(space spaces.Space) CNNConfig {
 
 // A CNN computes what its parts say: every picture by layers of its own, the other parts beside it.
 func TestCNN(t *testing.T) {
-	tensortest.CheckLive(t)
 	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 3), "mode": spaces.NewDiscrete(3),
 		"an arm": spaces.NewTuple(spaces.Unbounded(2))})
 	n := tensortest.Opened[*Net](t)(NewCNN(small(space), 3))
@@ -53,8 +52,7 @@ func TestCNN(t *testing.T) {
 	x = s.Cat(1, s.Narrow(rows, 1, 0, 2), x, oneHot(s, s.Narrow(rows, 1, 92, 1), []int{3}))
 	x = s.Linear(s.Tanh(s.Linear(x, p["net.0.weight"], p["net.0.bias"])), p["net.2.weight"], p["net.2.bias"])
 	close32(t, "outputs", s, n.Forward(s, Inputs{Observations: rows}), x, 1e-5)
-	d, err := n.Describe()
-	must(t, err)
+	d := tensortest.Value(n.Describe())(t)
 	if widths, err := d.Widths(); err != nil || widths[len(widths)-1] != 1 {
 		t.Errorf("widths %v, %v", widths, err)
 	}
@@ -62,12 +60,10 @@ func TestCNN(t *testing.T) {
 
 // Nature's layers start as PyTorch's do: uniform in ±1/√fan_in, or with orthogonal kernels and no bias.
 func TestCNNInitialization(t *testing.T) {
-	tensortest.CheckLive(t)
 	for _, kind := range []string{"uniform", "orthogonal"} {
 		cfg := DefaultCNN()
 		cfg.Space, cfg.Outputs, cfg.Features, cfg.Initialization.Kind = spaces.NewPicture(84, 84, 3), 6, 16, kind
-		n, err := NewCNN(cfg, 1)
-		must(t, err)
+		n := tensortest.Value(NewCNN(cfg, 1))(t)
 		s := tensor.NoGrad()
 		fan := map[string]float64{"picture.0": 3 * 64, "picture.2": 32 * 16, "picture.4": 64 * 9, "picture.7": 3136,
 			"net.0": 16}

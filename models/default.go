@@ -82,14 +82,9 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 	return both, v, nil
 }
 
-// ValueMLP returns a value network: a perceptron with one output. It reads states if there are any, otherwise
-// observations. The weights start as PyTorch's Linear unless an initialization is given.
-func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*Net,
-	error) {
-	return RecurrentValue(sp, RecurrentLayer{}, hidden, activation, seed, initialization...)
-}
-
-// RecurrentValue is [ValueMLP] with a stack of recurrent layers before the hidden layers.
+// RecurrentValue returns a value network: a perceptron with one output behind a stack of recurrent layers. The zero
+// RecurrentLayer is no stack. The network reads states if there are any, otherwise observations. The weights start as
+// PyTorch's Linear unless an initialization is given.
 func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, seed int64,
 	initialization ...Initialization) (*Net, error) {
 	in, source := sp.Observation.Width(), "observations"

@@ -12,11 +12,10 @@ import (
 // States are not there where a policy acts alone.
 func TestDescribeStates(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
-	mlp := tensortest.Opened[*Net](t)(ValueMLP(sp, []int{4}, "elu", 1))
-	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net",
+	mlp := tensortest.Opened[*Net](t)(RecurrentValue(sp, RecurrentLayer{}, []int{4}, "elu", 1))
+	spec := tensortest.Value(Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net",
 		Input:  "STATES",
-		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1)
-	must(t, err)
+		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1))(t)
 	defer spec.Close()
 	for _, net := range []Network{mlp, spec} {
 		if _, err := net.(Described).Describe(); !errors.Is(err, errStates) || !strings.Contains(err.Error(),

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -32,7 +33,6 @@ func TestEvolvableForward(t *testing.T) {
 		"dict":           {dict(), []int{6}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live := tensor.Live()
 			a := architecture(t, c.space, c.encoder, c.latent, []int{7, 6}, "tanh")
 			a.Head.Activations = []string{"relu", "elu"}
 			e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2, OutputActivation: "sigmoid"}, 5)
@@ -73,9 +73,6 @@ func TestEvolvableForward(t *testing.T) {
 			}
 			e.Close()
 			s.Close()
-			if now := tensor.Live(); now != live {
-				t.Errorf("%d tensors are alive, %d were before", now, live)
-			}
 		})
 	}
 }
@@ -83,10 +80,8 @@ func TestEvolvableForward(t *testing.T) {
 func close32(t *testing.T, what string, s *tensor.Scope, got, want tensor.Tensor, tolerance float64) {
 	t.Helper()
 	must(t, s.Err())
-	a, err := tensor.Float32s(got)
-	must(t, err)
-	b, err := tensor.Float32s(want)
-	must(t, err)
+	a := tensortest.Value(tensor.Float32s(got))(t)
+	b := tensortest.Value(tensor.Float32s(want))(t)
 	if len(a) != len(b) {
 		t.Fatalf("%s: %d values, want %d", what, len(a), len(b))
 	}
@@ -109,62 +104,42 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 			rows := sampled(s, space, 4)
 			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
 			close32(t, "outputs", s, out, e.Forward(s, Inputs{States: rows}), 1e-6)
-			data, err := tensor.Float32s(rows)
-			must(t, err)
-			w := space.Width()
-			want, numbers := 0.0, map[int]bool{}
-			for column, i := 0, 0; i < len(a.Parts); i++ {
-				for range a.Parts[i].Width {
-					numbers[column] = len(a.Parts[i].Choices) == 0
-					column++
-				}
+			var numbers []bool // by column
+			for _, p := range a.Parts {
+				numbers = append(numbers, slices.Repeat([]bool{len(p.Choices) == 0}, p.Width)...)
 			}
-			const h = 1e-2
-			for column := range w {
-				if !numbers[column] {
-					continue
-				}
-				var at [2][]float32
-				for k, step := range []float32{-h, h} {
-					moved := append([]float32(nil), data...)
-					for row := range 4 {
-						moved[row*w+column] += step
-					}
-					if at[k], err = tensor.Float32s(e.Forward(s, Inputs{States: tensor.From(s, moved, 4,
-						int64(w))})); err != nil {
-						t.Fatal(err)
-					}
-				}
-				for row := range 4 {
-					g := float64(at[1][row]-at[0][row]) / (2 * h)
-					want += g * g / 4
-				}
-			}
-			got, err := tensor.Float32s(penalty)
-			must(t, err)
-			if d := float64(got[0]) - want; d > 1e-3*want+1e-6 || d < -1e-3*want-1e-6 {
-				t.Errorf("penalty %g, want %g", got[0], want)
-			}
+			want := meanSquaredGradient(t, s, tensortest.Float32s(t, s, rows), 4, numbers,
+				func(x tensor.Tensor) tensor.Tensor { return e.Forward(s, Inputs{States: x}) })
+			wantNear(t, "penalty", tensortest.Float64s(t, s, penalty), []float64{want}, 1e-3)
 		})
 	}
 }
 
-func TestArchitectureOf(t *testing.T) {
-	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
-	a := architecture(t, sp.Observation, nil, 0, []int{5}, "tanh")
-	p, v, err := EvolvableActorCritic(sp, a, a, DefaultGaussianConfig(), 1)
-	must(t, err)
-	defer v.Close()
-	defer p.Close()
-	for _, x := range []any{p, v} {
-		if b, ok := ArchitectureOf(x); !ok || !b.Equal(a) {
-			t.Errorf("%T: %v, %t", x, b, ok)
+// meanSquaredGradient returns the mean over n rows of ‖∂f/∂x‖², by central differences. numbers marks the columns that
+// count; nil is all.
+func meanSquaredGradient(t *testing.T, s *tensor.Scope, rows []float32, n int, numbers []bool,
+	f func(x tensor.Tensor) tensor.Tensor) (sum float64) {
+	t.Helper()
+	const h = 1e-2
+	w := len(rows) / n
+	for column := range w {
+		if numbers != nil && !numbers[column] {
+			continue
+		}
+		at := func(step float32) []float64 {
+			moved := slices.Clone(rows)
+			for row := range n {
+				moved[row*w+column] += step
+			}
+			return tensortest.Float64s(t, s, f(tensor.From(s, moved, int64(n), int64(w))))
+		}
+		up, down := at(h), at(-h)
+		for row := range n {
+			g := (up[row] - down[row]) / (2 * h)
+			sum += g * g / float64(n)
 		}
 	}
-	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 1, Outputs: 1}, 1))
-	if b, ok := ArchitectureOf(m); ok {
-		t.Errorf("an MLP is %v", b)
-	}
+	return sum
 }
 
 func dict() spaces.Space {
@@ -178,14 +153,12 @@ func dict() spaces.Space {
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int,
 	activation string) description.Architecture {
 	t.Helper()
-	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
-	must(t, err)
+	a := tensortest.Value(description.NewArchitecture(s, encoder, latent, head, activation))(t)
 	return a
 }
 
 // An evolvable network of a picture computes what the CNN with the same layers does.
 func TestEvolvablePicture(t *testing.T) {
-	tensortest.CheckLive(t)
 	space := spaces.NewPicture(20, 24, 3)
 	a := architecture(t, space, nil, 6, []int{5}, "elu")
 	e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))
@@ -211,12 +184,10 @@ func TestEvolvablePicture(t *testing.T) {
 
 // An evolvable network with memory computes what the recurrent perceptron with the same layers does, and its state.
 func TestEvolvableRecurrent(t *testing.T) {
-	tensortest.CheckLive(t)
 	a := architecture(t, spaces.Unbounded(3), nil, 0, []int{6}, "elu")
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(5), RNN(4)} {
 		a.Recurrent = layer
-		e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1)
-		must(t, err)
+		e := tensortest.Value(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))(t)
 		m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: layer, Hidden: []int{6}, Activation: "elu"}, 1)
 		must(t, err)
 		s := tensor.NoGrad()

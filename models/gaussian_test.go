@@ -24,24 +24,20 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 			out[name] = p
 		}
 	}
-	architecture, err := description.NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh")
-	must(t, err)
+	architecture := tensortest.Value(description.NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh"))(t)
 	add("perceptron")(ActorCritic(sp, []int{6}, "tanh", g, 1))
 	add("memory")(RecurrentActorCritic(sp, GRU(4), []int{6}, "tanh", g, 1))
 	add("evolvable")(EvolvableActorCritic(sp, architecture, architecture, g, 1))
 	net := []any{map[string]any{"name": "net", "input": "OBSERVATIONS",
 		"layers": []any{map[string]any{"linear": "3 * NUM_ACTIONS"}}, "activations": "tanh"}}
-	policy, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
-		"state_dependent_log_std": true, "initial_log_std": -0.7})
-	must(t, err)
+	policy := tensortest.Value(ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
+		"state_dependent_log_std": true, "initial_log_std": -0.7}))(t)
 	value, err := ParseSpec(map[string]any{"class": "DeterministicMixin", "output": "ONE", "network": net})
 	must(t, err)
 	add("shared")(BuildShared(policy, value, sp, 1))
 	alone, err := policy.BuildPolicy(sp, 1)
-	v, other := ValueMLP(sp, []int{4}, "tanh", 1)
-	if other != nil {
-		t.Fatal(other)
-	}
+	must(t, err)
+	v, err := RecurrentValue(sp, RecurrentLayer{}, []int{4}, "tanh", 1)
 	add("language")(alone, v, err)
 	return out
 }
@@ -49,7 +45,6 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 // With state_dependent_log_std the network gives mean and log standard deviation: it starts alike in all states, and
 // densities, entropies and samples are those of the formulas.
 func TestStateDependentLogStd(t *testing.T) {
-	tensortest.CheckLive(t)
 	const rows, width = 5, 2
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, width)}
 	for name, p := range seeing(t, sp) {

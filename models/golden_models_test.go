@@ -83,8 +83,7 @@ func TestGoldenModels(t *testing.T) {
 		}
 		dict := map[string]any{"class": c.Kind, "network": c.Network, "output": c.Output}
 		maps.Copy(dict, c.Kwargs)
-		spec, err := models.ParseSpec(dict)
-		must(t, err)
+		spec := tensortest.Value(models.ParseSpec(dict))(t)
 		p := part{t, arrays, golden.NewComparison(t), tensor.NewScope()}
 		defer p.s.Close()
 		in := models.Inputs{Observations: p.rows("input/flat")}
@@ -145,13 +144,11 @@ func TestGoldenModels(t *testing.T) {
 		if p.s.Err() != nil {
 			t.Fatal(p.s.Err())
 		}
-		value, err := tensor.Item(loss)
-		must(t, err)
+		value := tensortest.Value(tensor.Item(loss))(t)
 		p.compare.Scalar("loss", value, c.Expect.Loss)
 		each := func(kind string, of tensor.Tensor) {
 			for _, e := range flat.Entries() {
-				values, err := tensor.Float32s(p.s.Narrow(of, 0, e.Offset, e.Size))
-				must(t, err)
+				values := tensortest.Value(tensor.Float32s(p.s.Narrow(of, 0, e.Offset, e.Size)))(t)
 				golden.Compare(p.compare, kind+e.Name, values, p.get(kind+theirs(e.Name)))
 			}
 		}

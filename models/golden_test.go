@@ -49,8 +49,7 @@ func (p part) rows(name string) tensor.Tensor {
 
 func (p part) check(name string, got tensor.Tensor) {
 	p.t.Helper()
-	values, err := tensor.Float32s(p.s.Contiguous(got))
-	must(p.t, err)
+	values := tensortest.Value(tensor.Float32s(p.s.Contiguous(got)))(p.t)
 	golden.Compare(p.compare, name, values, p.get(name))
 }
 
@@ -64,8 +63,7 @@ func (p part) distribution(reduction string, multivariate bool) *models.Gaussian
 	if multivariate {
 		make = models.NewMultivariateGaussian
 	}
-	g, err := make(spaces.Unbounded(len(logStd)), cfg)
-	must(p.t, err)
+	g := tensortest.Value(make(spaces.Unbounded(len(logStd)), cfg))(p.t)
 	p.t.Cleanup(g.Close)
 	must(p.t, tensor.Write(g.LogStd(), logStd))
 	return g
@@ -98,8 +96,7 @@ func (p part) everyRow(entropy tensor.Tensor, name string) tensor.Tensor {
 func (p part) categorical() {
 	p.t.Helper()
 	logits := p.get("categorical/logits")
-	c, err := models.NewCategorical(spaces.NewDiscrete(logits.Shape[1]))
-	must(p.t, err)
+	c := tensortest.Value(models.NewCategorical(spaces.NewDiscrete(logits.Shape[1])))(p.t)
 	e := c.Evaluate(p.s, p.rows("categorical/logits"), p.rows("categorical/action"))
 	p.check("categorical/log_prob", e.LogProb)
 	p.check("categorical/entropy", e.Entropy)
@@ -111,8 +108,7 @@ func (p part) multiCategorical() {
 	for _, n := range p.get("multicategorical/nvec").Data {
 		nvec = append(nvec, int(n))
 	}
-	c, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(nvec...), "sum")
-	must(p.t, err)
+	c := tensortest.Value(models.NewMultiCategorical(spaces.NewMultiDiscrete(nvec...), "sum"))(p.t)
 	e := c.Evaluate(p.s, p.rows("multicategorical/logits"), p.rows("multicategorical/action"))
 	p.check("multicategorical/log_prob_sum", e.LogProb)
 
@@ -122,8 +118,7 @@ func (p part) multiCategorical() {
 	for i, h := range each.Data {
 		sum.Data[i/each.Shape[1]] += h
 	}
-	got, err := tensor.Float32s(e.Entropy)
-	must(p.t, err)
+	got := tensortest.Value(tensor.Float32s(e.Entropy))(p.t)
 	golden.Compare(p.compare, "multicategorical/entropy", got, sum)
 }
 

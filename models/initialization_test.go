@@ -14,8 +14,7 @@ import (
 // checkOrthogonal compares W·Wᵀ, or WᵀW where that is smaller, with gain²·1.
 func checkOrthogonal(t *testing.T, name string, w tensor.Tensor, gain float64) {
 	t.Helper()
-	data, err := tensor.Float32s(w)
-	must(t, err)
+	data := tensortest.Value(tensor.Float32s(w))(t)
 	out, in := int(tensor.Size(w, 0)), int(tensor.Size(w, 1))
 	at := func(i, k int) float64 { return float64(data[i*in+k]) }
 	if out > in {
@@ -57,12 +56,10 @@ func checkStarts(t *testing.T, name string, params []tensor.Parameter, hidden, o
 
 // Two seeds give two matrices, one seed the same, and over seeds the sign of an entry is as often positive as negative.
 func TestOrthogonalSeeds(t *testing.T) {
-	tensortest.CheckLive(t)
 	draw := func(seed int64) []float32 {
 		m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 8, Outputs: 8,
 			Initialization: Initialization{Kind: "orthogonal"}}, seed))
-		data, err := tensor.Float32s(m.Parameters()[0].Tensor)
-		must(t, err)
+		data := tensortest.Value(tensor.Float32s(m.Parameters()[0].Tensor))(t)
 		return data
 	}
 	a, b, c := draw(1), draw(1), draw(2)
@@ -95,7 +92,6 @@ func perceptron(t *testing.T, class, output, settings string) Spec {
 // Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0:
 // in Go, in the network language, and where policy and value share a trunk.
 func TestOrthogonal(t *testing.T) {
-	tensortest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
 	check := func(hidden, policy, value float64) func(Policy, Network, error) {
 		return func(p Policy, v Network, err error) {
@@ -114,8 +110,7 @@ func TestOrthogonal(t *testing.T) {
 	policy := perceptron(t, "Gaussian", "ACTIONS", "initialization: orthogonal")
 	value := perceptron(t, "Deterministic", "ONE", "initialization: orthogonal, output_gain: 3")
 	check(math.Sqrt2, 0.01, 3)(BuildShared(policy, value, sp, 1))
-	p, err := policy.BuildPolicy(sp, 1)
-	must(t, err)
+	p := tensortest.Value(policy.BuildPolicy(sp, 1))(t)
 	v, err := value.BuildNetwork(sp, 1)
 	check(math.Sqrt2, 0.01, 3)(p, v, err)
 }
@@ -123,7 +118,6 @@ func TestOrthogonal(t *testing.T) {
 // Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions,
 // in Go and in the network language.
 func TestZeroBiases(t *testing.T) {
-	tensortest.CheckLive(t)
 	vector := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
 	picture := spaces.Set{Observation: spaces.NewPicture(6, 5, 2), Action: vector.Action}
 	for name, make := range map[string]func(from Initialization) (Policy, error){
@@ -141,16 +135,12 @@ func TestZeroBiases(t *testing.T) {
 				picture, 1)
 		},
 	} {
-		usual, err := make(Initialization{})
-		must(t, err)
-		zero, err := make(Initialization{Bias: "zero"})
-		must(t, err)
+		usual := tensortest.Value(make(Initialization{}))(t)
+		zero := tensortest.Value(make(Initialization{Bias: "zero"}))(t)
 		biases := 0
 		for i, p := range zero.Parameters() {
-			got, err := tensor.Float32s(p.Tensor)
-			must(t, err)
-			want, err := tensor.Float32s(usual.Parameters()[i].Tensor)
-			must(t, err)
+			got := tensortest.Value(tensor.Float32s(p.Tensor))(t)
+			want := tensortest.Value(tensor.Float32s(usual.Parameters()[i].Tensor))(t)
 			if strings.HasSuffix(p.Name, ".bias") {
 				biases++
 				if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {

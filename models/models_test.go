@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -11,7 +12,6 @@ import (
 
 // Clipping limits what is executed, the mean and the deviation; the log-probability stays that of what was drawn.
 func TestGaussianClipping(t *testing.T) {
-	tensortest.CheckLive(t)
 	cfg := DefaultGaussianConfig()
 	cfg.ClipActions, cfg.InitialLogStd, cfg.MaxLogStd = true, 5, 1
 	g := tensortest.Opened[*Gaussian](t)(NewGaussian(spaces.NewBox(-1, 1, 1), cfg))
@@ -43,7 +43,6 @@ func TestGaussianClipping(t *testing.T) {
 }
 
 func TestCategoricalFormulas(t *testing.T) {
-	tensortest.CheckLive(t)
 	logits := []float32{0.2, -0.4, 1, 0, -1}
 	first, second := softmax(logits[:2]), softmax(logits[2:])
 	for reduction, join := range map[string]func(a, b float64) float64{
@@ -51,8 +50,7 @@ func TestCategoricalFormulas(t *testing.T) {
 		"mean": func(a, b float64) float64 { return (a + b) / 2 },
 		"prod": func(a, b float64) float64 { return a * b },
 	} {
-		c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), reduction)
-		must(t, err)
+		c := tensortest.Value(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), reduction))(t)
 		s := tensor.NoGrad()
 		out := tensor.From(s, logits, 1, 5)
 		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
@@ -87,9 +85,7 @@ func entropyOf(p []float64) float64 {
 
 // Sampled choices come as often as their probabilities say, each index on its own.
 func TestMultiCategoricalFrequencies(t *testing.T) {
-	tensortest.CheckLive(t)
-	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
-	must(t, err)
+	c := tensortest.Value(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), ""))(t)
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU))
 	s := tensortest.NoGrad(t, tensor.CPU)
 	logits := []float32{0.5, -0.5, 0, 1, -1}
@@ -117,17 +113,14 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 
 // One pass over a shared trunk gives the gradient that two passes give.
 func TestSharedGradient(t *testing.T) {
-	tensortest.CheckLive(t)
 	mlp := func(in, out int, seed int64) *Net {
 		m, err := NewMLP(MLPConfig{Inputs: in, Outputs: out, Hidden: []int{6}, Activation: "tanh"}, seed)
 		must(t, err)
 		return m
 	}
-	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
-	must(t, err)
+	dist := tensortest.Value(NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig()))(t)
 	trunk := mlp(3, 5, 1)
-	shared, err := NewShared(trunk, mlp(5, 2, 2), mlp(5, 1, 3), dist)
-	must(t, err)
+	shared := tensortest.Value(NewShared(trunk, mlp(5, 2, 2), mlp(5, 1, 3), dist))(t)
 	p, v := shared.Policy(), shared.Value()
 	defer v.Close()
 	defer p.Close()
@@ -158,31 +151,5 @@ func TestSharedGradient(t *testing.T) {
 // must ends the test if its error is not nil.
 var must = tensortest.Must
 
-// doubled is a network of one's own: one weight a column.
-type doubled struct {
-	*tensor.Scope
-	weight tensor.Tensor
-}
-
-func (d doubled) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return s.Mul(in.Observations, d.weight)
-}
-func (d doubled) Parameters() []tensor.Parameter {
-	return []tensor.Parameter{{Name: "scale", Tensor: d.weight}}
-}
-
-func TestCustomNetwork(t *testing.T) {
-	tensortest.CheckLive(t)
-	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
-	must(t, err)
-	own := tensor.NoGrad()
-	p := tensortest.Opened[*Stochastic](t)(NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))},
-		dist))
-	s := tensortest.WithGrad(t, tensor.CPU)
-	in := Inputs{Observations: tensor.From(s, []float32{3, -4}, 1, 2)}
-	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
-	e := p.Evaluate(s, in, tensor.From(s, []float32{5, -8}, 1, 2))
-	// d/dw of −(a − w·x)²/2 is (a − w·x)·x = (5 − 6)·3.
-	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]),
-		[]float64{-3, 0}, 1e-6)
-}
+// TestMain fails if a test leaves tensors alive.
+func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

@@ -3,6 +3,7 @@ package models
 import (
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -18,19 +19,16 @@ func TestOwn(t *testing.T) {
 		return m
 	}
 	gaussian := func() *Gaussian {
-		g, err := NewGaussian(action, GaussianConfig{})
-		must(t, err)
+		g := tensortest.Value(NewGaussian(action, GaussianConfig{}))(t)
 		t.Cleanup(g.Close)
 		return g
 	}
 	shared := func(trunk Network) *Shared {
-		m, err := NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian())
-		must(t, err)
+		m := tensortest.Value(NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian()))(t)
 		return m
 	}
 	clip := func(n Network) Network {
-		c, err := newClipped(n, action)
-		must(t, err)
+		c := tensortest.Value(newClipped(n, action))(t)
 		t.Cleanup(c.Close)
 		return c
 	}

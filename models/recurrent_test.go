@@ -16,7 +16,6 @@ const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS,
 
 // TestRecurrentNetwork compares a network with memory in several places, step by step, with whole sequences.
 func TestRecurrentNetwork(t *testing.T) {
-	tensortest.CheckLive(t)
 	p := tensortest.Opened[Policy](t)(specOf(t, memories).BuildPolicy(boxes, 1))
 	net := p.(*Stochastic).Net.(Recurrent)
 	var names []string
@@ -76,12 +75,10 @@ func TestRecurrentNetwork(t *testing.T) {
 // TestFrames compares a stack over the frames of a row with the same stack over a sequence, and its gradient penalty
 // with difference quotients.
 func TestFrames(t *testing.T) {
-	tensortest.CheckLive(t)
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(4), RNN(4)} {
 		make := func(inputs, frames int) *Net {
-			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
-				Hidden: []int{5}, Activation: "tanh"}, 3)
-			must(t, err)
+			m := tensortest.Value(NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
+				Hidden: []int{5}, Activation: "tanh"}, 3))(t)
 			return m
 		}
 		windows, moments := make(6, 3), make(2, 0)
@@ -101,22 +98,13 @@ func TestFrames(t *testing.T) {
 		// The penalty, and how it changes with a weight.
 		_, penalty := windows.ForwardPenalty(s, Inputs{Observations: tensor.From(s, rows, 2, 6)})
 		const h = 1e-2
-		sum := 0.0
-		for i := range rows {
-			quotient := func(scale float32) float64 {
-				moved := slices.Clone(rows)
-				moved[i] += scale
-				y := tensortest.Float64s(t, s, windows.Forward(s, Inputs{Observations: tensor.From(s, moved, 2, 6)}))
-				return y[i/6]
-			}
-			d := (quotient(h) - quotient(-h)) / (2 * h)
-			sum += d * d / 2
-		}
+		sum := meanSquaredGradient(t, s, rows, 2, nil, func(x tensor.Tensor) tensor.Tensor {
+			return windows.Forward(s, Inputs{Observations: x})
+		})
 		wantNear(t, layer.Kind+": penalty", tensortest.Float64s(t, s, penalty), []float64{sum}, 2e-3)
 		w := windows.Parameters()[1].Tensor // weight_hh_l0
 		gradient := tensortest.Float64s(t, s, s.Grad(penalty, false, w)[0])
-		values, err := tensor.Float32s(w)
-		must(t, err)
+		values := tensortest.Value(tensor.Float32s(w))(t)
 		for _, i := range []int{0, 5, len(values) - 1} {
 			at := func(x float32) float64 {
 				moved := slices.Clone(values)
@@ -138,11 +126,9 @@ func TestFrames(t *testing.T) {
 
 // TestRecurrentInitialization: uniform within 1/√hidden, or orthogonal for each gate with biases of 0.
 func TestRecurrentInitialization(t *testing.T) {
-	tensortest.CheckLive(t)
 	for _, kind := range []string{"", "orthogonal"} {
-		m, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
-			Initialization: Initialization{Kind: kind}}, 1)
-		must(t, err)
+		m := tensortest.Value(NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
+			Initialization: Initialization{Kind: kind}}, 1))(t)
 		s := tensor.NoGrad()
 		for _, p := range m.Parameters()[:4] {
 			x := tensortest.Float64s(t, s, p.Tensor)
@@ -176,7 +162,6 @@ func TestRecurrentInitialization(t *testing.T) {
 
 // TestSharedMemory: the halves of a shared network have the trunk's memory, and heads may have none.
 func TestSharedMemory(t *testing.T) {
-	tensortest.CheckLive(t)
 	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: "+
 		"4}}], activations: tanh}]\noutput: ACTIONS")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
@@ -189,7 +174,5 @@ func TestSharedMemory(t *testing.T) {
 	}
 	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1))
 	dist := tensortest.Opened[Distribution](t)(NewDistribution(boxes.Action, DefaultGaussianConfig()))
-	if _, err := NewShared(m, m, m, dist); err == nil || !strings.Contains(err.Error(), "put them into the trunk") {
-		t.Errorf("error %v", err)
-	}
+	tensortest.Refused(NewShared(m, m, m, dist))(t, "heads with memory", "put them into the trunk")
 }

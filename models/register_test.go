@@ -10,7 +10,6 @@ import (
 
 // TestRegister checks what a registered network is given, and that what cannot be one is refused.
 func TestRegister(t *testing.T) {
-	tensortest.CheckLive(t)
 	type settings struct {
 		Fail bool `yaml:"fail"`
 		None bool `yaml:"none"`
@@ -27,11 +26,9 @@ func TestRegister(t *testing.T) {
 		return NewMLP(MLPConfig{Inputs: r.Spaces.Observation.Width(), Outputs: r.Outputs}, r.Seed)
 	})
 	spec := specOf(t, "class: Noted")
-	p, err := spec.BuildPolicy(boxes, 7)
-	must(t, err)
+	p := tensortest.Value(spec.BuildPolicy(boxes, 7))(t)
 	p.Close()
-	v, err := spec.BuildNetwork(boxes, 8)
-	must(t, err)
+	v := tensortest.Value(spec.BuildNetwork(boxes, 8))(t)
 	v.Close()
 	if len(roles) != 2 || roles[0].Outputs != 2 || roles[0].Seed != 7 || roles[1].Outputs != 1 || roles[1].Seed != 8 ||
 		roles[1].Spaces.Observation.Width() != 3 {
@@ -40,17 +37,11 @@ func TestRegister(t *testing.T) {
 	for text, want := range map[string]string{"{class: Noted, fail: true}": "models: Noted: out of luck",
 		"{class: Noted, none: true}": "neither a network nor an error"} {
 		spec := specOf(t, text)
-		if _, err := spec.BuildPolicy(boxes, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s as a policy: %v", text, err)
-		}
-		if _, err := spec.BuildNetwork(boxes, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s as a value: %v", text, err)
-		}
+		tensortest.Refused(spec.BuildPolicy(boxes, 1))(t, text, want)
+		tensortest.Refused(spec.BuildNetwork(boxes, 1))(t, text, want)
 	}
-	if err := (Spec{Class: "Noted"}).Validate(); err == nil || !strings.Contains(err.Error(), "ParseSpec makes its "+
-		"spec") {
-		t.Errorf("a spec by hand: %v", err)
-	}
+	tensortest.Refuse(t, "a spec by hand", (Spec{Class: "Noted"}).Validate(), "ParseSpec makes its "+
+		"spec")
 	if _, _, err := BuildShared(spec, spec, boxes, 1); err == nil ||
 		!strings.Contains(err.Error(), "no trunk to share") {
 		t.Errorf("a shared model: %v", err)

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 // A layer normalisation standardises each row by its own mean and biased variance, behind linear and recurrent layers.
 // Its parameters start as PyTorch's and are named by their place; activations pass it over.
 func TestLayerNorm(t *testing.T) {
-	tensortest.CheckLive(t)
 	for layers, names := range map[string]string{
 		"5, layer_norm, 4, Layer_Norm": "net.0.weight net.0.bias net.2.weight net.2.bias net.3.weight net.3.bias " +
 			"net.5.weight net.5.bias",
@@ -58,7 +56,6 @@ func TestLayerNorm(t *testing.T) {
 
 // A network reads the parts of observations and states that it names, and no others.
 func TestAsymmetricParts(t *testing.T) {
-	tensortest.CheckLive(t)
 	sp := spaces.Set{
 		Observation: spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(6, 5, 3),
 			"joints": spaces.Unbounded(2)}),
@@ -86,61 +83,35 @@ network:
 	}
 }
 
-// Networks that Isaac Lab 2.3.2's cartpoles come with (its "showcase"), with a camera and without, for every kind of
-// action. Structure and numbers are its; the trunk is shared, and the value's own network is not built.
-func TestIsaacLabCartpoles(t *testing.T) {
-	tensortest.CheckLive(t)
-	net := func(input string) string {
-		return "{name: net, input: '" + input + "', layers: [32, 32], activations: elu}"
-	}
+// A network may be the product of two containers and have no layers of its own, for every kind of action: as in Isaac
+// Lab's cartpole with a Tuple of observations.
+func TestProductOfContainers(t *testing.T) {
 	half := func(name, input string) string {
 		return "{name: " + name + ", input: '" + input + "', layers: [16, 16], activations: elu}, "
 	}
-	const convolutions = "{name: cnn, input: 'permute(OBSERVATIONS[\"camera\"], (0, 3, 1, 2))', layers: [{conv2d: " +
-		"{out_channels: 32, kernel_size: 8, stride: 4, padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 4, " +
-		"stride: 2, padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 3, stride: 1, padding: 0}}, flatten, " +
-		"{linear: 512}, {linear: 16}], activations: [relu, relu, relu, null, tanh, tanh]}, "
-	for _, c := range []struct {
-		name        string
-		observation spaces.Space
-		network     string
-		parameters  int // of the trunk
-	}{
-		{"multi-discrete", spaces.NewMultiDiscrete(2, 2, 2, 2), net("one_hot_encoding(OBSERVATION_SPACE, " +
-			"OBSERVATIONS)"), 8*32 + 32 + 32*32 + 32},
-		{"tuple", spaces.NewTuple(spaces.Unbounded(2), spaces.Unbounded(2)), half("a", "OBSERVATIONS[0]") +
-			half("b", "OBSERVATIONS[1]") + "{name: net, input: 'a * b', layers: [], activations: []}",
-			2 * (2*16 + 16 + 16*16 + 16)},
-		{"camera dict", spaces.NewDict(map[string]spaces.Space{"camera": spaces.Unbounded(100, 100, 3),
-			"joint-velocities": spaces.Unbounded(2)}),
-			convolutions + net(`concatenate([cnn, OBSERVATIONS["joint-velocities"]])`),
-			3*32*64 + 32 + 32*64*16 + 64 + 64*64*9 + 64 + 5184*512 + 512 + 512*16 + 16 + 18*32 + 32 + 32*32 + 32},
-	} {
-		for class, action := range map[string]spaces.Space{"GaussianMixin": spaces.NewBox(-1, 1, 1),
-			"CategoricalMixin": spaces.NewDiscrete(3), "MultiCategoricalMixin": spaces.NewMultiDiscrete(3, 2)} {
-			t.Run(fmt.Sprintf("%s/%s", c.name, class), func(t *testing.T) {
-				policy := specOf(t, "class: "+class+"\nnetwork: ["+c.network+"]\noutput: ACTIONS")
-				value := specOf(t,
-					"class: DeterministicMixin\nclip_actions: false\nnetwork: ["+c.network+"]\noutput: ONE")
-				p, v, err := BuildShared(policy, value, spaces.Set{Observation: c.observation, Action: action}, 1)
-				must(t, err)
-				defer v.Close()
-				defer p.Close()
-				trunk := 0
-				for _, q := range p.Parameters() {
-					if strings.HasPrefix(q.Name, "trunk.") {
-						trunk += int(tensor.Numel(q.Tensor))
-					}
-				}
-				s := tensortest.NoGrad(t, tensor.CPU)
-				in := Inputs{Observations: sampled(s, c.observation, 2)}
-				actions, values := tensor.Shape(p.Mode(s, in)), tensor.Shape(v.Forward(s, in))
-				if trunk != c.parameters || !slices.Equal(actions, []int64{2, int64(action.Width())}) ||
-					!slices.Equal(values, []int64{2, 1}) || s.Err() != nil {
-					t.Errorf("a trunk of %d parameters, want %d; actions %v, values %v, %v", trunk, c.parameters,
-						actions, values, s.Err())
-				}
-			})
+	network := "network: [" + half("a", "OBSERVATIONS[0]") + half("b", "OBSERVATIONS[1]") +
+		"{name: net, input: 'a * b', layers: [], activations: []}]\noutput: "
+	space := spaces.NewTuple(spaces.Unbounded(2), spaces.Unbounded(2))
+	value := specOf(t, "class: DeterministicMixin\nclip_actions: false\n"+network+"ONE")
+	for class, action := range map[string]spaces.Space{"GaussianMixin": spaces.NewBox(-1, 1, 1),
+		"CategoricalMixin": spaces.NewDiscrete(3), "MultiCategoricalMixin": spaces.NewMultiDiscrete(3, 2)} {
+		policy := specOf(t, "class: "+class+"\n"+network+"ACTIONS")
+		p, v, err := BuildShared(policy, value, spaces.Set{Observation: space, Action: action}, 1)
+		must(t, err)
+		defer v.Close()
+		defer p.Close()
+		trunk := 0
+		for _, q := range p.Parameters() {
+			if strings.HasPrefix(q.Name, "trunk.") {
+				trunk += int(tensor.Numel(q.Tensor))
+			}
+		}
+		s := tensortest.NoGrad(t, tensor.CPU)
+		in := Inputs{Observations: sampled(s, space, 2)}
+		actions, values := tensor.Shape(p.Mode(s, in)), tensor.Shape(v.Forward(s, in))
+		if trunk != 2*(2*16+16+16*16+16) || !slices.Equal(actions, []int64{2, int64(action.Width())}) ||
+			!slices.Equal(values, []int64{2, 1}) || s.Err() != nil {
+			t.Errorf("%s: a trunk of %d parameters; actions %v, values %v, %v", class, trunk, actions, values, s.Err())
 		}
 	}
 }

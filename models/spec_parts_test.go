@@ -3,9 +3,7 @@ package models
 import (
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // parted is a space with a part of every kind. Names sort as bytes: ACTIONS, a, camera, mode.
@@ -15,7 +13,6 @@ var parted = spaces.NewDict(map[string]spaces.Space{
 })
 
 func TestParts(t *testing.T) {
-	tensortest.CheckLive(t)
 	row := []float32{30, 40, 3, 10, 20}
 	for i := range 12 {
 		row = append(row, float32(100+i))
@@ -23,10 +20,7 @@ func TestParts(t *testing.T) {
 	row = append(row, 1)
 	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.Unbounded(2, 2), spaces.Unbounded(1)),
 		Action: spaces.NewBox(-1, 1, 2)}
-	known := inputNames(Spec{}, sp, 2)
-	s := tensortest.NoGrad(t, tensor.CPU)
-	in := Inputs{Observations: tensor.From(s, row, 1, 18), States: tensor.From(s, []float32{1, 2, 3, 4, 5}, 1, 5)}
-	for text, want := range map[string][]float64{
+	checkExpressions(t, sp, row, []float32{1, 2, 3, 4, 5}, map[string][]float64{
 		`OBSERVATIONS["a"][1]`:               {10, 20},
 		`OBSERVATIONS['a'][-2]`:              {3},
 		`OBSERVATIONS["ACTIONS"]`:            {30, 40}, // keys mean what they say
@@ -48,17 +42,5 @@ func TestParts(t *testing.T) {
 		`concatenate((STATES[0], STATES[0]))`:                                {1, 2, 3, 4, 1, 2, 3, 4},
 		`one_hot_encoding(OBSERVATION_SPACE["mode"], OBSERVATIONS["mode"],)`: {0, 1, 0},
 		`relu(permute(STATES[0], (0, 2, 1)) - 2)[:, 1]`:                      {0, 2},
-	} {
-		x, err := known.compile("x", text)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		got := tensortest.Float64s(t, s, computed(t, s, known.sp, x, in))
-		if x.width != int64(len(want)) {
-			t.Errorf("%s: width %d, want %d", text, x.width, len(want))
-			continue
-		}
-		wantNear(t, text, got, want, 1e-6)
-	}
+	})
 }

@@ -15,10 +15,8 @@ import (
 
 func specOf(t testing.TB, yaml string) Spec {
 	t.Helper()
-	dict, err := config.FromYAML([]byte(yaml))
-	must(t, err)
-	s, err := ParseSpec(dict)
-	must(t, err)
+	dict := tensortest.Value(config.FromYAML([]byte(yaml)))(t)
+	s := tensortest.Value(ParseSpec(dict))(t)
 	return s
 }
 
@@ -38,7 +36,6 @@ var boxes = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-
 
 // A plain spec is an MLP, parameter for parameter.
 func TestSpecPlainIsMLP(t *testing.T) {
-	tensortest.CheckLive(t)
 	s := specOf(t, `
 class: gaussianMIXIN
 initial_log_std: -1
@@ -71,7 +68,6 @@ output: tanh(ACTIONS)
 
 // Two containers, a slice, a concatenation and a scaled output, against the same computed by hand.
 func TestSpecChain(t *testing.T) {
-	tensortest.CheckLive(t)
 	s := specOf(t, `
 class: Deterministic
 network:
@@ -115,13 +111,9 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 }
 
 func TestExpressionValues(t *testing.T) {
-	tensortest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3),
 		Action: spaces.NewBox(-1, 1, 2)}
-	known := inputNames(Spec{}, sp, 2)
-	s := tensortest.NoGrad(t, tensor.CPU)
-	in := Inputs{Observations: tensor.From(s, []float32{1, 2, 4}, 1, 3), States: tensor.From(s, []float32{1, 2}, 1, 2)}
-	for text, want := range map[string][]float64{
+	checkExpressions(t, sp, []float32{1, 2, 4}, []float32{1, 2}, map[string][]float64{
 		"OBSERVATIONS":                               {1, 2, 4},
 		"OBSERVATIONS * 2 + 1":                       {3, 5, 9},
 		"1 + 2 * OBSERVATIONS":                       {3, 5, 9},
@@ -142,7 +134,16 @@ func TestExpressionValues(t *testing.T) {
 		"one_hot_encoding(STATE_SPACE, STATES)":      {0, 1, 0, 0, 1},
 		"softmax(OBSERVATIONS * 0)":                  {1. / 3, 1. / 3, 1. / 3},
 		"1e1 * OBSERVATIONS[:, 0] / NUM_STATES * .5": {1},
-	} {
+	})
+}
+
+// checkExpressions compiles expressions and compares what they compute of a row.
+func checkExpressions(t *testing.T, sp spaces.Set, observations, states []float32, list map[string][]float64) {
+	t.Helper()
+	known, s := inputNames(Spec{}, sp, 2), tensortest.NoGrad(t, tensor.CPU)
+	in := Inputs{Observations: tensor.From(s, observations, 1, int64(len(observations))),
+		States: tensor.From(s, states, 1, int64(len(states)))}
+	for text, want := range list {
 		x, err := known.compile("x", text)
 		if err != nil {
 			t.Error(err)
@@ -168,7 +169,6 @@ func computed(t *testing.T, s *tensor.Scope, sp spaces.Set, x term, in Inputs) t
 }
 
 func TestSpecClasses(t *testing.T) {
-	tensortest.CheckLive(t)
 	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
 		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
@@ -185,8 +185,7 @@ func TestSpecClasses(t *testing.T) {
 
 	const plain = "\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: 100 * ACTIONS"
 	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN", "DeterministicMixin"} {
-		p, err := specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1)
-		must(t, err)
+		p := tensortest.Value(specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1))(t)
 		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 			3)})) {
 			if math.Abs(x) > 1 {
@@ -211,7 +210,6 @@ func TestSpecClasses(t *testing.T) {
 
 // The two halves of a shared spec stand on the policy's network, each with a layer of its own.
 func TestBuildShared(t *testing.T) {
-	tensortest.CheckLive(t)
 	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: "+
 		"tanh}]\noutput: tanh(ACTIONS)")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: "+

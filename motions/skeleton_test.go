@@ -161,7 +161,7 @@ func TestSkeletonRejects(t *testing.T) {
 		s := chain()
 		change(s)
 		_, err := NewClip(ClipConfig{Frames: [][]float64{make([]float64, 13)}, Durations: []float64{1}, Skeleton: s})
-		must.Fail(t, err, want)
+		must.Refuse(t, err, want)
 	}
 }
 

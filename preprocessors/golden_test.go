@@ -17,8 +17,7 @@ func TestGolden(t *testing.T) {
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = true
 		width := parts["scaler/inverse_input"].Shape[1]
-		r, err := preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU)
-		must(t, err)
+		r := tensortest.Value(preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU))(t)
 		defer r.Close()
 		s := tensortest.NoGrad(t, tensor.CPU)
 		load := func(name string) tensor.Tensor {
@@ -34,8 +33,7 @@ func TestGolden(t *testing.T) {
 		}
 		check := func(name string, got tensor.Tensor) {
 			t.Helper()
-			values, err := tensor.Float64s(got)
-			must(t, err)
+			values := tensortest.Value(tensor.Float64s(got))(t)
 			golden.Compare(compare, name, values, parts["scaler/"+name])
 		}
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,16 +16,14 @@ import (
 // newScaler makes a scaler that is closed with the test.
 func newScaler(t *testing.T, size int, cfg preprocessors.ScalerConfig) *preprocessors.RunningStandardScaler {
 	t.Helper()
-	r, err := preprocessors.NewRunningStandardScaler(size, cfg, tensor.CPU)
-	must(t, err)
+	r := tensortest.Value(preprocessors.NewRunningStandardScaler(size, cfg, tensor.CPU))(t)
 	t.Cleanup(r.Close)
 	return r
 }
 
 func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *preprocessors.RunningMeanAbsScaler {
 	t.Helper()
-	r, err := preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU)
-	must(t, err)
+	r := tensortest.Value(preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU))(t)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -50,7 +49,6 @@ func ExampleNewRunningStandardScaler() {
 // ForwardColumns is what Forward makes of these columns, and its gradient is 1 / (√variance + epsilon) within the
 // limits.
 func TestScalerForwardColumns(t *testing.T) {
-	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.ClipThreshold = 2
 	r := newScaler(t, 3, cfg)
@@ -82,7 +80,6 @@ var must = tensortest.Must
 // Forward standardises and limits, and Inverse brings back. One row of an unbiased scaler has no variance: its
 // statistics are lost, as skrl's are. The default survives one row.
 func TestScalerForward(t *testing.T) {
-	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	r, s := newScaler(t, 1, cfg), tensortest.NoGrad(t, tensor.CPU)
 	s.Fill(r.Mean, 10)
@@ -113,7 +110,6 @@ func TestScalerForward(t *testing.T) {
 // A scaler refuses a batch with a NaN or an infinity, or of another width, and learns nothing from it. With
 // freeze_after it stops at the first batch beyond that number of rows.
 func TestScalersLearn(t *testing.T) {
-	tensortest.CheckLive(t)
 	standard, absolute := preprocessors.DefaultScalerConfig(), preprocessors.DefaultMeanAbsConfig()
 	standard.FreezeAfter, absolute.FreezeAfter = 3, 3
 	a, b := newScaler(t, 2, standard), newMeanAbs(t, 2, absolute)
@@ -184,7 +180,6 @@ func TestScalersRefuse(t *testing.T) {
 // Rows are divided by the mean of absolute values, which nothing is taken from before: 0 stays 0, also in a column that
 // is far from it. A new scaler changes nothing, and a column that is always 0 is divided by min_mean.
 func TestMeanAbsForward(t *testing.T) {
-	tensortest.CheckLive(t)
 	r := newMeanAbs(t, 3, preprocessors.DefaultMeanAbsConfig())
 	s := tensortest.NoGrad(t, tensor.CPU)
 	check := func(rows, want []float32) {
@@ -203,7 +198,6 @@ func TestMeanAbsForward(t *testing.T) {
 // However rows are cut into batches, and whether they are learned or merged as a sum of moments, the statistics are
 // those of all rows. A standard scaler also counts the row with mean 0 and variance 1 that it begins with.
 func TestScalersAreExact(t *testing.T) {
-	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	standard := newScaler(t, 2, preprocessors.DefaultScalerConfig())
 	absolute := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())
@@ -247,3 +241,6 @@ func TestScalersAreExact(t *testing.T) {
 		}
 	}
 }
+
+// TestMain fails if a test leaves tensors alive.
+func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

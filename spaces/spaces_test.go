@@ -95,7 +95,7 @@ func TestSetValidate(t *testing.T) {
 	} {
 		s := good
 		c.change(&s)
-		must.Fail(t, s.Validate(), c.want)
+		must.Refuse(t, s.Validate(), c.want)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestUint8(t *testing.T) {
 	for _, bad := range []float32{-1, 256, 0.5, inf, nan, 1e20} {
 		broken := slices.Clone(rows)
 		broken[7*3+2] = bad
-		must.Fail(t, s.Check(broken, 200), "environment 3, dimension 2")
+		must.Refuse(t, s.Check(broken, 200), "environment 3, dimension 2")
 	}
 	float := s
 	float.Entries = slices.Clone(s.Entries)
@@ -242,7 +242,7 @@ func TestActionMask(t *testing.T) {
 		{NewDiscrete(3), NewMultiDiscrete(2, 2, 2), "does not fit the action space Discrete(3)"},
 	} {
 		s.Action, s.ActionMask = c.action, c.mask
-		must.Fail(t, s.Validate(), c.want)
+		must.Refuse(t, s.Validate(), c.want)
 	}
 }
 
@@ -276,6 +276,6 @@ func TestSeats(t *testing.T) {
 		}
 	}
 	twice := NewSeats(Space{}, seat("a"), seat("a"))
-	must.Fail(t, twice.Validate(), `seat 1: spaces: the name is "a"`)
-	must.Fail(t, narrow.Validate(), "is not that of the seats")
+	must.Refuse(t, twice.Validate(), `seat 1: spaces: the name is "a"`)
+	must.Refuse(t, narrow.Validate(), "is not that of the seats")
 }

@@ -37,7 +37,6 @@ func (c *tally) RestoreState(state []byte) error {
 // A callback with a state goes on with it in a resumed run, from the timestep of the checkpoint. Names that a
 // checkpoint lacks, and those that no callback has, are noted.
 func TestCallbacksKeepState(t *testing.T) {
-	checkLiveTensors(t)
 	cfg := run(t, 10)
 	cfg.CheckpointInterval = every(5)
 	resume := func(timesteps int, c *tally) string {
@@ -70,8 +69,7 @@ func TestCallbacksKeepState(t *testing.T) {
 	cfg.Resume, cfg.Directory = false, t.TempDir()
 	refusing := &tally{name: "tally", refuses: true}
 	cfg.Callbacks = []trainers.Callback{&tally{name: "other"}, refusing}
-	tr, done := scenes[0].start(t, cfg)
-	defer done()
+	tr := scenes[0].open(t, cfg)
 	value(tr.Step(t.Context()))(t)
 	before := value(tr.Snapshot())(t)
 	saved.Arrays["callbacks/other"] = checkpoint.ArrayBytes([]int64{1}, []byte{99})

@@ -52,7 +52,6 @@ func (d diary) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
 
 // Callbacks are called in the order that Callback promises, with figures counted and files written before them.
 func TestCallbacks(t *testing.T) {
-	checkLiveTensors(t)
 	var lines []string
 	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16),
 		EvaluationInterval: every(16)}
@@ -64,9 +63,7 @@ func TestCallbacks(t *testing.T) {
 			}
 			return nil
 		}}}
-	tr, done := scenes[0].start(t, cfg)
-	defer done()
-	must(t, tr.Train(t.Context()))
+	tr := scenes[0].trained(t, cfg)
 	var want []string
 	for at := int64(1); at <= 16; at++ {
 		for _, line := range []string{"episode", "update true", "evaluation true", "step of 4"} {
@@ -94,7 +91,6 @@ func TestCallbacks(t *testing.T) {
 // Any method of a callback may end the run by ErrStop: the timestep is completed, everything is written, and Train may
 // be called again. Any other error ends it at once.
 func TestCallbacksEndTheRun(t *testing.T) {
-	checkLiveTensors(t)
 	broken := errors.New("broken")
 	for what, last := range map[string]string{"episode": "", "update": "8 ", "evaluation": "12 ", "step": "5 "} {
 		for _, cause := range []error{fmt.Errorf("enough: %w", trainers.ErrStop), broken} {
@@ -170,7 +166,6 @@ func (m moody) Close() error {
 // A panic of a callback, or of a method of the environment or a function of the configuration that Train calls, is an
 // error that says where.
 func TestPanicsOfUserCode(t *testing.T) {
-	checkLiveTensors(t)
 	for method, want := range map[string]string{
 		"Render":   "the environment (trainers_test.moody) panicked",
 		"Close":    "the environment (trainers_test.moody around *wrappers.Parallel) panicked",
@@ -178,9 +173,7 @@ func TestPanicsOfUserCode(t *testing.T) {
 		"EvaluationEnv": "EvaluationEnv panicked",
 	} {
 		t.Run(method, func(t *testing.T) {
-			env, agent := scenes[0].make(t)
-			defer agent.Close()
-			defer env.Close()
+			env, agent := scenes[0].made(t)
 			world := moody{env, &method}
 			cfg := trainers.Config{Timesteps: 4, RenderInterval: 1, CloseEnvironmentAtExit: true,
 				EvaluationInterval: every(2),

@@ -14,7 +14,6 @@ import (
 
 // Only a run that resumes writes into a folder that holds a run, and none into a population's.
 func TestFoldersAreNotMixed(t *testing.T) {
-	checkLiveTensors(t)
 	for name, c := range map[string]struct {
 		prepare func(dir string) error
 		resume  bool
@@ -48,7 +47,6 @@ func TestFoldersAreNotMixed(t *testing.T) {
 
 // The error of a cancelled run wraps the context's error and its cause.
 func TestCause(t *testing.T) {
-	checkLiveTensors(t)
 	cause := errors.New("the power is needed elsewhere")
 	for name, call := range map[string]func(ctx context.Context, tr *trainers.Trainer) error{
 		"Train":         func(ctx context.Context, tr *trainers.Trainer) error { return tr.Train(ctx) },
@@ -75,7 +73,6 @@ func TestCause(t *testing.T) {
 // The error by which a callback ends a run is kept, the first one if there are several. Step and a member's Train
 // return it.
 func TestStopReason(t *testing.T) {
-	checkLiveTensors(t)
 	reason := fmt.Errorf("the loss is flat: %w", trainers.ErrStop)
 	stopAt := func(at int64, err error) trainers.Callback {
 		return after(func(tr *trainers.Trainer) error {
@@ -85,9 +82,8 @@ func TestStopReason(t *testing.T) {
 			return nil
 		})[0]
 	}
-	tr, done := scenes[0].start(t, trainers.Config{Timesteps: 20, Callbacks: []trainers.Callback{stopAt(5, reason),
+	tr := scenes[0].open(t, trainers.Config{Timesteps: 20, Callbacks: []trainers.Callback{stopAt(5, reason),
 		stopAt(5, trainers.ErrStop)}})
-	defer done()
 	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 5 || tr.StopReason() != reason {
 		t.Errorf("%v at timestep %d, because %v; want %v", err, tr.Timestep(), tr.StopReason(), reason)
 	}
@@ -104,9 +100,7 @@ func TestStopReason(t *testing.T) {
 
 // Every method of a closed trainer that can fail returns an error, and the others do not panic.
 func TestMethodsAfterClose(t *testing.T) {
-	checkLiveTensors(t)
-	tr, done := scenes[0].start(t, trainers.Config{Timesteps: 4, Seed: 1})
-	defer done()
+	tr := scenes[0].open(t, trainers.Config{Timesteps: 4, Seed: 1})
 	m := tr.Trainee()
 	must(t, tr.Train(t.Context()))
 	snap := value(tr.Snapshot())(t)

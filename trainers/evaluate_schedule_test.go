@@ -32,7 +32,6 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 // callbacks see and what is written come to the same, bit for bit, in place and in an environment of their own, also
 // over a resumption and with sampled actions.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
-	checkLiveTensors(t)
 	for _, s := range slices.Concat(scenes, seats, recurrent, []scene{terminating}) {
 		t.Run(s.name, func(t *testing.T) {
 			// train runs the scene in parts. It returns its state, what callbacks saw and what was written, and the
@@ -154,7 +153,6 @@ func best(t *testing.T, tr *trainers.Trainer) *checkpoint.Saved {
 // The figures of evaluations are known by name, written at the timestep of the evaluation, and choose the best
 // checkpoint, which has the weights that were evaluated.
 func TestEvaluationFigures(t *testing.T) {
-	checkLiveTensors(t)
 	cfg := trainers.Config{Timesteps: 50, Seed: 11, Directory: t.TempDir(), Name: "run", WriteInterval: every(7),
 		CheckpointInterval: every(3),
 		EvaluationInterval: every(10), EvaluationEpisodes: 4, EvaluationEnv: grades(t, 10, 40, 30, 35, 20)}
@@ -173,9 +171,7 @@ func TestEvaluationFigures(t *testing.T) {
 		}
 		return nil
 	}}}
-	tr, done := scenes[0].start(t, cfg)
-	defer done()
-	must(t, tr.Train(t.Context()))
+	tr := scenes[0].trained(t, cfg)
 	for tag, want := range map[string]string{"Return (mean)": "[10 40 30 35 20]", "Return (min)": "[9 39 29 34 19]",
 		"Return (max)":  "[11 41 31 36 21]",
 		"Length (mean)": "[1 1 1 1 1]", "Length (min)": "[1 1 1 1 1]", "Length (max)": "[1 1 1 1 1]",
@@ -201,7 +197,6 @@ func TestEvaluationFigures(t *testing.T) {
 // The best checkpoint stays the best over a resumption, also where the run died after it and before the next
 // checkpoint; one of another figure does not count.
 func TestEvaluationBestAfterResume(t *testing.T) {
-	checkLiveTensors(t)
 	died := errors.New("died")
 	cfg := run(t, 40)
 	cfg.CheckpointInterval, cfg.EvaluationInterval, cfg.EvaluationEpisodes = every(15), every(10), 4
@@ -237,7 +232,6 @@ func TestEvaluationBestAfterResume(t *testing.T) {
 
 // An evaluation that is interrupted is made after the resumption, before the next step.
 func TestEvaluationInterrupted(t *testing.T) {
-	checkLiveTensors(t)
 	for _, again := range []bool{false, true} { // by a new trainer, and by the same
 		cfg := run(t, 30)
 		cfg.EvaluationInterval, cfg.EvaluationEpisodes = every(10), 4
@@ -270,7 +264,6 @@ func TestEvaluationInterrupted(t *testing.T) {
 // StopAtReturn ends the run at the first evaluation that reaches it. StopAtEpisodeReturn ends it after the first update
 // at which the mean of the last episodes is above it.
 func TestStopAtReturn(t *testing.T) {
-	checkLiveTensors(t)
 	goal, low, high := 50.0, 1.0, 1e9
 	cfg := trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run",
 		EvaluationInterval: agents.Interval{Auto: true},
@@ -302,7 +295,6 @@ func TestStopAtReturn(t *testing.T) {
 // A figure of Best that does not exist is an error: soon if it is a slip, and otherwise at the end of the run, which is
 // saved. A figure that comes late is none.
 func TestUnknownBest(t *testing.T) {
-	checkLiveTensors(t)
 	for _, test := range []struct {
 		best, want string // empty: no error
 		interval   int
@@ -331,27 +323,5 @@ func TestUnknownBest(t *testing.T) {
 				len(checkpoints(t, tr.Dir())))
 		}
 		done()
-	}
-}
-
-// YAML has the settings under their own names, and evaluate_every besides.
-func TestEvaluationFromDict(t *testing.T) {
-	checkLiveTensors(t)
-	for _, key := range []string{"evaluation_interval", "evaluate_every"} {
-		tr := value(trainers.FromYAML(fmt.Appendf(nil,
-			"{seed: 1, models: {mlp: 8}, agent: {class: PPO, rollouts: 8}, trainer: {timesteps: 20, %s: 10, "+
-				"evaluation_episodes: 4, evaluation_seed: 3, stop_at_return: 1, write_interval: 0, "+
-				"checkpoint_interval: "+
-				"0, directory: ''}}", key),
-			newCartPoles(t)))(t)
-		if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 10 {
-			t.Errorf("%s: %v; ended at %d, want 10", key, err, tr.Timestep())
-		}
-		section := tr.Dict()["trainer"].(map[string]any)
-		if section["best"] != "evaluation.return" || section["stop_at_return"] != 1.0 ||
-			fmt.Sprint(section["evaluation_seed"]) != "3" {
-			t.Errorf("%s: the configuration in effect is %v", key, section)
-		}
-		must(t, errors.Join(tr.Close(), tr.Agent().Close()))
 	}
 }

@@ -10,47 +10,12 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// An evaluation counts each environment's first episodes, and does not change what training comes to.
-func TestEvaluate(t *testing.T) {
-	checkLiveTensors(t)
-	for _, s := range scenes {
-		want, _ := whole(t, s)
-		cfg := trainers.Config{Timesteps: length, Seed: 11}
-		cfg.Callbacks = after(func(tr *trainers.Trainer) error {
-			if tr.Timestep() != 13 && tr.Timestep() != 16 {
-				return nil
-			}
-			a := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
-			b := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
-			n := tr.Env().NumEnvs()
-			if each := (5 + n - 1) / n; a.Episodes != each*n || a.Length < 1 || fmt.Sprint(a) != fmt.Sprint(b) {
-				t.Errorf("%s: %+v, then %+v, want %d episodes of each of %d environments", s.name, a, b, each, n)
-			}
-			return nil
-		})
-		tr, done := s.start(t, cfg)
-		must(t, tr.Train(context.Background()))
-		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 ||
-			!tr.Agent().SetTraining(true) {
-			t.Errorf("%s: with evaluations %q differ, or the agent is left in evaluation", s.name, d)
-		}
-		if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Seed: 1}); err == nil {
-			t.Error("no episodes were evaluated")
-		}
-		done()
-	}
-}
-
 // The mean of the environment's return over given episodes, by hand.
 func TestEvaluateMeans(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
+	env, agent := scenes[0].made(t)
 	got := value(trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4}))(t)
 	step := value(env.Reset(4))(t)
 	agent.SetTraining(false)
@@ -84,7 +49,6 @@ func ExampleEvaluate() {
 
 // An evaluation with limits plays whole loops of the batch, each of at most so many steps.
 func TestLimitEvaluation(t *testing.T) {
-	checkLiveTensors(t)
 	env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 200}))(t)
 	trainee := sequential(t, env, smallPPO(t, env.Spaces(), 1, nil), trainers.Config{Seed: 1,
 		SaveBuffers: true}).Trainee()
@@ -106,10 +70,7 @@ func TestLimitEvaluation(t *testing.T) {
 
 // MaxSteps cuts episodes with their return so far, in as many rounds as the episodes need.
 func TestEvaluateMaxSteps(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer env.Close()
-	defer agent.Close()
+	env, agent := scenes[0].made(t)
 	e := value(trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 7, MaxSteps: 5,
 		Seed: 3}))(t)
 	if e.Episodes != 8 || e.Length != 5 || e.Return != 5 || len(e.Each) != 8 || len(e.Metrics) != 0 {
@@ -125,4 +86,6 @@ func TestEvaluateMaxSteps(t *testing.T) {
 	}
 	_, err := trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 1, MaxSteps: -1})
 	wantError(t, "negative", err, "MaxSteps")
+	refused(trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{}))(t, "no episodes",
+		"a positive number of episodes, not 0")
 }

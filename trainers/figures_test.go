@@ -18,7 +18,6 @@ import (
 // killed before its first checkpoint, if updates overlap, and if figures are written at other timesteps than
 // checkpoints.
 func TestFiguresOfResumedRuns(t *testing.T) {
-	checkLiveTensors(t)
 	for _, s := range []scene{scenes[0], overlapping[0]} {
 		for _, interval := range []int{8, 5, 24} {
 			dir := t.TempDir()

@@ -28,7 +28,6 @@ func (g *gated) Step(actions []float32) (*envs.Step, error) {
 
 // While a trainer trains, every call that uses agent and environment is refused, and Close closes nothing.
 func TestTrainerRefusesOverlap(t *testing.T) {
-	checkLiveTensors(t)
 	entered := make(chan struct{})
 	g := &gated{newCartPoles(t), entered, make(chan struct{})}
 	tr := sequential(t, g, smallPPO(t, g.Spaces(), 1, nil), trainers.Config{Timesteps: 8})

@@ -122,32 +122,6 @@ func askInPython(t *testing.T, library string, agent *ppo.Agent, program string)
 	return string(out)
 }
 
-// AMP's observations and privileged states come from infos, its reference motion from a method, and the observation
-// from a Dict.
-func TestPeersGymnasiumAgents(t *testing.T) {
-	env := gymnasiumPeers(t, gymnasium.Options{Factory: "bridge_environments:Imitator", NumEnvs: 4,
-		AMPObservations: "amp_obs", States: "critic"})
-	motions, ok := envs.As[envs.MotionSource](env)
-	if !ok {
-		t.Fatal("there is no reference motion")
-	}
-	agent := smallAMP(t, env.Spaces(), motions, 1, nil)
-	defer agent.Close()
-	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 64, Seed: 1})
-	must(t, trainer.Train(context.Background()))
-	if m := trainer.Metrics(); m["episode.far"] <= 0 || m["episode.length"] != 20 {
-		t.Errorf("figures %v", m)
-	}
-	rooms := gymnasiumPeers(t, gymnasium.Options{Factory: "bridge_environments:Rooms", NumEnvs: 4})
-	if k := rooms.Spaces().Observation.Kind; k != spaces.Dict {
-		t.Errorf("observations are %v", k)
-	}
-	ppoAgent := value(ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"),
-		Seed: 1, Dict: map[string]any{"rollouts": 16}}))(t)
-	defer ppoAgent.Close()
-	must(t, sequential(t, rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()))
-}
-
 // A run of HalfCheetah with every normaliser there is, resumed at a random update from a checkpoint that has nothing of
 // the environment, has the losses of the uninterrupted run in its next fifty updates, to the last bit. Gymnasium's
 // environments cannot save their state, so both begin an episode at the checkpoint: each first plays the same frozen
@@ -189,11 +163,9 @@ func resume(t *testing.T, updates int, o gymnasium.Options, make func(env envs.E
 			"mini_batches": 4, "learning_rate_scheduler": "KLAdaptiveLR",
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"})
 		t.Cleanup(func() { agent.Close() })
-		tr := sequential(t, env, agent, trainers.Config{Timesteps: at, Directory: dir, Name: name, Resume: true,
+		return sequential(t, env, agent, trainers.Config{Timesteps: at, Directory: dir, Name: name, Resume: true,
 			Seed:               -1,
 			CheckpointInterval: agents.Interval{Steps: at}})
-		t.Cleanup(func() { tr.Close() })
-		return tr
 	}
 	evaluate := func(tr *trainers.Trainer) {
 		t.Helper()

@@ -1,33 +1,17 @@
 package trainers_test
 
 import (
-	"strings"
 	"testing"
+
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, wantError = check.Do, check.RefuseAs
 
 // value returns the first of two results and ends the test on an error: value(f())(t).
-func value[T any](x T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		must(t, err)
-		return x
-	}
-}
+func value[T any](x T, err error) func(t testing.TB) T { return check.Get(x, err) }
 
-// wantError fails the test if an error is missing or lacks a part of its text.
-func wantError(t testing.TB, what string, err error, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: error %v, want one with %q", what, err, part)
-		}
-	}
+// refused is wantError for a call with two results: refused(f())(t, "a case", "part of the text").
+func refused[T any](x T, err error) func(t testing.TB, what any, parts ...string) {
+	return check.RefusedAs(x, err)
 }

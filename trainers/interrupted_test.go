@@ -82,7 +82,6 @@ func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int)
 // A rollout in progress does not go on over a reset: the step before it is marked truncated, whatever caused the
 // reset. Nothing else of the rollout changes, and an error of the environment is one that Train goes on after.
 func TestResetWithinRollout(t *testing.T) {
-	checkLiveTensors(t)
 	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
 	// Each case makes 10 steps. The environment is reset after the sixth, and the figures and notes say so.
 	for name, test := range map[string]struct {
@@ -175,31 +174,22 @@ func TestEvaluationEnds(t *testing.T) {
 		"environment 0 (*trainers_test.direct) has not ended after 1000000 steps; give " +
 			"EvaluateOptions.MaxSteps": &direct{counting{set: set}},
 	} {
-		if _, err := trainers.Evaluate(context.Background(), env, newMinimal(set),
-			trainers.EvaluateOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		refused(trainers.Evaluate(context.Background(), env, newMinimal(set),
+			trainers.EvaluateOptions{Episodes: 1}))(t, want, want)
 	}
 }
 
 // A reset that gives NaN is an error of Train, and the next Train resets again.
 func TestBadResetIsRepeated(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
+	env, agent := scenes[0].made(t)
 	broken := &faulty{Env: env, at: 1, fault: func(s *envs.Step) (*envs.Step, error) {
 		s.Observations = slices.Clone(s.Observations)
 		s.Observations[5] = float32(math.NaN())
 		return s, nil
 	}}
 	tr := sequential(t, broken, agent, trainers.Config{Timesteps: 20})
-	defer tr.Close()
 	const want = "timestep 0: ppo: Act"
-	if err := tr.Train(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||
-		!strings.Contains(err.Error(), "dimension 1 is NaN") {
-		t.Errorf("%v, want an error with %q", err, want)
-	}
+	wantError(t, "error", tr.Train(t.Context()), want, "dimension 1 is NaN")
 	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 20 {
 		t.Errorf("%v at timestep %d, want the end at 20", err, tr.Timestep())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(tensortest.Run(m))
 }
 
 func newPPO(env envs.Env) (agents.Agent, error) {

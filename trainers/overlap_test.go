@@ -13,16 +13,12 @@ import (
 
 // The end of a run waits for an update in progress: its figures are tracked, and its error is that of the run.
 func TestOverlapEnds(t *testing.T) {
-	checkLiveTensors(t)
-	tr, done := overlapping[0].start(t, trainers.Config{Timesteps: 24, Directory: t.TempDir(), Name: "run", Seed: 11,
+	tr := overlapping[0].trained(t, trainers.Config{Timesteps: 24, Directory: t.TempDir(), Name: "run", Seed: 11,
 		WriteInterval: every(1)})
-	defer done()
-	must(t, tr.Train(context.Background()))
 	if n := len(scalars(t, tr.Dir())["Loss / Policy loss"]); n != 3 {
 		t.Errorf("the losses of %d updates are tracked, want 3", n)
 	}
-	bad, done2 := overlapping[0].start(t, trainers.Config{Timesteps: 8, Seed: 11})
-	defer done2()
+	bad := overlapping[0].open(t, trainers.Config{Timesteps: 8, Seed: 11})
 	must(t, bad.SetHyperparameters(map[string]float64{"learning_rate": 1e30, "grad_norm_clip": 0}))
 	var diverged *agents.DivergedError
 	if err := bad.Train(context.Background()); !errors.As(err, &diverged) ||
@@ -33,7 +29,6 @@ func TestOverlapEnds(t *testing.T) {
 
 // A member of a population has made all its updates when it is measured, whether or not it is evaluated in between.
 func TestOverlapTrainee(t *testing.T) {
-	checkLiveTensors(t)
 	train := func(evaluate bool) *trainers.Trainee {
 		env, agent := overlapping[0].make(t)
 		m := sequential(t, env, agent, trainers.Config{Seed: 11}).Trainee()

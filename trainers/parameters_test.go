@@ -33,7 +33,6 @@ func set(t testing.TB, m *trainers.Trainee, values map[string]float64) {
 
 // The environment's parameters stand beside the agent's, in the types that they have.
 func TestEnvironmentHyperparameters(t *testing.T) {
-	checkLiveTensors(t)
 	m := scholar(t, 3, trainers.Config{Seed: 1})
 	want := map[string]float64{"env.scale": 1, "env.count": 2, "env.nested.on": 0, "env.nested.delta.0": 0.5}
 	maps.Copy(want, m.Agent().(agenttest.Agent).Hyperparameters())
@@ -51,7 +50,6 @@ func TestEnvironmentHyperparameters(t *testing.T) {
 
 // Refused values change nothing, neither the agent's nor the environment's.
 func TestSetHyperparametersIsAllOrNothing(t *testing.T) {
-	checkLiveTensors(t)
 	m := scholar(t, 3, trainers.Config{Seed: 1, SaveBuffers: true})
 	advance(t, m, 4)
 	before, figures := m.Hyperparameters(), mustSnapshot(t, m)
@@ -68,8 +66,7 @@ func TestSetHyperparametersIsAllOrNothing(t *testing.T) {
 			t.Errorf("%v: %v, want %v; %q changed", values, m.Hyperparameters(), before, d)
 		}
 	}
-	plain, done := scenes[0].start(t, trainers.Config{})
-	defer done()
+	plain := scenes[0].open(t, trainers.Config{})
 	wantError(t, "no parameters", plain.SetHyperparameters(map[string]float64{"env.scale": 2}), "no parameters to set")
 }
 
@@ -82,7 +79,6 @@ func mustSnapshot(t testing.TB, m *trainers.Trainee) *checkpoint.Snapshot {
 // New values are never applied within an episode. They apply to every episode that begins after they were set, and at a
 // reset to all environments.
 func TestParametersWaitForEpisodes(t *testing.T) {
-	checkLiveTensors(t)
 	m := scholar(t, 5, trainers.Config{Seed: 1}) // episodes of 3 to 7 steps
 	scaleAt, latest := map[int]float64{}, 1.0
 	for k := range 60 {
@@ -121,7 +117,6 @@ func TestParametersWaitForEpisodes(t *testing.T) {
 // A run that is saved at any moment and goes on in a new trainer is the run that never ended, even if values are
 // waiting for episodes to end, and others are set afterwards.
 func TestParametersResumeExactly(t *testing.T) {
-	checkLiveTensors(t)
 	make := func() *trainers.Trainee { return scholar(t, 4, trainers.Config{Seed: 1, SaveBuffers: true}) }
 	given := map[int]map[string]float64{
 		4: {"env.scale": 3, "env.nested.on": 1}, 9: {"env.scale": 5, "learning_rate": 0.02}, 10: {"env.scale": 3},
@@ -159,7 +154,6 @@ func TestParametersResumeExactly(t *testing.T) {
 // Without the environment's state, a snapshot's parameters are for all environments; where episodes are running, for
 // the next ones.
 func TestParametersWithoutBuffers(t *testing.T) {
-	checkLiveTensors(t)
 	donor := scholar(t, 3, trainers.Config{Seed: 1, SaveBuffers: true}) // those that take over from it have none
 	set(t, donor, map[string]float64{"env.scale": 4})
 	advance(t, donor, 8)
@@ -185,24 +179,13 @@ func TestParametersWithoutBuffers(t *testing.T) {
 	}
 }
 
-// The curriculum is in every snapshot, and comes back with it, into another number of environments too. What is refused
-// leaves it as it was.
+// The curriculum is in every snapshot, and comes back with it, into another number of environments too.
 func TestCurriculumIsSaved(t *testing.T) {
-	checkLiveTensors(t)
 	donor := scholar(t, 3, trainers.Config{Seed: 1})
 	advance(t, donor, 20) // 6, 5 and 4 episodes
 	for n, want := range map[int]float64{3: 6 + 5 + 4, 5: 6 + 5 + 4 + 6 + 5} {
 		m := scholar(t, n, trainers.Config{Seed: 2})
 		advance(t, m, 1)
-		before := mustSnapshot(t, m)
-		bad, spoilt := mustSnapshot(t, donor), mustSnapshot(t, donor)
-		delete(bad.Arrays, "policy/net.0.weight")
-		spoilt.Arrays["environment/curriculum"] = checkpoint.ArrayBytes([]int64{3}, []byte("abc"))
-		wantError(t, "without weights", m.Restore(bad), "policy/net.0.weight")
-		wantError(t, "a spoilt curriculum", m.Restore(spoilt), "curriculum")
-		if d := agenttest.Differences(before, mustSnapshot(t, m)); len(d) > 0 {
-			t.Errorf("after a refused snapshot %q differ", d)
-		}
 		must(t, errors.Join(m.Restore(mustSnapshot(t, donor)), m.Reseed(1)))
 		// every episode ends twice, of which the first is not counted: it was begun by other weights
 		advance(t, m, 2*(2+n))
@@ -222,28 +205,44 @@ func TestCurriculumIsSaved(t *testing.T) {
 	}
 }
 
-// Spoilt parameters are refused, and nothing changes. A snapshot from before there were parameters is taken.
-func TestRestoreParametersRefuses(t *testing.T) {
-	checkLiveTensors(t)
-	donor, m := scholar(t, 3, trainers.Config{Seed: 1, SaveBuffers: true}), scholar(t, 3,
-		trainers.Config{Seed: 2, SaveBuffers: true})
+// A snapshot with anything missing or spoilt is refused, and nothing of trainer, agent and environment changes. A
+// snapshot from before there were parameters is taken, and a whole one is what the trainer then is.
+func TestRestoreIsAllOrNothing(t *testing.T) {
+	cfg := trainers.Config{Seed: 1, SaveBuffers: true}
+	donor, m := scholar(t, 3, cfg), scholar(t, 3, cfg)
 	advance(t, donor, 6)
 	advance(t, m, 4)
 	set(t, m, map[string]float64{"env.scale": 3})
 	before := mustSnapshot(t, m)
-	for _, state := range []string{
-		`{`, `{"format":2}`, `{"format":1,"target":{"speed":1}}`, `{"format":1,"target":{"scale":1000}}`,
-		`{"format":1,"target":{},"current":[{"values":{},"environments":[0,1]}]}`,
-		`{"format":1,"target":{},"current":[{"values":{},"environments":[0,1,1]}]}`,
-		`{"format":1,"target":{},"current":[{"values":{"x":1},"environments":[0,1,2]}]}`,
-		`{"format":1,"target":{},"current":[{"values":{},"environments":[0,1,2]}],"fresh":[3]}`,
-	} {
+	type snapshot = checkpoint.Snapshot
+	spoilt := func(what, want string, spoil func(s *snapshot)) {
+		t.Helper()
 		snap := mustSnapshot(t, donor)
-		snap.Arrays["environment/parameters"] = checkpoint.ArrayBytes([]int64{int64(len(state))}, []byte(state))
-		wantError(t, state, m.Restore(snap), "parameters")
+		spoil(snap)
+		wantError(t, what, m.Restore(snap), want)
 		if d := agenttest.Differences(before, mustSnapshot(t, m)); len(d) > 0 {
-			t.Errorf("%s: %q changed", state, d)
+			t.Errorf("%s: %q changed", what, d)
 		}
+	}
+	spoilt("no timestep", "", func(s *snapshot) { delete(s.Values, "trainer") })
+	spoilt("negative timestep", "", func(s *snapshot) { s.Values["trainer"] = map[string]any{"timestep": -1} })
+	spoilt("no weights", "policy/net.0.weight", func(s *snapshot) { delete(s.Arrays, "policy/net.0.weight") })
+	for _, x := range [][3]string{
+		{"state", "abc", ""}, {"curriculum", "abc", "curriculum"},
+		{"episodes", "\x01\x01", "environment/episodes: it is of 2 environments, here are 3"},
+		{"parameters", `{`}, {"parameters", `{"format":2}`}, {"parameters", `{"format":1,"target":{"speed":1}}`},
+		{"parameters", `{"format":1,"target":{"scale":1000}}`},
+		{"parameters", `{"format":1,"target":{},"current":[{"values":{},"environments":[0,1]}]}`},
+		{"parameters", `{"format":1,"target":{},"current":[{"values":{},"environments":[0,1,1]}]}`},
+		{"parameters", `{"format":1,"target":{},"current":[{"values":{"x":1},"environments":[0,1,2]}]}`},
+		{"parameters", `{"format":1,"target":{},"current":[{"values":{},"environments":[0,1,2]}],"fresh":[3]}`},
+	} {
+		if x[0] == "parameters" {
+			x[2] = "parameters"
+		}
+		spoilt(x[0]+" "+x[1], x[2], func(s *snapshot) {
+			s.Arrays["environment/"+x[0]] = checkpoint.ArrayBytes([]int64{int64(len(x[1]))}, []byte(x[1]))
+		})
 	}
 	old := mustSnapshot(t, donor)
 	delete(old.Arrays, "environment/parameters")
@@ -252,12 +251,13 @@ func TestRestoreParametersRefuses(t *testing.T) {
 		t.Errorf("a snapshot without parameters: %v, %v", err, m.Hyperparameters())
 	}
 	advance(t, m, 9)
+	must(t, m.Restore(mustSnapshot(t, donor)))
+	sameStanding(t, "restored", donor, m)
 }
 
 // EvaluateMetrics changes nothing about training with parameters, in place and in an environment of its own. Without
 // one it is an error.
 func TestEvaluateMetricsDoesNotDisturb(t *testing.T) {
-	checkLiveTensors(t)
 	apart := func(n int, _ int64) (envs.Env, error) { return lessons(t, n, false), nil }
 	for name, test := range map[string]struct {
 		saved bool
@@ -298,15 +298,13 @@ func TestEvaluateMetricsDoesNotDisturb(t *testing.T) {
 		"has 2 environments, want 3":             func(int, int64) (envs.Env, error) { return lessons(t, 2, true), nil },
 		"evaluation: the environment has the ob": func(int, int64) (envs.Env, error) { return newCartPolesOf(t, 3), nil },
 	} {
-		_, err := student(t, lessons(t, 3, false),
-			trainers.Config{EvaluationEnv: make}).EvaluateMetrics(context.Background(), 3, 1)
-		wantError(t, words, err, words)
+		refused(student(t, lessons(t, 3, false),
+			trainers.Config{EvaluationEnv: make}).EvaluateMetrics(context.Background(), 3, 1))(t, words, words)
 	}
 }
 
 // Figures with dots and slashes in their names, of episodes and of steps, and the measurements behind them.
 func TestSamples(t *testing.T) {
-	checkLiveTensors(t)
 	m := student(t, &talker{Env: lessons(t, 2, true)}, trainers.Config{Seed: 1})
 	advance(t, m, 130)
 	figures := m.Metrics()

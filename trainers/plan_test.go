@@ -51,7 +51,6 @@ func rates(t *testing.T, totalIters any, cfg trainers.Config, settings map[strin
 // With total_iters: auto update k of K has the rate lr·(1 − (k−1)/K). K comes from the run's timesteps, and after a
 // resume with more timesteps from the new ones.
 func TestPlan(t *testing.T) {
-	checkLiveTensors(t)
 	check := func(what string, of map[int]float64, first, last int) {
 		t.Helper()
 		if len(of) != last-first+1 {
@@ -75,7 +74,6 @@ func TestPlan(t *testing.T) {
 
 // The trainer's notes say if the rate is 0 before the run ends, and if there is no update. Otherwise there are none.
 func TestPlanNotes(t *testing.T) {
-	checkLiveTensors(t)
 	for _, test := range []struct {
 		totalIters any
 		timesteps  int
@@ -97,7 +95,6 @@ func TestPlanNotes(t *testing.T) {
 
 // A group plans the schedule of each agent, and its notes name the agent.
 func TestPlanGroup(t *testing.T) {
-	checkLiveTensors(t)
 	env, one := annealed(t, "auto", nil)
 	other, two := annealed(t, 2, nil)
 	defer env.Close()
@@ -113,7 +110,6 @@ func TestPlanGroup(t *testing.T) {
 // A member of a population spreads its schedule over the population's environment steps, also when the population goes
 // on for longer. Without a plan it does not guess a length.
 func TestPlanPopulation(t *testing.T) {
-	checkLiveTensors(t)
 	env, agent := annealed(t, "auto", nil) // 2 environments
 	m := sequential(t, env, agent, trainers.Config{}).Trainee()
 	rate := agent.(interface{ LearningRate() float64 }).LearningRate
@@ -147,7 +143,6 @@ func (s *spike) Step(actions []float32) (*envs.Step, error) {
 
 // What an agent notices in its data while it trains is passed to OnWarning and listed in Notes.
 func TestAgentsNotes(t *testing.T) {
-	checkLiveTensors(t)
 	inside := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
 	env := &spike{inside, 37}
 	agent := smallPPO(t, env.Spaces(), 5, map[string]any{"rollouts": 20,

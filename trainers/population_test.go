@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
@@ -35,7 +33,6 @@ func TestPopulationResumes(t *testing.T) {
 
 func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]explore.Range) {
 	t.Helper()
-	checkLiveTensors(t)
 	rules := explore.Rules{"learning_rate": explore.MutateFloat}
 	for key := range sample {
 		rules[key] = explore.MutateFloat
@@ -105,62 +102,33 @@ func populationResumes(t *testing.T, newEnv func() envs.Env, sample map[string]e
 	}
 }
 
-// Members that share an environment, an agent or a network are refused before the population trains.
+// Members that share an environment or an agent are refused before the population trains. (Networks that agents share
+// are in TestNetworkBelongsToOneAgent of package agents.)
 func TestPopulationSharesNothing(t *testing.T) {
-	type maker func(m pbt.Member) (pbt.Trainee, error)
-	for want, build := range map[string]func(env envs.Env, agent agents.Agent) maker{
-		"members 0 and 1 have the same environment": func(env envs.Env, _ agents.Agent) maker {
-			return func(m pbt.Member) (pbt.Trainee, error) {
-				make := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
-				return trainers.NewTrainee(env, make, trainers.Config{})
-			}
-		},
-		"members 0 and 1 have the same agent": func(_ envs.Env, agent agents.Agent) maker {
-			return func(pbt.Member) (pbt.Trainee, error) {
-				same := func() (agents.Agent, error) { return agent, nil }
-				return trainers.NewTrainee(lessons(t, 4, true), same, trainers.Config{})
-			}
-		},
-		"network was given to two agents": func(env envs.Env, _ agents.Agent) maker {
-			policy, value, err := ppo.MLPs(env.Spaces(), []int{8}, "tanh").Make(1)
-			must(t, err)
-			return func(m pbt.Member) (pbt.Trainee, error) {
-				return trainers.NewTrainee(lessons(t, 4, true), func() (agents.Agent, error) {
-					own := ppo.Models{Policy: policy, Value: value}
-					return ppo.New(ppo.Options{Spaces: env.Spaces(), Seed: m.Seed, Models: own})
-				}, trainers.Config{})
-			}
-		},
-	} {
-		t.Run(want, func(t *testing.T) {
-			checkLiveTensors(t)
-			env := lessons(t, 4, true)
-			agent := smallPPO(t, env.Spaces(), 1, nil)
-			_, err := pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80,
-				Parallel: 1,
-				Strategy: strategy.IsaacLab{}, Explore: explore.Mutation{}, New: build(env, agent)})
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want %q", err, want)
-			}
-			if err := errors.Join(agent.Close(), env.Close()); err != nil {
-				t.Error(err)
-			}
-		})
+	for _, what := range []string{"environment", "agent"} {
+		env := lessons(t, 4, true)
+		agent := smallPPO(t, env.Spaces(), 1, nil)
+		refused(pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80,
+			Parallel: 1, Strategy: strategy.IsaacLab{}, Explore: explore.Mutation{},
+			New: func(m pbt.Member) (pbt.Trainee, error) {
+				if what == "agent" {
+					same := func() (agents.Agent, error) { return agent, nil }
+					return trainers.NewTrainee(lessons(t, 4, true), same, trainers.Config{})
+				}
+				build := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
+				return trainers.NewTrainee(env, build, trainers.Config{})
+			}}))(t, what, "members 0 and 1 have the same "+what)
+		must(t, errors.Join(agent.Close(), env.Close()))
 	}
 }
 
 // A population whose members cannot be evaluated is refused before anything is trained.
 func TestPopulationChecksEvaluation(t *testing.T) {
-	checkLiveTensors(t)
-	_, err := pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 64, TotalSteps: 128,
+	refused(pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 64, TotalSteps: 128,
 		Measure: pbt.Measure{EvaluationEpisodes: 4},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env, agent := scenes[0].make(t)
 			return trainers.NewTrainee(&faulty{Env: env}, func() (agents.Agent, error) { return agent, nil },
 				trainers.Config{})
-		}})
-	if err == nil || !strings.Contains(err.Error(), "measure.evaluation_episodes") || !strings.Contains(err.Error(),
-		"(*trainers_test.faulty) cannot restore its state") {
-		t.Errorf("error %v, want one that names the setting and the environment", err)
-	}
+		}}))(t, "no evaluation", "measure.evaluation_episodes", "(*trainers_test.faulty) cannot restore its state")
 }

@@ -21,10 +21,11 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// sequential is trainers.New where nothing is wrong.
+// sequential is trainers.New where nothing is wrong. The trainer is closed with the test, if not before.
 func sequential(t testing.TB, env envs.Env, agent agents.Agent, cfg trainers.Config) *trainers.Trainer {
 	t.Helper()
 	trainer := value(trainers.New(env, agent, cfg))(t)
+	t.Cleanup(func() { must(t, trainer.Close()) })
 	return trainer
 }
 
@@ -37,6 +38,22 @@ func (s scene) start(t testing.TB, cfg trainers.Config) (*trainers.Trainer, func
 	return tr, func() {
 		must(t, errors.Join(tr.Close(), tr.Close(), agent.Close()))
 	}
+}
+
+// open is start for a trainer that is closed with the test.
+func (s scene) open(t testing.TB, cfg trainers.Config) *trainers.Trainer {
+	t.Helper()
+	tr, done := s.start(t, cfg)
+	t.Cleanup(done)
+	return tr
+}
+
+// trained is open for a trainer that has trained to the end of its run.
+func (s scene) trained(t testing.TB, cfg trainers.Config) *trainers.Trainer {
+	t.Helper()
+	tr := s.open(t, cfg)
+	must(t, tr.Train(t.Context()))
+	return tr
 }
 
 // run is a configuration of a run in a folder of its own, which continues.
@@ -63,9 +80,7 @@ const length = 44
 // whole trains a scene without a break.
 func whole(t testing.TB, s scene) (*checkpoint.Snapshot, map[string]float64) {
 	t.Helper()
-	tr, done := s.start(t, trainers.Config{Timesteps: length, Seed: 11})
-	defer done()
-	must(t, tr.Train(context.Background()))
+	tr := s.trained(t, trainers.Config{Timesteps: length, Seed: 11})
 	return agenttest.Snapshot(t, tr.Agent()), episodes(tr)
 }
 
@@ -84,7 +99,6 @@ func episodes(tr *trainers.Trainer) map[string]float64 {
 func TestResumeIsExact(t *testing.T) {
 	for _, s := range slices.Concat(scenes, seats, recurrent, overlapping, []scene{terminating, directed}) {
 		t.Run(s.name, func(t *testing.T) {
-			checkLiveTensors(t)
 			want, figures := whole(t, s)
 			if len(figures) < 2 {
 				t.Fatalf("no episode ended: %v", figures)
@@ -107,9 +121,7 @@ func TestResumeIsExact(t *testing.T) {
 
 // A snapshot whose tracked episodes are missing or of something else is taken without them.
 func TestResumeWithoutTrackedEpisodes(t *testing.T) {
-	first, done := scenes[0].start(t, trainers.Config{Timesteps: 30, Seed: 11, SaveBuffers: true})
-	defer done()
-	must(t, first.Train(context.Background()))
+	first := scenes[0].trained(t, trainers.Config{Timesteps: 30, Seed: 11, SaveBuffers: true})
 	for _, tracked := range []any{nil, map[string]any{"finished": int64(9), "returns": []any{1.}}} {
 		snap := value(first.Snapshot())(t)
 		snap.Arrays["environment/lengths"] = checkpoint.ArrayInt64([]int64{1}, []int64{7})
@@ -125,7 +137,6 @@ func TestResumeWithoutTrackedEpisodes(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	for _, s := range slices.Concat(scenes, overlapping) {
 		t.Run(s.name, func(t *testing.T) {
-			checkLiveTensors(t)
 			want, _ := whole(t, s)
 			r := rand.New(rand.NewPCG(1, 2))
 			for try := range 6 {
@@ -164,38 +175,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// In particular, an interruption of the very last update: the checkpoint that it leaves is not the last one.
-func TestInterruptedLastUpdate(t *testing.T) {
-	checkLiveTensors(t)
-	tr, done := scenes[0].start(t, trainers.Config{Timesteps: 16, Seed: 11})
-	defer done()
-	must(t, tr.Train(context.Background()))
-	for _, anew := range []bool{false, true} {
-		cfg := run(t, 16)
-		ctx, cancel := context.WithCancel(context.Background())
-		env, agent := scenes[0].make(t)
-		other := sequential(t, &interrupting{env, 16, cancel}, agent, cfg)
-		if err := other.Train(ctx); !errors.Is(err, context.Canceled) || other.Timestep() != 16 ||
-			!other.Agent().Ready() {
-			t.Fatalf("%v at timestep %d", err, other.Timestep())
-		}
-		goesOn := other
-		if anew {
-			must(t, other.Close())
-			fresh, doneFresh := scenes[0].start(t, cfg)
-			defer doneFresh()
-			goesOn = fresh
-		}
-		must(t, goesOn.Train(context.Background()))
-		agenttest.Same(t, tr.Agent(), goesOn.Agent())
-		if d := agenttest.Differences(agenttest.Snapshot(t, tr.Agent()), newest(t, goesOn), "trainer",
-			"environment/"); len(d) > 0 {
-			t.Errorf("%q differ in the last checkpoint", d)
-		}
-		must(t, errors.Join(other.Close(), agent.Close(), env.Close()))
-	}
-}
-
 // newest reads the newest checkpoint of a run.
 func newest(t testing.TB, tr *trainers.Trainer) *checkpoint.Snapshot {
 	t.Helper()
@@ -215,7 +194,6 @@ func checkpoints(t testing.TB, dir string) []string {
 // A damaged newest checkpoint is passed over and reported. If none is good the run does not begin again in silence.
 // Timestep is that of the newest valid checkpoint before anything else happens, and reading it changes nothing.
 func TestDamagedCheckpoints(t *testing.T) {
-	checkLiveTensors(t)
 	cfg := run(t, 30)
 	cfg.CheckpointInterval = agents.Interval{Steps: 10}
 	fresh, done := scenes[0].start(t, cfg)
@@ -260,7 +238,6 @@ func TestDamagedCheckpoints(t *testing.T) {
 
 // The best checkpoint is of the greatest figure, also over a resumption, and can be loaded by itself.
 func TestBestCheckpoint(t *testing.T) {
-	checkLiveTensors(t)
 	cfg := run(t, 60)
 	cfg.CheckpointInterval, cfg.Keep = agents.Interval{Steps: 10}, 2
 	greatest := 0.0
@@ -286,47 +263,10 @@ func TestBestCheckpoint(t *testing.T) {
 	}
 }
 
-// A trainer refuses a snapshot that is not one of its own, and has not changed, its environment included.
-func TestRestoreIsAllOrNothing(t *testing.T) {
-	checkLiveTensors(t)
-	for _, s := range scenes {
-		tr, done := s.start(t, trainers.Config{Timesteps: 10, SaveBuffers: true, Seed: 1})
-		defer done()
-		donor, doneToo := s.start(t, trainers.Config{Timesteps: 19, SaveBuffers: true, Seed: 2})
-		defer doneToo()
-		must(t, errors.Join(tr.Train(context.Background()), donor.Train(context.Background())))
-		before := value(tr.Snapshot())(t)
-		for name, spoil := range map[string]func(s *checkpoint.Snapshot){
-			"no timestep":       func(s *checkpoint.Snapshot) { delete(s.Values, "trainer") },
-			"negative timestep": func(s *checkpoint.Snapshot) { s.Values["trainer"] = map[string]any{"timestep": -1} },
-			"no weights":        func(s *checkpoint.Snapshot) { delete(s.Arrays, "policy/net.0.weight") },
-			"other environment": func(s *checkpoint.Snapshot) {
-				s.Arrays["environment/state"] = checkpoint.ArrayBytes([]int64{3}, []byte("abc"))
-			},
-		} {
-			bad := agenttest.Through(t, value(donor.Snapshot())(t))
-			spoil(bad)
-			if err := tr.Restore(bad); err == nil {
-				t.Errorf("%s, %s: restored", s.name, name)
-			}
-			if d := agenttest.Differences(before, value(tr.Snapshot())(t)); len(d) > 0 {
-				t.Errorf("%s, %s: %q changed", s.name, name, d)
-			}
-		}
-		want := agenttest.Through(t, value(donor.Snapshot())(t))
-		must(t, tr.Restore(want))
-		if d := agenttest.Differences(want, value(tr.Snapshot())(t)); len(d) > 0 {
-			t.Errorf("%s: after Restore %q differ", s.name, d)
-		}
-	}
-}
-
 // Hidden states go with the environment's state: a snapshot that is restored without it, and a reset of the
 // environment, begin them from zero.
 func TestMemoriesBeginAnew(t *testing.T) {
-	checkLiveTensors(t)
-	tr, done := recurrent[0].start(t, trainers.Config{Timesteps: 10, Seed: 11})
-	defer done()
+	tr := recurrent[0].open(t, trainers.Config{Timesteps: 10, Seed: 11})
 	remembers := func() bool {
 		t.Helper()
 		state := value(agenttest.Snapshot(t, tr.Agent()).Arrays[layout.Hidden(layout.Policy)].Float32s())(t)
@@ -335,9 +275,7 @@ func TestMemoriesBeginAnew(t *testing.T) {
 	must(t, tr.Train(context.Background()))
 	small := value(tr.Snapshot())(t)
 	// A snapshot with memories and the environment's state, which a trainer without SaveBuffers does not put back.
-	other, done2 := recurrent[0].start(t, run(t, 10))
-	defer done2()
-	must(t, other.Train(context.Background()))
+	other := recurrent[0].trained(t, run(t, 10))
 	for what, snap := range map[string]*checkpoint.Snapshot{"without": small, "with": value(other.Snapshot())(t)} {
 		before := remembers()
 		must(t, tr.Restore(snap))

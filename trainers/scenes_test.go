@@ -1,6 +1,7 @@
 package trainers_test
 
 import (
+	"errors"
 	"maps"
 	"testing"
 
@@ -18,6 +19,14 @@ import (
 type scene struct {
 	name string
 	make func(t testing.TB) (envs.Env, agenttest.Agent)
+}
+
+// made is make with an environment and an agent that are closed with the test.
+func (s scene) made(t testing.TB) (envs.Env, agenttest.Agent) {
+	t.Helper()
+	env, agent := s.make(t)
+	t.Cleanup(func() { must(t, errors.Join(env.Close(), agent.Close())) })
+	return env, agent
 }
 
 // cartPole and walker are scenes of PPO and AMP with some settings.

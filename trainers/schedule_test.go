@@ -41,7 +41,6 @@ func init() {
 // A registered schedule is named by YAML, with settings that are checked, knows the length of the run, and goes on in
 // a resumed run.
 func TestRegisteredSchedule(t *testing.T) {
-	checkLiveTensors(t)
 	dir := t.TempDir()
 	var rates []string
 	train := func(timesteps int, kwargs string) error {

@@ -98,9 +98,7 @@ func apprentice(t testing.TB, env envs.Env, seed int64, cfg trainers.Config) *tr
 	t.Helper()
 	agent := smallPPO(t, env.Spaces(), seed, map[string]any{"observation_preprocessor": nil})
 	agenttest.Close(t, agent)
-	tr := sequential(t, env, agent, cfg)
-	t.Cleanup(func() { must(t, tr.Close()) })
-	return tr
+	return sequential(t, env, agent, cfg)
 }
 
 // onward steps a trainer and returns what it trained on and its losses.
@@ -155,7 +153,7 @@ func TestResumeKeepsStatistics(t *testing.T) {
 // has them in the environment's state.
 func TestResumeKeepsStatisticsExactly(t *testing.T) {
 	make := func(seed int64) *trainers.Trainer {
-		env, _ := scenes[0].make(t)
+		env, _ := scenes[0].made(t)
 		return apprentice(t, recipe(t, env), seed, trainers.Config{SaveBuffers: true})
 	}
 	first := make(1)
@@ -180,7 +178,7 @@ func TestResumeKeepsStatisticsExactly(t *testing.T) {
 // observations that are normalised by them. The discounted sums of its episodes in progress stay its own.
 func TestTakeoverTakesStatistics(t *testing.T) {
 	make := func(seed int64, steps int) *trainers.Trainer {
-		env, _ := scenes[0].make(t)
+		env, _ := scenes[0].made(t)
 		tr := apprentice(t, recipe(t, env), seed, trainers.Config{Seed: seed})
 		onward(t, tr, steps)
 		return tr

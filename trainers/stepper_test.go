@@ -77,7 +77,6 @@ var faults = map[string]struct {
 // What an environment does wrong is an error of Train and of Evaluate that names its type, with and without a context
 // that can be cancelled, and no panic.
 func TestFaultyEnvironment(t *testing.T) {
-	checkLiveTensors(t)
 	for name, fault := range faults {
 		for _, ctx := range []context.Context{t.Context(), context.Background()} {
 			if ctx.Done() == nil && strings.Contains(fault.want, "goroutine") {
@@ -108,7 +107,6 @@ func TestFaultyEnvironment(t *testing.T) {
 // An environment that does not return after the context was cancelled does not keep Train for longer than StopTimeout:
 // the error names the environment, nothing is saved, and the trainer can only be closed.
 func TestBlockedEnvironment(t *testing.T) {
-	checkLiveTensors(t)
 	for _, at := range []int{1, 3} {
 		env, agent := scenes[0].make(t)
 		defer agent.Close()
@@ -144,14 +142,10 @@ func TestBlockedEnvironment(t *testing.T) {
 
 // A step that is in progress when the context is cancelled is finished, recorded and saved.
 func TestStepInProgressIsFinished(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
+	env, agent := scenes[0].made(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	broken := &faulty{Env: env, at: 6, fault: func(s *envs.Step) (*envs.Step, error) { cancel(); return s, nil }}
 	tr := sequential(t, broken, agent, trainers.Config{Timesteps: 20, Directory: t.TempDir(), Name: "run"})
-	defer tr.Close()
 	if err := tr.Train(ctx); !errors.Is(err, context.Canceled) || tr.Timestep() != 5 ||
 		len(checkpoints(t, tr.Dir())) != 1 {
 		t.Errorf("%v at timestep %d with %d checkpoints, want a stop after step 5 with one", err, tr.Timestep(),
@@ -161,7 +155,6 @@ func TestStepInProgressIsFinished(t *testing.T) {
 
 // A context that can be cancelled, callbacks, and parameters of the environment cost no allocation a step.
 func TestStepsDoNotAllocate(t *testing.T) {
-	checkLiveTensors(t)
 	per := func(ctx context.Context, env envs.Env, callbacks ...trainers.Callback) float64 {
 		m := sequential(t, env, newMinimal(env.Spaces()), trainers.Config{Callbacks: callbacks}).Trainee()
 		defer m.Close()

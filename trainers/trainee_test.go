@@ -38,7 +38,6 @@ func (c *closingAgent) Close() error {
 
 // A trainee owns environment and agent from the call on: both are closed on every error, and with the trainee.
 func TestNewTraineeOwns(t *testing.T) {
-	checkLiveTensors(t)
 	small := func(sp spaces.Set) (agents.Agent, error) { return smallPPO(t, sp, 1, nil), nil }
 	misfit := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
 	for name, test := range map[string]struct {
@@ -102,7 +101,6 @@ func (i *interrupting) Step(actions []float32) (*envs.Step, error) {
 // An interruption of the last timestep that Train was asked for leaves no update undone: who resumes has nothing left
 // to train before the member is measured.
 func TestTraineeCompletesLastUpdate(t *testing.T) {
-	checkLiveTensors(t)
 	for _, at := range []int{7, 8} {
 		inner := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -120,7 +118,6 @@ func TestTraineeCompletesLastUpdate(t *testing.T) {
 
 // A trainee advances by environment steps, goes on after an interruption, and can take another's place.
 func TestTrainee(t *testing.T) {
-	checkLiveTensors(t)
 	member := func(seed int64) *trainers.Trainee {
 		env, agent := scenes[0].make(t)
 		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()

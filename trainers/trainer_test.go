@@ -77,11 +77,8 @@ func scalars(t *testing.T, dir string) map[string][]tracking.Scalar {
 
 // What is written has skrl's tags and the discriminator's health, once an interval.
 func TestWritesTags(t *testing.T) {
-	checkLiveTensors(t)
 	cfg := trainers.Config{Timesteps: 48, Directory: t.TempDir(), Name: "run", WriteInterval: every(16), Seed: 1}
-	tr, done := scenes[1].start(t, cfg)
-	defer done()
-	must(t, tr.Train(context.Background()))
+	tr := scenes[1].trained(t, cfg)
 	got := scalars(t, tr.Dir())
 	tags := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss",
 		"Policy / Standard deviation", "Reward / Style reward (mean)",
@@ -120,7 +117,6 @@ func TestWritesTags(t *testing.T) {
 
 // Without a folder nothing is written; with one there is a checkpoint at the end, and at every interval, each once.
 func TestWhatIsWritten(t *testing.T) {
-	checkLiveTensors(t)
 	for _, test := range []struct {
 		cfg  trainers.Config
 		want string
@@ -162,7 +158,6 @@ func (p *pictures) Render(int) (image.Image, error) {
 
 // OnRender is given a picture every render_interval, unless headless.
 func TestHooks(t *testing.T) {
-	checkLiveTensors(t)
 	for name, test := range map[string]struct {
 		headless bool
 		interval int
@@ -187,10 +182,8 @@ func TestHooks(t *testing.T) {
 
 // A loop of Steps is what Train does.
 func TestStepByStep(t *testing.T) {
-	checkLiveTensors(t)
 	want, _ := whole(t, scenes[0])
-	tr, done := scenes[0].start(t, trainers.Config{Seed: 11})
-	defer done()
+	tr := scenes[0].open(t, trainers.Config{Seed: 11})
 	for k := range length {
 		if step := value(tr.Step(context.Background()))(t); len(step.Rewards) != 4 || tr.Timestep() != int64(k+1) {
 			t.Fatalf("step %d: %d rewards, timestep %d", k, len(step.Rewards), tr.Timestep())
@@ -224,7 +217,6 @@ func (p *bars) Wait()                 {}
 
 // The bar counts environment steps and shows return, length and style reward.
 func TestProgress(t *testing.T) {
-	checkLiveTensors(t)
 	shown := &bars{}
 	cfg := run(t, 0)
 	cfg.Progress = shown
@@ -247,10 +239,7 @@ func TestProgress(t *testing.T) {
 
 // What does not fit is an error of the constructor, before the agent is bound.
 func TestRefuses(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
+	env, agent := scenes[0].made(t)
 	other := func(change func(sp *spaces.Set)) agenttest.Agent {
 		sp := env.Spaces()
 		change(&sp)
@@ -287,14 +276,12 @@ func TestRefuses(t *testing.T) {
 		{env, other(func(sp *spaces.Set) { sp.State = spaces.Unbounded(2) }), trainers.Config{}, "state space"},
 		{env, bound, trainers.Config{}, "7 environments, not 4"},
 	} {
-		_, err := trainers.New(test.env, test.agent, test.cfg)
-		wantError(t, test.want, err, test.want)
+		refused(trainers.New(test.env, test.agent, test.cfg))(t, test.want, test.want)
 	}
 	if agent.NumEnvs() != 0 {
 		t.Error("an agent that was refused is bound")
 	}
-	tr, done := scenes[0].start(t, trainers.Config{})
-	defer done()
+	tr := scenes[0].open(t, trainers.Config{})
 	if wantError(t, "no length", tr.Train(t.Context()), `"timesteps"`); tr.Dir() != "" {
 		t.Errorf("a run of unknown length has the folder %q", tr.Dir())
 	}

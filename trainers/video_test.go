@@ -25,7 +25,6 @@ func movie(t *testing.T, path string) *gif.GIF {
 // ends with the episode or after VideoLength steps. CartPole makes 50 steps a second, so that a picture of every other
 // step for 0.04 s shows real time.
 func TestVideos(t *testing.T) {
-	checkLiveTensors(t)
 	cfg := run(t, 20)
 	cfg.VideoInterval, cfg.VideoLength = every(10), 7
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +62,6 @@ type blind struct{ envs.Env }
 
 // Films of an environment that does not draw itself, or that fails to, are an error before the first timestep.
 func TestVideosRefused(t *testing.T) {
-	checkLiveTensors(t)
 	env, agent := scenes[0].make(t)
 	cfg := run(t, 20)
 	cfg.VideoInterval, cfg.SaveBuffers = every(10), false
@@ -78,11 +76,11 @@ func TestVideosRefused(t *testing.T) {
 	cfg.EvaluationEnv = nil
 	_, err := trainers.New(&blind{env}, agent, cfg)
 	wantError(t, "no state", err, "would disturb training")
-	_, err = trainers.New(struct {
+	refused(trainers.New(struct {
 		blind
 		envs.Stateful
 		envs.Observer
-	}{blind{env}, env.(envs.Stateful), env.(envs.Observer)}, agent, cfg)
-	wantError(t, "no picture", err, `"video_interval" needs an environment that draws`)
+	}{blind{env}, env.(envs.Stateful), env.(envs.Observer)}, agent, cfg))(t, "no picture",
+		`"video_interval" needs an environment that draws`)
 	must(t, errors.Join(env.Close(), agent.Close()))
 }

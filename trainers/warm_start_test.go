@@ -81,8 +81,7 @@ func TestWarmStartRefuses(t *testing.T) {
 	} {
 		from := agenttest.Through(t, before)
 		change(from)
-		_, err := agents.WarmStart(agent, from)
-		wantError(t, message, err, message)
+		refused(agents.WarmStart(agent, from))(t, message, message)
 		if d := agenttest.Differences(before, agenttest.Snapshot(t, agent)); len(d) > 0 {
 			t.Errorf("%s: what was refused has changed %q", message, d)
 		}

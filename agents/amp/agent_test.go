@@ -3,6 +3,7 @@ package amp
 import (
 	"maps"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -34,8 +35,7 @@ func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 // open makes an agent and closes it with the test.
 func open(t testing.TB, o Options) *Agent {
 	t.Helper()
-	a, err := New(o)
-	must(t, err)
+	a := tensortest.Value(New(o))(t)
 	agenttest.Close(t, a)
 	return a
 }
@@ -48,3 +48,6 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 		t.Errorf("%s is %g, want %g", what, got, want)
 	}
 }
+
+// TestMain fails if a test leaves tensors alive.
+func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

@@ -40,8 +40,7 @@ func made(t *testing.T, o ippo.Options, settings ...any) *ippo.Agent {
 	if o.Models == nil {
 		o.Models = ippo.MLPs([]int{8}, "tanh")
 	}
-	a, err := ippo.New(o)
-	must(t, err)
+	a := tensortest.Value(ippo.New(o))(t)
 	agenttest.Close(t, a)
 	return a
 }
@@ -73,8 +72,7 @@ func TestRowsPair(t *testing.T) {
 		all := []bool{true, true, true, true, true, true}
 		var done []float32
 		for step := range steps {
-			actions, err := a.Act(agents.Observation{Observations: shown(step), Active: all})
-			must(t, err)
+			actions := tensortest.Value(a.Act(agents.Observation{Observations: shown(step), Active: all}))(t)
 			done = append(done, actions...)
 			tr := agents.Transition{Rewards: make([]float32, games), Terminated: make([]bool, games),
 				Truncated: make([]bool, games), NextObservations: shown(step + 1),
@@ -119,61 +117,18 @@ func TestDeadMembers(t *testing.T) {
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "parameter_sharing", "all")
 	active := []bool{true, true}
 	for step := range 4 {
-		_, err := a.Act(agents.Observation{Observations: []float32{1, 2}, Active: active})
-		must(t, err)
+		tensortest.Value(a.Act(agents.Observation{Observations: []float32{1, 2}, Active: active}))(t)
 		tr := agents.Transition{Rewards: []float32{1}, Terminated: []bool{false}, Truncated: []bool{false},
 			NextObservations: []float32{1, 0}, Seats: spaces.SeatStep{Rewards: []float32{1, 5},
 				Terminated: []bool{false, step == 1}, Truncated: make([]bool, 2), Active: []bool{true, step < 1}}}
 		must(t, a.Record(tr))
 		active = tr.Seats.Active
 	}
-	invalid, err := agenttest.Snapshot(t, a).Bools("agent_0/rollout/invalid", 4, 2)
-	must(t, err)
+	invalid := tensortest.Value(agenttest.Snapshot(t, a).Bools("agent_0/rollout/invalid", 4, 2))(t)
 	if want := []bool{false, false, false, false, false, true, false, true}; !slices.Equal(invalid, want) {
 		t.Errorf("the rows that are not learned from are %v, want %v", invalid, want)
 	}
 	must(t, a.Update(t.Context()))
-}
-
-// An agent that is saved in the middle of a game with turns and restored goes on bit for bit, through a file.
-func TestResumes(t *testing.T) {
-	for _, sharing := range []string{"off", "all"} {
-		env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 3})
-		must(t, err)
-		defer env.Close()
-		step, err := env.Reset(1)
-		must(t, err)
-		o := ippo.Options{Spaces: env.Spaces(), NumEnvs: 3, Centralised: true, Seed: 3}
-		a, b := made(t, o, "parameter_sharing", sharing, "rollouts", 7), made(t, o, "parameter_sharing", sharing,
-			"rollouts", 7)
-		play := func(steps int, both ...*ippo.Agent) {
-			for range steps {
-				var actions []float32
-				for _, x := range both {
-					if x.Ready() {
-						must(t, x.Update(t.Context()))
-					}
-					got, err := x.Act(trainers.Observation(step))
-					must(t, err)
-					if actions != nil && !slices.Equal(got, actions) {
-						t.Fatalf("the restored agent acts %v, the other one %v", got, actions)
-					}
-					actions = slices.Clone(got)
-				}
-				step, err = env.Step(actions)
-				must(t, err)
-				for _, x := range both {
-					must(t, x.Record(trainers.Transition(step)))
-				}
-			}
-		}
-		for range 6 { // also with a complete rollout
-			play(4, a)
-			must(t, b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))))
-			play(3, a, b)
-			agenttest.Same(t, a, b)
-		}
-	}
 }
 
 // Agents of one group are one PPO agent over all rows.
@@ -181,17 +136,14 @@ func TestEqualsPPO(t *testing.T) {
 	set := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 2, Seed: 5}, "parameter_sharing", "all")
 	g := a.Groups()[0]
-	b, err := ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
-		Models: ppo.MLPs(g.Spaces, []int{8}, "tanh")})
-	must(t, err)
+	b := tensortest.Value(ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
+		Models: ppo.MLPs(g.Spaces, []int{8}, "tanh")}))(t)
 	agenttest.Close(t, b)
 	all, flags := []bool{true, true, true, true}, make([]bool, 4)
 	for i := range 12 {
 		now := []float32{float32(i), 1, 2, float32(-i)}
-		x, err := a.Act(agents.Observation{Observations: now, Active: all})
-		must(t, err)
-		y, err := b.Act(agents.Observation{Observations: now})
-		must(t, err)
+		x := tensortest.Value(a.Act(agents.Observation{Observations: now, Active: all}))(t)
+		y := tensortest.Value(b.Act(agents.Observation{Observations: now}))(t)
 		if !slices.Equal(x, y) {
 			t.Fatalf("step %d: the actions are %v, of PPO alone %v", i, x, y)
 		}
@@ -216,8 +168,7 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "random_timesteps", 2)
 	in := agents.Observation{Observations: []float32{1, 2}, Active: []bool{true, true}}
 	act := func() []float32 {
-		x, err := a.Act(in)
-		must(t, err)
+		x := tensortest.Value(a.Act(in))(t)
 		return slices.Clone(x)
 	}
 	if x := act(); x[1] < 50 || x[1] > 60 {
@@ -237,8 +188,7 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 func TestRecurrent(t *testing.T) {
 	var saved []*checkpoint.Snapshot
 	for range 2 {
-		env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 4})
-		must(t, err)
+		env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: 4}))(t)
 		a := made(t, ippo.Options{Spaces: env.Spaces(), Models: func(g ippo.Group) ppo.Models {
 			return ppo.Recurrent(g.Spaces, models.GRU(4), []int{8}, "tanh")
 		}}, "parameter_sharing", "all", "rollouts", 8)
@@ -256,15 +206,13 @@ func TestRecurrent(t *testing.T) {
 func train(t *testing.T, env envs.Env, a *ippo.Agent, steps int) {
 	t.Helper()
 	defer env.Close()
-	trainer, err := trainers.New(env, a, trainers.Config{Timesteps: steps, Seed: 1})
-	must(t, err)
+	trainer := tensortest.Value(trainers.New(env, a, trainers.Config{Timesteps: steps, Seed: 1}))(t)
 	must(t, trainer.Train(t.Context()))
 }
 
 // MAPPO reads the state of the environment; its policies do not.
 func TestStates(t *testing.T) {
-	env, err := classic.NewSpread(classic.Config{NumEnvs: 2})
-	must(t, err)
+	env := tensortest.Value(classic.NewSpread(classic.Config{NumEnvs: 2}))(t)
 	a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true})
 	train(t, env, a, 9)
 	policy := agenttest.Snapshot(t, a).Arrays["agent_2/policy/net.0.weight"]
@@ -280,24 +228,20 @@ func TestStates(t *testing.T) {
 // A seat learns to win against a random opponent in a game with turns, in which rewards also come while it waits.
 func TestLearnsFromTurnToTurn(t *testing.T) {
 	const games = 32
-	env, err := classic.NewTicTacToe(classic.Config{NumEnvs: games})
-	must(t, err)
+	env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: games}))(t)
 	defer env.Close()
 	a := made(t, ippo.Options{Spaces: env.Spaces(), NumEnvs: games, Models: ippo.MLPs([]int{64}, "tanh"), Seed: 1},
 		"rollouts", 32, "learning_epochs", 4, "mini_batches", 4, "learning_rate", 2e-3)
 	rng := rand.New(rand.NewPCG(1, 2))
-	step, err := env.Reset(1)
-	must(t, err)
+	step := tensortest.Value(env.Reset(1))(t)
 	won, played, random := 0, 0, make([]float32, 2*games)
 	for i := range 2400 {
-		actions, err := a.Act(trainers.Observation(step))
-		must(t, err)
+		actions := tensortest.Value(a.Act(trainers.Observation(step)))(t)
 		env.Spaces().SampleActions(rng, random, step.ActionMasks)
 		for game := range games {
 			random[2*game] = actions[2*game] // player_0 is the agent
 		}
-		step, err = env.Step(random)
-		must(t, err)
+		step = tensortest.Value(env.Step(random))(t)
 		must(t, a.Record(trainers.Transition(step)))
 		if a.Ready() {
 			must(t, a.Update(t.Context()))
@@ -318,15 +262,13 @@ func TestLearnsFromTurnToTurn(t *testing.T) {
 
 // Two ranks have equal parameters after an update, though they play different games; with overlap agents learn, too.
 func TestRanksAndOverlap(t *testing.T) {
-	groups, err := distributed.Local(2, distributed.DefaultConfig())
-	must(t, err)
+	groups := tensortest.Value(distributed.Local(2, distributed.DefaultConfig()))(t)
 	var saved [2]*checkpoint.Snapshot
 	var all sync.WaitGroup
 	for rank, group := range groups {
 		all.Go(func() {
 			defer group.Close()
-			env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)})
-			must(t, err)
+			env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)}))(t)
 			a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true, Group: group, Seed: 2}, "rollouts", 12)
 			train(t, env, a, 13)
 			if a.Ranks() != group {
@@ -341,8 +283,7 @@ func TestRanksAndOverlap(t *testing.T) {
 			t.Errorf("the ranks differ in %s", name)
 		}
 	}
-	env, err := classic.NewTicTacToe(classic.Config{NumEnvs: 2})
-	must(t, err)
+	env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: 2}))(t)
 	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: ippo.MLPs([]int{4}, "tanh")}, "overlap", true)
 	train(t, env, a, 20)
 	if err := a.Wait(t.Context()); err != nil {

@@ -2,6 +2,7 @@ package ppo
 
 import (
 	"maps"
+	"os"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -29,10 +30,12 @@ func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 // open makes an agent and closes it with the test.
 func open(t testing.TB, o Options) *Agent {
 	t.Helper()
-	a, err := New(o)
-	must(t, err)
+	a := tensortest.Value(New(o))(t)
 	agenttest.Close(t, a)
 	return a
 }
 
 var must, noGrad, withGrad = tensortest.Must, tensortest.NoGrad, tensortest.WithGrad
+
+// TestMain fails if a test leaves tensors alive.
+func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

@@ -105,8 +105,7 @@ func (r *recipe) agent(t *testing.T) (*Agent, *told) {
 	if notes := a.Plan(r.TotalUpdates * r.Steps); notes != nil {
 		t.Errorf("%q", notes)
 	}
-	snap, err := a.Snapshot(agents.SnapshotOptions{})
-	must(t, err)
+	snap := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
 	for name, x := range r.Init {
 		if !slices.Equal(snap.Arrays[name].Shape, shape(x)) {
 			t.Fatalf("%s has shape %v, want %v", name, snap.Arrays[name].Shape, x.Shape)
@@ -144,9 +143,7 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 	}
 	for i := range r.Steps {
 		p.next = row("actions", i)
-		if _, err := a.Act(agents.Observation{Observations: row("observations", i)}); err != nil {
-			t.Fatal(err)
-		}
+		tensortest.Value(a.Act(agents.Observation{Observations: row("observations", i)}))(t)
 		if err := a.Record(agents.Transition{
 			Rewards: row("rewards", i), Terminated: flags(row("terminated", i)), Truncated: flags(row("truncated", i)),
 			NextObservations: row("observations", i+1), FinalObservations: row("final_observations", i),
@@ -160,8 +157,7 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 // independent program: minibatches that normalise their own advantages, both value losses, Adam's epsilon and betas, a
 // learning rate that falls with the updates, one limit for all gradients.
 func TestRecipes(t *testing.T) {
-	data, err := os.ReadFile("testdata/recipes.json")
-	must(t, err)
+	data := tensortest.Value(os.ReadFile("testdata/recipes.json"))(t)
 	var cases map[string]*recipe
 	must(t, json.Unmarshal(data, &cases))
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
@@ -175,12 +171,10 @@ func TestRecipes(t *testing.T) {
 				r.collect(t, a, p, u.Rollout)
 				compare.Scalar("learning rate", a.LearningRate(), u.LearningRate)
 				must(t, a.Update(context.Background()))
-				snap, err := a.Snapshot(agents.SnapshotOptions{})
-				must(t, err)
+				snap := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
 				moved := 0.0
 				for _, name := range slices.Sorted(maps.Keys(u.Parameters)) {
-					got, err := snap.Arrays[name].Float32s()
-					must(t, err)
+					got := tensortest.Value(snap.Arrays[name].Float32s())(t)
 					golden.Compare(compare, name, got, u.Parameters[name])
 					moved = max(moved, golden.Error(got, r.Init[name].Data))
 				}
@@ -195,8 +189,7 @@ func TestRecipes(t *testing.T) {
 // sameOrders skips the test where libtorch shuffles otherwise than the one that the golden numbers were made with.
 func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 	t.Helper()
-	state, err := a.learner.Gen.State()
-	must(t, err)
+	state := tensortest.Value(a.learner.Gen.State())(t)
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(0, a.learner.Device))
 	must(t, gen.SetState(state))
 	s := noGrad(t, a.learner.Device)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -56,7 +57,6 @@ func TestSGDMomentum(t *testing.T) {
 
 // A rollout of pictures, and a checkpoint of it, hold one byte a value.
 func TestPicturesAreBytes(t *testing.T) {
-	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
 	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 2, Kernel: 2}}, Features: 4,
 		Activation: "tanh"}
@@ -67,8 +67,7 @@ func TestPicturesAreBytes(t *testing.T) {
 		seen = append(seen, w.Now().Observations...)
 		must(t, agenttest.Step(a, w))
 	}
-	kept, err := agenttest.Snapshot(t, a).Bytes("rollout/observations", 4, 3, 60)
-	must(t, err)
+	kept := tensortest.Value(agenttest.Snapshot(t, a).Bytes("rollout/observations", 4, 3, 60))(t)
 	for i, x := range seen {
 		if float32(kept[i]) != x {
 			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
@@ -100,7 +99,6 @@ func TestRatesPerNetwork(t *testing.T) {
 // With overlap the surrogate's ratio is against the policy that acted, in a band around where the update begins: in the
 // first minibatch the loss is −E[w·A], where w is that ratio for the policy that the update begins with.
 func TestOverlapSurrogate(t *testing.T) {
-	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 	agent := open(t, Options{Spaces: sp, NumEnvs: 4, Models: MLPs(sp, []int{8}, "tanh"), Seed: 1, Dict: map[string]any{
 		"rollouts": 16, "learning_epochs": 1, "mini_batches": 1, "learning_rate": 0.05, "grad_norm_clip": 0,
@@ -109,14 +107,12 @@ func TestOverlapSurrogate(t *testing.T) {
 	w := agenttest.NewWorld(sp, agenttest.Seeds(3, 4)...)
 	for round := range 4 {
 		agenttest.Fill(t, agent, w)
-		acted, err := agenttest.Snapshot(t, agent).Arrays["rollout/log_prob"].Float32s()
-		must(t, err)
+		acted := tensortest.Value(agenttest.Snapshot(t, agent).Arrays["rollout/log_prob"].Float32s())(t)
 		must(t, agent.Update(context.Background()))
 		agent.Tracked(func(string, float64) {})
 		must(t, agent.Wait(context.Background()))
 		read := func(field string) []float32 {
-			x, err := tensor.Float32s(agent.learner.Rollout.Tensor(field))
-			must(t, err)
+			x := tensortest.Value(tensor.Float32s(agent.learner.Rollout.Tensor(field)))(t)
 			return x
 		}
 		before, advantages := read("log_prob_before"), read("advantages")

@@ -53,8 +53,7 @@ type recurrent struct {
 
 func kinds(t testing.TB) map[string]kind {
 	t.Helper()
-	text, err := os.ReadFile("testdata/agents.json")
-	must.Do(t, err)
+	text := must.Get(os.ReadFile("testdata/agents.json"))(t)
 	out := map[string]kind{}
 	must.Do(t, json.Unmarshal(text, &out))
 	return out
@@ -174,13 +173,11 @@ func (k kind) build(t testing.TB, seed int64) agent {
 			Activation: "elu"}, seed)
 		must.Do(t, err)
 		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
-		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
-			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
-		must.Do(t, err)
+		a.Agent = must.Get(amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
+			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}}))(t)
 	} else {
-		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed,
-			Models: ppo.Models{Policy: policy, Value: value}})
-		must.Do(t, err)
+		a.Agent = must.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed,
+			Models: ppo.Models{Policy: policy, Value: value}}))(t)
 	}
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
@@ -192,18 +189,15 @@ func (k kind) build(t testing.TB, seed int64) agent {
 
 func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 	t.Helper()
-	s, err := a.Snapshot(agents.SnapshotOptions{})
-	must.Do(t, err)
+	s := must.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 	return s
 }
 
 // load reads a checkpoint into an agent.
 func load(t testing.TB, a agents.Snapshotter, path string) *skrl.Checkpoint {
 	t.Helper()
-	c, err := skrl.Read(path)
-	must.Do(t, err)
-	s, err := c.Snapshot(snapshot(t, a))
-	must.Do(t, err)
+	c := must.Get(skrl.Read(path))(t)
+	s := must.Get(c.Snapshot(snapshot(t, a)))(t)
 	must.Do(t, a.Restore(s))
 	return c
 }

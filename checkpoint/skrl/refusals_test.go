@@ -95,8 +95,7 @@ func TestSnapshotRefuses(t *testing.T) {
 	} {
 		like := snapshot(t, all[test.kind].build(t, 1))
 		before := maps.Clone(like.Arrays)
-		c, err := skrl.Read("testdata/ppo/first.pt")
-		must.Do(t, err)
+		c := must.Get(skrl.Read("testdata/ppo/first.pt"))(t)
 		if test.spoil != nil {
 			test.spoil(c)
 		}
@@ -135,8 +134,7 @@ func TestReadRefuses(t *testing.T) {
 // repacked returns a .pt file with another pickle.
 func repacked(t testing.TB, file, pickle []byte) []byte {
 	t.Helper()
-	from, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-	must.Do(t, err)
+	from := must.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
 	var b bytes.Buffer
 	to := zip.NewWriter(&b)
 	for _, e := range from.File {
@@ -144,11 +142,8 @@ func repacked(t testing.TB, file, pickle []byte) []byte {
 			must.Do(t, to.Copy(e))
 			continue
 		}
-		w, err := to.CreateHeader(&zip.FileHeader{Name: e.Name, Method: zip.Store})
-		must.Do(t, err)
-		if _, err := w.Write(pickle); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(to.CreateHeader(&zip.FileHeader{Name: e.Name, Method: zip.Store}))(t)
+		must.Get(w.Write(pickle))(t)
 	}
 	must.Do(t, to.Close())
 	return b.Bytes()
@@ -164,15 +159,11 @@ func FuzzSnapshot(f *testing.F) {
 	var files [][]byte
 	for i, path := range []string{"testdata/ppo/first.pt", "testdata/ppo_shared/first.pt",
 		"testdata/amp_separately/second.pt"} {
-		file, err := os.ReadFile(path)
-		must.Do(f, err)
+		file := must.Get(os.ReadFile(path))(f)
 		files = append(files, file)
-		z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-		must.Do(f, err)
-		r, err := z.File[0].Open()
-		must.Do(f, err)
-		pickle, err := io.ReadAll(r)
-		must.Do(f, err)
+		z := must.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(f)
+		r := must.Get(z.File[0].Open())(f)
+		pickle := must.Get(io.ReadAll(r))(f)
 		f.Add(pickle, uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, pickle []byte, which uint8) {

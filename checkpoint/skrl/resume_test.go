@@ -25,8 +25,7 @@ type rollout struct {
 
 func readRollout(t testing.TB, path string) rollout {
 	t.Helper()
-	f, err := npz.Open(path)
-	must.Do(t, err)
+	f := must.Get(npz.Open(path))(t)
 	return rollout{t, f}
 }
 
@@ -34,8 +33,7 @@ func readRollout(t testing.TB, path string) rollout {
 func (r rollout) row(name string, i int) []float32 {
 	r.t.Helper()
 	a := r.Arrays[name]
-	x, err := a.Float64s()
-	must.Do(r.t, err)
+	x := must.Get(a.Float64s())(r.t)
 	n := len(x) / a.Shape[0]
 	if len(a.Shape) == 2 {
 		n *= envs
@@ -64,8 +62,7 @@ func (r rollout) compareActions(a agent, name string) {
 	defer a.SetTraining(true)
 	worst := 0.0
 	for i := range r.Arrays["probe"].Shape[0] / envs {
-		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
-		must.Do(r.t, err)
+		got := must.Get(a.Act(agents.Observation{Observations: r.row("probe", i)}))(r.t)
 		want := r.row(name, i)
 		if len(got) != len(want) {
 			r.t.Fatalf("%d actions, want %d", len(got), len(want))
@@ -104,8 +101,7 @@ func (r rollout) learn(a agent) {
 func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 	t.Helper()
 	got := snapshot(t, a)
-	want, err := c.Snapshot(got)
-	must.Do(t, err)
+	want := must.Get(c.Snapshot(got))(t)
 	worst, which := 0.0, ""
 	for _, name := range slices.Sorted(maps.Keys(want.Arrays)) {
 		if e := difference(t, got.Arrays[name], want.Arrays[name]); !(e <= worst) {
@@ -119,8 +115,7 @@ func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 	if g, w := fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]); g != w {
 		t.Errorf("steps of the optimizer: %s, want %s", g, w)
 	}
-	adam, err := c.Adam()
-	must.Do(t, err)
+	adam := must.Get(c.Adam())(t)
 	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
 		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
 	}
@@ -148,12 +143,10 @@ func floats(t testing.TB, a checkpoint.Array) (out []float64) {
 	t.Helper()
 	switch a.DType {
 	case checkpoint.F64:
-		x, err := a.Float64s()
-		must.Do(t, err)
+		x := must.Get(a.Float64s())(t)
 		return x
 	case checkpoint.F32:
-		x, err := a.Float32s()
-		must.Do(t, err)
+		x := must.Get(a.Float32s())(t)
 		for _, v := range x {
 			out = append(out, float64(v))
 		}
@@ -181,8 +174,7 @@ func (k kind) resume(t testing.TB, folder, start string) agent {
 	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
 	r.compareActions(a, "before")
 	r.learn(a)
-	second, err := skrl.Read(filepath.Join(folder, "second.pt"))
-	must.Do(t, err)
+	second := must.Get(skrl.Read(filepath.Join(folder, "second.pt")))(t)
 	compareState(t, a, second)
 	r.compareActions(a, "after")
 	return a
@@ -213,8 +205,7 @@ func TestPeersBothWays(t *testing.T) {
 			a := k.resume(t, there, k.first(there))
 			opt := skrl.Options{}
 			if k.OwnNames {
-				like, err := skrl.Read(k.first(there))
-				must.Do(t, err)
+				like := must.Get(skrl.Read(k.first(there)))(t)
 				opt.Like = like
 			}
 			written := filepath.Join(back, "gorl.pt")
@@ -227,8 +218,7 @@ func TestPeersBothWays(t *testing.T) {
 			restored.Values["timestep"] = int64(0)
 			must.Do(t, b.Restore(restored))
 			r.learn(b)
-			second, err := skrl.Read(filepath.Join(back, "second.pt"))
-			must.Do(t, err)
+			second := must.Get(skrl.Read(filepath.Join(back, "second.pt")))(t)
 			compareState(t, b, second)
 			r.compareActions(b, "after")
 		})

@@ -48,29 +48,33 @@ func reread(t testing.TB, s *checkpoint.Snapshot, opt skrl.Options) (c *skrl.Che
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "agent_1.pt")
 	must.Do(t, skrl.Write(path, s, opt))
-	c, err := skrl.Read(path)
-	must.Do(t, err)
+	c = must.Get(skrl.Read(path))(t)
 	return c, path
 }
 
 // fitted fits a checkpoint into a new agent of a kind.
 func fitted(t testing.TB, c *skrl.Checkpoint, k kind) *checkpoint.Snapshot {
 	t.Helper()
-	s, err := c.Snapshot(snapshot(t, k.build(t, 4)))
-	must.Do(t, err)
+	s := must.Get(c.Snapshot(snapshot(t, k.build(t, 4))))(t)
 	return s
 }
 
 // fails checks that an error contains words.
 func fails(t testing.TB, err error, words string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), words) {
-		t.Errorf("%v, want it to say %q", err, words)
-	}
+	must.RefuseAs(t, words, err, words)
 }
 
-// Names of networks with pictures are those of the instantiators, names of recurrent networks those of skrl's examples.
+// Names of networks with pictures are those of the instantiators, names of recurrent networks those of skrl's examples,
+// and names of a shared network those of a file that skrl wrote.
 func TestNamesOfNetworks(t *testing.T) {
+	names := func(c *skrl.Checkpoint) string {
+		var list []string
+		for key := range c.Module("policy").All() {
+			list = append(list, key.(string))
+		}
+		return strings.Join(list, " ")
+	}
 	all := kinds(t)
 	for name, want := range map[string]string{
 		"ppo_camera": "log_std_parameter cnn_container.0.weight cnn_container.0.bias cnn_container.2.weight " +
@@ -78,14 +82,10 @@ func TestNamesOfNetworks(t *testing.T) {
 			"net_container.2.bias",
 		"ppo_gru": "log_std_parameter gru.weight_ih_l0 gru.weight_hh_l0 gru.bias_ih_l0 gru.bias_hh_l0 " +
 			"net.0.weight net.0.bias net.2.weight net.2.bias",
+		"ppo_shared": names(must.Get(skrl.Read("testdata/ppo_shared/first.pt"))(t)),
 	} {
-		c, err := skrl.New(snapshot(t, trained(t, all[name])), skrl.Options{})
-		must.Do(t, err)
-		var got []string
-		for key := range c.Module("policy").All() {
-			got = append(got, key.(string))
-		}
-		if strings.Join(got, " ") != want {
+		c := must.Get(skrl.New(snapshot(t, trained(t, all[name])), skrl.Options{}))(t)
+		if got := names(c); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -154,10 +154,8 @@ func TestSeparately(t *testing.T) {
 	like := snapshot(t, kinds(t)["amp_separately"].build(t, 1))
 	var all *checkpoint.Snapshot
 	for _, file := range []string{"optimizer_1.pt", "policy_1.pt", "observation_preprocessor_1.pt"} {
-		c, err := skrl.Read(filepath.Join(folder, file))
-		must.Do(t, err)
-		s, err := c.Snapshot(like)
-		must.Do(t, err)
+		c := must.Get(skrl.Read(filepath.Join(folder, file)))(t)
+		s := must.Get(c.Snapshot(like))(t)
 		if all != nil {
 			equal(t, s.Arrays, all.Arrays)
 		}
@@ -171,8 +169,7 @@ func TestSeparately(t *testing.T) {
 	}
 	_, err = skrl.Read(filepath.Join(dir, "model.pt"))
 	fails(t, err, "does not say which")
-	c, err := skrl.Read(filepath.Join(dir, "policy.pt"))
-	must.Do(t, err)
+	c := must.Get(skrl.Read(filepath.Join(dir, "policy.pt")))(t)
 	_, err = c.Snapshot(like)
 	fails(t, err, "value, discriminator, optimizer, observation_preprocessor")
 	b, left, err := c.Merge(like)
@@ -198,8 +195,7 @@ func TestOwnOptimizerOfDiscriminator(t *testing.T) {
 	k.Config["time_limit_bootstrap"] = false
 	k.release = "none"
 	want := snapshot(t, trained(t, k))
-	c, err := skrl.New(want, skrl.Options{})
-	must.Do(t, err)
+	c := must.Get(skrl.New(want, skrl.Options{}))(t)
 	equal(t, carried(fitted(t, c, k)), carried(want))
 }
 
@@ -223,8 +219,7 @@ func TestAdamSettings(t *testing.T) {
 	} {
 		want := snapshot(t, trained(t, with(t, test.settings)))
 		c, _ = reread(t, want, skrl.Options{})
-		a, err := c.Adam()
-		must.Do(t, err)
+		a := must.Get(c.Adam())(t)
 		test.want.LearningRate = a.LearningRate
 		if diff := cmp.Diff(&test.want, a, cmpopts.IgnoreUnexported(skrl.Adam{})); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -256,8 +251,7 @@ func addNetwork(name string) func(s *checkpoint.Snapshot) {
 
 func TestNewRefuses(t *testing.T) {
 	all := kinds(t)
-	first, err := skrl.Read("testdata/ppo/first.pt")
-	must.Do(t, err)
+	first := must.Get(skrl.Read("testdata/ppo/first.pt"))(t)
 	for name, test := range map[string]struct {
 		kind  string
 		spoil func(s *checkpoint.Snapshot)
@@ -307,8 +301,7 @@ func TestWithoutRest(t *testing.T) {
 		s := snapshot(t, a)
 		_, err = skrl.New(s, skrl.Options{})
 		fails(t, err, words)
-		c, err := skrl.New(s, skrl.Options{WithoutRest: true})
-		must.Do(t, err)
+		c := must.Get(skrl.New(s, skrl.Options{WithoutRest: true}))(t)
 		_, left, err := c.Merge(s)
 		must.Do(t, err)
 		want := []string{"style_value", "optimizer"}

@@ -138,7 +138,7 @@ func TestConfigRefuses(t *testing.T) {
 	_, cases["Pendulum: wrappers: seed is -1"] = NewPendulum(Config{Seed: -1})
 	_, cases["Acrobot: wrappers: workers is -2"] = NewAcrobot(Config{Workers: -2})
 	for want, err := range cases {
-		must.Fail(t, err, want)
+		must.Refuse(t, err, want)
 	}
 }
 

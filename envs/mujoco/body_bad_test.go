@@ -134,7 +134,7 @@ func TestBadModelsAreRefused(t *testing.T) {
 			must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 			c.config.ControlFrequency = 50
 			_, err := LoadBody(path, c.config)
-			must.Fail(t, err, c.want)
+			must.Refuse(t, err, c.want)
 			t.Log(err)
 		})
 	}

@@ -59,7 +59,7 @@ func TestCharacterFade(t *testing.T) {
 	state := must.Get(curriculum.CurriculumState())(t)
 	must.Is(t, string(state), `{"steps":21}`, "the curriculum")
 	for _, wrong := range []string{"", "{", `{"steps":-1}`, `{"steps":"a"}`} {
-		must.Fail(t, curriculum.SetCurriculumState([]byte(wrong)), "")
+		must.Refuse(t, curriculum.SetCurriculumState([]byte(wrong)), "")
 	}
 	if again, _ := curriculum.CurriculumState(); !slices.Equal(again, state) {
 		t.Errorf("what was refused has changed the curriculum to %s", again)

@@ -116,5 +116,5 @@ func TestCharacterShaping(t *testing.T) {
 	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {
 		t.Errorf("%+v", e.task.terms)
 	}
-	must.Fail(t, e.SetRewardShaping(map[string]any{"facing": map[string]any{"sharpness": -1.0}}, nil), "")
+	must.Refuse(t, e.SetRewardShaping(map[string]any{"facing": map[string]any{"sharpness": -1.0}}, nil), "")
 }

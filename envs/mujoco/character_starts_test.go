@@ -126,7 +126,7 @@ func TestSetClip(t *testing.T) {
 		t.Errorf("with a clock episodes begin in %v, not in the first clip", in)
 	}
 	for _, bad := range []int{-2, 3} {
-		must.Fail(t, e.SetClip(bad), "there is no clip")
+		must.Refuse(t, e.SetClip(bad), "there is no clip")
 	}
 	must.Refused(e.Clip(n))(t, "")
 }

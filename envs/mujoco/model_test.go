@@ -51,7 +51,7 @@ func TestModel(t *testing.T) {
 	for range 2 {
 		must.Do(t, b.Close())
 	}
-	must.Fail(t, b.Step(1), "")
+	must.Refuse(t, b.Step(1), "")
 	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
@@ -92,7 +92,7 @@ func TestOutOfMemoryIsAnError(t *testing.T) {
 		"tack") {
 		t.Errorf("no error about the stack: %v", err)
 	}
-	must.Fail(t, b.Reset(2), "reset of simulation 2: ")
+	must.Refuse(t, b.Reset(2), "reset of simulation 2: ")
 	b.setArena(2, enough)
 	must.Do(t, b.Reset(2))
 	if err := b.Step(5); err != nil {

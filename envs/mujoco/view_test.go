@@ -95,7 +95,7 @@ func TestPushInThePlane(t *testing.T) {
 		words   string
 	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"},
 		{0, 1, math.NaN(), "finite"}} {
-		must.Fail(t, env.Push(x.i, x.body, [3]float64{x.p, 0, 0}), x.words)
+		must.Refuse(t, env.Push(x.i, x.body, [3]float64{x.p, 0, 0}), x.words)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestSetCommand(t *testing.T) {
 		t.Error("the command outlives its episode")
 	}
 	for _, x := range [][2]float64{{math.NaN(), 1}, {0, -1}, {0, math.Inf(1)}} {
-		must.Fail(t, env.SetCommand(0, x[0], x[1]), "")
+		must.Refuse(t, env.SetCommand(0, x[0], x[1]), "")
 	}
-	must.Fail(t, commanded(t, Imitate).SetCommand(0, 0, 1), "no commands")
+	must.Refuse(t, commanded(t, Imitate).SetCommand(0, 0, 1), "no commands")
 }

@@ -234,7 +234,7 @@ func TestWalkerShaping(t *testing.T) {
 		{tree(1, -1, 0), []int{}, "must not be negative"},
 	} {
 		err := shaped.SetRewardShaping(bad.values, bad.environments)
-		must.Fail(t, err, bad.words)
+		must.Refuse(t, err, bad.words)
 	}
 	must.Do(t, shaped.SetRewardShaping(map[string]any{"alive": 0.25}, nil))
 	if d := cmp.Diff(tree(1, 2, 0.25), shaped.RewardShaping()); d != "" ||

@@ -300,7 +300,7 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 	commanded := Request{Do: "command", Speed: 21}
-	must.Fail(t, commanded.check(true, 0), "")
+	must.Refuse(t, commanded.check(true, 0), "")
 }
 
 // Pages are told that the viewer ends, which is no error.

@@ -119,7 +119,7 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		{map[string]any{"weight": 7.0, "wait": 1}, []int{0}, `no reward parameter "wait"`},
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
-		must.Fail(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
+		must.Refuse(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
 		must.Same(t, weights(all), []float64{1, 1, 1, 1}, "%v: weights", test.environments)
 	}
 }
@@ -206,7 +206,7 @@ func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
 		}
 		last.badState = true
 		want := "environment 3 (*wrappers_test.probe): probe: bad state"
-		must.Fail(t, env.RestoreState(state), want)
+		must.Refuse(t, env.RestoreState(state), want)
 		if !reset {
 			must.Refused(env.Step(actions))(t, "")
 			// The probes' own episode numbers have gone on, their generators have not.

@@ -159,7 +159,7 @@ func TestSeatsRefused(t *testing.T) {
 	}
 	_, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &renamed{index: i}, nil },
 		wrappers.ParallelOptions{})
-	must.Fail(t, err, "the seats a_0 (action masks), a_1, b_1, environment 0 has a_0")
+	must.Refuse(t, err, "the seats a_0 (action masks), a_1, b_1, environment 0 has a_0")
 }
 
 // renamed is a game whose last seat is named after its index.

@@ -307,7 +307,7 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("the old file is %q, %v", old, err)
 		}
 	}
-	must.Fail(t, WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}), "")
+	must.Refuse(t, WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}), "")
 	must.Do(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
 	model := must.Get(os.ReadFile(path))(t)
 	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {

@@ -261,7 +261,7 @@ func TestEstimates(t *testing.T) {
 	if wrong, err = p.WithRobot(r); err == nil {
 		_, err = New(wrong, Config{})
 	}
-	must.Fail(t, err, "phase")
+	must.Refuse(t, err, "phase")
 	must.Refused(New(p, Config{Estimates: []string{"base_lin_vel", "sonar"}, Limits: Limits{Jump: -1}}))(t, "")
 }
 

@@ -74,8 +74,7 @@ params:
 
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
-	dict, err := config.FromYAML([]byte(text))
-	must.Do(t, err)
+	dict := must.Get(config.FromYAML([]byte(text)))(t)
 	return dict
 }
 
@@ -91,8 +90,7 @@ func at(sections map[string]any, path string) any {
 
 // A whole file becomes a whole configuration.
 func TestConvert(t *testing.T) {
-	c, err := Convert(parse(t, plain), Options{NumEnvs: 64})
-	must.Do(t, err)
+	c := must.Get(Convert(parse(t, plain), Options{NumEnvs: 64}))(t)
 	want := parse(t, `
 seed: 42
 environment: {wrappers: [rescale_action]}
@@ -148,8 +146,7 @@ trainer: {timesteps: 8000, checkpoint_interval: 800, stop_at_episode_return: 200
 		t.Errorf("notes: -want +got:\n%s", diff)
 	}
 	// What is written reads back.
-	text, err := runfile.Sections(c.Sections).YAML()
-	must.Do(t, err)
+	text := must.Get(runfile.Sections(c.Sections).YAML())(t)
 	if again, err := runfile.Sections(parse(t, string(text))).YAML(); err != nil || string(again) != string(text) {
 		t.Errorf("%v, read back:\n%s", err, again)
 	}
@@ -163,16 +160,6 @@ func converted(t testing.TB, assignments ...string) (*Configuration, error) {
 		o.Overrides = append(o.Overrides, "agent.params."+a)
 	}
 	return Convert(parse(t, plain), o)
-}
-
-// refused fails the test if an error is missing or lacks a part of its text.
-func refused(t testing.TB, what string, err error, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: error %v, want one with %q", what, err, part)
-		}
-	}
 }
 
 // Every key that is honoured becomes what the table says, and keys that contradict each other are refused.
@@ -190,7 +177,7 @@ func TestKeys(t *testing.T) {
 		}
 		c, err := converted(t, assignments...)
 		if x.err != "" {
-			refused(t, x.set, err, x.err)
+			must.RefuseAs(t, x.set, err, x.err)
 			continue
 		}
 		if err != nil {
@@ -212,7 +199,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	_, err := Convert(parse(t, plain), Options{Overrides: []string{"params.config.max_frames=100"}})
-	refused(t, "frames of an unknown number of environments", err, "give --num-envs N")
+	must.RefuseAs(t, "frames of an unknown number of environments", err, "give --num-envs N")
 }
 
 // Hydra's references, as IsaacGymEnvs has them.
@@ -224,8 +211,7 @@ func TestReferences(t *testing.T) {
 		"load_checkpoint: False", "load_checkpoint: ${if:${...checkpoint},True,False}", "mini_epochs: "+
 			"4", "mini_epochs: ${if:${eq:ant,${.env_name}},3,${if:${contains:RL,${.env_name}},5,6}}",
 		"load_path: ''", "load_path: ${...checkpoint}").Replace(plain)
-	c, err := Convert(parse(t, text), Options{NumEnvs: 64})
-	must.Do(t, err)
+	c := must.Get(Convert(parse(t, text), Options{NumEnvs: 64}))(t)
 	for path, want := range map[string]any{"seed": 42, "trainer.name": "Ant_a2c_continuous", "trainer.timesteps": 16000,
 		"agent.learning_epochs": 5} {
 		if got := at(c.Sections, path); got != want {
@@ -241,7 +227,7 @@ func TestReferences(t *testing.T) {
 		"${if:1,2}":  "if has 2 arguments, want 3", "${.tau": "a ${ has no }",
 	} {
 		_, err := Convert(parse(t, strings.Replace(plain, "gamma: 0.99", "gamma: "+from, 1)), Options{NumEnvs: 64})
-		refused(t, from, err, want)
+		must.RefuseAs(t, from, err, want)
 	}
 }
 
@@ -260,8 +246,7 @@ func TestDefaults(t *testing.T) {
 		over: "0.5 2 0", under: "0.5 2 0.3",
 		write("Plain.yaml", "defaults: [Base]\nparams: {config: {gamma: 0.25}}"): "0.25 4 0",
 	} {
-		c, err := Read(path, Options{})
-		must.Do(t, err)
+		c := must.Get(Read(path, Options{}))(t)
 		a := c.Sections["agent"].(map[string]any)
 		if got := fmt.Sprint(a["discount_factor"], a["learning_epochs"], a["weight_decay"]); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
@@ -273,11 +258,10 @@ func TestDefaults(t *testing.T) {
 		"params: 3": `"params" is 3`, "{params: {}, parms: {}}": `unknown key "parms"`,
 	} {
 		path := write("Loop.yaml", text)
-		_, err := Read(path, Options{})
-		refused(t, text, err, want, path)
+		must.RefusedAs(Read(path, Options{}))(t, text, want, path)
 	}
-	_, err := Convert(parse(t, "{defaults: [Base], params: {}}"), Options{})
-	refused(t, "a dictionary", err, "read it by its path")
+	must.RefusedAs(Convert(parse(t, "{defaults: [Base], params: {}}"), Options{}))(t, "a dictionary",
+		"read it by its path")
 }
 
 // Isaac Lab's population is off until it is switched on.
@@ -310,8 +294,7 @@ func TestPopulation(t *testing.T) {
 // Every line of the table is complete. A key without meaning changes nothing, whatever its value, and a note names it.
 // A value that a key does not take is refused by an error with the key and the table's reason.
 func TestTable(t *testing.T) {
-	plainly, err := converted(t)
-	must.Do(t, err)
+	plainly := must.Get(converted(t))(t)
 	seen := map[string]bool{}
 	for _, k := range keys {
 		if seen[k.path] || (k.gorl == "") != (k.fate == isRefused) || k.fate == isRefused && k.why == "" {
@@ -338,11 +321,10 @@ func TestTable(t *testing.T) {
 					t.Errorf("%s=%s: %v; want nothing but a note", k.path, given, err)
 				}
 			case !ok:
-				_, err := converted(t, k.path+"="+given)
-				refused(t, k.path+"="+given, err, `"params.`+k.path+`" is `, k.kind.want())
+				must.RefusedAs(converted(t, k.path+"="+given))(t, k.path+"="+given,
+					`"params.`+k.path+`" is `, k.kind.want())
 			case k.check != nil && !k.check(read):
-				_, err := converted(t, k.path+"="+given)
-				refused(t, k.path+"="+given, err, `"params.`+k.path+`" is `, k.why)
+				must.RefusedAs(converted(t, k.path+"="+given))(t, k.path+"="+given, `"params.`+k.path+`" is `, k.why)
 			}
 		}
 	}
@@ -370,8 +352,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := runfile.Sections(c.Sections).YAML()
-		must.Do(t, err)
+		text := must.Get(runfile.Sections(c.Sections).YAML())(t)
 		if _, err := runfile.Parse(text); err != nil {
 			t.Errorf("%v\n%s", err, text)
 		}

@@ -49,8 +49,7 @@ func TestStepLeavesOut(t *testing.T) {
 		[]tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil))
 	c := &Learner{Core: &Core{Flat: flat}, Rates: &Rates{Optimizer: o}, gradients: newGradientScaler()}
 	value := func() float32 {
-		x, err := tensor.Float32s(flat.Values)
-		must(t, err)
+		x := tensortest.Value(tensor.Float32s(flat.Values))(t)
 		return x[0]
 	}
 	c.Differentiate(s, s.MulScalar(s.Sum(w), 1e38))

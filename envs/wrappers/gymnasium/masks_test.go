@@ -48,7 +48,7 @@ func TestPeersMasks(t *testing.T) {
 				err = envs.Check(e, 20, 1)
 			}
 			if c.refused != "" {
-				must.Fail(t, err, c.refused)
+				must.Refuse(t, err, c.refused)
 				return
 			}
 			if err != nil {

@@ -173,7 +173,7 @@ func TestPeersRefusals(t *testing.T) {
 			}
 			must.Do(t, e.Close())
 		}
-		must.Fail(t, err, want)
+		must.Refuse(t, err, want)
 	}
 	// What the batch does not say can be said.
 	o := counting(t, 4, map[string]any{"silent": true})

@@ -265,7 +265,7 @@ func TestPeersImitator(t *testing.T) {
 	must.Match(t, map[string]any{"bonus": 1.0, "delay": int64(2)}, e.RewardShaping(), "reward parameters")
 	before := slices.Clone(s.Rewards)
 	must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 5.0}, []int{2}))
-	must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": -1.0}, nil), "a bonus below 0")
+	must.Refuse(t, e.SetRewardShaping(map[string]any{"bonus": -1.0}, nil), "a bonus below 0")
 	s = envtest.Step(t, e, make([]float32, 8))
 	for i, r := range s.Rewards {
 		want := before[i]

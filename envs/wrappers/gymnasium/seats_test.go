@@ -73,7 +73,7 @@ func TestSeatFlags(t *testing.T) {
 	}
 	x, child := seatedExchange()
 	copy(x.shared.seats, []uint8{acts, ends, acts})
-	must.Fail(t, x.copySeats(child, 0, commandReset), "")
+	must.Refuse(t, x.copySeats(child, 0, commandReset), "")
 }
 
 // Rewards are summed in float64, as Python has them.
@@ -85,7 +85,7 @@ func TestSeatRewards(t *testing.T) {
 		t.Errorf("%v of %v, %v", x.own.rewards, x.own.seats.Rewards, err)
 	}
 	x.shared.rewards[1] = 1e300 // no float32
-	must.Fail(t, x.copyRewards(child, 0), "the reward of agent b is 1e+300")
+	must.Refuse(t, x.copyRewards(child, 0), "the reward of agent b is 1e+300")
 }
 
 // A description that does not fit together is no set of spaces.

@@ -213,7 +213,7 @@ func TestServe(t *testing.T) {
 	if _, failure := a.act(nil); !strings.Contains(failure, "takes from 1 to 3 at once") {
 		t.Errorf("no observations: %q", failure)
 	}
-	must.Fail(t, Serve(context.Background(), p, path, ServeOptions{}), "serves a policy at")
+	must.Refuse(t, Serve(context.Background(), p, path, ServeOptions{}), "serves a policy at")
 	must.Do(t, stop())
 	if !p.training {
 		t.Error("the policy does not train any more")
@@ -250,7 +250,7 @@ func TestServeRefuses(t *testing.T) {
 		"is there already":  func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
 		"not a directory":   func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
 	} {
-		must.Fail(t, serve(), want)
+		must.Refuse(t, serve(), want)
 	}
 	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "files are left")
 	must.Is(t, string(must.Get(os.ReadFile(path))(t)), "not a policy", "the file at the path was changed")
@@ -263,7 +263,7 @@ func TestServePlaces(t *testing.T) {
 	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must.Do(t, syscall.Mkfifo(pipe, 0o600))
-	must.Fail(t, Serve(context.Background(), p, pipe, ServeOptions{}), "is there already")
+	must.Refuse(t, Serve(context.Background(), p, pipe, ServeOptions{}), "is there already")
 	path := filepath.Join(t.TempDir(), "policy")
 	first := serving(t, p, path)
 	must.Do(t, os.Remove(path))

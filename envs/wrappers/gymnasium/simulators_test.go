@@ -127,7 +127,7 @@ func TestPeersMakeVec(t *testing.T) {
 		o.Simulator, o.Kwargs, o.Autoreset = Vector, c.kwargs, c.autoreset
 		e, err := New(o)
 		if c.words != "" {
-			must.Fail(t, err, c.words)
+			must.Refuse(t, err, c.words)
 			continue
 		}
 		if err != nil {

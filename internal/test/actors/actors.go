@@ -154,7 +154,7 @@ func specified(spec models.Spec, sp spaces.Set) makeModels {
 		if err != nil {
 			return nil, nil, err
 		}
-		value, err := models.ValueMLP(sp, []int{8}, "tanh", seed)
+		value, err := models.RecurrentValue(sp, models.RecurrentLayer{}, []int{8}, "tanh", seed)
 		return policy, value, err
 	}
 }
@@ -201,7 +201,7 @@ func valued(sp spaces.Set, gaussian models.GaussianConfig,
 		if err != nil {
 			return nil, nil, err
 		}
-		value, err := models.ValueMLP(sp, []int{8}, "tanh", seed+1)
+		value, err := models.RecurrentValue(sp, models.RecurrentLayer{}, []int{8}, "tanh", seed+1)
 		return policy, value, err
 	}
 }

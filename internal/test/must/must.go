@@ -31,19 +31,29 @@ func Get[T any](value T, err error) func(t testing.TB) T {
 	}
 }
 
-// Fail fails the test unless err contains text.
-func Fail(t testing.TB, err error, text string) {
-	if err == nil || !strings.Contains(err.Error(), text) {
+// Refused is [Refuse] for a call that also returns a value: must.Refused(f())(t, parts...).
+func Refused[T any](_ T, err error) func(t testing.TB, parts ...string) {
+	return func(t testing.TB, parts ...string) {
 		t.Helper()
-		t.Errorf("error %v, want one with %q", err, text)
+		Refuse(t, err, parts...)
 	}
 }
 
-// Refused is [Fail] for a call that also returns a value: must.Refused(f())(t, text).
-func Refused[T any](_ T, err error) func(t testing.TB, text string) {
-	return func(t testing.TB, text string) {
+// RefuseAs is [Refuse] for one of several cases, which what names.
+func RefuseAs(t testing.TB, what any, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v: error %v, want one with %q", what, err, part)
+		}
+	}
+}
+
+// RefusedAs is [RefuseAs] for a call that also returns a value: must.RefusedAs(f())(t, what, parts...).
+func RefusedAs[T any](_ T, err error) func(t testing.TB, what any, parts ...string) {
+	return func(t testing.TB, what any, parts ...string) {
 		t.Helper()
-		Fail(t, err, text)
+		RefuseAs(t, what, err, parts...)
 	}
 }
 

@@ -2,17 +2,32 @@
 package tensortest
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+}
+
+// Value returns the first of two results, and ends the test if the second is an error: tensortest.Value(f())(t).
+func Value[T any](x T, err error) func(t testing.TB) T { return must.Get(x, err) }
+
+// Refuse fails the test if err is nil or its text lacks one of the parts. what names the case.
+func Refuse(t testing.TB, what any, err error, parts ...string) {
+	t.Helper()
+	must.RefuseAs(t, what, err, parts...)
+}
+
+// Refused is [Refuse] for a call with two results: tensortest.Refused(f())(t, "a case", "part of the text").
+func Refused[T any](x T, err error) func(t testing.TB, what any, parts ...string) {
+	return must.RefusedAs(x, err)
 }
 
 // Opened returns a function that returns what a constructor has made, and closes it with the test:
@@ -36,6 +51,16 @@ func WithGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closed(t, te
 func closed(t testing.TB, s *tensor.Scope) *tensor.Scope {
 	t.Cleanup(s.Close)
 	return s
+}
+
+// Run runs the tests of a package, and fails if tensors are alive after them. TestMain calls it.
+func Run(m *testing.M) (code int) {
+	code = m.Run()
+	if n := tensor.Live(); code == 0 && n != 0 {
+		fmt.Fprintf(os.Stderr, "%d tensors are alive after the tests; -run finds the test that leaves them\n", n)
+		return 1
+	}
+	return code
 }
 
 // CheckLive fails the test if, after all that it cleans up, more tensors live than now.
