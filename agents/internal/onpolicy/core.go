@@ -1,11 +1,12 @@
 // Package onpolicy is the common half of PPO and AMP. The algorithms themselves, which compute losses from a
 // minibatch, are agents/ppo and agents/amp; this package calls neither.
 //
-// [New] makes the [Parts] that an algorithm embeds. Core (core.go) is what the others share: settings, networks,
-// scalers, random sequences and the rollout. Values (bootstrap.go) asks the critics. Collector acts and records
-// (act.go, record.go). Learner makes updates: read rollback.go for their frame, learner.go and minibatches.go for the
-// passes over a rollout, and losses.go for what a minibatch computes. State saves and restores (snapshot.go,
-// restore.go). [Overlap] lets two sets of Parts act and learn at once, and [Serial] refuses calls that overlap.
+// [New] (parts.go) makes the [Parts] that an algorithm embeds: networks, their flat parameters and the optimizer. Core
+// (core.go) is what the others share: settings, networks, scalers, random sequences and the rollout. Values
+// (bootstrap.go) asks the critics. Collector acts and records (act.go, record.go), also in evaluation (evaluation.go).
+// Learner makes updates: read learner.go for their frame, minibatches.go for the passes over a rollout, and losses.go
+// for what a minibatch computes. State saves and restores (snapshot.go, restore.go). [Overlap] lets two sets of Parts
+// act and learn at once, and [Serial] refuses calls that overlap.
 package onpolicy
 
 import (

@@ -29,11 +29,23 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 		s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
 	}()
 	if len(c.hiddens) > 0 {
+		own := tensor.NoGrad().On(c.Device).Layers(c.Precision) // one minibatch
+		defer own.Close()
 		count := int64(c.countSequences())
-		for b := range c.sequenceBatches(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0) {
-			e := c.Policy.Evaluate(s, b.Of(layout.Policy), b.Actions)
-			e.LogProb, e.Mean, e.StdDev = b.Learned(s, e.LogProb), b.Learned(s, e.Mean), b.Learned(s, e.StdDev)
-			c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.IndexCopy(c.Rollout.Rows(field), b.order, x) })
+		for i, span := range memory.Split(count, int64(c.MiniBatches())) {
+			own.Reset()
+			b := c.gather(own, own.Narrow(own.Arange(count), 0, span.Start, span.Len), i, 1)
+			if b.Rows > 0 {
+				e := c.Policy.Evaluate(own, b.Of(layout.Policy), b.Actions)
+				e.LogProb, e.Mean, e.StdDev = b.Learned(own, e.LogProb), b.Learned(own, e.Mean), b.Learned(own, e.StdDev)
+				c.storeBefore(own, e, func(field string, x tensor.Tensor) {
+					own.IndexCopy(c.Rollout.Rows(field), b.order, x)
+				})
+			}
+			if own.Err() != nil {
+				s.Fail(own.Err())
+				return
+			}
 		}
 		return
 	}

@@ -1,7 +1,6 @@
 package onpolicy
 
 import (
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -112,15 +111,4 @@ func (c *Learner) Finish(s *tensor.Scope) error {
 	c.Updates++
 	c.Rollout.Clear()
 	return nil
-}
-
-// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value
-// network's predictions (n, 1), of the rows to learn from.
-func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
-	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
-	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)
-	if e.StdDev.T != nil && len(tensor.Shape(e.StdDev)) == 2 {
-		e.StdDev = b.Learned(s, e.StdDev)
-	}
-	return e, b.Learned(s, predicted)
 }

@@ -1,13 +1,12 @@
 package onpolicy
 
 import (
-	"fmt"
+	"cmp"
+	"context"
 	"iter"
-	"maps"
-	"math"
-	"slices"
 
-	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -59,19 +58,249 @@ type Batches struct {
 // MiniBatches returns how many minibatches a pass over the rollout has.
 func (c *Batches) MiniBatches() int { return miniBatches(c.Config, c.numEnvs) }
 
+// Minibatch learns from one minibatch b: losses and their gradients, computed in scope s, and one optimizer step. Its
+// figures go to meter. It returns how far the policy has moved, a scalar that the learning rate may follow
+// (Divergence), and whether it has moved too far, which ends the pass without a step (TooFar). What it asks of the
+// device may be recorded and replayed for further minibatches (graphs.go).
+type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor, stop bool, err error)
+
+// Learn makes one pass over the rollout: it calls learn for each minibatch. It reports whether learn has ended the pass
+// early. If minibatches are replayed, runPass makes the pass.
+func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch) (stopped bool, err error) {
+	if c.graphs.usable(c) {
+		return false, c.graphs.runPass(ctx, c, epoch, meter, learn)
+	}
+	rows := tensor.NoGrad().On(c.Device) // a minibatch
+	defer rows.Close()
+	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of it
+	defer s.Close()
+	for b := range c.Epoch(rows, epoch) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		moved, stop, err := learn(s, b, meter)
+		if stop || err != nil {
+			return stop, err
+		}
+		if err := cmp.Or(s.Err(), c.Adapt(s, moved)); err != nil {
+			return false, err
+		}
+		s.Reset()
+		rows.Reset()
+	}
+	return false, rows.Err()
+}
+
+// runPass is Learn by graphs.
+func (g *graphs) runPass(ctx context.Context, c *Learner, epoch int, meter *Meter, learn Minibatch) error {
+	s := tensor.NoGrad().On(c.Device) // owns the order of the rows
+	defer s.Close()
+	order, spans := c.orderMinibatches(s, epoch)
+	for i, span := range spans {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := g.graphFor(c, span.Len)
+		if err != nil {
+			return err
+		}
+		s.Copy(r.order, s.Narrow(order, 0, span.Start, span.Len))
+		for _, o := range c.optimizers {
+			o.Advance(s)
+		}
+		if err := s.Err(); err != nil {
+			return err
+		}
+		moved, err := r.runMinibatch(c, i, meter, learn)
+		if err != nil && !c.Device.IsCPU() {
+			err = c.errorf("a minibatch with \"cuda_graphs\", which can be set to false: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.Adapt(s, moved); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
+// second, and replays the others.
+func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
+	whole := func() (err error) {
+		b := c.gather(r.rows, r.order, index, 1)
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		moved, _, err = learn(r.learning, b, meter)
+		return err
+	}
+	if r.moved.T != nil {
+		meter.count++
+		devicename.Replays.Add(1)
+		return r.moved, r.graph.Replay()
+	}
+	r.rows.Reset()
+	r.learning.Reset()
+	if !r.warm || c.graphs.off {
+		r.warm = true
+		err = r.graph.WarmUp(r.learning, whole)
+		return moved, err
+	}
+	if err = r.graph.Capture(r.learning, whole); err != nil {
+		return moved, err
+	}
+	if !r.graph.Recorded() {
+		c.graphs.off = true
+		return moved, nil
+	}
+	r.moved = moved
+	if c.Device.IsCPU() { // where a capture has done what it recorded
+		return moved, nil
+	}
+	return moved, r.graph.Replay()
+}
+
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
 // whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
 // all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
-// is exactly one. If networks have memory, minibatches are made of whole sequences. In skrl the scalers learn from each
-// minibatch of the first epoch as it comes.
+// is exactly one. If networks have memory, minibatches are made of whole sequences. A minibatch of sequences without a
+// row to learn from is passed over.
 func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
-	order, spans := c.orderMinibatches(s, epoch)
-	if len(c.hiddens) > 0 {
-		return c.sequenceBatches(s, order, spans, epoch)
+	return func(yield func(Batch) bool) {
+		pass := tensor.NoGrad().On(c.Device) // owns the order of the rows
+		defer pass.Close()
+		order, spans := c.orderMinibatches(pass, epoch)
+		for i, span := range spans {
+			b := c.gather(s, s.Narrow(order, 0, span.Start, span.Len), i, epoch)
+			if s.Err() != nil || b.Rows > 0 && !yield(b) {
+				return
+			}
+		}
+		s.Fail(pass.Err())
 	}
-	all := c.batch(s, func(field string) tensor.Tensor { return pickRows(s, c.Rollout.Rows(field), order) })
-	all.order = order
-	return c.divide(s, epoch, all, spans, func(*Batch, int) {})
+}
+
+// gather returns the minibatch of the rows of the rollout that order lists, or of its sequences if networks have
+// memory. In the first epoch of skrl the scalers learn from the rows before they standardise them.
+func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, index, epoch int) Batch {
+	rows := order
+	if len(c.hiddens) > 0 {
+		rows = c.sequenceRows(s, order)
+	}
+	if s.Err() != nil {
+		return Batch{}
+	}
+	b := c.batch(func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, rows) })
+	b.Index, b.Rows, b.order = index, tensor.Size(rows, 0), rows
+	if len(c.hiddens) > 0 {
+		if c.addSequences(s, &b, order); b.Rows == 0 {
+			return b
+		}
+	}
+	in := &b.Inputs
+	if c.Config.Skrl() && epoch == 0 {
+		in.Observations = c.obsRows.Float32(s, in.Observations)
+		c.ObservationScaler.Learn(s, in.Observations)
+		if in.States.T != nil {
+			in.States = c.stateRows.Float32(s, in.States)
+			c.StateScaler.Learn(s, in.States)
+		}
+	}
+	b.Inputs = c.Inputs(s, in.Observations, in.States)
+	b.Advantages = c.weighAdvantages(s, b)
+	return b
+}
+
+// batch returns rows of the rollout, those of each field as rows returns them. The inputs are not standardised.
+func (c *Batches) batch(rows func(field string) tensor.Tensor) Batch {
+	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
+	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
+	if c.spaces.State.Width() > 0 {
+		all.Inputs.States = rows("states")
+	}
+	if c.spaces.ActionMask.Width() > 0 {
+		all.masks = rows("action_masks")
+	}
+	if c.raw {
+		all.Raw = rows("observations")
+	}
+	for _, f := range c.fields {
+		if f.Minibatch {
+			if all.Fields == nil {
+				all.Fields = map[string]tensor.Tensor{}
+			}
+			all.Fields[f.Name] = rows(f.Name)
+		}
+	}
+	if c.Config.Overlap {
+		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
+	}
+	if c.distributions {
+		all.mean, all.stdDev = rows("mean"), rows("std_dev")
+	}
+	return all
+}
+
+// keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
+func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
+	if rows.T == nil || s.Err() != nil {
+		return
+	}
+	b.learned, b.Rows = rows, tensor.Size(rows, 0)
+	for _, t := range []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance,
+		&b.order, &b.mean, &b.stdDev} {
+		*t = pickRows(s, *t, rows)
+	}
+	for name, t := range b.Fields {
+		b.Fields[name] = pickRows(s, t, rows)
+	}
+}
+
+// Learned returns the rows to learn from, out of what a network has computed for all rows of the minibatch. Networks
+// with memory read further rows. A single row that stands for all, such as the entropy of a policy with one
+// deviation, stays.
+func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
+		return out
+	}
+	return s.IndexSelect(out, 0, b.learned)
+}
+
+// Of returns the inputs of a network, with the states from which its sequences begin if it has memory, and with the
+// action masks, which policies apply.
+func (b Batch) Of(network string) models.Inputs {
+	in := b.Inputs
+	in.Hidden, in.ActionMask = b.hidden[network], b.masks
+	return in
+}
+
+// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value
+// network's predictions (n, 1), of the rows to learn from.
+func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
+	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)
+	if e.StdDev.T != nil && len(tensor.Shape(e.StdDev)) == 2 {
+		e.StdDev = b.Learned(s, e.StdDev)
+	}
+	return e, b.Learned(s, predicted)
+}
+
+// orderMinibatches returns the order in which an epoch goes through the rollout's rows, or through its sequences if
+// networks have memory, and the spans of its minibatches.
+func (c *Batches) orderMinibatches(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
+	if len(c.hiddens) > 0 {
+		return c.orderSequences(s, epoch)
+	}
+	if c.Config.Skrl20() { // the same consecutive rows in every epoch, without the remainder
+		return s.Arange(c.rows()), memory.Chunks(c.rows(), int64(c.MiniBatches()))
+	}
+	if order = c.orderRows(s, epoch); s.Err() != nil {
+		return order, nil
+	}
+	n := tensor.Size(order, 0)
+	return order, memory.Split(n, min(n, int64(c.MiniBatches())))
 }
 
 // shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
@@ -105,194 +334,4 @@ func (c *Batches) orderRows(s *tensor.Scope, epoch int) tensor.Tensor {
 // environment by environment.
 func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
-}
-
-// divide cuts all into the given spans of its rows. finish completes each minibatch; one that it leaves without rows is
-// passed over.
-func (c *Batches) divide(s *tensor.Scope, epoch int, all Batch, spans []memory.Span,
-	finish func(b *Batch, index int)) iter.Seq[Batch] {
-	each := c.Config.Skrl() || c.packed() // one minibatch's inputs at a time
-	if !each {
-		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
-	}
-	return func(yield func(Batch) bool) {
-		own, done := c.batchScope(s)
-		defer done()
-		for i, span := range spans {
-			b := all.rows(s, i, span)
-			if finish(&b, i); b.Rows == 0 {
-				continue
-			}
-			if each {
-				b.Inputs = c.inputs(s, own, epoch, b.Inputs)
-			}
-			b.Advantages = c.weighAdvantages(s, b)
-			if s.Err() != nil || !yield(b) {
-				return
-			}
-		}
-	}
-}
-
-// batchScope returns the scope that a minibatch's float rows belong to. It is s, or, if rows are kept as bytes, a
-// scope that is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
-func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
-	if !c.packed() {
-		return s, func() {}
-	}
-	own = tensor.NoGrad().On(c.Device)
-	return own, own.Close
-}
-
-// inputs standardises the raw rows of a minibatch in scope own (see batchScope). In the first epoch of skrl the scalers
-// learn from them first.
-func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
-	if own != s {
-		own.Reset()
-	}
-	obs, state := raw.Observations, raw.States
-	if c.Config.Skrl() && epoch == 0 {
-		obs = c.obsRows.Float32(own, obs)
-		c.ObservationScaler.Learn(s, obs)
-		if state.T != nil {
-			state = c.stateRows.Float32(own, state)
-			c.StateScaler.Learn(s, state)
-		}
-	}
-	in := c.Inputs(own, obs, state)
-	if own != s {
-		s.Fail(own.Err())
-	}
-	return in
-}
-
-// batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
-func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) Batch {
-	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
-	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
-	if c.spaces.State.Width() > 0 {
-		all.Inputs.States = rows("states")
-	}
-	if c.spaces.ActionMask.Width() > 0 {
-		all.masks = rows("action_masks")
-	}
-	if c.raw {
-		all.Raw = rows("observations")
-	}
-	for _, f := range c.fields {
-		if f.Minibatch {
-			if all.Fields == nil {
-				all.Fields = map[string]tensor.Tensor{}
-			}
-			all.Fields[f.Name] = rows(f.Name)
-		}
-	}
-	if c.Config.Overlap {
-		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
-	}
-	if c.distributions {
-		all.mean, all.stdDev = rows("mean"), rows("std_dev")
-	}
-	return all
-}
-
-// rows cuts a span of rows out of every tensor of b. The parts share its memory.
-func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
-	b.Index, b.Rows = index, span.Len
-	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
-		append(b.outcomes(), &b.Actions, &b.masks, &b.Inputs.Observations, &b.Inputs.States)...)
-	return b
-}
-
-// keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
-func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
-	if rows.T == nil || s.Err() != nil {
-		return
-	}
-	b.learned, b.Rows = rows, tensor.Size(rows, 0)
-	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
-}
-
-// outcomes lists the tensors of b that have only the rows to learn from, except Fields.
-func (b *Batch) outcomes() []*tensor.Tensor {
-	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order,
-		&b.mean, &b.stdDev}
-}
-
-// mapTensors replaces the given tensors of b, and those in a copy of its Fields, by what f returns for them. It skips
-// zero Tensors.
-func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
-	for _, t := range list {
-		if t.T != nil {
-			*t = f(*t)
-		}
-	}
-	fields := maps.Clone(b.Fields)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		fields[name] = f(fields[name])
-	}
-	b.Fields = fields
-}
-
-// Learned returns the rows to learn from, out of what a network has computed for all rows of the minibatch. Networks
-// with memory read further rows. A single row that stands for all, such as the entropy of a policy with one
-// deviation, stays.
-func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
-	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
-		return out
-	}
-	return s.IndexSelect(out, 0, b.learned)
-}
-
-// miniBatches returns how many minibatches a pass over a rollout of numEnvs environments has.
-func miniBatches(c *agents.OnPolicy, numEnvs int) int {
-	if c.MiniBatchSize > 0 {
-		return c.Rollouts * numEnvs / c.MiniBatchSize
-	}
-	return c.MiniBatches
-}
-
-// checkMiniBatches refuses minibatches that do not divide a rollout of numEnvs environments.
-func checkMiniBatches(c *agents.OnPolicy, numEnvs int) error {
-	rows := math.MaxInt // environment steps of a rollout; so many do not fit into memory
-	if c.Rollouts <= math.MaxInt/numEnvs {
-		rows = c.Rollouts * numEnvs
-	}
-	if rows < 2 && c.AdvantageNormalization == "rollout" {
-		return fmt.Errorf("a rollout of 1 step of 1 environment has no deviation to normalise advantages by; " +
-			"raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"")
-	}
-	if m := c.MiniBatchSize; m > 0 && rows < math.MaxInt && rows%m != 0 {
-		return fmt.Errorf("\"mini_batch_size\" is %d, which does not divide the %d rows of a rollout "+
-			"(\"rollouts\" %d × %d environments)", m, rows, c.Rollouts, numEnvs)
-	}
-	if c.MiniBatchSize == 0 && c.MiniBatches > rows {
-		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d "+
-			"environments), and no minibatch may be empty", c.MiniBatches, rows, c.Rollouts, numEnvs)
-	}
-	return nil
-}
-
-// checkSequences refuses minibatches that cannot be made of whole sequences of n environments.
-func (c *Core) checkSequences(n int) error {
-	if len(c.hiddens) == 0 {
-		return nil
-	}
-	l, parts := c.length, miniBatches(c.Config, n)
-	count := c.Config.Rollouts / l * n
-	if m := c.Config.MiniBatchSize; m%l != 0 {
-		return fmt.Errorf("\"mini_batch_size\" is %d, which is no multiple of the %d timesteps of a sequence "+
-			"(\"sequence_length\"): with networks that have memory minibatches are made of whole sequences", m, l)
-	}
-	if parts > count {
-		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d sequences "+
-			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
-			parts, count, c.Config.Rollouts/l, l, n)
-	}
-	if c.Config.Skrl() && l > 1 && count%parts != 0 {
-		return fmt.Errorf("\"mini_batches\" is %d, which does not divide the %d sequences of a rollout "+
-			"(\"sequence_length\" %d, %d environments), as compatibility %q asks", parts, count, l, n,
-			c.Config.Compatibility)
-	}
-	return nil
 }

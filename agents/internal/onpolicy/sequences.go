@@ -1,8 +1,6 @@
 package onpolicy
 
 import (
-	"iter"
-
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
@@ -28,69 +26,26 @@ func (c *Batches) orderSequences(s *tensor.Scope, epoch int) (order tensor.Tenso
 	}
 }
 
-// gatherSequences returns the minibatch of the sequences that order lists, for graphs.go. Its rows are time-major.
-func (c *Batches) gatherSequences(s *tensor.Scope, order tensor.Tensor, index int) Batch {
-	l, n := int64(c.length), tensor.Size(order, 0)
-	rows := s.Reshape(s.Add(c.stepRows, s.IndexSelect(c.firstRows, 0, order)), n*l)
-	b := c.gatherRows(s, rows, index)
-	ended := s.IndexSelect(c.Rollout.Rows("ended"), 0, rows)
-	b.hidden = c.readHidden(func(h *hidden) models.Hidden {
-		state := s.IndexSelect(s.Reshape(h.stored, int64(c.countSequences()), h.size), 0, order)
-		return models.Hidden{Length: int(l), State: state, Ended: ended}
-	})
-	return b
+// sequenceRows returns the rows of the rollout in the sequences that order lists, step by step.
+func (c *Batches) sequenceRows(s *tensor.Scope, order tensor.Tensor) tensor.Tensor {
+	return s.Reshape(s.Add(c.stepRows, s.IndexSelect(c.firstRows, 0, order)), -1)
 }
 
-// readHidden returns what the networks with memory read in addition to a minibatch, by their names.
-func (c *Batches) readHidden(of func(*hidden) models.Hidden) map[string]models.Hidden {
-	all := map[string]models.Hidden{}
+// addSequences gives b, the minibatch of the sequences that order lists, the states from which they begin, and leaves
+// the rows to learn from.
+func (c *Batches) addSequences(s *tensor.Scope, b *Batch, order tensor.Tensor) {
+	ended, count := s.IndexSelect(c.Rollout.Rows("ended"), 0, b.order), int64(c.countSequences())
+	b.hidden = map[string]models.Hidden{}
 	for _, h := range c.hiddens {
-		all[h.name] = of(h)
+		state := s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
+		b.hidden[h.name] = models.Hidden{Length: c.length, State: state, Ended: ended}
 	}
 	if c.joined {
-		all[layout.Value] = all[layout.Policy]
+		b.hidden[layout.Value] = b.hidden[layout.Policy]
 	}
-	return all
-}
-
-// sequenceBatches yields minibatches of the given spans of the sequences in the given order.
-func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []memory.Span,
-	epoch int) iter.Seq[Batch] {
-	l, count := int64(c.length), int64(c.countSequences())
-	// The rows of each minibatch, step by step.
-	first := s.IndexSelect(c.firstRows, 0, order)
-	parts, cuts := make([]tensor.Tensor, len(spans)), make([]memory.Span, len(spans))
-	for i, span := range spans {
-		parts[i] = s.Reshape(s.Add(c.stepRows, s.Narrow(first, 0, span.Start, span.Len)), span.Len*l)
-		cuts[i] = memory.Span{Start: span.Start * l, Len: span.Len * l}
+	b.keepRows(s, c.learnable(s, b.order))
+	if b.Rows == 0 && c.Group.Several() { // the other ranks wait for this one in every minibatch
+		s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps shows a "+
+			"transition; lower \"mini_batches\"", b.Index, c.Group.Rank()))
 	}
-	rows := s.Cat(0, parts...)
-	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, rows) }
-	all, ended := c.batch(s, pick), pick("ended")
-	all.order = rows
-	states := map[*hidden]tensor.Tensor{}
-	for _, h := range c.hiddens {
-		states[h] = s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
-	}
-	return c.divide(s, epoch, all, cuts, func(b *Batch, i int) {
-		if b.keepRows(s, c.learnable(s, parts[i])); b.Rows == 0 {
-			if c.Group.Several() { // the other ranks wait for this one in every minibatch
-				s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps shows a "+
-					"transition; lower \"mini_batches\"", i, c.Group.Rank()))
-			}
-			return
-		}
-		b.hidden = c.readHidden(func(h *hidden) models.Hidden {
-			return models.Hidden{Length: int(l), State: s.Narrow(states[h], 0, spans[i].Start, spans[i].Len),
-				Ended: s.Narrow(ended, 0, cuts[i].Start, cuts[i].Len)}
-		})
-	})
-}
-
-// Of returns the inputs of a network, with the states from which its sequences begin if it has memory, and with the
-// action masks, which policies apply.
-func (b Batch) Of(network string) models.Inputs {
-	in := b.Inputs
-	in.Hidden, in.ActionMask = b.hidden[network], b.masks
-	return in
 }
