@@ -24,53 +24,41 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 	if !c.Config.Overlap || s.Err() != nil {
 		return
 	}
-	defer func() {
-		r := c.Rollout
-		s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
-	}()
-	if len(c.hiddens) > 0 {
-		own := tensor.NoGrad().On(c.Device).Layers(c.Precision) // one minibatch
-		defer own.Close()
-		count := int64(c.countSequences())
-		for i, span := range memory.Split(count, int64(c.MiniBatches())) {
-			own.Reset()
-			b := c.gather(own, own.Narrow(own.Arange(count), 0, span.Start, span.Len), i, 1)
-			if b.Rows > 0 {
-				e := c.Policy.Evaluate(own, b.Of(layout.Policy), b.Actions)
-				e.LogProb, e.Mean, e.StdDev = b.Learned(own, e.LogProb), b.Learned(own, e.Mean), b.Learned(own, e.StdDev)
-				c.storeBefore(own, e, func(field string, x tensor.Tensor) {
-					own.IndexCopy(c.Rollout.Rows(field), b.order, x)
-				})
-			}
-			if own.Err() != nil {
-				s.Fail(own.Err())
-				return
-			}
-		}
-		return
+	count, parts := c.rows(), int64(1)
+	switch {
+	case len(c.hiddens) > 0:
+		count, parts = int64(c.countSequences()), int64(c.MiniBatches())
+	case c.packed():
+		parts = (count + portion - 1) / portion
 	}
-	c.Portions(s, c.packed(), c.rows(), func(s *tensor.Scope, span memory.Span) {
-		cut := func(field string) tensor.Tensor { return s.Narrow(c.Rollout.Rows(field), 0, span.Start, span.Len) }
-		var state tensor.Tensor
-		if c.spaces.State.Width() > 0 {
-			state = cut("states")
+	own := tensor.NoGrad().On(c.Device).Layers(c.Precision) // a part of the rollout
+	defer own.Close()
+	for i, span := range memory.Split(count, parts) {
+		own.Reset()
+		b := c.gather(own, own.Narrow(own.Arange(count), 0, span.Start, span.Len), i, 1)
+		if b.Rows > 0 {
+			e := c.Policy.Evaluate(own, b.Of(layout.Policy), b.Actions)
+			own.IndexCopy(c.Rollout.Rows("log_prob_before"), b.order, b.Learned(own, e.LogProb))
+			c.storeDistribution(own, b, e)
 		}
-		in := c.Inputs(s, cut("observations"), state)
-		if c.spaces.ActionMask.Width() > 0 {
-			in.ActionMask = cut("action_masks")
+		if own.Err() != nil {
+			s.Fail(own.Err())
+			return
 		}
-		e := c.Policy.Evaluate(s, in, cut("actions"))
-		c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.Copy(cut(field), x) })
-	})
+	}
+	r := c.Rollout
+	s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
 }
 
-// storeBefore passes the fields that evaluateBefore keeps of an evaluation to store.
-func (c *Batches) storeBefore(s *tensor.Scope, e models.Evaluation, store func(field string, x tensor.Tensor)) {
-	store("log_prob_before", e.LogProb)
-	if c.distributions && s.Err() == nil {
-		store("mean", e.Mean)
-		store("std_dev", s.Expand(e.StdDev, tensor.Shape(e.Mean)...))
+// storeDistribution replaces the recorded mean and standard deviation of a minibatch's actions, if the rollout has them.
+func (c *Batches) storeDistribution(s *tensor.Scope, b Batch, e models.Evaluation) {
+	if !c.distributions || s.Err() != nil {
+		return
 	}
+	mean := b.Learned(s, s.Detach(e.Mean))
+	std := s.Expand(b.Learned(s, e.StdDev), tensor.Shape(mean)...)
+	s.IndexCopy(c.Rollout.Rows("mean"), b.order, mean)
+	s.IndexCopy(c.Rollout.Rows("std_dev"), b.order, std)
 }
 
 // weighAdvantages returns the advantages of a minibatch, normalised if advantage_normalization is "minibatch", times w.

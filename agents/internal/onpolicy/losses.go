@@ -92,14 +92,16 @@ func (c *Learner) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 }
 
 // learnScales lets the observation scalers learn from the rollout. It runs at the end of an update, so that the whole
-// rollout and its update see the same statistics. skrl's scalers learn within the update (see inputs).
+// rollout and its update see the same statistics. skrl's scalers learn within the update (see gather).
 func (c *Learner) learnScales(s *tensor.Scope) {
 	if c.Config.Skrl() {
 		return
 	}
-	c.learnScale(s, c.ObservationScaler, c.obsRows, "observations")
-	if c.spaces.State.Width() > 0 {
-		c.learnScale(s, c.StateScaler, c.stateRows, "states")
+	if c.ObservationScaler != nil {
+		c.LearnScale(s, c.ObservationScaler, c.obsRows, c.ValidRows(s, "observations"))
+	}
+	if c.StateScaler != nil {
+		c.LearnScale(s, c.StateScaler, c.stateRows, c.ValidRows(s, "states"))
 	}
 }
 

@@ -102,14 +102,6 @@ func (c *scalers) AddScaler(name string, s preprocessors.Scaler) {
 	c.more = append(c.more, scaler{name, s})
 }
 
-// learnScale lets a scaler learn from a field of the rollout.
-func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing,
-	field string) {
-	if scaler != nil {
-		c.LearnScale(s, scaler, kept, c.ValidRows(s, field))
-	}
-}
-
 // LearnScale lets a scaler learn from rows (…, width), with several ranks from the rows of all ranks. kept says how
 // the rows are kept; pictures are processed in portions. kept is nil for float32 rows.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
