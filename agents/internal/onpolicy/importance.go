@@ -31,31 +31,31 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 	case c.packed():
 		parts = (count + portion - 1) / portion
 	}
-	own := tensor.NoGrad().On(c.Device).Layers(c.Precision) // a part of the rollout
+	rows := tensor.NoGrad().On(c.Device) // of the rollout, in order
+	defer rows.Close()
+	own := tensor.NoGrad().On(c.Device).Layers(c.Precision) // what is computed of a part of them
 	defer own.Close()
-	for i, span := range memory.Split(count, parts) {
+	for b := range c.divide(rows, nil, rows.Arange(count), memory.Split(count, parts), 1) {
 		own.Reset()
-		b := c.gather(own, own.Narrow(own.Arange(count), 0, span.Start, span.Len), i, 1)
-		if b.Rows > 0 {
-			e := c.Policy.Evaluate(own, b.Of(layout.Policy), b.Actions)
-			own.IndexCopy(c.Rollout.Rows("log_prob_before"), b.order, b.Learned(own, e.LogProb))
-			c.storeDistribution(own, b, e)
-		}
+		e := c.Policy.Evaluate(own, b.Of(layout.Policy), b.Actions)
+		own.IndexCopy(c.Rollout.Rows("log_prob_before"), b.order, b.Learned(own, e.LogProb))
+		c.storeDistribution(own, b, e)
 		if own.Err() != nil {
 			s.Fail(own.Err())
 			return
 		}
 	}
+	s.Fail(rows.Err())
 	r := c.Rollout
 	s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
 }
 
-// storeDistribution replaces the recorded mean and standard deviation of a minibatch's actions, if the rollout has them.
+// storeDistribution replaces the recorded mean and standard deviation of a minibatch's actions, if there are any.
 func (c *Batches) storeDistribution(s *tensor.Scope, b Batch, e models.Evaluation) {
 	if !c.distributions || s.Err() != nil {
 		return
 	}
-	mean := b.Learned(s, s.Detach(e.Mean))
+	mean := b.Learned(s, e.Mean)
 	std := s.Expand(b.Learned(s, e.StdDev), tensor.Shape(mean)...)
 	s.IndexCopy(c.Rollout.Rows("mean"), b.order, mean)
 	s.IndexCopy(c.Rollout.Rows("std_dev"), b.order, std)

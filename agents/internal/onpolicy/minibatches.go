@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/devicename"
@@ -67,17 +69,18 @@ type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor
 // Learn makes one pass over the rollout: it calls learn for each minibatch. It reports whether learn has ended the pass
 // early. If minibatches are replayed, runPass makes the pass.
 func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch) (stopped bool, err error) {
-	if c.graphs.usable(c) {
-		return false, c.graphs.runPass(ctx, c, epoch, meter, learn)
-	}
-	rows := tensor.NoGrad().On(c.Device) // a minibatch
+	rows := tensor.NoGrad().On(c.Device) // the minibatches: they live as long as the pass
 	defer rows.Close()
-	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of it
+	if c.graphs.usable(c) {
+		return false, c.graphs.runPass(ctx, rows, c, epoch, meter, learn)
+	}
+	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of one minibatch
 	defer s.Close()
 	for b := range c.Epoch(rows, epoch) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
+		s.Reset()
 		moved, stop, err := learn(s, b, meter)
 		if stop || err != nil {
 			return stop, err
@@ -85,16 +88,13 @@ func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Mini
 		if err := cmp.Or(s.Err(), c.Adapt(s, moved)); err != nil {
 			return false, err
 		}
-		s.Reset()
-		rows.Reset()
 	}
 	return false, rows.Err()
 }
 
-// runPass is Learn by graphs.
-func (g *graphs) runPass(ctx context.Context, c *Learner, epoch int, meter *Meter, learn Minibatch) error {
-	s := tensor.NoGrad().On(c.Device) // owns the order of the rows
-	defer s.Close()
+// runPass is Learn by graphs. s owns the order of the rows.
+func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
+	learn Minibatch) error {
 	order, spans := c.orderMinibatches(s, epoch)
 	for i, span := range spans {
 		if err := ctx.Err(); err != nil {
@@ -129,12 +129,11 @@ func (g *graphs) runPass(ctx context.Context, c *Learner, epoch int, meter *Mete
 // second, and replays the others.
 func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
-		b := c.gather(r.rows, r.order, index, 1)
-		if err := r.rows.Err(); err != nil {
-			return err
+		for b := range c.divide(r.rows, r.rows, r.order, []memory.Span{{Len: r.size}}, 1) {
+			b.Index = index
+			moved, _, err = learn(r.learning, b, meter)
 		}
-		moved, _, err = learn(r.learning, b, meter)
-		return err
+		return cmp.Or(r.rows.Err(), err)
 	}
 	if r.moved.T != nil {
 		meter.count++
@@ -165,52 +164,60 @@ func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minib
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
 // whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
 // all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
-// is exactly one. If networks have memory, minibatches are made of whole sequences. A minibatch of sequences without a
-// row to learn from is passed over.
+// is exactly one. If networks have memory, minibatches are made of whole sequences. In skrl the scalers learn from each
+// minibatch of the first epoch as it comes.
 func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
+	order, spans := c.orderMinibatches(s, epoch)
+	return c.divide(s, nil, order, spans, epoch)
+}
+
+// divide yields a minibatch for each span of the rows of the rollout in the given order (a zero Tensor for the order of
+// time), or of its sequences if networks have memory. One without rows to learn from is passed over. The tensors belong
+// to s. If rows are kept as bytes, the float rows of a minibatch belong to own. If own is nil, divide makes a scope that
+// is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
+func (c *Batches) divide(s, own *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
 	return func(yield func(Batch) bool) {
-		pass := tensor.NoGrad().On(c.Device) // owns the order of the rows
-		defer pass.Close()
-		order, spans := c.orderMinibatches(pass, epoch)
+		if own == nil && c.packed() {
+			own = tensor.NoGrad().On(c.Device)
+			defer own.Close()
+		}
+		all, length := c.gather(s, order, spans)
+		each := c.Config.Skrl() || c.packed() // one minibatch's inputs at a time
+		if !each {
+			all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
+		}
 		for i, span := range spans {
-			b := c.gather(s, s.Narrow(order, 0, span.Start, span.Len), i, epoch)
-			if s.Err() != nil || b.Rows > 0 && !yield(b) {
+			b := all
+			if b.Index, b.Rows = i, span.Len*length; len(spans) > 1 {
+				b.cut(s, span, length)
+			}
+			c.leaveLearnable(s, &b)
+			if b.Rows == 0 {
+				continue
+			}
+			if each {
+				b.Inputs = c.inputs(s, own, epoch, b.Inputs)
+			}
+			b.Advantages = c.weighAdvantages(s, b)
+			if s.Err() != nil || !yield(b) {
 				return
 			}
 		}
-		s.Fail(pass.Err())
 	}
 }
 
-// gather returns the minibatch of the rows of the rollout that order lists, or of its sequences if networks have
-// memory. In the first epoch of skrl the scalers learn from the rows before they standardise them.
-func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, index, epoch int) Batch {
-	rows := order
+// gather returns the rows that divide divides into minibatches, not standardised, and how many rows a sequence has, 1
+// without memory.
+func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, spans []memory.Span) (all Batch, length int64) {
+	rows, length := order, int64(1)
 	if len(c.hiddens) > 0 {
-		rows = c.sequenceRows(s, order)
+		rows, length = c.sequenceRows(s, order, spans), int64(c.length)
 	}
-	if s.Err() != nil {
-		return Batch{}
+	all = c.batch(func(field string) tensor.Tensor { return pickRows(s, c.Rollout.Rows(field), rows) })
+	if all.order = rows; len(c.hiddens) > 0 {
+		all.hidden = c.readHidden(s, order, rows)
 	}
-	b := c.batch(func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, rows) })
-	b.Index, b.Rows, b.order = index, tensor.Size(rows, 0), rows
-	if len(c.hiddens) > 0 {
-		if c.addSequences(s, &b, order); b.Rows == 0 {
-			return b
-		}
-	}
-	in := &b.Inputs
-	if c.Config.Skrl() && epoch == 0 {
-		in.Observations = c.obsRows.Float32(s, in.Observations)
-		c.ObservationScaler.Learn(s, in.Observations)
-		if in.States.T != nil {
-			in.States = c.stateRows.Float32(s, in.States)
-			c.StateScaler.Learn(s, in.States)
-		}
-	}
-	b.Inputs = c.Inputs(s, in.Observations, in.States)
-	b.Advantages = c.weighAdvantages(s, b)
-	return b
+	return all, length
 }
 
 // batch returns rows of the rollout, those of each field as rows returns them. The inputs are not standardised.
@@ -243,19 +250,67 @@ func (c *Batches) batch(rows func(field string) tensor.Tensor) Batch {
 	return all
 }
 
+// inputs standardises the raw rows of a minibatch in scope own (see divide). In the first epoch of skrl the scalers
+// learn from them first.
+func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+	if own == nil {
+		own = s
+	} else if own != s {
+		own.Reset()
+	}
+	obs, state := raw.Observations, raw.States
+	if c.Config.Skrl() && epoch == 0 {
+		obs = c.obsRows.Float32(own, obs)
+		c.ObservationScaler.Learn(s, obs)
+		if state.T != nil {
+			state = c.stateRows.Float32(own, state)
+			c.StateScaler.Learn(s, state)
+		}
+	}
+	in := c.Inputs(own, obs, state)
+	s.Fail(own.Err())
+	return in
+}
+
+// cut leaves a span of b's rows or, with memory, of its sequences of so many rows each. They share the memory of all.
+func (b *Batch) cut(s *tensor.Scope, span memory.Span, length int64) {
+	narrow := func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start*length, span.Len*length) }
+	b.mapTensors(narrow, append(b.outcomes(), &b.Actions, &b.masks, &b.Inputs.Observations, &b.Inputs.States)...)
+	b.hidden = maps.Clone(b.hidden)
+	for name, h := range b.hidden {
+		h.State, h.Ended = s.Narrow(h.State, 0, span.Start, span.Len), narrow(h.Ended)
+		b.hidden[name] = h
+	}
+}
+
 // keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
 func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
 	if rows.T == nil || s.Err() != nil {
 		return
 	}
 	b.learned, b.Rows = rows, tensor.Size(rows, 0)
-	for _, t := range []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance,
-		&b.order, &b.mean, &b.stdDev} {
-		*t = pickRows(s, *t, rows)
+	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
+}
+
+// outcomes lists the tensors of b that have only the rows to learn from, except Fields.
+func (b *Batch) outcomes() []*tensor.Tensor {
+	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order,
+		&b.mean, &b.stdDev}
+}
+
+// mapTensors replaces the given tensors of b, and those in a copy of its Fields, by what f returns for them. It skips
+// zero Tensors.
+func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
+	for _, t := range list {
+		if t.T != nil {
+			*t = f(*t)
+		}
 	}
-	for name, t := range b.Fields {
-		b.Fields[name] = pickRows(s, t, rows)
+	fields := maps.Clone(b.Fields)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fields[name] = f(fields[name])
 	}
+	b.Fields = fields
 }
 
 // Learned returns the rows to learn from, out of what a network has computed for all rows of the minibatch. Networks
@@ -285,53 +340,4 @@ func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.
 		e.StdDev = b.Learned(s, e.StdDev)
 	}
 	return e, b.Learned(s, predicted)
-}
-
-// orderMinibatches returns the order in which an epoch goes through the rollout's rows, or through its sequences if
-// networks have memory, and the spans of its minibatches.
-func (c *Batches) orderMinibatches(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
-	if len(c.hiddens) > 0 {
-		return c.orderSequences(s, epoch)
-	}
-	if c.Config.Skrl20() { // the same consecutive rows in every epoch, without the remainder
-		return s.Arange(c.rows()), memory.Chunks(c.rows(), int64(c.MiniBatches()))
-	}
-	if order = c.orderRows(s, epoch); s.Err() != nil {
-		return order, nil
-	}
-	n := tensor.Size(order, 0)
-	return order, memory.Split(n, min(n, int64(c.MiniBatches())))
-}
-
-// shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
-// "random_once" all epochs of an update have the order of the first.
-func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
-	if c.Config.MiniBatchOrder != "random_once" {
-		return c.Shuffle(s, n)
-	}
-	if epoch == 0 {
-		tensor.Free(c.order)
-		c.order = s.Keep(c.Shuffle(s, n))
-	}
-	return c.order
-}
-
-// orderRows returns the order in which an epoch goes through the rollout's rows that show a transition.
-func (c *Batches) orderRows(s *tensor.Scope, epoch int) tensor.Tensor {
-	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
-	valid := c.Valid(s)
-	switch {
-	case c.Config.MiniBatchOrder == "environments":
-		order := byEnvironment(s, t, n)
-		return pickRows(s, order, c.learnable(s, order))
-	case valid.T != nil:
-		return s.IndexSelect(valid, 0, c.shuffle(s, epoch, tensor.Size(valid, 0)))
-	}
-	return c.shuffle(s, epoch, t*n)
-}
-
-// byEnvironment returns the indices of t × n rows, stored step by step with n environments a step, in the order
-// environment by environment.
-func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
-	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }

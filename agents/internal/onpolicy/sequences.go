@@ -10,38 +10,38 @@ import (
 // Networks with memory learn from sequences of sequence_length timesteps of one environment each, which begin from the
 // states that hidden.go has stored. A minibatch is made of whole sequences.
 
-// orderSequences returns the order in which an epoch goes through the rollout's sequences, random or environment by
-// environment (mini_batch_order), and the spans of its minibatches, each with about equally many. Both releases of
-// skrl take the sequences environment by environment, and single steps in the order of time.
-func (c *Batches) orderSequences(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
-	n, count := int64(c.numEnvs), int64(c.countSequences())
-	spans = memory.Split(count, int64(c.MiniBatches()))
-	switch {
-	case !c.Config.Skrl() && c.Config.MiniBatchOrder != "environments":
-		return c.shuffle(s, epoch, count), spans
-	case c.length == 1 && c.Config.Skrl():
-		return s.Arange(count), memory.Chunks(count, int64(c.MiniBatches()))
-	default:
-		return byEnvironment(s, count/n, n), spans
+// sequenceRows returns the rows of the rollout in the sequences that order lists. Those of each span are in the order of
+// time.
+func (c *Batches) sequenceRows(s *tensor.Scope, order tensor.Tensor, spans []memory.Span) tensor.Tensor {
+	first := s.IndexSelect(c.firstRows, 0, order)
+	parts := make([]tensor.Tensor, len(spans))
+	for i, span := range spans {
+		parts[i] = s.Reshape(s.Add(c.stepRows, s.Narrow(first, 0, span.Start, span.Len)), span.Len*int64(c.length))
 	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return s.Cat(0, parts...)
 }
 
-// sequenceRows returns the rows of the rollout in the sequences that order lists, step by step.
-func (c *Batches) sequenceRows(s *tensor.Scope, order tensor.Tensor) tensor.Tensor {
-	return s.Reshape(s.Add(c.stepRows, s.IndexSelect(c.firstRows, 0, order)), -1)
-}
-
-// addSequences gives b, the minibatch of the sequences that order lists, the states from which they begin, and leaves
-// the rows to learn from.
-func (c *Batches) addSequences(s *tensor.Scope, b *Batch, order tensor.Tensor) {
-	ended, count := s.IndexSelect(c.Rollout.Rows("ended"), 0, b.order), int64(c.countSequences())
-	b.hidden = map[string]models.Hidden{}
+// readHidden returns what the networks with memory read in addition to the given rows of the sequences that order lists,
+// by their names.
+func (c *Batches) readHidden(s *tensor.Scope, order, rows tensor.Tensor) map[string]models.Hidden {
+	ended, all := s.IndexSelect(c.Rollout.Rows("ended"), 0, rows), map[string]models.Hidden{}
 	for _, h := range c.hiddens {
-		state := s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
-		b.hidden[h.name] = models.Hidden{Length: c.length, State: state, Ended: ended}
+		stored := s.Reshape(h.stored, int64(c.countSequences()), h.size)
+		all[h.name] = models.Hidden{Length: c.length, State: s.IndexSelect(stored, 0, order), Ended: ended}
 	}
 	if c.joined {
-		b.hidden[layout.Value] = b.hidden[layout.Policy]
+		all[layout.Value] = all[layout.Policy]
+	}
+	return all
+}
+
+// leaveLearnable leaves the rows of a minibatch of sequences that show a transition.
+func (c *Batches) leaveLearnable(s *tensor.Scope, b *Batch) {
+	if len(c.hiddens) == 0 {
+		return
 	}
 	b.keepRows(s, c.learnable(s, b.order))
 	if b.Rows == 0 && c.Group.Several() { // the other ranks wait for this one in every minibatch
