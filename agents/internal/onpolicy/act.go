@@ -25,12 +25,12 @@ type Collector struct {
 	RepeatMemories bool
 
 	values   *Values
-	step     *tensor.Scope // owns what a call of Act or Record computes
-	delivery delivery      // what Record has sent
-	ahead    staged        // what the next Act will probably ask for, already on the device
-	actions  []float32     // (N, A), what Act returns
-	rewards  []float32     // (N), to shape
-	checks   checks
+	step     *tensor.Scope     // owns what a call of Act or Record computes
+	delivery delivery          // what Record has sent
+	ahead    staged            // what the next Act will probably ask for, already on the device
+	actions  []float32         // (N, A), what Act returns
+	rewards  []float32         // (N), to shape
+	unread   []bool            // (N), the rows of final observations that nothing reads
 	sampling bool              // evaluation samples actions, too
 	draws    *tensor.Generator // of evaluation; nil before its first sample
 	drawing  bool              // draws continues the present evaluation
@@ -39,7 +39,7 @@ type Collector struct {
 }
 
 func newCollector(c *Core, v *Values) *Collector {
-	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v, checks: checks{Core: c},
+	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v,
 		step: tensor.NoGrad().On(c.Device).Layers(c.Precision)}
 }
 
@@ -47,7 +47,7 @@ func newCollector(c *Core, v *Values) *Collector {
 func (c *Collector) allocate() {
 	if len(c.rewards) != c.numEnvs {
 		c.actions = make([]float32, c.numEnvs*c.spaces.Action.Width())
-		c.rewards, c.checks.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
+		c.rewards, c.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
 	}
 }
 

@@ -136,7 +136,7 @@ func (c *Collector) resetEnded(t agents.Transition) error {
 	}
 	if err := errors.Join(
 		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checks.checkMarks(t),
+		c.checkMarks(t),
 	); err != nil {
 		return err
 	}
