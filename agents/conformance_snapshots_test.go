@@ -89,6 +89,9 @@ func (x suite) foreign(t *testing.T) {
 			refused(fmt.Sprintf("%s %v", key, bad), wrong)
 		}
 	}
+	half := agenttest.Through(t, good)
+	half.Values["scheduler_state"] = map[string]any{"base": 1e-3, "learning_rate": 1e-3, "step": 0.5}
+	refused("with a schedule at half a step", half)
 	if len(a.HiddenSizes()) > 0 {
 		other := agenttest.Through(t, good)
 		other.Values["sequence_length"] = 1

@@ -31,17 +31,17 @@ type graphs struct {
 type recorded struct {
 	graph    *tensor.Graph
 	size     int64         // of the minibatches, 0 if no minibatch of this update has taken the graph
-	order    tensor.Tensor // (size) int64, which rows of the rollout the minibatch has, with memory which sequences
+	order    tensor.Tensor // (size) int64, the minibatch's rows of the rollout, or its sequences if networks have memory
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
-	moved    tensor.Tensor // how far the policy has moved, once the minibatch is recorded
+	moved    tensor.Tensor // divergence of the recorded minibatch, zero before
 	warm     bool
 }
 
 // newGraphs makes the agent's graphs. On a device they need the setting cuda_graphs. There are none if no minibatch
 // can be recorded: a float16 step asks whether gradients are finite, several ranks add gradients up, and skrl's scalers
-// learn from each minibatch. On a device there are none for memories, on the CPU for a network type of the user, whose
-// code may do more than a replay.
+// learn from each minibatch. On a device there are none for networks with memory. On the CPU there are none for a
+// network type of the user, whose Go code a replay would skip.
 func (c *Learner) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if c.Device.IsCPU() {
@@ -59,8 +59,8 @@ func (c *Learner) newGraphs() error {
 }
 
 // usable reports whether minibatches are replayed in this update. They are not if kl_threshold reads the divergence
-// before each step, if NoReplays is set, if a minibatch could not be recorded, or if some rows of the sequences are not
-// to learn from, which are others in each minibatch.
+// before each step, if NoReplays is set, if a minibatch could not be recorded, or if networks have memory and some rows
+// show no transition: the number of rows to learn from then differs between minibatches.
 func (g *graphs) usable(c *Learner) bool {
 	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays &&
 		(len(c.hiddens) == 0 || !slices.Contains(c.recordedInvalid(), true))

@@ -92,7 +92,7 @@ func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Mini
 	return false, rows.Err()
 }
 
-// runPass is Learn by graphs. s owns the order of the rows.
+// runPass makes one pass over the rollout by graphs. s owns the order of the rows.
 func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
 	learn Minibatch) error {
 	order, spans := c.orderMinibatches(s, epoch)
@@ -155,7 +155,7 @@ func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minib
 		return moved, nil
 	}
 	r.moved = moved
-	if c.Device.IsCPU() { // where a capture has done what it recorded
+	if c.Device.IsCPU() { // Capture has computed the minibatch already
 		return moved, nil
 	}
 	return moved, r.graph.Replay()

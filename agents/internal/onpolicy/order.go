@@ -35,9 +35,9 @@ func (c *Batches) orderRows(s *tensor.Scope, epoch int) tensor.Tensor {
 	return c.shuffle(s, epoch, t*n)
 }
 
-// orderSequences returns the order in which an epoch goes through the rollout's sequences, random or environment by
-// environment (mini_batch_order), and the spans of its minibatches, each with about equally many. Both releases of
-// skrl take the sequences environment by environment, and single steps in the order of time.
+// orderSequences returns the order of an epoch's sequences and the spans of its minibatches. mini_batch_order chooses a
+// random order or one environment after the other. skrl goes environment by environment, with sequences of one step in
+// the order of time.
 func (c *Batches) orderSequences(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
 	n, count := int64(c.numEnvs), int64(c.countSequences())
 	spans = memory.Split(count, int64(c.MiniBatches()))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -214,7 +215,8 @@ func (r *reader) schedule(c *State) {
 		r.fail(err)
 		state[k] = x
 	}
-	r.then(func() error {
+	// Before all other writes, because only the schedule itself knows whether its numbers fit.
+	r.writes = slices.Insert(r.writes, 0, func() error {
 		if err := c.learner.Scheduler.Restore(state); err != nil {
 			return fmt.Errorf("%s: the checkpoint's learning-rate schedule: %w", r.name, err)
 		}

@@ -274,9 +274,9 @@ func ReadTunable(tunable map[string]*float64) map[string]float64 {
 	return out
 }
 
-// Assign writes values over the tunable settings of next, a copy of the agent's settings, and checks the settings: all,
-// or none if a key is unknown. validate is that of the algorithm's settings. Of several learning rates or clips,
-// tunable has the first. The others change in proportion.
+// Assign writes values over the tunable settings of next, a copy of the agent's settings, and checks next by validate
+// and CheckSettings. It writes nothing if a key is unknown. Of several learning rates or clips, tunable has the first;
+// the others change in proportion.
 func (c *Rates) Assign(next *agents.OnPolicy, tunable map[string]*float64, values map[string]float64,
 	validate func() error) error {
 	var problems []error

@@ -126,8 +126,8 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 }
 
 // MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device",
-// which skrl needs, may be left out: MergeScaler checks size and ignores device. It
-// writes the settings with all defaults into kwargs.
+// which skrl needs, may be left out: MergeScaler checks size and ignores device. It writes the settings with all
+// defaults into kwargs.
 func MergeScaler[T any](prefix string, kwargs *map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
 	for k, v := range *kwargs {

@@ -23,12 +23,14 @@ type Population struct {
 
 // Member is the state of a member by its last heartbeat.
 type Member struct {
-	Member int    `json:"member"`
-	Phase  string `json:"phase"`
-	Steps  int64  `json:"steps"`
-	Total  int64  `json:"total"`
-	Owner  string `json:"owner,omitempty"`
-	Note   string `json:"note,omitempty"`
+	Member    int            `json:"member"`
+	Phase     string         `json:"phase"`
+	Iteration int64          `json:"iteration"`
+	Steps     int64          `json:"steps"`
+	Total     int64          `json:"total"`
+	Objective *report.Number `json:"objective"`
+	Owner     string         `json:"owner,omitempty"`
+	Note      string         `json:"note,omitempty"`
 }
 
 // population reads the population of a folder.
@@ -88,7 +90,10 @@ func (s *Server) health(f *folder) (list []Member) {
 	for _, r := range rows {
 		m := Member{Member: r.Member, Phase: r.Phase, Note: r.Note}
 		if b := r.Beat; b != nil {
-			m.Steps, m.Total, m.Owner = b.Steps, b.Total, b.Owner
+			m.Iteration, m.Steps, m.Total, m.Owner = b.Iteration, b.Steps, b.Total, b.Owner
+			if b.HasObjective {
+				m.Objective = (*report.Number)(&b.Objective)
+			}
 		}
 		list = append(list, m)
 	}
