@@ -32,12 +32,6 @@ type Agent struct {
 	learner *learner
 }
 
-// guard returns the Agent of a learner. actor is the learner itself or, with overlap, the agent that acts while the
-// learner learns.
-func guard(a *learner, actor onpolicy.Algorithm, seed int64) *Agent {
-	return &Agent{onpolicy.NewSerial(actor, seed, a.cfg.clone), a}
-}
-
 // Name returns "AMP".
 func (a *Agent) Name() string { return a.serial.Name() }
 

@@ -114,18 +114,17 @@ func New(o Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &learner{parts, &cfg}
-	if !cfg.Overlap {
-		return guard(a, a, o.Seed), nil
+	var actor onpolicy.Algorithm = a // or, with overlap, the agent that acts while a learns
+	if cfg.Overlap {
+		if options.Policy, options.Value, err = o.Models.Make(o.Seed); err != nil {
+			_ = a.Close()
+			return nil, err
+		}
+		if actor, err = onpolicy.NewOverlap(a, parts, options); err != nil {
+			return nil, err
+		}
 	}
-	if options.Policy, options.Value, err = o.Models.Make(o.Seed); err != nil {
-		_ = a.Close()
-		return nil, err
-	}
-	both, err := onpolicy.NewOverlap(a, parts, options)
-	if err != nil {
-		return nil, err
-	}
-	return guard(a, both, o.Seed), nil
+	return &Agent{onpolicy.NewSerial(actor, o.Seed, cfg.clone), a}, nil
 }
 
 // Hyperparameters returns the settings that may change while training, by key.
@@ -151,12 +150,6 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 type Agent struct {
 	serial  *onpolicy.Serial[Config] // guards the methods of learner or, with overlap, of the two halves
 	learner *learner
-}
-
-// guard returns the Agent of a learner. actor is the learner itself or, with overlap, the agent that acts while the
-// learner learns.
-func guard(a *learner, actor onpolicy.Algorithm, seed int64) *Agent {
-	return &Agent{onpolicy.NewSerial(actor, seed, a.cfg.clone), a}
 }
 
 // Name returns "PPO".
