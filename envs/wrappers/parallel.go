@@ -336,11 +336,10 @@ func (p *Parallel) Render(i int) (picture image.Image, err error) {
 	if i < 0 || i >= len(p.singles) {
 		return nil, fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
 	}
-	r, err := as[envs.SingleRenderer](p.singles, i, "a picture")
-	if err != nil {
-		return nil, err
-	}
-	err = p.singles.call(i, func() (err error) { picture, err = r.Render(); return err })
+	err = callAs(p.singles, i, "a picture", func(r envs.SingleRenderer) (err error) {
+		picture, err = r.Render()
+		return err
+	})
 	return picture, err
 }
 

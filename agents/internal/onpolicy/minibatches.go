@@ -206,8 +206,8 @@ func (c *Batches) divide(s, own *tensor.Scope, order tensor.Tensor, spans []memo
 	}
 }
 
-// gather returns the rows that divide divides into minibatches, not standardised, and how many rows a sequence has, 1
-// without memory.
+// gather returns the rows that divide makes minibatches of, not standardised, and the number of rows of a sequence. It is
+// 1 if no network has memory.
 func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, spans []memory.Span) (all Batch, length int64) {
 	rows, length := order, int64(1)
 	if len(c.hiddens) > 0 {
@@ -272,7 +272,8 @@ func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) mod
 	return in
 }
 
-// cut leaves a span of b's rows or, with memory, of its sequences of so many rows each. They share the memory of all.
+// cut leaves a span of b's rows or, if networks have memory, of its sequences, each of length rows. The tensors that
+// remain are views of the ones before.
 func (b *Batch) cut(s *tensor.Scope, span memory.Span, length int64) {
 	narrow := func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start*length, span.Len*length) }
 	b.mapTensors(narrow, append(b.outcomes(), &b.Actions, &b.masks, &b.Inputs.Observations, &b.Inputs.States)...)
