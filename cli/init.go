@@ -97,7 +97,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module",
 			module)
 	}
-	language := version.Lang(runtime.Version())
+	release, _, _ := strings.Cut(runtime.Version(), " ") // after which experiments and vendors may be named
+	language := version.Lang(release)
 	if language == "" {
 		return nil, fmt.Errorf("the version of Go is %q, which is no release", runtime.Version())
 	}

@@ -166,13 +166,13 @@ func (f *viewFlags) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return commandline.Usagef("%s: %w", source, err)
 	}
-	network, address := "tcp", fmt.Sprintf("127.0.0.1:%d", f.port)
+	flag, network, address := "--port", "tcp", fmt.Sprintf("127.0.0.1:%d", f.port)
 	if f.socket != "" {
-		network, address = "unix", f.socket
+		flag, network, address = "--socket", "unix", f.socket
 	}
 	listener, err := net.Listen(network, address)
 	if err != nil {
-		return commandline.Usagef("--port: %w", err)
+		return commandline.Usagef("%s: %w", flag, err)
 	}
 	if f.socket == "" {
 		fmt.Fprintf(f.stdout, "http://%s\n", listener.Addr())

@@ -154,12 +154,11 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 		}
 		errs = append(errs, fmt.Errorf("pbt: %s of %d: %w", where, p.opt.lastIteration(), contextError(ctx)))
 	}
-	err := errors.Join(errs...)
-	if err != nil && len(p.groups) == 1 {
+	if err := errors.Join(errs...); err != nil && len(p.groups) == 1 {
 		return nil, err
 	}
-	best, unread := p.groups[0].result()
-	return best, errors.Join(err, unread)
+	best, err := p.groups[0].result()
+	return best, errors.Join(append(errs, err)...)
 }
 
 // workers returns the members of this process, in order of their numbers.

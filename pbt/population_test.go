@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +269,26 @@ func TestTarget(t *testing.T) {
 	c.opt.Directory, c.opt.Target.Generations = t.TempDir(), end+2
 	if late, _ := mustTrain(t, c.opt).Iterations(); late != end+2 {
 		t.Errorf("stopped after %d intervals, want %d", late, end+2)
+	}
+}
+
+// TestStoppedUnsaved: the error of a stopped population lists beside that what could not be saved.
+func TestStoppedUnsaved(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := newColony(3)
+	c.opt.ProgressSteps, c.opt.Directory, c.opt.Asynchronous = 10, filepath.Join(t.TempDir(), "gone"), true
+	c.opt.Progress = func(u Update) {
+		if u.Status.Steps > 110 && ctx.Err() == nil {
+			_ = os.RemoveAll(c.opt.Directory)
+			_ = os.WriteFile(c.opt.Directory, nil, 0o600)
+			cancel()
+		}
+	}
+	_, err := mustNew(t, c.opt).Train(ctx)
+	list, _ := err.(interface{ Unwrap() []error })
+	if !errors.Is(err, context.Canceled) || list == nil || len(list.Unwrap()) < 2 {
+		t.Errorf("error %v, want one that joins several", err)
 	}
 }
 

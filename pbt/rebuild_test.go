@@ -130,6 +130,13 @@ func TestRebuild(t *testing.T) {
 		}
 		c, _ := newStaged(strict)
 		c.opt.Diversify, c.opt.Strategy = true, strategy.Never{}
+		build := c.opt.New
+		c.opt.New = func(m Member) (Trainee, error) {
+			if m.Restoring != nil { // of an agent that may have another shape
+				t.Errorf("member %d is restored before it has trained", m.ID)
+			}
+			return build(m)
+		}
 		p := mustTrain(t, c.opt)
 		for id, e := range kinds(p.Journal(), journal.Start) {
 			h := p.Trainee(id).Hyperparameters()

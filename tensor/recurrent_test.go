@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -143,5 +144,21 @@ func TestRecurrentWithoutRows(t *testing.T) {
 		out, last := s.Recurrent(s.Zeros(0, 3), tensor.Tensor{}, tensor.Tensor{}, math.MaxInt, net)
 		wantTensor(t, "the results", s, out, []int64{0, 2}, nil, 0)
 		wantTensor(t, "the state", s, last, []int64{0, 2}, nil, 0)
+	}
+}
+
+// A stack of which one parameter is fixed learns the others.
+func TestRecurrentPartlyFixed(t *testing.T) {
+	for fixed := range 4 {
+		s := scope(t)
+		net := gru(s)
+		learning := slices.Delete(slices.Clone(net.Weights), fixed, fixed+1)
+		for _, w := range learning {
+			s.RequireGrad(w)
+		}
+		out, _ := s.Recurrent(s.Full(tensor.Float32, 1, 6, 3), tensor.Tensor{}, tensor.Tensor{}, 3, net)
+		if s.Grad(s.Sum(out), false, learning...); s.Err() != nil {
+			t.Fatal(fixed, s.Err())
+		}
 	}
 }

@@ -145,7 +145,7 @@ func (w *world) stateful() (s envs.Stateful, o envs.Observer, can bool) {
 	return s, o, restores && shows
 }
 
-// undos put changes back, in the order of the changes. A change that changed nothing has none.
+// undos are functions that undo changes, in the order of the changes. A change that changed nothing has none.
 type undos []func() error
 
 // run undoes the changes, the latest first.

@@ -27,14 +27,14 @@ func (t *Tail) Write(data []byte) (int, error) {
 	for {
 		line, rest, ended := bytes.Cut(data, []byte{'\n'})
 		t.unread = append(t.unread, line...)
+		if ended && t.Each != nil {
+			t.Each(string(t.unread))
+		}
 		if len(t.unread) > 1000 { // a progress bar that never breaks its line
 			t.unread = append(t.unread[:0], t.unread[len(t.unread)-500:]...)
 		}
 		if !ended {
 			return n, nil
-		}
-		if t.Each != nil {
-			t.Each(string(t.unread))
 		}
 		t.lines = append(t.lines, bytes.Clone(t.unread))
 		if len(t.lines) > TailLines {

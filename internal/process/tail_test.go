@@ -10,14 +10,19 @@ import (
 )
 
 func TestTail(t *testing.T) {
-	ended := 0
+	ended, latest := 0, ""
 	tail := process.Tail{Each: func(line string) {
+		latest = line
 		if line == fmt.Sprintf("line %d", ended) {
 			ended++
 		}
 	}}
 	for i := range 20 {
 		fmt.Fprintf(&tail, "line %d\n", i)
+	}
+	long := strings.Repeat("note", 300)
+	if fmt.Fprintln(&tail, long); latest != long {
+		t.Errorf("Each was called with %d bytes of a line of %d", len(latest), len(long))
 	}
 	fmt.Fprint(&tail, "not en")
 	fmt.Fprint(&tail, "ded")
@@ -26,7 +31,7 @@ func TestTail(t *testing.T) {
 	if ended != 20 {
 		t.Errorf("Each was called with %d lines in their order, want 20", ended)
 	}
-	if len(last) != n || last[0] != "line 9" || last[n-1] != "not ended" {
+	if len(last) != n || last[0] != "line 10" || last[n-1] != "not ended" {
 		t.Errorf("the last lines are %q", last)
 	}
 	fmt.Fprint(&tail, strings.Repeat("progress\r", 10_000))

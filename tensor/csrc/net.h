@@ -17,12 +17,21 @@ inline bool known(int32_t op) {
 inline bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU; }
 
 // Memory of the calling thread, kept for the next call: slot i holds n floats.
-inline float* space(size_t slot, int64_t n) {
+inline std::vector<std::vector<float>>& spaces() {
   thread_local std::vector<std::vector<float>> slots;
+  return slots;
+}
+inline float* space(size_t slot, int64_t n) {
+  auto& slots = spaces();
   if (slots.size() <= slot) slots.resize(slot + 1);
   if (GORL_EXACT_MEMORY) slots[slot] = std::vector<float>(static_cast<size_t>(n));
   else if (static_cast<int64_t>(slots[slot].size()) < n) slots[slot].resize(static_cast<size_t>(n));
   return slots[slot].data();
+}
+// Gives slots of more than 8 MB back. Go moves calls between threads, of which each would keep them.
+inline void trim_space() {
+  for (auto& slot : spaces())
+    if (slot.size() > size_t(2) << 20) std::vector<float>().swap(slot);
 }
 
 // The layers of a perceptron: layer k computes f_k(h W_k^T + b_k).

@@ -4,8 +4,8 @@
 namespace gorl {
 namespace {
 
-// A stack of layers and what it is applied to: L steps of B sequences, row t*B + b is step t of sequence b. The state of a
-// sequence is one row: the layers' h side by side, then for an LSTM their c.
+// A stack of layers and its input: L steps of B sequences. Row t*B + b is step t of sequence b. The state of a sequence is one
+// row: the h of all layers, followed for an LSTM by their c.
 struct Sequence {
   int32_t kind = 0;
   std::vector<at::Tensor> w;  // of each layer: weight_ih, weight_hh, bias_ih, bias_hh
@@ -18,25 +18,28 @@ struct Sequence {
   int64_t hidden() const { return w[1].size(1); }
   int64_t width() const { return parts() * layers() * hidden(); }
   int64_t inputs() const { return w[0].size(1); }
-  // Of a forward pass.
+  // The number of multiplications of a forward pass.
   int64_t multiplications() const {
     int64_t weights = 0;
     for (const auto& t : w) weights += t.dim() == 2 ? t.numel() : 0;
     return rows * length * weights;
   }
   const at::Tensor& weight(int64_t layer, int i) const { return w[static_cast<size_t>(4 * layer + i)]; }
-  // Whether row i ended its episode.
+  // ends()[i] is not 0 if an episode ended with row i. It is null if there are no ends.
   const float* ends() const { return ended.defined() ? ended.data_ptr<float>() : nullptr; }
 };
 
-// What a pass keeps of one layer and one part of the sequences, row t*n + b for step t of the part's sequence b: the input, the
-// gates after their functions (L*n, G*H), the state before each step, with the last one behind them ((L+1)*n, H), the results
-// (L*n, H), and beside them for a GRU W_hn h + b_hn, for an LSTM tanh c (L*n, H) and the cells like the states.
+// What a pass keeps of one layer and one part of the sequences. Row t*n + b is step t of the part's sequence b.
 struct Layer {
-  float *in, *gates, *before, *out, *beside, *cells;
+  float* in;      // (L*n, inputs)
+  float* gates;   // (L*n, G*H), after their functions
+  float* before;  // ((L+1)*n, H), the state before each step, then the last one
+  float* out;     // (L*n, H)
+  float* extra;   // (L*n, H): W_hn h + b_hn of a GRU, tanh c of an LSTM
+  float* cells;   // ((L+1)*n, H), the c of an LSTM, in the order of the states
 };
 
-// Some of the sequences: n from the first on. Parts share no memory, and each goes through all steps without the others.
+// The n sequences from index first on, which one thread computes. Parts share no memory, and no part waits for another.
 struct Part {
   int64_t first, n;
   std::vector<Layer> layers;
@@ -52,15 +55,15 @@ struct Part {
       y.gates = next(steps, q.gates() * h);
       y.before = next(steps + 1, h);
       y.out = in = q.kind == GORL_RNN ? y.gates : next(steps, h);
-      if (q.kind != GORL_RNN) y.beside = next(steps, h);
+      if (q.kind != GORL_RNN) y.extra = next(steps, h);
       if (q.kind == GORL_LSTM) y.cells = next(steps + 1, h);
       layers.push_back(y);
     }
   }
-  // How many numbers are kept of a sequence.
+  // The number of floats that a pass keeps of one sequence.
   static int64_t kept(const Sequence& q) {
-    const int64_t a_step = q.gates() + q.parts() + (q.kind == GORL_RNN ? 0 : 2);
-    return q.length * q.inputs() + q.layers() * q.hidden() * (q.length * a_step + q.parts());
+    const int64_t per_step = q.gates() + q.parts() + (q.kind == GORL_RNN ? 0 : 2);
+    return q.length * q.inputs() + q.layers() * q.hidden() * (q.length * per_step + q.parts());
   }
   // Copies the part's rows out of those of all sequences, and back.
   void take(const Sequence& q, const float* all, int64_t width, float* own) const {
@@ -71,7 +74,7 @@ struct Part {
     for (int64_t t = 0; t < q.length; t++)
       copy_bytes(all + (t * q.rows + first) * width, own + t * n * width, static_cast<size_t>(n * width) * 4);
   }
-  // Copies the columns from `from` on, as wide as the layer, of the sequences' states, which are zeros if there are none.
+  // Copies H columns of the part's states, from column `from` on, or zeros if there are no states; and the way back.
   void begin(const Sequence& q, int64_t from, float* own) const {
     const int64_t h = q.hidden();
     if (!q.state.defined()) std::fill_n(own, n * h, 0.f);
@@ -83,12 +86,12 @@ struct Part {
   }
 };
 
-// C (m, n) = A·B of matrices that lie in rows; A and B may be transposed.
-Product product(int64_t m, int64_t n, int64_t k, const float* a, bool a_turned, const float* b, bool b_turned, float* c) {
+// C (m, n) = A·B of row-major matrices. A and B may be stored transposed.
+Product product(int64_t m, int64_t n, int64_t k, const float* a, bool a_transposed, const float* b, bool b_transposed, float* c) {
   Product p{};
   p.m = m; p.n = n; p.k = k;
-  p.a = a; p.a_row = a_turned ? 1 : k; p.a_col = a_turned ? m : 1;
-  p.b = b; p.b_row = b_turned ? 1 : n; p.b_col = b_turned ? k : 1;
+  p.a = a; p.a_row = a_transposed ? 1 : k; p.a_col = a_transposed ? m : 1;
+  p.b = b; p.b_row = b_transposed ? 1 : n; p.b_col = b_transposed ? k : 1;
   p.c = c; p.c_row = n;
   p.activation = GORL_IDENTITY;
   return p;
@@ -105,7 +108,7 @@ void forward(const Sequence& q, const Part& s, const float* x, float* out, float
     const Layer& y = s.layers[static_cast<size_t>(k)];
     s.begin(q, k * h, y.before);
     if (lstm) s.begin(q, (q.layers() + k) * h, y.cells);
-    // b_hn stands inside r ⊙ (...) of a GRU.
+    // The two products of a GRU stay apart, because r multiplies W_hn h + b_hn alone.
     Product p = product(q.length * n, g, q.weight(k, 0).size(1), y.in, false, data(q.weight(k, 0)), true, y.gates);
     p.bias = data(q.weight(k, 2));
     kernels().multiply(p);
@@ -113,11 +116,11 @@ void forward(const Sequence& q, const Part& s, const float* x, float* out, float
     p.bias = data(q.weight(k, 3));
     p.add = !gru;
     p.activation = gru || lstm ? GORL_IDENTITY : GORL_TANH;
-    if (q.length > 1) {  // the weights are turned once instead of at every step
-      const int64_t apart = (g + 15) / 16 * 16 + 16;  // not by a power of two
-      float* turned = space(1, h * apart);
-      kernels().transpose(p.b, h, g, h, turned, apart);
-      p.b = turned; p.b_row = apart; p.b_col = 1;
+    if (q.length > 1) {  // the weights are transposed once, not at every step
+      const int64_t apart = (g + 15) / 16 * 16 + 16;
+      float* columns = space(1, h * apart);
+      kernels().transpose(p.b, h, g, h, columns, apart);
+      p.b = columns; p.b_row = apart; p.b_col = 1;
     }
     for (int64_t t = 0; t < q.length; t++) {
       float *gates = y.gates + t * n * g, *before = y.before + t * n * h, *result = y.out + t * n * h;
@@ -125,8 +128,8 @@ void forward(const Sequence& q, const Part& s, const float* x, float* out, float
       if (!gru) p.c = gates;
       kernels().multiply(p);
       float *next = before + n * h, *cells = lstm ? y.cells + t * n * h : nullptr;
-      if (gru) kernels().gru(n, h, gates, from, before, y.beside + t * n * h, result);
-      if (lstm) kernels().lstm(n, h, gates, cells, cells + n * h, y.beside + t * n * h, result);
+      if (gru) kernels().gru(n, h, gates, from, before, y.extra + t * n * h, result);
+      if (lstm) kernels().lstm(n, h, gates, cells, cells + n * h, y.extra + t * n * h, result);
       copy_bytes(next, result, static_cast<size_t>(n * h) * 4);
       for (int64_t b = 0; b < n && ends != nullptr; b++) {
         if (ends[t * q.rows + s.first + b] == 0.f) continue;
@@ -140,8 +143,8 @@ void forward(const Sequence& q, const Part& s, const float* x, float* out, float
   s.give(q, s.layers.back().out, h, out);
 }
 
-// Goes back through all steps and layers of a part: adds the gradients of the parameters, given that of the results. dx, unless
-// null, becomes that of the input.
+// The backward pass of a part: adds the gradients of the parameters, given that of the results, and writes the input's to dx
+// unless dx is null.
 void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gradients::Place& to) {
   const int64_t h = q.hidden(), n = s.n, g = q.gates() * h, rows = q.length * n;
   const bool gru = q.kind == GORL_GRU, lstm = q.kind == GORL_LSTM;
@@ -149,7 +152,7 @@ void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gr
   float* dout = space(0, rows * h);
   s.take(q, dy, h, dout);
   float *di = space(1, rows * g), *ds = gru ? space(2, rows * g) : di;
-  float *carry = space(3, n * h), *dc = lstm ? space(4, n * h) : nullptr;  // of the state before the step after this one
+  float *carry = space(3, n * h), *dc = lstm ? space(4, n * h) : nullptr;  // what comes to the state after a step from later ones
   for (int64_t k = q.layers() - 1; k >= 0; k--) {
     const Layer& y = s.layers[static_cast<size_t>(k)];
     const float* w = data(q.weight(k, 1));
@@ -162,12 +165,12 @@ void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gr
         if (lstm) std::fill_n(dc + b * h, h, 0.f);
       }
       float *d = dout + t * n * h, *i = di + t * n * g;
-      const float *gates = y.gates + t * n * g, *beside = y.beside + t * n * h;
+      const float *gates = y.gates + t * n * g, *extra = y.extra == nullptr ? nullptr : y.extra + t * n * h;
       kernels().axpy(d, 1, carry, n * h);
       if (gru) {
-        kernels().gru_back(n, h, gates, y.before + t * n * h, beside, d, i, ds + t * n * g, carry);
+        kernels().gru_back(n, h, gates, y.before + t * n * h, extra, d, i, ds + t * n * g, carry);
       } else if (lstm) {
-        kernels().lstm_back(n, h, gates, y.cells + t * n * h, beside, d, dc, i);
+        kernels().lstm_back(n, h, gates, y.cells + t * n * h, extra, d, dc, i);
       } else {
         copy_bytes(i, d, static_cast<size_t>(n * h) * 4);
         kernels().derive(GORL_TANH, i, gates, n * h);
@@ -186,14 +189,15 @@ void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gr
     };
     add(static_cast<size_t>(2 * k), di, y.in, width);
     add(static_cast<size_t>(2 * k + 1), ds, y.before, h);
-    if (k == 0 && dx == nullptr) return;
+    if (k == 0 && dx == nullptr) break;
     dout = space(5 + static_cast<size_t>(k % 2), rows * width);
     kernels().multiply(product(rows, width, g, di, false, data(q.weight(k, 0)), false, dout));
   }
-  s.give(q, dout, q.inputs(), dx);
+  if (dx != nullptr) s.give(q, dout, q.inputs(), dx);
+  trim_space();
 }
 
-// The same of separate operations, which autograd can differentiate as often as it likes.
+// The same by operations of libtorch, which autograd can differentiate as often as it likes.
 at::Tensor compose(const Sequence& q, at::Tensor x, at::Tensor& last) {
   const int64_t h = q.hidden(), n = q.rows;
   const bool lstm = q.kind == GORL_LSTM;
@@ -262,7 +266,7 @@ struct Recurrent : Op {
     at_once(parts);
     return {dx};
   }
-  // Then only the gradient of the input is made.
+  // Makes the gradient of the input only, not those of the parameters.
   variable_list backward_again(const variable_list& grads) override {
     at::Tensor last;
     const auto out = compose(q, input, last);
@@ -276,15 +280,15 @@ struct Recurrent : Op {
 
  private:
   Sequence q;
-  Net net;  // where gradients are added: two layers of a perceptron a recurrent one
+  Net net;  // where gradients are added: a recurrent layer counts as two layers of a perceptron
   at::Tensor input, x, memory;
   const int64_t parts;
-  // Of a pass.
+  // What backward sets.
   at::Tensor dy, dx;
   std::shared_ptr<Gradients> gradients;
 };
 
-// Refuses what the loops would misread.
+// Refuses shapes by which the loops would read out of bounds.
 void check(const Sequence& q, const at::Tensor& x) {
   TORCH_CHECK(x.dim() == 2, "the input has the shape ", x.sizes(), ", want rows");
   TORCH_CHECK(q.length > 0 && x.size(0) % q.length == 0, x.size(0), " rows are not sequences of ", q.length, " steps");
@@ -300,7 +304,8 @@ void check(const Sequence& q, const at::Tensor& x) {
   TORCH_CHECK(!q.ended.defined() || q.ended.sizes() == at::IntArrayRef({x.size(0), 1}), "the ends have the shape ", q.ended.sizes(), ", want [", x.size(0), ", 1]");
 }
 
-// Whether the loops can run: plain memory everywhere and, to learn, parameters that all do, into the flat gradients.
+// Whether the loops can run: all memory is plain float32 on the CPU and, to learn, every parameter has its gradient in the flat
+// gradients.
 bool fast(const Sequence& q, const at::Tensor& x, bool learns) {
   bool all = engine() && plain(x) && (!q.state.defined() || plain(q.state)) && (!q.ended.defined() || plain(q.ended));
   for (const auto& w : q.w) all = all && plain(w) && (!learns || (ready(w) && w.requires_grad()));
@@ -324,7 +329,7 @@ gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, cons
   if (ended != nullptr) q.ended = contiguous(T(ended).detach());
   check(q, in);
   if (in.size(0) == 0) q.length = 1;  // no sequence has a step to go through
-  const bool learns = grad && (in.requires_grad() || q.w.front().requires_grad());
+  const bool learns = grad && (in.requires_grad() || std::any_of(q.w.begin(), q.w.end(), [](const at::Tensor& w) { return w.requires_grad(); }));
   if (!fast(q, in, learns)) {
     *out = wrap(compose(q, in, final));
     *last = wrap(final);
