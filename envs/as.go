@@ -1,38 +1,37 @@
 package envs
 
+import "iter"
+
 // As returns the first environment in env's chain of wrappers that implements T, an optional interface such as
 // [MotionSource], [Renderer], [Stateful] or [Observer], or a concrete type. The chain is env itself and
 // what Unwrap() [Env] methods lead to, outermost first. A wrapper that has T's methods but cannot serve them
 // (see [Supporter]) ends the search.
-func As[T any](env Env) (T, bool) {
-	for env != nil {
-		if t, ok := env.(T); ok {
+func As[T any](env Env) (T, bool) { return find[T](env) }
+
+// SingleAs is [As] for a [Single] and its Unwrap() [Single] methods.
+func SingleAs[T any](single Single) (T, bool) { return find[T](single) }
+
+// find returns the first part of a chain that implements T.
+func find[T, E any](e E) (none T, ok bool) {
+	for in := range chain(e) {
+		if t, ok := in.(T); ok {
 			return served(t)
 		}
-		u, ok := env.(interface{ Unwrap() Env })
-		if !ok {
-			break
-		}
-		env = u.Unwrap()
 	}
-	var none T
 	return none, false
 }
 
-// SingleAs is [As] for a [Single] and its Unwrap() [Single] methods.
-func SingleAs[T any](single Single) (T, bool) {
-	for single != nil {
-		if t, ok := single.(T); ok {
-			return served(t)
+// chain visits an environment and what Unwrap() E methods lead to, outermost first.
+func chain[E any](e E) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for in := any(e); in != nil && yield(in); {
+			u, ok := in.(interface{ Unwrap() E })
+			if !ok {
+				return
+			}
+			in = u.Unwrap()
 		}
-		u, ok := single.(interface{ Unwrap() Single })
-		if !ok {
-			break
-		}
-		single = u.Unwrap()
 	}
-	var none T
-	return none, false
 }
 
 // Supporter is implemented by wrappers that have the methods of an optional interface, which only work if the

@@ -2,10 +2,9 @@ package envs
 
 import (
 	"encoding/binary"
-	"slices"
-	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -109,9 +108,7 @@ func (g *table) Observe() (*Step, error) {
 
 // Check accepts turns, seats that are out and seats that end with the episode, and finds every breach of their rules.
 func TestCheckSeats(t *testing.T) {
-	if err := Check(&table{}, 40, 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Check(&table{}, 40, 4))
 	late := func(f func(*Step)) func(*Step) { // green is out, and the episode goes on
 		return func(s *Step) {
 			if s.Observations[0] > 3 {
@@ -140,24 +137,15 @@ func TestCheckSeats(t *testing.T) {
 			"environment 0: seat blue: its action mask forbids choices, though it is not active"},
 		{&table{peeks: true}, "other actions of seats that are not active change "},
 	} {
-		if err := Check(c.env, 40, 4); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want %q", err, c.want)
-		}
+		must.Fail(t, Check(c.env, 40, 4), c.want)
 	}
 }
 
 // A step of an environment without seats that has some all the same is refused.
 func TestCheckSeatsOfNone(t *testing.T) {
 	env := &counter{hurt: func(s *Step) { s.Seats.Active = []bool{true, true} }}
-	if err := Check(env, 20, 4); err == nil || !strings.Contains(err.Error(), "0 (2 environments × 0 seats)") {
-		t.Errorf("error %v", err)
-	}
-	c, err := Checked(&table{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Reset(1)
-	if err != nil || !slices.Equal(s.Seats.Active, []bool{true, false, true, true, false, true}) {
-		t.Errorf("active %v, %v", s.Seats.Active, err)
-	}
+	must.Fail(t, Check(env, 20, 4), "0 (2 environments × 0 seats)")
+	c := must.Get(Checked(&table{}))(t)
+	s := must.Get(c.Reset(1))(t)
+	must.Same(t, s.Seats.Active, []bool{true, false, true, true, false, true}, "active")
 }

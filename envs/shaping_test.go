@@ -8,10 +8,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -26,29 +24,24 @@ func TestFlattenShaping(t *testing.T) {
 		"deep": map[string]any{"er": []map[string]any{{"x": 1}}}, "none": nil, "empty": map[string]any{},
 		"nil": []float64(nil),
 	}
-	flat, err := envs.FlattenShaping(tree)
-	must.Do(t, err)
+	flat := must.Get(envs.FlattenShaping(tree))(t)
 	want := map[string]float64{"scale": 2.5, "delta.0": 0.1, "delta.1": 3, "delta.2": 1, "on": 0, "typed.a": 0.5,
 		"list.0": 4, "list.1": -5,
 		"pair.0": 6, "pair.1": 7, "level": -3, "deep.er.0.x": 1}
-	if d := cmp.Diff(want, flat); d != "" {
-		t.Error(d)
-	}
-	same, err := envs.UnflattenShaping(tree, flat)
-	if err != nil || !reflect.DeepEqual(same, tree) {
-		t.Errorf("there and back: %v, %v", same, err)
+	must.Equal(t, want, flat, "flat")
+	same := must.Get(envs.UnflattenShaping(tree, flat))(t)
+	if !reflect.DeepEqual(same, tree) {
+		t.Errorf("there and back: %v", same)
 	}
 	other, err := envs.UnflattenShaping(tree, map[string]float64{"scale": -1, "delta.1": 2.4, "delta.2": 0.49, "on": 17,
 		"list.1": 2.5, "pair.0": 254.6, "level": -7.5, "typed.a": 0.1, "deep.er.0.x": 9})
 	must.Do(t, err)
-	if d := cmp.Diff(map[string]any{
+	must.Equal(t, map[string]any{
 		"scale": -1.0, "delta": []any{0.1, 2, false, "text", nil}, "on": true, "name": "as it is",
 		"typed": map[string]float32{"a": 0.1}, "list": []int{4, 3}, "pair": [2]uint8{255, 7}, "level": level(-8),
 		"deep": map[string]any{"er": []map[string]any{{"x": 9}}}, "none": nil, "empty": map[string]any{},
 		"nil": []float64(nil),
-	}, other); d != "" {
-		t.Error(d)
-	}
+	}, other, "changed")
 	// The copy shares nothing with the tree.
 	other["list"].([]int)[0] = 99
 	other["typed"].(map[string]float32)["a"] = 99
@@ -56,9 +49,7 @@ func TestFlattenShaping(t *testing.T) {
 	if again, _ := envs.FlattenShaping(tree); !maps.Equal(again, want) {
 		t.Errorf("the tree has changed: %v", again)
 	}
-	if flat, err := envs.FlattenShaping(nil); err != nil || len(flat) != 0 {
-		t.Errorf("of no tree: %v, %v", flat, err)
-	}
+	must.Is(t, len(must.Get(envs.FlattenShaping(nil))(t)), 0, "of no tree")
 }
 
 func TestFlattenShapingRefuses(t *testing.T) {
@@ -77,12 +68,8 @@ func TestFlattenShapingRefuses(t *testing.T) {
 		`"c" is of type *int`:       {"c": new(int)},
 		`nested more than 64 deep`:  endless,
 	} {
-		if _, err := envs.FlattenShaping(tree); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("error %v, want one with %q", err, words)
-		}
-		if _, err := envs.UnflattenShaping(tree, nil); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("copying: error %v, want one with %q", err, words)
-		}
+		must.Refuse(envs.FlattenShaping(tree))(t, words)
+		must.Refuse(envs.UnflattenShaping(tree, nil))(t, words)
 	}
 	tree := map[string]any{"speed": map[string]any{"weight": 1.0}, "small": int8(1), "byte": byte(1),
 		"single": float32(1), "n": 1}
@@ -98,10 +85,7 @@ func TestFlattenShapingRefuses(t *testing.T) {
 		{"small", 127.5, "type int8"}, {"small", -129, "type int8"}, {"byte", -0.6, "type uint8"},
 		{"byte", 256, "type uint8"}, {"single", 1e39, "type float32"},
 	} {
-		if _, err := envs.UnflattenShaping(tree, map[string]float64{test.key: test.value}); err == nil ||
-			!strings.Contains(err.Error(), test.words) {
-			t.Errorf("%s = %v: error %v, want one with %q", test.key, test.value, err, test.words)
-		}
+		must.Refuse(envs.UnflattenShaping(tree, map[string]float64{test.key: test.value}))(t, test.words)
 	}
 }
 
@@ -150,9 +134,9 @@ func checkRoundTrip(t *testing.T, tree map[string]any, seed uint64) {
 	if err != nil {
 		return
 	}
-	same, err := envs.UnflattenShaping(tree, flat)
-	if err != nil || !reflect.DeepEqual(same, tree) {
-		t.Fatalf("%#v came back as %#v (%v)", tree, same, err)
+	same := must.Get(envs.UnflattenShaping(tree, flat))(t)
+	if !reflect.DeepEqual(same, tree) {
+		t.Fatalf("%#v came back as %#v", tree, same)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	changed := map[string]float64{}
@@ -172,11 +156,10 @@ func checkRoundTrip(t *testing.T, tree map[string]any, seed uint64) {
 		t.Fatalf("types %v have become %v", a, b)
 	}
 	// What is in effect is in effect again, and what was not changed is what it was.
-	inEffect, err := envs.FlattenShaping(other)
-	must.Do(t, err)
-	again, err := envs.UnflattenShaping(tree, inEffect)
-	if err != nil || !reflect.DeepEqual(again, other) {
-		t.Fatalf("%#v is not the same the second time: %#v (%v)", other, again, err)
+	inEffect := must.Get(envs.FlattenShaping(other))(t)
+	again := must.Get(envs.UnflattenShaping(tree, inEffect))(t)
+	if !reflect.DeepEqual(again, other) {
+		t.Fatalf("%#v is not the same the second time: %#v", other, again)
 	}
 	for key, x := range flat {
 		given, ok := changed[key]

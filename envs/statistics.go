@@ -49,17 +49,12 @@ type ObservationTransformer interface {
 // See [As] for what the chain is.
 func All[T any](env Env) []T {
 	var found []T
-	for env != nil {
-		if t, ok := env.(T); ok {
+	for in := range chain(env) {
+		if t, ok := in.(T); ok {
 			if t, ok := served(t); ok {
 				found = append(found, t)
 			}
 		}
-		u, ok := env.(interface{ Unwrap() Env })
-		if !ok {
-			break
-		}
-		env = u.Unwrap()
 	}
 	slices.Reverse(found)
 	return found

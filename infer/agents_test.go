@@ -52,8 +52,7 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 // described returns the policy of an agent, as a checkpoint describes it.
 func described(t *testing.T, agent agents.Snapshotter) (*infer.Policy, error) {
 	t.Helper()
-	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	must.Do(t, err)
+	snap := must.Get(agent.Snapshot(agents.SnapshotOptions{}))(t)
 	return infer.FromSnapshot(agenttest.Through(t, snap))
 }
 
@@ -62,14 +61,12 @@ func TestAgrees(t *testing.T) {
 	for i, c := range actors.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, int64(i))
-			p, err := described(t, agent)
-			must.Do(t, err)
+			p := must.Get(described(t, agent))(t)
 			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
 				t.Errorf("spaces %v, the agent's are %v", got, c.Spaces)
 			}
 			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
-			got, err := played.Replay(p)
-			must.Do(t, err)
+			got := must.Get(played.Replay(p))(t)
 			if worst := difference(t, p, played.Observations, got, played.Actions); worst > 1e-5 {
 				t.Errorf("the greatest difference is %g", worst)
 			}
@@ -82,8 +79,7 @@ func TestAgrees(t *testing.T) {
 			}
 			ended := slices.Contains(played.Ended, 1)
 			clear(played.Ended)
-			without, err := played.Replay(p)
-			must.Do(t, err)
+			without := must.Get(played.Replay(p))(t)
 			same := difference(t, p, played.Observations, without, played.Actions) <= 1e-5
 			if p.HiddenSize() > 0 && ended && same {
 				t.Error("states that are never reset give the same actions")
@@ -101,8 +97,7 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, 3)
-			p, err := described(t, agent)
-			must.Do(t, err)
+			p := must.Get(described(t, agent))(t)
 			agent.(agents.Stochastic).SetStochastic(true)
 			rng := rand.New(rand.NewPCG(1, 2))
 			one := make([]float32, c.Spaces.Observation.Width())
@@ -110,8 +105,7 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 			w, action := c.Spaces.Action.Width(), make([]float32, c.Spaces.Action.Width())
 			var theirs, mine []float32
 			for range 100 {
-				actions, err := agent.Act(agents.Observation{Observations: slices.Repeat(one, actors.Rows)})
-				must.Do(t, err)
+				actions := must.Get(agent.Act(agents.Observation{Observations: slices.Repeat(one, actors.Rows)}))(t)
 				theirs = append(theirs, actions...)
 				for range actors.Rows {
 					must.Do(t, p.Sample(one, action, rng))
@@ -208,17 +202,12 @@ func (f frank) Describe() (description.Network, error) {
 func TestGroup(t *testing.T) {
 	c := actors.Named(t, "elu/ppo")
 	list := []agents.Agent{c.New(t, 0), c.New(t, 1)}
-	group, err := trainers.NewGroup(list, nil)
-	must.Do(t, err)
-	snap, err := group.Snapshot(agents.SnapshotOptions{})
-	must.Do(t, err)
-	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	must.Do(t, err)
-	path, err := store.Save("group", 1, snap)
-	must.Do(t, err)
+	group := must.Get(trainers.NewGroup(list, nil))(t)
+	snap := must.Get(group.Snapshot(agents.SnapshotOptions{}))(t)
+	store := must.Get(checkpoint.NewStore(t.TempDir(), checkpoint.Options{}))(t)
+	path := must.Get(store.Save("group", 1, snap))(t)
 	for i, a := range list {
-		p, err := infer.LoadMember(path, i)
-		must.Do(t, err)
+		p := must.Get(infer.LoadMember(path, i))(t)
 		agrees(t, c, a, p)
 	}
 	_, whole := infer.FromSnapshot(snap)
@@ -227,9 +216,7 @@ func TestGroup(t *testing.T) {
 	_, thirdOfFile := infer.LoadMember(path, 2)
 	for want, err := range map[string]error{"infer.Member": whole, "infer: ": third, "infer.LoadMember": file,
 		path: thirdOfFile} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error with %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 	if _, err := infer.LoadMember("none.safetensors", 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)

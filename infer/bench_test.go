@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -22,7 +23,7 @@ func BenchmarkAct(b *testing.B) {
 		b.Run(fmt.Sprint(size.in, size.hidden, size.out), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				must(b, p.Act(x, a))
+				must.Do(b, p.Act(x, a))
 			}
 		})
 	}

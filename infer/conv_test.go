@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -79,7 +80,7 @@ func TestConvolutions(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		x, got := randomRow(rng, 3*in), make([]float32, 3*out)
-		must(t, p.ActBatch(x, got))
+		must.Do(t, p.ActBatch(x, got))
 		for r := range 3 {
 			want, size := convolved(s, x[r*in:(r+1)*in], weight, bias)
 			for i := range want {

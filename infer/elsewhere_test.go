@@ -33,8 +33,7 @@ func TestAgreesElsewhere(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no go command")
 	}
-	root, err := exec.Command(command, "env", "GOROOT").Output()
-	must.Do(t, err)
+	root := must.Get(exec.Command(command, "env", "GOROOT").Output())(t)
 	arm := []string{"qemu-aarch64-static"}
 	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" {
 		arm = nil
@@ -104,19 +103,15 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 	t.Helper()
 	for i, c := range actors.Cases() {
 		agent := c.New(t, int64(i))
-		snap, err := agent.Snapshot(agents.SnapshotOptions{})
-		must.Do(t, err)
+		snap := must.Get(agent.Snapshot(agents.SnapshotOptions{}))(t)
 		var data bytes.Buffer
 		must.Do(t, checkpoint.EncodeSafetensors(&data, snap))
-		policy, err := infer.Decode(data.Bytes())
-		must.Do(t, err)
+		policy := must.Get(infer.Decode(data.Bytes()))(t)
 		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
 		played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 8)), observations/actors.Rows, nil)
 		one.rows, one.want = played.Observations, played.Actions
-		seen, err := binary.Append(nil, binary.LittleEndian, one.rows)
-		must.Do(t, err)
-		masks, err := binary.Append(nil, binary.LittleEndian, played.Masks)
-		must.Do(t, err)
+		seen := must.Get(binary.Append(nil, binary.LittleEndian, one.rows))(t)
+		masks := must.Get(binary.Append(nil, binary.LittleEndian, played.Masks))(t)
 		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen,
 			".masks": masks, ".ended": played.Ended} {
 			must.Do(t, os.WriteFile(one.path+suffix, content, 0o600))

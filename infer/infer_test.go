@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -23,9 +24,7 @@ var (
 
 func made(t testing.TB, sp spaces.Set, hidden []int, kind string) *Policy {
 	t.Helper()
-	p, err := New(perceptron(sp, hidden, "elu", kind))
-	must(t, err)
-	return p
+	return must.Get(New(perceptron(sp, hidden, "elu", kind)))(t)
 }
 
 func randomRow(rng *rand.Rand, n int) []float32 {
@@ -48,8 +47,7 @@ func TestByHand(t *testing.T) {
 	}
 	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})
 	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{1}, []float64{4})
-	p, err := New(d, snap)
-	must(t, err)
+	p := must.Get(New(d, snap))(t)
 	action := make([]float32, 1)
 	// 1e9 is limited to 5
 	for observation, want := range map[float32]float64{3: 4*(math.Exp(-1.5)-1) + 1, 1e9: 4*(math.Exp(-9.5)-1) + 1,
@@ -73,7 +71,7 @@ func TestBatchIsActs(t *testing.T) {
 			rows := randomRow(rand.New(rand.NewPCG(uint64(n), 0)), n*5)
 			a := sp.Action.Width()
 			got, one := make([]float32, n*a), make([]float32, a)
-			must(t, p.ActBatch(rows, got))
+			must.Do(t, p.ActBatch(rows, got))
 			for i := range n {
 				if err := q.Act(rows[i*5:(i+1)*5], one); err != nil || !slices.Equal(one, got[i*a:(i+1)*a]) {
 					t.Errorf("%v: row %d of %d: %v, alone %v, %v", sp.Action, i, n, got[i*a:(i+1)*a], one, err)
@@ -87,7 +85,7 @@ func TestProbabilities(t *testing.T) {
 	p := made(t, choices, []int{16}, description.Categorical)
 	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
 	logits, q := make([]float32, 5), make([]float32, 5)
-	must(t, errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)))
+	must.Do(t, errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)))
 	at := 0
 	for _, n := range []int{3, 2} {
 		sum := 0.0
@@ -95,15 +93,11 @@ func TestProbabilities(t *testing.T) {
 			sum += math.Exp(float64(l))
 		}
 		for i := range n {
-			if want := math.Exp(float64(logits[at+i])) / sum; math.Abs(want-float64(q[at+i])) > 1e-6 {
-				t.Errorf("choice %d: %g, want %g", at+i, q[at+i], want)
-			}
+			must.Near(t, math.Exp(float64(logits[at+i]))/sum, float64(q[at+i]), 1e-6, "choice %d", at+i)
 		}
 		at += n
 	}
-	if err := made(t, vector, nil, description.Gaussian).Probabilities(x, q); err == nil {
-		t.Error("a Gaussian has probabilities")
-	}
+	must.Fail(t, made(t, vector, nil, description.Gaussian).Probabilities(x, q), "")
 }
 
 // A few words in a file do not make a policy that takes gigabytes to act: rows that are wide pass one by one.
@@ -113,8 +107,7 @@ func TestWideRows(t *testing.T) {
 		Distribution: description.Distribution{Kind: description.Deterministic},
 		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot,
 			Choices: []int{wide}}, {Op: description.Columns, From: wide - 1, To: wide}}}}
-	p, err := New(d, checkpoint.NewSnapshot())
-	must(t, err)
+	p := must.Get(New(d, checkpoint.NewSnapshot()))(t)
 	if n := len(p.borrow().results[1]); n > wide {
 		t.Errorf("room for %d values, a row has %d", n, wide)
 	}
@@ -128,48 +121,29 @@ func TestWideRows(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	p := made(t, choices, []int{8}, description.Categorical)
 	path := filepath.Join(t.TempDir(), "policy.safetensors")
-	must(t, p.WriteFile(path))
-	q, err := Load(path)
-	must(t, err)
+	must.Do(t, p.WriteFile(path))
+	q := must.Get(Load(path))(t)
 	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
 	a, b := make([]float32, 5), make([]float32, 5)
 	if err := errors.Join(p.Probabilities(x, a), q.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
 		t.Errorf("%v and %v, %v", a, b, err)
 	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("the folder has %v, %v", entries, err)
-	}
-	if err := p.WriteFile(filepath.Join(t.TempDir(), "policy.pt")); err == nil {
-		t.Error("a file *.pt was written")
-	}
+	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "the folder")
+	must.Fail(t, p.WriteFile(filepath.Join(t.TempDir(), "policy.pt")), "")
 	// An interrupted checkpoint, which has no manifest either, is none.
 	_, snap := perceptron(choices, []int{8}, "elu", description.Categorical)
 	snap.Values["policy"] = p.Describe().Values()
 	var file bytes.Buffer
-	must(t, checkpoint.EncodeSafetensors(&file, snap))
-	must(t, os.WriteFile(path, file.Bytes(), 0o644))
+	must.Do(t, checkpoint.EncodeSafetensors(&file, snap))
+	must.Do(t, os.WriteFile(path, file.Bytes(), 0o644))
 	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) || !strings.Contains(err.Error(),
 		"needs its manifest (.json) beside it") {
 		t.Errorf("%v, want ErrUncommitted, and what to do", err)
 	}
-	if _, err := Decode(file.Bytes()); err != nil {
-		t.Error(err)
-	}
-	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	must(t, err)
-	saved, err := store.Save("agent", 1, snap)
-	must(t, err)
-	if _, err := Load(saved); err != nil {
-		t.Error(err)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Decode(file.Bytes()))(t)
+	store := must.Get(checkpoint.NewStore(t.TempDir(), checkpoint.Options{}))(t)
+	saved := must.Get(store.Save("agent", 1, snap))(t)
+	must.Get(Load(saved))(t)
 }
 
 // perceptron makes a policy with random weights, and its snapshot.
@@ -238,10 +212,9 @@ func TestAllocatesNothing(t *testing.T) {
 // computing returns a policy of nothing but these steps.
 func computing(t *testing.T, inputs, outputs int, steps ...description.Step) *Policy {
 	t.Helper()
-	p, err := New(description.Policy{Observation: spaces.Unbounded(inputs), Action: spaces.Unbounded(outputs),
+	p := must.Get(New(description.Policy{Observation: spaces.Unbounded(inputs), Action: spaces.Unbounded(outputs),
 		Network:      description.Network{Inputs: inputs, Steps: steps},
-		Distribution: description.Distribution{Kind: description.Deterministic}}, checkpoint.NewSnapshot())
-	must(t, err)
+		Distribution: description.Distribution{Kind: description.Deterministic}}, checkpoint.NewSnapshot()))(t)
 	return p
 }
 
@@ -279,7 +252,7 @@ func TestOperations(t *testing.T) {
 	} {
 		n := len(test.want)
 		got := make([]float32, 2*n)
-		must(t, computing(t, 3, n, test.steps...).ActBatch([]float32{9, 9, 9, 0.5, -2, 1}, got))
+		must.Do(t, computing(t, 3, n, test.steps...).ActBatch([]float32{9, 9, 9, 0.5, -2, 1}, got))
 		for i, x := range test.want {
 			if math.Abs(float64(got[n+i])-x) > 1e-6 {
 				t.Errorf("%s: %v, want %v", name, got[n:], test.want)

@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/exclusive"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -291,11 +292,9 @@ func (p *program) check(observations, results []float32, n, width int, what stri
 		return fmt.Errorf("infer: room for %d values; %s of %v has %d, and there are %d observations", len(results),
 			what, p.d.Action, width, n)
 	}
-	for i, x := range observations {
-		if x-x != 0 {
-			return fmt.Errorf("infer: dimension %d of observation %d is %g: %w", i%p.widths[0], i/p.widths[0], x,
-				ErrNotFinite)
-		}
+	if i := number.FirstNonFinite(observations); i >= 0 {
+		return fmt.Errorf("infer: dimension %d of observation %d is %g: %w", i%p.widths[0], i/p.widths[0],
+			observations[i], ErrNotFinite)
 	}
 	return nil
 }
@@ -332,11 +331,9 @@ func (p *program) limit(i int, x float32) float32 {
 }
 
 func (p *program) finite(row []float32) error {
-	for i, x := range row {
-		if x-x != 0 {
-			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far "+
-				"from those of training", i, x, ErrNotFinite)
-		}
+	if i := number.FirstNonFinite(row); i >= 0 {
+		return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far "+
+			"from those of training", i, row[i], ErrNotFinite)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -55,10 +56,8 @@ func (p *Policy) actHidden(observations, masks, hidden, actions []float32) error
 	if len(hidden) != n*p.size {
 		return fmt.Errorf("infer: %d values of states; want %d for each of %d observations", len(hidden), p.size, n)
 	}
-	for i, x := range hidden {
-		if x-x != 0 {
-			return fmt.Errorf("infer: value %d of the states is %g: %w; zeros begin an episode", i, x, ErrNotFinite)
-		}
+	if i := number.FirstNonFinite(hidden); i >= 0 {
+		return fmt.Errorf("infer: value %d of the states is %g: %w; zeros begin an episode", i, hidden[i], ErrNotFinite)
 	}
 	w := p.borrow()
 	defer p.idle.Put(w)

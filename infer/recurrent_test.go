@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -44,9 +45,7 @@ var three = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounde
 
 func remembering(t testing.TB, op string, layers int) *Policy {
 	t.Helper()
-	p, err := New(recurrent(op, layers, 0, three, description.Deterministic))
-	must(t, err)
-	return p
+	return must.Get(New(recurrent(op, layers, 0, three, description.Deterministic)))(t)
 }
 
 // A GRU of one value worked out by hand, step after step; frames are the same steps in one row.
@@ -58,7 +57,7 @@ func TestRecurrentByHand(t *testing.T) {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, v)
 	}
 	p, err := New(d, snap)
-	must(t, err)
+	must.Do(t, err)
 	rows := []float32{1, -2, 0.5}
 	h, action := 0.0, make([]float32, 1)
 	for i, v := range rows {
@@ -84,9 +83,7 @@ func TestRecurrentByHand(t *testing.T) {
 func TestStates(t *testing.T) {
 	for op, size := range map[string]int{description.RNN: 4, description.GRU: 4, description.LSTM: 8} {
 		p := remembering(t, op, 2)
-		if p.HiddenSize() != size {
-			t.Fatalf("%s: a state of %d values, want %d", op, p.HiddenSize(), size)
-		}
+		must.Is(t, p.HiddenSize(), size, "%s: a state", op)
 		const n, steps = 19, 6
 		rng := rand.New(rand.NewPCG(1, 1))
 		one, hidden := p.Clone(), make([]float32, n*size)
@@ -100,21 +97,19 @@ func TestStates(t *testing.T) {
 				t.Fatalf("%s: %v with states kept, %v with states given, %v", op, got, outside, err)
 			}
 			if k == 2 {
-				must(t, p.Reset(4, 17, 200))
+				must.Do(t, p.Reset(4, 17, 200))
 				clear(hidden[4*size : 5*size])
 				clear(hidden[17*size : 18*size])
 			}
 		}
 		for i, first := range map[int]int{0: 0, 4: 3, 17: 3, 18: 0} { // the one environment of a policy of its own
-			must(t, one.Reset())
+			must.Do(t, one.Reset())
 			for k := first; k < steps; k++ {
-				must(t, one.Act(seen[k][i*3:(i+1)*3], alone))
+				must.Do(t, one.Act(seen[k][i*3:(i+1)*3], alone))
 			}
-			if !slices.Equal(alone, got[i*2:(i+1)*2]) {
-				t.Errorf("%s: environment %d: %v alone, %v among others", op, i, alone, got[i*2:(i+1)*2])
-			}
+			must.Same(t, alone, got[i*2:(i+1)*2], "%s: environment %d", op, i)
 		}
-		must(t, errors.Join(p.Reset(), p.Clone().Reset(), p.ActBatch(seen[0], got)))
+		must.Do(t, errors.Join(p.Reset(), p.Clone().Reset(), p.ActBatch(seen[0], got)))
 		clear(hidden)
 		if err := one.ActHidden(seen[0], hidden, outside); err != nil || !slices.Equal(got, outside) {
 			t.Errorf("%s: after Reset %v, from zeros %v", op, got, outside)
@@ -125,8 +120,7 @@ func TestStates(t *testing.T) {
 // Asking for the distribution does not take the state a step further, Sample does.
 func TestStatesOfOtherCalls(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(4)}
-	p, err := New(recurrent(description.LSTM, 1, 0, sp, description.Categorical))
-	must(t, err)
+	p := must.Get(New(recurrent(description.LSTM, 1, 0, sp, description.Categorical)))(t)
 	x, rng := []float32{1, -1, 0.5}, rand.New(rand.NewPCG(1, 1))
 	a, b, c, action := make([]float32, 4), make([]float32, 4), make([]float32, 4), make([]float32, 1)
 	if err := errors.Join(p.Probabilities(x, a), p.Outputs(x, b), p.Probabilities(x, b)); err != nil || !slices.Equal(a,
@@ -146,7 +140,7 @@ func TestStatesAfterErrors(t *testing.T) {
 	p := remembering(t, description.GRU, 1)
 	x := randomRow(rand.New(rand.NewPCG(2, 2)), 40*3)
 	a, b := make([]float32, 80), make([]float32, 80)
-	must(t, p.ActBatch(x, a))
+	must.Do(t, p.ActBatch(x, a))
 	before := slices.Clone(p.hidden)
 	bad, hidden := slices.Clone(x), slices.Clone(before)
 	bad[119] = float32(math.NaN())

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -21,10 +22,10 @@ func raced() bool {
 func TestRefusesOverlap(t *testing.T) {
 	p := remembering(t, description.GRU, 1)
 	x, a, rng := []float32{1, -1, 0.5}, make([]float32, 2), rand.New(rand.NewPCG(1, 1))
-	must(t, p.Act(x, a))
+	must.Do(t, p.Act(x, a))
 	before := slices.Clone(p.hidden)
 	w, err := p.enter(&callActBatch) // an ActBatch in progress
-	must(t, err)
+	must.Do(t, err)
 	for method, err := range map[string]error{"Act": p.Act(x, a), "ActBatch": p.ActBatch(x, a),
 		"Sample": p.Sample(x, a, rng), "Outputs": p.Outputs(x, a), "Reset": p.Reset(0)} {
 		want := "infer: " + method + " was called while ActBatch is running"
@@ -32,19 +33,11 @@ func TestRefusesOverlap(t *testing.T) {
 			t.Errorf("%v, want %q and what to do", err, want)
 		}
 	}
-	if err := p.Clone().Act(x, a); err != nil {
-		t.Error(err)
-	}
-	if err := p.ActHidden(x, make([]float32, p.HiddenSize()), a); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, p.Clone().Act(x, a))
+	must.Do(t, p.ActHidden(x, make([]float32, p.HiddenSize()), a))
 	p.leave(w)
-	if !slices.Equal(p.hidden, before) {
-		t.Error("a refused call changed a state")
-	}
-	if err := p.Act(x, a); err != nil {
-		t.Error(err)
-	}
+	must.Same(t, p.hidden, before, "a refused call changed a state")
+	must.Do(t, p.Act(x, a))
 }
 
 // Every method that takes its states from the caller, or needs none, may be called by many goroutines at once.
@@ -69,7 +62,7 @@ func TestShared(t *testing.T) {
 		draw := rand.New(rand.NewPCG(2, 2))
 		for range 16 {
 			x, want := randomRow(draw, 100), make([]float32, 60)
-			must(t, call(x, want))
+			must.Do(t, call(x, want))
 			all.Go(func() {
 				for range 200 {
 					got := make([]float32, 60)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -163,9 +164,7 @@ func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed 
 	policy := func(outputs int) (Network, error) {
 		of := cfg
 		of.Space, of.Outputs, of.Source = sp.Observation, outputs, ""
-		if of.OutputGain = cfg.Initialization.PolicyOutputGain; of.OutputGain == 0 {
-			of.OutputGain = policyOutputGain
-		}
+		of.OutputGain = cmp.Or(cfg.Initialization.PolicyOutputGain, policyOutputGain)
 		return NewCNN(of, seed)
 	}
 	return actorCritic(sp, gaussian, policy, func() (Network, error) { return ValueCNN(sp, cfg, seed+1) })

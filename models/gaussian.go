@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -83,9 +84,7 @@ type Gaussian struct {
 // NewGaussian returns the distribution for a Box action space. Its only parameter is named log_std_parameter, as in
 // skrl. With StateDependentLogStd it has no parameter.
 func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
-	if cfg.Reduction == "" {
-		cfg.Reduction = "sum"
-	}
+	cfg.Reduction = cmp.Or(cfg.Reduction, "sum")
 	if err := cfg.Validate(action); err != nil {
 		return nil, err
 	}

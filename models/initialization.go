@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -62,10 +63,7 @@ type start struct {
 
 // newLinear returns the initial weight (out, in) and bias (out) of a layer, both leaves that require gradients.
 func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) (w, b tensor.Tensor) {
-	gain := from.gain
-	if gain == 0 {
-		gain = 1
-	}
+	gain := cmp.Or(from.gain, 1)
 	if from.orthogonal {
 		return s.RequireGrad(orthogonal(s, gen, in, out, gain)), s.RequireGrad(s.Zeros(int64(out)))
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -145,10 +146,7 @@ func classOf(name string) (string, error) {
 	if slices.Contains(all, name) {
 		return name, nil
 	}
-	near := config.Hint(short, classes)
-	if near == "" {
-		near = config.Hint(name, all)
-	}
+	near := cmp.Or(config.Hint(short, classes), config.Hint(name, all))
 	return "", fmt.Errorf("models: class: unknown class %q%s; want one of %s, with or without Mixin", name, near,
 		strings.Join(all, ", "))
 }

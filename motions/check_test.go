@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // sound is a clip without faults: the humanoid stands and lifts its right foot now and then.
@@ -108,8 +110,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		t.Run(x.want, func(t *testing.T) {
 			cfg := sound(t)
 			x.change(&cfg)
-			c, err := NewClip(cfg)
-			must(t, err)
+			c := must.Get(NewClip(cfg))(t)
 			r := Check(c)
 			if x.want == "" && len(r.Faults) == 0 {
 				return
@@ -127,8 +128,7 @@ func TestCheckFindsFaults(t *testing.T) {
 
 // Clips without a skeleton have reports, too, and DeepMimic's humanoid is checked on its skeleton.
 func TestReportOfOthers(t *testing.T) {
-	human, err := parse([]byte(humanoidJSON(-1, "")), "human")
-	must(t, err)
+	human := must.Get(parse([]byte(humanoidJSON(-1, "")), "human"))(t)
 	for want, c := range map[string]*Clip{"no skeleton is known": spin(t, LoopWrap),
 		"12; no": load(t, "testdata/arm.txt"), "humanoid: 15 bodies, 28 joints": human} {
 		var text bytes.Buffer

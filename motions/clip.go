@@ -16,6 +16,7 @@
 package motions
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -172,8 +173,5 @@ func named(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if name == "" {
-		name = "unnamed clip"
-	}
-	return fmt.Errorf("motions: %s: %w", name, err)
+	return fmt.Errorf("motions: %s: %w", cmp.Or(name, "unnamed clip"), err)
 }

@@ -7,20 +7,12 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func near(t *testing.T, what string, got []float64, want ...float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %v, want %v", what, got, want)
-	}
+	must.Is(t, len(got), len(want), "%s: %v, want %v", what, got, want)
 	for i := range got {
 		if math.Abs(got[i]-want[i]) > 1e-9 {
 			t.Errorf("%s: %v, want %v", what, got, want)
@@ -37,12 +29,18 @@ func refuses(t *testing.T, err error, prefix, want string) {
 	}
 }
 
+// refused is refuses for a call that also returns a value.
+func refused[T any](_ T, err error) func(t *testing.T, prefix, want string) {
+	return func(t *testing.T, prefix, want string) {
+		t.Helper()
+		refuses(t, err, prefix, want)
+	}
+}
+
 // load reads a clip that is sound.
 func load(t *testing.T, path string) *Clip {
 	t.Helper()
-	c, err := Load(path)
-	must(t, err)
-	return c
+	return must.Get(Load(path))(t)
 }
 
 func sampleAt(c *Clip, t float64) (pos, vel []float64) {
@@ -75,9 +73,7 @@ func spin(t *testing.T, loop Loop) *Clip {
 		cfg.Durations = append(cfg.Durations, d)
 		at += d
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
-	return c
+	return must.Get(NewClip(cfg))(t)
 }
 
 func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
@@ -106,7 +102,7 @@ func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
 func TestVelocitiesOfUnevenFrames(t *testing.T) {
 	c, err := NewClip(ClipConfig{Durations: []float64{0.5, 0.1, 1, 0}, Frames: [][]float64{{0}, {0.25}, {0.36}, {2.56}},
 		Description: &Description{Columns: []Column{{"knee", Hinge}}}}) // t²
-	must(t, err)
+	must.Do(t, err)
 	for _, at := range []float64{0.5, 0.6} {
 		_, vel := sampleAt(c, at)
 		near(t, fmt.Sprintf("velocity at %g", at), vel, 2*at)
@@ -121,13 +117,10 @@ func TestWrapsAndTravels(t *testing.T) {
 		near(t, "wrapped", []float64{pos[0], pos[5]}, 2*at, -0.75)
 	}
 	// A last frame that lasts closes the loop with a stretch back to the first frame.
-	closed, err := NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
+	closed := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
 		Frames: [][]float64{{0, 5}, {1, 6},
-			{2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}})
-	must(t, err)
-	if closed.Duration() != 4 {
-		t.Errorf("duration %v", closed.Duration())
-	}
+			{2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}}))(t)
+	must.Is(t, closed.Duration(), 4, "duration")
 	for at, want := range map[float64][]float64{3: {3, 6}, 4: {4, 5}, 7: {7, 6}, -1: {-1, 6}} {
 		pos, vel := sampleAt(closed, at)
 		near(t, fmt.Sprintf("closed at %g", at), pos, want...)
@@ -158,9 +151,7 @@ func TestTurnsOn(t *testing.T) {
 func TestAtDoesNotAllocate(t *testing.T) {
 	c := spin(t, LoopWrap)
 	pos, vel := make([]float64, c.Width()), make([]float64, c.VelocityWidth())
-	if n := testing.AllocsPerRun(100, func() { c.At(3.3, pos, vel) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	must.Is(t, testing.AllocsPerRun(100, func() { c.At(3.3, pos, vel) }), 0, "allocations")
 }
 
 func TestNewClipRejects(t *testing.T) {
@@ -193,19 +184,15 @@ func TestNewClipRejects(t *testing.T) {
 	} {
 		cfg := good()
 		change(&cfg)
-		_, err := NewClip(cfg)
-		refuses(t, err, "motions: c: ", want)
+		refused(NewClip(cfg))(t, "motions: c: ", want)
 	}
-	if _, err := NewClip(good()); err != nil {
-		t.Error(err)
-	}
+	must.Get(NewClip(good()))(t)
 }
 
 func TestSinglePose(t *testing.T) {
 	for _, loop := range []Loop{LoopNone, LoopWrap} {
-		c, err := NewClip(ClipConfig{Loop: loop, Frames: [][]float64{{3}}, Durations: []float64{0.5},
-			Description: &Description{Columns: []Column{{"x", Travel}}}})
-		must(t, err)
+		c := must.Get(NewClip(ClipConfig{Loop: loop, Frames: [][]float64{{3}}, Durations: []float64{0.5},
+			Description: &Description{Columns: []Column{{"x", Travel}}}}))(t)
 		pos, vel := sampleAt(c, 12.3)
 		near(t, "pose", append(pos, vel...), 3, 0)
 	}

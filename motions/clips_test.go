@@ -1,7 +1,9 @@
 package motions
 
 import (
+	"bytes"
 	"errors"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestClips reads, checks and samples every clip of testdata, of the folder shared/motions beside the repository and of
@@ -67,7 +70,7 @@ func checkFile(t *testing.T, path string) {
 	if errors.Is(err, errCharacter) {
 		t.Skip("a character's description, not a clip")
 	}
-	must(t, err)
+	must.Do(t, err)
 	checkReport(t, c)
 	pos, vel, next := make([]float64, c.w), make([]float64, c.v), make([]float64, c.w)
 	for k := range c.n { // on a frame, a sample is the frame (the last one of a wrapping clip is the next loop's first)
@@ -76,14 +79,10 @@ func checkFile(t *testing.T, path string) {
 		}
 		c.At(c.times[k], pos, vel)
 		for i, x := range c.Frame(k) {
-			if math.Abs(x-pos[i]) > 1e-9*(1+math.Abs(x)) {
-				t.Fatalf("frame %d, %s: sampled %v, is %v", k, c.description.nameValue(i), pos[i], x)
-			}
+			must.Near(t, x, pos[i], 1e-9*(1+math.Abs(x)), "frame %d, %s: sampled", k, c.description.nameValue(i))
 		}
 		for i, x := range c.frameVelocity(k) {
-			if math.Abs(x-vel[i]) > 1e-6*(1+math.Abs(x)) {
-				t.Fatalf("frame %d, velocity %d: sampled %v, is %v", k, i, vel[i], x)
-			}
+			must.Near(t, x, vel[i], 1e-6*(1+math.Abs(x)), "frame %d, velocity %d: sampled", k, i)
 		}
 	}
 	limits := steepest(c)
@@ -109,7 +108,7 @@ func checkReport(t *testing.T, c *Clip) {
 	t.Helper()
 	r := Check(c)
 	var text strings.Builder
-	must(t, r.Write(&text))
+	must.Do(t, r.Write(&text))
 	t.Log(text.String())
 	sound := func(r *Report, kinds ...string) {
 		for _, kind := range kinds {
@@ -141,9 +140,7 @@ func checkRow(t *testing.T, c *Clip, at float64, pos, vel []float64) {
 	for _, col := range c.description.Columns {
 		if col.Kind == Rotation {
 			q := rotation.Of(pos[p:])
-			if n := q.Dot(q); math.Abs(n-1) > 1e-9 {
-				t.Fatalf("%s at %g s has squared length %v", col.Name, at, n)
-			}
+			must.Near(t, q.Dot(q), 1, 1e-9, "%s at %g s has squared length", col.Name, at)
 		}
 		p += col.Kind.Width()
 	}
@@ -177,4 +174,77 @@ func jump(limits, pos, next []float64, h float64) int {
 		}
 	}
 	return -1
+}
+
+var update = flag.Bool("update", false, "make the built-in clips of Isaac Lab's files anew")
+
+// The built-in clips are sound loops.
+func TestBuiltin(t *testing.T) {
+	for name, want := range map[string]struct{ duration, speed float64 }{
+		"humanoid_walk": {31. / 30, 1.53}, "humanoid_run": {23. / 30, 3.54},
+	} {
+		c := must.Get(Builtin(name))(t)
+		r := Check(c)
+		if len(r.Faults) > 0 || r.FeetLowest < -0.001 || r.Skeleton != "humanoid" || r.Loop != "wrap" {
+			t.Errorf("%s: %+v", name, r)
+		}
+		travel := c.LoopTravel()
+		if math.Abs(c.Duration()-want.duration) > 1e-6 || math.Abs(r.Speed-want.speed) > 0.01 ||
+			math.Abs(travel[1]) > 1e-3 {
+			t.Errorf("%s: %g s, %g m/s, travels %v", name, c.Duration(), r.Speed, travel[:3])
+		}
+		heights, _ := bodyHeights(c)
+		for k, h := range heights {
+			if name == "humanoid_walk" && (h < -0.015 || h > 0.025) {
+				t.Errorf("frame %d: the lower foot is %.3f m high", k, h)
+			}
+		}
+		data := must.Get(clipFiles.ReadFile("clips/" + name + ".npz"))(t)
+		if len(data) > 10<<10 {
+			t.Errorf("%s has %d bytes", name, len(data))
+		}
+	}
+	if text, err := clipFiles.ReadFile("clips/LICENSE.txt"); err != nil ||
+		!strings.Contains(string(text), "NSF EIA-0196217") {
+		t.Errorf("no licence with credit: %v", err)
+	}
+	refused(Builtin("moonwalk"))(t, "motions: ", `"moonwalk"; there are humanoid_run and humanoid_walk`)
+}
+
+// The built-in clips are what this package makes of Isaac Lab's files.
+func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
+	folder := os.Getenv("GORL_MOTIONS")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "shared", "motions")
+	}
+	for name, most := range map[string]float64{"humanoid_walk": 1.2, "humanoid_run": 0.9} {
+		path := filepath.Join(folder, "isaaclab", name+".npz")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("Isaac Lab's clips are not here: %v", err)
+		}
+		c, err := Load(path)
+		must.Do(t, err)
+		if c, err = Humanoid(c); err == nil {
+			c, _, err = c.BestLoop(most-0.3, most)
+		}
+		if err == nil {
+			c, err = c.Forwards()
+		}
+		if err == nil {
+			c, err = c.OnFloor()
+		}
+		must.Do(t, err)
+		if *update {
+			var file bytes.Buffer
+			err := c.Save(&file, "mocap.cs.cmu.edu, created with funding from NSF EIA-0196217; "+
+				"by way of Isaac Lab (BSD-3-Clause)")
+			if err == nil {
+				err = os.WriteFile(filepath.Join("clips", name+".npz"), file.Bytes(), 0o644)
+			}
+			must.Do(t, err)
+			continue
+		}
+		built := must.Get(Builtin(name))(t)
+		sameMotion(t, built, c, 1e-5)
+	}
 }

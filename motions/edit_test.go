@@ -5,25 +5,24 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestCut(t *testing.T) {
 	c := stroll(t, 31) // 1 s
-	cut, err := c.Cut(0.3, 0.7)
-	must(t, err)
+	cut := must.Get(c.Cut(0.3, 0.7))(t)
 	if cut.NumFrames() != 13 || math.Abs(cut.Duration()-0.4) > 1e-9 || cut.Loop() != LoopNone {
 		t.Errorf("%d frames, %g s", cut.NumFrames(), cut.Duration())
 	}
 	near(t, "first", cut.Frame(0), c.Frame(9)...)
 	near(t, "last", cut.Frame(12), c.Frame(21)...)
-	_, err = c.Cut(0.31, 0.32)
-	refuses(t, err, "motions: stroll: ", "fewer than two of its frames")
+	refused(c.Cut(0.31, 0.32))(t, "motions: stroll: ", "fewer than two of its frames")
 }
 
 // A cycle that is cut out of many, and closed, is the cycle.
 func TestBestLoop(t *testing.T) {
 	trot, err := Trot(1) // 0.4 s
-	must(t, err)
+	must.Do(t, err)
 	cfg := ClipConfig{Name: "long", Skeleton: trot.Skeleton()}
 	for k := range 150 {
 		row, _ := sampleAt(trot, float64(k)/60)
@@ -34,10 +33,9 @@ func TestBestLoop(t *testing.T) {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./60)
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
+	c := must.Get(NewClip(cfg))(t)
 	loop, gap, err := c.BestLoop(0.3, 0.6)
-	must(t, err)
+	must.Do(t, err)
 	if math.Abs(loop.Duration()-trot.Duration()) > 1e-9 || gap > 0.002 || loop.Loop() != LoopWrap {
 		t.Errorf("%g s, gap %g; the trot has %g s", loop.Duration(), gap, trot.Duration())
 	}
@@ -52,13 +50,10 @@ func TestBestLoop(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	c := spin(t, LoopNone) // turns by 1.5 rad about an oblique axis
-	_, err := c.Closed()
-	refuses(t, err, "motions: spin: ", "turned by 86°")
-	_, err = c.Forwards()
-	refuses(t, err, "motions: spin: ", "no skeleton")
+	refused(c.Closed())(t, "motions: spin: ", "turned by 86°")
+	refused(c.Forwards())(t, "motions: spin: ", "no skeleton")
 	s := stroll(t, 31)
-	closed, err := s.Closed()
-	must(t, err)
+	closed := must.Get(s.Closed())(t)
 	near(t, "closed", closed.Frame(30)[2:], closed.Frame(0)[2:]...)
 	for k := range 31 { // the middle stays, and nothing moves by more than half of the gap
 		for i, x := range closed.Frame(k) {
@@ -68,12 +63,9 @@ func TestClosed(t *testing.T) {
 			}
 		}
 	}
-	stretch, err := NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
-		Description: &Description{Columns: []Column{{"a", Hinge}}}})
-	must(t, err)
-	if again, err := stretch.Closed(); err != nil || again != stretch {
-		t.Errorf("closed already: %v", err)
-	}
+	stretch := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
+		Description: &Description{Columns: []Column{{"a", Hinge}}}}))(t)
+	must.Is(t, must.Get(stretch.Closed())(t), stretch, "closed already")
 }
 
 func TestForwards(t *testing.T) {
@@ -85,21 +77,71 @@ func TestForwards(t *testing.T) {
 		q := by.Mul(rotation.Of(row[3:]))
 		copy(row, []float64{p[0] + 3, p[1] - 4, p[2], q[0], q[1], q[2], q[3]})
 	}
-	turned, err := c.derive(ClipConfig{Frames: rows})
-	must(t, err)
-	want, err := c.Forwards()
-	must(t, err)
-	got, err := turned.Forwards()
-	must(t, err)
+	turned := must.Get(c.derive(ClipConfig{Frames: rows}))(t)
+	want := must.Get(c.Forwards())(t)
+	got := must.Get(turned.Forwards())(t)
 	sameMotion(t, got, want, 1e-9)
 	last := got.Frame(30)
 	near(t, "along x", []float64{got.Frame(0)[0], got.Frame(0)[1], last[1]}, 0, 0, 0)
 	if last[0] < 1 {
 		t.Errorf("it goes %g m", last[0])
 	}
-	still, err := Trot(0)
-	must(t, err)
+	still := must.Get(Trot(0))(t)
 	if f, err := still.Forwards(); err != nil || math.Abs(rotation.Of(f.Frame(0)[3:]).Heading()) > 1e-9 {
 		t.Error(err)
 	}
+}
+
+// OnFloor leaves no foot under the floor, keeps a jump's height, and takes out a drift.
+func TestOnFloor(t *testing.T) {
+	s := chain()
+	clip := func(loop Loop, height func(at float64) float64) *Clip {
+		cfg := ClipConfig{Name: "hops", Loop: loop, Skeleton: s}
+		for k := range 90 {
+			row := []float64{0, 0, 0.72 + height(float64(k)/30), 1, 0, 0, 0, 1, 0, 0, 0, 0, 0} // the sole is 0.72 below
+			cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
+		}
+		return must.Get(NewClip(cfg))(t)
+	}
+	jump := func(at float64) float64 { // 0.6 s of flight from 1.2 s on
+		if x := at - 1.5; math.Abs(x) < 0.3 {
+			return 4.9 * (0.09 - x*x)
+		}
+		return 0
+	}
+	for name, f := range map[string]func(float64) float64{
+		"in the floor": func(at float64) float64 { return jump(at) - 0.1 },
+		"rising":       func(at float64) float64 { return jump(at) - 0.1 + 0.04*at },
+	} {
+		for _, loop := range []Loop{LoopNone, LoopWrap} {
+			if name == "rising" && loop == LoopWrap {
+				continue
+			}
+			c := must.Get(clip(loop, f).OnFloor())(t)
+			heights, _ := bodyHeights(c)
+			for k, h := range heights {
+				want := jump(float64(k) / 30)
+				if h < -1e-9 || math.Abs(h-want) > 0.012 {
+					t.Errorf("%s, %v: frame %d is %.4f m high, want %.4f", name, loop, k, h, want)
+				}
+			}
+		}
+	}
+	// Two seconds upside down are no reason to sink: the head stands then.
+	cfg := ClipConfig{Name: "headstand", Skeleton: HumanoidSkeleton()}
+	for k := range 120 {
+		row := make([]float64, 35)
+		row[2], row[3] = 0.85, 1
+		if k >= 30 && k < 90 {
+			row[2], row[3], row[4] = 0.5, 0, 1 // the shoulders are 0.48 from the pelvis, farther than the head's origin
+		}
+		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
+	}
+	c := must.Get(NewClip(cfg))(t)
+	c = must.Get(c.OnFloor())(t)
+	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 ||
+		math.Abs(upside-0.5297) > 0.01 {
+		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
+	}
+	refused(spin(t, LoopNone).OnFloor())(t, "motions: spin: ", "no feet")
 }

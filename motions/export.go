@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/rotation"
 )
 
@@ -111,8 +112,9 @@ func (c *Clip) bodyMotion() *bodyMotion {
 	for k := range rows {
 		p.set(c.Frame(k))
 		rows[k] = append(append(rows[k], p.positions...), p.rotations...)
-		f.angles, f.speeds = singles(f.angles, c.Frame(k)[7:]), singles(f.speeds, c.frameVelocity(k)[6:])
-		f.places, f.turns = singles(f.places, p.positions), singles(f.turns, p.rotations)
+		f.angles = number.Float32s(f.angles, c.Frame(k)[7:])
+		f.speeds = number.Float32s(f.speeds, c.frameVelocity(k)[6:])
+		f.places, f.turns = number.Float32s(f.places, p.positions), number.Float32s(f.turns, p.rotations)
 	}
 	bodies, err := newClip(ClipConfig{Description: d, Frames: rows, Durations: durationsOf(c)})
 	if err != nil {
@@ -120,16 +122,10 @@ func (c *Clip) bodyMotion() *bodyMotion {
 	}
 	for k := range c.n {
 		v := bodies.frameVelocity(k)
-		f.linear, f.angular = singles(f.linear, v[:3*len(s.Bodies)]), singles(f.angular, v[3*len(s.Bodies):])
+		f.linear = number.Float32s(f.linear, v[:3*len(s.Bodies)])
+		f.angular = number.Float32s(f.angular, v[3*len(s.Bodies):])
 	}
 	return f
-}
-
-func singles(to []float32, values []float64) []float32 {
-	for _, x := range values {
-		to = append(to, float32(x))
-	}
-	return to
 }
 
 // writeMimicKit writes the pickle that parseMimicKit reads.

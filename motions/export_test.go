@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // A clip on a robot comes back from the files of others: the same rows at the file's times.
 func TestExport(t *testing.T) {
-	walk, err := Builtin("humanoid_walk")
-	must(t, err)
-	c, err := walk.Retarget(robot(), RetargetConfig{})
-	must(t, err)
+	walk := must.Get(Builtin("humanoid_walk"))(t)
+	c := must.Get(walk.Retarget(robot(), RetargetConfig{}))(t)
 	want := make([]float64, c.Width())
 	for _, x := range []struct {
 		cfg    ExportConfig
@@ -25,9 +25,8 @@ func TestExport(t *testing.T) {
 		{ExportConfig{Format: "isaaclab", Rate: 60}, 63}, {ExportConfig{Format: "mimickit", Rate: 30}, 32},
 		{ExportConfig{Format: "mimickit", Seconds: 2}, 101}} {
 		var file bytes.Buffer
-		must(t, c.Export(&file, x.cfg))
-		back, err := parse(file.Bytes(), "walk")
-		must(t, err)
+		must.Do(t, c.Export(&file, x.cfg))
+		back := must.Get(parse(file.Bytes(), "walk"))(t)
 		wraps := x.cfg == ExportConfig{Format: "mimickit", Rate: 30}
 		if back.NumFrames() != x.frames || (back.Loop() == LoopWrap) != wraps {
 			t.Errorf("%+v: %d frames, loop %v", x.cfg, back.NumFrames(), back.Loop())
@@ -45,8 +44,7 @@ func TestExport(t *testing.T) {
 			}
 			continue
 		}
-		on, err := back.On(robot())
-		must(t, err)
+		on := must.Get(back.On(robot()))(t)
 		for k := range on.NumFrames() {
 			c.At(on.FrameTime(k), want, nil)
 			if !close5(on.Frame(k), want) {
@@ -60,10 +58,8 @@ func TestExport(t *testing.T) {
 	refuses(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "fbx"}), "motions: humanoid_walk: ", "mjlab, isaaclab")
 	refuses(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab", Rate: -1}), "motions: humanoid_walk: ", "Rate")
 	refuses(t, spin(t, LoopNone).Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: spin: ", "no skeleton")
-	_, err = c.On(robot())
-	refuses(t, err, "motions: humanoid_walk: ", "columns")
-	ball, err := walk.Retarget(mimicKitHumanoid(), RetargetConfig{})
-	must(t, err)
+	refused(c.On(robot()))(t, "motions: humanoid_walk: ", "columns")
+	ball := must.Get(walk.Retarget(mimicKitHumanoid(), RetargetConfig{}))(t)
 	refuses(t, ball.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: humanoid_walk: ", "ball joint")
 }
 
@@ -84,14 +80,12 @@ func TestMJLabReads(t *testing.T) {
 	if _, err := os.Stat(python); robots == "" || err != nil {
 		t.Skip("mjlab is not here: set GORL_ROBOTS to its mjlab/asset_zoo/robots")
 	}
-	walk, err := Builtin("humanoid_walk")
-	must(t, err)
-	c, err := walk.Retarget(robot(), RetargetConfig{})
-	must(t, err)
+	walk := must.Get(Builtin("humanoid_walk"))(t)
+	c := must.Get(walk.Retarget(robot(), RetargetConfig{}))(t)
 	var file bytes.Buffer
-	must(t, c.Export(&file, ExportConfig{Format: "mjlab", Seconds: 4}))
+	must.Do(t, c.Export(&file, ExportConfig{Format: "mjlab", Seconds: 4}))
 	path := filepath.Join(t.TempDir(), "walk.npz")
-	must(t, os.WriteFile(path, file.Bytes(), 0o644))
+	must.Do(t, os.WriteFile(path, file.Bytes(), 0o644))
 	out, err := exec.Command(python, "-c", `
 import sys, torch
 from mjlab.tasks.tracking.mdp.commands import MotionLoader
@@ -99,7 +93,7 @@ m = MotionLoader(sys.argv[1], torch.arange(int(sys.argv[2])))
 v = (m.body_pos_w[2:] - m.body_pos_w[:-2]) * 25
 print("read", m.time_step_total, tuple(m.joint_pos.shape), tuple(m.body_quat_w.shape),
       bool((v - m.body_lin_vel_w[1:-1]).abs().max() < 1e-3))`, path, fmt.Sprint(len(robot().Bodies))).CombinedOutput()
-	must(t, err)
+	must.Do(t, err)
 	want := fmt.Sprintf("read 201 (201, %d) (201, %d, 4) True", len(robot().Joints()), len(robot().Bodies))
 	if !strings.Contains(string(out), want) {
 		t.Errorf("%s; want %s", out, want)

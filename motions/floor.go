@@ -214,10 +214,7 @@ func settle(c *Clip) (*Clip, error) {
 		out, err = onFloor(c)
 		note = fmt.Sprintf("feet up to %.1f cm under the floor: the root's height follows the lower foot", -100*low)
 	case low > floorLimit:
-		for k := range heights {
-			heights[k] = low
-		}
-		out, err = lower(c, heights)
+		out, err = lower(c, evenly(c.n, low))
 		note = fmt.Sprintf("feet never nearer to the floor than %.1f cm: lowered by that", 100*low)
 	default:
 		return c, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // legs is a small BVH file: y up, facing z, in centimetres, with another rotation order for each joint, tabs, CRLF and
@@ -29,9 +30,7 @@ const legs = "HIERARCHY\r\nROOT Hips\r\n{\r\n\tOFFSET 0 0 0\r\n" +
 
 func readLegs(t *testing.T, text string, cfg BVHConfig) *Clip {
 	t.Helper()
-	c, err := parseBVH([]byte(text), "legs", cfg)
-	must(t, err)
-	return c
+	return must.Get(parseBVH([]byte(text), "legs", cfg))(t)
 }
 
 // Bodies stand where matrices in the file's own axes put them.
@@ -126,8 +125,7 @@ func amassArrays() []*npz.Array {
 }
 
 func TestAMASS(t *testing.T) {
-	c, err := parse(npzOf(t, amassArrays()...), "person")
-	must(t, err)
+	c := must.Get(parse(npzOf(t, amassArrays()...), "person"))(t)
 	if math.Abs(c.Duration()-3./120) > 1e-9 || len(c.Skeleton().Joints()) != 21 {
 		t.Fatalf("%g s, %v", c.Duration(), c.Description())
 	}
@@ -165,7 +163,7 @@ func mimicKitFrames() [][]float64 {
 func TestMimicKit(t *testing.T) {
 	frames := mimicKitFrames()
 	c, err := parse(pickled(map[string]any{"loop_mode": 1, "fps": 30, "frames": frames}), "m")
-	must(t, err)
+	must.Do(t, err)
 	if c.NumFrames() != 3 || c.Loop() != LoopWrap || math.Abs(c.Duration()-2./30) > 1e-12 || c.Skeleton() == nil {
 		t.Fatalf("%d frames, %v, %g s", c.NumFrames(), c.Loop(), c.Duration())
 	}
@@ -195,8 +193,7 @@ func TestCSV(t *testing.T) {
 		{"", CSVConfig{}, 30, "joint_0", []float64{0.8, 0, 0, 0.6}},
 		{"x, y, z, qw, qx, qy, qz, knee\n", CSVConfig{Rate: 50, WFirst: true}, 50, "knee", []float64{0, 0, 0.6, 0.8}},
 	} {
-		c, err := parseCSV([]byte(x.header+text), "rows", x.cfg)
-		must(t, err)
+		c := must.Get(parseCSV([]byte(x.header+text), "rows", x.cfg))(t)
 		near(t, "frame", c.Frame(1), append(append([]float64{0.1, 0, 0.8}, x.q...), 0.2)...)
 		if name := c.Description().Columns[4].Name; name != x.joint || math.Abs(c.Duration()-1/x.rate) > 1e-12 {
 			t.Errorf("%s, %g s", name, c.Duration())
@@ -230,21 +227,19 @@ func TestDeepMimicLoops(t *testing.T) {
 		`"LoopMode":"Wrap",`:  LoopWrap,
 		`"LoopMode":"Clamp",`: LoopNone, `"Loop":true,`: LoopWrap, `"Loop":false,`: LoopNone, ``: LoopNone,
 	} {
-		c, err := parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip")
-		if err != nil || c.Loop() != want || !c.Raw() || c.Duration() != 1 {
-			t.Errorf("%s: %v, %v", text, c, err)
+		c := must.Get(parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip"))(t)
+		if c.Loop() != want || !c.Raw() || c.Duration() != 1 {
+			t.Errorf("%s: %v", text, c)
 		}
 	}
-	data, err := os.ReadFile("testdata/turn_left.txt")
-	must(t, err)
+	data := must.Get(os.ReadFile("testdata/turn_left.txt"))(t)
 	turning := load(t, "testdata/turn_left.txt")
 	near(t, "w comes first", turning.Frame(0)[3:7], 1, 0, 0, 0)
 	if turning.Weight() != 0.5 || math.Abs(turning.Duration()-1) > 1e-3 {
 		t.Errorf("weight %g, %g s", turning.Weight(), turning.Duration())
 	}
 	// Without offsets each loop starts over at the same place.
-	c, err := parse([]byte(strings.ReplaceAll(string(data), ": true", ": false")), "still")
-	must(t, err)
+	c := must.Get(parse([]byte(strings.ReplaceAll(string(data), ": true", ": false")), "still"))(t)
 	a, _ := sampleAt(c, 0.25)
 	b, _ := sampleAt(c, 5.25)
 	near(t, "fifth loop", b, a...)
@@ -258,50 +253,43 @@ func TestDeepMimicDescription(t *testing.T) {
 	}
 	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
 		{"root_rotation", Rotation}, {"shoulder", Rotation}, {"elbow", Hinge}}}
-	c, err := LoadDeepMimic("testdata/arm.txt", d)
-	must(t, err)
+	c := must.Get(LoadDeepMimic("testdata/arm.txt", d))(t)
 	pos, vel := sampleAt(c, 0.4+0.25) // the second loop
 	near(t, "root", pos[:3], 1.2+0.75, 1, -0.4-0.25)
 	near(t, "shoulder", pos[7:11], about(0, 0, 1, 0.5)...)
 	near(t, "elbow", pos[11:], 0.25)
 	near(t, "shoulder's velocity", vel[6:9], 0, 0, 2)
 	near(t, "root's velocity", vel[:3], 3, 0, -1)
-	_, err = LoadDeepMimic("testdata/hop.txt", d)
-	refuses(t, err, "motions: testdata/hop.txt: ", "frame 0 has 2 values, the description 12")
+	refused(LoadDeepMimic("testdata/hop.txt", d))(t, "motions: testdata/hop.txt: ", "frame 0 has 2 values, the description 12")
 }
 
 // A saved clip is the clip, to float32.
 func TestSave(t *testing.T) {
-	trot, err := Trot(1)
-	must(t, err)
+	trot := must.Get(Trot(1))(t)
 	quadruped := func(n int, loop Loop, durations []float64) *Clip {
-		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(),
-			Frames: framesOf(trot)[:n], Durations: durations})
-		must(t, err)
+		c := must.Get(NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(),
+			Frames: framesOf(trot)[:n], Durations: durations}))(t)
 		return c
 	}
 	for _, c := range []*Clip{stroll(t, 40), trot, quadruped(20, LoopWrap, durationsOf(trot)[:20])} {
 		var file strings.Builder
-		must(t, c.Save(&file, "who made it"))
-		back, err := parse([]byte(file.String()), c.Name())
-		must(t, err)
+		must.Do(t, c.Save(&file, "who made it"))
+		back := must.Get(parse([]byte(file.String()), c.Name()))(t)
 		sameMotion(t, back, c, 1e-6)
 		if back.Loop() != c.Loop() || back.Skeleton().Name != c.Skeleton().Name {
 			t.Errorf("%s: %v, %s", c.Name(), back.Loop(), back.Skeleton().Name)
 		}
 	}
-	err = quadruped(3, LoopNone, []float64{.1, .2, 0}).Save(&strings.Builder{}, "")
+	err := quadruped(3, LoopNone, []float64{.1, .2, 0}).Save(&strings.Builder{}, "")
 	refuses(t, err, "motions: part: ", "evenly apart")
 	refuses(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "no skeleton")
 	other := QuadrupedSkeleton() // a skeleton of that name that is another one is in the file
 	other.Bodies[1].Offset[0], other.Bodies[1].Orientation = 0.3, rotation.About([3]float64{0, 0, 1}, 0.2)
-	c, err := NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3],
-		Durations: []float64{.1, .1, 0}})
-	must(t, err)
+	c := must.Get(NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3],
+		Durations: []float64{.1, .1, 0}}))(t)
 	var file strings.Builder
-	must(t, c.Save(&file, ""))
-	back, err := parse([]byte(file.String()), "other")
-	must(t, err)
+	must.Do(t, c.Save(&file, ""))
+	back := must.Get(parse([]byte(file.String()), "other"))(t)
 	if !reflect.DeepEqual(back.skeleton, c.skeleton) {
 		t.Errorf("%v, want %v", back.skeleton, c.skeleton)
 	}

@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // The gait is the one that NumPy computes (FFT, interp and gradient over two cycles); see testdata/README.md.
 func TestGaitMatchesReference(t *testing.T) {
-	data, err := os.ReadFile("testdata/gait.json")
-	must(t, err)
+	data := must.Get(os.ReadFile("testdata/gait.json"))(t)
 	var cases map[string]struct {
 		Speed                 float64
 		Positions, Velocities [][]float64
 	}
-	must(t, json.Unmarshal(data, &cases))
+	must.Do(t, json.Unmarshal(data, &cases))
 	want, c := cases["default"], Gait()
 	if n := len(want.Positions) / 2; c.NumFrames() != n || math.Abs(c.frameVelocity(0)[0]-want.Speed) > 1e-9 {
 		t.Fatalf("%d frames, want %d; %g m/s, want %g", c.NumFrames(), n, c.frameVelocity(0)[0], want.Speed)
@@ -57,9 +57,8 @@ func humanoidOf(t *testing.T, gait *Clip, heading, pitch float64) *Clip {
 		}
 		frames, durations = append(frames, f), append(durations, gait.frameDuration(k))
 	}
-	c, err := NewClip(ClipConfig{Name: "human", Loop: LoopWrap, Frames: frames, Durations: durations,
-		Description: deepMimicHumanoid()})
-	must(t, err)
+	c := must.Get(NewClip(ClipConfig{Name: "human", Loop: LoopWrap, Frames: frames, Durations: durations,
+		Description: deepMimicHumanoid()}))(t)
 	return c
 }
 
@@ -69,8 +68,7 @@ func TestPlanar(t *testing.T) {
 	for _, x := range []struct{ heading, pitch float64 }{
 		{}, {heading: 2.5}, {heading: -math.Pi / 2, pitch: 0.2}, {pitch: -0.1},
 	} {
-		c, err := Planar(humanoidOf(t, gait, x.heading, x.pitch))
-		must(t, err)
+		c := must.Get(Planar(humanoidOf(t, gait, x.heading, x.pitch)))(t)
 		if c.Loop() != LoopWrap || c.Name() != "human" || math.Abs(c.Duration()-gait.Duration()) > 1e-9 {
 			t.Fatalf("%v: %v, %s, %g s", x, c.Loop(), c.Name(), c.Duration())
 		}
@@ -87,21 +85,17 @@ func TestPlanar(t *testing.T) {
 			near(t, "frame", c.Frame(k), want...)
 		}
 	}
-	_, err := Planar(gait)
-	refuses(t, err, "motions: gait: ", "DeepMimic's humanoid")
+	refused(Planar(gait))(t, "motions: gait: ", "DeepMimic's humanoid")
 }
 
 // At any speed feet that stand do not slide, none is under the floor, and the legs keep their phases.
 func TestTrot(t *testing.T) {
 	for _, speed := range []float64{-0.5, 0, 0.3, 0.8, 1.5, 2} {
-		c, err := Trot(speed)
-		must(t, err)
+		c := must.Get(Trot(speed))(t)
 		if r := Check(c); len(r.Faults) > 0 || math.Abs(r.FeetLowest) > 1e-3 || r.Sliding > 0.1 {
 			t.Errorf("%g m/s: %+v, lowest %g, sliding %g", speed, r.Faults, r.FeetLowest, r.Sliding)
 		}
-		if got := c.LoopTravel()[0] / c.Duration(); math.Abs(got-speed) > 1e-9 {
-			t.Errorf("%g m/s, want %g", got, speed)
-		}
+		must.Near(t, c.LoopTravel()[0]/c.Duration(), speed, 1e-9, "m/s")
 		// The first harmonic of each thigh says where in its cycle a leg is.
 		hind := 0.05 * max(0, min(1, math.Abs(speed)-0.5)) // later at speed
 		phases := []float64{0, 0.5, 0.5 - hind, -hind}
@@ -126,8 +120,7 @@ func TestTrot(t *testing.T) {
 		}
 	}
 	for _, speed := range []float64{3, math.NaN()} {
-		_, err := Trot(speed)
-		refuses(t, err, "motions: trot: ", "the fastest foot must move at most at 2 m/s")
+		refused(Trot(speed))(t, "motions: trot: ", "the fastest foot must move at most at 2 m/s")
 	}
 }
 
@@ -142,8 +135,7 @@ func TestTrotAnywhere(t *testing.T) {
 	cfg := TrotConfig{Stand: stand, Feet: []string{"RL_foot", "FR_foot", "FL_foot", "RR_foot"}}
 	for _, v := range [][3]float64{{0, 0.4, 0}, {0.5, -0.3, 0}, {0, 0, 1}, {0.6, 0.1, -0.8}} {
 		cfg.Forward, cfg.Left, cfg.Turn = v[0], v[1], v[2]
-		c, err := s.Trot(cfg)
-		must(t, err)
+		c := must.Get(s.Trot(cfg))(t)
 		if r := Check(c); len(r.Faults) > 0 || r.Sliding > 0.1 {
 			t.Errorf("%g: %+v, sliding %g", v, r.Faults, r.Sliding)
 		}
@@ -163,11 +155,9 @@ func TestTrotAnywhere(t *testing.T) {
 	}
 	cfg.Feet[0] = "RL_calf"
 	cfg.Forward = 2.5
-	_, err := s.Trot(cfg)
-	refuses(t, err, "motions: trot: ", "2 m/s")
+	refused(s.Trot(cfg))(t, "motions: trot: ", "2 m/s")
 	cfg.Feet = []string{"FR_foot", "FL_foot", "RR_foot", "RR_calf"}
-	_, err = s.Trot(cfg)
-	refuses(t, err, "motions: trot: ", "one quarter")
+	refused(s.Trot(cfg))(t, "motions: trot: ", "one quarter")
 }
 
 // The skeleton stands as the robot does.

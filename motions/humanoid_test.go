@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // stroll is a made-up humanoid motion on the floor at 30 frames a second: each joint swings at its own phase.
@@ -27,11 +28,8 @@ func stroll(t *testing.T, frames int) *Clip {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
-	c, err = c.OnFloor()
-	must(t, err)
-	return c
+	c := must.Get(NewClip(cfg))(t)
+	return must.Get(c.OnFloor())(t)
 }
 
 func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
@@ -43,14 +41,10 @@ func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
 	}
 	for k := range got.NumFrames() {
 		for i, x := range got.Frame(k) {
-			if math.Abs(x-want.Frame(k)[i]) > tolerance {
-				t.Fatalf("frame %d, %s is %g, want %g", k, got.description.nameValue(i), x, want.Frame(k)[i])
-			}
+			must.Near(t, x, want.Frame(k)[i], tolerance, "frame %d, %s", k, got.description.nameValue(i))
 		}
 		for i, x := range got.frameVelocity(k) {
-			if math.Abs(x-want.frameVelocity(k)[i]) > 60*tolerance {
-				t.Fatalf("frame %d, velocity %d is %g, want %g", k, i, x, want.frameVelocity(k)[i])
-			}
+			must.Near(t, x, want.frameVelocity(k)[i], 60*tolerance, "frame %d, velocity %d", k, i)
 		}
 	}
 }
@@ -75,11 +69,9 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1),
-		Description: deepMimicHumanoid()})
-	must(t, err)
-	h, err := Humanoid(c)
-	must(t, err)
+	c := must.Get(NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1),
+		Description: deepMimicHumanoid()}))(t)
+	h := must.Get(Humanoid(c))(t)
 	s := h.Skeleton()
 	// joint, parent joint, offset (x forward, y up, z to the right), column of the frame
 	tree := []struct {
@@ -129,10 +121,7 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 	if r := h.Repairs(); len(r) != 1 || !strings.Contains(r[0], "never nearer to the floor") {
 		t.Errorf("repairs %q", r)
 	}
-	again, err := Humanoid(h)
-	if err != nil || again != h {
-		t.Errorf("a humanoid's clip is its own: %v", err)
-	}
-	_, err = Humanoid(spin(t, LoopNone))
-	refuses(t, err, "motions: spin: ", "neither DeepMimic's humanoid")
+	again := must.Get(Humanoid(h))(t)
+	must.Is(t, again, h, "a humanoid's clip is its own")
+	refused(Humanoid(spin(t, LoopNone)))(t, "motions: spin: ", "neither DeepMimic's humanoid")
 }

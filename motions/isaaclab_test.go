@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // isaacArrays is a sound clip of 4 frames, 2 degrees of freedom and 3 bodies.
@@ -106,9 +107,7 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 
 func readIsaac(t *testing.T, arrays ...*npz.Array) *Clip {
 	t.Helper()
-	c, err := parse(npzOf(t, arrays...), "stroll")
-	must(t, err)
-	return c
+	return must.Get(parse(npzOf(t, arrays...), "stroll"))(t)
 }
 
 func TestIsaacLabColumns(t *testing.T) {
@@ -160,7 +159,7 @@ func TestRepairsIsaacLab(t *testing.T) {
 				}
 			}
 			h, err := Humanoid(c)
-			must(t, err)
+			must.Do(t, err)
 			expected := want
 			if x.sink > 0 {
 				by := make([]float64, want.NumFrames())
@@ -170,12 +169,10 @@ func TestRepairsIsaacLab(t *testing.T) {
 				if expected, err = lower(want, by); err == nil {
 					expected, err = expected.OnFloor()
 				}
-				must(t, err)
+				must.Do(t, err)
 			}
 			sameMotion(t, h, expected, 1e-5)
-			if fmt.Sprint(h.Repairs()) != fmt.Sprint(repairs) {
-				t.Errorf("%q after %q", h.Repairs(), repairs)
-			}
+			must.Is(t, fmt.Sprint(h.Repairs()), fmt.Sprint(repairs), "%q after %q", h.Repairs(), repairs)
 			if f := faultsOf(Check(c), "velocities"); len(f) > 0 {
 				t.Errorf("%+v", f)
 			}

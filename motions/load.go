@@ -167,18 +167,8 @@ func (r *npzReader) words(name string) []string {
 
 // cutRows cuts values into rows of a width.
 func cutRows(values []float64, width int) [][]float64 {
-	var rows [][]float64
-	for ; len(values) > 0; values = values[width:] {
-		rows = append(rows, values[:width:width])
-	}
-	return rows
+	return slices.Collect(slices.Chunk(values, width))
 }
 
 // evenly returns n equal durations.
-func evenly(n int, step float64) []float64 {
-	durations := make([]float64, n)
-	for k := range durations {
-		durations[k] = step
-	}
-	return durations
-}
+func evenly(n int, step float64) []float64 { return slices.Repeat([]float64{step}, n) }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // npzOf returns the bytes of an npz file. Later arrays replace earlier ones of the same name; one without data removes
@@ -31,7 +32,7 @@ func npzOf(t testing.TB, arrays ...*npz.Array) []byte {
 		list = append(list, a)
 	}
 	var out bytes.Buffer
-	must(t, npz.Write(&out, list...))
+	must.Do(t, npz.Write(&out, list...))
 	return out.Bytes()
 }
 
@@ -73,12 +74,10 @@ func pickled(v any) []byte {
 // samples returns a small file of every format, by the format's name.
 func samples(t testing.TB) map[string][]byte {
 	t.Helper()
-	trot, err := Trot(1)
-	must(t, err)
+	trot := must.Get(Trot(1))(t)
 	var saved bytes.Buffer
-	must(t, trot.Save(&saved, "made up"))
-	tiny, err := os.ReadFile(filepath.Join("testdata", "tiny.npz"))
-	must(t, err)
+	must.Do(t, trot.Save(&saved, "made up"))
+	tiny := must.Get(os.ReadFile(filepath.Join("testdata", "tiny.npz")))(t)
 	return map[string][]byte{
 		"bvh": []byte(legs), "amass": npzOf(t,
 			amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
@@ -94,17 +93,16 @@ func TestLoadKnowsFormats(t *testing.T) {
 		"deepmimic": 43}
 	for format, data := range samples(t) {
 		path := filepath.Join(t.TempDir(), format+".dat")
-		must(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		if c := load(t, path); c.Name() != format || c.Width() != widths[format] {
 			t.Errorf("%s: %s with %d values a frame", format, c.Name(), c.Width())
 		}
-		must(t, os.WriteFile(path, data[:len(data)*2/3], 0o600))
+		must.Do(t, os.WriteFile(path, data[:len(data)*2/3], 0o600))
 		if _, err := Load(path); format != "csv" {
 			refuses(t, err, "motions: "+path+": ", "")
 		}
 	}
-	_, err := Load("testdata/README.md")
-	refuses(t, err, "motions: testdata/README.md: ", "not a clip")
+	refused(Load("testdata/README.md"))(t, "motions: testdata/README.md: ", "not a clip")
 	if _, err := Load("testdata/absent.txt"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
@@ -113,8 +111,7 @@ func TestLoadKnowsFormats(t *testing.T) {
 		func(path string) (*Clip, error) { return LoadCSV(path, CSVConfig{}) },
 		func(path string) (*Clip, error) { return LoadDeepMimic(path, nil) },
 	} {
-		_, err := load("testdata/tiny.npz")
-		refuses(t, err, "motions: testdata/tiny.npz: ", "line 1")
+		refused(load("testdata/tiny.npz"))(t, "motions: testdata/tiny.npz: ", "line 1")
 	}
 }
 
@@ -203,15 +200,12 @@ func TestLoadRefuses(t *testing.T) {
 		{saved(npz.NewString("joints", []string{"a"}, 1)), "the joints are [a]"},
 		{saved(npz.NewString("loop", []string{"circle"})), `"circle"`},
 	} {
-		_, err := parse(x.data, "bad")
-		refuses(t, err, "", x.want)
+		refused(parse(x.data, "bad"))(t, "", x.want)
 	}
 	for want, cfg := range map[string]BVHConfig{"Up": {Up: "x"}, "Scale": {Scale: -1}} {
-		_, err := parseBVH([]byte(legs), "", cfg)
-		refuses(t, err, "BVHConfig.", want)
+		refused(parseBVH([]byte(legs), "", cfg))(t, "BVHConfig.", want)
 	}
-	_, err := parseCSV([]byte(rows), "", CSVConfig{Rate: -1})
-	refuses(t, err, "CSVConfig.Rate", "-1")
+	refused(parseCSV([]byte(rows), "", CSVConfig{Rate: -1}))(t, "CSVConfig.Rate", "-1")
 }
 
 func FuzzLoad(f *testing.F) {
@@ -219,8 +213,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(data)
 	}
 	for _, name := range []string{"arm.txt", "hop.txt", "turn_left.txt"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		must(f, err)
+		data := must.Get(os.ReadFile(filepath.Join("testdata", name)))(f)
 		f.Add(data)
 	}
 	f.Add([]byte(strings.ReplaceAll(legs, "\r\n", "\r")))

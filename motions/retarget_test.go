@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // bodiesOf returns where the bodies of a clip are in a row, by name.
@@ -30,8 +31,7 @@ func barefoot(s *Skeleton) *Skeleton {
 // A clip is carried over to a skeleton with arms in a T-pose and ball joints, and back.
 func TestRetargetAndBack(t *testing.T) {
 	shod := stroll(t, 30)
-	c, err := shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)})
-	must(t, err)
+	c := must.Get(shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)}))(t)
 	same := func(got *Clip) {
 		t.Helper()
 		for k := range c.NumFrames() {
@@ -43,11 +43,9 @@ func TestRetargetAndBack(t *testing.T) {
 			}
 		}
 	}
-	over, err := c.Retarget(barefoot(mimicKitHumanoid()), RetargetConfig{})
-	must(t, err)
+	over := must.Get(c.Retarget(barefoot(mimicKitHumanoid()), RetargetConfig{}))(t)
 	same(over)
-	back, err := over.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{})
-	must(t, err)
+	back := must.Get(over.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{}))(t)
 	same(back)
 }
 
@@ -104,10 +102,8 @@ func robot() *Skeleton {
 // A walk on a robot: standing feet stand, none is under the floor, joints keep their limits, shins keep apart, arms
 // hang as the human's do, and the loop closes.
 func TestRetargetRobot(t *testing.T) {
-	walk, err := Builtin("humanoid_walk")
-	must(t, err)
-	c, err := walk.Retarget(robot(), RetargetConfig{})
-	must(t, err)
+	walk := must.Get(Builtin("humanoid_walk"))(t)
+	c := must.Get(walk.Retarget(robot(), RetargetConfig{}))(t)
 	before, after := Check(walk), Check(c)
 	if len(after.Faults) > 0 || after.Sliding > 0.6*before.Sliding || after.FeetLowest < -0.005 ||
 		after.FeetHighest > 0.03 {
@@ -115,9 +111,7 @@ func TestRetargetRobot(t *testing.T) {
 			after.FeetLowest, after.FeetHighest, after.Faults)
 	}
 	v := newSolver(robot())
-	if len(v.pairs) != 1 {
-		t.Fatalf("%d pairs of capsules", len(v.pairs))
-	}
+	must.Is(t, len(v.pairs), 1, "pairs of capsules")
 	worst := 0.0 // of the forearms' angle to the human's
 	for k := range c.NumFrames() {
 		copy(v.row, c.Frame(k))
@@ -141,16 +135,14 @@ func TestRetargetRobot(t *testing.T) {
 		}
 	}
 	// A mapping of the user's counts.
-	bodies, err := ProposeBodies(walk.Skeleton(), robot())
-	must(t, err)
+	bodies := must.Get(ProposeBodies(walk.Skeleton(), robot()))(t)
 	if len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" ||
 		bodies["right_wrist_roll_link"] != "right_hand" {
 		t.Errorf("%v", bodies)
 	}
 	delete(bodies, "left_elbow_link")
 	delete(bodies, "left_wrist_roll_link")
-	stiff, err := walk.Retarget(robot(), RetargetConfig{Bodies: bodies})
-	must(t, err)
+	stiff := must.Get(walk.Retarget(robot(), RetargetConfig{Bodies: bodies}))(t)
 	elbow, _, _ := stiff.description.Find("left_elbow_joint")
 	for k := range stiff.NumFrames() {
 		if math.Abs(stiff.Frame(k)[elbow]) > 1e-6 {
@@ -183,10 +175,8 @@ Frame Time: 0.05
 		v[28] = knee  // left knee, about x
 		return strings.Trim(fmt.Sprint(v), "[]") + "\n"
 	}
-	bvh, err := parseBVH([]byte(person+frame(0, 70)+frame(10, 70)), "person", BVHConfig{Scale: 0.01})
-	must(t, err)
-	c, err := bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	must(t, err)
+	bvh := must.Get(parseBVH([]byte(person+frame(0, 70)+frame(10, 70)), "person", BVHConfig{Scale: 0.01}))(t)
+	c := must.Get(bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
 	at := func(name string) float64 {
 		i, _, ok := c.description.Find(name)
 		if !ok {
@@ -196,22 +186,16 @@ Frame Time: 0.05
 	}
 	for name, want := range map[string]float64{"left_knee": 70, "right_knee": 0, "left_shoulder_x": 0,
 		"left_elbow": -40, "right_elbow": 0, "right_shoulder_x": -90, "abdomen_y": 0} {
-		if math.Abs(at(name)-want) > 0.1 {
-			t.Errorf("%s is %.3f°, want %g", name, at(name), want)
-		}
+		must.Near(t, at(name), want, 0.1, "%s", name)
 	}
 	scale := (.421546 + .40987 + .05) / 1.08
-	if d := c.Frame(1)[0] - c.Frame(0)[0]; math.Abs(d-0.1*scale) > 1e-9 {
-		t.Errorf("travels %g m, want %g", d, 0.1*scale)
-	}
+	must.Near(t, c.Frame(1)[0]-c.Frame(0)[0], 0.1*scale, 1e-9, "travels")
 	if h, _ := bodyHeights(c); math.Abs(h[0]) > 1e-6 {
 		t.Errorf("feet at %v", h)
 	}
 	// A knee that bends forwards is held straight, and the report says so.
-	bvh, err = parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01})
-	must(t, err)
-	c, err = bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	must(t, err)
+	bvh = must.Get(parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01}))(t)
+	c = must.Get(bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
 	if at("left_knee") != 0 || !strings.Contains(fmt.Sprint(c.Repairs()), "1 joints were held") {
 		t.Errorf("%g°, %q", at("left_knee"), c.Repairs())
 	}
@@ -223,23 +207,19 @@ Frame Time: 0.05
 		"the target's root pelvis follows no body": {Bodies: map[string]string{"head": "Head"}},
 		"Rest has 3 values":                        {Rest: []float64{1, 2, 3}},
 	} {
-		_, err := bvh.Retarget(HumanoidSkeleton(), cfg)
-		refuses(t, err, "motions: person: ", want)
+		refused(bvh.Retarget(HumanoidSkeleton(), cfg))(t, "motions: person: ", want)
 	}
 	if _, err := bvh.Retarget(QuadrupedSkeleton(), RetargetConfig{}); err != nil {
 		t.Errorf("a quadruped needs no names of a humanoid: %v", err)
 	}
-	dog, err := Trot(0)
-	must(t, err)
-	_, err = dog.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	refuses(t, err, "motions: trot: ", "right_upper_arm")
+	dog := must.Get(Trot(0))(t)
+	refused(dog.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: trot: ", "right_upper_arm")
 }
 
 // A skeleton whose zero pose lies flat, as LAFAN1's do, needs a rest pose, and with one is carried over as any other.
 func TestRetargetNeedsARestPose(t *testing.T) {
 	shod := stroll(t, 20)
-	human, err := shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)})
-	must(t, err)
+	human := must.Get(shod.derive(ClipConfig{Skeleton: barefoot(HumanoidSkeleton()), Frames: framesOf(shod)}))(t)
 	flat := human.Skeleton()
 	flat.Name = "flat"
 	by := rotation.About([3]float64{0, 1, 0}, math.Pi/2) // the zero pose of the root lies on its face
@@ -268,17 +248,12 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)})
-	must(t, err)
-	_, err = c.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	refuses(t, err, "motions: flat: ", "head")
-	back, err := c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest})
-	must(t, err)
+	c := must.Get(NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)}))(t)
+	refused(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: flat: ", "head")
+	back := must.Get(c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest}))(t)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
-			if math.Abs(x-human.Frame(k)[7+i]) > 5e-3 {
-				t.Fatalf("frame %d, joint %d is %g, want %g", k, i, x, human.Frame(k)[7+i])
-			}
+			must.Near(t, x, human.Frame(k)[7+i], 5e-3, "frame %d, joint %d", k, i)
 		}
 	}
 }
@@ -288,24 +263,16 @@ func TestRetargetSMPL(t *testing.T) {
 	s := smplSkeleton()
 	row := s.zero()
 	row[2] = 1
-	c, err := NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}})
-	must(t, err)
-	h, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	must(t, err)
-	if again, err := Humanoid(c); err != nil || fmt.Sprint(framesOf(again)) != fmt.Sprint(framesOf(h)) {
-		t.Errorf("Humanoid retargets: %v", err)
-	}
+	c := must.Get(NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}}))(t)
+	h := must.Get(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
+	must.Is(t, fmt.Sprint(framesOf(must.Get(Humanoid(c))(t))), fmt.Sprint(framesOf(h)), "Humanoid retargets")
 	for i, j := range h.Skeleton().Joints() {
 		want := map[string]float64{"right_shoulder_x": -math.Pi / 2, "left_shoulder_x": math.Pi / 2}[j.Name]
-		if got := h.Frame(0)[7+i]; math.Abs(got-want) > 5e-3 {
-			t.Errorf("%s is %g, want %g", j.Name, got, want)
-		}
+		must.Near(t, h.Frame(0)[7+i], want, 5e-3, "%s", j.Name)
 	}
 	for name, want := range map[string]string{"mixamorig:LeftUpLeg": "leftupleg", "UpperLeg_L": "leftupperleg",
 		"L_Hip": "lefthip", "right_hip": "righthip", "Spine.1": "spine1"} {
-		if got := plainName(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		must.Is(t, plainName(name), want, "%s", name)
 	}
 }
 
@@ -327,14 +294,10 @@ func TestPairBodies(t *testing.T) {
 				source.Bodies = append(source.Bodies, Body{Name: left})
 			}
 		}
-		got, err := ProposeBodies(source, HumanoidSkeleton())
-		if err != nil || len(got) != 15 {
-			t.Errorf("%s: %v, %v", names, got, err)
-		}
+		got := must.Get(ProposeBodies(source, HumanoidSkeleton()))(t)
+		must.Is(t, len(got), 15, "%s: %v", names, got)
 		for i, part := range parts {
-			if want := strings.Fields(names)[i]; got[part] != want {
-				t.Errorf("%s is %s, want %s", part, got[part], want)
-			}
+			must.Is(t, got[part], strings.Fields(names)[i], "%s", part)
 		}
 	}
 }

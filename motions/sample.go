@@ -51,14 +51,11 @@ func (c *Clip) State(t float64, qpos, qvel []float64) {
 	if qvel == nil {
 		return
 	}
-	p, v := 0, 0
-	for _, col := range c.description.Columns {
+	for at, col := range c.description.each {
 		if col.Kind == Rotation {
-			w := rotation.Of(qpos[p:]).Conj().Rotate([3]float64{qvel[v], qvel[v+1], qvel[v+2]})
-			copy(qvel[v:v+3], w[:])
+			w := rotation.Of(qpos[at.pos:]).Conj().Rotate([3]float64(qvel[at.vel:]))
+			copy(qvel[at.vel:at.vel+3], w[:])
 		}
-		p += col.Kind.Width()
-		v += col.Kind.VelocityWidth()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // Save writes a clip with a skeleton as an npz file that [Load] reads: qpos (N, W), the rows; fps, the frame rate;
@@ -28,7 +29,7 @@ func (c *Clip) Save(w io.Writer, credit string) error {
 	if uneven {
 		return c.fail("the frames must be evenly apart, and at least two")
 	}
-	rows := singles(nil, c.positions)
+	rows := number.Float32s(nil, c.positions)
 	var joints []string
 	for _, j := range c.skeleton.Joints() {
 		joints = append(joints, j.Name)

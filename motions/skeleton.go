@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
 )
@@ -78,12 +79,7 @@ func (s *Skeleton) Joints() []Joint {
 
 // Body returns the index of the named body, or -1 if there is no such body.
 func (s *Skeleton) Body(name string) int {
-	for i, b := range s.Bodies {
-		if b.Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Bodies, func(b Body) bool { return b.Name == name })
 }
 
 // Forward computes the poses of the bodies in the world for a row of positions: their origins (3 values a body) and

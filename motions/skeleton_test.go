@@ -3,10 +3,10 @@ package motions
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // randomQuat is uniform over all rotations.
@@ -63,9 +63,7 @@ func TestHingeAngles(t *testing.T) {
 				continue // near gimbal lock other angles are as good
 			}
 			for i := range got {
-				if math.Abs(got[i]-want[i]) > 1e-6 {
-					t.Fatalf("axes %v: %v, want %v", order, got, want)
-				}
+				must.Near(t, got[i], want[i], 1e-6, "axes %v: %v, want %v", order, got, want)
 			}
 		}
 	}
@@ -147,9 +145,7 @@ func TestForward(t *testing.T) {
 			near(t, "orientation", got[i][:], r[i][:]...)
 		}
 		near(t, "sole", []float64{newPose(s, row).lowest(3)}, p[2]-0.1*r[2][2]-0.02)
-		if n := testing.AllocsPerRun(10, func() { s.Forward(row, positions, rotations) }); n != 0 {
-			t.Errorf("%v allocations", n)
-		}
+		must.Is(t, testing.AllocsPerRun(10, func() { s.Forward(row, positions, rotations) }), 0, "allocations")
 	}
 }
 
@@ -165,9 +161,7 @@ func TestSkeletonRejects(t *testing.T) {
 		s := chain()
 		change(s)
 		_, err := NewClip(ClipConfig{Frames: [][]float64{make([]float64, 13)}, Durations: []float64{1}, Skeleton: s})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }
 
@@ -186,8 +180,7 @@ func TestStateIsMuJoCos(t *testing.T) {
 			0})
 		cfg.Durations = append(cfg.Durations, h)
 	}
-	c, err := NewClip(cfg)
-	must(t, err)
+	c := must.Get(NewClip(cfg))(t)
 	qpos, qvel := make([]float64, 13), make([]float64, 11)
 	c.State(0.084, qpos, qvel)
 	near(t, "qvel", qvel, 2, 0, 0, w[0], w[1], w[2], 2*w[0], 2*w[1], 2*w[2], 3, 0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var (
@@ -18,10 +19,9 @@ var (
 // ramp is a clip whose only value is offset + time.
 func ramp(t *testing.T, name string, offset, duration, weight float64, loop Loop) *Clip {
 	t.Helper()
-	c, err := NewClip(ClipConfig{Name: name, Loop: loop, Weight: weight, Durations: []float64{duration, 0},
+	c := must.Get(NewClip(ClipConfig{Name: name, Loop: loop, Weight: weight, Durations: []float64{duration, 0},
 		Frames:      [][]float64{{offset}, {offset + duration}},
-		Description: &Description{Columns: []Column{{"clock", Travel}}}})
-	must(t, err)
+		Description: &Description{Columns: []Column{{"clock", Travel}}}}))(t)
 	return c
 }
 
@@ -32,8 +32,7 @@ var clock = Features{Width: 2, Write: func(pos, vel []float64, out []float32) {
 
 func rowsOf(t *testing.T, cfg SourceConfig, n int, clips ...*Clip) []float32 {
 	t.Helper()
-	s, err := NewSource(cfg, clips...)
-	must(t, err)
+	s := must.Get(NewSource(cfg, clips...))(t)
 	rows, err := s.CollectReferenceMotions(n, rand.New(rand.NewPCG(3, 3)))
 	if err != nil || len(rows) != n*s.Width() || s.Width() != cfg.History*cfg.Features.Width {
 		t.Fatal(len(rows), s.Width(), err)
@@ -94,8 +93,7 @@ func TestRowsLieInClips(t *testing.T) {
 func TestSourceIsDeterministicAndShared(t *testing.T) {
 	gait := Gait()
 	f := StateFeatures(gait)
-	s, err := NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: f}, gait)
-	must(t, err)
+	s := must.Get(NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: f}, gait))(t)
 	if f.Width != 8+9 || s.Width() != 34 {
 		t.Errorf("widths %d, %d", f.Width, s.Width())
 	}
@@ -119,11 +117,9 @@ func TestOverlappingMotions(t *testing.T) {
 	const step = 0.1
 	for _, loop := range []Loop{LoopNone, LoopWrap} {
 		s, err := NewSource(SourceConfig{History: 3, TimeStep: step, Features: clock}, ramp(t, "ramp", 0, 2, 1, loop))
-		must(t, err)
-		rows, err := s.CollectOverlappingMotions(200, rand.New(rand.NewPCG(1, 2)))
-		if err != nil || len(rows) != 200*2*6 {
-			t.Fatalf("%d values, %v", len(rows), err)
-		}
+		must.Do(t, err)
+		rows := must.Get(s.CollectOverlappingMotions(200, rand.New(rand.NewPCG(1, 2))))(t)
+		must.Is(t, len(rows), 200*2*6, "values")
 		seen := map[int]int{}
 		for i := range 200 {
 			first, second := rows[12*i:][:6], rows[12*i+6:][:6]
@@ -141,31 +137,23 @@ func TestOverlappingMotions(t *testing.T) {
 		if len(seen) != 2 || seen[1] < 50 || seen[2] < 50 {
 			t.Errorf("the second row was this many time steps behind the first: %v", seen)
 		}
-		if _, err := s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))); err == nil {
-			t.Error("drew a negative number of pairs")
-		}
+		must.Refuse(s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))))(t, "")
 	}
 }
 
 func TestSourceRejects(t *testing.T) {
 	a := ramp(t, "a", 0, 1, 1, LoopNone)
-	raw, err := NewClip(ClipConfig{Name: "raw", Frames: [][]float64{{1, 2}}, Durations: []float64{1}})
-	must(t, err)
+	raw := must.Get(NewClip(ClipConfig{Name: "raw", Frames: [][]float64{{1, 2}}, Durations: []float64{1}}))(t)
 	good := SourceConfig{History: 1, TimeStep: 1, Features: clock}
 	for want, clips := range map[string][]*Clip{
 		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw},
 	} {
-		_, err := NewSource(good, clips...)
-		refuses(t, err, "motions: ", want)
+		refused(NewSource(good, clips...))(t, "motions: ", want)
 	}
-	_, err = NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a)
-	refuses(t, err, "motions: ", "TimeStep")
-	s, err := NewSource(good, a)
-	must(t, err)
-	_, err = s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8)))
-	refuses(t, err, "motions: ", "-1")
-	_, err = a.WithWeight(math.Inf(1))
-	refuses(t, err, "motions: a: ", "weight")
+	refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ", "TimeStep")
+	s := must.Get(NewSource(good, a))(t)
+	refused(s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "motions: ", "-1")
+	refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")
 	if b, err := a.WithWeight(5); err != nil || b.Weight() != 5 || a.Weight() != 1 {
 		t.Error(b, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func nested() Space {
@@ -15,9 +17,7 @@ func nested() Space {
 
 func TestDict(t *testing.T) {
 	s := nested()
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Validate())
 	if s.Width() != 8 || s.Outputs() != 2+5+4+3 || s.Bounded() {
 		t.Errorf("width %d, outputs %d, bounded %t; want 8, 14, false", s.Width(), s.Outputs(), s.Bounded())
 	}
@@ -74,32 +74,23 @@ func TestDictValidateRefuses(t *testing.T) {
 		{NewDict(map[string]Space{"a": NewDict(map[string]Space{"b": {Kind: Box}})}),
 			`entry "a": spaces: Dict entry "b": spaces: a Box needs a shape`},
 	} {
-		if err := c.space.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: error %v, want it to contain %q", c.space, err, c.want)
-		}
+		must.Fail(t, c.space.Validate(), c.want)
 	}
 }
 
 func TestDictCheckAndSample(t *testing.T) {
 	s := nested() // columns: mode 0-1, speed 2-3, gripper 4, joints 5-7
 	good := []float32{1, 2, -7, 9, 3, 0, 5, -5}
-	if err := s.Check(append(good, good...), 2); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Check(append(good, good...), 2))
 	for column, bad := range map[int]float32{0: 2, 1: 3, 2: nan, 4: 4, 5: inf} {
 		rows := append(append([]float32(nil), good...), good...)
 		rows[8+column] = bad
-		if err := s.Check(rows, 2); err == nil || !strings.Contains(err.Error(),
-			"environment 1, dimension "+string(rune('0'+column))) {
-			t.Errorf("column %d is %g: %v", column, bad, err)
-		}
+		must.Fail(t, s.Check(rows, 2), "environment 1, dimension "+string(rune('0'+column)))
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	rows := make([]float32, 1000*s.Width())
 	s.Sample(rng, rows)
-	if err := s.Check(rows, 1000); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Check(rows, 1000))
 	seen := map[float32]bool{}
 	for i := range 1000 {
 		seen[rows[8*i+4]] = true
@@ -109,15 +100,11 @@ func TestDictCheckAndSample(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 4 {
-		t.Errorf("grippers drawn: %v", seen)
-	}
-	if n := testing.AllocsPerRun(20, func() {
+	must.Is(t, len(seen), 4, "grippers drawn: %v", seen)
+	must.Is(t, testing.AllocsPerRun(20, func() {
 		s.Sample(rng, rows)
 		if s.Check(rows, 1000) != nil {
 			t.Fatal()
 		}
-	}); n != 0 {
-		t.Errorf("%g allocations", n)
-	}
+	}), 0, "allocations")
 }

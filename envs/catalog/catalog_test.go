@@ -26,14 +26,11 @@ import (
 // fromYAML makes the environment of a YAML text.
 func fromYAML(t testing.TB, text string) (envs.Env, error) {
 	t.Helper()
-	dict, err := config.FromYAML([]byte(text))
-	must.Do(t, err)
+	dict := must.Get(config.FromYAML([]byte(text)))(t)
 	env, err := New(dict)
 	if err == nil {
 		t.Cleanup(func() {
-			if err := env.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, env.Close())
 		})
 	}
 	return env, err
@@ -41,9 +38,7 @@ func fromYAML(t testing.TB, text string) (envs.Env, error) {
 
 func opened(t testing.TB, text string) envs.Env {
 	t.Helper()
-	env, err := fromYAML(t, text)
-	must.Do(t, err)
-	return env
+	return must.Get(fromYAML(t, text))(t)
 }
 
 // rollout is everything that an environment returns to a fixed sequence of actions.
@@ -109,9 +104,7 @@ func TestSameAsConstructors(t *testing.T) {
 				t.Fatalf("%d environments of %v, want %d of %v", env.NumEnvs(), env.Spaces(), want.NumEnvs(),
 					want.Spaces())
 			}
-			if diff := cmp.Diff(rollout(t, want, 30), rollout(t, env, 30)); diff != "" {
-				t.Errorf("steps (-constructor +catalog):\n%.800s", diff)
-			}
+			must.Equal(t, rollout(t, want, 30), rollout(t, env, 30), "steps")
 		})
 	}
 }
@@ -123,31 +116,25 @@ func TestSettings(t *testing.T) {
 		"{id: Pendulum, wrappers: [clip_action, {reward_scale: {scale: 0.1}}, normalize_observation, clip_reward]}",
 		`{id: "gymnasium:Some-v0", num_envs: 4, timeout: 20s, kwargs: {a: [1, x]}, episode_metrics: []}`,
 	} {
-		dict, err := config.FromYAML([]byte(text))
-		must.Do(t, err)
-		full, err := Settings(dict)
-		must.Do(t, err)
+		dict := must.Get(config.FromYAML([]byte(text)))(t)
+		full := must.Get(Settings(dict))(t)
 		for key, value := range dict {
 			if _, nested := value.(map[string]any); key != "wrappers" && key != "timeout" && !nested &&
 				!cmp.Equal(full[key], value) {
 				t.Errorf("%s: %s became %v", text, key, full[key])
 			}
 		}
-		written, err := yaml.Marshal(full)
-		must.Do(t, err)
-		read, err := config.FromYAML(written)
-		must.Do(t, err)
+		written := must.Get(yaml.Marshal(full))(t)
+		read := must.Get(config.FromYAML(written))(t)
 		again, err := Settings(read)
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, written)
 		}
-		if diff := cmp.Diff(full, again); diff != "" {
-			t.Errorf("%s (-first +read back):\n%s", text, diff)
-		}
+		must.Equal(t, full, again, "read back from %s", text)
 	}
-	full, err := Settings(map[string]any{"id": "Walker"})
-	if err != nil || full["episode_length"] != 300 || full["target_speed"] != 1.3 || full["num_envs"] != 1 {
-		t.Errorf("a walker's settings are %v, %v", full, err)
+	full := must.Get(Settings(map[string]any{"id": "Walker"}))(t)
+	if full["episode_length"] != 300 || full["target_speed"] != 1.3 || full["num_envs"] != 1 {
+		t.Errorf("a walker's settings are %v", full)
 	}
 }
 
@@ -220,16 +207,11 @@ func TestRegister(t *testing.T) {
 		return classic.NewPendulum(classic.Config{NumEnvs: h.NumEnvs})
 	})
 	opened(t, "{id: Hall, num_envs: 4, length: 3.5}")
-	if want := (hall{Batch{NumEnvs: 4}, 3.5}); got != want {
-		t.Errorf("made of %+v, want %+v", got, want)
-	}
+	must.Is(t, got, (hall{Batch{NumEnvs: 4}, 3.5}), "made")
 	if !strings.Contains(strings.Join(Names(), " "), "Hall") {
 		t.Errorf("names are %v", Names())
 	}
-	if _, err := fromYAML(t, "{id: Hall, lengh: 1}"); err == nil || !strings.Contains(err.Error(),
-		`did you mean "length"`) {
-		t.Errorf("an unknown key gave %v", err)
-	}
+	must.Refuse(fromYAML(t, "{id: Hall, lengh: 1}"))(t, `did you mean "length"`)
 	if _, err := fromYAML(t, "{id: Hall, length: 101}"); err == nil ||
 		!strings.Contains(err.Error(),
 			"Hall: its constructor panicked: no room at catalog.TestRegister (catalog_test.go:") {
@@ -297,10 +279,8 @@ class Reach(gymnasium.Env):
 	if !ok {
 		t.Fatal("the file did not make it a source of motion")
 	}
-	drawn, err := motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1)))
-	if err != nil || !slices.Equal(drawn, []float32{1, 2, 3}) {
-		t.Errorf("reference motion is %v, %v", drawn, err)
-	}
+	drawn := must.Get(motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))))(t)
+	must.Same(t, drawn, []float32{1, 2, 3}, "reference motion")
 	s, err := env.Reset(0)
 	if err == nil {
 		s, err = env.Step([]float32{0})
@@ -311,5 +291,36 @@ class Reach(gymnasium.Env):
 	if _, err := fromYAML(t, strings.Replace(text, "size: 3", "size: 2", 1)); err == nil ||
 		!strings.Contains(err.Error(), "have 3 numbers, the AMP observations 2") {
 		t.Errorf("rows of another width gave %v", err)
+	}
+}
+
+// Every key of randomize reaches the characters, and a wrong one is refused by its name.
+func TestRandomize(t *testing.T) {
+	const head = "id: Quadruped\nnum_envs: 3\nrandomize: "
+	env := opened(t, head+`{friction: [0.5, 1.2], mass: [0.9, 1.1], center_of_mass: 0.02, stiffness: [0.9, 1.1],
+  damping: [0.9, 1.1], motor_strength: [0.9, 1], armature: [0.9, 1.1], joint_offset: 0.01, action_delay: [1, 2],
+  observation_delay: [1, 2], observation_noise: {joint_pos: 0.01}, push: {velocity: 0.5, seconds: 1}, curriculum: 5,
+  terrain: {slope: 0.3, steps: 0.1, rough: 0.05, levels: 3, size: 6, curriculum: true}}`)
+	envtest.Reset(t, env, 1)
+	step := envtest.Step(t, env, env.Spaces().Action.Rows(3))
+	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength", "armature",
+		"joint_offset", "action_delay", "observation_delay", "randomization", "terrain_level"} {
+		if _, ok := step.Metrics["quadruped/"+name]; !ok {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
+	for given, want := range map[string]string{
+		"{frictoin: [1, 1]}":                  `"randomize.frictoin"`,
+		"{friction: 1}":                       `"randomize.friction" is 1`,
+		"{friction: [-1, 1]}":                 `"randomize.friction[0]" is -1`,
+		"{mass: [2, 1]}":                      "Randomize.Mass is [2 1]",
+		"{push: {velocity: 1}}":               "Randomize.Push has 1 m/s every 0 s",
+		"{observation_noise: {actions: 1}}":   `"randomize.observation_noise.actions"`,
+		"{terrain: {slope: 3}}":               `"randomize.terrain.slope" is 3`,
+		"{terrain: {levels: 3}}":              "give Slope, Steps or Rough",
+		"{observation_delay: [0, 200]}":       `"randomize.observation_delay[1]" is 200`,
+		"{mass: [1, 1], curriculum: nothing}": `"randomize.curriculum" is "nothing"`,
+	} {
+		must.Refuse(fromYAML(t, head+given))(t, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/docgen"
 )
 
@@ -13,17 +14,17 @@ var update = flag.Bool("update", false, "write the tables of settings in docs an
 func TestTablesMatchTheCode(t *testing.T) {
 	docgen.HoldTables(t, "../..", "reference/environments.md", *update,
 		docgen.Listed{Name: "catalog settings", Defaults: Defaults()},
-		docgen.Listed{Name: "catalog classic settings", Defaults: classicDefaults(), Common: []any{Defaults()}},
-		docgen.Listed{Name: "catalog cartpole settings", Defaults: cartPoleDefaults(),
-			Common: []any{classicDefaults()}},
-		docgen.Listed{Name: "catalog pixels settings", Defaults: pixelsDefaults(), Common: []any{classicDefaults()}},
-		docgen.Listed{Name: "catalog t-maze settings", Defaults: mazeDefaults(), Common: []any{classicDefaults()}},
-		docgen.Listed{Name: "catalog connect-four settings", Defaults: connectFourDefaults(),
-			Common: []any{classicDefaults()}},
+		docgen.Listed{Name: "catalog classic settings", Defaults: classicDefaults, Common: []any{Defaults()}},
+		docgen.Listed{Name: "catalog cartpole settings", Defaults: cartPoleDefaults,
+			Common: []any{classicDefaults}},
+		docgen.Listed{Name: "catalog pixels settings", Defaults: pixelsDefaults, Common: []any{classicDefaults}},
+		docgen.Listed{Name: "catalog t-maze settings", Defaults: mazeDefaults, Common: []any{classicDefaults}},
+		docgen.Listed{Name: "catalog connect-four settings", Defaults: connectFourDefaults,
+			Common: []any{classicDefaults}},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog character settings", Defaults: characterDefaults(), Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog model settings", Defaults: modelDefaults(), Common: []any{characterDefaults()}},
-		docgen.Listed{Name: "catalog actuator settings", Defaults: actuatorSettings{}},
+		docgen.Listed{Name: "catalog actuator settings", Defaults: mujoco.ActuatorConfig{}},
 		docgen.Listed{Name: "catalog python settings", Defaults: pythonDefaults(gymnasiumStart, gymnasiumStep),
 			Common: []any{Defaults()}},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(),

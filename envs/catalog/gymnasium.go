@@ -27,7 +27,7 @@ func init() {
 			env, err := newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
 				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset),
 				RandomEpisodeLengths: s.RandomEpisodeLengths, ObservationGroups: s.ObservationGroups,
-				StateGroups: s.StateGroups, AMPGroup: gymnasium.AMPGroup(s.AMPGroup),
+				StateGroups: s.StateGroups, AMPGroup: s.AMPGroup,
 			})
 			if err != nil || clips == nil {
 				return env, err
@@ -72,25 +72,13 @@ type simulatorSettings struct {
 	ObservationGroups []string `yaml:"observation_groups"`
 	StateGroups       []string `yaml:"state_groups"`
 	// AMPGroup adds a group of observations named amp, the AMP observation, to a task of mjlab or Isaac Lab.
-	AMPGroup ampGroupSettings `yaml:"amp_group"`
+	AMPGroup gymnasium.AMPGroup `yaml:"amp_group"`
 	// Motions are clips of the robot, the reference motion of AMP for the group of observations amp: humanoid_walk,
 	// humanoid_run, or paths of files.
 	Motions []string `yaml:"motions"`
 	// Model is the path of the robot's MJCF file, onto which motions of others are retargeted. Default: motions are of
 	// the robot already.
 	Model string `yaml:"model"`
-}
-
-// ampGroupSettings are those of gymnasium.AMPGroup.
-type ampGroupSettings struct {
-	// Terms are those of the group: joint_pos, joint_vel, base_height, projected_gravity, base_lin_vel, base_ang_vel,
-	// key_pos.
-	Terms []string `yaml:"terms"`
-	// Bodies are regular expressions of the names of key_pos's bodies.
-	Bodies []string `yaml:"bodies"`
-	// History is the number of moments in an AMP observation, one step apart; 0 is 2. A longer one shows more of the
-	// movement and is easier to discriminate.
-	History int `yaml:"history" config:"min=0,max=64"`
 }
 
 // clips reads Motions and carries them over to Model. It returns nil if there are none.

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -118,11 +119,9 @@ func readMotions(path string) (rows []float32, width int, err error) {
 			"one of each",
 			path, shape)
 	}
-	for i, x := range rows {
-		if x-x != 0 {
-			return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], x,
-				int64(i)%shape[1])
-		}
+	if i := number.FirstNonFinite(rows); i >= 0 {
+		return nil, 0, fmt.Errorf("%s: row %d has %g in column %d; it must be finite", path, int64(i)/shape[1], rows[i],
+			int64(i)%shape[1])
 	}
 	return rows, int(shape[1]), nil
 }
@@ -146,7 +145,7 @@ func numpyMotions(data []byte) ([]float32, []int64, error) {
 	for i, d := range array.Shape {
 		shape[i] = int64(d)
 	}
-	return narrow(values), shape, nil
+	return number.Float32s(nil, values), shape, nil
 }
 
 // safetensorsMotions returns the array of a safetensors file as float32, and its shape.
@@ -162,19 +161,10 @@ func safetensorsMotions(data []byte) ([]float32, []int64, error) {
 	array := snap.Arrays[name]
 	if array.DType == checkpoint.F64 {
 		values, err := array.Float64s()
-		return narrow(values), array.Shape, err
+		return number.Float32s(nil, values), array.Shape, err
 	}
 	values, err := array.Float32s()
 	return values, array.Shape, err
-}
-
-// narrow converts to float32. A number beyond its range becomes an infinity, which readMotions refuses.
-func narrow(values []float64) []float32 {
-	out := make([]float32, len(values))
-	for i, x := range values {
-		out[i] = float32(x)
-	}
-	return out
 }
 
 // only returns the name of the array to read: the only one, or motionsArray.

@@ -42,19 +42,18 @@ func TestWalkerMotion(t *testing.T) {
 	for k := range frames {
 		frames[k] = append([]float64{1.25 * (gait.FrameTime(k+1) - gait.FrameTime(k))}, gait.Frame(k)...)
 	}
-	text, err := json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames})
-	must.Do(t, err)
-	got, err := of(write("slow.txt", string(text)))
-	if err != nil || got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap {
-		t.Errorf("the motion is %v, %v", got, err)
+	text := must.Get(json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames}))(t)
+	got := must.Get(of(write("slow.txt", string(text))))(t)
+	if got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap {
+		t.Errorf("the motion is %v", got)
 	}
 	frame := func(x string) string {
 		leg := "1,0,0,0, -0.2, 1,0,0,0, 1,0,0,0, 0"
 		return "[0.5, " + x + ", 0.85, 0, 1,0,0,0, 1,0,0,0, 1,0,0,0, " + leg + ", " + leg + "]"
 	}
-	got, err = of(write("human.txt", `{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`))
-	if err != nil || got.Width() != 9 || got.LoopTravel()[0] != 0.5 {
-		t.Errorf("a humanoid's clip is not the walker's motion: %v", err)
+	got = must.Get(of(write("human.txt", `{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`)))(t)
+	if got.Width() != 9 || got.LoopTravel()[0] != 0.5 {
+		t.Error("a humanoid's clip is not the walker's motion")
 	}
 	for want, text := range map[string]string{
 		"has 2 numbers a frame beside the duration; the walker wants 9": `{"Loop": "wrap",
@@ -110,10 +109,8 @@ func TestReadMotions(t *testing.T) {
 		}
 	}
 	m := &imitating{rows: want, width: 2}
-	drawn, err := m.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 1)))
-	if err != nil || len(drawn) != 100 {
-		t.Fatalf("%d numbers, %v", len(drawn), err)
-	}
+	drawn := must.Get(m.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 1))))(t)
+	must.Is(t, len(drawn), 100, "numbers")
 	seen := map[[2]float32]bool{}
 	for row := range slices.Chunk(drawn, 2) {
 		seen[[2]float32(row)] = true
@@ -121,7 +118,5 @@ func TestReadMotions(t *testing.T) {
 	if len(seen) != 3 || !seen[[2]float32{1, 2}] || !seen[[2]float32{3, 4}] {
 		t.Errorf("the rows drawn are %v", seen)
 	}
-	if _, err := m.CollectReferenceMotions(0, nil); err == nil {
-		t.Error("no rows gave no error")
-	}
+	must.Refuse(m.CollectReferenceMotions(0, nil))(t, "")
 }

@@ -9,99 +9,47 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
+var (
+	classicDefaults     = classic.Config{NumEnvs: 1}
+	cartPoleDefaults    = cartPoleSettings{Config: classicDefaults, Velocities: true}
+	pixelsDefaults      = classic.DefaultCartPolePixels()
+	mazeDefaults        = classic.TMazeConfig{Config: classicDefaults, Length: 10}
+	connectFourDefaults = connectFourSettings{Config: classicDefaults, Masks: true}
+)
+
 func init() {
 	for name, make := range map[string]func(classic.Config) (envs.Env, error){
 		"Acrobot": classic.NewAcrobot, "MountainCar": classic.NewMountainCar, "Pendulum": classic.NewPendulum,
 		"Spread": classic.NewSpread, "Sumo": classic.NewSumo, "TicTacToe": classic.NewTicTacToe,
 	} {
-		Register(name, classicDefaults(), func(s classicSettings) (envs.Env, error) {
-			return make(s.config())
-		})
+		Register(name, classicDefaults, make)
 	}
-	Register("CartPole", cartPoleDefaults(), func(s cartPoleSettings) (envs.Env, error) {
+	Register("CartPole", cartPoleDefaults, func(s cartPoleSettings) (envs.Env, error) {
 		if s.Velocities {
-			return classic.NewCartPole(s.config())
+			return classic.NewCartPole(s.Config)
 		}
-		return classic.NewMaskedCartPole(s.config())
+		return classic.NewMaskedCartPole(s.Config)
 	})
-	Register("CartPolePixels", pixelsDefaults(), func(s pixelsSettings) (envs.Env, error) {
-		return classic.NewCartPolePixels(classic.CartPolePixelsConfig{
-			Config: s.config(), Width: s.Width, Height: s.Height, Frames: s.Frames, Interval: s.Interval})
-	})
-	Register("TMaze", mazeDefaults(), func(s mazeSettings) (envs.Env, error) {
-		return classic.NewTMaze(classic.TMazeConfig{Config: s.config(), Length: s.Length})
-	})
-	Register("ConnectFour", connectFourDefaults(), func(s connectFourSettings) (envs.Env, error) {
-		return classic.NewConnectFour(classic.ConnectFourConfig{Config: s.config(), Unmasked: !s.Masks})
+	Register("CartPolePixels", pixelsDefaults, classic.NewCartPolePixels)
+	Register("TMaze", mazeDefaults, classic.NewTMaze)
+	Register("ConnectFour", connectFourDefaults, func(s connectFourSettings) (envs.Env, error) {
+		return classic.NewConnectFour(classic.ConnectFourConfig{Config: s.Config, Unmasked: !s.Masks})
 	})
 	Register("Walker", walkerDefaults(), newWalker)
 }
 
-// classicSettings are those of package classic's environments.
-type classicSettings struct {
-	Batch `yaml:",inline"`
-	// MaxEpisodeSteps is the length at which episodes are truncated: 0 is the usual limit (of TMaze ten times the
-	// shortest way), a negative number none.
-	MaxEpisodeSteps int `yaml:"max_episode_steps"`
-	// Workers is the number of goroutines that step; 0 chooses. Results do not depend on it.
-	Workers int `yaml:"workers" config:"min=0"`
-}
-
-func classicDefaults() classicSettings { return classicSettings{Batch: Defaults()} }
-
-// config returns the settings as package classic takes them.
-func (s classicSettings) config() classic.Config {
-	return classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed, MaxEpisodeSteps: s.MaxEpisodeSteps, Workers: s.Workers}
-}
-
 // cartPoleSettings are those of classic.NewCartPole, and of classic.NewMaskedCartPole without velocities.
 type cartPoleSettings struct {
-	classicSettings `yaml:",inline"`
+	classic.Config `yaml:",inline"`
 	// Velocities shows the velocities. Without them an agent needs memory.
 	Velocities bool `yaml:"velocities"`
 }
 
-func cartPoleDefaults() cartPoleSettings {
-	return cartPoleSettings{classicSettings: classicDefaults(), Velocities: true}
-}
-
-// pixelsSettings are those of classic.NewCartPolePixels.
-type pixelsSettings struct {
-	classicSettings `yaml:",inline"`
-	// Width and Height are the size of a frame in pixels.
-	Width  int `yaml:"width" config:"min=16,max=512"`
-	Height int `yaml:"height" config:"min=16,max=512"`
-	// Frames is the number of grey frames in an observation, as channels, the newest last. 1 shows no velocity.
-	Frames int `yaml:"frames" config:"min=1,max=16"`
-	// Interval is the number of steps between two frames.
-	Interval int `yaml:"interval" config:"min=1,max=16"`
-}
-
-// pixelsDefaults takes the defaults of the camera from package classic.
-func pixelsDefaults() pixelsSettings {
-	c := classic.DefaultCartPolePixels()
-	return pixelsSettings{
-		classicSettings: classicDefaults(), Width: c.Width, Height: c.Height, Frames: c.Frames, Interval: c.Interval}
-}
-
-// mazeSettings are those of classic.NewTMaze.
-type mazeSettings struct {
-	classicSettings `yaml:",inline"`
-	// Length is the number of steps from the sign at the start to the junction.
-	Length int `yaml:"length" config:"min=1,max=1048576"`
-}
-
-func mazeDefaults() mazeSettings { return mazeSettings{classicSettings: classicDefaults(), Length: 10} }
-
 // connectFourSettings are those of classic.NewConnectFour.
 type connectFourSettings struct {
-	classicSettings `yaml:",inline"`
+	classic.Config `yaml:",inline"`
 	// Masks gives policies action masks. Without them a disc into a full column loses the game.
 	Masks bool `yaml:"masks"`
-}
-
-func connectFourDefaults() connectFourSettings {
-	return connectFourSettings{classicSettings: classicDefaults(), Masks: true}
 }
 
 // walkerSettings are those of mujoco.NewWalker.
@@ -157,11 +105,7 @@ func newWalker(s walkerSettings) (envs.Env, error) {
 			return nil, fmt.Errorf("\"motion\": %w", err)
 		}
 	}
-	env, err := mujoco.NewWalker(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return env, nil
+	return made(mujoco.NewWalker(cfg))
 }
 
 // walkerMotion reads a clip for the walker. A clip has the walker's nine columns, or it is a humanoid's; of a

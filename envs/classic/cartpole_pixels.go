@@ -33,22 +33,22 @@ type CartPolePixels struct {
 }
 
 // CartPolePixelsConfig is how many environments to make, and what their cameras see. Start from
-// [DefaultCartPolePixels].
+// [DefaultCartPolePixels]. The picture is as wide as the track. A larger picture shows smaller movements, and takes
+// longer to learn from.
 type CartPolePixelsConfig struct {
-	Config
-	// Width and Height are those of a frame, in pixels, from 16 to 512. The picture is as wide as the track.
-	//
-	// A larger picture shows smaller movements, and takes longer to learn from.
-	Width, Height int
-	// Frames is how many frames an observation has, from 1 to 16. With 1 no velocity shows.
-	Frames int
-	// Interval is the number of steps between two frames, from 1 to 16.
-	Interval int
+	Config `yaml:",inline"`
+	// Width and Height are the size of a frame in pixels.
+	Width  int `yaml:"width" config:"min=16,max=512"`
+	Height int `yaml:"height" config:"min=16,max=512"`
+	// Frames is the number of grey frames in an observation, as channels, the newest last. 1 shows no velocity.
+	Frames int `yaml:"frames" config:"min=1,max=16"`
+	// Interval is the number of steps between two frames.
+	Interval int `yaml:"interval" config:"min=1,max=16"`
 }
 
 // DefaultCartPolePixels returns one environment with frames of 96 × 40 pixels, three of them, two steps apart.
 func DefaultCartPolePixels() CartPolePixelsConfig {
-	return CartPolePixelsConfig{Width: 96, Height: 40, Frames: 3, Interval: 2}
+	return CartPolePixelsConfig{Config: Config{NumEnvs: 1}, Width: 96, Height: 40, Frames: 3, Interval: 2}
 }
 
 // cartPolePixelsHeader begins a saved state. Its number changes with the format.
@@ -192,12 +192,9 @@ func (c *CartPolePixels) Render() (image.Image, error) {
 // MarshalState returns the four state variables and what the camera saw.
 func (c *CartPolePixels) MarshalState() ([]byte, error) {
 	e := statecodec.NewEncoder(cartPolePixelsHeader)
-	for _, v := range []float64{c.x, c.v, c.theta, c.omega} {
-		e.Float(v)
-	}
+	e.Numbers(c.x, c.v, c.theta, c.omega)
 	for _, s := range c.seen {
-		e.Float(s[0])
-		e.Float(s[1])
+		e.Numbers(s[:]...)
 	}
 	return e.State(), nil
 }
@@ -207,9 +204,7 @@ func (c *CartPolePixels) MarshalState() ([]byte, error) {
 func (c *CartPolePixels) RestoreState(b []byte) error {
 	d := statecodec.NewDecoder(cartPolePixelsHeader, b)
 	var state [4]float64
-	for i := range state {
-		state[i] = d.Float()
-	}
+	d.Numbers(state[:])
 	seen := make([][2]float64, len(c.seen))
 	for i := range seen {
 		seen[i] = [2]float64{d.Float(), d.Float()}

@@ -11,6 +11,7 @@
 package classic
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -20,33 +21,26 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 )
 
-// Config is how many environments to make, and how.
+// Config is how many environments to make, and how. No NumEnvs means 1. No Workers means one for every 256
+// environments, at most one a processor.
 type Config struct {
-	// NumEnvs is the size of the batch; 0 means 1.
-	NumEnvs int
-	// Seed seeds the generators for a first Reset with a negative seed. It must not be negative.
-	Seed int64
-	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit, a negative number never.
-	MaxEpisodeSteps int
-	// Workers is how many goroutines step at once; 0 means one for every 256 environments, at most one a
-	// processor. Results do not depend on it.
-	Workers int
+	// NumEnvs is the number of environments that step together.
+	NumEnvs int `yaml:"num_envs" config:"min=1,max=1048576"`
+	// Seed seeds the environments; a trainer seeds them again with its own seed.
+	Seed int64 `yaml:"seed" config:"min=0"`
+	// MaxEpisodeSteps is the length at which episodes are truncated: 0 is the usual limit (of TMaze ten times the
+	// shortest way), a negative number none.
+	MaxEpisodeSteps int `yaml:"max_episode_steps"`
+	// Workers is the number of goroutines that step; 0 chooses. Results do not depend on it.
+	Workers int `yaml:"workers" config:"min=0"`
 }
 
 // vectorize returns a batch of environments, each with a time limit of limit steps unless cfg says otherwise. name is
 // used in errors.
 func vectorize(name string, cfg Config, limit int, create func() envs.Single) (envs.Env, error) {
-	if cfg.NumEnvs == 0 {
-		cfg.NumEnvs = 1
-	}
-	if cfg.MaxEpisodeSteps != 0 {
-		limit = cfg.MaxEpisodeSteps
-	}
-	if cfg.Workers == 0 {
-		// A step is short compared with the hand-over to a goroutine, so each goroutine gets at least 256
-		// environments.
-		cfg.Workers = max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256))
-	}
+	cfg.NumEnvs, limit = cmp.Or(cfg.NumEnvs, 1), cmp.Or(cfg.MaxEpisodeSteps, limit)
+	// A step is short compared with the hand-over to a goroutine, so each goroutine gets at least 256 environments.
+	cfg.Workers = cmp.Or(cfg.Workers, max(1, min(runtime.GOMAXPROCS(0), cfg.NumEnvs/256)))
 	env, err := wrappers.NewParallel(cfg.NumEnvs, func(int) (envs.Single, error) {
 		if limit < 0 {
 			return create(), nil
@@ -83,6 +77,15 @@ func continuous(action []float32) (float64, error) {
 	return a, nil
 }
 
+// figure sets one of an episode's figures, and returns them all. It makes the map if there is none.
+func figure(figures *map[string]float64, name string, value float64) map[string]float64 {
+	if *figures == nil {
+		*figures = map[string]float64{}
+	}
+	(*figures)[name] = value
+	return *figures
+}
+
 // put writes values into a row as float32.
 func put(row []float32, values ...float64) {
 	for i, v := range values {
@@ -105,9 +108,7 @@ func clamp(v, low, high float64) float64 { return math.Max(low, math.Min(high, v
 // marshal returns a saved state: the header, then the numbers bit for bit.
 func marshal(header string, values ...float64) ([]byte, error) {
 	e := statecodec.NewEncoder(header)
-	for _, v := range values {
-		e.Float(v)
-	}
+	e.Numbers(values...)
 	return e.State(), nil
 }
 
@@ -115,9 +116,7 @@ func marshal(header string, values ...float64) ([]byte, error) {
 func restore(header string, b []byte, values ...*float64) error {
 	d := statecodec.NewDecoder(header, b)
 	read := make([]float64, len(values))
-	for i := range read {
-		read[i] = d.Float()
-	}
+	d.Numbers(read)
 	if err := d.End(); err != nil {
 		return fmt.Errorf("classic: %w", err)
 	}

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"errors"
 	"image/color"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // environments is every environment of the package with what its documentation says.
@@ -59,11 +61,7 @@ func TestResetRanges(t *testing.T) {
 	for _, e := range environments {
 		t.Run(e.name, func(t *testing.T) {
 			const n = 4000
-			env, err := e.create(Config{NumEnvs: n})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer env.Close()
+			env := must.Open(e.create(Config{NumEnvs: n}))(t)
 			s := envtest.Reset(t, env, 5)
 			w := len(e.low)
 			for d := range w {
@@ -90,11 +88,7 @@ func TestTimeLimits(t *testing.T) {
 			if e.name == "MaskedCartPole" && limit <= 0 {
 				continue // the controller below needs velocities
 			}
-			env, err := e.create(Config{MaxEpisodeSteps: limit})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer env.Close()
+			env := must.Open(e.create(Config{MaxEpisodeSteps: limit}))(t)
 			s, err := env.Reset(1)
 			want := limit
 			if limit == 0 {
@@ -144,9 +138,7 @@ func TestConfigRefuses(t *testing.T) {
 	_, cases["Pendulum: wrappers: seed is -1"] = NewPendulum(Config{Seed: -1})
 	_, cases["Acrobot: wrappers: workers is -2"] = NewAcrobot(Config{Workers: -2})
 	for want, err := range cases {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }
 
@@ -154,13 +146,8 @@ func TestRender(t *testing.T) {
 	for _, e := range environments {
 		single := e.single()
 		out := envs.Row{Observation: make([]float32, len(e.low))}
-		if err := single.Reset(rand.New(rand.NewPCG(4, 4)), out); err != nil {
-			t.Fatal(err)
-		}
-		img, err := single.(envs.SingleRenderer).Render()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, single.Reset(rand.New(rand.NewPCG(4, 4)), out))
+		img := must.Get(single.(envs.SingleRenderer).Render())(t)
 		inked := 0
 		for y := range img.Bounds().Dy() {
 			for x := range img.Bounds().Dx() {
@@ -193,37 +180,74 @@ func TestRenderGames(t *testing.T) {
 			landmarks: [spreadAgents][2]float64{{0.5, 0.5}, {-1, 1}, {0, -1}}}, []pixel{{160, 80, color.RGBA{30, 150,
 			60, 255}}, {40, 40, color.RGBA{60, 60, 65, 255}}, {40, 120, color.RGBA{120, 140, 225, 255}}}},
 	} {
-		picture, err := c.game.Render()
-		if err != nil {
-			t.Fatal(err)
-		}
+		picture := must.Get(c.game.Render())(t)
 		for _, p := range c.want {
-			if got := color.RGBAModel.Convert(picture.At(p.x, p.y)); got != p.c {
-				t.Errorf("%T: pixel (%d, %d) is %v, want %v", c.game, p.x, p.y, got, p.c)
-			}
+			must.Is(t, color.RGBAModel.Convert(picture.At(p.x, p.y)), color.Color(p.c), "%T: pixel (%d, %d)", c.game, p.x, p.y)
 		}
 	}
 }
 
 func FuzzRestoreState(f *testing.F) {
-	state, err := (&CartPole{1, 2, 3, 4}).MarshalState()
-	if err != nil {
-		f.Fatal(err)
-	}
+	state := must.Get((&CartPole{1, 2, 3, 4}).MarshalState())(f)
 	f.Add(state)
 	f.Add(state[:5])
 	f.Add([]byte(strings.Repeat("\xff", 60)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := CartPole{5, 6, 7, 8}
 		if err := c.RestoreState(b); err != nil {
-			if c != (CartPole{5, 6, 7, 8}) {
-				t.Errorf("a refused state left %+v", c)
-			}
+			must.Is(t, c, (CartPole{5, 6, 7, 8}), "a refused state left")
 			return
 		}
-		again, err := c.MarshalState()
-		if err != nil || !slices.Equal(again, b) {
-			t.Errorf("accepted %x, saves %x, %v", b, again, err)
-		}
+		again := must.Get(c.MarshalState())(t)
+		must.Same(t, again, b, "accepted")
 	})
+}
+
+// Shaping adds its terms to the reward and nothing else; the true objective is the return without them.
+func TestMountainCarShaping(t *testing.T) {
+	plain, shaped := &MountainCar{}, &MountainCar{}
+	must.Do(t, shaped.SetRewardShaping(map[string]any{"height": 0.5, "velocity": 2.0}))
+	if got := shaped.RewardShaping(); got["height"] != 0.5 || got["velocity"] != 2.0 {
+		t.Errorf("parameters %v", got)
+	}
+	row := func() envs.Row { return envs.Row{Observation: make([]float32, 2)} }
+	a, b := row(), row()
+	sum, ended := 0.0, false
+	must.Do(t, errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)),
+		b)))
+	for range 300 {
+		action := []float32{1}
+		if a.Observation[1] < 0 { // rocking reaches the flag
+			action[0] = -1
+		}
+		r1, end1, _, err1 := plain.Step(action, a)
+		r2, end2, _, err2 := shaped.Step(action, b)
+		must.Do(t, errors.Join(err1, err2))
+		if !slices.Equal(a.Observation, b.Observation) || end1 != end2 {
+			t.Fatal("shaping has changed what happens")
+		}
+		height, speed := 0.5+0.5*math.Sin(3*plain.x), math.Abs(plain.v)/0.07
+		must.Near(t, r2, r1+0.5*height+2*speed, 1e-12, "reward")
+		if sum += r1; end1 {
+			ended = true
+			break
+		}
+	}
+	if !ended || sum < 50 {
+		t.Fatalf("the flag is not reached: return %g", sum)
+	}
+	for _, m := range []*MountainCar{plain, shaped} {
+		must.Near(t, m.EpisodeMetrics()["true_objective"], sum, 1e-12, "true objective")
+	}
+	for _, bad := range []map[string]any{{"height": math.Inf(1)}, {"height": 9.0, "hight": 1.0}} {
+		if err := shaped.SetRewardShaping(bad); err == nil || shaped.height != 0.5 {
+			t.Errorf("%v: %v, height %g", bad, err, shaped.height)
+		}
+	}
+	// The true objective goes with the state, the parameters do not.
+	state := must.Get(shaped.MarshalState())(t)
+	other := &MountainCar{velocity: 7}
+	if err := other.RestoreState(state); err != nil || other.objective != shaped.objective || other.velocity != 7 {
+		t.Errorf("restored (%v): objective %g, velocity %g", err, other.objective, other.velocity)
+	}
 }

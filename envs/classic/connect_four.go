@@ -160,14 +160,10 @@ func (c *ConnectFour) random() int {
 
 // EpisodeMetrics returns "success", and without masks also "illegal".
 func (c *ConnectFour) EpisodeMetrics() map[string]float64 {
-	if c.figures == nil {
-		c.figures = map[string]float64{}
-	}
-	c.figures["success"] = c.success
 	if c.unmasked {
-		c.figures["illegal"] = c.illegal
+		figure(&c.figures, "illegal", c.illegal)
 	}
-	return c.figures
+	return figure(&c.figures, "success", c.success)
 }
 
 // Close does nothing.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Four in a row win in every direction, three do not, and a full column is masked, refused, or lost without masks.
@@ -53,10 +54,7 @@ func TestConnectFour(t *testing.T) {
 		full.EpisodeMetrics()["illegal"] != 1 {
 		t.Errorf("without masks a full column gives %g, %t, %v; want -1, true", reward, terminated, err)
 	}
-	picture, err := full.Render()
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Get(full.Render())(t)
 	if r, g, b, _ := picture.At(140, 220).RGBA(); r>>8 < 200 || g>>8 < 150 || b>>8 > 100 {
 		t.Errorf("the lowest disc of column 3 is %d %d %d; want yellow", r>>8, g>>8, b>>8)
 	}

@@ -20,15 +20,13 @@ func decide(out spaces.SeatStep, winner int8, ends bool) {
 }
 
 // results writes who won an episode into figures, which it makes if there are none.
-func results(figures map[string]float64, winner int8) map[string]float64 {
-	if figures == nil {
-		figures = map[string]float64{}
-	}
+func results(figures *map[string]float64, winner int8) map[string]float64 {
 	for name, who := range map[string]int8{"draw": 0, "won/player_0": 1, "won/player_1": -1} {
-		figures[name] = 0
+		won := 0.0
 		if winner == who {
-			figures[name] = 1
+			won = 1
 		}
+		figure(figures, name, won)
 	}
-	return figures
+	return *figures
 }

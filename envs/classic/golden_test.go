@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // golden is testdata/gymnasium.json: what Gymnasium did from given states with given actions.
@@ -25,14 +26,9 @@ type golden struct {
 }
 
 func TestGoldenGymnasium(t *testing.T) {
-	b, err := os.ReadFile("testdata/gymnasium.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile("testdata/gymnasium.json"))(t)
 	var g golden
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &g))
 	seen := map[string]int{}
 	for _, c := range g.Cases {
 		var env envs.Single
@@ -63,21 +59,15 @@ func TestGoldenGymnasium(t *testing.T) {
 				t.Fatal(err)
 			}
 			for d, v := range state() {
-				if math.Abs(v-want.State[d]) > tolerance {
-					t.Fatalf("%s from %v, step %d: state %d is %.12g, want %.12g", c.Environment, s, i, d, v,
-						want.State[d])
-				}
+				must.Near(t, v, want.State[d], tolerance, "%s from %v, step %d: state %d", c.Environment, s, i, d)
 			}
 			for d, v := range out.Observation {
-				if math.Abs(float64(v)-want.Observation[d]) > 1e-6+tolerance {
-					t.Fatalf("%s from %v, step %d: observation %d is %g, want %g", c.Environment, s, i, d, v,
-						want.Observation[d])
-				}
+				must.Near(t, float64(v), want.Observation[d], 1e-6+tolerance,
+					"%s from %v, step %d: observation %d", c.Environment, s, i, d)
 			}
 			// Gymnasium computes with the action in float32.
-			if math.Abs(reward-want.Reward) > 1e-6*math.Max(1, math.Abs(want.Reward)) {
-				t.Fatalf("%s from %v, step %d: reward is %.12g, want %.12g", c.Environment, s, i, reward, want.Reward)
-			}
+			must.Near(t, reward, want.Reward, 1e-6*math.Max(1, math.Abs(want.Reward)),
+				"%s from %v, step %d: reward", c.Environment, s, i)
 			if terminated != want.Terminated || truncated {
 				t.Fatalf("%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i,
 					terminated, truncated, want.Terminated)

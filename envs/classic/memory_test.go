@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -14,12 +15,8 @@ import (
 func TestMaskedCartPole(t *testing.T) {
 	full, masked := &CartPole{}, &MaskedCartPole{}
 	all, some := envs.Row{Observation: make([]float32, 4)}, envs.Row{Observation: make([]float32, 2)}
-	if err := full.Reset(rand.New(rand.NewPCG(1, 1)), all); err != nil {
-		t.Fatal(err)
-	}
-	if err := masked.Reset(rand.New(rand.NewPCG(1, 1)), some); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, full.Reset(rand.New(rand.NewPCG(1, 1)), all))
+	must.Do(t, masked.Reset(rand.New(rand.NewPCG(1, 1)), some))
 	for i := range 12 {
 		if some.Observation[0] != all.Observation[0] || some.Observation[1] != all.Observation[2] {
 			t.Fatalf("step %d: %v of %v", i, some.Observation, all.Observation)
@@ -50,9 +47,7 @@ func TestCartPolePixels(t *testing.T) {
 	cfg := DefaultCartPolePixels()
 	c := newCartPolePixels(cfg)
 	out := envs.Row{Observation: c.Spaces().Observation.Rows(1)}
-	if err := c.Reset(rand.New(rand.NewPCG(1, 1)), out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Reset(rand.New(rand.NewPCG(1, 1)), out))
 	history := [][2]float64{{c.x, c.theta}}
 	for step := range 30 {
 		if step > 0 {
@@ -61,16 +56,12 @@ func TestCartPolePixels(t *testing.T) {
 			}
 			history = append(history, [2]float64{c.x, c.theta})
 		}
-		if err := c.Spaces().Observation.Check(out.Observation, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Spaces().Observation.Check(out.Observation, 1))
 		for frame := range cfg.Frames {
 			was := history[max(0, step-(cfg.Frames-1-frame)*cfg.Interval)]
 			scale := float64(cfg.Width) / 4.8
 			cart, _ := centre(out.Observation, cfg, frame, cfg.Height-3, cfg.Height)
-			if x := cart/scale - 2.4; math.Abs(x-was[0]) > 0.01 {
-				t.Fatalf("step %d, frame %d: the cart is seen at %g m, is at %g", step, frame, x, was[0])
-			}
+			must.Near(t, cart/scale-2.4, was[0], 0.01, "step %d, frame %d: the cart is seen", step, frame)
 			// Between heights of 0.35 and 0.8 m above the axle's 0.1 there is only the pole; its mean is that at 0.575.
 			row := func(metres float64) int {
 				return int(math.Round(float64(cfg.Height) - (metres+0.2)*float64(cfg.Height)/1.5))
@@ -78,10 +69,8 @@ func TestCartPolePixels(t *testing.T) {
 			top, bottom := row(0.9), row(0.45)
 			pole, _ := centre(out.Observation, cfg, frame, top, bottom)
 			height := (float64(cfg.Height)-float64(top+bottom)/2)*1.5/float64(cfg.Height) - 0.2 - 0.1
-			if lean := (pole/scale - 2.4 - was[0]) / height; math.Abs(lean-math.Tan(was[1])) > 0.01 {
-				t.Fatalf("step %d, frame %d: the pole is seen to lean %g, leans %g", step, frame, lean,
-					math.Tan(was[1]))
-			}
+			must.Near(t, (pole/scale-2.4-was[0])/height, math.Tan(was[1]), 0.01,
+				"step %d, frame %d: the pole is seen to lean", step, frame)
 		}
 	}
 }
@@ -93,9 +82,7 @@ func TestTMaze(t *testing.T) {
 	for seed := range uint64(40) {
 		m := &TMaze{length: length}
 		out := envs.Row{Observation: make([]float32, 3)}
-		if err := m.Reset(rand.New(rand.NewPCG(seed, 1)), out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Reset(rand.New(rand.NewPCG(seed, 1)), out))
 		start := slices.Clone(out.Observation)
 		north := slices.Equal(start, []float32{0, 1, 1})
 		if !north && !slices.Equal(start, []float32{1, 1, 0}) {
@@ -129,26 +116,16 @@ func TestTMaze(t *testing.T) {
 					err, s)
 			}
 		}
-		if got := m.EpisodeMetrics()["success"]; got != success {
-			t.Errorf("success is %g, want %g", got, success)
-		}
+		must.Is(t, m.EpisodeMetrics()["success"], success, "success")
 	}
 	if signs[true] < 8 || signs[false] < 8 {
 		t.Errorf("signs %v", signs)
 	}
-	env, err := NewTMaze(TMazeConfig{Length: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	env := must.Open(NewTMaze(TMazeConfig{Length: 2}))(t)
+	must.Get(env.Reset(1))(t)
 	for i := 1; i <= 30; i++ {
-		s, err := env.Step([]float32{3})
-		if err != nil || s.Truncated[0] != (i == 30) {
-			t.Fatalf("step %d: truncated %t, %v", i, s.Truncated[0], err)
-		}
+		s := must.Get(env.Step([]float32{3}))(t)
+		must.Is(t, s.Truncated[0], i == 30, "step %d: truncated", i)
 	}
 	if o := env.Spaces().Observation; !o.Equal(spaces.NewBox(0, 1, 3)) {
 		t.Errorf("observations %v", o)

@@ -100,11 +100,7 @@ func (m *MountainCar) Step(action []float32, out envs.Row) (reward float64, term
 
 // EpisodeMetrics returns "true_objective", the episode's return without shaping.
 func (m *MountainCar) EpisodeMetrics() map[string]float64 {
-	if m.figures == nil {
-		m.figures = map[string]float64{}
-	}
-	m.figures["true_objective"] = m.objective
-	return m.figures
+	return figure(&m.figures, "true_objective", m.objective)
 }
 
 // RewardShaping returns the weights "height" and "velocity".

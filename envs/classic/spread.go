@@ -176,16 +176,13 @@ func (s *Spread) nearest(point [2]float64) float64 {
 
 // EpisodeMetrics returns how many landmarks are covered.
 func (s *Spread) EpisodeMetrics() map[string]float64 {
-	if s.figures == nil {
-		s.figures = map[string]float64{}
-	}
-	s.figures["covered"] = 0
+	covered := 0.0
 	for _, landmark := range s.landmarks {
 		if s.nearest(landmark) < spreadCovered {
-			s.figures["covered"]++
+			covered++
 		}
 	}
-	return s.figures
+	return figure(&s.figures, "covered", covered)
 }
 
 // Close does nothing.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // spreadRow is a row for the task to write into.
@@ -19,10 +20,7 @@ func spreadRow() envs.Row {
 
 // Positions, rewards and states are those of mpe2's simple_spread_v3 (testdata/spread.py).
 func TestSpreadGolden(t *testing.T) {
-	b, err := os.ReadFile("testdata/spread.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile("testdata/spread.json"))(t)
 	type points = [spreadAgents][2]float64
 	var golden struct {
 		Episodes []struct {
@@ -35,9 +33,7 @@ func TestSpreadGolden(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(b, &golden); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &golden))
 	near := func(a, b, within float64) bool { return math.Abs(a-b) <= within }
 	touched, states := 0, 0
 	for e, episode := range golden.Episodes {
@@ -79,11 +75,7 @@ func TestSpread(t *testing.T) {
 	envtest.Conform(t, 80, func(seed int64, workers int) (envs.Env, error) {
 		return NewSpread(Config{NumEnvs: 3, Seed: seed, Workers: workers})
 	})
-	env, err := NewSpread(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
+	env := must.Open(NewSpread(Config{}))(t)
 	s := envtest.Reset(t, env, 1)
 	for range 25 {
 		s = envtest.Step(t, env, []float32{0, 0, 0})

@@ -159,8 +159,7 @@ func (s *Sumo) winner() (winner int8, ends bool) {
 // EpisodeMetrics returns who won.
 func (s *Sumo) EpisodeMetrics() map[string]float64 {
 	winner, _ := s.winner()
-	s.figures = results(s.figures, winner)
-	return s.figures
+	return results(&s.figures, winner)
 }
 
 // Close does nothing.

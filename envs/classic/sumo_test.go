@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // sumoRow is a row for the contest to write into.
@@ -22,9 +23,7 @@ func TestSumoIsFair(t *testing.T) {
 	touched, ended := 0, 0
 	for range 200 {
 		a, here, there := &Sumo{}, sumoRow(), sumoRow()
-		if err := a.Reset(rng, here); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Reset(rng, here))
 		b := &Sumo{} // with the seats exchanged
 		for k := range 2 {
 			b.at[k] = [2]float64{-a.at[1-k][0], -a.at[1-k][1]}

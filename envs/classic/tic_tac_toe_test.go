@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tictactoe"
 )
 
@@ -54,9 +55,7 @@ func TestTicTacToeAllGames(t *testing.T) {
 	}
 	out := ticTacToeRow()
 	g := TicTacToe{}
-	if err := g.Reset(nil, out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Reset(nil, out))
 	play(g, out)
 	if want := map[float32]int{1: 131184, -1: 77904, 0: 46080}; !maps.Equal(results, want) || len(boards) != 5478 {
 		t.Errorf("results %v over %d boards, want %v over 5478", results, len(boards), want)
@@ -71,9 +70,7 @@ func TestTicTacToePlayers(t *testing.T) {
 		sum := map[string]float64{}
 		for range games {
 			g, out := &TicTacToe{}, ticTacToeRow()
-			if err := g.Reset(rng, out); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Reset(rng, out))
 			for ended := false; !ended; {
 				turn, action := slices.Index(out.Seats.Active, true), []float32{0, 0}
 				own, other := out.Observation[turn*18:turn*18+18], out.Observation[18-turn*18:36-turn*18]
@@ -111,18 +108,10 @@ func TestTicTacToe(t *testing.T) {
 		return NewTicTacToe(Config{NumEnvs: 3, Seed: seed, Workers: workers})
 	}
 	envtest.ConformLearning(t, create)
-	env, err := create(1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
-	if err := envs.Check(env, 200, 1); err != nil {
-		t.Error(err)
-	}
+	env := must.Open(create(1, 1))(t)
+	must.Do(t, envs.Check(env, 200, 1))
 	g, out := &TicTacToe{}, ticTacToeRow()
-	if err := g.Reset(nil, out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Reset(nil, out))
 	if _, _, _, err := g.Step([]float32{4, 0}, out); err != nil {
 		t.Fatal(err)
 	}

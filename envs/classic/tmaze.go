@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -31,12 +32,12 @@ type TMaze struct {
 }
 
 // TMazeConfig is how many environments to make, and how long their corridors are. Config.MaxEpisodeSteps 0 truncates
-// episodes after ten times as many steps as the shortest way takes.
+// episodes after ten times as many steps as the shortest way takes. Length 0 means 10. A longer corridor takes a
+// longer memory, and is harder to walk to its end by chance.
 type TMazeConfig struct {
-	Config
-	// Length is the number of steps from the start to the junction; 0 means 10. A longer corridor takes a longer
-	// memory, and is harder to walk to its end by chance.
-	Length int
+	Config `yaml:",inline"`
+	// Length is the number of steps from the sign at the start to the junction.
+	Length int `yaml:"length" config:"min=1,max=1048576"`
 }
 
 // tMazeHeader begins a saved state. Its number changes with the format.
@@ -44,9 +45,7 @@ const tMazeHeader = "gorl t-maze 1"
 
 // NewTMaze returns a batch of [TMaze] environments.
 func NewTMaze(cfg TMazeConfig) (envs.Env, error) {
-	if cfg.Length == 0 {
-		cfg.Length = 10
-	}
+	cfg.Length = cmp.Or(cfg.Length, 10)
 	if cfg.Length < 1 || cfg.Length > 1<<20 {
 		return nil, fmt.Errorf("classic: TMaze: Length is %d; it must be from 1 to %d", cfg.Length, 1<<20)
 	}
@@ -105,11 +104,7 @@ func (m *TMaze) Step(action []float32, out envs.Row) (reward float64, terminated
 
 // EpisodeMetrics returns "success".
 func (m *TMaze) EpisodeMetrics() map[string]float64 {
-	if m.figures == nil {
-		m.figures = map[string]float64{}
-	}
-	m.figures["success"] = m.success
-	return m.figures
+	return figure(&m.figures, "success", m.success)
 }
 
 // Close does nothing.

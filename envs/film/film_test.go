@@ -40,11 +40,8 @@ func TestSaveGIF(t *testing.T) {
 		return img, nil
 	}
 	must.Do(t, SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}))
-	f, err := os.Open(path)
-	must.Do(t, err)
-	defer f.Close()
-	g, err := gif.DecodeAll(f)
-	must.Do(t, err)
+	f := must.Open(os.Open(path))(t)
+	g := must.Get(gif.DecodeAll(f))(t)
 	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
 		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
 	}
@@ -52,11 +49,8 @@ func TestSaveGIF(t *testing.T) {
 	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
 	for i, part := range g.Image {
 		draw.Draw(shown, part.Rect, part, part.Rect.Min, draw.Over)
-		want, err := sideBySide(i, []Panel{{frame}, {frame}})
-		must.Do(t, err)
-		if !slices.Equal(shown.Pix, want.Pix) {
-			t.Fatalf("frame %d is not what was drawn", i)
-		}
+		want := must.Get(sideBySide(i, []Panel{{frame}, {frame}}))(t)
+		must.Same(t, shown.Pix, want.Pix, "frame %d is not what was drawn", i)
 	}
 	kept, _ := os.ReadFile(path)
 	broken := func(int) (image.Image, error) { return nil, errors.New("out of ink") }
@@ -83,13 +77,9 @@ func TestSaveStrip(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "strip.png")
 	must.Do(t, SaveStrip(path, pictures, 6, 4))
-	f, err := os.Open(path)
-	must.Do(t, err)
-	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil || img.Bounds().Size() != image.Pt(4*14-4, 2*12-4) {
-		t.Fatalf("a strip of %v, %v", img.Bounds(), err)
-	}
+	f := must.Open(os.Open(path))(t)
+	img := must.Get(png.Decode(f))(t)
+	must.Is(t, img.Bounds().Size(), image.Pt(4*14-4, 2*12-4), "a strip of %v", img.Bounds())
 	for i, k := range []int{0, 4, 8, 13, 17, 22} {
 		if r, _, _, _ := img.At(i%4*14+5, i/4*12+4).RGBA(); int(r>>8) != 10*k && k > 0 {
 			t.Errorf("picture %d of the strip is not %d but %d", i, k, r>>8/10)

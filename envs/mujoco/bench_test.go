@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // BenchmarkWalkerStep steps 64 walkers, as learning does. It reports the time of one environment's control step on one
@@ -20,9 +21,7 @@ func BenchmarkWalkerStep(b *testing.B) {
 		actions := make([]float32, 6*n)
 		b.ResetTimer()
 		for range b.N {
-			for i := range actions {
-				actions[i] = 0.3 * float32(rng.NormFloat64())
-			}
+			noise(actions, 0.3, rng)
 			envtest.Step(b, w, actions)
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
@@ -49,9 +48,7 @@ func characterSteps(b *testing.B, body CharacterBody) {
 		actions := make([]float32, e.Model().NU()*n)
 		b.ResetTimer()
 		for range b.N {
-			for i := range actions {
-				actions[i] = float32(0.5 * rng.NormFloat64())
-			}
+			noise(actions, 0.5, rng)
 			envtest.Step(b, e, actions)
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
@@ -69,8 +66,6 @@ func characterSteps(b *testing.B, body CharacterBody) {
 func BenchmarkRandomizedReset(b *testing.B) {
 	e := characterOf(b, CharacterConfig{Body: HumanoidBody(), Randomize: everything()})
 	for b.Loop() {
-		if err := e.random.draw(0, 0, e.rng[0]); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, e.random.draw(0, 0, e.rng[0]))
 	}
 }

@@ -20,46 +20,70 @@ import (
 // Damping becomes the joint's damping, which the Euler integrator treats implicitly. EffortLimit bounds the term with
 // Stiffness only. A robot's motor, and an actuator of MuJoCo 3 with kv, bound the sum of both terms.
 type ActuatorConfig struct {
-	// Joints is a regular expression for the whole names of the hinges.
-	Joints string
-	// Stiffness is in N·m/rad, and must be positive. Damping is in N·m·s/rad. A larger stiffness follows targets more
-	// closely and needs a smaller time step.
-	Stiffness, Damping float64
-	// Armature is the inertia of the rotor in kg·m², as the joint feels it.
-	Armature float64
-	// EffortLimit is the largest torque in N·m. Zero means none.
-	EffortLimit float64
-	// ActionScale is the change of the target in rad by an action of 1. Zero means 0.25·EffortLimit/Stiffness, as in
-	// mjlab, or without a limit 0.25 rad.
-	ActionScale float64
+	// Joints is a regular expression for whole names of hinges.
+	Joints string `yaml:"joints"`
+	// Stiffness is in N·m/rad.
+	//
+	// A larger one follows targets more closely. It needs a smaller time step. It must be positive.
+	Stiffness float64 `yaml:"stiffness" config:"gt=0"`
+	// Damping is in N·m·s/rad.
+	Damping float64 `yaml:"damping" config:"min=0"`
+	// Armature is the rotor's inertia in kg·m².
+	//
+	// It is the inertia as the joint feels it.
+	Armature float64 `yaml:"armature" config:"min=0"`
+	// EffortLimit is the largest torque in N·m; 0 is none.
+	EffortLimit float64 `yaml:"effort_limit" config:"min=0"`
+	// ActionScale is the change of the target in rad by an action of 1; 0 is 0.25 · effort_limit / stiffness.
+	//
+	// Zero is mjlab's choice. Without a limit it is 0.25 rad.
+	ActionScale float64 `yaml:"action_scale" config:"min=0"`
 }
 
-// BodyConfig holds the settings of [LoadBody]. The zero value takes everything from the file.
+// BodyConfig holds the settings of [LoadBody]. The zero value takes everything from the file. The tags are for the
+// environment Character of package catalog.
 type BodyConfig struct {
-	// Name is a short word, the prefix of batch metrics. Empty means the name of the file's model.
-	Name string
-	// Actuators are the motors. At most one entry may match a hinge. A hinge without an entry keeps the file's position
-	// actuator.
-	Actuators []ActuatorConfig
-	// DefaultPose maps regular expressions for whole names of hinges to angles in rad. A hinge's own name takes
-	// precedence over patterns. Other hinges are at 0. Nil means the file's first keyframe, or 0 for all hinges if
-	// there is none.
-	DefaultPose map[string]float64
-	// DefaultHeight is the root's height in metres in the default pose. Zero means the keyframe's height if the pose is
-	// the keyframe's, otherwise the height at which the pose stands on the floor.
-	DefaultHeight float64
-	// ControlFrequency is the number of actions a second. Zero means 50 Hz. It must divide 1/TimeStep.
-	ControlFrequency float64
-	// TimeStep is the simulation's time step in seconds. Zero means the file's.
-	TimeStep float64
-	// Solver is "Newton", "CG" or "PGS", and Iterations is the limit of its iterations. Empty and zero mean the file's.
-	Solver     string
-	Iterations int
-	// Feet and Keys are regular expressions of whole names, see [CharacterBody]. They match bodies or, if there is no
-	// such body, geoms or sites, which become bodies of their own. Without Keys the keys are the feet.
-	Feet, Keys []string
-	// MinHeight and MaxTilt are the limits of [CharacterBody]. Zero means half the default height, and 1 rad.
-	MinHeight, MaxTilt float64
+	// Name is a short word for metrics. Default: the name in the file.
+	Name string `yaml:"name"`
+	// Actuators are the hinges' motors. Default: the file's position actuators.
+	//
+	// At most one entry may match a hinge. A hinge without an entry keeps the file's position actuator.
+	Actuators []ActuatorConfig `yaml:"actuators"`
+	// DefaultPose maps regular expressions for whole names of hinges to angles in rad. Other hinges are at 0. Default:
+	// the file's first keyframe.
+	//
+	// A hinge's own name takes precedence over patterns. Without a keyframe the default is 0 for all hinges.
+	DefaultPose map[string]float64 `yaml:"default_pose"`
+	// DefaultHeight is the height of the root in the default pose in metres; 0 puts the pose on the floor.
+	//
+	// If the pose is the keyframe's, zero means the keyframe's height.
+	DefaultHeight float64 `yaml:"default_height" config:"min=0"`
+	// ControlFrequency is the number of actions a second.
+	//
+	// Zero means 50 Hz. It must divide 1/TimeStep.
+	ControlFrequency float64 `yaml:"control_frequency" config:"gt=0"`
+	// TimeStep is the simulation's step in seconds; 0 is the file's. Long steps are fast and can be unstable.
+	TimeStep float64 `yaml:"time_step" config:"min=0"`
+	// Solver solves contacts. Default: the file's.
+	//
+	// It is "Newton", "CG" or "PGS".
+	Solver string `yaml:"solver" config:"oneof=|Newton|CG|PGS"`
+	// Iterations is the solver's limit; 0 is the file's. With few, steps are fast, and feet sink in and slide.
+	Iterations int `yaml:"iterations" config:"min=0"`
+	// Feet are regular expressions for the bodies, geoms or sites that may touch the floor. Without feet, contacts end
+	// no episode.
+	//
+	// They are for whole names, see [CharacterBody]. Geoms and sites count if no body matches. They become bodies of
+	// their own.
+	Feet []string `yaml:"feet"`
+	// Keys are such expressions for the bodies whose positions are observed. Default: the feet.
+	Keys []string `yaml:"keys"`
+	// MinHeight is the root's height in metres below which the character has fallen; 0 is half the default height.
+	MinHeight float64 `yaml:"min_height" config:"min=0"`
+	// MaxTilt is the angle in radians from the vertical above which the character has fallen.
+	//
+	// Zero means 1 rad.
+	MaxTilt float64 `yaml:"max_tilt" config:"gt=0"`
 }
 
 // LoadBody reads a character's body from an MJCF file, for example a robot's. It reads includes and meshes, adds a

@@ -10,16 +10,18 @@ import (
 // Camera is a perspective view of a character that follows the character's root horizontally. The zero value is a good
 // choice.
 type Camera struct {
-	// Azimuth is the viewing direction in degrees about the vertical. 0 looks along x, so that a character that walks
-	// forward is seen from behind. 90 looks along y, from the character's right. Zero means 115.
-	Azimuth float64
-	// Elevation is the angle in degrees by which the camera looks down. Zero means 12.
-	Elevation float64
-	// Distance is the distance from the root in metres. Zero means that the model in its initial pose and a second one
-	// next to it fill the picture.
-	Distance float64
+	// Azimuth is the camera's direction in degrees: 0 looks along x, the direction of walking, 90 at the right side.
+	// Elevation is its angle downwards.
+	//
+	// Zeros mean 115 and 12.
+	Azimuth   float64 `yaml:"azimuth" config:"min=-360,max=360"`
+	Elevation float64 `yaml:"elevation" config:"min=1,max=89"`
+	// Distance is the camera's distance in metres; 0 shows the whole character and the clip.
+	//
+	// It is the distance from the root of the character.
+	Distance float64 `yaml:"distance" config:"min=0"`
 	// FieldOfView is the angle in degrees between the picture's lower and upper edge. Zero means 30.
-	FieldOfView float64
+	FieldOfView float64 `yaml:"-"`
 }
 
 // check returns an error unless every setting is in its range. Zeros are allowed, because or replaces them later.

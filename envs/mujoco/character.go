@@ -28,105 +28,129 @@ const (
 
 // CommandConfig sets the distribution of commands in the task [Command].
 type CommandConfig struct {
-	// MinSpeed and MaxSpeed bound the speed in m/s, which is drawn uniformly.
-	MinSpeed, MaxSpeed float64
-	// Turn is the largest angle in radians between the directions of two consecutive commands. The angle is drawn
-	// uniformly from [−Turn, Turn]. The first direction is relative to the heading. Larger values require sharper
-	// turns. 0 is always straight ahead.
-	Turn float64
-	// Seconds is the time after which a new command is drawn. 0 means one command per episode. Shorter times require
-	// quicker reactions.
-	Seconds float64
+	// MinSpeed and MaxSpeed bound the uniformly drawn speed in m/s. If all four are 0, it is the clips' mean speed.
+	MinSpeed float64 `yaml:"min_speed" config:"min=0"`
+	MaxSpeed float64 `yaml:"max_speed" config:"min=0"`
+	// Turn is the greatest change of direction in radians; 0 is straight ahead.
+	//
+	// The angle between the directions of two consecutive commands is drawn uniformly from [−Turn, Turn]. The first
+	// direction is relative to the heading.
+	Turn float64 `yaml:"turn" config:"min=0,max=3.1416"`
+	// Seconds is the time between commands; 0 is one per episode.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
 }
 
-// CharacterConfig configures [NewCharacter].
+// CharacterConfig configures [NewCharacter]. The tags are for package catalog.
 type CharacterConfig struct {
 	// NumEnvs is the number of characters. Zero means 1.
-	NumEnvs int
+	NumEnvs int `yaml:"-"`
 	// Seed seeds the randomness of resets and commands. It must not be negative.
-	Seed int64
-	// Workers is the number of goroutines that step. Zero means one per CPU. The results do not depend on it.
-	Workers int
-	// EpisodeLength is the number of control steps after which an episode is truncated. Zero means 300, ten seconds at
-	// 30 Hz.
-	EpisodeLength int
-	// Stagger shortens first episodes by a random number of steps below it. Zero means none.
-	Stagger int
+	Seed int64 `yaml:"-"`
 	// Body describes the character's model.
-	Body CharacterBody
+	Body CharacterBody `yaml:"-"`
 	// Motions are the reference clips, drawn by weight. Their columns are the root's x, y and z, its rotation, and the
 	// hinges of the body by name, in the model's order. Without clips there are no AMP observations, an episode begins
 	// in the body's DefaultPose, and only the tasks [Velocity] and [Command] are possible.
-	Motions []*motions.Clip
+	Motions []*motions.Clip `yaml:"-"`
 	// Task selects the reward. Empty means [Imitate].
-	Task CharacterTask
-	// Command is used by the task [Command]. The zero value means the clips' mean speed, straight ahead.
-	Command CommandConfig
+	Task CharacterTask `yaml:"-"`
 	// Velocity is used by the task [Velocity]. The zero value commands standing still.
-	Velocity VelocityConfig
-	// Observations are the terms of the policy's observation, in order, see [ObservationTerms]. The value network then
-	// sees the whole observation as its state. Empty means the whole observation for both.
-	Observations []string
-	// Residual adds actions to the clip's pose at this moment, instead of to the middle of the clips' joint ranges. A
-	// policy whose actions are 0 then already follows the clip's targets. Residual turns on Clock.
-	Residual bool
-	// Lead is the time in seconds by which the clip's pose in residual targets is ahead of this moment. Actuators with
-	// damping kd and gain kp follow a target with a delay of kd/kp, which is 0.1 s for the bodies of this package. A
-	// lead equal to the delay compensates it, which fast motions need. A longer lead moves the limbs too early. Zero
-	// means none.
-	Lead float64
-	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] turn it on. The clip must
-	// wrap. Further clips, which [Track] and Difference do not allow, are reference motion for AMP only.
-	Clock bool
-	// ActionScale is the change of a joint's target by an action of 1. Its unit is half the clips' range of the joint
-	// plus 0.2 rad. Larger values explore more, but the character falls more often. With too small values a policy
-	// cannot recover. Zero means 0.4. For a body with Actuators it is a factor of their scales, and zero means 1.
-	ActionScale float64
-	// History is the number of control steps in an AMP observation. Zero means 2, or 1 with Difference, which allows
-	// only 1.
-	History int
-	// Difference makes AMP observations the clip's state at this moment minus the character's. The discriminator must
-	// compare them with zeros (ADD, discriminator_mode "differential"). Difference needs a clock.
+	Velocity VelocityConfig `yaml:"-"`
+	// Command says what is commanded in the task command.
 	//
-	// First come the root's differences in position, rotation (axis times angle), linear and angular velocity (3 each),
-	// in the clip's heading frame. The hinges' angles and velocities follow. Last come the key bodies' positions
-	// relative to the root (3 each), those of clip and character each in its own heading frame.
-	Difference bool
-	// HideRoot leaves the root's features out of AMP observations. The trunk of a generated gait moves more smoothly
-	// than a physical one can. A discriminator could distinguish the two by the trunk alone.
-	HideRoot bool
-	// Deviation is the distance in metres from the clip at which the task [Track] terminates. It applies to the root,
-	// and to the key bodies relative to the root. Small values waste no time far from the clip. Large values allow
-	// recoveries. Zero means 0.5.
-	Deviation float64
-	// FailureStarts is the share of episodes that begin where others terminated, as in BeyondMimic (Liao et al. 2025).
-	// The part of a clip is drawn in proportion to the terminations there. The other episodes begin anywhere. 0 means
-	// none.
+	// The zero value means the clips' mean speed, straight ahead.
+	Command CommandConfig `yaml:"command"`
+	// Observations are the terms of the policy's observation: base_lin_vel, base_ang_vel, projected_gravity, joint_pos,
+	// joint_vel, actions, command, phase, reference, height, features. The value network's STATES then have all terms.
+	// Default: all for both.
 	//
-	// A part is an eighth of its clip, or one second if that is shorter. A termination counts for the clip's part at
-	// that time or, without a clock, for the part in which the episode began. Larger shares train more on failures.
-	// Smaller shares forget less of what already works.
-	FailureStarts float64
-	// FailureDecay is the factor by which the counts of terminations shrink in a step of all environments. Counts last
-	// for about 1/(1 − FailureDecay) steps. Larger values are less subject to chance. Smaller values follow a policy
-	// that changes fast. Zero means 0.999.
-	FailureDecay float64
-	// Recovery makes falls part of an episode. The reward of a fallen character is for getting up.
-	Recovery RecoveryConfig
-	// Measure adds metrics of whole episodes, see [Character]. Each metric takes milliseconds at the end of an episode.
-	// That is little in an evaluation, but noticeable in training.
-	Measure bool
-	// Fade turns the task [Track] into [Imitate] within this number of control steps of each environment. A policy that
-	// tracks a clip thereby learns to imitate without the clip, when training continues with AMP. A longer fade is
-	// easier to follow. Zero means none.
+	// [ObservationTerms] describes them.
+	Observations []string `yaml:"observations"`
+	// Residual adds actions to the first clip's pose at this moment instead of the middle of joint ranges, and shows
+	// its phase. That clip must be a loop; others are reference motion of AMP only.
 	//
-	// The influence of the clip decreases linearly: in the targets of Residual, in the observed clock and position of
-	// the clip, and in the reward, which approaches 1 per step. The limit Deviation grows to infinity.
-	Fade int
-	// Randomize makes characters differ from their model, and disturbs them. The zero value does not.
-	Randomize RandomizeConfig
-	// Render sets the look of pictures. The zero value is a good choice.
-	Render RenderConfig
+	// A policy whose actions are 0 then already follows the clip's targets. Residual turns on Clock.
+	Residual bool `yaml:"residual"`
+	// Lead is the time in seconds by which the residual's pose is ahead of the clip, against the actuators' lag of 0.1
+	// s. Fast motion needs it.
+	//
+	// Actuators with damping kd and gain kp follow a target with a delay of kd/kp. A lead equal to the delay compensates
+	// it. A longer lead moves the limbs too early. Zero means none.
+	Lead float64 `yaml:"lead" config:"min=0"`
+	// Clock shows the clip's phase to the policy, as residual and track always do.
+	//
+	// It shows sine and cosine. The clip must wrap. Further clips, which [Track] and Difference do not allow, are
+	// reference motion for AMP only.
+	Clock bool `yaml:"clock"`
+	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint
+	// plus 0.2 rad. Larger ones explore more and fall more; with small ones a policy cannot recover.
+	//
+	// Zero means 0.4. For a body with Actuators it is a factor of their scales, and zero means 1.
+	ActionScale float64 `yaml:"action_scale" config:"gt=0"`
+	// History is the number of control steps in an AMP observation; 0 is 2, with difference 1. More steps show more of
+	// the movement and are easier to discriminate.
+	//
+	// Difference allows only 1.
+	History int `yaml:"history" config:"min=0,max=64"`
+	// Difference makes AMP observations the clip minus the character, for AMP's discriminator_mode differential. It
+	// needs residual, clock or track, and a history of 1.
+	//
+	// The discriminator must compare them with zeros (ADD). First come the root's differences in position, rotation
+	// (axis times angle), linear and angular velocity (3 each), in the clip's heading frame. The hinges' angles and
+	// velocities follow. Last come the key bodies' positions relative to the root (3 each), those of clip and character
+	// each in its own heading frame.
+	Difference bool `yaml:"difference"`
+	// HideRoot omits the root's height, rotation and velocities from AMP observations. Use it with generated gaits,
+	// whose trunk glides.
+	//
+	// A discriminator could distinguish such a gait from a physical one by the trunk alone.
+	HideRoot bool `yaml:"hide_root"`
+	// Deviation is the distance in metres from the clip at which track terminates.
+	//
+	// A small one saves time far from the clip; a large one allows recoveries. It applies to the root, and to the key
+	// bodies relative to the root. Zero means 0.5.
+	Deviation float64 `yaml:"deviation" config:"gt=0"`
+	// FailureStarts is the share of training episodes that begin where others terminated: in the same part of a clip
+	// (an eighth, at most a second).
+	//
+	// A larger share practises failures; a smaller one keeps what works. The part is drawn in proportion to the
+	// terminations there, as in BeyondMimic (Liao et al. 2025). The other episodes begin anywhere. A termination counts
+	// for the clip's part at that time or, without a clock, for the part in which the episode began.
+	FailureStarts float64 `yaml:"failure_starts" config:"min=0,max=1"`
+	// FailureDecay is the factor per step of the counts of terminations, which last 1/(1 − failure_decay) steps.
+	//
+	// A smaller one follows a changing policy. A larger one is less subject to chance. Zero means 0.999.
+	FailureDecay float64 `yaml:"failure_decay" config:"gt=0,lt=1"`
+	// EpisodeLength is the number of control steps (1/30 s for Humanoid and Quadruped) at which an episode is truncated.
+	//
+	// Zero means 300.
+	EpisodeLength int `yaml:"episode_length" config:"min=1"`
+	// Stagger is the largest random number of steps by which first episodes are shorter, so that time limits do not
+	// coincide.
+	Stagger int `yaml:"stagger" config:"min=0"`
+	// Fade is the number of control steps over which track becomes imitate: the clip's part in targets, observations
+	// and reward fades linearly to nothing. 0 is never.
+	//
+	// A policy that tracks a clip thereby learns to imitate without the clip, when training continues with AMP. The
+	// reward approaches 1 per step. The limit Deviation grows to infinity. A longer fade is easier to follow.
+	Fade int `yaml:"fade" config:"min=0"`
+	// Recovery makes falls part of an episode, so that a policy learns to get up.
+	//
+	// The reward of a fallen character is for getting up.
+	Recovery RecoveryConfig `yaml:"recovery"`
+	// Randomize lets characters differ in what nobody knows of a robot: friction, masses, gains, delays, noise, pushes.
+	// A range is two numbers, drawn from anew for each episode; wider ones make a policy robust and its task harder.
+	// Two zeros are off.
+	Randomize RandomizeConfig `yaml:"randomize"`
+	// Measure adds metrics of episodes (pose error of the AMP paper, success, foot sliding), which cost time. gorl eval
+	// always has them.
+	//
+	// See [Character]. Each metric takes milliseconds at the end of an episode.
+	Measure bool `yaml:"measure"`
+	// Workers is the number of goroutines that step; 0 is one per CPU. Results do not depend on it.
+	Workers int `yaml:"workers" config:"min=0"`
+	// Render says how pictures look.
+	Render RenderConfig `yaml:"render"`
 }
 
 // Character is a batch of characters that learn from clips: by imitation, by tracking, or by commands.
@@ -182,8 +206,8 @@ type CharacterConfig struct {
 // The reward can be shaped, see [envs.RewardShaper] and docs/reference/environments.md.
 type Character struct {
 	*Env
-	task    *characterTask
-	shaping shaper[characterTerms]
+	shaper[characterTerms]
+	task *characterTask
 }
 
 // NewHumanoid makes humanoids. The default Body is [HumanoidBody]. The default Motions are the walk of
@@ -261,7 +285,7 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Character{Env: env, task: task, shaping: shaper[characterTerms]{name: "character",
+	return &Character{Env: env, task: task, shaper: shaper[characterTerms]{name: "character",
 		common: defaultCharacterTerms(cfg.Task), each: task.terms, fields: (*characterTerms).fields}}, nil
 }
 
@@ -329,15 +353,6 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("Command.Turn is %g; it must be between 0 and π", d.Turn)
 	}
 	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize}, bound{"FailureStarts", c.FailureStarts, 0, 1})
-}
-
-// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all characters.
-func (c *Character) RewardShaping() map[string]any { return c.shaping.tree() }
-
-// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed characters, or of all
-// if environments is nil. On an error it sets nothing.
-func (c *Character) SetRewardShaping(values map[string]any, environments []int) error {
-	return c.shaping.set(values, environments)
 }
 
 // Motions returns the reference clips.

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Differences are those of the clip's and the character's states, by other formulas: rotation matrices, and a
@@ -24,13 +24,9 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 1))
 		actions := make([]float32, 6*hinges)
 		for step := range 20 {
-			for i := range actions {
-				actions[i] = float32(rng.NormFloat64())
-			}
+			noise(actions, 1, rng)
 			got := envtest.Step(t, e, actions)
-			if len(got.AMPObservations) != 6*width {
-				t.Fatalf("%s: %d numbers, want %d", name, len(got.AMPObservations), 6*width)
-			}
+			must.Is(t, len(got.AMPObservations), 6*width, "%s", name)
 			for i := range 6 {
 				if got.Ended(i) {
 					continue // its state is that of another episode
@@ -41,9 +37,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 				e.task.refs[0].at(mem[memoryTime], clip)
 				clip.qpos[0] -= mem[memoryX]
 				clip.qpos[1] -= mem[memoryY]
-				if err := pose.forward(0, 1); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, pose.forward(0, 1))
 				xpos, xmat := floats(pose.data[0].xpos, 3*m.NumBodies()), floats(pose.data[0].xmat, 9*m.NumBodies())
 				// a vector in the heading frame of a body's matrix
 				ahead := func(mat []float64, v [3]float64) [3]float64 {
@@ -123,14 +117,10 @@ func TestDifferenceHasNoReference(t *testing.T) {
 	var rows [2][]float32
 	for k := range rows {
 		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true, HideRoot: k == 0})
-		if err := envs.Check(e, 60, 1); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, envs.Check(e, 60, 1))
 		envtest.Reset(t, e, 1)
 		s := envtest.Step(t, e, make([]float32, 28))
 		rows[k] = s.AMPObservations
 	}
-	if !slices.Equal(rows[0], rows[1][12:]) {
-		t.Errorf("without the root the differences are %v, with it %v", rows[0], rows[1])
-	}
+	must.Same(t, rows[0], rows[1][12:], "without the root the differences")
 }

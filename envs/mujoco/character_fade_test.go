@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // With Fade a character that is told of its clip becomes one that is not: as one of the task Imitate it is not rewarded
@@ -38,15 +39,12 @@ func TestCharacterFade(t *testing.T) {
 	_, ofImitate := step(imitating)
 	clip := func(s *envs.Step) []float32 { return s.Observations[width:widthOf(e.task.whole())] }
 	for _, steps := range []float64{0, 2, 6, 8, 20} {
-		if err := curriculum.SetCurriculumState(fmt.Appendf(nil, `{"steps":%g}`, steps)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, curriculum.SetCurriculumState(fmt.Appendf(nil, `{"steps":%g}`, steps)))
 		told := max(0, 1-steps/8)
 		got, ctrl := step(e)
 		for i := range ctrl {
-			if want := told*ofTrack[i] + (1-told)*ofImitate[i]; math.Abs(ctrl[i]-want) > 1e-9 {
-				t.Fatalf("after %g of 8 steps target %d is %g, want %g", steps, i, ctrl[i], want)
-			}
+			must.Near(t, ctrl[i], told*ofTrack[i]+(1-told)*ofImitate[i], 1e-9,
+				"after %g of 8 steps target %d", steps, i)
 		}
 		for i, v := range clip(got) {
 			if steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0 {
@@ -58,14 +56,10 @@ func TestCharacterFade(t *testing.T) {
 			t.Errorf("faded, the reward is %g, terminated %t", got.Rewards[0], got.Terminated[0])
 		}
 	}
-	state, err := curriculum.CurriculumState()
-	if err != nil || string(state) != `{"steps":21}` {
-		t.Errorf("the curriculum is %s, %v", state, err)
-	}
+	state := must.Get(curriculum.CurriculumState())(t)
+	must.Is(t, string(state), `{"steps":21}`, "the curriculum")
 	for _, wrong := range []string{"", "{", `{"steps":-1}`, `{"steps":"a"}`} {
-		if err := curriculum.SetCurriculumState([]byte(wrong)); err == nil {
-			t.Errorf("takes the curriculum %q", wrong)
-		}
+		must.Fail(t, curriculum.SetCurriculumState([]byte(wrong)), "")
 	}
 	if again, _ := curriculum.CurriculumState(); !slices.Equal(again, state) {
 		t.Errorf("what was refused has changed the curriculum to %s", again)
@@ -81,8 +75,6 @@ func TestCharacterLead(t *testing.T) {
 	pose := make([]float64, e.task.nq)
 	e.Motions()[0].At(before+e.task.dt+0.1, pose, nil)
 	for i, v := range e.State(0).Ctrl {
-		if math.Abs(v-pose[rootPositions+i]) > 1e-9 {
-			t.Fatalf("target %d is %g, want %g", i, v, pose[rootPositions+i])
-		}
+		must.Near(t, v, pose[rootPositions+i], 1e-9, "target %d", i)
 	}
 }

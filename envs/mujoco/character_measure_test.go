@@ -45,8 +45,7 @@ func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float
 
 // A character that moves as its clip has no error, and one that does not has the error that was put in.
 func TestCharacterMeasure(t *testing.T) {
-	walk, err := motions.Builtin("humanoid_walk")
-	must.Do(t, err)
+	walk := must.Get(motions.Builtin("humanoid_walk"))(t)
 	const steps = 150
 	for _, start := range []float64{0, 0.4} {
 		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track,
@@ -74,12 +73,9 @@ func TestCharacterMeasure(t *testing.T) {
 			}
 			rows = append(rows, row)
 		}
-		bent, err := metrics.NewTrack(walk.Skeleton(), rows)
-		must.Do(t, err)
-		reference, err := metrics.ClipTrack(walk, start+c.task.dt, c.task.dt, steps)
-		must.Do(t, err)
-		want, err := metrics.PoseError(reference, bent, true)
-		must.Do(t, err)
+		bent := must.Get(metrics.NewTrack(walk.Skeleton(), rows))(t)
+		reference := must.Get(metrics.ClipTrack(walk, start+c.task.dt, c.task.dt, steps))(t)
+		want := must.Get(metrics.PoseError(reference, bent, true))(t)
 		if d := got["pose_error"]; math.Abs(d-want) > 0.003 || want < 0.02 {
 			t.Errorf("hinges bent by 0.2 rad have a pose error of %g m, by the skeleton %g", d, want)
 		}
@@ -88,9 +84,7 @@ func TestCharacterMeasure(t *testing.T) {
 
 // Of several clips the nearest one counts, wherever the episode began.
 func TestCharacterMeasureClips(t *testing.T) {
-	c, err := NewQuadruped(CharacterConfig{Measure: true, Task: Command})
-	must.Do(t, err)
-	defer c.Close()
+	c := must.Open(NewQuadruped(CharacterConfig{Measure: true, Task: Command}))(t)
 	got := follows(t, c, 2, 150, 0.1, 0, 0)
 	if !(got["pose_error"] < 0.002) || !(got["phase_error"] < 0.01) || got["coverage"] < 1.0/3-1e-9 {
 		t.Errorf("the third clip has the figures %v", got)
@@ -111,9 +105,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 	var state []byte
 	ended := func() (with, without int) {
 		for range 20 {
-			for i := range actions {
-				actions[i] = float32(0.1 * rng.NormFloat64())
-			}
+			noise(actions, 0.1, rng)
 			step := envtest.Step(t, c, actions)
 			for _, e := range step.Episodes {
 				if _, has := e.Metrics["pose_error"]; has {
@@ -121,9 +113,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 				} else {
 					without++
 				}
-				if e.Metrics["length"] != float64(e.Length) {
-					t.Errorf("metrics %v of an episode of %d steps", e.Metrics, e.Length)
-				}
+				must.Is(t, e.Metrics["length"], float64(e.Length), "metrics %v of an episode", e.Metrics)
 			}
 			if state == nil {
 				state = envtest.State(t, c)

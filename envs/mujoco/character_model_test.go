@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
@@ -45,20 +44,6 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestHumanoidMasses holds the model to the table of masses that clips and gains were made for.
-func TestHumanoidMasses(t *testing.T) {
-	m := modelOf(t, humanoidXML)
-	mass := floats(m.m.body_mass, m.NumBodies())
-	want := map[string]float64{"world": 0, "pelvis": 10, "torso": 12.01, "head": 3.88, "upper_arm": 1.5, "lower_arm": 1,
-		"hand": 0.5, "thigh": 4.5, "shin": 3, "foot": 1}
-	for i, name := range m.Names(Body) {
-		part := strings.TrimPrefix(strings.TrimPrefix(name, "left_"), "right_")
-		if w, ok := want[part]; !ok || math.Abs(mass[i]-w) > 0.005 {
-			t.Errorf("%s weighs %.3f kg, not %.3f", name, mass[i], w)
-		}
-	}
-}
-
 // TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to
 // mj_step's.
 func TestCharacterStepEqualsMuJoCos(t *testing.T) {
@@ -73,9 +58,7 @@ func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 1))
 			actions := make([]float32, 6*e.Model().NU())
 			for range 60 {
-				for i := range actions {
-					actions[i] = float32(rng.NormFloat64())
-				}
+				noise(actions, 1, rng)
 				envtest.Step(t, e, actions)
 				runs[i] = append(append(runs[i], e.batch.qpos...), e.batch.qvel...)
 			}
@@ -105,9 +88,7 @@ func TestCharactersFollowClips(t *testing.T) {
 			if c.clip != nil {
 				cfg.Motions = c.clip(t)
 			}
-			e, err := c.make(cfg)
-			must.Do(t, err)
-			defer e.Close()
+			e := must.Open(c.make(cfg))(t)
 			envtest.Reset(t, e, 1)
 			actions := make([]float32, 32*e.Model().NU())
 			var length, speed, joint, episodes float64

@@ -11,13 +11,14 @@ import (
 // RecoveryConfig makes falls part of an episode, so that a policy learns to get up (AMP, Peng et al. 2021; ASE, Peng et
 // al. 2022). The zero value ends an episode at a fall.
 type RecoveryConfig struct {
-	// Seconds is the time that a character has to get back on its feet. If it takes longer, the episode terminates. 0
-	// ends an episode at a fall. Short times train only the first moments after a fall. Long times spend steps on lying
-	// still.
-	Seconds float64
-	// Share is the share of episodes that begin on the floor, in a pose in which a limp body came to rest. Larger
-	// shares train more on getting up. Smaller ones train more on the task. It needs Seconds.
-	Share float64
+	// Seconds is the time to get back on the feet, after which the episode terminates; 0 ends episodes at a fall.
+	//
+	// Short times train only the first moments after a fall. Long times spend steps on lying still.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
+	// Share is the share of episodes that begin on the floor, to train getting up.
+	//
+	// They begin in a pose in which a limp body came to rest. It needs Seconds.
+	Share float64 `yaml:"share" config:"min=0,max=1"`
 }
 
 // check validates the settings. Errors have no prefix.

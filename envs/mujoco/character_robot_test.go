@@ -29,10 +29,8 @@ func TestRobotOfCharacters(t *testing.T) {
 			"features zeros"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env, err := c.made(c.cfg)
-			must.Do(t, err)
-			r, err := env.Robot()
-			must.Do(t, err)
+			env := must.Get(c.made(c.cfg))(t)
+			r := must.Get(env.Robot())(t)
 			var terms []string
 			for _, term := range r.Observation {
 				terms = append(terms, term.Name)
@@ -44,10 +42,8 @@ func TestRobotOfCharacters(t *testing.T) {
 			if len(r.Joints) != env.Spaces().Action.Width() || math.Abs(r.Frequency-30) > 1e-9 {
 				t.Errorf("%d joints at %g Hz", len(r.Joints), r.Frequency)
 			}
-			text, err := json.Marshal(r)
-			must.Do(t, err)
-			again, err := envs.ReadRobot(bytes.NewReader(text))
-			must.Do(t, err)
+			text := must.Get(json.Marshal(r))(t)
+			again := must.Get(envs.ReadRobot(bytes.NewReader(text)))(t)
 			if !reflect.DeepEqual(r, again) {
 				t.Errorf("%v became %v", r, again)
 			}
@@ -62,9 +58,7 @@ func TestRobotOfCharacters(t *testing.T) {
 				row := make([]float64, 19)
 				env.Motions()[0].At(0.75*r.Reference.Duration, row, nil)
 				for i, v := range middle {
-					if math.Abs(v-row[7+i]) > 1e-9 {
-						t.Errorf("joint %d of the reference is %g, the clip's %g", i, v, row[7+i])
-					}
+					must.Near(t, v, row[7+i], 1e-9, "joint %d of the reference", i)
 				}
 			}
 			if name == "humanoid" { // the last row of the root is the next repetition's first
@@ -76,9 +70,7 @@ func TestRobotOfCharacters(t *testing.T) {
 				}
 			}
 			must.Do(t, env.Close())
-			if _, err := env.Robot(); err == nil {
-				t.Error("a closed environment describes its robot")
-			}
+			must.Refuse(env.Robot())(t, "")
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
@@ -65,16 +64,12 @@ func TestFailureCounts(t *testing.T) {
 	var runs [2][]float64
 	for k := range runs {
 		envtest.Reset(t, e, 7)
-		if slices.Max(counts()) != 0 {
-			t.Fatalf("after a seeded Reset the counts are %v", counts())
-		}
+		must.Is(t, slices.Max(counts()), 0, "after a seeded Reset the counts are %v", counts())
 		want, ended := make([]float64, 8), 0
 		rng := rand.New(rand.NewPCG(1, 1))
 		actions, where := make([]float32, 20*28), make([]int, 20)
 		for range 60 {
-			for i := range actions {
-				actions[i] = float32(rng.NormFloat64())
-			}
+			noise(actions, 1, rng)
 			for i := range where { // the clip after the step
 				mem := e.task.memory(&e.states[i])
 				where[i] = int(8 * math.Mod(mem[memoryTime]+1e-6, 1))
@@ -98,13 +93,9 @@ func TestFailureCounts(t *testing.T) {
 		}
 		runs[k] = slices.Clone(counts())
 		envtest.Reset(t, e, -1)
-		if !slices.Equal(counts(), runs[k]) {
-			t.Error("a Reset without a seed changes the counts")
-		}
+		must.Same(t, counts(), runs[k], "a Reset without a seed changes the counts")
 	}
-	if !slices.Equal(runs[0], runs[1]) {
-		t.Errorf("the same seed and actions count %v and %v", runs[0], runs[1])
-	}
+	must.Same(t, runs[0], runs[1], "the same seed and actions count")
 }
 
 // SetClip has episodes begin in one clip, until it is any again.
@@ -118,8 +109,7 @@ func TestSetClip(t *testing.T) {
 		envtest.Reset(t, e, -1)
 		in := map[int]int{}
 		for i := range n {
-			clip, err := e.Clip(i)
-			must.Do(t, err)
+			clip := must.Get(e.Clip(i))(t)
 			in[clip]++
 		}
 		return in
@@ -136,11 +126,69 @@ func TestSetClip(t *testing.T) {
 		t.Errorf("with a clock episodes begin in %v, not in the first clip", in)
 	}
 	for _, bad := range []int{-2, 3} {
-		if err := e.SetClip(bad); err == nil || !strings.Contains(err.Error(), "there is no clip") {
-			t.Errorf("SetClip(%d): %v", bad, err)
+		must.Fail(t, e.SetClip(bad), "there is no clip")
+	}
+	must.Refuse(e.Clip(n))(t, "")
+}
+
+// Episodes begin on the floor as often as Share says, at rest, with a history of this pose. They end when the time to
+// get up is over, and the return is that of lying.
+func TestFloorStarts(t *testing.T) {
+	const n = 400
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Measure: true,
+		Recovery: RecoveryConfig{Seconds: 0.5, Share: 0.25}})
+	envtest.Reset(t, e, 1)
+	lying, low := 0, make([]bool, n)
+	for i := range n {
+		s := e.State(i)
+		if low[i] = s.QPos[2] < 0.6; !low[i] {
+			continue
+		}
+		lying++
+		history := s.Memory[:e.task.style()]
+		if math.Abs(history[0]-s.QPos[2]) > 1e-6 || s.QVel[2] != 0 || s.QPos[0] != 0 {
+			t.Fatalf("environment %d lies at %g with the velocity %g; its history is of a root at %g", i, s.QPos[:3],
+				s.QVel[:3], history[0])
 		}
 	}
-	if _, err := e.Clip(n); err == nil {
-		t.Error("there is a clip of a character that does not exist")
+	if want, sigma := 0.25*n, math.Sqrt(n*0.25*0.75); math.Abs(float64(lying)-want) > 5*sigma {
+		t.Errorf("%d of %d begin on the floor, want about %g", lying, n, want)
 	}
+	limit := int(math.Round(0.5/e.StepDuration())) + 1
+	for range limit {
+		step := envtest.Step(t, e, make([]float32, n*28))
+		for _, ep := range step.Episodes {
+			if !low[ep.Env] {
+				continue // it may fall later
+			}
+			if ep.Length != limit || ep.Return <= 0 || ep.Return > 0.5*float64(limit) || ep.Metrics["recovered"] != 0 ||
+				ep.Metrics["falls"] != 1 {
+				t.Errorf("an episode on the floor ended after %d steps, not %d, with the return %g and %v", ep.Length,
+					limit, ep.Return, ep.Metrics)
+			}
+			low[ep.Env] = false
+			lying--
+		}
+	}
+	must.Is(t, lying, 0, "characters still lie after their time")
+}
+
+// A character that gets up in time goes on, and its metrics say so.
+func TestRecovering(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Recovery: RecoveryConfig{Seconds: 0.1}})
+	envtest.Reset(t, e, 1)
+	s, task := e.State(0), e.task
+	// Three steps are 0.1 s. The character falls twice, gets up after two steps, then does not.
+	for i, step := range []struct{ fallen, up, over bool }{
+		{}, {true, true, false}, {true, true, false}, {}, {}, {true, true, false}, {true, true, false},
+		{true, true, false}, {true, true, true},
+	} {
+		if up, over := task.recovering(s, step.fallen); up != step.up || over != step.over {
+			t.Errorf("step %d: up %t, over %t, want %t and %t", i, up, over, step.up, step.over)
+		}
+	}
+	for name, want := range map[string]float64{"falls": 2, "recovered": 0.5, "recovery_time": 2 * task.dt} {
+		must.Near(t, task.recovery(s, true, name), want, 1e-9, "%s", name)
+	}
+	must.Is(t, task.recovery(s, false, "recovered"), 1, "if the time limit interrupts the second fall, recovered")
 }

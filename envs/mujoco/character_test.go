@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
@@ -15,8 +16,7 @@ import (
 // marching is a clip for a body: it moves forward at 0.5 m/s, and every hinge swings by 0.1 rad about a standing pose.
 func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	t.Helper()
-	m, err := ParseModel(b.XML)
-	must.Do(t, err)
+	m := must.Get(ParseModel(b.XML))(t)
 	defer m.Close() // some tests count models
 	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
 		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear},
@@ -41,9 +41,7 @@ func marching(t testing.TB, b CharacterBody) *motions.Clip {
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, frame), append(cfg.Durations, 1.0/n)
 	}
-	clip, err := motions.NewClip(cfg)
-	must.Do(t, err)
-	return clip
+	return must.Get(motions.NewClip(cfg))(t)
 }
 
 var bodies = map[string]func() CharacterBody{"humanoid": HumanoidBody, "quadruped": QuadrupedBody}
@@ -53,10 +51,7 @@ func characterOf(t testing.TB, cfg CharacterConfig) *Character {
 	if cfg.Motions == nil {
 		cfg.Motions = []*motions.Clip{marching(t, cfg.Body)}
 	}
-	c, err := NewCharacter(cfg)
-	must.Do(t, err)
-	t.Cleanup(func() { c.Close() })
-	return c
+	return must.Open(NewCharacter(cfg))(t)
 }
 
 // TestCharacterReset: episodes begin in the clip, and the AMP history is the clip's.
@@ -101,12 +96,18 @@ func characterReset(t *testing.T, e *Character) {
 	s = envtest.Step(t, e, make([]float32, n*28))
 	for i := range n {
 		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
-		if !slices.Equal(amp[width:2*width], first[i*width:(i+1)*width]) {
-			t.Fatalf("character %d: the AMP history does not hold the first observation", i)
-		}
+		must.Same(t, amp[width:2*width], first[i*width:(i+1)*width],
+			"character %d: the AMP history does not hold the first observation", i)
 		if d := farthest32(amp[:width], amp[width:2*width]); d > 0.5 || d == 0 {
 			t.Fatalf("character %d: the moment before the first one is %g away", i, d)
 		}
+	}
+}
+
+// noise fills actions with normally distributed numbers.
+func noise(actions []float32, scale float32, rng *rand.Rand) {
+	for i := range actions {
+		actions[i] = scale * float32(rng.NormFloat64())
 	}
 }
 
@@ -133,18 +134,12 @@ func TestReferenceVelocities(t *testing.T) {
 		got := state(0.1).qvel
 		// Between frames a clip's velocities are interpolated differences: equal to about a tenth of the largest.
 		for i := range 3 {
-			if want := (b.qpos[i] - a.qpos[i]) / (2 * h); math.Abs(want-got[i]) > 0.02 {
-				t.Errorf("%s: velocity %d is %g, not %g", name, i, got[i], want)
-			}
+			must.Near(t, (b.qpos[i]-a.qpos[i])/(2*h), got[i], 0.02, "%s: velocity %d", name, i)
 		}
-		if want := math.Remainder(heading(b.qpos)-heading(a.qpos),
-			2*math.Pi) / (2 * h); math.Abs(want-got[5]) > 0.03 {
-			t.Errorf("%s: turning at %g, not %g", name, got[5], want)
-		}
+		must.Near(t, math.Remainder(heading(b.qpos)-heading(a.qpos),
+			2*math.Pi)/(2*h), got[5], 0.03, "%s: turning", name)
 		for i := rootVelocities; i < m.NV(); i++ {
-			if want := (b.qpos[i+1] - a.qpos[i+1]) / (2 * h); math.Abs(want-got[i]) > 0.03 {
-				t.Errorf("%s: hinge %d moves at %g, not %g", name, i, got[i], want)
-			}
+			must.Near(t, (b.qpos[i+1]-a.qpos[i+1])/(2*h), got[i], 0.03, "%s: hinge %d moves", name, i)
 		}
 	}
 }
@@ -197,9 +192,7 @@ func TestFallEndsTheEpisode(t *testing.T) {
 		actions, ended := make([]float32, 4*e.Model().NU()), 0
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 200 {
-			for i := range actions {
-				actions[i] = 5 * float32(rng.NormFloat64())
-			}
+			noise(actions, 5, rng)
 			s := envtest.Step(t, e, actions)
 			for _, ep := range s.Episodes {
 				ended++
@@ -222,67 +215,46 @@ func TestFallEndsTheEpisode(t *testing.T) {
 	}
 }
 
-func TestConfigErrors(t *testing.T) {
-	before := live()
-	march := []*motions.Clip{marching(t, HumanoidBody())}
-	held, err := motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
-		Frames: [][]float64{march[0].Frame(0), march[0].Frame(1)}, Durations: []float64{0.02, 0}})
-	must.Do(t, err)
-	short, err := motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
-		Durations: []float64{1, 0}})
-	must.Do(t, err)
-	lost := HumanoidBody()
-	lost.Feet = []string{"right_hoof"}
-	character := func(cfg CharacterConfig) error {
-		if cfg.Motions == nil {
-			cfg.Motions = march
+// Of a pair of reference rows the second begins with what the first ends with: the walker's one control step later, a
+// character's of four steps one to three later.
+func TestOverlappingMotions(t *testing.T) {
+	w := walkerOf(t, WalkerConfig{NumEnvs: 1})
+	overlaps(t, w, 2, 1e-4)
+	for _, body := range bodies {
+		overlaps(t, characterOf(t, CharacterConfig{Body: body(), History: 4}), 4, 0.1)
+	}
+	short := characterOf(t, CharacterConfig{Body: HumanoidBody(), History: 1})
+	must.Refuse(short.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 2))))(t, "History")
+}
+
+// overlaps checks pairs of rows of so many moments, which the tables of rows hold up to a tolerance.
+func overlaps(t *testing.T, e envs.Env, moments int, tolerance float64) {
+	t.Helper()
+	source, ok := envs.As[envs.OverlappingMotionSource](e)
+	if !ok {
+		t.Fatalf("%T shows no overlapping windows", e)
+	}
+	const n = 100
+	rows, err := source.CollectOverlappingMotions(n, rand.New(rand.NewPCG(1, 2)))
+	m := e.Spaces().AMPObservation.Width()
+	if err != nil || len(rows) != n*2*m {
+		t.Fatalf("%d values, %v", len(rows), err)
+	}
+	seen, width := map[int]int{}, m/moments
+	for i := range n {
+		first, second := rows[2*m*i:][:m], rows[2*m*i+m:][:m]
+		best, at := 1e9, 0
+		for later := 1; later < moments; later++ {
+			if d := farthest32(first[later*width:], second[:m-later*width]); d < best {
+				best, at = d, later
+			}
 		}
-		_, err := NewHumanoid(cfg)
-		return err
-	}
-	walker := func(cfg WalkerConfig) error { _, err := NewWalker(cfg); return err }
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{character(CharacterConfig{NumEnvs: -1}), "NumEnvs"},
-		{character(CharacterConfig{Motions: []*motions.Clip{}}), "Motions"},
-		{character(CharacterConfig{Motions: []*motions.Clip{marching(t, QuadrupedBody())}}), `"abdomen_x"`},
-		{character(CharacterConfig{Motions: []*motions.Clip{held}}), "lasts 0.02 s"},
-		{character(CharacterConfig{Motions: []*motions.Clip{held}, Residual: true}), "wraps"},
-		{character(CharacterConfig{Motions: append(march, march...), Task: Track}), "exactly one clip"},
-		{character(CharacterConfig{Task: "jump"}), `"jump"`},
-		{character(CharacterConfig{ActionScale: -1}), "ActionScale"},
-		{character(CharacterConfig{History: 65}), "History"},
-		{character(CharacterConfig{Deviation: math.NaN()}), "Deviation"},
-		{character(CharacterConfig{Lead: -1, Residual: true}), "Lead"},
-		{character(CharacterConfig{Lead: 0.1}), "Lead needs Residual"},
-		{character(CharacterConfig{Fade: -1, Task: Track}), "Fade"},
-		{character(CharacterConfig{Fade: 5}), "Fade is for the task"},
-		{character(CharacterConfig{Fade: 5, Task: Track, Difference: true}), "exclude each other"},
-		{character(CharacterConfig{Difference: true}), "needs Clock"},
-		{character(CharacterConfig{Difference: true, Clock: true, History: 2}), "of one moment"},
-		{character(CharacterConfig{FailureStarts: 1.5}), "FailureStarts"},
-		{character(CharacterConfig{FailureDecay: 1}), "FailureDecay"},
-		{character(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
-		{character(CharacterConfig{Command: CommandConfig{Turn: 4}}), "Turn"},
-		{character(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},
-		{character(CharacterConfig{Body: lost}), `"right_hoof"`},
-		{character(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
-		{character(CharacterConfig{Render: RenderConfig{Camera: Camera{FieldOfView: 190}}}), "FieldOfView"},
-		{walker(WalkerConfig{Workers: -1}), "Workers"},
-		{walker(WalkerConfig{Seed: -1}), "Seed"},
-		{walker(WalkerConfig{EpisodeLength: -3}), "EpisodeLength"},
-		{walker(WalkerConfig{Stagger: 301}), "Stagger"},
-		{walker(WalkerConfig{TargetSpeed: math.NaN()}), "TargetSpeed"},
-		{walker(WalkerConfig{Motion: short}), "2 values a frame"},
-		{walker(WalkerConfig{Render: RenderConfig{Width: -1}}), "picture"},
-	} {
-		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: %v", c.want, c.err)
+		if best > tolerance {
+			t.Fatalf("%T: pair %d overlaps nowhere: at %d steps behind the first, the second row is %g away", e, i, at,
+				best)
 		}
+		seen[at]++
 	}
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Is(t, len(seen), moments-1, "%T: the second row was this many steps behind the first: %v", e, seen)
+	must.Refuse(source.CollectOverlappingMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -39,9 +40,7 @@ func TestObservationTerms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := make([]float32, n)
 	for range 8 {
-		if !slices.Equal(step.States, want.Observations) {
-			t.Fatal("the state is not the observation without terms")
-		}
+		must.Same(t, step.States, want.Observations, "the state is not the observation without terms")
 		s, o := e.State(0), step.Observations
 		mem, mat := e.task.memory(s), s.XMat[9:18] // the columns are the root's axes in the world
 		var expected []float64
@@ -64,20 +63,14 @@ func TestObservationTerms(t *testing.T) {
 		phase := 2 * math.Pi * mem[memoryTime] / clip.Duration()
 		expected = append(expected, math.Sin(phase), math.Cos(phase), s.QPos[2])
 		for i, v := range expected {
-			if math.Abs(float64(o[i])-v) > 2e-6*(1+math.Abs(v)) {
-				t.Fatalf("value %d is %g, want %g", i, o[i], v)
-			}
+			must.Near(t, float64(o[i]), v, 2e-6*(1+math.Abs(v)), "value %d", i)
 		}
 		if features := e.task.features(); !slices.Equal(o[len(expected):], step.States[:features]) {
 			t.Fatal("the features are not those of the state")
 		}
-		for i := range actions {
-			actions[i] = float32(rng.NormFloat64())
-		}
+		noise(actions, 1, rng)
 		step, want = envtest.Step(t, e, actions), envtest.Step(t, plain, actions)
-		if step.Rewards[0] != want.Rewards[0] {
-			t.Fatalf("reward %g with terms, %g without", step.Rewards[0], want.Rewards[0])
-		}
+		must.Is(t, step.Rewards[0], want.Rewards[0], "reward")
 		if len(step.Episodes) > 0 {
 			clear(actions) // a new episode has no last actions
 		}
@@ -87,12 +80,8 @@ func TestObservationTerms(t *testing.T) {
 // Commands are drawn from their bounds, and moving as commanded has the full reward.
 func TestVelocity(t *testing.T) {
 	const n = 400
-	e, err := NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
-		Measure: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
+	e := must.Open(NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
+		Measure: true}))(t)
 	if e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)) {
 		t.Error("without clips there are AMP observations")
 	}
@@ -110,9 +99,7 @@ func TestVelocity(t *testing.T) {
 			low[k], high[k] = min(low[k], v), max(high[k], v)
 		}
 	}
-	if math.Abs(float64(still)-0.2*n) > 5*math.Sqrt(n*0.2*0.8) {
-		t.Errorf("%d of %d commands are 0, want about %g", still, n, 0.2*n)
-	}
+	must.Near(t, float64(still), 0.2*n, 5*math.Sqrt(n*0.2*0.8), "of")
 	for k, bound := range [][2]float64{velocity.LinearX, velocity.LinearY, velocity.AngularZ} {
 		if low[k] < bound[0] || high[k] > bound[1] || high[k]-low[k] < 0.9*(bound[1]-bound[0]) {
 			t.Errorf("command %d is from %g to %g, want %g", k, low[k], high[k], bound)
@@ -141,9 +128,7 @@ func TestVelocity(t *testing.T) {
 		t.Errorf("with penalties the reward is %g, want 1.21", r)
 	}
 	// A command from outside stays, and turns the character towards its direction.
-	if err := e.SetCommand(0, turn+1, 0.6); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.SetCommand(0, turn+1, 0.6))
 	if c, _ := e.Commanded(0); c.Direction != turn+1 || c.Speed != 0.6 {
 		t.Errorf("the command is %+v", c)
 	}
@@ -155,25 +140,6 @@ func TestVelocity(t *testing.T) {
 		}
 		if s.Steps == 0 {
 			break
-		}
-	}
-}
-
-// Wrong settings are refused with their reason.
-func TestVelocityErrors(t *testing.T) {
-	for name, c := range map[string]CharacterConfig{
-		"bounds":     {Body: standing(), Task: Velocity, Velocity: VelocityConfig{LinearX: [2]float64{1, 0}}},
-		"share":      {Body: standing(), Task: Velocity, Velocity: VelocityConfig{Standing: 2}},
-		"no pose":    {Body: QuadrupedBody(), Task: Velocity},
-		"no clips":   {Body: standing(), Task: Imitate},
-		"term":       {Body: standing(), Task: Velocity, Observations: []string{"joint_positions"}},
-		"twice":      {Body: standing(), Task: Velocity, Observations: []string{"joint_pos", "joint_pos"}},
-		"no clock":   {Body: standing(), Task: Velocity, Observations: []string{"phase"}},
-		"no command": {Body: QuadrupedBody(), Motions: []*motions.Clip{marching(t, QuadrupedBody())}, Observations: []string{"command"}},
-	} {
-		if e, err := NewCharacter(c); err == nil {
-			e.Close()
-			t.Errorf("%s: accepted", name)
 		}
 	}
 }

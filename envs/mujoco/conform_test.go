@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -53,11 +54,7 @@ func TestConformCharacters(t *testing.T) {
 					return NewCharacter(cfg)
 				}
 				envtest.Conform(t, 100, make)
-				e, err := make(0, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close()
+				e := must.Open(make(0, 1))(t)
 				s, style := e.Spaces(), widths[name]
 				if c.cfg.HideRoot {
 					style -= 13

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -36,9 +37,7 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 		}
 		must.Do(t, b.Step(walkerSubsteps))
 		for i := range n {
-			if b.Status(i) != 0 {
-				t.Fatalf("walker %d: status %d", i, b.Status(i))
-			}
+			must.Is(t, b.Status(i), 0, "walker %d: status", i)
 		}
 		out = append(append(out, b.qpos...), b.qvel...)
 	}
@@ -48,36 +47,24 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 // modelOf is a model that lives as long as the test.
 func modelOf(t testing.TB, xml string) *Model {
 	t.Helper()
-	m, err := ParseModel(xml)
-	must.Do(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(ParseModel(xml))(t)
 }
 
 // batchOf is a batch of simulations that live as long as the test.
 func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 	t.Helper()
-	b, err := NewBatch(m, n, workers)
-	must.Do(t, err)
-	t.Cleanup(func() { b.Close() })
-	return b
+	return must.Open(NewBatch(m, n, workers))(t)
 }
 
 // envOf is an environment that lives as long as the test.
 func envOf(t testing.TB, cfg Config, task Task) *Env {
 	t.Helper()
-	e, err := New(cfg, task)
-	must.Do(t, err)
-	t.Cleanup(func() { e.Close() })
-	return e
+	return must.Open(New(cfg, task))(t)
 }
 
 func walkerOf(t testing.TB, cfg WalkerConfig) *Walker {
 	t.Helper()
-	w, err := NewWalker(cfg)
-	must.Do(t, err)
-	t.Cleanup(func() { w.Close() })
-	return w
+	return must.Open(NewWalker(cfg))(t)
 }
 
 func farthest(a, b []float64) float64 {
@@ -105,9 +92,8 @@ func TestFastStepEqualsMuJoCos(t *testing.T) {
 func TestReorderedStepEqualsMuJoCos(t *testing.T) {
 	for _, integrator := range []string{"Euler", "RK4"} {
 		xml := strings.Replace(walkerXML, `integrator="implicit"`, `integrator="`+integrator+`"`, 1)
-		if d := farthest(rollout(t, xml, 4, 100, 1, false), rollout(t, xml, 4, 100, 1, true)); d != 0 {
-			t.Errorf("%s: the step leaves mj_step's trajectory by %g", integrator, d)
-		}
+		must.Is(t, farthest(rollout(t, xml, 4, 100, 1, false), rollout(t, xml, 4, 100, 1, true)), 0,
+			"%s: the step leaves mj_step's trajectory", integrator)
 	}
 }
 
@@ -137,10 +123,36 @@ func TestDivergedGoesBack(t *testing.T) {
 	if b.Status(0) != 0 || b.Status(1) != Diverged || b.Status(2) != 0 {
 		t.Errorf("status %d %d %d", b.Status(0), b.Status(1), b.Status(2))
 	}
-	if farthest(before, b.QPos(1)) != 0 {
-		t.Errorf("the diverged simulation stands at %v, was at %v", b.QPos(1), before)
-	}
+	must.Is(t, farthest(before, b.QPos(1)), 0, "the diverged simulation stands at %v, was at %v", b.QPos(1), before)
 	if err := b.Step(5); err != nil || b.Status(1) != 0 {
 		t.Errorf("it does not go on: %v, status %d", err, b.Status(1))
+	}
+}
+
+// Every environment is worked on once a run, whatever the number of workers, also where some wake when all is done.
+func TestPool(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 64} {
+		for _, workers := range []int{1, 2, 3, 8} {
+			p := newPool(n, workers)
+			times := make([]atomic.Int32, n)
+			work := func(worker, first, last int) {
+				if worker < 0 || worker >= p.workers() || first >= last {
+					t.Errorf("worker %d of %d: environments %d to %d", worker, p.workers(), first, last)
+				}
+				for i := first; i < last; i++ {
+					times[i].Add(1)
+				}
+			}
+			for round := range int32(500) {
+				p.run(work)
+				for i := range times {
+					if k := times[i].Load(); k != round+1 {
+						t.Fatalf("%d environments, %d workers: environment %d was worked on %d times in %d runs", n,
+							workers, i, k, round+1)
+					}
+				}
+			}
+			p.stop()
+		}
 	}
 }

@@ -81,12 +81,8 @@ func New(cfg Config, task Task) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEnv(cfg, m, task)
-	m.release()
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	defer m.release()
+	return newEnv(cfg, m, task)
 }
 
 // newEnv builds the environment of a checked configuration. The batch takes its own reference to m.

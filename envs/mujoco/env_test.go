@@ -3,7 +3,7 @@ package mujoco
 import (
 	"bytes"
 	"math"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -24,9 +24,7 @@ func TestRestoreRefuses(t *testing.T) {
 	other.NumEnvs, longer.EpisodeLength = 5, 70
 	for want, w := range map[string]*Walker{"6 environments": make(other), "60 steps an episode": make(longer)} {
 		before, _ := w.MarshalState()
-		if err := w.RestoreState(state); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, w.RestoreState(state), want)
 		if after, _ := w.MarshalState(); !bytes.Equal(before, after) {
 			t.Errorf("%s: the refused state changed the environment", want)
 		}
@@ -52,20 +50,12 @@ func FuzzRestoreState(f *testing.F) {
 func TestCloseFrees(t *testing.T) {
 	before := live()
 	w := walkerOf(t, WalkerConfig{NumEnvs: 7, Workers: 3})
-	if live() != before+8 {
-		t.Errorf("%d C objects for a model and seven simulations", live()-before)
-	}
+	must.Is(t, live(), before+8, "%d C objects for a model and seven simulations", live()-before)
 	envtest.Reset(t, w, 1)
-	if _, err := w.Render(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Render(0))(t)
 	must.Do(t, w.Close())
-	if _, err := w.Render(0); err == nil {
-		t.Error("a closed walker draws itself")
-	}
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Refuse(w.Render(0))(t, "")
+	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
 func TestDivergedEndsTheEpisode(t *testing.T) {
@@ -79,4 +69,50 @@ func TestDivergedEndsTheEpisode(t *testing.T) {
 		t.Errorf("terminated %v, episodes %v", s.Terminated, s.Episodes)
 	}
 	envtest.Step(t, checked, make([]float32, 18))
+}
+
+// Terminate ends the episodes that it names with the next step, and no later one; everything else of that step is as
+// without. A Reset, a restored state and another call forget it.
+func TestTerminate(t *testing.T) {
+	cfg := WalkerConfig{NumEnvs: 3, Seed: 4}
+	w, free := walkerOf(t, cfg), walkerOf(t, cfg)
+	actions := make([]float32, 18)
+	for _, x := range []*Walker{w, free} {
+		envtest.Reset(t, x, 4)
+		envtest.Step(t, x, actions)
+	}
+	state := envtest.State(t, w)
+	terminate := func(ends ...bool) {
+		t.Helper()
+		must.Do(t, w.Terminate(ends))
+	}
+	terminate(true, true, false)
+	terminate(false, true, false) // replaces
+	got, want := envtest.Step(t, w, actions), envtest.Step(t, free, actions)
+	if !slices.Equal(got.Terminated, []bool{false, true, false}) || slices.Contains(got.Truncated, true) ||
+		len(got.Episodes) != 1 || got.Episodes[0].Env != 1 || got.Episodes[0].Length != 2 {
+		t.Fatalf("terminated %v, truncated %v, episodes %v", got.Terminated, got.Truncated, got.Episodes)
+	}
+	o := w.Spaces().Observation.Width()
+	must.Same(t, got.FinalObservations[o:2*o], want.Observations[o:2*o],
+		"the last observation is not the one that the step led to")
+	if slices.Equal(got.Observations[o:2*o], want.Observations[o:2*o]) ||
+		!slices.Equal(got.Observations[2*o:], want.Observations[2*o:]) {
+		t.Error("environment 1 alone begins a new episode")
+	}
+	if !slices.Equal(got.Rewards, want.Rewards) || !slices.Equal(got.AMPObservations, want.AMPObservations) {
+		t.Error("rewards or AMP observations are others than without Terminate")
+	}
+	for name, forget := range map[string]func() error{
+		"step":     func() error { return nil }, // the one above
+		"reset":    func() error { terminate(true, true, true); _, err := w.Reset(-1); return err },
+		"restored": func() error { terminate(true, true, true); return w.RestoreState(state) },
+		"nil":      func() error { terminate(true, true, true); return w.Terminate(nil) },
+	} {
+		must.Do(t, forget())
+		if s := envtest.Step(t, w, actions); slices.Contains(s.Terminated, true) {
+			t.Errorf("%s: terminated %v", name, s.Terminated)
+		}
+	}
+	must.Fail(t, w.Terminate([]bool{true, true}), "")
 }

@@ -3,7 +3,6 @@ package mujoco
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,8 +25,7 @@ const cartPoleXML = `<mujoco>
 
 func TestModel(t *testing.T) {
 	before := live()
-	m, err := ParseModel(cartPoleXML)
-	must.Do(t, err)
+	m := must.Get(ParseModel(cartPoleXML))(t)
 	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 ||
 		m.TimeStep() != 0.01 || m.Fast() {
 		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(),
@@ -42,43 +40,27 @@ func TestModel(t *testing.T) {
 	if low, high, ok, err := m.JointRange("slider"); low != -2 || high != 2 || !ok || err != nil {
 		t.Errorf("slider from %g to %g, %t: %v", low, high, ok, err)
 	}
-	if names := m.Names(Body); !slices.Equal(names, []string{"world", "cart", "pole"}) {
-		t.Errorf("bodies %q", names)
-	}
-	if _, err := m.ID(Actuator, "pull"); err == nil || !strings.Contains(err.Error(),
-		`no actuator named "pull"; there are ["push"]`) {
-		t.Error(err)
-	}
-	b, err := NewBatch(m, 2, 1)
-	must.Do(t, err)
+	must.Same(t, m.Names(Body), []string{"world", "cart", "pole"}, "bodies")
+	must.Refuse(m.ID(Actuator, "pull"))(t, `no actuator named "pull"; there are ["push"]`)
+	b := must.Get(NewBatch(m, 2, 1))(t)
 	must.Do(t, m.Close())
 	if err := b.Step(1); err != nil {
 		t.Errorf("a batch outlives its model's Close: %v", err)
 	}
-	if _, err := NewBatch(m, 1, 1); err == nil {
-		t.Error("a new batch of a closed model")
-	}
+	must.Refuse(NewBatch(m, 1, 1))(t, "")
 	for range 2 {
 		must.Do(t, b.Close())
 	}
-	if err := b.Step(1); err == nil {
-		t.Error("a closed batch steps")
-	}
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Fail(t, b.Step(1), "")
+	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
 func TestModelFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cartpole.xml")
 	must.Do(t, os.WriteFile(path, []byte(cartPoleXML), 0o600))
-	m, err := LoadModel(path)
-	must.Do(t, err)
-	defer m.Close()
+	m := must.Open(LoadModel(path))(t)
 	same := modelOf(t, cartPoleXML)
-	if m.print != same.print {
-		t.Error("a model read from a file differs from the one in memory")
-	}
+	must.Is(t, m.print, same.print, "a model read from a file differs from the one in memory")
 }
 
 func TestBadModels(t *testing.T) {
@@ -96,13 +78,8 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%.40q: %v", c.xml, err)
 		}
 	}
-	if _, err := LoadModel(filepath.Join(t.TempDir(), "none.xml")); err == nil || !strings.Contains(err.Error(),
-		"none.xml") {
-		t.Error(err)
-	}
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
-	}
+	must.Refuse(LoadModel(filepath.Join(t.TempDir(), "none.xml")))(t, "none.xml")
+	must.Is(t, live(), before, "%d C objects are left", live()-before)
 }
 
 // TestOutOfMemoryIsAnError takes most of one simulation's stack away: MuJoCo's own answer is to end the process.
@@ -115,9 +92,7 @@ func TestOutOfMemoryIsAnError(t *testing.T) {
 		"tack") {
 		t.Errorf("no error about the stack: %v", err)
 	}
-	if err := b.Reset(2); err == nil || !strings.Contains(err.Error(), "reset of simulation 2: ") {
-		t.Errorf("no error about the stack: %v", err)
-	}
+	must.Fail(t, b.Reset(2), "reset of simulation 2: ")
 	b.setArena(2, enough)
 	must.Do(t, b.Reset(2))
 	if err := b.Step(5); err != nil {

@@ -20,65 +20,66 @@ import (
 // "armature", the mean "joint_offset" in radians, "action_delay" and "observation_delay" in control steps,
 // "randomization", the curriculum's share in [0, 1], and "terrain_level".
 type RandomizeConfig struct {
-	// Friction is the range of the sliding friction coefficient of all contacts of the character. It replaces the
-	// model's, which is 1 in the bodies of this package. Below 0.3 feet slide as on ice.
-	Friction [2]float64
-	// Mass is the range of the factors of the bodies' masses and inertias. Each body has its own.
-	Mass [2]float64
-	// CenterOfMass is the largest shift of the root body's centre of mass along each of its axes, in metres.
-	CenterOfMass float64
-	// Stiffness and Damping are the ranges of the factors of the actuators' gains. Each joint has its own.
-	Stiffness, Damping [2]float64
-	// MotorStrength is the range of the factors of the actuators' force limits. Each joint has its own.
-	MotorStrength [2]float64
-	// Armature is the range of the factors of the inertias that rotors add to their joints. Each joint has its own.
-	Armature [2]float64
-	// JointOffset is the largest error of a joint's encoder in radians. The policy sees the joint's angle plus the
-	// error, and the joint's target is wrong by the same amount.
-	JointOffset float64
-	// ActionDelay is the range of the delay of actions in control steps. Until the first action arrives, actions are 0.
-	ActionDelay [2]int
-	// ObservationDelay is the range of the delay of measured observations in control steps. Until it has passed, the
-	// policy sees the episode's first observation. Commands, a clock's phase and the last actions have no delay.
-	ObservationDelay [2]int
-	// ObservationNoise is added to the policy's observation in every step.
-	ObservationNoise NoiseConfig
-	// Push changes the root's velocity from time to time.
-	Push PushConfig
-	// Terrain makes the ground uneven. MuJoCo's contacts with it take time: a step takes two to three times as long.
-	Terrain TerrainConfig
-	// Curriculum is the number of control steps in which the randomisation grows from nothing to full size. 0 begins at
-	// full size. A longer time lets a policy learn its task before it becomes robust.
-	Curriculum int
+	// Friction is the range of the sliding friction coefficient of all contacts, in place of the model's 1. Below 0.3
+	// feet slide as on ice.
+	Friction [2]float64 `yaml:"friction" config:"min=0"`
+	// Mass, Stiffness, Damping, MotorStrength and Armature are ranges of factors, drawn for each body or joint: of
+	// masses and inertias, of the actuators' gains, of their force limits, of the rotors' inertias.
+	Mass          [2]float64 `yaml:"mass" config:"min=0"`
+	Stiffness     [2]float64 `yaml:"stiffness" config:"min=0"`
+	Damping       [2]float64 `yaml:"damping" config:"min=0"`
+	MotorStrength [2]float64 `yaml:"motor_strength" config:"min=0"`
+	Armature      [2]float64 `yaml:"armature" config:"min=0"`
+	// CenterOfMass is the largest shift of the root body's centre of mass along each axis, in metres.
+	CenterOfMass float64 `yaml:"center_of_mass" config:"min=0"`
+	// JointOffset is the largest error of a joint's encoder in radians, in its observation and in its target.
+	JointOffset float64 `yaml:"joint_offset" config:"min=0"`
+	// ActionDelay and ObservationDelay are ranges in control steps. Commands and the clock have no delay.
+	//
+	// Nor have the last actions. Until the first action arrives, actions are 0. Until ObservationDelay has passed, the
+	// policy sees the episode's first observation.
+	ActionDelay      [2]int `yaml:"action_delay" config:"min=0,max=100"`
+	ObservationDelay [2]int `yaml:"observation_delay" config:"min=0,max=100"`
+	// ObservationNoise is the error of what the policy observes, in every step.
+	ObservationNoise NoiseConfig `yaml:"observation_noise"`
+	// Push changes the root's horizontal velocity.
+	Push PushConfig `yaml:"push"`
+	// Terrain makes the ground uneven; heights of the root are then above it.
+	//
+	// MuJoCo's contacts with it take time: a step takes two to three times as long.
+	Terrain TerrainConfig `yaml:"terrain"`
+	// Curriculum is the number of control steps in which the randomisation grows to full size; 0 begins with it. A
+	// longer one lets a policy learn its task first.
+	Curriculum int `yaml:"curriculum" config:"min=0"`
 }
 
 // NoiseConfig holds the largest errors of observed values. An error is drawn uniformly for each value in each step. It
 // changes the policy's observation alone, not that of a discriminator and not a separate state of the value network.
 // Values that the observation does not have must be 0.
 type NoiseConfig struct {
-	// Height is the error of the root's height in metres.
-	Height float64
-	// ProjectedGravity is the error of each component of the root's axes, or of gravity's direction in its frame.
-	ProjectedGravity float64
-	// BaseLinVel is the error of the root's linear velocity in m/s.
-	BaseLinVel float64
-	// BaseAngVel is the error of the root's angular velocity in rad/s.
-	BaseAngVel float64
-	// JointPos is the error of the joints' angles in radians.
-	JointPos float64
-	// JointVel is the error of the joints' velocities in rad/s.
-	JointVel float64
-	// KeyPos is the error of the key bodies' positions in metres.
-	KeyPos float64
+	// Height, ProjectedGravity, BaseLinVel, BaseAngVel, JointPos, JointVel and KeyPos are the largest errors of values
+	// in metres, m/s, rad or rad/s. mjlab has 0.01 for joint_pos, 1.5 for joint_vel, 0.2 for base_ang_vel and 0.05 for
+	// projected_gravity.
+	//
+	// Height is the root's. ProjectedGravity is for each component of the root's axes, or of gravity's direction in its
+	// frame. KeyPos is of the key bodies.
+	Height           float64 `yaml:"height" config:"min=0"`
+	ProjectedGravity float64 `yaml:"projected_gravity" config:"min=0"`
+	BaseLinVel       float64 `yaml:"base_lin_vel" config:"min=0"`
+	BaseAngVel       float64 `yaml:"base_ang_vel" config:"min=0"`
+	JointPos         float64 `yaml:"joint_pos" config:"min=0"`
+	JointVel         float64 `yaml:"joint_vel" config:"min=0"`
+	KeyPos           float64 `yaml:"key_pos" config:"min=0"`
 }
 
 // PushConfig changes the root's horizontal velocity at equal intervals. The zero value is off.
 type PushConfig struct {
-	// Velocity is the largest change of each of the root's two horizontal velocities in m/s. A human's shove of a robot
-	// is about 0.5 m/s.
-	Velocity float64
-	// Seconds is the time between pushes. The first one comes at a random time within it.
-	Seconds float64
+	// Velocity is the largest change of each of the root's two horizontal velocities in m/s. 0.5 is a shove.
+	Velocity float64 `yaml:"velocity" config:"min=0"`
+	// Seconds is the time between pushes.
+	//
+	// The first one comes at a random time within it.
+	Seconds float64 `yaml:"seconds" config:"min=0"`
 }
 
 // parts returns the errors by the name of the part of an observation, see part.

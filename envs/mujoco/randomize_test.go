@@ -13,7 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // everything randomises all there is.
@@ -89,9 +88,7 @@ func TestRandomizeDraws(t *testing.T) {
 		add("observation delay", mem[r.lags+1])
 		add("push", mem[r.push])
 	}
-	if len(got["offset"]) != 12*n {
-		t.Fatalf("%d offsets of %d joints", len(got["offset"]), 12*n)
-	}
+	must.Is(t, len(got["offset"]), 12*n, "offsets")
 	for name, want := range map[string][2]float64{"friction": {0.5, 1.2}, "mass": {0.8, 1.2}, "center": {-0.02, 0.02},
 		"stiffness": {0.8, 1.2}, "damping": {0.8, 1.2}, "strength": {0.8, 1}, "armature": {0.9, 1.1},
 		"offset": {-0.01, 0.01}, "action delay": {0, 2}, "observation delay": {1, 2}, "push": {1, 6}} {
@@ -115,15 +112,11 @@ func TestRandomizeDerived(t *testing.T) {
 	e := dog(t, CharacterConfig{Randomize: RandomizeConfig{Mass: [2]float64{2, 2}}})
 	envtest.Reset(t, e, 1)
 	double := regexp.MustCompile(` mass="([0-9.]+)"`).ReplaceAllStringFunc(body.XML, func(s string) string {
-		mass, err := strconv.ParseFloat(strings.Trim(s, ` mas="`), 64)
-		must.Do(t, err)
+		mass := must.Get(strconv.ParseFloat(strings.Trim(s, ` mas="`), 64))(t)
 		return ` mass="` + strconv.FormatFloat(2*mass, 'g', -1, 64) + `"`
 	})
-	m, err := ParseModel(double)
-	must.Do(t, err)
-	defer m.Close()
-	same, err := newRandomizer(e.task, mustBatch(t, m))
-	must.Do(t, err)
+	m := must.Open(ParseModel(double))(t)
+	same := must.Get(newRandomizer(e.task, batchOf(t, m, 1, 1)))(t)
 	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
 		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
 	}
@@ -135,13 +128,6 @@ func TestRandomizeDerived(t *testing.T) {
 			t.Errorf("number %d is %.15g; in the compiled model it is %.15g", k, v, want)
 		}
 	}
-}
-
-func mustBatch(t *testing.T, m *Model) *Batch {
-	b, err := NewBatch(m, 1, 1)
-	must.Do(t, err)
-	t.Cleanup(func() { b.Close() })
-	return b
 }
 
 // TestRandomizeNeutral: a model with its own numbers moves as without randomisation, bit for bit, on any worker.
@@ -171,9 +157,7 @@ func TestRandomizeNeutral(t *testing.T) {
 			must.Do(t, with.batch.Step(4))
 			must.Do(t, without.batch.Step(4))
 			for i, v := range with.batch.qvel {
-				if w := without.batch.qvel[i]; v != w {
-					t.Fatalf("%s: after step %d velocity %d is %.17g, without randomisation %.17g", name, step, i, v, w)
-				}
+				must.Is(t, v, without.batch.qvel[i], "%s: after step %d velocity %d", name, step, i)
 			}
 		}
 	}
@@ -255,9 +239,7 @@ func TestRandomizeCenter(t *testing.T) {
 		}
 	}
 	for g, v := range floats(a.geom_xpos, 3*int(m.m.ngeom)) {
-		if w := floats(b.geom_xpos, 3*int(m.m.ngeom))[g]; math.Abs(v-w) > 1e-12 {
-			t.Errorf("coordinate %d of the geoms' positions is %g, without randomisation %g", g, v, w)
-		}
+		must.Near(t, v, floats(b.geom_xpos, 3*int(m.m.ngeom))[g], 1e-12, "coordinate %d of the geoms' positions", g)
 	}
 }
 
@@ -298,9 +280,7 @@ func TestRandomizeSignals(t *testing.T) {
 				if k == lag {
 					want += e.task.scale[j]
 				}
-				if got := e.State(i).Ctrl[j]; math.Abs(got-want) > 1e-12 {
-					t.Fatalf("step %d with a delay of %d: the target %d is %g, want %g", k, lag, j, got, want)
-				}
+				must.Near(t, e.State(i).Ctrl[j], want, 1e-12, "step %d with a delay of %d: the target %d", k, lag, j)
 				source := truth[max(0, k+1-late)][i*width:]
 				o := shown[k+1][i*width:]
 				if got, want := o[pos+j], source[pos+j]+float32(mem[e.random.offsets+j]); got != want {
@@ -312,13 +292,10 @@ func TestRandomizeSignals(t *testing.T) {
 				offsets = append(offsets, mem[e.random.offsets+j])
 			}
 			for j, v := range step.AMPObservations[i*(width-3) : (i+1)*(width-3)] {
-				if want := truth[k+1][i*width+j]; v != want {
-					t.Fatalf("the AMP observation %d is %g, want the true %g", j, v, want)
-				}
+				must.Is(t, v, truth[k+1][i*width+j], "the AMP observation %d", j)
 			}
-			if got := float64(shown[k+1][(i+1)*width-1]); math.Abs(got-e.task.memory(e.State(i))[memorySpeed]) > 1e-6 {
-				t.Fatalf("the command is shown as %g", got)
-			}
+			must.Near(t, float64(shown[k+1][(i+1)*width-1]), e.task.memory(e.State(i))[memorySpeed], 1e-6,
+				"the command is shown as")
 		}
 	}
 	drawn(t, "noise", noise, -1.5, 1.5)
@@ -337,9 +314,7 @@ func TestRandomizePushes(t *testing.T) {
 		for k := range 9 {
 			before := slices.Clone(s.QVel)
 			if !e.random.pushed(s, e.rng[i]) {
-				if !slices.Equal(before, s.QVel) {
-					t.Fatal("a velocity changes without a push")
-				}
+				must.Same(t, before, s.QVel, "a velocity changes without a push")
 				continue
 			}
 			if at == 0 {
@@ -349,9 +324,7 @@ func TestRandomizePushes(t *testing.T) {
 			}
 			at = k + 1
 			changes = append(changes, s.QVel[0]-before[0], s.QVel[1]-before[1])
-			if !slices.Equal(before[2:], s.QVel[2:]) {
-				t.Fatal("a push changes another velocity than the horizontal ones")
-			}
+			must.Same(t, before[2:], s.QVel[2:], "a push changes another velocity than the horizontal ones")
 		}
 	}
 	drawn(t, "first pushes", first, 1, 3)
@@ -373,9 +346,7 @@ func TestRandomizeCurriculum(t *testing.T) {
 		for name, v := range map[string][2]float64{"friction": {own[e.random.at[variedPairs]], 1 - 0.8*share},
 			"mass":  {own[mass] / e.random.base[mass], 1 + share},
 			"delay": {mem[e.random.lags], math.Round(4 * share)}} {
-			if math.Abs(v[0]-v[1]) > 1e-9 {
-				t.Errorf("at a strength of %g the %s is %g, want %g", share, name, v[0], v[1])
-			}
+			must.Near(t, v[0], v[1], 1e-9, "at a strength of %g the %s", share, name)
 		}
 		for i := range 50 {
 			for _, v := range e.random.memoryOf(i)[e.random.offsets:] {
@@ -389,63 +360,16 @@ func TestRandomizeCurriculum(t *testing.T) {
 	for k := range 6 {
 		step := envtest.Step(t, e, slices.Repeat([]float32{0}, 50*12)) // episodes last one step
 		check(e, min(1, float64(k)/4))
-		if got := step.Metrics["quadruped/randomization"]; math.Abs(got-min(1, float64(max(0, k-1))/4)) > 1e-9 {
-			t.Errorf("step %d: the metric randomization is %g", k, got)
-		}
+		must.Near(t, step.Metrics["quadruped/randomization"], min(1, float64(max(0, k-1))/4), 1e-9,
+			"step %d: the metric randomization", k)
 	}
-	state, err := e.CurriculumState()
-	must.Do(t, err)
+	state := must.Get(e.CurriculumState())(t)
 	other := make()
 	must.Do(t, other.SetCurriculumState(state))
 	envtest.Reset(t, other, 1)
 	check(other, 1)
 	if !other.Supports((*envs.Curriculum)(nil)) || dog(t, CharacterConfig{}).Supports((*envs.Curriculum)(nil)) {
 		t.Error("Supports is wrong about the curriculum")
-	}
-}
-
-// TestRandomizeErrors: what cannot be is refused, with the setting and its value.
-func TestRandomizeErrors(t *testing.T) {
-	body := QuadrupedBody()
-	unlimited := body
-	unlimited.XML = strings.Replace(body.XML, `forcelimited="true" forcerange="-33.5 33.5"`, "", 1)
-	motors := body
-	motors.XML = strings.NewReplacer("<position name", "<motor name", `<position kp="80" `, "<motor ").Replace(body.XML)
-	for want, c := range map[string]struct {
-		body CharacterBody
-		r    RandomizeConfig
-	}{
-		"Randomize.Mass is [1.2 0.8]":            {body, RandomizeConfig{Mass: [2]float64{1.2, 0.8}}},
-		"Randomize.Friction is [0 1]":            {body, RandomizeConfig{Friction: [2]float64{0, 1}}},
-		"Randomize.Stiffness is [1 +Inf]":        {body, RandomizeConfig{Stiffness: [2]float64{1, math.Inf(1)}}},
-		"Randomize.CenterOfMass is -1":           {body, RandomizeConfig{CenterOfMass: -1}},
-		"Randomize.JointOffset is NaN":           {body, RandomizeConfig{JointOffset: math.NaN()}},
-		"Randomize.ActionDelay is [2 1]":         {body, RandomizeConfig{ActionDelay: [2]int{2, 1}}},
-		"Randomize.ObservationDelay is [0 1000]": {body, RandomizeConfig{ObservationDelay: [2]int{0, 1000}}},
-		"Randomize.Push has 0.5 m/s every 0 s":   {body, RandomizeConfig{Push: PushConfig{Velocity: 0.5}}},
-		"Randomize.ObservationNoise.joint_vel is ": {body,
-			RandomizeConfig{ObservationNoise: NoiseConfig{JointVel: -1}}},
-		"Randomize.Curriculum is -1":               {body, RandomizeConfig{Mass: [2]float64{1, 1}, Curriculum: -1}},
-		`the actuator "FR_hip" has no force limit`: {unlimited, RandomizeConfig{MotorStrength: [2]float64{0.5, 1}}},
-		`"FR_hip" is not one for positions`:        {motors, RandomizeConfig{Stiffness: [2]float64{0.5, 1}}},
-	} {
-		clip := marching(t, body)
-		before := live()
-		e, err := NewCharacter(CharacterConfig{Body: c.body, Motions: []*motions.Clip{clip}, Randomize: c.r})
-		if err == nil {
-			e.Close()
-			t.Errorf("%+v is accepted", c.r)
-		} else if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error %q does not say %q", err, want)
-		}
-		if after := live(); after != before {
-			t.Errorf("%d models and simulations are left", after-before)
-		}
-	}
-	lacks := RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}
-	if err := lacks.check([]part{{"joint_pos", 1}}); err == nil ||
-		!strings.Contains(err.Error(), `"key_pos"`) {
-		t.Errorf("noise of what the observation lacks: %v", err)
 	}
 }
 
@@ -459,13 +383,11 @@ func TestRandomizeTerms(t *testing.T) {
 	step := envtest.Reset(t, e, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, all := e.Spaces().Observation.Width(), e.Spaces().State.Width()
-	var noise []float64
+	var lengths []float64
 	for range 30 {
 		state := slices.Clone(step.States)
 		actions := e.Spaces().Action.Rows(20)
-		for i := range actions {
-			actions[i] = float32(rng.NormFloat64())
-		}
+		noise(actions, 1, rng)
 		step = envtest.Step(t, e, actions)
 		for i := range 20 {
 			o, now := step.Observations[i*w:(i+1)*w], step.States[i*all:(i+1)*all]
@@ -473,17 +395,16 @@ func TestRandomizeTerms(t *testing.T) {
 				t.Fatal("the command or the last action is not the newest")
 			}
 			before := state[i*all:]
-			if !slices.Equal(o[3:15], before[rootFeatures+12:rootFeatures+24]) {
-				t.Fatal("the joints' velocities are not those of the last step")
-			}
+			must.Same(t, o[3:15], before[rootFeatures+12:rootFeatures+24],
+				"the joints' velocities are not those of the last step")
 			length := 0.0
 			for _, v := range o[27:30] {
 				length += float64(v * v)
 			}
-			noise = append(noise, length-1)
+			lengths = append(lengths, length-1)
 		}
 	}
-	if least, most := slices.Min(noise), slices.Max(noise); least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2 {
+	if least, most := slices.Min(lengths), slices.Max(lengths); least > -0.03 || most < 0.03 || least < -0.2 || most > 0.2 {
 		t.Errorf("the squared length of gravity's direction differs from 1 by %g to %g", least, most)
 	}
 }

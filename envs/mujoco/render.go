@@ -18,12 +18,15 @@ import (
 // They show the motion with which a character is compared (see [ReferenceTask]) next to the character. Zero values
 // choose good settings.
 type RenderConfig struct {
+	// Width and Height are in pixels.
+	//
+	// Zero means 480 and 320.
+	Width  int `yaml:"width" config:"min=1,max=8192"`
+	Height int `yaml:"height" config:"min=1,max=8192"`
 	// Camera is the place and the direction from which pictures are seen.
-	Camera Camera
-	// Width and Height are in pixels. Zero means 480 and 320.
-	Width, Height int
+	Camera Camera `yaml:",inline"`
 	// Title is written into the upper left corner.
-	Title string
+	Title string `yaml:"title"`
 }
 
 // check returns an error unless the settings are in range. Zeros stay: newDrawing replaces them, which needs the model.

@@ -2,8 +2,11 @@ package mujoco
 
 import (
 	"image/color"
+	"image/gif"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -50,8 +53,7 @@ func TestShapes(t *testing.T) {
 	must.Do(t, err)
 	defer e.Close()
 	envtest.Reset(t, e, 0)
-	img, err := e.Render(0)
-	must.Do(t, err)
+	img := must.Get(e.Render(0))(t)
 	middle := e.drawing.scene.middle
 	at := func(x, z float64) color.RGBA {
 		return img.At(300+int(math.Round(100*x)), height/2-int(math.Round(100*(z-middle)))).(color.RGBA)
@@ -77,15 +79,9 @@ func TestShapes(t *testing.T) {
 	if sky := at(0.25, .5); sky.R < 200 || sky.G < 200 {
 		t.Errorf("beside the sphere: %v", sky)
 	}
-	if _, err := e.Render(1); err == nil {
-		t.Error("a picture of environment 1 of 1")
-	}
-	if _, err := e.RenderPose(make([]float64, 3)); err == nil {
-		t.Error("a pose of 3 of 7 positions")
-	}
-	if _, err := e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}); err == nil {
-		t.Error("a pose that is not a number")
-	}
+	must.Refuse(e.Render(1))(t, "")
+	must.Refuse(e.RenderPose(make([]float64, 3)))(t, "")
+	must.Refuse(e.RenderPose([]float64{0, 0, math.NaN(), 1, 0, 0, 0}))(t, "")
 }
 
 func TestRenderLeavesTheSimulationAlone(t *testing.T) {
@@ -99,11 +95,49 @@ func TestRenderLeavesTheSimulationAlone(t *testing.T) {
 			s := envtest.Step(t, w, []float32{1, -1, 1, -1, 1, -1})
 			rows[i] = slices.Concat(s.Observations, s.Rewards, s.AMPObservations)
 		}
-		if _, err := looked.Render(0); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(rows[0], rows[1]) {
-			t.Fatal("looking changes the run")
-		}
+		must.Get(looked.Render(0))(t)
+		must.Same(t, rows[0], rows[1], "looking changes the run")
 	}
+}
+
+// towardsGait is a policy without learning: it aims at the frame of the clip that follows the one most like the
+// observation.
+func towardsGait(w *Walker) func(observation, action []float32) error {
+	t := w.task
+	return func(o, action []float32) error {
+		q := make([]float64, walkerActions)
+		for i := range q {
+			q[i] = float64(o[2+i])
+		}
+		best, at := 1e9, 0
+		for k := range t.joints {
+			d := 0.0
+			for i, v := range t.joints[k] {
+				d += (v - q[i]) * (v - q[i])
+				dv := t.vel[k][3+i] - float64(o[11+i])/0.2
+				d += 0.01 * dv * dv
+			}
+			if d < best {
+				best, at = d, k
+			}
+		}
+		for i, v := range t.joints[(at+2)%len(t.joints)] {
+			action[i] = float32((v - walkerMid[i%3]) / walkerRange[i%3])
+		}
+		return nil
+	}
+}
+
+func TestWalkerFilm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "walk.gif")
+	must.Do(t, WalkerFilm(path, towardsGait(walkerOf(t, WalkerConfig{})), FilmConfig{Seconds: 2, Seed: 3}))
+	if g := readGIF(t, path); len(g.Image) != 50 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320 {
+		t.Errorf("%d frames of %d × %d, delay %d", len(g.Image), g.Config.Width, g.Config.Height, g.Delay[0])
+	}
+}
+
+func readGIF(t *testing.T, path string) *gif.GIF {
+	t.Helper()
+	f := must.Open(os.Open(path))(t)
+	return must.Get(gif.DecodeAll(f))(t)
 }

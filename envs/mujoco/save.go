@@ -68,9 +68,7 @@ func (e *Env) MarshalState() ([]byte, error) {
 		enc.Int(s.Steps)
 		enc.Int(e.ledger.limit[i])
 		for _, part := range e.kept(i) {
-			for _, v := range part {
-				enc.Float(v)
-			}
+			enc.Numbers(part...)
 		}
 		rng, err := e.pcg[i].MarshalBinary()
 		if err != nil {
@@ -81,9 +79,7 @@ func (e *Env) MarshalState() ([]byte, error) {
 	enc.Floats(e.observation)
 	enc.Floats(e.state)
 	if e.shared != nil {
-		for _, v := range e.shared.shared() {
-			enc.Float(v)
-		}
+		enc.Numbers(e.shared.shared()...)
 	}
 	if e.random != nil {
 		enc.Float(e.random.steps)
@@ -169,9 +165,8 @@ func (e *Env) RestoreState(b []byte) error {
 	observation, state := dec.Floats(len(e.observation)), dec.Floats(len(e.state))
 	var shared []float64
 	if e.shared != nil {
-		for range e.shared.shared() {
-			shared = append(shared, dec.Float())
-		}
+		shared = make([]float64, len(e.shared.shared()))
+		dec.Numbers(shared)
 	}
 	var steps float64
 	var sent, seen []float32

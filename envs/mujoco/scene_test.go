@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/spatial/r3"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // inside reports whether a point in a geom's own frame lies in it.
@@ -37,10 +39,7 @@ func inside(s *shape, p r3.Vec) bool {
 // not at all where it says so.
 func TestHits(t *testing.T) {
 	e := envOf(t, Config{XML: shapesXML}, still{})
-	d, err := e.viewed(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(e.viewed(0))(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	random := func(scale float64) r3.Vec {
 		return r3.Vec{X: scale * rng.NormFloat64(), Y: scale * rng.NormFloat64(), Z: scale * rng.NormFloat64()}
@@ -89,5 +88,49 @@ func TestHits(t *testing.T) {
 		if hits < 100 {
 			t.Errorf("geom %d: %d of 400 rays hit", g, hits)
 		}
+	}
+}
+
+// The tree finds the point that a search of all triangles finds, also for rays along an axis.
+func TestMeshTree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	point := func(spread float64) r3.Vec {
+		return r3.Vec{X: spread * rng.NormFloat64(), Y: spread * rng.NormFloat64(), Z: spread * rng.NormFloat64()}
+	}
+	var vertices []float32
+	var faces []int32
+	for range 300 {
+		a := point(1)
+		for range 3 {
+			p := r3.Add(a, point(0.2))
+			faces = append(faces, int32(len(vertices)/3))
+			vertices = append(vertices, float32(p.X), float32(p.Y), float32(p.Z))
+		}
+	}
+	tree, hits := newMeshTree(vertices, faces), 0
+	for k := range 2000 {
+		o, d := point(2), point(1)
+		if k%4 == 0 {
+			d = r3.Vec{Z: -1}
+		}
+		want, found := math.Inf(1), false
+		for i := range tree.faces {
+			if at, ok := tree.faces[i].hit(o, d); ok && at < want {
+				want, found = at, true
+			}
+		}
+		got, _, ok := tree.hit(o, d)
+		if ok != found || ok && got != want {
+			t.Fatalf("ray %d: %g, %t, want %g, %t", k, got, ok, want, found)
+		}
+		if ok {
+			hits++
+		}
+	}
+	if hits < 100 {
+		t.Errorf("only %d rays hit", hits)
+	}
+	if _, _, ok := newMeshTree(nil, nil).hit(r3.Vec{}, r3.Vec{X: 1}); ok {
+		t.Error("an empty mesh is hit")
 	}
 }

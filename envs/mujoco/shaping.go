@@ -7,7 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
-// shaper sets the parameters of the rewards of a batch, for [envs.RewardShaper]. T holds those of an environment.
+// shaper implements [envs.RewardShaper] for the rewards of a batch that embeds it. T holds those of an environment.
 type shaper[T any] struct {
 	// name begins errors.
 	name string
@@ -18,8 +18,8 @@ type shaper[T any] struct {
 	fields func(*T) map[string]*float64
 }
 
-// tree returns the parameters that were last set for all environments.
-func (p *shaper[T]) tree() map[string]any {
+// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all environments.
+func (p *shaper[T]) RewardShaping() map[string]any {
 	tree := map[string]any{}
 	for key, v := range p.fields(&p.common) {
 		term, name, nested := strings.Cut(key, ".")
@@ -35,9 +35,10 @@ func (p *shaper[T]) tree() map[string]any {
 	return tree
 }
 
-// set sets the parameters in values, a tree as tree returns it, of the listed environments, or of all if environments
-// is nil. On an error it sets nothing. An empty list only checks the values.
-func (p *shaper[T]) set(values map[string]any, environments []int) error {
+// SetRewardShaping implements [envs.RewardShaper]. It sets the parameters in values, a tree as RewardShaping returns
+// it, of the listed environments, or of all if environments is nil. On an error it sets nothing. An empty list only
+// checks the values.
+func (p *shaper[T]) SetRewardShaping(values map[string]any, environments []int) error {
 	common := p.common
 	if err := p.assign(&common, values); err != nil {
 		return err

@@ -1,14 +1,13 @@
 package mujoco
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -43,15 +42,11 @@ func (balance) Observe(s *State, out envs.Row) {
 
 func TestUsersTask(t *testing.T) {
 	e := envOf(t, Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
-	if err := envs.Check(e, 300, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, envs.Check(e, 300, 1))
 	if _, ok := envs.As[envs.MotionSource](e); ok {
 		t.Error("a task without reference motion is offered as a source of it")
 	}
-	if e.State(0).TimeStep != 0.02 {
-		t.Errorf("a control step of %g s", e.State(0).TimeStep)
-	}
+	must.Is(t, e.State(0).TimeStep, 0.02, "a control step")
 	s := envtest.Reset(t, e, 3)
 	// A controller that pushes under the pole keeps it up; doing nothing lets it fall.
 	actions, falls := make([]float32, 6), 0
@@ -69,36 +64,8 @@ func TestUsersTask(t *testing.T) {
 		s = envtest.Step(t, e, actions)
 		falls += len(s.Episodes)
 	}
-	if falls != 0 {
-		t.Errorf("%d poles fell from the controller", falls)
-	}
+	must.Is(t, falls, 0, "poles fell from the controller")
 	if img, err := e.Render(2); err != nil || img.Bounds().Dx() != 480 {
 		t.Error(err)
-	}
-}
-
-func TestNewErrors(t *testing.T) {
-	before := live()
-	for _, c := range []struct {
-		cfg  Config
-		task Task
-		want string
-	}{
-		{Config{XML: cartPoleXML}, nil, "needs a task"},
-		{Config{}, balance{}, "exactly one of"},
-		{Config{XML: cartPoleXML, File: "x"}, balance{}, "exactly one of"},
-		{Config{XML: "<mujoco>"}, balance{}, "XML"},
-		{Config{File: "/nowhere/x.xml"}, balance{}, "x.xml"},
-		{Config{XML: cartPoleXML, Substeps: -1}, balance{}, "Substeps"},
-		{Config{XML: cartPoleXML}, balance{errors.New("wrong legs")}, "wrong legs"},
-		{Config{XML: walkerXML}, balance{}, `no joint named "hinge"`},
-	} {
-		if _, err := New(c.cfg, c.task); err == nil || !strings.Contains(err.Error(), c.want) ||
-			!strings.HasPrefix(err.Error(), "mujoco: ") {
-			t.Errorf("%q: %v", c.want, err)
-		}
-	}
-	if live() != before {
-		t.Errorf("%d C objects are left", live()-before)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 
@@ -18,21 +19,22 @@ import (
 // Heights of the root, and limits of falls, are relative to the ground below the root. The first level is flat, and the
 // heights grow linearly to those of the last.
 type TerrainConfig struct {
-	// Slope is the steepest gradient of slopes: metres up per metre ahead. 0 means no slopes. mjlab's is 1 at most;
-	// legged robots without cameras manage about 0.4.
-	Slope float64
-	// Steps is the largest height of steps in metres. They are 0.3 m deep. 0 means no steps.
-	Steps float64
-	// Rough is the largest height of bumps in metres, which are 0.2 m apart. 0 means none.
-	Rough float64
-	// Levels is the number of levels. Zero means 10.
-	Levels int
-	// Size is the length of a patch's side in metres. Zero means 8.
-	Size float64
-	// Curriculum lets each character begin at the first level. After an episode it moves up if it has gone further than
-	// half a patch, and down if it has gone less than half of what its command asked for, as in mjlab. Above the last
-	// level it goes on at a random one. Without Curriculum every episode is on a random level.
-	Curriculum bool
+	// Slope is the largest gradient of hills; Steps and Rough are the largest heights in metres of steps, 0.3 m deep,
+	// and of bumps. They grow from 0 in the first level. 0 leaves a kind out.
+	//
+	// mjlab's slope is 1 at most; legged robots without cameras manage about 0.4. Bumps are 0.2 m apart.
+	Slope float64 `yaml:"slope" config:"min=0,max=2"`
+	Steps float64 `yaml:"steps" config:"min=0,max=1"`
+	Rough float64 `yaml:"rough" config:"min=0,max=1"`
+	// Levels is the number of levels; 0 is 10.
+	Levels int `yaml:"levels" config:"min=0,max=100"`
+	// Size is the side of a level's square in metres, with the start in its middle; 0 is 8.
+	Size float64 `yaml:"size" config:"min=0,max=100"`
+	// Curriculum begins at the first level: a character that leaves its square moves up, one that goes less than half
+	// as far as commanded moves down. Otherwise levels are random.
+	//
+	// mjlab has the same curriculum. Above the last level a character goes on at a random one.
+	Curriculum bool `yaml:"curriculum"`
 }
 
 const (
@@ -214,9 +216,7 @@ func (t *terrain) install(body *CharacterBody) error {
 	}
 	body.XML = root.Text()
 	assets := map[string][]byte{terrainFile: t.file()}
-	for name, data := range body.Assets {
-		assets[name] = data
-	}
+	maps.Copy(assets, body.Assets)
 	body.Assets = assets
 	return nil
 }

@@ -2,8 +2,6 @@ package mujoco
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/spatial/r3"
@@ -33,14 +31,10 @@ func TestTerrainField(t *testing.T) {
 					}
 				}
 			}
-			if want := highest * float64(level) / 2; math.Abs(top-want) > 0.03*highest {
-				t.Errorf("level %d, kind %d: up to %g m, want %g", level, kind, top, want)
-			}
+			must.Near(t, top, highest*float64(level)/2, 0.03*highest, "level %d, kind %d: up", level, kind)
 		}
 	}
-	if h := f.height(100, 0); h != -terrainSunk {
-		t.Errorf("beside the field the ground is at %g", h)
-	}
+	must.Is(t, f.height(100, 0), -terrainSunk, "beside the field the ground")
 }
 
 // TestTerrainContacts lets bodies fall on the field: they rest where it says that the ground is.
@@ -106,9 +100,7 @@ func TestTerrainEpisodes(t *testing.T) {
 			t.Errorf("of %d episodes on 9 patches %d begin on one", n, k)
 		}
 	}
-	if len(count) != 9 {
-		t.Errorf("episodes begin on %d of 9 patches", len(count))
-	}
+	must.Is(t, len(count), 9, "episodes begin")
 	// Standing on the ridge of the slope, the dog is as high as on the floor, and has not fallen.
 	x, y := e.random.terrain.middle(2, 0)
 	q := e.batch.QPos(0)
@@ -140,9 +132,7 @@ func TestTerrainCurriculum(t *testing.T) {
 	e := characterOf(t, cfg)
 	envtest.Reset(t, e, 1)
 	r := e.random
-	if asked := e.task.commandedDistance(e.State(0)); math.Abs(asked-2) > 1e-9 {
-		t.Fatalf("2 s at 1 m/s are %g m", asked)
-	}
+	must.Near(t, e.task.commandedDistance(e.State(0)), 2, 1e-9, "2 s at 1 m/s")
 	// go ends an episode of every environment that has come so far.
 	walk := func(far ...float64) []int {
 		for i, d := range far {
@@ -159,27 +149,18 @@ func TestTerrainCurriculum(t *testing.T) {
 		for i, v := range w.far {
 			far[i] = float64(v)
 		}
-		if got := walk(far...); !slices.Equal(got, w.want) {
-			t.Errorf("after %g m the levels are %d, want %d", far, got, w.want)
-		}
+		must.Same(t, walk(far...), w.want, "after %g m the levels", far)
 	}
-	state, err := e.CurriculumState()
-	must.Do(t, err)
+	state := must.Get(e.CurriculumState())(t)
 	cfg.NumEnvs = 8
 	other := characterOf(t, cfg)
 	must.Do(t, other.SetCurriculumState(state))
 	envtest.Reset(t, other, 1)
-	if got := other.random.levels(); !slices.Equal(got, []int{2, 2, 1, 1, 0, 0, 0, 0}) {
-		t.Errorf("eight environments have the levels %d", got)
-	}
-	if err := other.SetCurriculumState([]byte(`{"steps": 1, "levels": [0, 3]}`)); err == nil {
-		t.Error("a level that the terrain does not have is accepted")
-	}
+	must.Same(t, other.random.levels(), []int{2, 2, 1, 1, 0, 0, 0, 0}, "eight environments have the levels")
+	must.Fail(t, other.SetCurriculumState([]byte(`{"steps": 1, "levels": [0, 3]}`)), "")
 	// A Reset that abandons episodes, and one that follows ends, leave the levels.
 	envtest.Reset(t, other, 2)
-	if got := other.random.levels(); !slices.Equal(got, []int{2, 2, 1, 1, 0, 0, 0, 0}) {
-		t.Errorf("after a Reset the levels are %d", got)
-	}
+	must.Same(t, other.random.levels(), []int{2, 2, 1, 1, 0, 0, 0, 0}, "after a Reset the levels")
 	if got := walk(4, 4, 4, 4); got[0] > 2 || got[1] != 2 {
 		t.Errorf("above the last level they are %d", got)
 	}
@@ -194,36 +175,6 @@ func TestTerrainConform(t *testing.T) {
 		return NewCharacter(CharacterConfig{Body: QuadrupedBody(), Motions: []*motions.Clip{clip}, NumEnvs: 5, Seed: seed,
 			Workers: workers, EpisodeLength: 20, Randomize: r})
 	})
-}
-
-func TestTerrainErrors(t *testing.T) {
-	body := QuadrupedBody()
-	bare := body
-	bare.XML = strings.Replace(body.XML, `name="floor" type="plane"`, `name="floor" type="box"`, 1)
-	for want, c := range map[string]CharacterConfig{
-		"Randomize.Terrain.Slope is -1":  {Randomize: RandomizeConfig{Terrain: TerrainConfig{Slope: -1}}},
-		"Randomize.Terrain.Steps is NaN": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Steps: math.NaN()}}},
-		"Randomize.Terrain.Size is 1":    {Randomize: RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1, Size: 1}}},
-		"Randomize.Terrain.Levels is 1000": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1,
-			Levels: 1000}}},
-		"give Slope, Steps or Rough": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Levels: 3}}},
-		"100 levels of patches of 100 m": {Randomize: RandomizeConfig{Terrain: TerrainConfig{Rough: 0.1,
-			Levels: 100, Size: 100}}},
-		`does not fit the task "track"`:      {Task: Track, Randomize: RandomizeConfig{Terrain: hilly}},
-		"Randomize.Terrain needs a floor: a": {Body: bare, Randomize: RandomizeConfig{Terrain: hilly}},
-	} {
-		if c.Body.XML == "" {
-			c.Body = body
-		}
-		c.Motions = []*motions.Clip{marching(t, body)}
-		e, err := NewCharacter(c)
-		if err == nil {
-			e.Close()
-			t.Errorf("%+v is accepted", c.Randomize.Terrain)
-		} else if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error %q does not say %q", err, want)
-		}
-	}
 }
 
 // TestTerrainDrawn: rays meet the terrain where it is, from above and at an angle, and the floor beside it.

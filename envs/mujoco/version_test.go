@@ -25,10 +25,8 @@ func TestVersion(t *testing.T) {
 	if asked := os.Getenv("GORL_TEST_MUJOCO"); asked != "" && asked != Version() {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
-	if want := major*1000000 + minor*1000 + patch; headerVersion != want {
-		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion,
-			want)
-	}
+	must.Is(t, headerVersion, major*1000000+minor*1000+patch,
+		"the library has version %s; the headers' version is read as", Version())
 }
 
 // cc runs the C compiler, which cgo needs too.
@@ -81,8 +79,7 @@ func TestLibraryOfAnotherVersion(t *testing.T) {
 
 // TestHeadersOfAnotherVersion compiles with headers that have nothing but a version.
 func TestHeadersOfAnotherVersion(t *testing.T) {
-	here, err := filepath.Abs("version.h")
-	must.Do(t, err)
+	here := must.Get(filepath.Abs("version.h"))(t)
 	for _, c := range []struct {
 		header  string
 		refused bool
@@ -169,14 +166,11 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 	var recorded []string
 	want := map[string][]float64{}
 	if !*rewrite {
-		f, err := os.Open(path)
-		must.Do(t, err)
-		defer f.Close()
+		f := must.Open(os.Open(path))(t)
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			name, numbers, _ := strings.Cut(lines.Text(), ": ")
 			for _, field := range strings.Fields(numbers) {
-				v, err := strconv.ParseFloat(field, 64)
-				must.Do(t, err)
+				v := must.Get(strconv.ParseFloat(field, 64))(t)
 				want[name] = append(want[name], v)
 			}
 		}

@@ -3,7 +3,6 @@ package mujoco
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
@@ -15,10 +14,8 @@ import (
 // commanded makes a humanoid that takes another command every two steps.
 func commanded(t *testing.T, task CharacterTask) *Character {
 	t.Helper()
-	env, err := NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
-		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}})
-	must.Do(t, err)
-	t.Cleanup(func() { env.Close() })
+	env := must.Open(NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
+		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}}))(t)
 	envtest.Reset(t, env, 0)
 	return env
 }
@@ -58,21 +55,16 @@ func momentum(t *testing.T, e *Env, i int) r3.Vec {
 // A push changes the momentum of the whole model by the impulse, wherever it is applied, and only there and then.
 func TestPushIsAnImpulse(t *testing.T) {
 	env := commanded(t, Imitate)
-	if mass := env.Model().Mass(); math.Abs(mass-48.9) > 0.05 {
-		t.Errorf("the mass is %g kg", mass)
-	}
+	must.Near(t, env.Model().Mass(), 48.9, 0.05, "the mass")
 	for _, body := range []string{"pelvis", "head", "right_hand"} {
-		id, err := env.Model().ID(Body, body)
-		must.Do(t, err)
+		id := must.Get(env.Model().ID(Body, body))(t)
 		other := slices.Clone(env.State(1).QVel)
 		before := momentum(t, env.Env, 0)
 		must.Do(t, env.Push(0, id, [3]float64{3, -20, 7}))
 		if d := r3.Sub(momentum(t, env.Env, 0), before); r3.Norm(r3.Sub(d, r3.Vec{X: 3, Y: -20, Z: 7})) > 1e-3 {
 			t.Errorf("a push of the %s changes the momentum by %v", body, d)
 		}
-		if !slices.Equal(other, env.State(1).QVel) {
-			t.Error("the other environment is pushed too")
-		}
+		must.Same(t, other, env.State(1).QVel, "the other environment is pushed too")
 	}
 	// It goes on from there: nothing of the push stays on.
 	state := envtest.State(t, env)
@@ -81,9 +73,7 @@ func TestPushIsAnImpulse(t *testing.T) {
 	after := slices.Clone(env.State(0).QPos)
 	must.Do(t, env.RestoreState(state))
 	envtest.Step(t, env, actions)
-	if !slices.Equal(after, env.State(0).QPos) {
-		t.Error("a restored environment goes on otherwise after a push")
-	}
+	must.Same(t, after, env.State(0).QPos, "a restored environment goes on otherwise after a push")
 }
 
 // A walker moves in its plane alone, whatever it is pushed by.
@@ -93,9 +83,7 @@ func TestPushInThePlane(t *testing.T) {
 	before := slices.Clone(env.State(0).QVel)
 	must.Do(t, env.Push(0, 1, [3]float64{0, 100, 0}))
 	for i, v := range env.State(0).QVel {
-		if math.Abs(v-before[i]) > 1e-9 {
-			t.Errorf("a push across the plane changes velocity %d by %g", i, v-before[i])
-		}
+		must.Near(t, v, before[i], 1e-9, "a push across the plane changes velocity %d by %g", i, v-before[i])
 	}
 	must.Do(t, env.Push(0, 1, [3]float64{10, 0, 0}))
 	if v := env.State(0).QVel[0] - before[0]; !(v > 10/env.Model().Mass()/2) {
@@ -107,21 +95,16 @@ func TestPushInThePlane(t *testing.T) {
 		words   string
 	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"},
 		{0, 1, math.NaN(), "finite"}} {
-		if err := env.Push(x.i, x.body, [3]float64{x.p, 0, 0}); err == nil || !strings.Contains(err.Error(), x.words) {
-			t.Errorf("Push(%d, %d, %g): %v", x.i, x.body, x.p, err)
-		}
+		must.Fail(t, env.Push(x.i, x.body, [3]float64{x.p, 0, 0}), x.words)
 	}
 }
 
 // Shapes are the model's geoms, and poses where MuJoCo has them; a reference's are where its clip has them.
 func TestShapesAndPoses(t *testing.T) {
 	env := commanded(t, Track)
-	shapes, err := env.Shapes()
-	must.Do(t, err)
-	head, err := env.Model().ID(Geom, "head")
-	must.Do(t, err)
-	foot, err := env.Model().ID(Geom, "left_foot")
-	must.Do(t, err)
+	shapes := must.Get(env.Shapes())(t)
+	head := must.Get(env.Model().ID(Geom, "head"))(t)
+	foot := must.Get(env.Model().ID(Geom, "left_foot"))(t)
 	if s := shapes[head]; s.Kind != "sphere" || s.Size[0] != 0.095 || s.Color.A != 255 || s.Color.R != 92 {
 		t.Errorf("the head is %+v", s)
 	}
@@ -133,8 +116,7 @@ func TestShapesAndPoses(t *testing.T) {
 		t.Fatal(len(poses), err)
 	}
 	// The head is 0.175 m above its body, and turned as that is.
-	body, err := env.Model().ID(Body, "head")
-	must.Do(t, err)
+	body := must.Get(env.Model().ID(Body, "head"))(t)
 	s, p := env.State(1), poses[7*head:7*head+7]
 	q := rotation.Quat{float64(p[3]), float64(p[4]), float64(p[5]), float64(p[6])}
 	for k, d := range q.Rotate([3]float64{0, 0, 0.175}) {
@@ -156,17 +138,13 @@ func TestShapesAndPoses(t *testing.T) {
 		if k%7 == 2 && k > 7 {
 			want -= characterLift
 		}
-		if math.Abs(float64(v)-want) > 1e-6 {
-			t.Errorf("number %d of the reference is %g, want %g", k, v, want)
-		}
+		must.Near(t, float64(v), want, 1e-6, "number %d of the reference", k)
 	}
 	if _, ok, err := commanded(t, Imitate).ReferencePoses(0, nil); ok || err != nil {
 		t.Errorf("without a clock there is a reference: %v %v", ok, err)
 	}
 	env.Close()
-	if _, err := env.Poses(0, nil); err == nil {
-		t.Error("a closed environment has poses")
-	}
+	must.Refuse(env.Poses(0, nil))(t, "")
 }
 
 // A command that is set holds to the end of the episode, and is what the policy sees and the reward asks for.
@@ -184,9 +162,7 @@ func TestSetCommand(t *testing.T) {
 		o := step.Observations[:len(step.Observations)/2]
 		ahead := heading(env.State(0).QPos)
 		for k, want := range []float64{math.Cos(0.75 - ahead), math.Sin(0.75 - ahead), 1.25} {
-			if got := float64(o[len(o)-3+k]); math.Abs(got-want) > 1e-6 {
-				t.Errorf("the observation has %g, want %g", got, want)
-			}
+			must.Near(t, float64(o[len(o)-3+k]), want, 1e-6, "the observation")
 		}
 	}
 	if c, _ := env.Commanded(1); c == other {
@@ -197,11 +173,7 @@ func TestSetCommand(t *testing.T) {
 		t.Error("the command outlives its episode")
 	}
 	for _, x := range [][2]float64{{math.NaN(), 1}, {0, -1}, {0, math.Inf(1)}} {
-		if err := env.SetCommand(0, x[0], x[1]); err == nil {
-			t.Errorf("a command of %v is accepted", x)
-		}
+		must.Fail(t, env.SetCommand(0, x[0], x[1]), "")
 	}
-	if err := commanded(t, Imitate).SetCommand(0, 0, 1); err == nil || !strings.Contains(err.Error(), "no commands") {
-		t.Errorf("a command without the task: %v", err)
-	}
+	must.Fail(t, commanded(t, Imitate).SetCommand(0, 0, 1), "no commands")
 }

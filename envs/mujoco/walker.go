@@ -63,8 +63,8 @@ type WalkerConfig struct {
 // parameters "speed.weight" (1), "speed.sharpness" (2) and "alive" (0). The metrics do not depend on them.
 type Walker struct {
 	*Env
-	task    *walkerTask
-	shaping shaper[walkerTerms]
+	shaper[walkerTerms]
+	task *walkerTask
 }
 
 // NewWalker makes a batch of walkers. The error says which setting is wrong.
@@ -91,7 +91,7 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Walker{Env: env, task: task, shaping: shaper[walkerTerms]{name: "walker", common: defaultWalkerTerms,
+	return &Walker{Env: env, task: task, shaper: shaper[walkerTerms]{name: "walker", common: defaultWalkerTerms,
 		each: task.terms, fields: (*walkerTerms).fields}}, nil
 }
 
@@ -118,15 +118,6 @@ var defaultWalkerTerms = walkerTerms{weight: 1, sharpness: 2}
 // fields returns pointers to the parameters by their keys.
 func (t *walkerTerms) fields() map[string]*float64 {
 	return map[string]*float64{"speed.weight": &t.weight, "speed.sharpness": &t.sharpness, "alive": &t.alive}
-}
-
-// RewardShaping implements [envs.RewardShaper]. It returns the parameters that were last set for all walkers.
-func (w *Walker) RewardShaping() map[string]any { return w.shaping.tree() }
-
-// SetRewardShaping implements [envs.RewardShaper]. It sets parameters of the reward of the listed walkers, or of all if
-// environments is nil. On an error it sets nothing.
-func (w *Walker) SetRewardShaping(values map[string]any, environments []int) error {
-	return w.shaping.set(values, environments)
 }
 
 // Motion returns the reference clip.

@@ -1,12 +1,16 @@
 package mujoco
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestWalkerHidesVelocities drives two walkers side by side: hidden velocities are in states, and change nothing else.
@@ -79,9 +83,7 @@ func TestWalkerReset(t *testing.T) {
 	step = envtest.Step(t, w, make([]float32, 200*6))
 	for i := range 200 {
 		amp := step.AMPObservations[34*i : 34*i+34]
-		if !slices.Equal(amp[:17], first[17*i:17*i+17]) {
-			t.Fatalf("environment %d: the AMP history is not the clip's frame", i)
-		}
+		must.Same(t, amp[:17], first[17*i:17*i+17], "environment %d: the AMP history is not the clip's frame", i)
 		if !step.Terminated[i] && !slices.Equal(amp[17:], step.Observations[17*i:17*i+17]) {
 			t.Fatalf("environment %d: the AMP observation does not end in the observation", i)
 		}
@@ -97,9 +99,7 @@ func TestWalkerEpisodes(t *testing.T) {
 	returns := make([]float64, n)
 	fell, cut := 0, 0
 	for range 150 {
-		for i := range actions {
-			actions[i] = 3 * float32(rng.NormFloat64())
-		}
+		noise(actions, 3, rng)
 		s := envtest.Step(t, w, actions)
 		for i := range n {
 			returns[i] += float64(s.Rewards[i])
@@ -114,14 +114,11 @@ func TestWalkerEpisodes(t *testing.T) {
 				t.Fatalf("terminated %t, truncated %t with height %g and pitch %g", s.Terminated[e.Env],
 					s.Truncated[e.Env], f[0], f[1])
 			}
-			if !slices.Equal(f, s.AMPObservations[34*e.Env+17:34*e.Env+34]) {
-				t.Fatal("the last AMP observation is not of the finished episode")
-			}
+			must.Same(t, f, s.AMPObservations[34*e.Env+17:34*e.Env+34],
+				"the last AMP observation is not of the finished episode")
 			if s.Truncated[e.Env] {
 				cut++
-				if e.Length != 30 {
-					t.Errorf("truncated after %d steps", e.Length)
-				}
+				must.Is(t, e.Length, 30, "truncated after")
 			} else {
 				fell++
 			}
@@ -151,9 +148,7 @@ func TestGaitFollowersStayUp(t *testing.T) {
 	var lengths, speeds, errs []float64
 	for range 150 {
 		for i := range n {
-			if err := act(s.Observations[17*i:17*i+17], actions[6*i:6*i+6]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, act(s.Observations[17*i:17*i+17], actions[6*i:6*i+6]))
 		}
 		s = envtest.Step(t, w, actions)
 		for _, e := range s.Episodes {
@@ -194,7 +189,56 @@ func TestCollectReferenceMotions(t *testing.T) {
 			t.Fatalf("%v is no pair of consecutive frames", row)
 		}
 	}
-	if _, err := w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))); err == nil {
-		t.Error("accepted 0")
+	must.Refuse(w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
+}
+
+// The terms of the reward are those of each walker, and change nothing but the reward.
+func TestWalkerShaping(t *testing.T) {
+	const n = 4
+	var walkers [2]*Walker
+	for i := range walkers {
+		w := walkerOf(t, WalkerConfig{NumEnvs: n, EpisodeLength: 40, Workers: 2})
+		envtest.Reset(t, w, 3)
+		walkers[i] = w
+	}
+	plain, shaped := walkers[0], walkers[1]
+	tree := func(weight, sharpness, alive float64) map[string]any {
+		return map[string]any{"speed": map[string]any{"weight": weight, "sharpness": sharpness}, "alive": alive}
+	}
+	must.Equal(t, tree(1, 2, 0), shaped.RewardShaping(), "parameters")
+	must.Do(t, errors.Join(shaped.SetRewardShaping(tree(3, 0.5, 0.1), []int{1, 2}),
+		shaped.SetRewardShaping(map[string]any{"alive": 1.0}, []int{2})))
+	terms := [n]walkerTerms{{1, 2, 0}, {3, 0.5, 0.1}, {3, 0.5, 1}, {1, 2, 0}}
+	actions := make([]float32, n*6)
+	for k := range 60 {
+		for i := range actions {
+			actions[i] = float32(math.Sin(float64(k*i) / 9))
+		}
+		a := envtest.Step(t, plain, actions)
+		b := envtest.Step(t, shaped, actions)
+		if !slices.Equal(a.Observations, b.Observations) || !slices.Equal(a.Terminated, b.Terminated) {
+			t.Fatal("shaping has changed what happens")
+		}
+		for i, x := range terms {
+			want := x.weight*math.Pow(float64(a.Rewards[i]), x.sharpness/2) + x.alive
+			must.Near(t, want, float64(b.Rewards[i]), 1e-4, "step %d, environment %d: reward", k, i)
+		}
+	}
+	for _, bad := range []struct {
+		values       map[string]any
+		environments []int
+		words        string
+	}{
+		{map[string]any{"alive": 5.0}, []int{0, n}, "is not one of 4"},
+		{map[string]any{"alife": 5.0}, nil, "alife"},
+		{tree(1, -1, 0), []int{}, "must not be negative"},
+	} {
+		err := shaped.SetRewardShaping(bad.values, bad.environments)
+		must.Fail(t, err, bad.words)
+	}
+	must.Do(t, shaped.SetRewardShaping(map[string]any{"alive": 0.25}, nil))
+	if d := cmp.Diff(tree(1, 2, 0.25), shaped.RewardShaping()); d != "" ||
+		shaped.task.terms[2] != (walkerTerms{3, 0.5, 0.25}) || shaped.task.terms[0] != (walkerTerms{1, 2, 0.25}) {
+		t.Error(d, shaped.task.terms)
 	}
 }

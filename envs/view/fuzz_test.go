@@ -28,8 +28,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(strings.Repeat(`{"do":"push","impulse":[10000,10000,10000]}`+"\n", 8) + `{"do":"step"}`))
 	var viewers []*Viewer
 	for _, env := range []envs.Env{walker(f), humanoid(f, mujoco.Command), quadruped(f)} {
-		v, err := New(Config{Env: env, Act: zero(env)})
-		must.Do(f, err)
+		v := must.Get(New(Config{Env: env, Act: zero(env)}))(f)
 		viewers = append(viewers, v)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -70,12 +69,8 @@ func quadruped(t testing.TB) *mujoco.Character {
 	t.Helper()
 	var clips []*motions.Clip
 	for _, speed := range []float64{0.3, 0.6, 0.9} {
-		clip, err := motions.Trot(speed)
-		must.Do(t, err)
+		clip := must.Get(motions.Trot(speed))(t)
 		clips = append(clips, clip)
 	}
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2})
-	must.Do(t, err)
-	t.Cleanup(func() { env.Close() })
-	return env
+	return must.Open(mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2}))(t)
 }

@@ -14,8 +14,7 @@ func TestOnlyLocal(t *testing.T) {
 	host := strings.TrimPrefix(s.server.URL, "http://")
 	status := func(method, path, host, origin string) int {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, nil)
-		must.Do(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, s.server.URL+path, nil))(t)
 		r.Host = host
 		if path == "/socket" {
 			for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
@@ -26,8 +25,7 @@ func TestOnlyLocal(t *testing.T) {
 				r.Header.Set("Origin", origin)
 			}
 		}
-		answer, err := http.DefaultTransport.RoundTrip(r)
-		must.Do(t, err)
+		answer := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 		answer.Body.Close()
 		return answer.StatusCode
 	}
@@ -36,17 +34,11 @@ func TestOnlyLocal(t *testing.T) {
 		want         int
 	}{{"GET", "/", 200}, {"HEAD", "/page.js", 200}, {"GET", "/three/three.core.min.js", 200}, {"GET", "/view.go", 404},
 		{"POST", "/", 405}} {
-		if got := status(x.method, x.path, host, ""); got != x.want {
-			t.Errorf("%s %s: status %d, want %d", x.method, x.path, got, x.want)
-		}
+		must.Is(t, status(x.method, x.path, host, ""), x.want, "%s %s: status", x.method, x.path)
 	}
 	for from, want := range map[string]int{"http://" + host: 101, "": 403, "null": 403, "http://evil.example": 403,
 		"http://127.0.0.1:1": 403, "http://user@" + host: 403, "https://" + host: 403, "http://" + host + "/": 403} {
-		if got := status("GET", "/socket", host, from); got != want {
-			t.Errorf("a socket from %q: status %d, want %d", from, got, want)
-		}
+		must.Is(t, status("GET", "/socket", host, from), want, "a socket from %q: status", from)
 	}
-	if got := status("GET", "/", "evil.example", ""); got != 403 {
-		t.Errorf("another host: status %d", got)
-	}
+	must.Is(t, status("GET", "/", "evil.example", ""), 403, "another host: status")
 }

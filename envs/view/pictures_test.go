@@ -16,17 +16,13 @@ import (
 
 // An environment that is no character is shown by pictures, and cannot be pushed.
 func TestPictures(t *testing.T) {
-	pole, err := classic.NewCartPole(classic.Config{NumEnvs: 1})
-	must.Do(t, err)
-	defer pole.Close()
+	pole := must.Open(classic.NewCartPole(classic.Config{NumEnvs: 1}))(t)
 	s := open(t, pole)
 	if !s.scene.Pictures || s.scene.Step != 0.02 || len(s.scene.Shapes) != 0 {
 		t.Errorf("the scene is %+v", s.scene)
 	}
 	before := s.ask(Request{Do: "pause"}).Picture
-	if img, err := png.Decode(bytes.NewReader(before)); err != nil || img.Bounds().Dx() != 300 {
-		t.Fatalf("the picture: %v", err)
-	}
+	must.Is(t, must.Get(png.Decode(bytes.NewReader(before)))(t).Bounds().Dx(), 300, "the picture")
 	if f := s.ask(Request{Do: "step"}); bytes.Equal(f.Picture, before) || math.Abs(f.Time-0.02) > 1e-9 {
 		t.Error("a step changes no picture")
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
@@ -31,19 +30,14 @@ func zero(env envs.Env) func(*envs.Step) ([]float32, error) {
 
 func walker(t testing.TB) *mujoco.Walker {
 	t.Helper()
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{})
-	must.Do(t, err)
-	t.Cleanup(func() { env.Close() })
-	return env
+	return must.Open(mujoco.NewWalker(mujoco.WalkerConfig{}))(t)
 }
 
 // humanoid tracks the built-in walk, or walks by command.
 func humanoid(t testing.TB, task mujoco.CharacterTask) *mujoco.Character {
 	t.Helper()
-	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{Task: task, Residual: true,
-		Command: mujoco.CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}})
-	must.Do(t, err)
-	t.Cleanup(func() { env.Close() })
+	env := must.Open(mujoco.NewHumanoid(mujoco.CharacterConfig{Task: task, Residual: true,
+		Command: mujoco.CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}}))(t)
 	return env
 }
 
@@ -88,9 +82,7 @@ func openConfig(t *testing.T, cfg Config) *shown {
 		if s.conn != nil {
 			s.conn.CloseNow()
 		}
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.stop())
 		s.server.Close()
 	})
 	page := &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {s.server.URL}}}
@@ -143,20 +135,16 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		Figures: func(*envs.Step) (map[string]float64, error) {
 			return map[string]float64{"style reward": 0.25, "unknown": math.NaN()}, nil
 		}})
-	shapes, err := twin.Shapes()
-	must.Do(t, err)
+	shapes := must.Get(twin.Shapes())(t)
 	want := &Scene{Title: "a title", Step: twin.State(0).TimeStep, Mass: twin.Model().Mass()}
 	for _, s := range shapes {
 		want.Shapes = append(want.Shapes, Shape{Shape: s})
 	}
-	if d := cmp.Diff(want, s.scene); d != "" {
-		t.Errorf("the scene: %s", d)
-	}
+	must.Equal(t, want, s.scene, "the scene")
 	envtest.Reset(t, twin, 3)
 	f, sum, contacts := s.first, 0.0, 0
 	for k := range 5 {
-		poses, err := twin.Poses(0, nil)
-		must.Do(t, err)
+		poses := must.Get(twin.Poses(0, nil))(t)
 		ghost, ok, err := twin.ReferencePoses(0, nil)
 		if err != nil || !ok {
 			t.Fatal(ok, err)
@@ -164,14 +152,11 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		if !slices.Equal(f.Poses, poses) || !slices.Equal(f.Ghost, ghost) || len(poses) != 7*len(shapes) {
 			t.Errorf("frame %d has the poses %v, want %v", k, f.Poses, poses)
 		}
-		touching, err := twin.Contacts(0, nil)
-		must.Do(t, err)
+		touching := must.Get(twin.Contacts(0, nil))(t)
 		if contacts += len(touching); !slices.Equal(f.Contacts, touching) || f.Clip != nil {
 			t.Errorf("frame %d has contacts at %v, want %v, and the clip %v", k, f.Contacts, touching, f.Clip)
 		}
-		if x := twin.State(0).XPos[3:6]; !slices.Equal(f.Root[:], x) {
-			t.Errorf("frame %d has the root at %v, want %v", k, f.Root, x)
-		}
+		must.Same(t, twin.State(0).XPos[3:6], f.Root[:], "frame %d: the root", k)
 		f = s.step()
 		step := envtest.Step(t, twin, make([]float32, 28))
 		sum += float64(step.Rewards[0])
@@ -194,9 +179,7 @@ func TestChooseClip(t *testing.T) {
 	env := quadruped(t)
 	clips := env.Motions()
 	s := open(t, env)
-	if got := s.scene.Clips; !slices.Equal(got, []string{clips[0].Name(), clips[1].Name(), clips[2].Name()}) {
-		t.Errorf("the clips are %q", got)
-	}
+	must.Same(t, s.scene.Clips, []string{clips[0].Name(), clips[1].Name(), clips[2].Name()}, "the clips")
 	if f := s.first; f.Clip == nil || f.Clip.Chosen != -1 {
 		t.Errorf("at first the clip is %v", f.Clip)
 	}
@@ -266,9 +249,8 @@ func TestPauseHolds(t *testing.T) {
 		if f.Steps != 1 || f.Rate != rate || !slices.Equal(f.Poses, before.Poses) {
 			t.Errorf("while it is paused: %+v", f)
 		}
-		if got := (&session{Viewer: s.v, frame: *f}).interval().Round(time.Microsecond); got != want {
-			t.Errorf("at the rate %g a step takes %v, want %v", rate, got, want)
-		}
+		must.Is(t, (&session{Viewer: s.v, frame: *f}).interval().Round(time.Microsecond), want,
+			"at the rate %g a step takes", rate)
 	}
 	if f := s.ask(Request{Do: "step"}); f.Steps != 2 || !f.Paused || slices.Equal(f.Poses, before.Poses) {
 		t.Errorf("one step: %+v", f)
@@ -289,9 +271,7 @@ func TestCommand(t *testing.T) {
 	}
 	check := func(f *Frame, want bool) {
 		t.Helper()
-		if held := f.Command.Direction == 0.5 && f.Command.Speed == 3; held != want {
-			t.Errorf("the command is %+v", f.Command)
-		}
+		must.Is(t, f.Command.Direction == 0.5 && f.Command.Speed == 3, want, "the command is %+v", f.Command)
 	}
 	check(s.ask(Request{Do: "command", Direction: 0.5, Speed: 3}), true)
 	for range 10 { // the task would give another one every two steps
@@ -320,9 +300,7 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 	commanded := Request{Do: "command", Speed: 21}
-	if err := commanded.check(true, 0); err == nil {
-		t.Error("a speed of 21 m/s is accepted")
-	}
+	must.Fail(t, commanded.check(true, 0), "")
 }
 
 // Pages are told that the viewer ends, which is no error.
@@ -331,9 +309,7 @@ func TestEndTellsPages(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.stop() }()
 	_, _, err := s.conn.Read(s.ctx)
-	if websocket.CloseStatus(err) != websocket.StatusGoingAway {
-		t.Errorf("the page is told %v", err)
-	}
+	must.Is(t, websocket.CloseStatus(err), websocket.StatusGoingAway, "the page is told %v", err)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -375,8 +351,6 @@ func TestNewRefuses(t *testing.T) {
 		{Config{Env: struct{ envs.Env }{pole}, Act: zero(pole)}, "no character"},
 		{Config{Env: one, Act: zero(one), Seed: -1}, "Seed is -1"},
 	} {
-		if _, err := New(x.cfg); err == nil || !strings.Contains(err.Error(), x.words) {
-			t.Errorf("New: %v, want %q", err, x.words)
-		}
+		must.Refuse(New(x.cfg))(t, x.words)
 	}
 }

@@ -137,12 +137,17 @@ func boxOf(env envs.Env, who string) (spaces.Space, error) {
 	if env == nil {
 		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")
 	}
-	space := env.Spaces().Action
+	return validBox(env.Spaces().Action, who, "action")
+}
+
+// validBox returns space, or an error if it is no valid Box. who is the constructor's name,
+// of is "action" or "observation".
+func validBox(space spaces.Space, who, of string) (spaces.Space, error) {
 	if err := space.Validate(); err != nil {
-		return space, fmt.Errorf("wrappers: %s: action space: %w", who, err)
+		return space, fmt.Errorf("wrappers: %s: %s space: %w", who, of, err)
 	}
 	if space.Kind != spaces.Box {
-		return space, fmt.Errorf("wrappers: %s needs a Box of actions, the action space is %v", who, space)
+		return space, fmt.Errorf("wrappers: %s needs a Box of %ss, the %s space is %v", who, of, of, space)
 	}
 	return space, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // benchmark steps a batch and reports environment steps a second.
@@ -16,19 +17,15 @@ func benchmark(b *testing.B, create func(classic.Config) (envs.Env, error)) {
 				continue
 			}
 			b.Run(fmt.Sprintf("envs=%d/workers=%d", n, workers), func(b *testing.B) {
-				env, err := create(classic.Config{NumEnvs: n, Workers: workers})
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer env.Close()
-				stepped(b)(env.Reset(0))
+				env := must.Open(create(classic.Config{NumEnvs: n, Workers: workers}))(b)
+				must.Get(env.Reset(0))(b)
 				actions := make([]float32, n)
 				for i := range actions {
 					actions[i] = float32(i % 2)
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					stepped(b)(env.Step(actions))
+					must.Get(env.Step(actions))(b)
 				}
 				b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "steps/s")
 			})

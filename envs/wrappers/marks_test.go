@@ -49,21 +49,16 @@ func TestMarkedRows(t *testing.T) {
 	const steps = 24 // six episodes of the first, four of the second, each with its reset
 	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
 		for name, lost := range map[string]bool{"next step": false, "lost": true} {
-			env, err := envs.Checked(resetLater(steps, lost))
-			must.Do(t, err)
-			observations, err := wrappers.NewNormalizeObservation(env,
-				wrappers.NormalizeObservationOptions{Variant: variant})
-			must.Do(t, err)
+			env := must.Get(envs.Checked(resetLater(steps, lost)))(t)
+			observations := must.Get(wrappers.NewNormalizeObservation(env,
+				wrappers.NormalizeObservationOptions{Variant: variant}))(t)
 			rewards, err := wrappers.NewNormalizeReward(observations, wrappers.NormalizeRewardOptions{Variant: variant})
 			must.Do(t, err)
-			counted, err := wrappers.NewEpisodeStatistics(rewards)
-			must.Do(t, err)
+			counted := must.Get(wrappers.NewEpisodeStatistics(rewards))(t)
 			dir := t.TempDir()
 			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Transitions: true, Env: 1})
 			must.Do(t, err)
-			if _, err := recorded.Reset(0); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(recorded.Reset(0))(t)
 			// What there is to see: all that was shown, without what was shown twice.
 			seen, episodes := []float64{0, 0}, 0
 			for k := range steps {
@@ -107,12 +102,8 @@ func TestMarkedRows(t *testing.T) {
 					}
 				}
 			}
-			if count := rewards.Statistics()["count"][0]; math.Abs(count-float64(2*steps-resets)) > 1e-3 {
-				t.Errorf("%v, %s: %g rewards count, want %d", variant, name, count, 2*steps-resets)
-			}
-			if want := map[bool]int{false: 6 + 4, true: 8 + 4}[lost]; episodes != want {
-				t.Errorf("%v, %s: %d episodes, want %d", variant, name, episodes, want)
-			}
+			must.Near(t, rewards.Statistics()["count"][0], float64(2*steps-resets), 1e-3, "%v, %s", variant, name)
+			must.Is(t, episodes, map[bool]int{false: 6 + 4, true: 8 + 4}[lost], "%v, %s", variant, name)
 			must.Do(t, recorded.Close())
 			lines := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
 			if len(lines) != 5 || !lines[4].Truncated || (lines[4].NextObservation == nil) != lost ||

@@ -1,6 +1,7 @@
 package wrappers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,14 +30,9 @@ func normalizing(who string, env envs.Env, epsilon *float64, variant *Variant, s
 	if env == nil {
 		return fmt.Errorf("wrappers: %s needs an environment, got nil", who)
 	}
-	if *epsilon == 0 {
-		*epsilon = defaultEpsilon
-	}
+	*epsilon, *variant = cmp.Or(*epsilon, defaultEpsilon), cmp.Or(*variant, standard)
 	if !(*epsilon > 0) || math.IsInf(*epsilon, 0) {
 		return fmt.Errorf("wrappers: %s: epsilon is %g; it must be finite and positive", who, *epsilon)
-	}
-	if *variant == "" {
-		*variant = standard
 	}
 	if *variant != Gymnasium && *variant != SB3 {
 		return fmt.Errorf("wrappers: %s: variant is %q; it must be %q or %q", who, *variant, Gymnasium, SB3)

@@ -57,7 +57,7 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	if err := normalizing("NewNormalizeObservation", env, &o.Epsilon, &o.Variant, Gymnasium); err != nil {
 		return nil, err
 	}
-	space, err := observationBox(env, "NewNormalizeObservation")
+	space, err := validBox(env.Spaces().Observation, "NewNormalizeObservation", "observation")
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +68,6 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 		epsilon: o.Epsilon, variant: o.Variant,
 		rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
 		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
-}
-
-// observationBox returns env's observation space, or an error if it is no valid Box. who is the constructor's name.
-func observationBox(env envs.Env, who string) (spaces.Space, error) {
-	space := env.Spaces().Observation
-	if err := space.Validate(); err != nil {
-		return space, fmt.Errorf("wrappers: %s: observation space: %w", who, err)
-	}
-	if space.Kind != spaces.Box {
-		return space, fmt.Errorf("wrappers: %s needs a Box of observations, the observation space is %v", who, space)
-	}
-	return space, nil
 }
 
 // Spaces are those of the environment inside with observations that have no limits.
@@ -264,11 +252,10 @@ const observationHeader = "gorl normalized observation 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (o *NormalizeObservation) MarshalState() ([]byte, error) {
-	return o.marshal(observationHeader, func(e *statecodec.Encoder) {
+	return o.stateful().marshal(observationHeader, func(e *statecodec.Encoder) {
 		e.Int(len(o.mean))
 		for j := range o.mean {
-			e.Float(o.mean[j])
-			e.Float(o.variance[j])
+			e.Numbers(o.mean[j], o.variance[j])
 		}
 		e.Float(o.count)
 	})
@@ -277,7 +264,7 @@ func (o *NormalizeObservation) MarshalState() ([]byte, error) {
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (o *NormalizeObservation) RestoreState(b []byte) error {
 	m := newMoments(len(o.mean))
-	err := o.restore(observationHeader, b, func(d *statecodec.Decoder) {
+	err := o.stateful().restore(observationHeader, b, func(d *statecodec.Decoder) {
 		if got := d.Int(); got != len(m.mean) {
 			d.Fail("it is of %d columns, here are %d", got, len(m.mean))
 		}

@@ -175,14 +175,10 @@ const normalizeHeader = "gorl normalized reward 1"
 
 // MarshalState returns the running statistics and the state of the environment inside.
 func (r *NormalizeReward) MarshalState() ([]byte, error) {
-	return r.marshal(normalizeHeader, func(e *statecodec.Encoder) {
-		e.Float(r.mean[0])
-		e.Float(r.variance[0])
-		e.Float(r.count)
+	return r.stateful().marshal(normalizeHeader, func(e *statecodec.Encoder) {
+		e.Numbers(r.mean[0], r.variance[0], r.count)
 		e.Int(len(r.sums))
-		for _, x := range r.sums {
-			e.Float(x)
-		}
+		e.Numbers(r.sums...)
 	})
 }
 
@@ -190,14 +186,12 @@ func (r *NormalizeReward) MarshalState() ([]byte, error) {
 func (r *NormalizeReward) RestoreState(b []byte) error {
 	var mean, variance, count float64
 	sums := make([]float64, len(r.sums))
-	err := r.restore(normalizeHeader, b, func(d *statecodec.Decoder) {
+	err := r.stateful().restore(normalizeHeader, b, func(d *statecodec.Decoder) {
 		mean, variance, count = d.Float(), d.Float(), d.Float()
 		if got := d.Int(); got != len(sums) {
 			d.Fail("it is of %d environments, here are %d", got, len(sums))
 		}
-		for i := range sums {
-			sums[i] = d.Float()
-		}
+		d.Numbers(sums)
 		if variance < 0 || count <= 0 {
 			d.Fail("variance is %g after %g rewards", variance, count)
 		}

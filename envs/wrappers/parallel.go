@@ -115,11 +115,7 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	}
 	p.allocate(n)
 	p.seed(opts.Seed)
-	workers := opts.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	p.startWorkers(min(workers, n))
+	p.startWorkers(min(cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)), n))
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package wrappers_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -8,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -59,9 +60,7 @@ func shapedBatch(t *testing.T, n int) (envs.Env, []*shaped) {
 	}, wrappers.ParallelOptions{Workers: 2})
 	checked := wrapped(t, env, err, everyWrapper(t.TempDir()))
 	t.Cleanup(func() {
-		if err := checked.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, checked.Close())
 	})
 	return checked, all
 }
@@ -80,41 +79,27 @@ func TestShapingReachesEveryEnvironment(t *testing.T) {
 		t.Fatal("the wrappers do not pass RewardShaper on")
 	}
 	defaults := map[string]any{"weight": 1.0, "terms": map[string]any{"bonus": 2.0}}
-	if d := cmp.Diff(defaults, shaper.RewardShaping()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, defaults, shaper.RewardShaping(), "parameters")
 	set := func(values map[string]any, environments []int, want ...float64) {
 		t.Helper()
 		must.Do(t, shaper.SetRewardShaping(values, environments))
-		if got := weights(all); !slices.Equal(got, want) {
-			t.Errorf("weights %v, want %v", got, want)
-		}
+		must.Same(t, weights(all), want, "weights")
 	}
 	set(map[string]any{"weight": 3.0}, []int{0, 2}, 3, 1, 3, 1)
-	if d := cmp.Diff(defaults, shaper.RewardShaping()); d != "" {
-		t.Errorf("what single environments have is not what all were given: %s", d)
-	}
+	must.Equal(t, defaults, shaper.RewardShaping(), "what single environments have is not what all were given")
 	set(map[string]any{"weight": 4.0}, []int{}, 3, 1, 3, 1) // only checked
 	set(map[string]any{"weight": 5.0}, nil, 5, 5, 5, 5)
 	want := map[string]any{"weight": 5.0, "terms": map[string]any{"bonus": 2.0}}
 	got := shaper.RewardShaping()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, want, got, "parameters")
 	got["terms"].(map[string]any)["bonus"] = 99.0 // the caller's
-	if d := cmp.Diff(want, shaper.RewardShaping()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, want, shaper.RewardShaping(), "parameters")
 	// While environments step on several goroutines, parameters change between steps.
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(env.Reset(1))(t)
 	actions := make([]float32, 4*2)
 	for k := range 30 {
 		set(map[string]any{"weight": float64(k)}, []int{3}, 5, 5, 5, float64(k))
-		if _, err := env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.Step(actions))(t)
 	}
 }
 
@@ -134,13 +119,8 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		{map[string]any{"weight": 7.0, "wait": 1}, []int{0}, `no reward parameter "wait"`},
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
-		if err := shaper.SetRewardShaping(test.values, test.environments); err == nil || !strings.Contains(err.Error(),
-			test.words) {
-			t.Errorf("%v: error %v, want one with %q", test.environments, err, test.words)
-		}
-		if got := weights(all); !slices.Equal(got, []float64{1, 1, 1, 1}) {
-			t.Errorf("%v: weights %v", test.environments, got)
-		}
+		must.Fail(t, shaper.SetRewardShaping(test.values, test.environments), test.words)
+		must.Same(t, weights(all), []float64{1, 1, 1, 1}, "%v: weights", test.environments)
 	}
 }
 
@@ -157,8 +137,7 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 		t.Fatal("the wrappers do not pass Curriculum on")
 	}
 	all[1].level = ""
-	state, err := curriculum.CurriculumState()
-	must.Do(t, err)
+	state := must.Get(curriculum.CurriculumState())(t)
 	for _, s := range all {
 		s.level = "x"
 	}
@@ -184,10 +163,9 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 
 func FuzzParallelCurriculum(f *testing.F) {
 	make := func(t testing.TB) *wrappers.Parallel {
-		env, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) {
+		env := must.Get(wrappers.NewParallel(2, func(i int) (envs.Single, error) {
 			return &shaped{probe: &probe{index: i, length: 3}, level: fmt.Sprint(rand.IntN(9))}, nil
-		}, wrappers.ParallelOptions{Workers: 1})
-		must.Do(t, err)
+		}, wrappers.ParallelOptions{Workers: 1}))(t)
 		return env
 	}
 	seed := make(f)
@@ -202,6 +180,73 @@ func FuzzParallelCurriculum(f *testing.F) {
 		err := env.SetCurriculumState(b)
 		if after, _ := env.CurriculumState(); err != nil && !slices.Equal(before, after) {
 			t.Fatalf("refused (%v), and changed", err)
+		}
+	})
+}
+
+// A batch whose environments refuse a state goes on as if nothing had been asked, reset or not.
+func TestRestoreUndoesWhenAnEnvironmentRefuses(t *testing.T) {
+	donor := probes(t, 4, wrappers.ParallelOptions{Seed: 1}, nil)
+	must.Get(donor.Reset(-1))(t)
+	state := must.Get(donor.MarshalState())(t)
+	if err := probes(t, 3, wrappers.ParallelOptions{}, nil).RestoreState(state); err == nil ||
+		!strings.Contains(err.Error(), "it is of 4 environments, here are 3") {
+		t.Errorf("error %v", err)
+	}
+	for _, reset := range []bool{true, false} {
+		var last *probe
+		env := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, func(i int, p *probe) { last = p })
+		twin := probes(t, 4, wrappers.ParallelOptions{Seed: 2}, nil)
+		actions := make([]float32, 8)
+		if reset {
+			for _, e := range []envs.Env{env, twin} {
+				must.Get(e.Reset(-1))(t)
+				must.Get(e.Step(actions))(t)
+			}
+		}
+		last.badState = true
+		want := "environment 3 (*wrappers_test.probe): probe: bad state"
+		must.Fail(t, env.RestoreState(state), want)
+		if !reset {
+			must.Refuse(env.Step(actions))(t, "")
+			// The probes' own episode numbers have gone on, their generators have not.
+			must.Get(env.Reset(-1))(t)
+			must.Get(twin.Reset(-1))(t)
+		}
+		for range 20 {
+			a, b := must.Get(twin.Step(actions))(t), must.Get(env.Step(actions))(t)
+			must.Same(t, a.Observations, b.Observations, "a refused state changed how it goes on")
+		}
+	}
+}
+
+func FuzzRestoreState(f *testing.F) {
+	create := func() envs.Env {
+		env := must.Get(classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}))(f)
+		statistics := must.Get(wrappers.NewEpisodeStatistics(env))(f)
+		skills := must.Get(wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2}))(f)
+		must.Get(skills.Reset(-1))(f)
+		return skills
+	}
+	env := create()
+	f.Cleanup(func() { _ = env.Close() })
+	s, _ := envs.As[envs.Stateful](env)
+	state := must.Get(s.MarshalState())(f)
+	f.Add(state)
+	f.Add(state[:len(state)/2])
+	f.Add(bytes.Repeat([]byte{0xff}, 200))
+	flipped := slices.Clone(state)
+	flipped[len(flipped)/3] ^= 0x80
+	f.Add(flipped)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		before := must.Get(s.MarshalState())(t)
+		restoreErr := s.RestoreState(b)
+		after := must.Get(s.MarshalState())(t)
+		if restoreErr != nil && !bytes.Equal(before, after) {
+			t.Errorf("a refused state changed the environment: %v", restoreErr)
+		}
+		if restoreErr == nil && !bytes.Equal(after, b) {
+			t.Error("an accepted state is saved differently")
 		}
 	})
 }

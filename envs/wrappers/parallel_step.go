@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -209,11 +210,9 @@ func (p *Parallel) resetOne(i int, scratch []float32) error {
 // finite returns an error that names the first NaN or infinite value of a row: its part and its dimension.
 func finite(r envs.Row) error {
 	for k, part := range [...][]float32{r.Observation, r.State, r.AMPObservation} {
-		for i, x := range part {
-			if x-x != 0 {
-				name := [...]string{"observation", "state", "AMP observation"}[k]
-				return fmt.Errorf("%s, dimension %d is %g; it must be finite", name, i, x)
-			}
+		if i := number.FirstNonFinite(part); i >= 0 {
+			name := [...]string{"observation", "state", "AMP observation"}[k]
+			return fmt.Errorf("%s, dimension %d is %g; it must be finite", name, i, part[i])
 		}
 	}
 	return nil

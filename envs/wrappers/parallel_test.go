@@ -9,26 +9,28 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 func TestParallelAutoReset(t *testing.T) {
 	env := probes(t, 3, wrappers.ParallelOptions{Seed: 1, Workers: 2}, nil)
-	s := stepped(t)(env.Reset(-1))
+	s := must.Get(env.Reset(-1))(t)
 	if s.Rewards != nil || s.Terminated != nil || s.AMPObservations != nil || len(s.Observations) != 9 ||
 		len(s.States) != 3 {
 		t.Fatalf("after Reset: %+v", s)
 	}
 	actions := []float32{1, 0, 2, 0, 3, 0}
-	s = stepped(t)(env.Step(actions))
+	s = must.Get(env.Step(actions))(t)
 	if s.FinalObservations != nil || s.FinalStates != nil || s.Episodes != nil {
 		t.Errorf("nothing ended, but %+v", s)
 	}
-	s = stepped(t)(env.Step(actions)) // probe 0 ends
+	s = must.Get(env.Step(actions))(t) // probe 0 ends
 	if !slices.Equal(s.Terminated, []bool{true, false, false}) || !slices.Equal(s.Truncated,
 		[]bool{false, false, false}) {
 		t.Errorf("terminated %v, truncated %v", s.Terminated, s.Truncated)
@@ -40,28 +42,20 @@ func TestParallelAutoReset(t *testing.T) {
 	if s.Observations[4] != 2 || s.States[1] != 1 {
 		t.Errorf("probe 1 shows %v, %v", s.Observations[3:6], s.States[1])
 	}
-	if !slices.Equal(s.AMPObservations, []float32{20, 20, 20}) {
-		t.Errorf("AMP observations %v, want those before the reset", s.AMPObservations)
-	}
-	if !slices.Equal(s.Rewards, []float32{1, 2, 3}) {
-		t.Errorf("rewards %v", s.Rewards)
-	}
+	must.Same(t, s.AMPObservations, []float32{20, 20, 20}, "AMP observations")
+	must.Same(t, s.Rewards, []float32{1, 2, 3}, "rewards")
 	if d := cmp.Diff([]envs.Episode{{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 1}}},
 		s.Episodes); d != "" {
 		t.Error(d)
 	}
 	metrics := s.Episodes[0].Metrics
-	stepped(t)(env.Step(actions))     // probe 1 ends
-	s = stepped(t)(env.Step(actions)) // probes 0 and 2 end
-	if d := cmp.Diff([]envs.Episode{
+	must.Get(env.Step(actions))(t)     // probe 1 ends
+	s = must.Get(env.Step(actions))(t) // probes 0 and 2 end
+	must.Equal(t, []envs.Episode{
 		{Env: 0, Return: 2, Length: 2, Metrics: map[string]float64{"episode": 2}},
 		{Env: 2, Return: 12, Length: 4, Metrics: map[string]float64{"episode": 1}},
-	}, s.Episodes); d != "" {
-		t.Error(d)
-	}
-	if metrics["episode"] != 1 {
-		t.Error("an earlier episode's metrics changed")
-	}
+	}, s.Episodes, "episodes")
+	must.Is(t, metrics["episode"], 1, "an earlier episode's metrics changed")
 }
 
 // inside wraps a Single.
@@ -143,9 +137,9 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 					return nil
 				}
 			})
-			stepped(t)(env.Reset(0))
+			must.Get(env.Reset(0))(t)
 			actions := make([]float32, 12)
-			stepped(t)(env.Step(actions))
+			must.Get(env.Step(actions))(t)
 			failing = true
 			_, err := env.Step(actions)
 			if err == nil || !strings.Contains(err.Error(), "environment 3 (*wrappers_test.probe)") ||
@@ -153,11 +147,9 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 				t.Errorf("%d workers: error %v, want it to contain %q", workers, err, want)
 			}
 			failing = false
-			if _, err := env.Step(actions); err == nil || !strings.Contains(err.Error(), "call Reset") {
-				t.Errorf("a step after an error: %v", err)
-			}
-			stepped(t)(env.Reset(0))
-			stepped(t)(env.Step(actions))
+			must.Refuse(env.Step(actions))(t, "call Reset")
+			must.Get(env.Reset(0))(t)
+			must.Get(env.Step(actions))(t)
 		}
 	}
 }
@@ -185,7 +177,7 @@ func TestParallelCatchesPanics(t *testing.T) {
 		if call != nil {
 			must.Do(t, err)
 			if method != "Reset" {
-				stepped(t)(env.Reset(1))
+				must.Get(env.Reset(1))(t)
 			}
 			err = call(env)
 			p.panics = ""
@@ -216,8 +208,7 @@ func (bare) Close() error { return errors.New("stuck") }
 // A batch is what its environments are, through their wrappers, and says what they lack.
 func TestParallelOptionalInterfaces(t *testing.T) {
 	has := func(create func(i int) (envs.Single, error)) string {
-		env, err := wrappers.NewParallel(2, create, wrappers.ParallelOptions{})
-		must.Do(t, err)
+		env := must.Get(wrappers.NewParallel(2, create, wrappers.ParallelOptions{}))(t)
 		_, r := envs.As[envs.Renderer](env)
 		_, s := envs.As[envs.Stateful](env)
 		_, m := envs.As[envs.MotionSource](env)
@@ -239,13 +230,10 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 		},
 		"true true true true true": func(i int) (envs.Single, error) { return &shaped{probe: newProbe(i)}, nil },
 	} {
-		if got := has(create); got != want {
-			t.Errorf("has %s, want %s", got, want)
-		}
+		must.Is(t, has(create), want, "has")
 	}
-	env, err := wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
-		wrappers.ParallelOptions{})
-	must.Do(t, err)
+	env := must.Get(wrappers.NewParallel(2, func(int) (envs.Single, error) { return bare{}, nil },
+		wrappers.ParallelOptions{}))(t)
 	_, render := env.Render(0)
 	_, motions := env.CollectReferenceMotions(1, nil)
 	_, curriculum := env.CurriculumState()
@@ -257,7 +245,44 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 	if _, err := env.Render(2); err == nil || errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Render of environment 2 of 2: %v", err)
 	}
-	if err := env.Close(); err == nil || !strings.Contains(err.Error(), "environment 1 (wrappers_test.bare): stuck") {
-		t.Errorf("Close: %v", err)
+	must.Fail(t, env.Close(), "environment 1 (wrappers_test.bare): stuck")
+}
+
+// While Step runs, another goroutine's Step, Reset and Close are refused, and no environment is closed.
+func TestParallelRefusesOverlap(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		entered, release, closed := make(chan struct{}), make(chan struct{}), 0
+		env := probes(t, 2, wrappers.ParallelOptions{Workers: workers}, func(_ int, p *probe) {
+			p.closed = &closed
+			if p.index == 0 {
+				p.fault = func(*probe, envs.Row) error {
+					close(entered)
+					<-release
+					return nil
+				}
+			}
+		})
+		must.Get(env.Reset(1))(t)
+		actions, stepped := make([]float32, 4), make(chan error)
+		go func() {
+			_, err := env.Step(actions)
+			stepped <- err
+		}()
+		<-entered
+		for name, call := range map[string]func() error{
+			"Step":  func() error { _, err := env.Step(actions); return err },
+			"Reset": func() error { _, err := env.Reset(1); return err },
+			"Close": env.Close,
+		} {
+			if err := call(); !errors.Is(err, exclusive.ErrOverlap) ||
+				!strings.HasPrefix(err.Error(), "wrappers: "+name+" was called while Step is running") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		must.Is(t, closed, 0, "environments were closed")
+		close(release)
+		if err := errors.Join(<-stepped, env.Close(), env.Close()); err != nil || closed != 2 {
+			t.Errorf("%v; %d environments were closed", err, closed)
+		}
 	}
 }

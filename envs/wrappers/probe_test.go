@@ -115,29 +115,17 @@ func (p *probe) Close() error {
 // probes is a batch of n probes; the episodes of probe i last 2+i steps.
 func probes(t testing.TB, n int, opts wrappers.ParallelOptions, change func(i int, p *probe)) *wrappers.Parallel {
 	t.Helper()
-	env, err := wrappers.NewParallel(n, func(i int) (envs.Single, error) {
+	env := must.Get(wrappers.NewParallel(n, func(i int) (envs.Single, error) {
 		p := &probe{index: i, length: 2 + i}
 		if change != nil {
 			change(i, p)
 		}
 		return p, nil
-	}, opts)
-	must.Do(t, err)
+	}, opts))(t)
 	t.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, env.Close())
 	})
 	return env
-}
-
-// stepped returns a step that may not fail.
-func stepped(t testing.TB) func(s *envs.Step, err error) *envs.Step {
-	return func(s *envs.Step, err error) *envs.Step {
-		t.Helper()
-		must.Do(t, err)
-		return s
-	}
 }
 
 var nan, inf = float32(math.NaN()), float32(math.Inf(1))

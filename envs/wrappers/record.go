@@ -2,6 +2,7 @@ package wrappers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,14 +94,7 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	if env == nil {
 		return nil, errors.New("wrappers: NewRecord needs an environment, got nil")
 	}
-	for _, d := range []struct {
-		value        *int
-		defaultValue int
-	}{{&opts.Every, 1}, {&opts.FPS, 25}, {&opts.MaxSteps, 1000}} {
-		if *d.value == 0 {
-			*d.value = d.defaultValue
-		}
-	}
+	opts.Every, opts.FPS, opts.MaxSteps = cmp.Or(opts.Every, 1), cmp.Or(opts.FPS, 25), cmp.Or(opts.MaxSteps, 1000)
 	// renderer is nil if the environment cannot draw itself, which is an error only with GIF.
 	renderer, drawn := envs.As[envs.Renderer](env)
 	switch {
@@ -304,8 +298,8 @@ func (r *Record) discard() {
 
 // MarshalState returns the state of the environment inside. What is being recorded is not part of the state.
 func (r *Record) MarshalState() ([]byte, error) {
-	in, err := r.stateful()
-	if err != nil {
+	in := r.stateful()
+	if err := in.found(); err != nil {
 		return nil, err
 	}
 	return in.MarshalState()
@@ -314,8 +308,8 @@ func (r *Record) MarshalState() ([]byte, error) {
 // RestoreState restores the environment inside. What was recorded of the episode that ran before is dropped, and
 // recording goes on with the next episode.
 func (r *Record) RestoreState(b []byte) error {
-	in, err := r.stateful()
-	if err != nil {
+	in := r.stateful()
+	if err := in.found(); err != nil {
 		return err
 	}
 	if err := in.RestoreState(b); err != nil {

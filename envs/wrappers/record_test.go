@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -32,9 +31,7 @@ type line struct {
 
 func readLines(t *testing.T, path string) []line {
 	t.Helper()
-	f, err := os.Open(path)
-	must.Do(t, err)
-	defer f.Close()
+	f := must.Open(os.Open(path))(t)
 	var out []line
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var l line
@@ -50,8 +47,7 @@ func readLines(t *testing.T, path string) []line {
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	must.Do(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -62,35 +58,28 @@ func names(t *testing.T, dir string) []string {
 func TestRecordTransitions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "runs")
 	// Environment 1 of 3, whose episodes last 3 steps.
-	env, err := wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil),
-		wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true})
-	must.Do(t, err)
-	stepped(t)(env.Reset(0))
+	env := must.Get(wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil),
+		wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true}))(t)
+	must.Get(env.Reset(0))(t)
 	for k := range 7 {
-		stepped(t)(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))
+		must.Get(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))(t)
 	}
 	must.Do(t, env.Close())
 	want := []string{"episode-000000.jsonl", "episode-000001.jsonl", "episode-000002.jsonl"}
-	if d := cmp.Diff(want, names(t, dir)); d != "" {
-		t.Fatal(d)
-	}
+	must.Equal(t, want, names(t, dir), "files")
 	k := 0
 	for episode, name := range want {
 		lines := readLines(t, filepath.Join(dir, name))
-		if wantLines := []int{3, 3, 1}[episode]; len(lines) != wantLines {
-			t.Fatalf("%s has %d lines, want %d", name, len(lines), wantLines)
-		}
+		must.Is(t, len(lines), []int{3, 3, 1}[episode], "%s", name)
 		for i, l := range lines {
 			number := []float32{float32(episode + 1)}
 			random, nextRandom := l.Observation[2], l.NextObservation[2]
-			if d := cmp.Diff(line{
+			must.Equal(t, line{
 				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number, Action: []float32{float32(k),
 					-1},
 				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
 				AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
-			}, l); d != "" {
-				t.Errorf("%s, line %d: %s", name, i, d)
-			}
+			}, l, "%s, line %d", name, i)
 			if i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation) {
 				t.Errorf("%s: line %d begins with %v, the one before ends with %v", name, i, l.Observation,
 					lines[i-1].NextObservation)
@@ -105,32 +94,26 @@ func TestRecordGIF(t *testing.T) {
 	for _, name := range []string{"episode-000007.gif", "episode-x.gif"} { // numbers go on behind the highest
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
-	pendulum, err := classic.NewPendulum(classic.Config{NumEnvs: 2, MaxEpisodeSteps: 6})
-	must.Do(t, err)
+	pendulum := must.Get(classic.NewPendulum(classic.Config{NumEnvs: 2, MaxEpisodeSteps: 6}))(t)
 	scaled, err := wrappers.NewRewardScale(pendulum, 2) // the renderer is found through wrappers
 	must.Do(t, err)
-	env, err := wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2,
-		MaxSteps: 4, FPS: 20})
-	must.Do(t, err)
-	stepped(t)(env.Reset(0))
+	env := must.Get(wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2,
+		MaxSteps: 4, FPS: 20}))(t)
+	must.Get(env.Reset(0))(t)
 	for range 24 { // four episodes, of which 0 and 2 are recorded
-		stepped(t)(env.Step([]float32{2, 0}))
+		must.Get(env.Step([]float32{2, 0}))(t)
 	}
-	stepped(t)(env.Reset(-1))
+	must.Get(env.Reset(-1))(t)
 	must.Do(t, env.Close())
-	if d := cmp.Diff([]string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
-		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir)); d != "" {
-		t.Fatal(d)
-	}
+	must.Equal(t, []string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
+		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir), "files")
 	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 4 {
 		t.Errorf("%d lines, want the first 4", len(lines))
 	}
-	f, err := os.Open(filepath.Join(dir, "episode-000009.gif"))
-	must.Do(t, err)
-	defer f.Close()
-	g, err := gif.DecodeAll(f)
-	if err != nil || len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
-		t.Errorf("%d pictures of width %d with delays %v, %v", len(g.Image), g.Config.Width, g.Delay, err)
+	f := must.Open(os.Open(filepath.Join(dir, "episode-000009.gif")))(t)
+	g := must.Get(gif.DecodeAll(f))(t)
+	if len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
+		t.Errorf("%d pictures of width %d with delays %v", len(g.Image), g.Config.Width, g.Delay)
 	}
 	if slices.Equal(g.Image[0].Pix, g.Image[4].Pix) {
 		t.Error("nothing moves")
@@ -140,9 +123,9 @@ func TestRecordGIF(t *testing.T) {
 func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	env := recorded(t, dir)
-	stepped(t)(env.Reset(0))
+	must.Get(env.Reset(0))(t)
 	must.Do(t, os.Remove(dir))
-	stepped(t)(env.Step([]float32{0, 0}))
+	must.Get(env.Step([]float32{0, 0}))(t)
 	if _, err := env.Step([]float32{0, 0}); err == nil || !strings.HasPrefix(err.Error(), "wrappers: recording: ") {
 		t.Errorf("error %v", err)
 	}
@@ -151,9 +134,8 @@ func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 // recorded is a probe, whose episodes last 2 steps, with its transitions recorded.
 func recorded(t *testing.T, dir string) *wrappers.Record {
 	t.Helper()
-	env, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
-		wrappers.RecordOptions{Dir: dir, Transitions: true})
-	must.Do(t, err)
+	env := must.Get(wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
+		wrappers.RecordOptions{Dir: dir, Transitions: true}))(t)
 	return env
 }
 
@@ -162,19 +144,16 @@ func recorded(t *testing.T, dir string) *wrappers.Record {
 func TestRecordAndState(t *testing.T) {
 	dir := t.TempDir()
 	env := recorded(t, dir)
-	stepped(t)(env.Reset(0))
-	stepped(t)(env.Step([]float32{0, 0}))
-	state, err := env.MarshalState()
-	must.Do(t, err)
-	stepped(t)(env.Reset(0))
-	stepped(t)(env.Step([]float32{0, 0}))
+	must.Get(env.Reset(0))(t)
+	must.Get(env.Step([]float32{0, 0}))(t)
+	state := must.Get(env.MarshalState())(t)
+	must.Get(env.Reset(0))(t)
+	must.Get(env.Step([]float32{0, 0}))(t)
 	must.Do(t, env.RestoreState(state))
 	for range 3 { // the rest of the restored episode, then one of two steps
-		stepped(t)(env.Step([]float32{0, 0}))
+		must.Get(env.Step([]float32{0, 0}))(t)
 	}
-	if d := cmp.Diff([]string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir)); d != "" {
-		t.Fatal(d)
-	}
+	must.Equal(t, []string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir), "files")
 	interrupted := readLines(t, filepath.Join(dir, "episode-000000.jsonl"))
 	whole := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
 	if len(interrupted) != 1 || len(whole) != 2 || whole[0].Observation[1] != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -92,10 +93,7 @@ func TestSeatsConform(t *testing.T) {
 				return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir, Transitions: true})
 			}}), nil
 	})
-	b, err := os.ReadFile(filepath.Join(dir, "episode-000000.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(filepath.Join(dir, "episode-000000.jsonl")))(t)
 	var line struct {
 		Rewards []float32 `json:"seat_rewards"`
 	}
@@ -111,9 +109,7 @@ func TestSeatsInWrappers(t *testing.T) {
 	env = wrapped(t, env, err, []wrap{scaleReward, clipReward, clipObservation})
 	defer env.Close()
 	set := env.Spaces()
-	if err := set.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, set.Validate())
 	if b := set.Seats[0].Observation; b.Low[0] != -2 || b.High[1] != 2 {
 		t.Errorf("the seat's observations have the limits %v to %v, want those that clip", b.Low, b.High)
 	}
@@ -130,13 +126,10 @@ func TestSeatsInWrappers(t *testing.T) {
 		for i := range 4 {
 			row := s.Seats.Row(i, 3)
 			for k := range 2 {
-				if r := map[bool]float32{true: 1, false: -1}[want[i*3+k]]; row.Rewards[k] != r {
-					t.Fatalf("seat %d has the reward %g, want %g", k, row.Rewards[k], r)
-				}
+				must.Is(t, row.Rewards[k], map[bool]float32{true: 1, false: -1}[want[i*3+k]],
+					"seat %d has the reward", k)
 			}
-			if s.Rewards[i] != 0 {
-				t.Fatalf("the environment has the reward %g, want the seats' sum 0", s.Rewards[i])
-			}
+			must.Is(t, s.Rewards[i], 0, "the environment has the reward")
 			if s.Truncated[i] {
 				ends++
 				if !row.Truncated[0] || !row.Truncated[1] || row.Truncated[2] {
@@ -152,11 +145,7 @@ func TestSeatsInWrappers(t *testing.T) {
 
 // Wrappers of one agent's rows refuse environments with seats; so do batches of games whose seats have other names.
 func TestSeatsRefused(t *testing.T) {
-	env, err := newTurns(5)(1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
+	env := must.Open(newTurns(5)(1, 1))(t)
 	for name, w := range map[string]wrap{
 		"is for one agent, and the environment has seats for 3 (a_0 (action masks), a_1, b_0)": normalizeReward,
 		"NewNormalizeObservation needs a Box of observations":                                  normalizeObservation,
@@ -166,15 +155,11 @@ func TestSeatsRefused(t *testing.T) {
 			return wrappers.NewSkills(env, wrappers.SkillsOptions{})
 		},
 	} {
-		if _, err := w(env); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v, want %q", err, name)
-		}
+		must.Refuse(w(env))(t, name)
 	}
-	_, err = wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &renamed{index: i}, nil },
+	_, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &renamed{index: i}, nil },
 		wrappers.ParallelOptions{})
-	if err == nil || !strings.Contains(err.Error(), "the seats a_0 (action masks), a_1, b_1, environment 0 has a_0") {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, err, "the seats a_0 (action masks), a_1, b_1, environment 0 has a_0")
 }
 
 // renamed is a game whose last seat is named after its index.

@@ -1,6 +1,7 @@
 package wrappers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -52,20 +53,13 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	if env == nil {
 		return nil, errors.New("wrappers: NewSkills needs an environment, got nil")
 	}
-	for _, d := range []struct {
-		value    *int
-		standard int
-	}{{&o.Size, 64}, {&o.MinSteps, 1}, {&o.MaxSteps, 150}} {
-		if *d.value == 0 {
-			*d.value = d.standard
-		}
-	}
+	o.Size, o.MinSteps, o.MaxSteps = cmp.Or(o.Size, 64), cmp.Or(o.MinSteps, 1), cmp.Or(o.MaxSteps, 150)
 	if o.Size < 2 || o.MinSteps < 1 || o.MaxSteps < o.MinSteps {
 		return nil, fmt.Errorf("wrappers: NewSkills: a latent of %d dimensions, held for %d to %d steps; want at "+
 			"least 2 dimensions, and 1 ≤ MinSteps ≤ MaxSteps",
 			o.Size, o.MinSteps, o.MaxSteps)
 	}
-	if _, err := observationBox(env, "NewSkills"); err != nil {
+	if _, err := validBox(env.Spaces().Observation, "NewSkills", "observation"); err != nil {
 		return nil, err
 	}
 	set, n := env.Spaces(), env.NumEnvs()
@@ -280,7 +274,7 @@ func (k *Skills) MarshalState() ([]byte, error) {
 		return nil, err
 	}
 	// The latents are saved beside the generator: they were drawn up to MaxSteps steps ago, perhaps from a source.
-	return k.marshal(skillsHeader, func(e *statecodec.Encoder) {
+	return k.stateful().marshal(skillsHeader, func(e *statecodec.Encoder) {
 		e.Int(len(k.left))
 		e.Int(k.options.Size)
 		e.Floats(k.latents)
@@ -296,7 +290,7 @@ func (k *Skills) RestoreState(b []byte) error {
 	// latents is replaced by a new slice when the state is read; k.latents itself changes only at the end.
 	latents, left := k.latents, make([]int, len(k.left))
 	pcg := new(rand.PCG)
-	err := k.restore(skillsHeader, b, func(d *statecodec.Decoder) {
+	err := k.stateful().restore(skillsHeader, b, func(d *statecodec.Decoder) {
 		if n, size := d.Int(), d.Int(); n != len(left) || size != k.options.Size {
 			d.Fail("it is of %d environments with latents of %d dimensions, here are %d of %d", n, size, len(left),
 				k.options.Size)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -15,9 +14,8 @@ import (
 
 func skills(t testing.TB, seed int64) *wrappers.Skills {
 	t.Helper()
-	env, err := wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
-		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed})
-	must.Do(t, err)
+	env := must.Get(wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
+		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed}))(t)
 	return env
 }
 
@@ -25,9 +23,7 @@ func skills(t testing.TB, seed int64) *wrappers.Skills {
 // episode ends, and is that of the episode in final observations. All else is the environment's.
 func TestSkills(t *testing.T) {
 	env, plain := skills(t, 1), probes(t, 5, wrappers.ParallelOptions{Seed: 1}, nil)
-	if err := envs.Check(skills(t, 1), 60, 2); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(skills(t, 1), 60, 2))
 	latents := func(rows []float32, width int) (out [][]float32) {
 		for i := range 5 {
 			row := rows[i*(width+3):][:width+3]
@@ -41,15 +37,13 @@ func TestSkills(t *testing.T) {
 	for k := range 400 {
 		var s, in *envs.Step
 		if k == 0 {
-			s, in = stepped(t)(env.Reset(7)), stepped(t)(plain.Reset(7))
+			s, in = must.Get(env.Reset(7))(t), must.Get(plain.Reset(7))(t)
 		} else {
-			s, in = stepped(t)(env.Step(make([]float32, 10))), stepped(t)(plain.Step(make([]float32, 10)))
+			s, in = must.Get(env.Step(make([]float32, 10)))(t), must.Get(plain.Step(make([]float32, 10)))(t)
 		}
 		now := latents(s.Observations, 3)
 		for i, z := range now {
-			if got := s.Observations[i*6:][:3]; !slices.Equal(got, in.Observations[i*3:][:3]) {
-				t.Fatalf("step %d: environment %d shows %v, want %v", k, i, got, in.Observations[i*3:][:3])
-			}
+			must.Same(t, s.Observations[i*6:][:3], in.Observations[i*3:][:3], "step %d: environment %d shows", k, i)
 			if states := latents(s.States, 1); !slices.Equal(states[i], z) || s.States[i*4] != in.States[i] {
 				t.Fatalf("step %d: the state of environment %d is %v", k, i, s.States[i*4:][:4])
 			}
@@ -57,9 +51,7 @@ func TestSkills(t *testing.T) {
 			for _, x := range z {
 				sum += float64(x) * float64(x)
 			}
-			if math.Abs(sum-1) > 1e-5 {
-				t.Fatalf("the latent %v has length %g", z, math.Sqrt(sum))
-			}
+			must.Near(t, sum, 1, 1e-5, "the latent %v has length %g", z, math.Sqrt(sum))
 			if k == 0 {
 				continue
 			}
@@ -70,9 +62,8 @@ func TestSkills(t *testing.T) {
 					t.Fatalf("step %d: an episode that had %v ended with %v, the next begins with %v", k, last[i],
 						final[i], z)
 				}
-				if !slices.Equal(s.FinalObservations[i*6:][:3], in.FinalObservations[i*3:][:3]) {
-					t.Fatalf("step %d: another final observation", k)
-				}
+				must.Same(t, s.FinalObservations[i*6:][:3], in.FinalObservations[i*3:][:3],
+					"step %d: another final observation", k)
 				held[i] = 0
 			} else if changed {
 				times = append(times, held[i])
@@ -89,11 +80,11 @@ func TestSkills(t *testing.T) {
 // Latents are uniform on the sphere: their mean is 0, and that of the square of each coordinate 1/3.
 func TestSkillsAreUniform(t *testing.T) {
 	env := skills(t, 3)
-	stepped(t)(env.Reset(3))
+	must.Get(env.Reset(3))(t)
 	var mean, square [3]float64
 	const steps = 4000
 	for range steps {
-		stepped(t)(env.Step(make([]float32, 10)))
+		must.Get(env.Step(make([]float32, 10)))(t)
 		for i, z := range env.Latents() {
 			mean[i%3] += float64(z) / (5 * steps)
 			square[i%3] += float64(z) * float64(z) / (5 * steps)
@@ -112,11 +103,11 @@ func TestSkillsSource(t *testing.T) {
 	env := skills(t, 1)
 	points := []float32{1, 0, 0, 0, 0.6, 0.8}
 	env.SetSource(func() ([]float32, error) { return points, nil })
-	stepped(t)(env.Reset(5))
+	must.Get(env.Reset(5))(t)
 	count := func() map[[3]float32]int {
 		seen := map[[3]float32]int{}
 		for range 50 {
-			stepped(t)(env.Step(make([]float32, 10)))
+			must.Get(env.Step(make([]float32, 10)))(t)
 			for i := range 5 {
 				seen[[3]float32(env.Latents()[3*i:])]++
 			}
@@ -126,8 +117,7 @@ func TestSkillsSource(t *testing.T) {
 	if seen := count(); len(seen) != 2 || seen[[3]float32{1, 0, 0}] < 50 || seen[[3]float32{0, 0.6, 0.8}] < 50 {
 		t.Errorf("latents were %v", seen)
 	}
-	state, err := env.MarshalState()
-	must.Do(t, err)
+	state := must.Get(env.MarshalState())(t)
 	want := count()
 	must.Do(t, env.RestoreState(state))
 	if got := count(); !maps.Equal(got, want) {
@@ -146,12 +136,10 @@ func TestSkillsSource(t *testing.T) {
 		"of length 0, wan": func() ([]float32, error) { return []float32{0, 0, 0}, nil },
 	} {
 		env.SetSource(source)
-		if _, err := env.Reset(1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		must.Refuse(env.Reset(1))(t, want)
 	}
 	env.SetSource(nil)
-	stepped(t)(env.Reset(5))
+	must.Get(env.Reset(5))(t)
 	if seen := count(); len(seen) < 20 {
 		t.Errorf("without a source latents were %v", seen)
 	}

@@ -14,29 +14,37 @@ type keeper struct{ inner }
 
 // Supports reports whether the environment inside is [envs.Stateful].
 func (k keeper) Supports(iface any) bool {
-	if _, ok := iface.(*envs.Stateful); ok {
-		_, ok := envs.As[envs.Stateful](k.within)
-		return ok
-	}
-	return true
+	_, saving := iface.(*envs.Stateful)
+	return !saving || k.stateful().found() == nil
 }
 
-// stateful returns the outermost environment inside that can be saved, or an error if there is none.
-func (k keeper) stateful() (envs.Stateful, error) {
-	s, ok := envs.As[envs.Stateful](k.within)
-	if !ok {
-		return nil, fmt.Errorf("wrappers: the state of %T: %w", k.within, errors.ErrUnsupported)
+// stateful returns the environment inside as what can be saved.
+func (k keeper) stateful() stateful {
+	s, _ := envs.As[envs.Stateful](k.within)
+	return stateful{s, k.within}
+}
+
+// stateful is the outermost environment inside a wrapper that can be saved. Stateful is nil if there is none.
+type stateful struct {
+	envs.Stateful
+	// inside is the environment inside the wrapper, an Env or Single.
+	inside any
+}
+
+// found returns an error if nothing inside can be saved.
+func (s stateful) found() error {
+	if s.Stateful == nil {
+		return fmt.Errorf("wrappers: the state of %T: %w", s.inside, errors.ErrUnsupported)
 	}
-	return s, nil
+	return nil
 }
 
 // marshal returns a state: the header, what write adds for the wrapper, and the state of the environment inside.
-func (k keeper) marshal(header string, write func(e *statecodec.Encoder)) ([]byte, error) {
-	in, err := k.stateful()
-	if err != nil {
+func (s stateful) marshal(header string, write func(e *statecodec.Encoder)) ([]byte, error) {
+	if err := s.found(); err != nil {
 		return nil, err
 	}
-	b, err := in.MarshalState()
+	b, err := s.MarshalState()
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +56,8 @@ func (k keeper) marshal(header string, write func(e *statecodec.Encoder)) ([]byt
 
 // restore reads a state that marshal returned, and restores the environment inside. read takes the wrapper's part
 // into variables of its own; the wrapper takes them over only after restore has succeeded.
-func (k keeper) restore(header string, b []byte, read func(d *statecodec.Decoder)) error {
-	in, err := k.stateful()
-	if err != nil {
+func (s stateful) restore(header string, b []byte, read func(d *statecodec.Decoder)) error {
+	if err := s.found(); err != nil {
 		return err
 	}
 	d := statecodec.NewDecoder(header, b)
@@ -59,7 +66,7 @@ func (k keeper) restore(header string, b []byte, read func(d *statecodec.Decoder
 	if err := d.End(); err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
-	return in.RestoreState(state)
+	return s.RestoreState(state)
 }
 
 // latest is embedded instead of keeper by wrappers that change observations. It gives them what the environment

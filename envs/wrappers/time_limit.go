@@ -71,11 +71,14 @@ func (t *TimeLimit) Close() error { return t.single.Close() }
 
 // Supports reports whether the environment inside is [envs.Stateful].
 func (t *TimeLimit) Supports(iface any) bool {
-	if _, ok := iface.(*envs.Stateful); ok {
-		_, ok := envs.SingleAs[envs.Stateful](t.single)
-		return ok
-	}
-	return true
+	_, saving := iface.(*envs.Stateful)
+	return !saving || t.stateful().found() == nil
+}
+
+// stateful returns the environment inside as what can be saved.
+func (t *TimeLimit) stateful() stateful {
+	s, _ := envs.SingleAs[envs.Stateful](t.single)
+	return stateful{s, t.single}
 }
 
 // header begins a saved state. Its number changes with the format. States of environments with seats have a format of
@@ -89,46 +92,28 @@ func (t *TimeLimit) header() string {
 
 // MarshalState returns the steps taken and the state of the environment inside.
 func (t *TimeLimit) MarshalState() ([]byte, error) {
-	s, ok := envs.SingleAs[envs.Stateful](t.single)
-	if !ok {
-		return nil, fmt.Errorf("wrappers: the state of %T: %w", t.single, errors.ErrUnsupported)
-	}
-	b, err := s.MarshalState()
-	if err != nil {
-		return nil, err
-	}
-	e := statecodec.NewEncoder(t.header())
-	e.Int(t.steps)
-	if len(t.out) > 0 {
-		e.Bools(t.out)
-	}
-	e.Bytes(b)
-	return e.State(), nil
+	return t.stateful().marshal(t.header(), func(e *statecodec.Encoder) {
+		e.Int(t.steps)
+		if len(t.out) > 0 {
+			e.Bools(t.out)
+		}
+	})
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
 func (t *TimeLimit) RestoreState(b []byte) error {
-	s, ok := envs.SingleAs[envs.Stateful](t.single)
-	if !ok {
-		return fmt.Errorf("wrappers: the state of %T: %w", t.single, errors.ErrUnsupported)
+	steps, gone := 0, t.out
+	err := t.stateful().restore(t.header(), b, func(d *statecodec.Decoder) {
+		// A running episode has at least one step left.
+		if steps = d.Int(); steps < 0 || steps >= t.limit {
+			d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)
+		}
+		if len(t.out) > 0 {
+			gone = d.Bools(len(t.out))
+		}
+	})
+	if err == nil { // steps changes only after the environment inside has accepted its state
+		t.steps, t.out = steps, gone
 	}
-	d := statecodec.NewDecoder(t.header(), b)
-	steps, gone := d.Int(), t.out
-	if len(t.out) > 0 {
-		gone = d.Bools(len(t.out))
-	}
-	state := d.Bytes()
-	// A running episode has at least one step left.
-	if steps < 0 || steps >= t.limit {
-		d.Fail("%d steps were taken of an episode of at most %d", steps, t.limit)
-	}
-	if err := d.End(); err != nil {
-		return fmt.Errorf("wrappers: %w", err)
-	}
-	// steps changes only after the environment inside has accepted its state.
-	if err := s.RestoreState(state); err != nil {
-		return err
-	}
-	t.steps, t.out = steps, gone
-	return nil
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -16,8 +15,7 @@ import (
 
 func TestTimeLimit(t *testing.T) {
 	single := &probe{length: 4}
-	limited, err := wrappers.NewTimeLimit(single, 3)
-	must.Do(t, err)
+	limited := must.Get(wrappers.NewTimeLimit(single, 3))(t)
 	out := envs.Row{Observation: make([]float32, 3), State: make([]float32, 1), AMPObservation: make([]float32, 1)}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, length := range []int{4, 3, 2} {
@@ -40,12 +38,11 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestRewardScale(t *testing.T) {
-	scaled, err := wrappers.NewRewardScale(probes(t, 2, wrappers.ParallelOptions{}, nil), .5)
-	must.Do(t, err)
-	stepped(t)(scaled.Reset(0))
+	scaled := must.Get(wrappers.NewRewardScale(probes(t, 2, wrappers.ParallelOptions{}, nil), .5))(t)
+	must.Get(scaled.Reset(0))(t)
 	actions := []float32{3, 0, -4, 0}
-	stepped(t)(scaled.Step(actions))
-	s := stepped(t)(scaled.Step(actions))
+	must.Get(scaled.Step(actions))(t)
+	s := must.Get(scaled.Step(actions))(t)
 	if !slices.Equal(s.Rewards, []float32{1.5, -2}) || len(s.Episodes) != 1 || s.Episodes[0].Return != 6 {
 		t.Errorf("rewards %v, episodes %+v; the return must be the unscaled 6", s.Rewards, s.Episodes)
 	}
@@ -104,10 +101,9 @@ func TestActionWrappers(t *testing.T) {
 			[]float32{-math.MaxFloat32, math.MaxFloat32, 0, -math.MaxFloat32 / 2}},
 	} {
 		inside := &spy{action: c.inside}
-		env, err := c.wrap(inside)
-		must.Do(t, err)
+		env := must.Get(c.wrap(inside))(t)
 		given := slices.Clone(c.actions)
-		stepped(t)(env.Step(given))
+		must.Get(env.Step(given))(t)
 		if !slices.Equal(inside.got, c.want) || !slices.Equal(given, c.actions) {
 			t.Errorf("case %d: %v arrives as %v, want %v, and the caller has %v", i, c.actions, inside.got, c.want,
 				given)
@@ -200,22 +196,18 @@ func TestEpisodeStatistics(t *testing.T) {
 	ended := 0
 	for _, seed := range []int64{0, 1} { // a Reset in the middle of episodes begins to count anew
 		for _, e := range []envs.Env{reporting, counted, both} {
-			stepped(t)(e.Reset(seed))
+			must.Get(e.Reset(seed))(t)
 		}
 		for k := range 15 {
 			actions := []float32{float32(k), 0, 1, 0, -2, 0}
-			want, got, full := stepped(t)(reporting.Step(actions)), stepped(t)(counted.Step(actions)),
-				stepped(t)(both.Step(actions))
-			if d := cmp.Diff(want.Episodes, full.Episodes); d != "" {
-				t.Errorf("step %d: with metrics: %s", k, d)
-			}
+			want, got, full := must.Get(reporting.Step(actions))(t), must.Get(counted.Step(actions))(t),
+				must.Get(both.Step(actions))(t)
+			must.Equal(t, want.Episodes, full.Episodes, "step %d: with metrics", k)
 			plain := slices.Clone(want.Episodes)
 			for i := range plain {
 				plain[i].Metrics = nil
 			}
-			if d := cmp.Diff(plain, got.Episodes); d != "" {
-				t.Errorf("step %d: %s", k, d)
-			}
+			must.Equal(t, plain, got.Episodes, "step %d", k)
 			ended += len(got.Episodes)
 		}
 	}
@@ -227,9 +219,8 @@ func TestEpisodeStatistics(t *testing.T) {
 func TestNormalizeReward(t *testing.T) {
 	const discount = .8
 	env := probes(t, 3, wrappers.ParallelOptions{}, nil)
-	normal, err := wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount})
-	must.Do(t, err)
-	stepped(t)(normal.Reset(0))
+	normal := must.Get(wrappers.NewNormalizeReward(env, wrappers.NormalizeRewardOptions{Discount: discount}))(t)
+	must.Get(normal.Reset(0))(t)
 	rng := rand.New(rand.NewPCG(3, 3))
 	actions := make([]float32, 6)
 	var all []float64 // every discounted sum so far
@@ -241,7 +232,7 @@ func TestNormalizeReward(t *testing.T) {
 		if k == 299 {
 			normal.Freeze(true)
 		}
-		s := stepped(t)(normal.Step(actions))
+		s := must.Get(normal.Step(actions))(t)
 		for i := range sums {
 			sums[i] = discount*sums[i] + float64(actions[2*i])
 			if k < 299 {

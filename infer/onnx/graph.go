@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/gorl-dev/gorl/infer"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -120,15 +121,6 @@ func (g *graph) output(name string, element int64, width int) {
 	g.outputs = append(g.outputs, value(name, element, width))
 }
 
-// rounded are numbers in float32, which every reader of models knows.
-func rounded(x []float64) []float32 {
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = float32(v)
-	}
-	return out
-}
-
 // build makes transforms, normalizer, network and distribution.
 func (g *graph) build() (err error) {
 	if g.widths, err = g.d.Network.Widths(); err != nil {
@@ -137,9 +129,10 @@ func (g *graph) build() (err error) {
 	row := "observations"
 	for i, t := range g.p.Transforms() {
 		if n := len(t.Mean); n > 0 {
-			row = g.node("Sub", "", []string{row, g.floats(fmt.Sprintf("transform%d.mean", i), rounded(t.Mean), n)})
+			mean, deviation := number.Float32s(nil, t.Mean), number.Float32s(nil, t.Deviation)
+			row = g.node("Sub", "", []string{row, g.floats(fmt.Sprintf("transform%d.mean", i), mean, n)})
 			row = g.node("Div", "", []string{row, g.floats(fmt.Sprintf("transform%d.deviation", i),
-				rounded(t.Deviation), n)})
+				deviation, n)})
 		}
 		if t.Low < t.High {
 			row = g.node("Clip", "", []string{row, g.scalar(float64(t.Low)), g.scalar(float64(t.High))})

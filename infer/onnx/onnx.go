@@ -28,6 +28,7 @@
 package onnx
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -60,9 +61,7 @@ type Options struct {
 
 // Encode returns the model.
 func Encode(p *infer.Policy, o Options) ([]byte, error) {
-	if o.Name == "" {
-		o.Name = "policy"
-	}
+	o.Name = cmp.Or(o.Name, "policy")
 	g := newGraph(p)
 	if err := g.build(); err != nil {
 		return nil, err

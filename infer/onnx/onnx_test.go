@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,9 +112,7 @@ func listing(t *testing.T, data []byte) string {
 			n *= d.(uint64)
 		}
 		size := map[uint64]uint64{elementFloat: 4, elementInt64: 8}[c.integer(tensorType)]
-		if uint64(raw) != n*size {
-			t.Errorf("%s has %d bytes for shape %v", c.text(tensorName), raw, c[tensorDims])
-		}
+		must.Is(t, uint64(raw), n*size, "%s has %d bytes for shape %v", c.text(tensorName), raw, c[tensorDims])
 		if known[c.text(tensorName)] {
 			t.Errorf("%s is there twice", c.text(tensorName))
 		}
@@ -168,8 +165,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		}
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, v)
 	}
-	widths, err := d.Network.Widths()
-	must.Do(t, err)
+	widths := must.Get(d.Network.Widths())(t)
 	for i, s := range d.Network.Steps {
 		in, out := int64(widths[i]), int64(s.Outputs) // each reads the step before
 		switch {
@@ -192,9 +188,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		snap.Arrays[d.Normalizer.Mean] = checkpoint.ArrayFloat64([]int64{2}, []float64{1, 2})
 		snap.Arrays[d.Normalizer.Variance] = checkpoint.ArrayFloat64([]int64{2}, []float64{4, 9})
 	}
-	p, err := infer.New(d, snap)
-	must.Do(t, err)
-	return p
+	return must.Get(infer.New(d, snap))(t)
 }
 
 var cases = map[string]description.Policy{
@@ -265,11 +259,8 @@ func TestGolden(t *testing.T) {
 			if *rewrite {
 				must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			must.Do(t, err)
-			if got != string(want) {
-				t.Errorf("the model is\n%s\nwant\n%s", got, want)
-			}
+			want := must.Get(os.ReadFile(path))(t)
+			must.Is(t, got, string(want), "the model is\n")
 		})
 	}
 }
@@ -277,8 +268,7 @@ func TestGolden(t *testing.T) {
 // constants encodes a policy and returns the model's constants by name.
 func constants(t *testing.T, d description.Policy) map[string][]float32 {
 	t.Helper()
-	model, err := Encode(policy(t, d), Options{})
-	must.Do(t, err)
+	model := must.Get(Encode(policy(t, d), Options{}))(t)
 	got := map[string][]float32{}
 	for _, c := range decode(t, model).messages(t, modelGraph)[0].messages(t, graphInitializer) {
 		raw := c[tensorRaw][0].([]byte)
@@ -317,18 +307,13 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("the old file is %q, %v", old, err)
 		}
 	}
-	if err := WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}); err == nil {
-		t.Error("a file was written into a folder that is not there")
-	}
+	must.Fail(t, WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}), "")
 	must.Do(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
-	model, err := os.ReadFile(path)
-	must.Do(t, err)
+	model := must.Get(os.ReadFile(path))(t)
 	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {
 		t.Errorf("the model's text is %q", m.text(modelDoc))
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the folder has %v, %v", entries, err)
-	}
+	must.Is(t, len(must.Get(os.ReadDir(dir))(t)), 1, "the folder")
 }
 
 // The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,
@@ -347,9 +332,7 @@ func TestConstants(t *testing.T) {
 	} {
 		got := constants(t, cases[of])
 		for name, want := range all {
-			if !slices.Equal(got[name], want) {
-				t.Errorf("%s is %v, want %v", name, got[name], want)
-			}
+			must.Same(t, got[name], want, "%s", name)
 		}
 	}
 }

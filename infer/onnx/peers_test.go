@@ -46,8 +46,7 @@ func transformed(t *testing.T, dir string, i int, c actors.Case) compared {
 		mean[j], variance[j] = 20*float64(j)-40, 0.01+float64(j*j)
 	}
 	return prepareBehind(t, dir, i, c, func(snap *checkpoint.Snapshot) {
-		d, err := description.Of(snap.Values[layout.Description])
-		must.Do(t, err)
+		d := must.Get(description.Of(snap.Values[layout.Description]))(t)
 		d.Transforms = []description.Transform{{Mean: "m", Variance: "v", Epsilon: 1e-8}, {Low: -1.25, High: 2}}
 		snap.Values[layout.Description] = d.Values()
 		snap.Arrays["m"] = checkpoint.ArrayFloat64([]int64{int64(w)}, mean)
@@ -103,10 +102,8 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 	}
 	must.Do(t, onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}))
 	x.played = c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 9)), batches, behind)
-	observations, err := binary.Append(nil, binary.LittleEndian, x.played.Observations)
-	must.Do(t, err)
-	masks, err := binary.Append(nil, binary.LittleEndian, x.played.Masks)
-	must.Do(t, err)
+	observations := must.Get(binary.Append(nil, binary.LittleEndian, x.played.Observations))(t)
+	masks := must.Get(binary.Append(nil, binary.LittleEndian, x.played.Masks))(t)
 	for suffix, data := range map[string][]byte{".in": observations, ".masks": masks, ".ended": x.played.Ended} {
 		must.Do(t, os.WriteFile(x.base+suffix, data, 0o644))
 	}
@@ -115,13 +112,10 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 
 func (c compared) output(t *testing.T, name string, width int) []float32 {
 	t.Helper()
-	data, err := os.ReadFile(c.base + "." + name + ".out")
-	must.Do(t, err)
+	data := must.Get(os.ReadFile(c.base + "." + name + ".out"))(t)
 	v := make([]float32, len(data)/4)
 	must.Do(t, binary.Read(bytes.NewReader(data), binary.LittleEndian, v))
-	if want := batches * actors.Rows * width; len(v) != want {
-		t.Fatalf("%q has %d values, want %d", name, len(v), want)
-	}
+	must.Is(t, len(v), batches*actors.Rows*width, "%q", name)
 	return v
 }
 
@@ -131,8 +125,7 @@ func (c compared) check(t *testing.T) {
 	a, w := c.Spaces.Action, c.Spaces.Observation.Width()
 	actions := c.output(t, "actions", a.Width())
 	worst, own := 0.0, 0.0
-	mine, err := c.played.Replay(c.policy)
-	must.Do(t, err)
+	mine := must.Get(c.played.Replay(c.policy))(t)
 	if a.Kind == spaces.Box {
 		for i, x := range mine {
 			own = max(own, math.Abs(float64(x-c.played.Actions[i])))

@@ -22,8 +22,8 @@ func describeRobot(metadata map[string]string, r envs.Robot) error {
 			return fmt.Errorf("onnx: the joint %q has a comma in its name, which the list joint_names cannot hold; "+
 				"rename it in the model", j.Name)
 		}
-		stiffness, damping = append(stiffness, number(j.Stiffness)), append(damping, number(j.Damping))
-		position, scale = append(position, number(j.Default)), append(scale, number(j.Scale))
+		stiffness, damping = append(stiffness, shortest(j.Stiffness)), append(damping, shortest(j.Damping))
+		position, scale = append(position, shortest(j.Default)), append(scale, shortest(j.Scale))
 	}
 	for _, t := range r.Observation {
 		terms = append(terms, t.Name)
@@ -40,5 +40,5 @@ func describeRobot(metadata map[string]string, r envs.Robot) error {
 	return nil
 }
 
-// number is the shortest text that reads as the same number.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// shortest is the shortest text that reads as the same number.
+func shortest(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

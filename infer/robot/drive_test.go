@@ -12,14 +12,9 @@ import (
 // Drive answers a robot over UDP, stops and goes on at the operator's word, notices silence, and ends in damping mode.
 func TestDrive(t *testing.T) {
 	_, p := leg(t, 1)
-	c, err := New(p, Config{Limits: Limits{Late: time.Minute, Stale: time.Second, Lost: 1000}})
-	must.Do(t, err)
-	body, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	must.Do(t, err)
-	defer body.Close()
-	link, err := net.DialUDP("udp", nil, body.LocalAddr().(*net.UDPAddr))
-	must.Do(t, err)
-	defer link.Close()
+	c := must.Get(New(p, Config{Limits: Limits{Late: time.Minute, Stale: time.Second, Lost: 1000}}))(t)
+	body := must.Open(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
+	link := must.Open(net.DialUDP("udp", nil, body.LocalAddr().(*net.UDPAddr)))(t)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	toggle, changes, ended := make(chan struct{}), make(chan *Fault, 10), make(chan Times, 1)
@@ -36,14 +31,11 @@ func TestDrive(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
 			if sequence++; sends {
-				_, err := body.WriteTo(AppendState(nil, standing(sequence)), link.LocalAddr())
-				must.Do(t, err)
+				must.Get(body.WriteTo(AppendState(nil, standing(sequence)), link.LocalAddr()))(t)
 			}
 			must.Do(t, body.SetReadDeadline(time.Now().Add(5*time.Second)))
-			n, err := body.Read(b)
-			must.Do(t, err)
-			targets, err := DecodeTargets(b[:n])
-			must.Do(t, err)
+			n := must.Get(body.Read(b))(t)
+			targets := must.Get(DecodeTargets(b[:n]))(t)
 			if targets.Damping == damping {
 				return
 			}

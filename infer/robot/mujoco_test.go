@@ -27,16 +27,12 @@ import (
 // trot returns the quadruped of the trained policy, and the policy with its robot.
 func trot(t testing.TB) (*mujoco.Character, *infer.Policy) {
 	t.Helper()
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Command, Residual: true, HideRoot: true,
-		Command: mujoco.CommandConfig{MinSpeed: 0.3, MaxSpeed: 1, Turn: 0.3, Seconds: 4}})
-	must.Do(t, err)
+	env := must.Get(mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Command, Residual: true, HideRoot: true,
+		Command: mujoco.CommandConfig{MinSpeed: 0.3, MaxSpeed: 1, Turn: 0.3, Seconds: 4}}))(t)
 	t.Cleanup(func() { must.Do(t, env.Close()) })
-	p, err := infer.Load("../../cli/policies/quadruped.safetensors")
-	must.Do(t, err)
-	r, err := env.Robot()
-	must.Do(t, err)
-	p, err = p.WithRobot(r)
-	must.Do(t, err)
+	p := must.Get(infer.Load("../../cli/policies/quadruped.safetensors"))(t)
+	r := must.Get(env.Robot())(t)
+	p = must.Get(p.WithRobot(r))(t)
 	return env, p
 }
 
@@ -73,15 +69,13 @@ func turned(q rotation.Quat, v [3]float64) []float64 {
 func TestLikeTheEnvironment(t *testing.T) {
 	env, p := trot(t)
 	same(t, env, p, 5, "height", "base_lin_vel", "key_positions")
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Velocity, Residual: true, Lead: 0.05,
+	env = must.Get(mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Velocity, Residual: true, Lead: 0.05,
 		Observations: []string{"base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions", "phase",
 			"command"},
 		Velocity: mujoco.VelocityConfig{LinearX: [2]float64{-0.5, 1}, LinearY: [2]float64{-0.4, 0.4},
-			AngularZ: [2]float64{-0.8, 0.8}, Seconds: 0.5}})
-	must.Do(t, err)
+			AngularZ: [2]float64{-0.8, 0.8}, Seconds: 0.5}}))(t)
 	defer env.Close()
-	r, err := env.Robot()
-	must.Do(t, err)
+	r := must.Get(env.Robot())(t)
 	weights, rng := make([]float32, len(r.Joints)*r.Width()), rand.New(rand.NewPCG(3, 4))
 	for i := range weights {
 		weights[i] = 0.02 * float32(rng.NormFloat64())
@@ -93,10 +87,8 @@ func TestLikeTheEnvironment(t *testing.T) {
 // observation.
 func same(t *testing.T, env *mujoco.Character, p *infer.Policy, phase int, estimates ...string) {
 	t.Helper()
-	c, err := New(p, Config{Estimates: estimates, Limits: Limits{Tilt: 3, Jump: 5, Margin: 1}})
-	must.Do(t, err)
-	step, err := env.Reset(3)
-	must.Do(t, err)
+	c := must.Get(New(p, Config{Estimates: estimates, Limits: Limits{Tilt: 3, Jump: 5, Margin: 1}}))(t)
+	step := must.Get(env.Reset(3))(t)
 	now, action, jump, speed := time.Unix(0, 0), make([]float32, len(c.robot.Joints)), 0.0, 0.0
 	begin := func() {
 		must.Do(t, c.Reset())
@@ -128,8 +120,7 @@ func same(t *testing.T, env *mujoco.Character, p *infer.Policy, phase int, estim
 				jump = max(jump, math.Abs(targets.Position[i]-c.before[i]))
 			}
 		}
-		step, err = env.Step(action)
-		must.Do(t, err)
+		step = must.Get(env.Step(action))(t)
 		now = now.Add(c.Period())
 		if step.Terminated[0] || step.Truncated[0] {
 			begin()
@@ -152,10 +143,8 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Skip("the race detector makes the policy's pool of scratch memory drop some on purpose")
 	}
 	env, p := trot(t)
-	c, err := New(p, Config{Estimates: []string{"height", "base_lin_vel", "key_positions"}})
-	must.Do(t, err)
-	_, err = env.Reset(3)
-	must.Do(t, err)
+	c := must.Get(New(p, Config{Estimates: []string{"height", "base_lin_vel", "key_positions"}}))(t)
+	must.Get(env.Reset(3))(t)
 	now, sequence, s, packet := time.Unix(0, 0), uint32(0), measure(env, 0), []byte(nil)
 	if n := testing.AllocsPerRun(100, func() {
 		sequence++
@@ -195,10 +184,8 @@ func TestPeersSecondSimulator(t *testing.T) {
 // repetitions, and measures the same pose error.
 func TestPeersTracking(t *testing.T) {
 	python := peers.Python(t, "mujoco")
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Measure: true,
-		Deviation: 100, EpisodeLength: 120})
-	must.Do(t, err)
-	defer env.Close()
+	env := must.Open(mujoco.NewQuadruped(mujoco.CharacterConfig{Task: mujoco.Track, Residual: true, Measure: true,
+		Deviation: 100, EpisodeLength: 120}))(t)
 	type row struct {
 		QPos, QVel []float64
 		Observed   []float32
@@ -208,10 +195,8 @@ func TestPeersTracking(t *testing.T) {
 		Rows  []row
 		Error float64
 	}
-	dump.Robot, err = env.Robot()
-	must.Do(t, err)
-	step, err := env.Reset(5)
-	must.Do(t, err)
+	dump.Robot = must.Get(env.Robot())(t)
+	step := must.Get(env.Reset(5))(t)
 	action, rng := make([]float32, len(dump.Robot.Joints)), rand.New(rand.NewPCG(1, 2))
 	for len(step.Episodes) == 0 {
 		s := env.State(0)
@@ -219,16 +204,14 @@ func TestPeersTracking(t *testing.T) {
 		for i := range action {
 			action[i] = 0.1 * float32(rng.NormFloat64())
 		}
-		step, err = env.Step(action)
-		must.Do(t, err)
+		step = must.Get(env.Step(action))(t)
 	}
 	dump.Error = step.Episodes[0].Metrics["pose_error"]
 	dir := t.TempDir()
 	model, file := filepath.Join(dir, "model.xml"), filepath.Join(dir, "dump.json")
 	text, _ := env.MJCF()
 	must.Do(t, os.WriteFile(model, []byte(text), 0o600))
-	rows, err := json.Marshal(dump)
-	must.Do(t, err)
+	rows := must.Get(json.Marshal(dump))(t)
 	must.Do(t, os.WriteFile(file, rows, 0o600))
 	t.Log(peers.Run(t, python, "testdata/tracking.py", "../../clients/python", model, file))
 }

@@ -49,11 +49,8 @@ func linear(t testing.TB, r envs.Robot, weights []float32) *infer.Policy {
 	snap := checkpoint.NewSnapshot()
 	snap.Arrays["policy/net.0.weight"] = checkpoint.ArrayFloat32([]int64{int64(joints), int64(n)}, weights)
 	snap.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{int64(joints)}, make([]float32, joints))
-	p, err := infer.New(d, snap)
-	must.Do(t, err)
-	p, err = p.WithRobot(r)
-	must.Do(t, err)
-	return p
+	p := must.Get(infer.New(d, snap))(t)
+	return must.Get(p.WithRobot(r))(t)
 }
 
 // standing returns what the leg measures in its default pose.
@@ -73,8 +70,7 @@ type drill struct {
 func drilled(t testing.TB, weight float32) *drill {
 	t.Helper()
 	_, p := leg(t, weight)
-	c, err := New(p, Config{})
-	must.Do(t, err)
+	c := must.Get(New(p, Config{}))(t)
 	return &drill{Controller: c, now: time.Unix(100, 0)}
 }
 
@@ -111,8 +107,7 @@ func TestActs(t *testing.T) {
 		"[0.550 0.400] [20 20] [1 1] false" {
 		t.Error(got)
 	}
-	back, err := DecodeTargets(targets.Append(nil))
-	must.Do(t, err)
+	back := must.Get(DecodeTargets(targets.Append(nil)))(t)
 	if back.Sequence != 2 || !slices.Equal(back.Stiffness, targets.Stiffness) || back.Damping {
 		t.Errorf("%+v", back)
 	}
@@ -215,11 +210,8 @@ func TestFaults(t *testing.T) {
 	if *update {
 		must.Do(t, os.WriteFile(path, []byte(table.String()), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	must.Do(t, err)
-	if table.String() != string(want) {
-		t.Errorf("the table is\n%s\nwant\n%s", table.String(), want)
-	}
+	want := must.Get(os.ReadFile(path))(t)
+	must.Is(t, table.String(), string(want), "the table is\n")
 }
 
 // Sequence numbers may wrap around.
@@ -264,19 +256,13 @@ func TestEstimates(t *testing.T) {
 	r.Observation = []envs.RobotTerm{{Name: "joint_vel", Size: 2}, {Name: "projected_gravity", Size: 5}}
 	wrong, err := p.WithRobot(r)
 	must.Do(t, err)
-	if _, err := New(wrong, Config{}); err == nil || !strings.Contains(err.Error(), "of this robot it has 3") {
-		t.Error(err)
-	}
+	must.Refuse(New(wrong, Config{}))(t, "of this robot it has 3")
 	r.Observation[1] = envs.RobotTerm{Name: "phase", Size: 5}
 	if wrong, err = p.WithRobot(r); err == nil {
 		_, err = New(wrong, Config{})
 	}
-	if err == nil || !strings.Contains(err.Error(), "phase") {
-		t.Error(err)
-	}
-	if _, err := New(p, Config{Estimates: []string{"base_lin_vel", "sonar"}, Limits: Limits{Jump: -1}}); err == nil {
-		t.Error("a negative limit was accepted")
-	}
+	must.Fail(t, err, "phase")
+	must.Refuse(New(p, Config{Estimates: []string{"base_lin_vel", "sonar"}, Limits: Limits{Jump: -1}}))(t, "")
 }
 
 // A policy without a description is refused, and a description that does not fit.
@@ -284,11 +270,8 @@ func TestDescriptions(t *testing.T) {
 	r, p := leg(t, 1)
 	bare, err := infer.FromSnapshot(func() *checkpoint.Snapshot { s := p.Snapshot(); s.Metadata = nil; return s }())
 	must.Do(t, err)
-	if _, err := New(bare, Config{}); err == nil || !strings.Contains(err.Error(), "robot.json") {
-		t.Error(err)
-	}
-	again, err := infer.FromSnapshot(p.Snapshot())
-	must.Do(t, err)
+	must.Refuse(New(bare, Config{}))(t, "robot.json")
+	again := must.Get(infer.FromSnapshot(p.Snapshot()))(t)
 	if got, ok := again.Robot(); !ok || fmt.Sprint(got) != fmt.Sprint(r) {
 		t.Errorf("%v became %v", r, got)
 	}
@@ -329,17 +312,14 @@ func FuzzPackets(f *testing.F) {
 	f.Add(AppendState(nil, standing(1)))
 	f.Add((&Targets{Position: []float64{1}, Stiffness: []float64{2}, Gain: []float64{3}}).Append(nil))
 	_, p := leg(f, 2)
-	c, err := New(p, Config{})
-	must.Do(f, err)
+	c := must.Get(New(p, Config{}))(f)
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		must.Do(t, c.Reset())
 		now := time.Unix(1, 0)
 		c.Receive(now, packet)
 		targets := c.Step(now)
 		for _, v := range slices.Concat(targets.Position, targets.Stiffness, targets.Gain) {
-			if v-v != 0 {
-				t.Fatalf("targets %+v", targets)
-			}
+			must.Is(t, v-v, 0, "targets %+v", targets)
 		}
 		_, _ = DecodeTargets(packet) // must not panic
 	})

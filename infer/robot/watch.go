@@ -149,10 +149,7 @@ func (l Limits) judge(r *envs.Robot, m *moment) *Fault {
 		}
 	}
 	for i, target := range m.targets {
-		limit := l.Jump
-		if limit == 0 {
-			limit = max(1, r.ActionClip*r.Joints[i].Scale)
-		}
+		limit := cmp.Or(l.Jump, max(1, r.ActionClip*r.Joints[i].Scale))
 		if d := math.Abs(target - m.before[i]); !(d <= limit) {
 			return fault(Jump, "the target of joint %s moves by %.3f rad in one step; the limit is %.3f",
 				r.Joints[i].Name, d, limit)

@@ -10,6 +10,14 @@ import (
 // Finite reports whether x is neither NaN nor infinite.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
+// Float32s appends numbers in float32. One beyond its range becomes an infinity.
+func Float32s(to []float32, values []float64) []float32 {
+	for _, x := range values {
+		to = append(to, float32(x))
+	}
+	return to
+}
+
 // JSON is a float64 that JSON can hold: NaN and the infinities are the texts "NaN", "+Inf" and "-Inf".
 type JSON float64
 

@@ -1,6 +1,7 @@
 package description
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,11 +81,9 @@ func NewArchitecture(observation spaces.Space, encoder []int, latent int, head [
 		return a, err
 	}
 	for _, leaf := range observation.Leaves() {
-		p := Part{Name: leaf.Name, Width: leaf.Space.Width(), Encoder: Stack{Hidden: slices.Clone(encoder)}}
-		// The space has no entries, so its only leaf has no name.
-		if p.Name == "" {
-			p.Name = "observation"
-		}
+		// If the space has no entries, its only leaf has no name.
+		p := Part{Name: cmp.Or(leaf.Name, "observation"), Width: leaf.Space.Width(),
+			Encoder: Stack{Hidden: slices.Clone(encoder)}}
 		switch leaf.Space.Kind {
 		case spaces.Box:
 			p.Bytes = leaf.Space.DType == spaces.Uint8

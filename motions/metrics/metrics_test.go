@@ -13,9 +13,7 @@ import (
 
 func close(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if math.Abs(got-want) > 1e-9 {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	must.Near(t, got, want, 1e-9, "%s", what)
 }
 
 // allPaths is the least sum over all warping paths, and the mean over the one that has it, by trying every path.
@@ -87,34 +85,28 @@ func TestPoseError(t *testing.T) {
 		return sum / 3
 	}
 	_, want := allPaths(6, 5, cost)
-	got, err := PoseError(a, b, true)
-	must.Do(t, err)
+	got := must.Get(PoseError(a, b, true))(t)
 	close(t, "the pose error", got, want)
 	for _, heading := range []float64{0, 1, -2.5} {
-		same, err := PoseError(track(60, 1, 0), track(60, 1, heading), false)
-		must.Do(t, err)
+		same := must.Get(PoseError(track(60, 1, 0), track(60, 1, heading), false))(t)
 		close(t, "the same motion, turned", same, 0)
-		turned, err := PoseError(track(60, 1, 0), track(60, 1, heading), true)
-		if err != nil || (turned > 0.01) != (heading != 0) {
-			t.Errorf("turned by %g: %g, %v", heading, turned, err)
-		}
+		turned := must.Get(PoseError(track(60, 1, 0), track(60, 1, heading), true))(t)
+		must.Is(t, turned > 0.01, heading != 0, "turned by %g: %g", heading, turned)
 	}
-	slower, err := PoseError(track(60, 1, 0), track(72, 1/1.2, 0), true)
-	if err != nil || slower > 0.01 {
-		t.Errorf("a slower walk: %g, %v", slower, err)
+	slower := must.Get(PoseError(track(60, 1, 0), track(72, 1/1.2, 0), true))(t)
+	if slower > 0.01 {
+		t.Errorf("a slower walk: %g", slower)
 	}
-	other, err := PoseError(track(60, 1, 0), track(60, 0, 0), true)
-	if err != nil || other < 0.1 {
-		t.Errorf("standing still: %g, %v", other, err)
+	other := must.Get(PoseError(track(60, 1, 0), track(60, 0, 0), true))(t)
+	if other < 0.1 {
+		t.Errorf("standing still: %g", other)
 	}
 }
 
 func TestRootVelocityError(t *testing.T) {
-	got, err := RootVelocityError(track(31, 1, 0), track(40, 1.5, 0), 1./30)
-	must.Do(t, err)
+	got := must.Get(RootVelocityError(track(31, 1, 0), track(40, 1.5, 0), 1./30))(t)
 	close(t, "half a metre a second too fast", got, 0.5)
-	got, err = RootVelocityError(track(31, 1, 0), track(31, 1, math.Pi/2), 1./30)
-	must.Do(t, err)
+	got = must.Get(RootVelocityError(track(31, 1, 0), track(31, 1, math.Pi/2), 1./30))(t)
 	close(t, "to the side", got, math.Sqrt2)
 }
 
@@ -141,11 +133,9 @@ func TestCoverage(t *testing.T) {
 		{{20, 0.1, 7}}}
 	// The second feature varies by hundredths and the first by tens; standardised they count alike. The third does not
 	// vary.
-	c, err := Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}})
-	must.Do(t, err)
+	c := must.Get(Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}}))(t)
 	close(t, "three of four clips", c, 0.75)
-	c, err = Coverage(clips, [][]float64{{0.4, 0.001, 99}, {10.5, 0.02, 0}})
-	must.Do(t, err)
+	c = must.Get(Coverage(clips, [][]float64{{0.4, 0.001, 99}, {10.5, 0.02, 0}}))(t)
 	close(t, "two of four clips", c, 0.5)
 }
 
@@ -198,13 +188,10 @@ func TestPhases(t *testing.T) {
 	for _, speed := range []float64{0.3, 0.8, 1.5} {
 		hind := 0.05 * max(0, min(1, speed-0.5))
 		for noise, allowed := range map[float64]float64{0: 0.005, 0.01: 0.02} { // m, and of a cycle
-			c, err := motions.Trot(speed)
-			must.Do(t, err)
+			c := must.Get(motions.Trot(speed))(t)
 			phases, frequency, err := Phases(feetOf(c, 600, noise), 1./30, 1, 4)
 			must.Do(t, err)
-			if math.Abs(frequency*c.Duration()-1) > 0.03 {
-				t.Errorf("%g m/s: %g Hz, want %g", speed, frequency, 1/c.Duration())
-			}
+			must.Near(t, frequency*c.Duration(), 1, 0.03, "%g m/s: %g Hz, want %g", speed, frequency, 1/c.Duration())
 			for leg, want := range []float64{0, 0.5, 0.5 - hind, -hind} {
 				if off := math.Abs(math.Remainder(phases[leg]-want, 1)); off > allowed {
 					t.Errorf("%g m/s, noise %g: leg %d at %.3f, want %.3f", speed, noise, leg, phases[leg], want)

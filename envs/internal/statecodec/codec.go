@@ -27,6 +27,13 @@ func (e *Encoder) Float(v float64) {
 	e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v))
 }
 
+// Numbers appends float64 values without their number.
+func (e *Encoder) Numbers(values ...float64) {
+	for _, v := range values {
+		e.Float(v)
+	}
+}
+
 // Floats appends float32 values and their number.
 func (e *Encoder) Floats(v []float32) {
 	e.Int(len(v))
@@ -94,6 +101,13 @@ func (d *Decoder) Float() float64 {
 		return 0
 	}
 	return v
+}
+
+// Numbers fills a list with float64 values, as Float reads them.
+func (d *Decoder) Numbers(to []float64) {
+	for i := range to {
+		to[i] = d.Float()
+	}
 }
 
 // Floats reads a list of float32 values. There must be n of them, and all must be finite; otherwise it returns nil.

@@ -1,6 +1,7 @@
 package mjcf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -191,13 +192,11 @@ func (r *reader) assets(m *Model) error {
 			if e.Name == "model" {
 				return fmt.Errorf("%s: models in models are not read; include them", e.where())
 			}
-			folder := folders["meshdir"]
+			key := "meshdir"
 			if e.Name == "texture" {
-				folder = folders["texturedir"]
+				key = "texturedir"
 			}
-			if folder == "" {
-				folder = folders["assetdir"]
-			}
+			folder := cmp.Or(folders[key], folders["assetdir"])
 			for _, key := range assetFiles[e.Name] {
 				name := e.Get(key)
 				if name == "" {

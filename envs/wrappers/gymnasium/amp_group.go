@@ -17,14 +17,17 @@ import (
 //   - base_lin_vel, base_ang_vel: the root's velocities in its own frame in m/s and rad/s. In Isaac Lab the former is
 //     that of the root's centre of mass, as in its function of that name;
 //   - key_pos: the positions of Bodies relative to the root, in the root's frame, in m.
+//
+// Without Terms no group is added. Bodies match whole names.
 type AMPGroup struct {
-	// Terms are names of the list above. Empty adds no group.
-	Terms []string `json:"terms"`
-	// Bodies are regular expressions of the bodies' whole names, for key_pos.
-	Bodies []string `json:"bodies"`
-	// History is the number of moments of a row. 0 is 2, as in the paper. Longer rows show more of a movement and are
-	// easier to discriminate.
-	History int `json:"history"`
+	// Terms are those of the group: joint_pos, joint_vel, base_height, projected_gravity, base_lin_vel, base_ang_vel,
+	// key_pos.
+	Terms []string `json:"terms" yaml:"terms"`
+	// Bodies are regular expressions of the names of key_pos's bodies.
+	Bodies []string `json:"bodies" yaml:"bodies"`
+	// History is the number of moments in an AMP observation, one step apart; 0 is 2. A longer one shows more of the
+	// movement and is easier to discriminate.
+	History int `json:"history" yaml:"history" config:"min=0,max=64"`
 }
 
 // validate returns an error for settings that are not allowed, and fills in the default. observations is

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/spaces"
@@ -30,10 +29,7 @@ func TestSimulatorsMotionSourceEqualsMJLab(t *testing.T) {
 	python := peers.Simulators(t, "mjlab", "gymnasium")
 	robots := strings.TrimSpace(peers.Run(t, python, "-c", "import os.path, mjlab; print(os.path.join(os.path.dirname("+
 		"mjlab.__file__), 'asset_zoo', 'robots'))"))
-	folder, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(filepath.Abs("testdata"))(t)
 	for _, c := range []struct {
 		task, model string
 		bodies      []string
@@ -44,10 +40,7 @@ func TestSimulatorsMotionSourceEqualsMJLab(t *testing.T) {
 			"left_wrist_yaw_link"}, walk},
 	} {
 		t.Run(c.task, func(t *testing.T) {
-			clip, err := c.clip(t, filepath.Join(robots, c.model))
-			if err != nil {
-				t.Fatal(err)
-			}
+			clip := must.Get(c.clip(t, filepath.Join(robots, c.model)))(t)
 			path := filepath.Join(t.TempDir(), "frames.json")
 			writeFrames(t, path, clip, 2)
 			e := open(t, Options{Python: python, Path: []string{folder}, Environ: []string{"GORL_TEST_FRAMES=" + path},
@@ -64,10 +57,7 @@ func TestSimulatorsMotionSourceEqualsMJLab(t *testing.T) {
 // The stand-in for Isaac Lab has another order of joints, and base_lin_vel is that of the centre of mass. Its step
 // resets: the row of the step before stands for the end of an episode.
 func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
-	clip, err := motions.Trot(0.8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clip := must.Get(motions.Trot(0.8))(t)
 	o := isaacDogs(t, clip, "Standin-Dog-v0")
 	o.AMPGroup = AMPGroup{Terms: everyTerm, Bodies: []string{"FL_hip", "RR_.*"}}
 	e := open(t, o)
@@ -78,26 +68,18 @@ func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
 		sameRows(t, envtest.Step(t, e, acts).AMPObservations, motionRows(t, e, clip, 1))
 		s := envtest.Step(t, e, acts)
 		sameRows(t, s.AMPObservations, motionRows(t, e, clip, 1))
-		if len(s.Episodes) != dogs {
-			t.Errorf("%d episodes, want %d", len(s.Episodes), dogs)
-		}
+		must.Is(t, len(s.Episodes), dogs, "episodes")
 	}
-	source, err := NewMotionSource(e, clip)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := source.CollectReferenceMotions(64, rand.New(rand.NewPCG(1, 2)))
-	if err != nil || e.Spaces().AMPObservation.Check(rows, 64) != nil {
-		t.Errorf("%d values of reference motion, %v", len(rows), err)
+	source := must.Get(NewMotionSource(e, clip))(t)
+	rows := must.Get(source.CollectReferenceMotions(64, rand.New(rand.NewPCG(1, 2))))(t)
+	if e.Spaces().AMPObservation.Check(rows, 64) != nil {
+		t.Errorf("%d values of reference motion", len(rows))
 	}
 }
 
 // A task may have the group by itself.
 func TestSimulatorsAMPGroupOfTask(t *testing.T) {
-	clip, err := motions.Trot(0.8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clip := must.Get(motions.Trot(0.8))(t)
 	o := isaacDogs(t, clip, "Standin-Dog-Own-v0")
 	maps.Copy(o.Kwargs, map[string]any{"observations.amp.joints.noise": 0.1, "observations.amp.joints.history_length": 3,
 		"term": "last_action"})
@@ -112,32 +94,17 @@ func TestSimulatorsAMPGroupOfTask(t *testing.T) {
 		{Name: "joints", Function: "joint_pos", Width: 24, History: 3, Flat: true, Changes: []string{"noise"},
 			Asset: "robot", Joints: joints},
 		{Name: "height", Function: "last_action", Width: 12, Changes: []string{}, Asset: "robot"}}}
-	if diff := cmp.Diff(want, e.about.AMPGroup); diff != "" {
-		t.Errorf("the group (-want +got):\n%s", diff)
-	}
-	if w := e.Spaces().AMPObservation.Width(); w != 36 {
-		t.Errorf("AMP observations of %d values, want 36", w)
-	}
+	must.Equal(t, want, e.about.AMPGroup, "the group")
+	must.Is(t, e.Spaces().AMPObservation.Width(), 36, "AMP observations")
 	o.AMPGroup.Terms = []string{"joint_pos"}
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "has a group 'amp' of observations already") {
-		t.Errorf("a second group: %v", err)
-	}
+	must.Refuse(New(o))(t, "has a group 'amp' of observations already")
 }
 
 // What clips do not give is named, and bad settings are refused before Python starts.
 func TestMotionSourceRefuses(t *testing.T) {
-	dog, err := motions.Trot(0.8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	human, err := motions.Builtin("humanoid_walk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := motions.NewClip(motions.ClipConfig{Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dog := must.Get(motions.Trot(0.8))(t)
+	human := must.Get(motions.Builtin("humanoid_walk"))(t)
+	raw := must.Get(motions.NewClip(motions.ClipConfig{Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1}}))(t)
 	box := func(shape ...int) spaces.Space { return spaces.NewBox(-1, 1, shape...) }
 	for _, c := range []struct {
 		words  string
@@ -182,12 +149,9 @@ func TestMotionSourceRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.words)
 		}
 	}
-	if _, err := NewMotionSource(&Env{}, dog); err == nil || !strings.Contains(err.Error(), "add the group by AMPGroup") {
-		t.Errorf("without a group: %v", err)
-	}
+	must.Refuse(NewMotionSource(&Env{}, dog))(t, "add the group by AMPGroup")
 	terms := []string{"joint_pos"}
 	for words, o := range map[string]Options{
-		"for tasks of mjlab and isaaclab": {Simulator: EnvPool, ID: "Ant-v4", AMPGroup: AMPGroup{Terms: terms}},
 		"made by ID":                      {Simulator: MJLab, Factory: "a:b", AMPGroup: AMPGroup{Terms: terms}},
 		"no Terms":                        {AMPGroup: AMPGroup{History: 3}},
 		"both set":                        {AMPGroup: AMPGroup{Terms: terms}, AMPObservations: "amp_obs"},
@@ -198,9 +162,7 @@ func TestMotionSourceRefuses(t *testing.T) {
 		if o.NumEnvs = 1; o.Simulator == "" {
 			o.Simulator, o.ID = MJLab, "Mjlab-Cartpole-Balance"
 		}
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%+v: %v, want %q", o.AMPGroup, err, words)
-		}
+		must.Refuse(New(o))(t, words)
 	}
 }
 
@@ -211,10 +173,7 @@ const dogs = 16
 func isaacDogs(t *testing.T, clip *motions.Clip, id string) Options {
 	t.Helper()
 	python := peers.Simulators(t, "torch", "gymnasium")
-	standin, err := filepath.Abs("testdata/isaaclab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	standin := must.Get(filepath.Abs("testdata/isaaclab"))(t)
 	path := filepath.Join(t.TempDir(), "frames.json")
 	writeFrames(t, path, clip, 3)
 	return Options{Python: python, Path: []string{standin}, Environ: []string{"GORL_TEST_FRAMES=" + path},
@@ -229,14 +188,8 @@ func frameTime(clip *motions.Clip, env, step int) float64 {
 // motionRows are the rows of reference motion of all environments whose first moment is after so many steps.
 func motionRows(t *testing.T, e *Env, clip *motions.Clip, step int) []float32 {
 	t.Helper()
-	source, err := NewMotionSource(e, clip)
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, err := e.about.AMPGroup.features(clip.Skeleton())
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(NewMotionSource(e, clip))(t)
+	features := must.Get(e.about.AMPGroup.features(clip.Skeleton()))(t)
 	w := features.Width
 	if source.Width() != 2*w || e.Spaces().AMPObservation.Width() != 2*w {
 		t.Fatalf("rows of %d and %d values, want %d", source.Width(), e.Spaces().AMPObservation.Width(), 2*w)
@@ -253,9 +206,7 @@ func motionRows(t *testing.T, e *Env, clip *motions.Clip, step int) []float32 {
 // sameRows compares what a simulator shows of all environments with reference motion.
 func sameRows(t *testing.T, got, want []float32) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d values, want %d", len(got), len(want))
-	}
+	must.Is(t, len(got), len(want), "values")
 	worst, w := 0.0, len(want)/dogs
 	for i, x := range want {
 		off := math.Abs(float64(x - got[i]))
@@ -282,13 +233,8 @@ func writeFrames(t *testing.T, path string, clip *motions.Clip, steps int) {
 			states[h] = append(states[h], slices.Concat(pos[:7], vel[:6], pos[7:], vel[6:]))
 		}
 	}
-	data, err := json.Marshal(map[string]any{"joints": joints, "steps": states})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(map[string]any{"joints": joints, "steps": states}))(t)
+	must.Do(t, os.WriteFile(path, data, 0o600))
 }
 
 // trot is a Go1 that trots in a curve.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -63,9 +64,7 @@ func TestPeersBatch(t *testing.T) {
 			const n = 5
 			e := open(t, counting(t, n, map[string]any{"mode": c.mode, "finals": c.finals, "kind": c.kind,
 				"flags": c.flags}))
-			if err := envs.Check(e, 60, 3); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, envs.Check(e, 60, 3))
 			s := envtest.Reset(t, e, 100)
 			all := make([]counted, n)
 			for i := range all {
@@ -126,12 +125,9 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i],
 				s.Terminated[i], s.Truncated[i])
 		}
-		if got := s.FinalUnknown != nil && s.FinalUnknown[i]; got != unknown {
-			t.Fatalf("step %d, environment %d: last observation unknown: %t", step, i, got)
-		}
-		if got := s.Invalid != nil && s.Invalid[i]; got != again {
-			t.Fatalf("step %d, environment %d: invalid: %t", step, i, got)
-		}
+		must.Is(t, s.FinalUnknown != nil && s.FinalUnknown[i], unknown,
+			"step %d, environment %d: last observation unknown", step, i)
+		must.Is(t, s.Invalid != nil && s.Invalid[i], again, "step %d, environment %d: invalid", step, i)
 		if !last.over {
 			continue
 		}
@@ -147,9 +143,7 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 		}
 		episodes++
 	}
-	if got := s.Metrics["speed"]; math.Abs(got-speeds/valid) > 1e-9 {
-		t.Fatalf("step %d: the mean speed is %g, want %g", step, got, speeds/valid)
-	}
+	must.Near(t, s.Metrics["speed"], speeds/valid, 1e-9, "step %d: the mean speed", step)
 	if len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil) {
 		t.Fatalf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
 	}
@@ -171,14 +165,9 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			t.Fatalf("spaces %v", set)
 		}
 		envtest.Reset(t, e, 5)
-		rows, err := e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2)))
-		if err != nil || !slices.Equal(rows, []float32{1, 2, 1, 2, 1, 2}) {
-			t.Errorf("reference motion %v, %v", rows, err)
-		}
-		picture, err := e.Render(2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2))))(t)
+		must.Same(t, rows, []float32{1, 2, 1, 2, 1, 2}, "reference motion")
+		picture := must.Get(e.Render(2))(t)
 		if r, _, _, _ := picture.At(2, 1).RGBA(); r>>8 != 102 {
 			t.Errorf("red is %d in the picture of environment 2", r>>8)
 		}
@@ -187,26 +176,14 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			!strings.Contains(err.Error(), "a bonus below 0") || strings.Contains(err.Error(), "environment -1") {
 			t.Errorf("a value that the simulator refuses: %v", err)
 		}
-		if err := e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}); err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0})
-		if err != nil || !slices.Equal(s.Rewards, []float32{2, 2, 2, 2}) {
-			t.Errorf("rewards %v, %v", s.Rewards, err)
-		}
-		if diff := cmp.Diff(map[string]any{"bonus": 2.0}, e.RewardShaping()); diff != "" {
-			t.Errorf("reward parameters (-want +got):\n%s", diff)
-		}
-		if err := e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}); err == nil {
-			t.Error("an environment that there is not has been accepted")
-		}
-		if err := e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}))
+		s := must.Get(e.Step([]float32{1, 0, 1, 0, 1, 0, 1, 0}))(t)
+		must.Same(t, s.Rewards, []float32{2, 2, 2, 2}, "rewards")
+		must.Equal(t, map[string]any{"bonus": 2.0}, e.RewardShaping(), "reward parameters")
+		must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": 3.0}, []int{4}), "")
+		must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
 		// The seed of the options is that of the making.
-		if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[{"level":3,"seeds":[7,5]}]}` {
-			t.Errorf("curriculum %s, %v", state, err)
-		}
+		must.Is(t, string(must.Get(e.CurriculumState())(t)), `{"states":[{"level":3,"seeds":[7,5]}]}`, "curriculum")
 	}
 }
 
@@ -219,9 +196,7 @@ func TestPeersBatchGroups(t *testing.T) {
 	if set := e.Spaces(); !set.Observation.Equal(spaces.NewBox(0, 1, 9)) || !set.State.Equal(want) {
 		t.Errorf("observations %v and states %v", set.Observation, set.State)
 	}
-	if err := envs.Check(e, 50, 1); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 50, 1))
 	o.StateGroups = []string{"critics"}
 	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "state_groups has 'critics'") ||
 		!strings.Contains(err.Error(), "'critic', 'debug', 'policy'") {
@@ -277,9 +252,7 @@ class Short(Count):
         terminated[0] = self.steps > 1
         return observations, rewards, terminated, truncated, infos
 `
-	if err := os.WriteFile(filepath.Join(folder, "short.py"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "short.py"), []byte(text), 0o600))
 	o := counting(t, 2, map[string]any{"finals": nil})
 	o.Factory, o.Path = "short:Short", append(o.Path, folder)
 	e := open(t, o)
@@ -361,9 +334,7 @@ func TestPeersFunctional(t *testing.T) {
 						t.Errorf("step %d: AMP observation %v of an end", step, s.AMPObservations[2*i:2*i+2])
 					}
 				}
-				if strings.Join(got, ", ") != ends[step] {
-					t.Errorf("step %d: %v, want %s", step, got, ends[step])
-				}
+				must.Is(t, strings.Join(got, ", "), ends[step], "step %d", step)
 			}
 			if s, err = e.Reset(9); err != nil || !slices.Equal(s.Observations, first) {
 				t.Errorf("the same seed again: %v, %v, want %v", s.Observations, err, first)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -43,13 +44,10 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 		o := options([]int{0, -1, -1, -1}[batches%4])
 		o.OnFault = func(*ChildError) { replaced++ }
 		o.Timeout, o.StartTimeout = 5*time.Second, 30*time.Second
-		e, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(New(o))(t)
 		stop := vandal(t, e, every, rand.New(rand.NewPCG(seed, uint64(batches)+1)))
 		watch := time.AfterFunc(5*time.Minute, func() { panic("a batch hangs") })
-		_, err = e.Reset(rng.Int64N(1000))
+		_, err := e.Reset(rng.Int64N(1000))
 		a := make([]float32, o.NumEnvs*e.set.Action.Width())
 		for k := 0; err == nil && k < most && more(); k++ {
 			e.set.Action.Sample(rng, a)
@@ -64,9 +62,7 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 		if err != nil {
 			faults++
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, e.Close())
 		watch.Stop()
 		if c := children(t); len(c) > 0 {
 			t.Fatalf("processes %v are left", c)
@@ -81,15 +77,9 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 
 // vandal breaks a batch every so often until the function it returns is called.
 func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop func()) {
-	memory, err := syscall.Mmap(int(e.file.Fd()), 0, e.layout.Size, syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := os.ReadFile("/proc/self/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Get(syscall.Mmap(int(e.file.Fd()), 0, e.layout.Size, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED))(t)
+	own := must.Get(os.ReadFile("/proc/self/cmdline"))(t)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -15,21 +15,13 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // open makes a batch that is closed at the end of the test.
 func open(t testing.TB, o Options) *Env {
 	t.Helper()
-	e, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	return must.Open(New(o))(t)
 }
 
 // actions is a row for each environment: 0.5 and its index / 1000.
@@ -55,9 +47,7 @@ func TestStep(t *testing.T) {
 	e := open(t, fake(t, n, 2, ""))
 	s := envtest.Reset(t, e, 100)
 	want := []float32{0, 100, 0, 0, 1, 101, 0, 1, 2, 102, 0, 2, 3, 103, 0, 3, 4, 104, 0, 4}
-	if diff := cmp.Diff(want, s.Observations); diff != "" {
-		t.Fatalf("first observations (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, s.Observations, "first observations")
 	ended := make([]int, n)
 	for step := 1; step <= 40; step++ {
 		s = envtest.Step(t, e, actions(n))
@@ -85,9 +75,7 @@ func TestStep(t *testing.T) {
 				episodes++
 				ended[i]++
 			}
-			if diff := cmp.Diff(row, s.Observations[4*i:4*i+4]); diff != "" {
-				t.Errorf("step %d, environment %d: observation (-want +got):\n%s", step, i, diff)
-			}
+			must.Equal(t, row, s.Observations[4*i:4*i+4], "step %d, environment %d: observation", step, i)
 			if s.States[i] != state || s.AMPObservations[i] != float32(100*i+f.steps) {
 				t.Errorf("step %d, environment %d: state %g, AMP observation %g", step, i, s.States[i],
 					s.AMPObservations[i])
@@ -101,9 +89,7 @@ func TestStep(t *testing.T) {
 			t.Errorf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
 		}
 	}
-	if diff := cmp.Diff([]int{13, 10, 8, 6, 13}, ended); diff != "" {
-		t.Errorf("episodes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, []int{13, 10, 8, 6, 13}, ended, "episodes")
 }
 
 // Two bits of the flags say that a last observation is unknown and that there was no transition.
@@ -161,9 +147,7 @@ func TestMetricsAndInfos(t *testing.T) {
 	envtest.Reset(t, e, 0)
 	for step := 1; step <= 3; step++ {
 		s := envtest.Step(t, e, actions(4))
-		if diff := cmp.Diff(map[string]float64{"steps": float64(step)}, s.Metrics); diff != "" {
-			t.Errorf("metrics (-want +got):\n%s", diff)
-		}
+		must.Equal(t, map[string]float64{"steps": float64(step)}, s.Metrics, "metrics")
 		for _, episode := range s.Episodes {
 			if episode.Metrics != nil {
 				t.Errorf("metrics of an episode: %v, want none", episode.Metrics)
@@ -171,20 +155,14 @@ func TestMetricsAndInfos(t *testing.T) {
 		}
 	}
 	for i, want := range []string{`{"text": "step 3"}`, "", `{"text": "step 3"}`, ""} {
-		if got, err := e.Info(i); err != nil || string(got) != want {
-			t.Errorf("info of environment %d: %s, %v; want %s", i, got, err, want)
-		}
+		must.Is(t, string(must.Get(e.Info(i))(t)), want, "info of environment %d", i)
 	}
-	if _, err := e.Info(4); err == nil {
-		t.Error("there is an info of environment 4 of 4")
-	}
+	must.Refuse(e.Info(4))(t, "")
 }
 
 func TestOptionalInterfaces(t *testing.T) {
 	e := open(t, fake(t, 2, 2, ""))
-	if _, err := e.Reset(math.MaxInt64); err == nil {
-		t.Error("a seed that leaves no room for the environments' was accepted")
-	}
+	must.Refuse(e.Reset(math.MaxInt64))(t, "")
 	if _, err := e.Render(0); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Render without a render mode: %v", err)
 	}
@@ -222,9 +200,7 @@ func TestOptions(t *testing.T) {
 	} {
 		o := fake(t, 2, 2, "")
 		change(&o)
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Refuse(New(o))(t, want)
 	}
 }
 
@@ -247,37 +223,21 @@ func TestShapingAndCurriculum(t *testing.T) {
 		t.Fatal("it says that its reward cannot be shaped")
 	}
 	want := map[string]any{"scale": 2.0, "steps": int64(3)}
-	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, shaper.RewardShaping(), "defaults")
 	for _, bad := range []struct {
 		values       map[string]any
 		environments []int
 	}{{map[string]any{"scales": 1}, nil}, {map[string]any{"scale": 13.0}, nil}, {map[string]any{"scale": 5.0},
 		[]int{4}}} {
-		if err := shaper.SetRewardShaping(bad.values, bad.environments); err == nil {
-			t.Errorf("%v of %v was accepted", bad.values, bad.environments)
-		}
+		must.Fail(t, shaper.SetRewardShaping(bad.values, bad.environments), "")
 	}
-	if err := shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{3}); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
-		t.Errorf("after one environment was shaped (-want +got):\n%s", diff)
-	}
+	must.Do(t, shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{3}))
+	must.Equal(t, want, shaper.RewardShaping(), "after one environment was shaped")
 	want["scale"] = 7.0
-	if err := shaper.SetRewardShaping(map[string]any{"scale": 7.0}, nil); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
-		t.Errorf("after all were shaped (-want +got):\n%s", diff)
-	}
-	if err := e.SetCurriculumState([]byte(`{"states": [4, 5, 6]}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SetCurriculumState([]byte(`{}`)); err == nil {
-		t.Error("a curriculum without states was accepted")
-	}
+	must.Do(t, shaper.SetRewardShaping(map[string]any{"scale": 7.0}, nil))
+	must.Equal(t, want, shaper.RewardShaping(), "after all were shaped")
+	must.Do(t, e.SetCurriculumState([]byte(`{"states": [4, 5, 6]}`)))
+	must.Fail(t, e.SetCurriculumState([]byte(`{}`)), "")
 	envtest.Reset(t, e, 0)
 	for range 8 {
 		envtest.Step(t, e, actions(4))
@@ -317,10 +277,7 @@ func left(t *testing.T) (descriptors, mappings, goroutines int) {
 	if err != nil {
 		t.Skip("needs /proc")
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := must.Get(os.ReadFile("/proc/self/maps"))(t)
 	return len(entries), strings.Count(string(maps), "gorl-gymnasium"), runtime.NumGoroutine()
 }
 
@@ -369,9 +326,7 @@ func TestNothingIsLeft(t *testing.T) {
 				_, err = e.Step(actions(4))
 			}
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, e.Close())
 	}
 	nothingMore(t, descriptors, mappings, goroutines)
 	if c := children(t); len(c) > 0 {

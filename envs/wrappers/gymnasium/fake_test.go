@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestMain makes the test binary a child of the bridge, or a parent to be killed, where the environment says so.
@@ -34,10 +36,7 @@ const patience = time.Minute
 // fake returns options whose children are this test binary. The first child that comes to do so misbehaves as mode
 // says.
 func fake(t testing.TB, n, children int, mode string) Options {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	return Options{
 		ID: "Fake-v0", NumEnvs: n, Children: children, Python: self, StartTimeout: patience, Timeout: patience,
 		Environ: []string{"GORL_FAKE_CHILD=" + mode, "GORL_FAKE_ONCE=" + t.TempDir() + "/once"},

@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -82,9 +81,7 @@ func TestFaults(t *testing.T) {
 				!strings.Contains(err.Error(), "child 1 (process")) {
 				t.Errorf("it names the wrong child: %+v", fault)
 			}
-			if _, err := e.Step(actions(4)); err == nil {
-				t.Error("Step went on after the error")
-			}
+			must.Refuse(e.Step(actions(4)))(t, "")
 			_, err = e.Reset(1)
 			if fault.fatal() != (err != nil) {
 				t.Errorf("Reset after the error: %v", err)
@@ -153,17 +150,13 @@ func TestReplaceInReset(t *testing.T) {
 	if err != nil || e.Replaced() != 1 {
 		t.Fatalf("%v, after %d replacements", err, e.Replaced())
 	}
-	if diff := cmp.Diff(observations, got.Observations); diff != "" {
-		t.Errorf("observations (-want +got):\n%s", diff)
-	}
+	must.Equal(t, observations, got.Observations, "observations")
 }
 
 // lose ends child i from outside and waits until it is gone.
 func lose(t *testing.T, e *Env, i int) {
 	t.Helper()
-	if err := e.children[i].process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.children[i].process.Process.Kill())
 	<-e.children[i].gone
 }
 
@@ -171,32 +164,21 @@ func lose(t *testing.T, e *Env, i int) {
 // shown: the AMP observations of their step before, whatever resets and failed steps lie between, and in the very first
 // step those of its successor's.
 func TestReplaceKeepsAMPObservations(t *testing.T) {
-	must := func(s *envs.Step, err error) []float32 {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slices.Clone(s.AMPObservations)
-	}
 	e := unlucky(t, "amp", func(o *Options) { o.Replace = -1 }) // four steps
 	last := slices.Clone(e.amp.now)
 	e.options.Replace = 0
-	if _, err := e.Step(actions(4)); err == nil {
-		t.Fatal("a NaN was taken")
-	}
+	must.Refuse(e.Step(actions(4)))(t, "")
 	e.options.Replace = -1
-	must(e.Reset(60))
-	must(e.Reset(61))
+	envtest.Reset(t, e, 60)
+	envtest.Reset(t, e, 61)
 	lose(t, e, 1)
-	got := must(e.Step(actions(4)))
+	got := slices.Clone(envtest.Step(t, e, actions(4)).AMPObservations)
 	if !slices.Equal(got[2:], last[2:]) || !slices.Equal(got[:2], []float32{1, 101}) || !slices.Equal(e.own.truncated,
 		[]bool{false, false, true, true}) {
 		t.Errorf("after resets and a failed step the AMP observations are %v, the last that were shown %v", got, last)
 	}
-	got = must(e.Step(actions(4)))
-	if !slices.Equal(got, []float32{2, 102, 201, 301}) {
-		t.Errorf("after the replacement the AMP observations are %v", got)
-	}
+	got = envtest.Step(t, e, actions(4)).AMPObservations
+	must.Same(t, got, []float32{2, 102, 201, 301}, "after the replacement the AMP observations")
 
 	o := fake(t, 4, 2, "")
 	o.Replace = -1
@@ -204,7 +186,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	begun := envtest.Reset(t, first, 70)
 	observations := slices.Clone(begun.Observations)
 	lose(t, first, 1)
-	got = must(first.Step(actions(4)))
+	got = envtest.Step(t, first, actions(4)).AMPObservations
 	if !slices.Equal(got, []float32{1, 101, 201, 301}) || first.Replaced() != 1 {
 		t.Errorf("in the first step of all the AMP observations are %v after %d replacements", got, first.Replaced())
 	}
@@ -249,12 +231,8 @@ func TestCloseOfHungChildren(t *testing.T) {
 			c.idle = false
 			c.begin(commandStep) // the second one hangs
 		}
-		if err := e.children[0].wait(time.Now().Add(time.Minute), 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, e.children[0].wait(time.Now().Add(time.Minute), 0))
+		must.Do(t, e.Close())
 		if c := children(t); len(c) > 0 {
 			t.Errorf("%s: processes %v are left", mode, c)
 		}
@@ -300,35 +278,21 @@ func TestParentKilled(t *testing.T) {
 // killParent kills a fakeParent that has no time to tell its children, which hold a lock for as long as they live: none
 // of them goes on.
 func killParent(t *testing.T, mode, python string) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	lock := filepath.Join(t.TempDir(), "lock")
 	parent := exec.Command(self)
 	parent.Env = append(os.Environ(), "GORL_FAKE_PARENT="+mode, "GORL_FAKE_LOCK="+lock, "GORL_FAKE_PYTHON="+python)
-	said, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(parent.StdoutPipe())(t)
+	must.Do(t, parent.Start())
 	if line, err := bufio.NewReader(said).ReadString('\n'); line != "ready <nil>\n" {
 		t.Errorf("the parent said %q, %v", line, err)
 	}
-	file, err := os.OpenFile(lock, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
+	file := must.Open(os.OpenFile(lock, os.O_RDWR, 0))(t)
 	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 	if err := take(); !errors.Is(err, syscall.EWOULDBLOCK) {
 		t.Errorf("the lock of processes that go on: %v", err)
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, parent.Process.Kill())
 	_ = parent.Wait()
 	for until := time.Now().Add(patience); take() != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"testing"
 	"unsafe"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // testLayout is a small memory with its header.
@@ -12,10 +14,7 @@ func testLayout(t testing.TB) (*layout, []byte) {
 	t.Helper()
 	l := plan("environments", 2, 4, []array{{"observations", "f4", 3}, {"rewards", "f8", -1}, {"flags", "u1", -1},
 		{"states", "f4", 0}})
-	header, err := l.header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(l.header())(t)
 	memory := make([]byte, l.Size)
 	copy(memory, header)
 	return l, memory
@@ -27,10 +26,7 @@ func TestLayout(t *testing.T) {
 			unsafe.Offsetof(control{}.seed), unsafe.Offsetof(control{}.done))
 	}
 	l, memory := testLayout(t)
-	got, err := parseHeader(memory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(parseHeader(memory))(t)
 	if len(got.Arrays) != 3 || got.Arrays["rewards"].Offset != l.Arrays["rewards"].Offset ||
 		len(view[float64](memory, got, "rewards")) != 4 ||
 		len(view[float32](memory, got, "observations")) != 12 || view[float32](memory, got, "states") != nil {
@@ -38,10 +34,7 @@ func TestLayout(t *testing.T) {
 	}
 	// A header that does not fit into its page pushes everything back.
 	l.Policy = &policyJSON{Name: string(bytes.Repeat([]byte("long"), 3000))}
-	header, err := l.header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(l.header())(t)
 	memory = make([]byte, l.Size)
 	copy(memory, header)
 	if _, err := parseHeader(memory); err != nil || l.Control.Offset < len(header) {
@@ -70,10 +63,7 @@ func TestParseHeaderRefuses(t *testing.T) {
 	} {
 		l, memory := testLayout(t)
 		change(l)
-		header, err := l.header()
-		if err != nil {
-			t.Fatal(err)
-		}
+		header := must.Get(l.header())(t)
 		copy(memory, header)
 		if _, err := parseHeader(memory); err == nil {
 			t.Errorf("%s: it was accepted", name)

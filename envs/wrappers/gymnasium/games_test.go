@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -159,18 +159,6 @@ func (p *playedGame) after(e *Env, s *envs.Step) {
 	p.length, p.ended = 0, 0
 }
 
-func TestPeersGamesCheck(t *testing.T) {
-	for _, name := range []string{"mpe2.simple_speaker_listener_v4", "butterfly.knights_archers_zombies_v11",
-		"classic.connect_four_v3"} {
-		t.Run(name, func(t *testing.T) {
-			e := open(t, zoo(t, name, 3, 2))
-			if err := envs.Check(e, 1000, 3); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // Games by turns must be those that PettingZoo's own loop plays, agent_iter and last: who acts, what it sees and may
 // do, and what it has got since its last turn.
 func TestPeersGamesByTurns(t *testing.T) {
@@ -207,9 +195,7 @@ func TestPeersGamesByTurns(t *testing.T) {
 					continue
 				}
 				for i, active := range s.Seats.Active {
-					if active != (i == j) {
-						t.Fatalf("turn %d: active %v, want agent %d alone", at, s.Seats.Active, j)
-					}
+					must.Is(t, active, i == j, "turn %d: active %v, want agent %d alone", at, s.Seats.Active, j)
 				}
 				first, mask, action := 0, 0, 0
 				for i := range j {
@@ -245,42 +231,7 @@ func TestPeersGamesByTurns(t *testing.T) {
 func same(t *testing.T, turn int, what string, got []float32, want []float64) {
 	t.Helper()
 	for i, x := range got {
-		if x != float32(want[i]) {
-			t.Fatalf("turn %d: the %s is %v, want %v", turn, what, got, want[:len(got)])
-		}
-	}
-}
-
-// In ten thousand games of Connect Four with random allowed moves no player makes a move that PettingZoo calls illegal:
-// that would cost the mover 1 and give the other nothing, with both flags set.
-func TestPeersConnectFour(t *testing.T) {
-	e := open(t, zoo(t, "classic.connect_four_v3", 8, 2))
-	s, actions, rng := envtest.Reset(t, e, 1), make([]float32, 16), rand.New(rand.NewPCG(1, 2))
-	games, wins, turns := 0, [2]int{}, 0
-	for games < 10_000 {
-		e.Spaces().SampleActions(rng, actions, s.ActionMasks)
-		s = envtest.Step(t, e, actions)
-		turns += 8
-		for i := range 8 {
-			if !s.Ended(i) {
-				continue
-			}
-			games++
-			seats := s.Seats.Row(i, 2)
-			if !s.Terminated[i] || s.Rewards[i] != 0 || slices.Contains(seats.Truncated, true) ||
-				slices.Contains(seats.Terminated, false) {
-				t.Fatalf("game %d: an illegal move: %+v", games, seats)
-			}
-			for j, r := range seats.Rewards {
-				if r == 1 {
-					wins[j]++
-				}
-			}
-		}
-	}
-	t.Logf("%d games, %d turns, %v wins", games, turns, wins)
-	if wins[0] < 5200 || wins[0]+wins[1] < 9900 || turns < 20*games {
-		t.Errorf("%v wins in %d games of %d turns; who begins wins more often", wins, games, turns)
+		must.Is(t, x, float32(want[i]), "turn %d: the %s is %v, want %v", turn, what, got, want[:len(got)])
 	}
 }
 
@@ -298,9 +249,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 	if name, got, wanted := set.Difference(want); name != "" {
 		t.Fatalf("%s: %v, want %v", name, got, wanted)
 	}
-	if err := envs.Check(e, 60, 3); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	actions := []float32{2, 0.5, -0.5, 0, 1, 2, 0.5, -0.5, 0, 1} // a_0: 2, b_0: (0.5, -0.5), c_0: (0, 1)
 	type shown struct {
@@ -333,9 +282,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 			actions[8] = float32(k % 2) // allowed in step 2 and 4
 			s = envtest.Step(t, e, actions)
 		}
-		if diff := cmp.Diff(want, of(s)); diff != "" {
-			t.Fatalf("step %d (-want +got):\n%s", k, diff)
-		}
+		must.Equal(t, want, of(s), "step %d", k)
 	}
 	if diff := cmp.Diff([]float32{0, 0, 50, 50, 50, 50, 1, 0}, s.FinalObservations[8:]); diff != "" || s.Terminated[1] ||
 		!s.Truncated[1] || s.FinalStates[2] != 5 || s.Episodes[1].Return != 1+1.5+2+2.5+3+3+3.5+4+4.5+5 ||
@@ -343,9 +290,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 		t.Errorf("the end: %s, %+v", diff, s)
 	}
 	envtest.Step(t, e, actions)
-	if picture, err := e.Render(1); err != nil || picture.At(0, 0) != (color.RGBA{1, 1, 1, 255}) {
-		t.Errorf("picture %v, %v", picture, err)
-	}
+	must.Is(t, must.Get(e.Render(1))(t).At(0, 0), color.Color(color.RGBA{1, 1, 1, 255}), "picture")
 	o = zoo(t, "bridge_games:Lives", 1, 1)
 	o.States, o.ActionMasks = Ignore, Ignore
 	if set := open(t, o).Spaces(); set.State.Width() != 0 || set.ActionMask.Width() != 0 {
@@ -356,9 +301,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 // A game by turns of which one agent is killed in another's turn: a reward counts in the turn in which it arises.
 func TestPeersGameByTurnsOfOwn(t *testing.T) {
 	e := open(t, zoo(t, "bridge_games:Turns", 1, 1))
-	if err := envs.Check(e, 60, 3); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 5)
 	for k, want := range []string{
 		"[0 0 0 1 0 2] [0 1 0 1 1 1 1 1 1 1 1 1] [] [] [] [1 0 0]",
@@ -372,14 +315,10 @@ func TestPeersGameByTurnsOfOwn(t *testing.T) {
 		if k > 0 {
 			s = envtest.Step(t, e, []float32{1, 1, 1})
 		}
-		if got := fmt.Sprint(s.Observations, s.ActionMasks, s.Seats.Rewards, numbers(s.Seats.Terminated),
-			numbers(s.Seats.Truncated), numbers(s.Seats.Active)); got != want {
-			t.Fatalf("turn %d: %s, want %s", k, got, want)
-		}
+		must.Is(t, fmt.Sprint(s.Observations, s.ActionMasks, s.Seats.Rewards, numbers(s.Seats.Terminated),
+			numbers(s.Seats.Truncated), numbers(s.Seats.Active)), want, "turn %d", k)
 	}
-	if got := fmt.Sprint(s.FinalObservations, s.Terminated, s.Truncated); got != "[6 0 0 0 6 2] [false] [true]" {
-		t.Errorf("the end: %s", got)
-	}
+	must.Is(t, fmt.Sprint(s.FinalObservations, s.Terminated, s.Truncated), "[6 0 0 0 6 2] [false] [true]", "the end")
 }
 
 // What is no game, or breaks PettingZoo's rules, is an error that names the agent and what to do.
@@ -468,9 +407,7 @@ func TestPeersGameOfALostChild(t *testing.T) {
 	if s.Seats.Rewards[1] != 4 || e.Replaced() != 1 {
 		t.Errorf("the other game: %v", s.Seats.Rewards)
 	}
-	if err := envs.Check(e, 30, 1); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 30, 1))
 }
 
 // A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
@@ -490,9 +427,7 @@ func TestPeersTeam(t *testing.T) {
 	if name, got, wanted := set.Difference(want); name != "" {
 		t.Fatalf("%s: %v, want %v", name, got, wanted)
 	}
-	if err := envs.Check(e, 60, 3); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 60, 3))
 	s := envtest.Reset(t, e, 1)
 	for k := 0; k < 60; k++ {
 		for i := range n {
@@ -545,8 +480,6 @@ func TestPeersTeam(t *testing.T) {
 		for k := 0; k < 5 && err == nil; k++ {
 			_, err = e.Step(make([]float32, 2*n))
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: %v, want %q", c.kwargs, err, c.want)
-		}
+		must.Fail(t, err, c.want)
 	}
 }

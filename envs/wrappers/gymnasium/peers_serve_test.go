@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -18,10 +19,7 @@ import (
 // program that served, and with what it asks.
 func TestPeersServe(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
-	client, err := filepath.Abs("../../../clients/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(filepath.Abs("../../../clients/python"))(t)
 	rooms := spaces.NewDict(map[string]spaces.Space{"a": spaces.NewDiscrete(3), "b": spaces.Unbounded(2)})
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -87,9 +85,7 @@ attempt(lambda: Policy(folder + "/killed", wait=0))
 	script.Env = append(os.Environ(), "PYTHONPATH="+client)
 	out, err := script.CombinedOutput()
 	cancel()
-	if err := errors.Join(<-served, <-served, <-served); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(<-served, <-served, <-served))
 	want := `adder 4 Box
 [[3.0, -3.0], [6.0, -6.0]]
 ValueError the observations have the shape (2,); the policy takes (3,), or a batch of them

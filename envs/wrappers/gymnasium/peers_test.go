@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -22,10 +21,7 @@ import (
 // real returns options of an environment in testdata, or of one with an id.
 func real(t testing.TB, name string, n, children int) Options {
 	t.Helper()
-	folder, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(filepath.Abs("testdata"))(t)
 	o := Options{Python: peers.Python(t, "gymnasium"), Path: []string{folder}, NumEnvs: n, Children: children}
 	if strings.Contains(name, ":") {
 		o.Factory = name
@@ -44,21 +40,11 @@ func reference(t *testing.T, python, script, name string, n, steps, seed int) fu
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	file, err := npz.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(npz.Open(path))(t)
 	return func(array string) []float64 {
 		t.Helper()
-		a, err := file.Get(array)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := a.Float64s()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		a := must.Get(file.Get(array))(t)
+		return must.Get(a.Float64s())(t)
 	}
 }
 
@@ -81,10 +67,7 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 			same := func(what string, step int, got []float32, want []float64) {
 				t.Helper()
 				for i, x := range want {
-					if float64(got[i]) != x {
-						t.Fatalf("step %d: %s: environment %d, dimension %d is %g, want %g", step, what, i/wO, i%wO,
-							got[i], x)
-					}
+					must.Is(t, float64(got[i]), x, "step %d: %s: environment %d, dimension %d", step, what, i/wO, i%wO)
 				}
 			}
 			s := envtest.Reset(t, e, seed)
@@ -134,9 +117,7 @@ func TestPeersSpaces(t *testing.T) {
 	if got := e.Spaces(); !got.Observation.Equal(want.Observation) || !got.Action.Equal(want.Action) {
 		t.Errorf("spaces %v and %v, want %v and %v", got.Observation, got.Action, want.Observation, want.Action)
 	}
-	if err := envs.Check(e, 200, 5); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 200, 5))
 	if python, gymnasium, numpy := e.Versions(); python == "" || gymnasium == "" || numpy == "" {
 		t.Errorf("versions %q, %q, %q", python, gymnasium, numpy)
 	}
@@ -169,9 +150,7 @@ func TestPeersCamera(t *testing.T) {
 			if column >= 18 {
 				want = float32(float64(step) / 100)
 			}
-			if x != want {
-				t.Fatalf("step %d, environment %d: value %d is %g, want %g", step, row, column, x, want)
-			}
+			must.Is(t, x, want, "step %d, environment %d: value %d", step, row, column)
 		}
 		s, err = e.Step([]float32{1, 200, 3, 4, 5, 6})
 	}
@@ -238,9 +217,7 @@ func TestPeersInfosAndPictures(t *testing.T) {
 			episodes++
 			length := float64(episode.Length)
 			want := map[string]float64{"steps": length, "nested.double": 2 * length, "flag": 1}
-			if diff := cmp.Diff(want, episode.Metrics); diff != "" {
-				t.Errorf("metrics of an episode (-want +got):\n%s", diff)
-			}
+			must.Equal(t, want, episode.Metrics, "metrics of an episode")
 		}
 		b, err := e.Info(1)
 		if text := string(b); err != nil || !strings.Contains(text, `"word": "step `) ||
@@ -251,10 +228,7 @@ func TestPeersInfosAndPictures(t *testing.T) {
 	if episodes == 0 {
 		t.Error("no episode ended")
 	}
-	picture, err := e.Render(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Get(e.Render(2))(t)
 	if b := picture.Bounds(); b.Dx() != 6 || b.Dy() != 4 ||
 		picture.At(2, 1) != (color.RGBA{uint8(e.lengths[2]), 20, 30, 255}) {
 		t.Errorf("a picture of %v with %v at (2, 1)", b, picture.At(2, 1))
@@ -269,9 +243,7 @@ func TestPeersImitator(t *testing.T) {
 	if set.AMPObservation.Width() != 2 || set.State.Width() != 4 {
 		t.Fatalf("AMP observations %v and states %v", set.AMPObservation, set.State)
 	}
-	if err := envs.Check(e, 100, 1); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, envs.Check(e, 100, 1))
 	var rows [2][]float32
 	for k := range rows {
 		var err error
@@ -291,17 +263,10 @@ func TestPeersImitator(t *testing.T) {
 				s.AMPObservations[2*i:2*i+2])
 		}
 	}
-	if diff := cmp.Diff(map[string]any{"bonus": 1.0, "delay": int64(2)}, e.RewardShaping()); diff != "" {
-		t.Errorf("reward parameters (-want +got):\n%s", diff)
-	}
+	must.Equal(t, map[string]any{"bonus": 1.0, "delay": int64(2)}, e.RewardShaping(), "reward parameters")
 	before := slices.Clone(s.Rewards)
-	if err := e.SetRewardShaping(map[string]any{"bonus": 5.0}, []int{2}); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SetRewardShaping(map[string]any{"bonus": -1.0}, nil); err == nil || !strings.Contains(err.Error(),
-		"a bonus below 0") {
-		t.Errorf("a value that the environment refuses: %v", err)
-	}
+	must.Do(t, e.SetRewardShaping(map[string]any{"bonus": 5.0}, []int{2}))
+	must.Fail(t, e.SetRewardShaping(map[string]any{"bonus": -1.0}, nil), "a bonus below 0")
 	s = envtest.Step(t, e, make([]float32, 8))
 	for i, r := range s.Rewards {
 		want := before[i]
@@ -312,11 +277,7 @@ func TestPeersImitator(t *testing.T) {
 			t.Errorf("environment %d: reward %g, want %g", i, r, want)
 		}
 	}
-	if err := e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)); err != nil {
-		t.Fatal(err)
-	}
-	if state, err := e.CurriculumState(); err != nil ||
-		string(state) != `{"states":[{"level":3},{"level":4},{"level":3},{"level":4}]}` {
-		t.Errorf("curriculum %s, %v", state, err)
-	}
+	must.Do(t, e.SetCurriculumState([]byte(`{"states": [{"level": 3}, {"level": 4}]}`)))
+	must.Is(t, string(must.Get(e.CurriculumState())(t)), `{"states":[{"level":3},{"level":4},{"level":3},{"level":4}]}`,
+		"curriculum")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -104,10 +105,7 @@ func newAsk(t *testing.T, path string) *ask {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(f.Stat())(t)
 	a := &ask{}
 	if a.memory, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_SHARED); err != nil {
@@ -166,9 +164,7 @@ func TestServeMemory(t *testing.T) {
 		sums: make([]float32, 3)}
 	cancel := serving(t, p, path)
 	defer func() {
-		if err := cancel(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, cancel())
 	}()
 	a := newAsk(t, path)
 	begins := view[uint8](a.memory, a.layout, "begins")
@@ -217,22 +213,15 @@ func TestServe(t *testing.T) {
 	if _, failure := a.act(nil); !strings.Contains(failure, "takes from 1 to 3 at once") {
 		t.Errorf("no observations: %q", failure)
 	}
-	if err := Serve(context.Background(), p, path, ServeOptions{}); err == nil || !strings.Contains(err.Error(),
-		"serves a policy at") {
-		t.Errorf("a second policy at the same place: %v", err)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, Serve(context.Background(), p, path, ServeOptions{}), "serves a policy at")
+	must.Do(t, stop())
 	if !p.training {
 		t.Error("the policy does not train any more")
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
 		t.Errorf("files are left: %v, %v", entries, err)
 	}
-	if a.block.server != 0 {
-		t.Error("those who have the memory mapped cannot see that nobody serves")
-	}
+	must.Is(t, a.block.server, 0, "those who have the memory mapped cannot see that nobody serves")
 }
 
 // TestServeEnds ends Serve at once, many times: nothing may read its memory after it is unmapped.
@@ -242,18 +231,14 @@ func TestServeEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 2000 {
-		if err := Serve(ctx, p, path, ServeOptions{Rows: 3}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Serve(ctx, p, path, ServeOptions{Rows: 3}))
 	}
 }
 
 func TestServeRefuses(t *testing.T) {
 	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
 	path := filepath.Join(t.TempDir(), "notes.txt")
-	if err := os.WriteFile(path, []byte("not a policy"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("not a policy"), 0o600))
 	vast := &adder{set: p.set, n: 1 << 44} // no address space has room for so many rows
 	seats := &adder{set: spaces.NewSeats(spaces.Space{}, spaces.Seat{Name: "red", Observation: p.set.Observation,
 		Action: p.set.Action})}
@@ -265,16 +250,10 @@ func TestServeRefuses(t *testing.T) {
 		"is there already":  func() error { return Serve(context.Background(), p, path, ServeOptions{}) },
 		"not a directory":   func() error { return Serve(context.Background(), p, path+"/no/where", ServeOptions{}) },
 	} {
-		if err := serve(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, serve(), want)
 	}
-	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
-		t.Errorf("files are left: %v, %v", files, err)
-	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "not a policy" {
-		t.Errorf("the file at the path was changed: %q, %v", b, err)
-	}
+	must.Is(t, len(must.Get(os.ReadDir(filepath.Dir(path)))(t)), 1, "files are left")
+	must.Is(t, string(must.Get(os.ReadFile(path))(t)), "not a policy", "the file at the path was changed")
 }
 
 // What is at the path is looked at and not opened, which for a pipe would wait without end; a policy that has taken the
@@ -283,28 +262,17 @@ func TestServeRefuses(t *testing.T) {
 func TestServePlaces(t *testing.T) {
 	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Serve(context.Background(), p, pipe, ServeOptions{}); err == nil || !strings.Contains(err.Error(),
-		"is there already") {
-		t.Errorf("at a pipe: %v", err)
-	}
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
+	must.Fail(t, Serve(context.Background(), p, pipe, ServeOptions{}), "is there already")
 	path := filepath.Join(t.TempDir(), "policy")
 	first := serving(t, p, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	second := serving(t, &adder{set: p.set}, path)
-	if err := first(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, first())
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the first took the second's file with it: %v", err)
 	}
-	if err := second(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, second())
 	ended := exec.Command("true")
 	if err := ended.Start(); err != nil {
 		t.Skip(err)

@@ -7,13 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -93,9 +91,7 @@ func TestPeersVectorEqualsSingle(t *testing.T) {
 				episodes := 0
 				for i, steps := range got {
 					for k, l := range steps[:len(steps)-1] { // what follows the last step may not have been seen
-						if diff := cmp.Diff(want[i][k], l); diff != "" {
-							t.Fatalf("environment %d, step %d (-single +vector):\n%s", i, k, diff)
-						}
+						must.Equal(t, want[i][k], l, "environment %d, step %d", i, k)
 						if l.Final != nil {
 							episodes++
 						}
@@ -131,9 +127,7 @@ func TestPeersMakeVec(t *testing.T) {
 		o.Simulator, o.Kwargs, o.Autoreset = Vector, c.kwargs, c.autoreset
 		e, err := New(o)
 		if c.words != "" {
-			if err == nil || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("%v: %v, want %q", c.kwargs, err, c.words)
-			}
+			must.Fail(t, err, c.words)
 			continue
 		}
 		if err != nil {
@@ -151,12 +145,8 @@ func TestPeersMakeVec(t *testing.T) {
 			}
 			invalid = invalid || s.Invalid != nil
 		}
-		if invalid != c.invalid {
-			t.Errorf("%v: there are invalid rows: %t", c.kwargs, invalid)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Is(t, invalid, c.invalid, "%v: there are invalid rows", c.kwargs)
+		must.Do(t, e.Close())
 	}
 }
 
@@ -180,9 +170,7 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	s := envtest.Reset(t, e, seed)
 	ended, episodes := make([]bool, n), 0
 	for step := range steps {
-		if !slices.Equal(s.Observations, observations[step*n*w:(step+1)*n*w]) {
-			t.Fatalf("timestep %d: observations %v, want %v", step, s.Observations, observations[step*n*w:(step+1)*n*w])
-		}
+		must.Same(t, s.Observations, observations[step*n*w:(step+1)*n*w], "timestep %d: observations", step)
 		s = envtest.Step(t, e, acts[step*n*wA:(step+1)*n*wA])
 		for i := range n {
 			flag, invalid := flags[step*n+i], s.Invalid != nil && s.Invalid[i]
@@ -193,10 +181,8 @@ func TestSimulatorsEnvPool(t *testing.T) {
 			}
 			if ended[i] = flag > 0; ended[i] {
 				episodes++
-				if !slices.Equal(s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w]) {
-					t.Fatalf("timestep %d, environment %d: last observation %v", step, i,
-						s.FinalObservations[i*w:(i+1)*w])
-				}
+				must.Same(t, s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w],
+					"timestep %d, environment %d: last observation", step, i)
 			}
 		}
 	}
@@ -220,9 +206,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 		if set := e.Spaces(); set.Observation.Width() != 5 || set.State.Width() != 5 || set.Action.Width() != 1 {
 			t.Fatalf("spaces %v", set)
 		}
-		if err := envs.Check(e, 40, 5); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, envs.Check(e, 40, 5))
 		s := envtest.Reset(t, e, 9)
 		if first == nil {
 			first = slices.Clone(s.Observations)
@@ -249,9 +233,8 @@ func TestSimulatorsMJLab(t *testing.T) {
 					}
 				}
 			}
-			if (len(s.Metrics) > 0) != (len(s.Episodes) > 0) {
-				t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
-			}
+			must.Is(t, len(s.Metrics) > 0, len(s.Episodes) > 0,
+				"metrics %v with %d episodes", s.Metrics, len(s.Episodes))
 			before = slices.Clone(s.Observations)
 		}
 		if episodes < n {
@@ -260,23 +243,15 @@ func TestSimulatorsMJLab(t *testing.T) {
 	}
 	o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n,
 		Kwargs: map[string]any{"scene.colour": 3}}
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "kwargs: the configuration has no scene.colour") {
-		t.Errorf("a setting that there is not: %v", err)
-	}
+	must.Refuse(New(o))(t, "kwargs: the configuration has no scene.colour")
 	o.ID = "Mjlab-Cart"
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(),
-		"mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'") {
-		t.Errorf("a task that there is not: %v", err)
-	}
+	must.Refuse(New(o))(t, "mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'")
 }
 
 // The stand-in for Isaac Lab: the app prints thousands of lines and ends the process itself.
 func TestSimulatorsIsaacLab(t *testing.T) {
 	python := peers.Simulators(t, "torch", "gymnasium")
-	standin, err := filepath.Abs("testdata/isaaclab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	standin := must.Get(filepath.Abs("testdata/isaaclab"))(t)
 	const n = 16
 	for _, c := range []struct {
 		id      string
@@ -295,10 +270,8 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				program := "def make(**kwargs):\n    from isaaclab.app import AppLauncher\n    " +
 					"AppLauncher(headless=True)\n" +
 					"    from isaaclab_tasks.fish import make\n    return make(**kwargs)\n"
-				if err := os.WriteFile(filepath.Join(o.Path[1], "isaaclab_fish.py"), []byte(program),
-					0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(o.Path[1], "isaaclab_fish.py"), []byte(program),
+					0o600))
 			}
 			if c.amp > 0 {
 				o.AMPObservations = "amp_obs"
@@ -308,9 +281,7 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				set.AMPObservation.Width() != c.amp {
 				t.Fatalf("spaces %v", set)
 			}
-			if err := envs.Check(e, 130, 5); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, envs.Check(e, 130, 5))
 			envtest.Reset(t, e, 9)
 			episodes, before := 0, make([]float32, n*c.amp)
 			for range 150 {
@@ -323,10 +294,7 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 						t.Errorf("episode %+v, truncated %t (the factory's task has no limit but its end), of "+
 							"unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
 					}
-					if !slices.Equal(s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp]) {
-						t.Errorf("AMP observation %v at an end, want that of the step before, %v",
-							s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
-					}
+					must.Same(t, s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp], "AMP observation")
 				}
 				if _, logged := s.Metrics["Episode_Reward/speed"]; c.amp == 0 &&
 					logged != (len(s.Episodes) > 0) {
@@ -338,10 +306,8 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				t.Errorf("%d episodes", episodes)
 			}
 			if c.amp > 0 {
-				rows, err := e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2)))
-				if err != nil || len(rows) != 50*c.amp {
-					t.Errorf("%d values of reference motion, %v", len(rows), err)
-				}
+				rows := must.Get(e.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 2))))(t)
+				must.Is(t, len(rows), 50*c.amp, "values of reference motion")
 			}
 		})
 	}
