@@ -1,6 +1,7 @@
 package wrappers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
