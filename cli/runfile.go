@@ -1,18 +1,19 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -24,56 +25,18 @@ const runFile = "run.yaml"
 
 // readConfiguration reads a YAML file, or the standard input if the path is "-". Its errors are wrong uses.
 func readConfiguration(path string, stdin io.Reader) (runfile.Sections, error) {
-	c, _, err := readWithSource(path, stdin)
-	return c, err
+	if err := refuseTensors(path); err != nil {
+		return nil, err
+	}
+	c, _, err := runfile.ReadWithSource(path, stdin)
+	return c, wrong(err)
 }
 
-// readWithSource is [readConfiguration] that also returns where the settings are given. It refuses a file of tensors.
-func readWithSource(path string, stdin io.Reader) (runfile.Sections, *runfile.Source, error) {
+// refuseTensors returns an error if a configuration's path is that of a file of tensors.
+func refuseTensors(path string) error {
 	if isKind(path, ".pt", ".pth", ".safetensors", ".npz", ".onnx") {
-		return nil, nil, commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume "+
-			"RUN goes on with a run, and %s eval plays a checkpoint", path, program)
-	}
-	c, source, err := runfile.ReadWithSource(path, stdin)
-	return c, source, wrong(err)
-}
-
-// values are the sections that are not mappings.
-var values = []string{"seed", "preset", "strict"}
-
-// check refuses sections that nothing reads, and reports missing sections.
-func check(c runfile.Sections) error {
-	readers := runfile.Environments | runfile.Trainers
-	switch c.Kind() {
-	case runfile.Single:
-		readers |= runfile.Ranks
-	case runfile.Population:
-		readers |= runfile.Populations | runfile.Launchers
-		launcher, _ := c["launcher"].(map[string]any)
-		if n, _ := launcher["ranks_per_member"].(int); n > 1 {
-			readers |= runfile.Ranks
-		}
-	case runfile.Evolution:
-		readers = runfile.Environments | runfile.Agents | runfile.Evolutions
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		err := runfile.Sections{name: c[name]}.Check("", readers)
-		if _, ok := c[name].(map[string]any); !ok && c[name] != nil && !slices.Contains(values, name) && err == nil {
-			err = &config.Error{Path: name, Given: c[name], Reason: "want a section of keys"}
-		}
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	environment, _ := c["environment"].(map[string]any)
-	switch {
-	case environment["id"] == nil:
-		return errors.New("environment.id is missing: give --env ID, Isaac Lab's --task TASK, or the section " +
-			"environment: {id: CartPole, num_envs: 16}")
-	case c["agent"] == nil:
-		return errors.New("the section agent is missing; want for instance agent: {class: PPO}, and its settings")
+		return commandline.Usagef("%s is no configuration but a file of tensors; want a YAML file. --resume RUN goes "+
+			"on with a run, and %s eval plays a checkpoint", path, program)
 	}
 	return nil
 }
@@ -118,4 +81,72 @@ func holdsRun(dir string) bool {
 	holds := runfile.In(dir)
 	_, err := os.Lstat(filepath.Join(dir, runFile))
 	return err == nil || holds.Run || holds.Population || exists(dir, runfile.Batch)
+}
+
+// place returns the folder and the name of a run: those of the command line, or else of the configuration. Without a
+// name it makes one of the time.
+func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
+	if f.resume != "" {
+		directory, name := split(f.resume)
+		return directory, name, storable(directory, name)
+	}
+	directory = cmp.Or(f.out, directory, "runs")
+	if err := storable(directory, cmp.Or(f.name, name)); err != nil {
+		return "", "", err
+	}
+	switch dir := filepath.Join(directory, f.name); {
+	case f.name != "" && !resume && holdsRun(dir):
+		return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or "+
+			"give another --name", dir, program, process.QuoteWord(dir))
+	case f.name != "":
+		return directory, f.name, nil
+	case name == "":
+		name = time.Now().Format("06-01-02_15-04-05") + "_" + class
+	}
+	free := name
+	for n := 2; !resume && holdsRun(filepath.Join(directory, free)); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return directory, free, nil
+}
+
+// split returns the folder in which a run's folder lies, and the run's name, also for "." and "..".
+func split(run string) (directory, name string) {
+	run = filepath.Clean(run)
+	if name = filepath.Base(run); name == "." || name == ".." {
+		run, _ = filepath.Abs(run) // storable refuses what has no name
+	}
+	return filepath.Dir(run), filepath.Base(run)
+}
+
+// storable refuses a folder that run.yaml could not name, and the folder of all runs or one above it as the folder of a
+// run.
+func storable(directory, name string) error {
+	if path := filepath.Join(directory, name); !utf8.ValidString(path) ||
+		strings.ContainsFunc(path, unicode.IsControl) {
+		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters",
+			path)
+	}
+	if err := durable.CheckName(filepath.Join(directory, name)); err != nil {
+		return commandline.Usagef("the run's folder: %w", err)
+	}
+	if base := filepath.Base(name); name != "" && (base == "." || base == "..") {
+		return commandline.Usagef("the run's name is %q; want that of a folder of its own", name)
+	}
+	return nil
+}
+
+// stopped returns the error of a run that a signal has ended.
+func (f *trainFlags) stopped(dir, where string) error {
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s", where, dir,
+		f.goOn(dir))}
+}
+
+// goOn returns the command that continues a run.
+func (f *trainFlags) goOn(dir string) string {
+	several := ""
+	if f.ranks.nproc > 0 {
+		several = fmt.Sprintf("--nproc %d ", f.ranks.nproc)
+	}
+	return fmt.Sprintf("%s train %s--resume %s", program, several, process.QuoteWord(dir))
 }

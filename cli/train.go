@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
 
 // trainFlags are the flags of gorl train.
@@ -236,57 +231,62 @@ func (f *trainFlags) configuration() (runfile.Sections, error) {
 	return c, nil
 }
 
-// place returns the folder and the name of a run: those of the command line, or else of the configuration. Without a
-// name it makes one of the time.
-func (f *trainFlags) place(directory, name, class string, resume bool) (string, string, error) {
-	if f.resume != "" {
-		directory, name := split(f.resume)
-		return directory, name, storable(directory, name)
+// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. f.notes list keys of
+// a file of rl_games that have no meaning here.
+func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
+	if err := refuseTensors(path); err != nil {
+		return nil, err
 	}
-	directory = cmp.Or(f.out, directory, "runs")
-	if err := storable(directory, cmp.Or(f.name, name)); err != nil {
-		return "", "", err
+	if c, f.source, err = runfile.ReadWithSource(path, f.stdin); err != nil {
+		return nil, wrong(err)
 	}
-	switch dir := filepath.Join(directory, f.name); {
-	case f.name != "" && !resume && holdsRun(dir):
-		return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or "+
-			"give another --name", dir, program, process.QuoteWord(dir))
-	case f.name != "":
-		return directory, f.name, nil
-	case name == "":
-		name = time.Now().Format("06-01-02_15-04-05") + "_" + class
+	agent, env := f.isaac.split()
+	if rlgames.Is(c) {
+		c, f.notes, err = f.convert(c, path, agent)
+	} else {
+		err = f.adjust(c, agent)
 	}
-	free := name
-	for n := 2; !resume && holdsRun(filepath.Join(directory, free)); n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
+	if err != nil {
+		return nil, err
 	}
-	return directory, free, nil
-}
-
-// split returns the folder in which a run's folder lies, and the run's name, also for "." and "..".
-func split(run string) (directory, name string) {
-	run = filepath.Clean(run)
-	if name = filepath.Base(run); name == "." || name == ".." {
-		run, _ = filepath.Abs(run) // storable refuses what has no name
+	id := f.env
+	if f.isaac.task != "" {
+		id = "isaaclab:" + f.isaac.task
 	}
-	return filepath.Dir(run), filepath.Base(run)
-}
-
-// storable refuses a folder that run.yaml could not name, and the folder of all runs or one above it as the folder of a
-// run.
-func storable(directory, name string) error {
-	if path := filepath.Join(directory, name); !utf8.ValidString(path) ||
-		strings.ContainsFunc(path, unicode.IsControl) {
-		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters",
-			path)
+	if id != "" {
+		c.Section("environment")["id"] = id
+		f.source.Give("environment.id", "--env "+id)
 	}
-	if err := durable.CheckName(filepath.Join(directory, name)); err != nil {
-		return commandline.Usagef("the run's folder: %w", err)
+	if f.given("num-envs") {
+		c.Section("environment")["num_envs"] = f.numEnvs
 	}
-	if base := filepath.Base(name); name != "" && (base == "." || base == "..") {
-		return commandline.Usagef("the run's name is %q; want that of a folder of its own", name)
+	if f.isaac.task != "" && f.device != "" {
+		if kwargs := runfile.Sections(c.Section("environment")).Section("kwargs"); kwargs["device"] == nil {
+			kwargs["device"] = f.device // of the simulator, too
+		}
 	}
-	return nil
+	for _, a := range env {
+		if err := c.Set("environment.kwargs." + a); err != nil {
+			return nil, commandline.Usagef("env.%w", err)
+		}
+	}
+	if f.isaac.track {
+		settings := map[string]any{}
+		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity,
+			"project": f.isaac.wandbP} {
+			if value != "" {
+				settings[key] = value
+			}
+		}
+		trainer := c.Section("trainer")
+		list, _ := trainer["trackers"].([]any)
+		trainer["trackers"] = append(list[:len(list):len(list)], map[string]any{"wandb": settings})
+	}
+	if f.isaac.video {
+		trainer := c.Section("trainer")
+		trainer["video_interval"], trainer["video_length"] = f.isaac.videoInterval, f.isaac.videoLength
+	}
+	return c, nil
 }
 
 // wrong turns an error of a configuration into a wrong use.
@@ -306,19 +306,4 @@ func blame(err error) error {
 		return wrong(err)
 	}
 	return err
-}
-
-// stopped returns the error of a run that a signal has ended.
-func (f *trainFlags) stopped(dir, where string) error {
-	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s", where, dir,
-		f.goOn(dir))}
-}
-
-// goOn returns the command that continues a run.
-func (f *trainFlags) goOn(dir string) string {
-	several := ""
-	if f.ranks.nproc > 0 {
-		several = fmt.Sprintf("--nproc %d ", f.ranks.nproc)
-	}
-	return fmt.Sprintf("%s train %s--resume %s", program, several, process.QuoteWord(dir))
 }

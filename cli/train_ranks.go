@@ -63,28 +63,6 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	return err
 }
 
-// trainRank trains one agent, as one of several processes if place says so.
-func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place) error {
-	t, err := join(ctx, c, place)
-	if err == nil {
-		own := *f
-		if t.group.Rank() > 0 { // rank 0 prints for all ranks, but each rank prints its own errors
-			own.quiet, own.stdout, own.stderr = true, io.Discard, io.Discard
-		}
-		err = t.leave(own.trainSingle(ctx, c, t))
-	}
-	var stopped *commandline.StoppedError
-	var peer *distributed.PeerError
-	switch {
-	case errors.As(err, &stopped) && t.group.Rank() > 0:
-		return &commandline.StatusError{Status: commandline.Stopped}
-	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
-		fmt.Fprintf(f.stderr, "%s: %v\n", program, err)
-		return &commandline.StatusError{Status: launch.StatusPeer}
-	}
-	return err
-}
-
 // together is this process's part in a run of several ranks. Its group is nil if it trains alone.
 type together struct {
 	place distributed.Place

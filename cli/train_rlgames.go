@@ -93,61 +93,6 @@ func (f *isaacFlags) memberOf() (int, error) {
 	return member, nil
 }
 
-// readAny reads a configuration of gorl, skrl or rl_games, and applies the command line to it. f.notes list keys of
-// a file of rl_games that have no meaning here.
-func (f *trainFlags) readAny(path string) (c runfile.Sections, err error) {
-	if c, f.source, err = readWithSource(path, f.stdin); err != nil {
-		return nil, err
-	}
-	agent, env := f.isaac.split()
-	if rlgames.Is(c) {
-		c, f.notes, err = f.convert(c, path, agent)
-	} else {
-		err = f.adjust(c, agent)
-	}
-	if err != nil {
-		return nil, err
-	}
-	id := f.env
-	if f.isaac.task != "" {
-		id = "isaaclab:" + f.isaac.task
-	}
-	if id != "" {
-		c.Section("environment")["id"] = id
-		f.source.Give("environment.id", "--env "+id)
-	}
-	if f.given("num-envs") {
-		c.Section("environment")["num_envs"] = f.numEnvs
-	}
-	if f.isaac.task != "" && f.device != "" {
-		if kwargs := runfile.Sections(c.Section("environment")).Section("kwargs"); kwargs["device"] == nil {
-			kwargs["device"] = f.device // of the simulator, too
-		}
-	}
-	for _, a := range env {
-		if err := c.Set("environment.kwargs." + a); err != nil {
-			return nil, commandline.Usagef("env.%w", err)
-		}
-	}
-	if f.isaac.track {
-		settings := map[string]any{}
-		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity,
-			"project": f.isaac.wandbP} {
-			if value != "" {
-				settings[key] = value
-			}
-		}
-		trainer := c.Section("trainer")
-		list, _ := trainer["trackers"].([]any)
-		trainer["trackers"] = append(list[:len(list):len(list)], map[string]any{"wandb": settings})
-	}
-	if f.isaac.video {
-		trainer := c.Section("trainer")
-		trainer["video_interval"], trainer["video_length"] = f.isaac.videoInterval, f.isaac.videoLength
-	}
-	return c, nil
-}
-
 // convert makes a configuration from a file of rl_games.
 func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string) (runfile.Sections, []string, error) {
 	o := rlgames.Options{Overrides: overrides, NumEnvs: f.numEnvs}

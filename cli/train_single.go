@@ -15,6 +15,8 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/distributed/launch"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/envs/wrappers"
@@ -29,6 +31,28 @@ import (
 	"github.com/gorl-dev/gorl/tracking/trackers"
 	"github.com/gorl-dev/gorl/trainers"
 )
+
+// trainRank trains one agent, as one of several processes if place says so.
+func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place) error {
+	t, err := join(ctx, c, place)
+	if err == nil {
+		own := *f
+		if t.group.Rank() > 0 { // rank 0 prints for all ranks, but each rank prints its own errors
+			own.quiet, own.stdout, own.stderr = true, io.Discard, io.Discard
+		}
+		err = t.leave(own.trainSingle(ctx, c, t))
+	}
+	var stopped *commandline.StoppedError
+	var peer *distributed.PeerError
+	switch {
+	case errors.As(err, &stopped) && t.group.Rank() > 0:
+		return &commandline.StatusError{Status: commandline.Stopped}
+	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
+		fmt.Fprintf(f.stderr, "%s: %v\n", program, err)
+		return &commandline.StatusError{Status: launch.StatusPeer}
+	}
+	return err
+}
 
 // trainSingle trains one agent.
 func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together) (err error) {
@@ -176,8 +200,12 @@ type singleRun struct {
 // values and the run's folder. Nothing is written before the run's first step.
 func (f *trainFlags) trainer(c runfile.Sections, env envs.Env, run *singleRun, bars tracking.Progress) (
 	*trainers.Trainer, error) {
+	built := c
+	if f.check { // without a GPU
+		built = f.checks.buildable(c)
+	}
 	var errPlace error
-	trainer, err := trainers.FromDictIn(run.with.group, f.checks.buildable(c).Of(runfile.Trainers), env,
+	trainer, err := trainers.FromDictIn(run.with.group, built.Of(runfile.Trainers), env,
 		func(cfg *trainers.Config) {
 			if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
 				_, cfg.Name = split(f.resume) // place says so, too

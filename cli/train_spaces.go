@@ -1,14 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -133,4 +139,84 @@ func (o *outline) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error
 // CollectOverlappingMotions returns zeros.
 func (o *outline) CollectOverlappingMotions(n int, _ *rand.Rand) ([]float32, error) {
 	return o.set.AMPObservation.Rows(2 * n), nil
+}
+
+// needsSpaces reports whether --check has to know the spaces of the environment from its flags.
+func (f *checkFlags) needsSpaces(c runfile.Sections) bool {
+	return f.mode == checkSettings && !inProcess(c)
+}
+
+// newEnvironment makes the environment of a configuration. For --check, environments of other processes are replaced by
+// an outline, which has spaces and cannot step.
+func (f *checkFlags) newEnvironment(c runfile.Sections) (envs.Env, error) {
+	if !f.needsSpaces(c) {
+		return makeEnvironment(c)
+	}
+	full, err := catalog.Settings(c.Section("environment"))
+	if err != nil {
+		return nil, wrong(err)
+	}
+	n, _ := config.Whole(full["num_envs"])
+	set, err := f.spaces()
+	if err != nil {
+		return nil, err
+	}
+	if f.action == "" {
+		set = assumedSpaces(c)
+	}
+	agent := c.Section("agent")
+	switch strings.ToUpper(textOf(agent["class"])) {
+	case "IPPO", "MAPPO":
+		set = seated(c, set)
+	case "AMP":
+		size, _ := config.Whole(full["amp_size"])
+		frames, _ := config.Whole(agent["amp_observation_frames"])
+		set.AMPObservation = spaces.Unbounded(cmp.Or(size, max(frames, 1)*64))
+	}
+	return &outline{set: set, n: n}, nil
+}
+
+// assumedSpaces returns spaces to build agents for, if those of the environment are unknown: a vector of observations,
+// and actions that the class of the policy has.
+func assumedSpaces(c runfile.Sections) spaces.Set {
+	set := spaces.Set{Observation: spaces.Unbounded(1024), Action: spaces.NewBox(-1, 1, 1)}
+	agent := c.Section("agent")
+	for _, key := range []string{"observation_preprocessor_kwargs", "state_preprocessor_kwargs"} {
+		kwargs, _ := agent[key].(map[string]any)
+		if size, ok := config.Whole(kwargs["size"]); ok && size > 0 {
+			set.Observation = spaces.Unbounded(size)
+		}
+	}
+	policy, _ := c.Section("models")["policy"].(map[string]any)
+	switch class, _ := policy["class"].(string); {
+	case strings.HasPrefix(class, "Categorical"):
+		set.Action = spaces.NewDiscrete(2)
+	case strings.HasPrefix(class, "MultiCategorical"):
+		set.Action = spaces.NewMultiDiscrete(2, 2)
+	}
+	return set
+}
+
+// seated returns the spaces of an environment in which every agent has those of set, and all share a state. The agents
+// are those that models or settings of the agent are given for; otherwise two stand for all.
+func seated(c runfile.Sections, set spaces.Set) spaces.Set {
+	names := []string{"agent_0", "agent_1"}
+	models, agent := c.Section("models"), c.Section("agent")
+	if models["policy"] == nil && models["mlp"] == nil && len(models) > 0 {
+		names = slices.Sorted(maps.Keys(models))
+	}
+	for key, value := range agent {
+		of, ok := value.(map[string]any)
+		if ok && len(of) > 0 && key != "experiment" && !strings.HasSuffix(key, "_kwargs") {
+			names = slices.Sorted(maps.Keys(of))
+		}
+	}
+	seats := make([]spaces.Seat, len(names))
+	for i, name := range names {
+		seats[i] = spaces.Seat{Name: name, Observation: set.Observation, Action: set.Action}
+	}
+	if set.State.Kind == spaces.None {
+		set.State = spaces.Unbounded(1024)
+	}
+	return spaces.NewSeats(set.State, seats...)
 }

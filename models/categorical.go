@@ -3,7 +3,6 @@ package models
 import (
 	"fmt"
 
-	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -50,18 +49,6 @@ func NewMultiCategorical(action spaces.Space, reduction string) (*Categorical, e
 		return nil, fmt.Errorf("models: MultiCategorical reduction %q: want sum, mean or prod", reduction)
 	}
 	return newCategorical(action, reduction)
-}
-
-// maskLogits returns logits (n, K) with description.MaskedLogit for every choice that mask (n, K) forbids. No gradient
-// flows to these. NaN stays NaN. A mask that is a zero Tensor allows everything. The operations are those that a
-// minibatch can replay, which tensor.Where is not.
-func maskLogits(s *tensor.Scope, logits, mask tensor.Tensor) tensor.Tensor {
-	if mask.T == nil || s.Err() != nil {
-		return logits
-	}
-	allowed := s.As(mask, tensor.Float32)
-	forbidden := s.MulScalar(s.ScalarSub(1, allowed), description.MaskedLogit)
-	return s.Add(s.Mul(logits, allowed), forbidden)
 }
 
 // Outputs implements [Distribution].

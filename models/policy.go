@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -146,4 +147,28 @@ func (p *Stochastic) Parameters() []tensor.Parameter {
 func (p *Stochastic) Close() {
 	p.Net.Close()
 	p.Dist.Close()
+}
+
+// EvaluateBoth evaluates actions (n, A) and computes values (n, 1) for the same rows. A shared trunk runs once, on in.
+// Otherwise the value network reads ofValue: the same rows with the states of its own memory.
+func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, actions tensor.Tensor) (Evaluation,
+	tensor.Tensor) {
+	if m, policy, value := trunkOf(p, v); m != nil {
+		features := Inputs{Observations: m.trunk.Forward(s, in)}
+		out := maskLogits(s, policy.Forward(s, features), in.ActionMask)
+		return m.dist.Evaluate(s, out, actions), value.Forward(s, features)
+	}
+	return p.Evaluate(s, in, actions), v.Forward(s, ofValue)
+}
+
+// maskLogits returns logits (n, K) with description.MaskedLogit for every choice that mask (n, K) forbids. No gradient
+// flows to these. NaN stays NaN. A mask that is a zero Tensor allows everything. The operations are those that a
+// minibatch can replay, which tensor.Where is not.
+func maskLogits(s *tensor.Scope, logits, mask tensor.Tensor) tensor.Tensor {
+	if mask.T == nil || s.Err() != nil {
+		return logits
+	}
+	allowed := s.As(mask, tensor.Float32)
+	forbidden := s.MulScalar(s.ScalarSub(1, allowed), description.MaskedLogit)
+	return s.Add(s.Mul(logits, allowed), forbidden)
 }

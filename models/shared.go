@@ -101,15 +101,3 @@ func SharesTrunk(p Policy, v Network) bool {
 	m, _, _ := trunkOf(p, v)
 	return m != nil
 }
-
-// EvaluateBoth evaluates actions (n, A) and computes values (n, 1) for the same rows. A shared trunk runs once, on in.
-// Otherwise the value network reads ofValue: the same rows with the states of its own memory.
-func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, actions tensor.Tensor) (Evaluation,
-	tensor.Tensor) {
-	if m, policy, value := trunkOf(p, v); m != nil {
-		features := Inputs{Observations: m.trunk.Forward(s, in)}
-		out := maskLogits(s, policy.Forward(s, features), in.ActionMask)
-		return m.dist.Evaluate(s, out, actions), value.Forward(s, features)
-	}
-	return p.Evaluate(s, in, actions), v.Forward(s, ofValue)
-}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
@@ -293,4 +294,45 @@ func (f *figures) text() string {
 		parts = append(parts, fmt.Sprintf("style %.2f", r.last()))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// note counts the figures of a step: those of finished episodes, for all environments together and for each agent of a
+// group, and those of the batch. Afterwards counted has the episodes for OnEpisode. An episode that began under other
+// weights is not counted, because it says little about the present ones.
+func (l *loop) note(s *envs.Step) error {
+	if err := l.figures.episodes.Record(s.Rewards, s.Terminated, s.Truncated, s.Invalid); err != nil {
+		return fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
+	}
+	// Figures of finished episodes, except those that began under other weights (running.go).
+	l.counted = l.counted[:0]
+	for _, e := range s.Episodes {
+		if l.world.running.mixed[e.Env] {
+			continue
+		}
+		l.counted = append(l.counted, e)
+		if l.rank.Several() { // all ranks count it behind the next update
+			l.rank.episodes = append(l.rank.episodes, e)
+			continue
+		}
+		l.figures.metrics.episode("", e)
+		if c, ok := agents.As[agents.Composite](l.agent); ok {
+			l.figures.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
+		}
+	}
+	// Figures of the whole batch at this step.
+	for name, x := range s.Metrics {
+		l.figures.recorder.Track(infoTag(name), x)
+		l.figures.metrics.step(name, x)
+	}
+	l.world.running.stepped(s)
+	return nil
+}
+
+// infoTag returns the tag of a figure of the batch. A name with a group, such as a simulator's "Episode_Reward/speed",
+// is a tag itself: dashboards look for it under this name.
+func infoTag(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return "Info / " + name
 }

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// This file has the body of the training loop. [Observation] and [Transition] translate between environments and
-// agents, for programs with a loop of their own.
+// This file has the body of the training loop, a timestep, and how it steps environments. [Observation] and
+// [Transition] translate between environments and agents, for programs with a loop of their own. update.go has what
+// follows when a rollout is complete.
 
 // loop is the training loop with everything that it advances. [Trainer] embeds it and adds the methods for users. world
 // is the environment's side, figures is what is measured, files is what is written, and calls are the callbacks.
@@ -184,111 +186,195 @@ func Transition(s *envs.Step) agents.Transition {
 	}
 }
 
-// update lets the agent learn from its complete rollout. Then it collects the figures that the agent tracked, exchanges
-// episodes with the other ranks, and calls OnUpdate. With agents.Overlapping the update may still be running.
-func (l *loop) update(ctx context.Context) error {
-	start := time.Now()
-	l.files.saved = false // the newest checkpoint is of the weights before
-	if err := l.agent.Update(ctx); err != nil {
-		l.trackAgent() // of several agents, some may have learned
-		l.rank.diverged(err)
-		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
-	}
-	l.figures.recorder.Track(tracking.TagUpdateTime, ms(time.Since(start)))
-	l.figures.updates++
-	l.trackAgent()
-	if err := l.exchange(); err != nil {
-		return err
-	}
-	// Most of this time is waiting for the slowest rank.
-	if l.rank.Several() {
-		l.figures.recorder.Track("Stats / Waiting for other ranks (ms)", ms(l.rank.Spent()-l.rank.spent))
-		l.rank.spent = l.rank.Spent()
-	}
-	return l.calls.notify(func(c Callback, t *Trainer) error { return c.OnUpdate(t) })
-}
-
-// learned waits for an update that continues after the agent's Update has returned (agents.Overlapping), and collects
-// its figures. It ignores cancellation, because a state with half an update cannot be saved. Savers call it first.
-func (l *loop) learned() error {
-	o, ok := agents.As[agents.Overlapping](l.agent)
-	if !ok {
-		return nil
-	}
-	if err := o.Wait(context.Background()); err != nil {
-		return fmt.Errorf("trainers: update before timestep %d: %w", l.timestep, err)
-	}
-	l.trackAgent()
-	return nil
-}
-
-// trackAgent collects the values that the agent has tracked since the last call: the recorder keeps them for files,
-// metrics for programs. It also keeps the agent's notes (agents.Noter) for Notes and reports them as warnings.
-func (l *loop) trackAgent() {
-	if tracker, ok := agents.As[agents.Tracker](l.agent); ok {
-		tracker.Tracked(func(tag string, value float64) {
-			l.figures.recorder.Track(tag, value)
-			l.figures.metrics.track(tag, value)
-		})
-	}
-	if noter, ok := agents.As[agents.Noter](l.agent); ok {
-		noter.Noted(func(note string) {
-			l.agentNotes = append(l.agentNotes, note)
-			l.files.warn(errors.New(note))
-		})
-	}
-}
-
-// note counts the figures of a step: those of finished episodes, for all environments together and for each agent of a
-// group, and those of the batch. Afterwards counted has the episodes for OnEpisode. An episode that began under other
-// weights is not counted, because it says little about the present ones.
-func (l *loop) note(s *envs.Step) error {
-	if err := l.figures.episodes.Record(s.Rewards, s.Terminated, s.Truncated, s.Invalid); err != nil {
-		return fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
-	}
-	// Figures of finished episodes, except those that began under other weights (running.go).
-	l.counted = l.counted[:0]
-	for _, e := range s.Episodes {
-		if l.world.running.mixed[e.Env] {
-			continue
-		}
-		l.counted = append(l.counted, e)
-		if l.rank.Several() { // all ranks count it behind the next update
-			l.rank.episodes = append(l.rank.episodes, e)
-			continue
-		}
-		l.figures.metrics.episode("", e)
-		if c, ok := agents.As[agents.Composite](l.agent); ok {
-			l.figures.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
-		}
-	}
-	// Figures of the whole batch at this step.
-	for name, x := range s.Metrics {
-		l.figures.recorder.Track(infoTag(name), x)
-		l.figures.metrics.step(name, x)
-	}
-	l.world.running.stepped(s)
-	return nil
-}
-
-// infoTag returns the tag of a figure of the batch. A name with a group, such as a simulator's "Episode_Reward/speed",
-// is a tag itself: dashboards look for it under this name.
-func infoTag(name string) string {
-	if strings.Contains(name, "/") {
-		return name
-	}
-	return "Info / " + name
-}
-
-// startBar shows the progress bar, once, if Config.Progress is set. The bar counts environment steps of all ranks, and
-// begins with those before a resumed checkpoint.
-func (t *Trainer) startBar() {
-	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
-		return
-	}
-	t.bar = t.cfg.Progress.Bar(t.agent.Name(), int64(t.cfg.Timesteps)*t.batch())
-	t.bar.Set(t.timestep*t.batch(), "")
-}
-
 // ms returns a duration in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Environments are user code: they may panic, block, or return no step or slices of wrong lengths. A stepper resets and
+// steps an environment and turns each of these faults into an error with the environment's type.
+
+// ErrBlocked is wrapped by the error of Train, Step and evaluations if an environment has not returned within
+// Config.StopTimeout after the context was cancelled. The environment still runs on a goroutine of its own, so neither
+// it nor the trainer can be used any more. The trainer's Close leaves the environment open.
+var ErrBlocked = errors.New("the environment is blocked")
+
+// defaultStopTimeout is used if Config.StopTimeout is 0, and by [Evaluate].
+const defaultStopTimeout = 10 * time.Second
+
+// stepper resets and steps one environment. If the context can be cancelled, each call runs on a goroutine of its own,
+// because nothing else lets the caller go on without it. That costs about half a microsecond a step.
+type stepper struct {
+	// n is the number of environments. timeout is how long a call may take after its context was cancelled.
+	env                           envs.Env
+	n                             int
+	observation, state, amp, mask int // widths of a row
+	seats                         int // the number of seats, 0 if one agent acts
+	timeout                       time.Duration
+
+	// The call in progress, Reset(seed) if resets is true and Step(actions) otherwise, and its result. done receives
+	// one value when the call ends.
+	actions []float32
+	seed    int64
+	resets  bool
+	next    *envs.Step
+	err     error
+	begin   func() // s.call, kept so that a step allocates nothing
+	done    chan struct{}
+
+	blocked error // why the environment cannot be used any more
+}
+
+// errEnded is the result of a call until it has returned. It remains if the environment ends its goroutine
+// (runtime.Goexit).
+var errEnded = errors.New("the environment ended its goroutine")
+
+// newStepper returns the stepper of env. After a context is cancelled, the stepper waits for timeout.
+func newStepper(env envs.Env, timeout time.Duration) *stepper {
+	sp := env.Spaces()
+	// done has room for one value, so that a call that ends after the timeout does not block for ever.
+	s := &stepper{env: env, n: env.NumEnvs(), timeout: timeout, done: make(chan struct{}, 1)}
+	s.observation, s.state, s.amp = sp.Observation.Width(), sp.State.Width(), sp.AMPObservation.Width()
+	s.mask, s.seats = sp.ActionMask.Width(), len(sp.Seats)
+	s.begin = s.call
+	return s
+}
+
+// reset calls the environment's Reset and checks the result. A negative seed continues the environment's random
+// sequence. The result is the environment's and overwritten by the next call.
+func (s *stepper) reset(ctx context.Context, seed int64) (*envs.Step, error) {
+	s.actions, s.seed, s.resets = nil, seed, true
+	next, err := s.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reset: %w", err)
+	}
+	return next, nil
+}
+
+// step calls the environment's Step with actions (N, A) and checks the result, which the next call overwrites.
+func (s *stepper) step(ctx context.Context, actions []float32) (*envs.Step, error) {
+	s.actions, s.resets = actions, false
+	return s.run(ctx)
+}
+
+// run makes the call and returns its checked result. If ctx is cancelled and the call does not end within timeout, the
+// environment counts as blocked, and run returns that error from then on.
+func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
+	if s.blocked != nil {
+		return nil, s.blocked
+	}
+	if ctx.Done() == nil { // nothing can end the wait
+		s.call()
+	} else {
+		go s.begin()
+	}
+	select {
+	case <-s.done:
+		return s.checked()
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(s.timeout)
+	defer late.Stop()
+	select {
+	case <-s.done:
+		return s.checked()
+	case <-late.C: // the goroutine is left behind: nothing can end it but the environment
+		s.blocked = fmt.Errorf("%w: %s of %s has not returned %v after the context was cancelled (\"stop_timeout\"); "+
+			"make a new environment and a new trainer", ErrBlocked, s.method(), s.name(), s.timeout)
+		return nil, s.blocked
+	}
+}
+
+// checked returns the result of a call that has ended.
+func (s *stepper) checked() (*envs.Step, error) {
+	if s.err == nil {
+		s.err = s.check(s.next)
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.next, nil
+}
+
+// call calls the environment, stores the result in next and err, and signals done. It runs on the caller's goroutine if
+// the context cannot be cancelled, otherwise on its own.
+func (s *stepper) call() {
+	s.next, s.err = nil, errEnded
+	defer func() {
+		if s.err == errEnded { //nolint:errorlint // exactly the value from above: the call did not return
+			s.err = fmt.Errorf("the environment (%s) ended its goroutine in %s (runtime.Goexit)", s.name(), s.method())
+		}
+		s.done <- struct{}{}
+	}()
+	if p := panics.Catch(func() {
+		if s.resets {
+			s.next, s.err = s.env.Reset(s.seed)
+		} else {
+			s.next, s.err = s.env.Step(s.actions)
+		}
+	}); p != nil {
+		p.What, s.err = s.what(), p
+	}
+}
+
+// what names the environment in the error of its panic.
+func (s *stepper) what() string { return fmt.Sprintf("the environment (%s)", s.name()) }
+
+// close closes the environment. It turns a panic into an error.
+func (s *stepper) close() error { return panics.Guard(s.what(), s.env.Close) }
+
+// check returns an error that names the first slice of a wrong length, or an episode of an environment that does not
+// exist. It is cheap enough for every step; [envs.Checked] looks at every value.
+func (s *stepper) check(next *envs.Step) error {
+	if next == nil {
+		return fmt.Errorf("the environment (%s) returned no step (nil) and no error from %s", s.name(), s.method())
+	}
+	for i, part := range [...]struct {
+		name        string
+		values, row int
+		optional    bool // may be empty
+	}{
+		{"Observations", len(next.Observations), s.observation, false},
+		{"States", len(next.States), s.state, false},
+		{"ActionMasks", len(next.ActionMasks), s.mask, false}, {"Seats.Active", len(next.Seats.Active), s.seats, false},
+		{"Rewards", len(next.Rewards), 1, false}, {"Terminated", len(next.Terminated), 1, false},
+		{"Truncated", len(next.Truncated), 1, false}, {"AMPObservations", len(next.AMPObservations), s.amp, false},
+		{"FinalObservations", len(next.FinalObservations), s.observation, true},
+		{"FinalStates", len(next.FinalStates), s.state, true},
+		{"FinalUnknown", len(next.FinalUnknown), 1, true}, {"Invalid", len(next.Invalid), 1, true},
+		{"Seats.Rewards", len(next.Seats.Rewards), s.seats, false},
+		{"Seats.Terminated", len(next.Seats.Terminated), s.seats, false},
+		{"Seats.Truncated", len(next.Seats.Truncated), s.seats, false},
+	} {
+		if s.resets && i == 4 { // a reset gives observations, states, action masks and who acts
+			return nil
+		}
+		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {
+			return fmt.Errorf("the environment (%s) returned %d values of %s from %s, want %d (%d environments × %d)",
+				s.name(), part.values, part.name, s.method(), want, s.n, part.row)
+		}
+	}
+	for _, e := range next.Episodes {
+		if e.Env < 0 || e.Env >= s.n {
+			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(),
+				e.Env, s.n)
+		}
+	}
+	return nil
+}
+
+// method returns the name of the call in progress, for errors.
+func (s *stepper) method() string {
+	if s.resets {
+		return "Reset"
+	}
+	return "Step"
+}
+
+// name returns the environment's type, for errors. A wrapper's name includes the types inside it: "*wrappers.ClipAction
+// around *main.arena".
+func (s *stepper) name() string {
+	var types []string
+	for _, env := range slices.Backward(envs.All[envs.Env](s.env)) {
+		types = append(types, fmt.Sprintf("%T", env))
+	}
+	return strings.Join(types, " around ")
+}

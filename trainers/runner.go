@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
@@ -101,32 +100,6 @@ func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adj
 	return t, nil
 }
 
-// Dict returns a dictionary from which [FromDict] makes this trainer again, also with a version of other defaults. It
-// is the dictionary that the trainer was made of, completed by all defaults and by the seed, under the names of skrl
-// 2.0. YAML can store it. Settings that are Go functions are left out. The sizes of motion_dataset and reply_buffer are
-// among the agent's settings. Dict returns nil if FromDict did not make the trainer.
-func (t *Trainer) Dict() map[string]any {
-	r := t.made
-	if r == nil {
-		return nil
-	}
-	full := map[string]any{"seed": r.seed, "models": maps.Clone(r.Models)}
-	if r.Memory != nil {
-		full["memory"] = maps.Clone(r.Memory)
-	}
-	agent := r.settings()
-	agent["class"] = r.class
-	full["agent"] = agent
-	trainer := config.Dict(t.cfg)
-	trainer["trackers"] = nameable(t.cfg.Trackers)
-	trainer["class"] = sequentialTrainer
-	if t.cfg.Seed == r.seed {
-		delete(trainer, "seed") // one place to change it
-	}
-	full["trainer"] = trainer
-	return full
-}
-
 // runner builds a trainer from a dictionary: newRunner reads the sections, agent makes the agent, and sequential the
 // trainer. The trainer keeps its runner for Dict.
 type runner struct {
@@ -151,15 +124,6 @@ type runner struct {
 	// the algorithm or, with several agents, of the first one.
 	settings func() map[string]any
 	common   *agents.OnPolicy
-}
-
-// Check returns all errors of a dictionary for [FromDict] that are known without its environment: unknown sections,
-// keys, classes and layers, and values that are not allowed. FromDict does the same. Sizes that depend on the spaces,
-// and minibatches, which depend on the number of environments, are errors of FromDict alone. With the environment's
-// spaces, if they are known, the policy's class is compared with the actions; else sp is the zero value.
-func Check(dict map[string]any, sp spaces.Set) error {
-	_, err := newRunner(dict, sp)
-	return err
 }
 
 // newRunner splits a dictionary into its sections and checks them, with the empty set for spaces that are not known.
@@ -204,41 +168,6 @@ func newRunner(dict map[string]any, sp spaces.Set) (*runner, error) {
 	return r, errors.Join(errs...)
 }
 
-// checkAgent returns the errors of the agent's settings.
-func (r *runner) checkAgent() error {
-	var err error
-	switch settings := withoutNullScale(r.Agent); r.class {
-	case "AMP":
-		_, err = amp.FromDict(settings, spaces.Set{})
-	case "PPO":
-		_, err = ppo.FromDict(settings, spaces.Set{})
-	default:
-		err = ippo.Check(settings, r.sp)
-	}
-	return config.Under("trainers", "agent", err)
-}
-
-// checkModels returns the errors of the models' descriptions.
-func (r *runner) checkModels() error {
-	given := r.Models
-	defer func() { r.Models = given }() // without defaults, which may depend on the spaces
-	roles := []string{"policy", "value"}
-	switch {
-	case r.class == "AMP":
-		var err error
-		if roles, err = r.ampRoles(); err != nil {
-			return nil // checkAgent has found it, too
-		}
-	case r.class != "PPO" && len(r.sp.Seats) > 0:
-		_, err := r.groupModels()
-		return err
-	case r.class != "PPO":
-		return nil // which sections are of agents is not known without their names
-	}
-	_, err := r.models(roles...)
-	return err
-}
-
 // readSeed returns the given seed, or draws one below 2³¹ if there is none. A negative seed is an error.
 func (r *runner) readSeed() (int64, error) {
 	if r.Seed == nil {
@@ -251,61 +180,104 @@ func (r *runner) readSeed() (int64, error) {
 	return k.Seed, err
 }
 
-// agentClasses are the classes of agents, and skrlAgents those of skrl that gorl does not have.
-var (
-	agentClasses = []string{"PPO", "AMP", "IPPO", "MAPPO"}
-	skrlAgents   = []string{"A2C", "CEM", "DDPG", "DDQN", "DQN", "RPO", "SAC", "TD3", "TRPO"}
-)
-
-// oneOf lists names: "PPO, AMP or IPPO".
-func oneOf(names []string) string {
-	last := len(names) - 1
-	return strings.TrimPrefix(strings.Join(names[:last], ", ")+" or "+names[last], " or ")
-}
-
-// checkSeats returns an error if the class of the agent is for several agents and the environment has one, or the other
-// way round. It returns nil if the spaces are not known.
-func (r *runner) checkSeats() error {
-	classes, number := agentClasses[:2], "one agent acts"
-	if len(r.sp.Seats) > 0 {
-		classes, number = agentClasses[2:], fmt.Sprintf("%d agents act", len(r.sp.Seats))
-	}
-	if r.sp.Observation.Kind == spaces.None || slices.Contains(classes, r.class) {
-		return nil
-	}
-	return &config.Error{Prefix: "trainers", Path: "agent.class", Given: r.class,
-		Reason: fmt.Sprintf("%s in the environment; want %s", number, oneOf(classes))}
-}
-
-// section returns the class of a section, spelt as in classes, and a copy of the section without it. name names the
-// section in errors. The class may be given in upper or lower case.
-func section(name string, dict map[string]any, classes ...string) (class string, rest map[string]any, err error) {
-	given, _ := dict["class"].(string)
-	i := slices.IndexFunc(classes, func(c string) bool { return strings.EqualFold(c, given) })
-	if i < 0 {
-		e := &config.Error{Prefix: "trainers", Path: name + ".class", Given: dict["class"],
-			Reason: "want " + oneOf(classes), Nearest: config.Nearest(given, classes)}
-		if name == "agent" && slices.Contains(skrlAgents, strings.ToUpper(given)) {
-			e.Reason, e.Nearest = "gorl does not have this agent of skrl; "+e.Reason, ""
+// agent makes the agent of r.class with its models. The caller closes it. Afterwards settings and common are set.
+func (r *runner) agent() (agents.Agent, error) {
+	for _, b := range r.buffers() { // of AMP: such a file is probably meant for it
+		if b.dict != nil && r.class != "AMP" {
+			return nil, fmt.Errorf("trainers: %s belongs to AMP, and agent.class is %s; leave it out", b.name, r.class)
 		}
-		return "", nil, e
 	}
-	rest = maps.Clone(dict)
-	delete(rest, "class")
-	return classes[i], rest, nil
+	r.Agent = withoutNullScale(r.Agent)
+	build := map[string]func() (agents.Agent, error){"PPO": r.ppo, "AMP": r.amp, "IPPO": r.ippo, "MAPPO": r.ippo}
+	agent, err := build[r.class]()
+	if err != nil {
+		return nil, err
+	}
+	// Only the finished agent knows its rollouts, which may be a default.
+	if err := r.checkMemory(); err != nil {
+		_ = agent.Close()
+		return nil, err
+	}
+	return agent, nil
 }
 
-// readTrainer reads the trainer's section over cfg.
-func (r *runner) readTrainer(cfg Config) (Config, error) {
-	err := config.Merge(&cfg, r.trainer, config.Options{Aliases: map[string]config.Alias{
-		"evaluate_every": {Key: "evaluation_interval"},
-	}})
-	return cfg, config.Under("trainers", "trainer", err)
+// withoutNullScale returns a copy of the agent's settings. Like skrl's runner it reads a reward scale of null as none.
+func withoutNullScale(agent map[string]any) map[string]any {
+	agent = maps.Clone(agent)
+	if agent["rewards_shaper_scale"] == nil {
+		delete(agent, "rewards_shaper_scale")
+	}
+	return agent
 }
 
-func init() {
-	config.Declare("trainer", "trainer", DefaultConfig(), "class", "evaluate_every")
-	config.Declare("mlp", "mlp", mlps{Activation: "elu"})
+// ppo makes a PPO agent.
+func (r *runner) ppo() (agents.Agent, error) {
+	m, err := r.models("policy", "value")
+	if err != nil {
+		return nil, err
+	}
+	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.ppo(), Dict: r.Agent, Seed: r.seed,
+		Group: r.group})
+	if err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	// The settings with all defaults, for Dict.
+	settings := a.Settings()
+	r.settings, r.common = func() map[string]any { return config.Dict(settings) }, &settings.OnPolicy
+	return a, nil
+}
+
+// ippo makes an IPPO or MAPPO agent.
+func (r *runner) ippo() (agents.Agent, error) {
+	specs, err := r.groupModels()
+	if err != nil {
+		return nil, err
+	}
+	a, err := ippo.New(ippo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Centralised: r.class == "MAPPO",
+		Models: func(g ippo.Group) ppo.Models { return specs[g.Name].ppo() }, Dict: r.Agent, Seed: r.seed,
+		Group: r.group})
+	if err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	first := a.Agents()[0].(*ppo.Agent).Settings()
+	r.settings, r.common = a.Dict, &first.OnPolicy
+	return a, nil
+}
+
+// amp makes an AMP agent. The reference motion comes from the environment or from one that it wraps. A differential
+// discriminator compares with zero and needs no motion.
+func (r *runner) amp() (agents.Agent, error) {
+	motions, ok := envs.As[envs.MotionSource](r.env)
+	if !ok && r.Agent["discriminator_mode"] != "differential" {
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it "+
+			"must have the method "+
+			"CollectReferenceMotions (one of mjlab or Isaac Lab: the setting motions; any in Python: the setting "+
+			"reference_motions, or a method collect_reference_motions). "+
+			"Where its AMP observations are differences from a motion, set discriminator_mode to differential", r.env)
+	}
+	if r.sp.AMPObservation.Kind == spaces.None {
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the " +
+			"discriminator")
+	}
+	if err := r.ampMemories(); err != nil {
+		return nil, err
+	}
+	roles, err := r.ampRoles()
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.models(roles...)
+	if err != nil {
+		return nil, err
+	}
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions,
+		Dict: r.Agent, Seed: r.seed, Group: r.group})
+	if err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	settings := a.Settings()
+	r.settings, r.common = func() map[string]any { return config.Dict(settings) }, &settings.OnPolicy
+	return a, nil
 }
 
 // sequential makes the trainer. The settings of the agent's experiment come first, those of the trainer's section
@@ -337,6 +309,19 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	return t, nil
 }
 
+// readTrainer reads the trainer's section over cfg.
+func (r *runner) readTrainer(cfg Config) (Config, error) {
+	err := config.Merge(&cfg, r.trainer, config.Options{Aliases: map[string]config.Alias{
+		"evaluate_every": {Key: "evaluation_interval"},
+	}})
+	return cfg, config.Under("trainers", "trainer", err)
+}
+
+func init() {
+	config.Declare("trainer", "trainer", DefaultConfig(), "class", "evaluate_every")
+	config.Declare("mlp", "mlp", mlps{Activation: "elu"})
+}
+
 // notes returns what Trainer.Notes says about the sections.
 func (r *runner) notes() []string {
 	if r == nil || r.Models["mlp"] == nil || r.sp.Observation.Bytes() == 0 || r.common.ObservationPreprocessor != "" {
@@ -344,4 +329,30 @@ func (r *runner) notes() []string {
 	}
 	return []string{"models.mlp reads pictures as numbers from 0 to 255, which nothing scales; set " +
 		"agent.observation_preprocessor to RunningStandardScaler, or describe networks with convolutions in models"}
+}
+
+// Dict returns a dictionary from which [FromDict] makes this trainer again, also with a version of other defaults. It
+// is the dictionary that the trainer was made of, completed by all defaults and by the seed, under the names of skrl
+// 2.0. YAML can store it. Settings that are Go functions are left out. The sizes of motion_dataset and reply_buffer are
+// among the agent's settings. Dict returns nil if FromDict did not make the trainer.
+func (t *Trainer) Dict() map[string]any {
+	r := t.made
+	if r == nil {
+		return nil
+	}
+	full := map[string]any{"seed": r.seed, "models": maps.Clone(r.Models)}
+	if r.Memory != nil {
+		full["memory"] = maps.Clone(r.Memory)
+	}
+	agent := r.settings()
+	agent["class"] = r.class
+	full["agent"] = agent
+	trainer := config.Dict(t.cfg)
+	trainer["trackers"] = nameable(t.cfg.Trackers)
+	trainer["class"] = sequentialTrainer
+	if t.cfg.Seed == r.seed {
+		delete(trainer, "seed") // one place to change it
+	}
+	full["trainer"] = trainer
+	return full
 }

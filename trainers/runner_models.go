@@ -3,10 +3,12 @@ package trainers
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models"
@@ -42,6 +44,72 @@ type mlps struct {
 func (r *runner) models(roles ...string) (m *modelSpecs, err error) {
 	m, r.Models, err = readModels(r.Models, r.sp, roles...)
 	return m, err
+}
+
+// groupModels reads the models of IPPO and MAPPO, by group, and completes r.Models by all defaults. The section is for
+// all groups, or has a section for each by name.
+func (r *runner) groupModels() (map[string]*modelSpecs, error) {
+	if len(r.Models) == 0 {
+		_, err := r.models("policy", "value")
+		return nil, err
+	}
+	dict := map[string]any{"models": r.Models}
+	if sharing, ok := r.Agent["parameter_sharing"]; ok {
+		dict["parameter_sharing"] = sharing
+	}
+	groups, err := ippo.Groups(dict, r.sp, r.class == "MAPPO")
+	if err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	specs, full := map[string]*modelSpecs{}, map[string]any{}
+	ofAll := reflect.DeepEqual(groups[0].Dict["models"], dict["models"])
+	for _, g := range groups {
+		section, ok := g.Dict["models"].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("trainers: models of the agent %s is %v; want a mapping", g.Name, g.Dict["models"])
+		}
+		if value, policy := fmt.Sprint(section["value"]), fmt.Sprint(section["policy"]); r.class == "IPPO" &&
+			r.sp.State.Kind != spaces.None && strings.Contains(value, "STATES") && !strings.Contains(policy, "STATES") {
+			return nil, fmt.Errorf("trainers: models.value of the agent %s reads STATES, and IPPO's value networks "+
+				"read observations; set agent.class to MAPPO, whose value networks read the shared state", g.Name)
+		}
+		m, complete, err := readModels(section, g.Spaces, "policy", "value")
+		if err != nil {
+			return nil, fmt.Errorf("%w (models of the agent %s)", err, g.Name)
+		}
+		m.policy.State = spaces.Space{}
+		if policy, ok := m.roles["policy"]; ok {
+			policy.StatesAreObservations = true
+			m.roles["policy"] = policy
+		}
+		if specs[g.Name] = m; ofAll {
+			full = complete
+		} else {
+			full[g.Name] = complete
+		}
+	}
+	r.Models = full
+	return specs, nil
+}
+
+// ampRoles returns the roles of the models that AMP needs. They depend on the setting separate_critics, which is read
+// here because the models are built before the agent reads its settings.
+func (r *runner) ampRoles() ([]string, error) {
+	roles := []string{"policy", "value", "discriminator"}
+	given, ok := r.Agent["separate_critics"]
+	if !ok {
+		return roles, nil
+	}
+	var k struct {
+		Separate bool `yaml:"separate_critics"`
+	}
+	if err := config.Merge(&k, map[string]any{"separate_critics": given}, config.Options{}); err != nil {
+		return nil, config.Under("trainers", "agent", err)
+	}
+	if k.Separate {
+		roles = append(roles, "style_value")
+	}
+	return roles, nil
 }
 
 // readModels reads a section of models for the given roles, and returns it completed by all defaults. A missing

@@ -262,6 +262,16 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	return t.complete()
 }
 
+// startBar shows the progress bar, once, if Config.Progress is set. The bar counts environment steps of all ranks, and
+// begins with those before a resumed checkpoint.
+func (t *Trainer) startBar() {
+	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
+		return
+	}
+	t.bar = t.cfg.Progress.Bar(t.agent.Name(), int64(t.cfg.Timesteps)*t.batch())
+	t.bar.Set(t.timestep*t.batch(), "")
+}
+
 // StopReason returns the error, wrapping [ErrStop], with which a callback ended the last Train. It is nil if the run
 // reached Config.Timesteps or failed.
 func (t *Trainer) StopReason() error { return t.reason }

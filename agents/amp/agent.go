@@ -2,6 +2,7 @@ package amp
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -29,12 +30,6 @@ var (
 type Agent struct {
 	serial  *onpolicy.Serial[Config] // guards the methods of learner or, with overlap, of the two halves
 	learner *learner
-}
-
-// guard returns the Agent of a learner. actor is the learner itself or, with overlap, the agent that acts while the
-// learner learns.
-func guard(a *learner, actor onpolicy.Algorithm, seed int64) *Agent {
-	return &Agent{onpolicy.NewSerial(actor, seed, a.cfg.clone), a}
 }
 
 // Name returns "AMP".
@@ -127,3 +122,27 @@ func (a *Agent) Reseed(seed int64) error { return a.serial.Reseed(seed) }
 // Close releases the networks and every tensor. It may be called twice. If another method is running, it returns an
 // error and releases nothing.
 func (a *Agent) Close() error { return a.serial.Close() }
+
+// Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned,
+// because the encoder learns from the motion behind them.
+func (a *learner) Act(in agents.Observation) ([]float32, error) {
+	w, rows, width := a.windows, len(in.Observations), a.Spaces().Observation.Width()
+	if w == nil || !a.Training() || rows == 0 || rows%width != 0 || a.NumEnvs() > 0 && rows != a.NumEnvs()*width {
+		return a.Parts.Act(in) // it refuses a wrong number of rows
+	}
+	if i := w.update(in.Observations, rows/width); i >= 0 {
+		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that "+
+			"Agent.Latents has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion "+
+			"behind each latent: give wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
+	}
+	return a.Parts.Act(in)
+}
+
+// Record implements [agents.Agent]. It looks up the next latents at once, because an update replaces the table.
+func (a *learner) Record(t agents.Transition) error {
+	err := a.Parts.Record(t)
+	if err == nil && a.windows != nil && a.Training() {
+		a.windows.update(t.NextObservations, a.NumEnvs())
+	}
+	return err
+}

@@ -152,14 +152,13 @@ func New(o Options) (agent *Agent, err error) {
 	if err = a.prepare(); err != nil {
 		return nil, err
 	}
-	if !cfg.Overlap {
-		return guard(a, a, o.Seed), nil
+	var actor onpolicy.Algorithm = a // or, with overlap, the agent that acts while a learns
+	if cfg.Overlap {
+		if actor, err = a.overlapped(options, remake); err != nil {
+			return nil, err
+		}
 	}
-	both, err := a.overlapped(options, remake)
-	if err != nil {
-		return nil, err
-	}
-	return guard(a, both, o.Seed), nil
+	return &Agent{onpolicy.NewSerial(actor, o.Seed, cfg.clone), a}, nil
 }
 
 // overlapped returns an agent that acts while a learns. It makes a second set of networks to act with: policy and

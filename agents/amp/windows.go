@@ -93,30 +93,6 @@ func (w *windows) update(observations []float32, n int) (unknown int) {
 	return unknown
 }
 
-// Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned,
-// because the encoder learns from the motion behind them.
-func (a *learner) Act(in agents.Observation) ([]float32, error) {
-	w, rows, width := a.windows, len(in.Observations), a.Spaces().Observation.Width()
-	if w == nil || !a.Training() || rows == 0 || rows%width != 0 || a.NumEnvs() > 0 && rows != a.NumEnvs()*width {
-		return a.Parts.Act(in) // it refuses a wrong number of rows
-	}
-	if i := w.update(in.Observations, rows/width); i >= 0 {
-		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that "+
-			"Agent.Latents has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion "+
-			"behind each latent: give wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
-	}
-	return a.Parts.Act(in)
-}
-
-// Record implements [agents.Agent]. It looks up the next latents at once, because an update replaces the table.
-func (a *learner) Record(t agents.Transition) error {
-	err := a.Parts.Record(t)
-	if err == nil && a.windows != nil && a.Training() {
-		a.windows.update(t.NextObservations, a.NumEnvs())
-	}
-	return err
-}
-
 // snapshot adds the environments' latents with the motion behind them, (N, L+M), to a snapshot with buffers.
 func (w *windows) snapshot(snap *checkpoint.Snapshot) {
 	if w == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"image"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -117,6 +118,32 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	p.seed(opts.Seed)
 	p.startWorkers(min(cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)), n))
 	return p, nil
+}
+
+// Rewrap returns a batch of the environments of p, each inside what wrap puts around it, such as [NewTimeLimit] or the
+// games of package pbt/selfplay. The batch has the generators and the number of workers of p. It takes over the
+// environments: after Rewrap, p must not be used. After an error everything is closed.
+func Rewrap(p *Parallel, wrap func(i int, single envs.Single) (envs.Single, error)) (*Parallel, error) {
+	if p.closed {
+		return nil, errors.New("wrappers: Rewrap of a batch that is closed")
+	}
+	made := 0
+	q, err := NewParallel(len(p.singles), func(i int) (envs.Single, error) {
+		s, err := wrap(i, p.singles[i])
+		if err == nil && s != nil {
+			made++
+		}
+		return s, err
+	}, ParallelOptions{Workers: len(p.chunks)})
+	if err != nil {
+		p.singles = p.singles[made:] // NewParallel has closed the others
+		return nil, errors.Join(err, p.Close())
+	}
+	for i := range p.pcgs {
+		*q.pcgs[i] = *p.pcgs[i]
+	}
+	p.singles = nil // Close only stops the workers
+	return q, p.Close()
 }
 
 // add makes environment i and appends it. Its spaces must equal those of environment 0, because the rows of a batch
@@ -251,69 +278,6 @@ func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
 	return &p.step, nil
 }
 
-// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions, indices
-// out of range and choices that the masks forbid are refused before any environment moves.
-func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
-	if err := p.guard.Enter(&callStep); err != nil {
-		return nil, err
-	}
-	defer p.guard.Leave()
-	if !p.ready {
-		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an " +
-			"error stopped them")
-	}
-	err := p.set.Action.Check(actions, len(p.singles))
-	if err == nil {
-		err = p.set.CheckAllowed(actions, p.masks)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("wrappers: actions: %w", err)
-	}
-	// As in Reset: after an error only a Reset can help.
-	p.ready = false
-	if err := p.advance(actions); err != nil {
-		return nil, err
-	}
-	p.ready = true
-	p.step = envs.Step{
-		Observations: p.observations, States: p.states, Rewards: p.rewards,
-		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp, ActionMasks: p.masks,
-		Seats: p.seats,
-	}
-	p.collectEnds()
-	return &p.step, nil
-}
-
-// advance steps every environment, or resets it if actions is nil, and checks the masks that they wrote.
-func (p *Parallel) advance(actions []float32) error {
-	if err := p.each(actions); err != nil {
-		return err
-	}
-	if err := cmp.Or(p.set.CheckMasks(p.masks, len(p.singles)), p.set.CheckSeats(p.masks, p.seats.Active)); err != nil {
-		return fmt.Errorf("wrappers: %T: %w", p.singles[0], err)
-	}
-	return nil
-}
-
-// collectEnds adds to p.step the episodes that ended in this step, and the final observations if any did. It then
-// starts their counts from 0.
-func (p *Parallel) collectEnds() {
-	p.episodes = p.episodes[:0]
-	for i := range p.singles {
-		if !p.terminated[i] && !p.truncated[i] {
-			continue
-		}
-		p.episodes = append(p.episodes,
-			envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
-		// The environment was reset in this step, so its next episode has begun.
-		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
-	}
-	if len(p.episodes) > 0 {
-		p.step.FinalObservations, p.step.FinalStates = p.finalObservations, p.finalStates
-		p.step.Episodes = p.episodes
-	}
-}
-
 // Observe returns the current observations, states and action masks. After a failed Reset or Step there are none.
 func (p *Parallel) Observe() (*envs.Step, error) {
 	if p.closed || !p.ready {
@@ -344,11 +308,54 @@ func (p *Parallel) Close() error {
 	return p.singles.close()
 }
 
-// row returns row i of a batch with rows of width w, or nil if w is 0. Its capacity ends with the row, so an append
-// cannot run over into the next one.
-func row(batch []float32, i, w int) []float32 {
-	if w == 0 {
-		return nil
+// Supports reports whether the environments can be saved, drawn, shaped or asked for reference motion, and whether
+// they have a curriculum, see [envs.As]. State, shaping and curricula need every environment. For pictures and
+// reference motion only environment 0 is checked, which stands for all.
+func (p *Parallel) Supports(iface any) bool {
+	ok := true
+	switch iface.(type) {
+	case *envs.Stateful:
+		ok = every[envs.Stateful](p.singles)
+	case *envs.RewardShaper:
+		ok = every[envs.SingleRewardShaper](p.singles)
+	case *envs.Curriculum:
+		ok = every[envs.Curriculum](p.singles)
+	case *envs.Renderer:
+		_, ok = envs.SingleAs[envs.SingleRenderer](p.singles[0])
+	case *envs.MotionSource:
+		_, ok = envs.SingleAs[envs.MotionSource](p.singles[0])
 	}
-	return batch[i*w : (i+1)*w : (i+1)*w]
+	return ok
+}
+
+// Render draws environment i.
+func (p *Parallel) Render(i int) (picture image.Image, err error) {
+	if i < 0 || i >= len(p.singles) {
+		return nil, fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
+	}
+	err = callAs(p.singles, i, "a picture", func(r envs.SingleRenderer) (err error) {
+		picture, err = r.Render()
+		return err
+	})
+	return picture, err
+}
+
+// StepDuration is the duration of a step of environment 0 in seconds, 0 if that is not known.
+func (p *Parallel) StepDuration() float64 {
+	if timed, ok := envs.SingleAs[envs.Timed](p.singles[0]); ok {
+		return timed.StepDuration()
+	}
+	return 0
+}
+
+// CollectReferenceMotions returns n rows, n × M values, from environment 0. All environments show the same motion.
+func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) (rows []float32, err error) {
+	m, ok := envs.SingleAs[envs.MotionSource](p.singles[0])
+	if !ok {
+		return nil, fmt.Errorf("wrappers: the environment (%T) shows no reference motion: give it the method "+
+			"CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error), see envs.MotionSource (%w)",
+			p.singles[0], errors.ErrUnsupported)
+	}
+	err = p.singles.call(0, func() (err error) { rows, err = m.CollectReferenceMotions(n, rng); return err })
+	return rows, err
 }

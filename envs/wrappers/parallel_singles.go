@@ -64,33 +64,34 @@ func (all singles) close() error {
 	return errors.Join(errs...)
 }
 
+// callAs calls f with environment i as a T. It returns the error of as or of call.
+func callAs[T any](all singles, i int, what string, f func(T) error) error {
+	t, err := as[T](all, i, what)
+	if err != nil {
+		return err
+	}
+	return all.call(i, func() error { return f(t) })
+}
+
 // marshal returns the state of environment i, which must be [envs.Stateful].
 func (all singles) marshal(i int) (b []byte, err error) {
-	s, err := as[envs.Stateful](all, i, "the state")
-	if err == nil {
-		err = all.call(i, func() (err error) { b, err = s.MarshalState(); return err })
-	}
+	err = callAs(all, i, "the state", func(s envs.Stateful) (err error) { b, err = s.MarshalState(); return err })
 	return b, err
 }
 
 // restore puts a state of environment i back.
 func (all singles) restore(i int, b []byte) error {
-	s, err := as[envs.Stateful](all, i, "the state")
-	if err != nil {
-		return err
-	}
-	return all.call(i, func() error { return s.RestoreState(b) })
+	return callAs(all, i, "the state", func(s envs.Stateful) error { return s.RestoreState(b) })
 }
 
 // curricula returns the states of all curricula, by environment.
 func (all singles) curricula() ([][]byte, error) {
 	states := make([][]byte, len(all))
 	for i := range all {
-		c, err := as[envs.Curriculum](all, i, "the curriculum")
-		if err != nil {
-			return nil, err
-		}
-		if err := all.call(i, func() (err error) { states[i], err = c.CurriculumState(); return err }); err != nil {
+		if err := callAs(all, i, "the curriculum", func(c envs.Curriculum) (err error) {
+			states[i], err = c.CurriculumState()
+			return err
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -99,9 +100,5 @@ func (all singles) curricula() ([][]byte, error) {
 
 // setCurriculum puts the curriculum of environment i back.
 func (all singles) setCurriculum(i int, state []byte) error {
-	c, err := as[envs.Curriculum](all, i, "the curriculum")
-	if err != nil {
-		return err
-	}
-	return all.call(i, func() error { return c.SetCurriculumState(state) })
+	return callAs(all, i, "the curriculum", func(c envs.Curriculum) error { return c.SetCurriculumState(state) })
 }

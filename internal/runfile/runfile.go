@@ -13,7 +13,6 @@ package runfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -21,9 +20,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
-
-// maxBytes is more than any run's file needs. It keeps a mistyped path, say of a video, from filling the memory.
-const maxBytes = 16 << 20
 
 // Reader is a set of those who read sections.
 type Reader uint
@@ -45,6 +41,7 @@ var known = []struct {
 	name    string
 	readers Reader
 }{
+
 	{"seed", Trainers | Populations | Evolutions},
 	{"environment", Environments},
 	{"distributed", Ranks},
@@ -111,15 +108,6 @@ func Read(path string) (Sections, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
-}
-
-// readAll reads at most maxBytes.
-func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
-	if err == nil && len(data) > maxBytes {
-		err = fmt.Errorf("there are more than %d bytes, which no configuration needs", maxBytes)
-	}
-	return data, err
 }
 
 // Parse splits a YAML document into its sections. Errors of YAML carry line numbers; see [config.FromYAML]. Which

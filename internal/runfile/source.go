@@ -44,6 +44,18 @@ func ReadWithSource(path string, stdin io.Reader) (Sections, *Source, error) {
 	return dict, s, s.Explain(err)
 }
 
+// readAll reads at most maxBytes.
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err == nil && len(data) > maxBytes {
+		err = fmt.Errorf("there are more than %d bytes, which no configuration needs", maxBytes)
+	}
+	return data, err
+}
+
+// maxBytes is more than any run's file needs. It keeps a mistyped path, say of a video, from filling the memory.
+const maxBytes = 16 << 20
+
 // Set records the assignment KEY=VALUE, which flag precedes. Long values and addresses, which may have passwords, are
 // not repeated in errors.
 func (s *Source) Set(flag, assignment string) {

@@ -13,6 +13,44 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// Collector acts and records: Act begins a step of the rollout, Record completes it.
+type Collector struct {
+	*Core
+	// StageRecord, if set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
+	// AfterRecord, if set, writes the algorithm's own fields of the step being recorded, when all has been sent.
+	StageRecord func(t agents.Transition) error
+	AfterRecord func(s *tensor.Scope)
+	// RepeatMemories repeats skrl 2.0's mistakes about memories, see repeatMistake and advanceMemories. It is on in
+	// skrl's modes. Tests clear it to compare with a skrl that is repaired.
+	RepeatMemories bool
+
+	values   *Values
+	step     *tensor.Scope     // owns what a call of Act or Record computes
+	delivery delivery          // what Record has sent
+	ahead    staged            // what the next Act will probably ask for, already on the device
+	actions  []float32         // (N, A), what Act returns
+	rewards  []float32         // (N), to shape
+	unread   []bool            // (N), the rows of final observations that nothing reads
+	sampling bool              // evaluation samples actions, too
+	draws    *tensor.Generator // of evaluation; nil before its first sample
+	drawing  bool              // draws continues the present evaluation
+	acted    bool              // Act has begun a step that Record has not completed
+	resetErr error             // of the last ResetHidden, which has no error result
+}
+
+func newCollector(c *Core, v *Values) *Collector {
+	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v,
+		step: tensor.NoGrad().On(c.Device).Layers(c.Precision)}
+}
+
+// allocate makes the rows that every step writes, once.
+func (c *Collector) allocate() {
+	if len(c.rewards) != c.numEnvs {
+		c.actions = make([]float32, c.numEnvs*c.spaces.Action.Width())
+		c.rewards, c.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
+	}
+}
+
 // Act returns actions (N, A) for observations (N, O). While training it writes observations, actions and their
 // log-probabilities into the step of the rollout that Record completes; in evaluation it writes nothing.
 func (c *Collector) Act(in agents.Observation) (actions []float32, err error) {
@@ -110,6 +148,16 @@ func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state
 	return obs, state, s.Err()
 }
 
+// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks. Rows that are
+// kept as bytes become numbers first.
+func (c *scalers) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
+	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, c.obsRows.Float32(s, obs))}
+	if state.T != nil {
+		in.States = c.StateScaler.Forward(s, c.stateRows.Float32(s, state))
+	}
+	return in
+}
+
 // drawActions samples actions, or draws them uniformly in the first random_timesteps. It stores them with their
 // log-probability under the policy. The actions that are executed differ from the stored ones if the policy clips
 // them.
@@ -132,6 +180,17 @@ func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs, masks []f
 	s.Copy(c.Rollout.Row("actions"), a.Actions)
 	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
 	return a.Executed
+}
+
+// sampleActions draws actions in training. Record advances the policy's memory.
+func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Action {
+	h := c.hiddenOf(layout.Policy)
+	if h == nil {
+		return c.Policy.Sample(s, in, c.Gen)
+	}
+	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.addState(in, h.now), c.Gen)
+	s.Copy(h.after, next)
+	return a
 }
 
 // randomActions draws actions (N, A) from the action space: uniformly, or from a standard normal distribution in

@@ -1,16 +1,18 @@
 // Package onpolicy is the common half of PPO and AMP. The algorithms themselves, which compute losses from a
 // minibatch, are agents/ppo and agents/amp; this package calls neither.
 //
-// [New] makes the [Parts] that an algorithm embeds. Core (core.go) is what the others share: settings, networks,
-// scalers, random sequences and the rollout. Values (bootstrap.go) asks the critics. Collector acts and records
-// (act.go, record.go). Learner makes updates: read rollback.go for their frame, learner.go and minibatches.go for the
-// passes over a rollout, and losses.go for what a minibatch computes. State saves and restores (snapshot.go,
-// restore.go). [Overlap] lets two sets of Parts act and learn at once, and [Serial] refuses calls that overlap.
+// [New] (parts.go) makes the [Parts] that an algorithm embeds: networks, their flat parameters and the optimizer. Core
+// (core.go) is what the others share: settings, networks, scalers, random sequences and the rollout. Values
+// (bootstrap.go) asks the critics. Collector acts and records (act.go, record.go), also in evaluation (evaluation.go).
+// Learner makes updates: read learner.go for their frame, minibatches.go for the passes over a rollout, and losses.go
+// for what a minibatch computes. State saves and restores (snapshot.go, restore.go). [Overlap] lets two sets of Parts
+// act and learn at once, and [Serial] refuses calls that overlap.
 package onpolicy
 
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -213,6 +215,35 @@ func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
 
 // Noted implements [agents.Noter].
 func (c *Core) Noted(f func(note string)) { c.Figures.Notes(f) }
+
+// One seed starts both sequences of Random; these constants keep them apart.
+const (
+	pcgStream       = 0x9e3779b97f4a7c15
+	generatorStream = 0x5851f42d4c957f2d
+)
+
+// Random are an agent's two random sequences: Gen for actions, shuffling and minibatches on the device, Rng for what is
+// drawn on the host.
+type Random struct {
+	Gen *tensor.Generator
+	Rng *rand.Rand
+
+	pcg    *rand.PCG
+	offset int64 // added to seeds, so that each rank draws its own numbers
+}
+
+// newRandom returns sequences that start must be called for. offset is added to all seeds.
+func newRandom(offset int64) *Random {
+	r := &Random{pcg: new(rand.PCG), offset: offset}
+	r.Rng = rand.New(r.pcg)
+	return r
+}
+
+// Reseed starts both random sequences from seed.
+func (r *Random) Reseed(seed int64) error {
+	r.pcg.Seed(uint64(seed+r.offset), pcgStream)
+	return r.Gen.Seed((seed + r.offset) ^ generatorStream)
+}
 
 // start makes the device's random sequence and starts both from seed.
 func (c *Core) start(seed int64) (err error) {

@@ -1,11 +1,9 @@
 package onpolicy
 
 import (
-	"context"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/devicename"
-	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -66,108 +64,6 @@ func (c *Learner) newGraphs() error {
 func (g *graphs) usable(c *Learner) bool {
 	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays &&
 		(len(c.hiddens) == 0 || !slices.Contains(c.recordedInvalid(), true))
-}
-
-// runPass makes one pass over the rollout by graphs. s owns the order of the rows.
-func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
-	learn Minibatch) error {
-	order, spans := c.orderMinibatches(s, epoch)
-	for i, span := range spans {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r, err := g.graphFor(c, span.Len)
-		if err != nil {
-			return err
-		}
-		s.Copy(r.order, s.Narrow(order, 0, span.Start, span.Len))
-		for _, o := range c.optimizers {
-			o.Advance(s)
-		}
-		if err := s.Err(); err != nil {
-			return err
-		}
-		moved, err := r.runMinibatch(c, i, meter, learn)
-		if err != nil && !c.Device.IsCPU() {
-			err = c.errorf("a minibatch with \"cuda_graphs\", which can be set to false: %w", err)
-		}
-		if err != nil {
-			return err
-		}
-		if err := c.Adapt(s, moved); err != nil {
-			return err
-		}
-	}
-	return s.Err()
-}
-
-// orderMinibatches returns the order in which an epoch goes through the rollout's rows, or through its sequences if
-// networks have memory, and the spans of its minibatches.
-func (c *Batches) orderMinibatches(s *tensor.Scope, epoch int) (order tensor.Tensor, spans []memory.Span) {
-	if len(c.hiddens) > 0 {
-		return c.orderSequences(s, epoch)
-	}
-	if c.Config.Skrl20() { // the same consecutive rows in every epoch, without the remainder
-		return order, memory.Chunks(c.rows(), int64(c.MiniBatches()))
-	}
-	if order = c.orderRows(s, epoch); s.Err() != nil {
-		return order, nil
-	}
-	n := tensor.Size(order, 0)
-	return order, memory.Split(n, min(n, int64(c.MiniBatches())))
-}
-
-// runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
-// second, and replays the others.
-func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
-	whole := func() (err error) {
-		b := c.gatherBatch(r.rows, r.order, index)
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		moved, _, err = learn(r.learning, b, meter)
-		return err
-	}
-	if r.moved.T != nil {
-		meter.count++
-		devicename.Replays.Add(1)
-		return r.moved, r.graph.Replay()
-	}
-	r.rows.Reset()
-	r.learning.Reset()
-	if !r.warm || c.graphs.off {
-		r.warm = true
-		err = r.graph.WarmUp(r.learning, whole)
-		return moved, err
-	}
-	if err = r.graph.Capture(r.learning, whole); err != nil {
-		return moved, err
-	}
-	if !r.graph.Recorded() {
-		c.graphs.off = true
-		return moved, nil
-	}
-	r.moved = moved
-	if c.Device.IsCPU() { // Capture has computed the minibatch already
-		return moved, nil
-	}
-	return moved, r.graph.Replay()
-}
-
-// gatherBatch returns the minibatch of the rows of the rollout, or of its sequences, that order lists.
-func (c *Batches) gatherBatch(s *tensor.Scope, order tensor.Tensor, index int) Batch {
-	if len(c.hiddens) > 0 {
-		return c.gatherSequences(s, order, index)
-	}
-	return c.gatherRows(s, order, index)
-}
-
-func (c *Batches) gatherRows(s *tensor.Scope, order tensor.Tensor, index int) Batch {
-	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) })
-	b.Index, b.Rows, b.order = index, tensor.Size(order, 0), order
-	b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
-	b.Advantages = c.weighAdvantages(s, b)
-	return b
 }
 
 // graphFor returns the graph of the minibatches of a size in this update.

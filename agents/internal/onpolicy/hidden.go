@@ -1,9 +1,6 @@
 package onpolicy
 
 import (
-	"errors"
-
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -127,40 +124,6 @@ func (h *hidden) addState(in models.Inputs, state tensor.Tensor) models.Inputs {
 	return in
 }
 
-// sampleActions draws actions in training. Record advances the policy's memory.
-func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Action {
-	h := c.hiddenOf(layout.Policy)
-	if h == nil {
-		return c.Policy.Sample(s, in, c.Gen)
-	}
-	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.addState(in, h.now), c.Gen)
-	s.Copy(h.after, next)
-	return a
-}
-
-// evaluate returns the actions of an agent in evaluation and advances the policy's memory.
-func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	h := c.hiddenOf(layout.Policy)
-	switch {
-	case h == nil && c.sampling:
-		return c.Policy.Sample(s, in, c.evaluationDraws(s)).Executed
-	case h == nil:
-		return c.Policy.Mode(s, in)
-	}
-	p := c.Policy.(models.RecurrentPolicy)
-	in = h.addState(in, h.evaluation)
-	var actions, next tensor.Tensor
-	if c.sampling {
-		var a models.Action
-		a, next = p.SampleHidden(s, in, c.evaluationDraws(s))
-		actions = a.Executed
-	} else {
-		actions, next = p.ModeHidden(s, in)
-	}
-	s.Copy(h.evaluation, next)
-	return actions
-}
-
 // storeStates stores the states before the present step if a sequence begins with it.
 func (c *Collector) storeStates(s *tensor.Scope) {
 	if t := c.Rollout.Len(); t%c.length == 0 {
@@ -198,34 +161,4 @@ func (c *Collector) advanceMemories(s *tensor.Scope) {
 		cut = terminated
 	}
 	s.Copy(c.Rollout.Row("ended"), cut)
-}
-
-// resetEnded clears the memories of evaluation in environments whose episodes have ended.
-func (c *Collector) resetEnded(t agents.Transition) error {
-	if len(c.hiddens) == 0 || c.numEnvs == 0 {
-		return nil
-	}
-	if err := errors.Join(
-		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checks.checkMarks(t),
-	); err != nil {
-		return err
-	}
-	going := make([]bool, c.numEnvs)
-	for i := range going {
-		going[i] = !t.Terminated[i] && !t.Truncated[i] && (t.Invalid == nil || !t.Invalid[i])
-	}
-	c.Transfer.Begin()
-	flags, err := c.stageFlags(going)
-	if err != nil {
-		return err
-	}
-	s := c.step
-	s.Reset()
-	c.Transfer.Send(s)
-	alive := flags.Tensor(s)
-	for _, h := range c.hiddens {
-		s.Copy(h.evaluation, s.Mul(h.evaluation, alive))
-	}
-	return s.Err()
 }

@@ -24,41 +24,41 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 	if !c.Config.Overlap || s.Err() != nil {
 		return
 	}
-	defer func() {
-		r := c.Rollout
-		s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
-	}()
-	if len(c.hiddens) > 0 {
-		count := int64(c.countSequences())
-		for b := range c.sequenceBatches(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0) {
-			e := c.Policy.Evaluate(s, b.Of(layout.Policy), b.Actions)
-			e.LogProb, e.Mean, e.StdDev = b.Learned(s, e.LogProb), b.Learned(s, e.Mean), b.Learned(s, e.StdDev)
-			c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.IndexCopy(c.Rollout.Rows(field), b.order, x) })
-		}
-		return
+	count, parts := c.rows(), int64(1)
+	switch {
+	case len(c.hiddens) > 0:
+		count, parts = int64(c.countSequences()), int64(c.MiniBatches())
+	case c.packed():
+		parts = (count + portion - 1) / portion
 	}
-	c.Portions(s, c.packed(), c.rows(), func(s *tensor.Scope, span memory.Span) {
-		cut := func(field string) tensor.Tensor { return s.Narrow(c.Rollout.Rows(field), 0, span.Start, span.Len) }
-		var state tensor.Tensor
-		if c.spaces.State.Width() > 0 {
-			state = cut("states")
+	rows := tensor.NoGrad().On(c.Device) // of the rollout, in order
+	defer rows.Close()
+	own := tensor.NoGrad().On(c.Device).Layers(c.Precision) // what is computed of a part of them
+	defer own.Close()
+	for b := range c.divide(rows, nil, rows.Arange(count), memory.Split(count, parts), 1) {
+		own.Reset()
+		e := c.Policy.Evaluate(own, b.Of(layout.Policy), b.Actions)
+		own.IndexCopy(c.Rollout.Rows("log_prob_before"), b.order, b.Learned(own, e.LogProb))
+		c.storeDistribution(own, b, e)
+		if own.Err() != nil {
+			s.Fail(own.Err())
+			return
 		}
-		in := c.Inputs(s, cut("observations"), state)
-		if c.spaces.ActionMask.Width() > 0 {
-			in.ActionMask = cut("action_masks")
-		}
-		e := c.Policy.Evaluate(s, in, cut("actions"))
-		c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.Copy(cut(field), x) })
-	})
+	}
+	s.Fail(rows.Err())
+	r := c.Rollout
+	s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
 }
 
-// storeBefore passes the fields that evaluateBefore keeps of an evaluation to store.
-func (c *Batches) storeBefore(s *tensor.Scope, e models.Evaluation, store func(field string, x tensor.Tensor)) {
-	store("log_prob_before", e.LogProb)
-	if c.distributions && s.Err() == nil {
-		store("mean", e.Mean)
-		store("std_dev", s.Expand(e.StdDev, tensor.Shape(e.Mean)...))
+// storeDistribution replaces the recorded mean and standard deviation of a minibatch's actions, if there are any.
+func (c *Batches) storeDistribution(s *tensor.Scope, b Batch, e models.Evaluation) {
+	if !c.distributions || s.Err() != nil {
+		return
 	}
+	mean := b.Learned(s, e.Mean)
+	std := s.Expand(b.Learned(s, e.StdDev), tensor.Shape(mean)...)
+	s.IndexCopy(c.Rollout.Rows("mean"), b.order, mean)
+	s.IndexCopy(c.Rollout.Rows("std_dev"), b.order, std)
 }
 
 // weighAdvantages returns the advantages of a minibatch, normalised if advantage_normalization is "minibatch", times w.

@@ -1,7 +1,6 @@
 package onpolicy
 
 import (
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -93,14 +92,16 @@ func (c *Learner) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 }
 
 // learnScales lets the observation scalers learn from the rollout. It runs at the end of an update, so that the whole
-// rollout and its update see the same statistics. skrl's scalers learn within the update (see inputs).
+// rollout and its update see the same statistics. skrl's scalers learn within the update (see gather).
 func (c *Learner) learnScales(s *tensor.Scope) {
 	if c.Config.Skrl() {
 		return
 	}
-	c.learnScale(s, c.ObservationScaler, c.obsRows, "observations")
-	if c.spaces.State.Width() > 0 {
-		c.learnScale(s, c.StateScaler, c.stateRows, "states")
+	if c.ObservationScaler != nil {
+		c.LearnScale(s, c.ObservationScaler, c.obsRows, c.ValidRows(s, "observations"))
+	}
+	if c.StateScaler != nil {
+		c.LearnScale(s, c.StateScaler, c.stateRows, c.ValidRows(s, "states"))
 	}
 }
 
@@ -112,15 +113,4 @@ func (c *Learner) Finish(s *tensor.Scope) error {
 	c.Updates++
 	c.Rollout.Clear()
 	return nil
-}
-
-// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value
-// network's predictions (n, 1), of the rows to learn from.
-func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
-	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
-	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)
-	if e.StdDev.T != nil && len(tensor.Shape(e.StdDev)) == 2 {
-		e.StdDev = b.Learned(s, e.StdDev)
-	}
-	return e, b.Learned(s, predicted)
 }

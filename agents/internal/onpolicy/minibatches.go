@@ -1,13 +1,14 @@
 package onpolicy
 
 import (
-	"fmt"
+	"cmp"
+	"context"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -59,6 +60,107 @@ type Batches struct {
 // MiniBatches returns how many minibatches a pass over the rollout has.
 func (c *Batches) MiniBatches() int { return miniBatches(c.Config, c.numEnvs) }
 
+// Minibatch learns from one minibatch b: losses and their gradients, computed in scope s, and one optimizer step. Its
+// figures go to meter. It returns how far the policy has moved, a scalar that the learning rate may follow
+// (Divergence), and whether it has moved too far, which ends the pass without a step (TooFar). What it asks of the
+// device may be recorded and replayed for further minibatches (graphs.go).
+type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor, stop bool, err error)
+
+// Learn makes one pass over the rollout: it calls learn for each minibatch. It reports whether learn has ended the pass
+// early. If minibatches are replayed, runPass makes the pass.
+func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch) (stopped bool, err error) {
+	rows := tensor.NoGrad().On(c.Device) // the minibatches: they live as long as the pass
+	defer rows.Close()
+	if c.graphs.usable(c) {
+		return false, c.graphs.runPass(ctx, rows, c, epoch, meter, learn)
+	}
+	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of one minibatch
+	defer s.Close()
+	for b := range c.Epoch(rows, epoch) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		s.Reset()
+		moved, stop, err := learn(s, b, meter)
+		if stop || err != nil {
+			return stop, err
+		}
+		if err := cmp.Or(s.Err(), c.Adapt(s, moved)); err != nil {
+			return false, err
+		}
+	}
+	return false, rows.Err()
+}
+
+// runPass makes one pass over the rollout by graphs. s owns the order of the rows.
+func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
+	learn Minibatch) error {
+	order, spans := c.orderMinibatches(s, epoch)
+	for i, span := range spans {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := g.graphFor(c, span.Len)
+		if err != nil {
+			return err
+		}
+		s.Copy(r.order, s.Narrow(order, 0, span.Start, span.Len))
+		for _, o := range c.optimizers {
+			o.Advance(s)
+		}
+		if err := s.Err(); err != nil {
+			return err
+		}
+		moved, err := r.runMinibatch(c, i, meter, learn)
+		if err != nil && !c.Device.IsCPU() {
+			err = c.errorf("a minibatch with \"cuda_graphs\", which can be set to false: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.Adapt(s, moved); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
+// second, and replays the others.
+func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
+	whole := func() (err error) {
+		for b := range c.divide(r.rows, r.rows, r.order, []memory.Span{{Len: r.size}}, 1) {
+			b.Index = index
+			moved, _, err = learn(r.learning, b, meter)
+		}
+		return cmp.Or(r.rows.Err(), err)
+	}
+	if r.moved.T != nil {
+		meter.count++
+		devicename.Replays.Add(1)
+		return r.moved, r.graph.Replay()
+	}
+	r.rows.Reset()
+	r.learning.Reset()
+	if !r.warm || c.graphs.off {
+		r.warm = true
+		err = r.graph.WarmUp(r.learning, whole)
+		return moved, err
+	}
+	if err = r.graph.Capture(r.learning, whole); err != nil {
+		return moved, err
+	}
+	if !r.graph.Recorded() {
+		c.graphs.off = true
+		return moved, nil
+	}
+	r.moved = moved
+	if c.Device.IsCPU() { // Capture has computed the minibatch already
+		return moved, nil
+	}
+	return moved, r.graph.Replay()
+}
+
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
 // whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
 // all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
@@ -66,61 +168,31 @@ func (c *Batches) MiniBatches() int { return miniBatches(c.Config, c.numEnvs) }
 // minibatch of the first epoch as it comes.
 func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	order, spans := c.orderMinibatches(s, epoch)
-	if len(c.hiddens) > 0 {
-		return c.sequenceBatches(s, order, spans, epoch)
-	}
-	all := c.batch(s, func(field string) tensor.Tensor { return pickRows(s, c.Rollout.Rows(field), order) })
-	all.order = order
-	return c.divide(s, epoch, all, spans, func(*Batch, int) {})
+	return c.divide(s, nil, order, spans, epoch)
 }
 
-// shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
-// "random_once" all epochs of an update have the order of the first.
-func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
-	if c.Config.MiniBatchOrder != "random_once" {
-		return c.Shuffle(s, n)
-	}
-	if epoch == 0 {
-		tensor.Free(c.order)
-		c.order = s.Keep(c.Shuffle(s, n))
-	}
-	return c.order
-}
-
-// orderRows returns the order in which an epoch goes through the rollout's rows that show a transition.
-func (c *Batches) orderRows(s *tensor.Scope, epoch int) tensor.Tensor {
-	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
-	valid := c.Valid(s)
-	switch {
-	case c.Config.MiniBatchOrder == "environments":
-		order := byEnvironment(s, t, n)
-		return pickRows(s, order, c.learnable(s, order))
-	case valid.T != nil:
-		return s.IndexSelect(valid, 0, c.shuffle(s, epoch, tensor.Size(valid, 0)))
-	}
-	return c.shuffle(s, epoch, t*n)
-}
-
-// byEnvironment returns the indices of t × n rows, stored step by step with n environments a step, in the order
-// environment by environment.
-func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
-	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
-}
-
-// divide cuts all into the given spans of its rows. finish completes each minibatch; one that it leaves without rows is
-// passed over.
-func (c *Batches) divide(s *tensor.Scope, epoch int, all Batch, spans []memory.Span,
-	finish func(b *Batch, index int)) iter.Seq[Batch] {
-	each := c.Config.Skrl() || c.packed() // one minibatch's inputs at a time
-	if !each {
-		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
-	}
+// divide yields a minibatch for each span of the rows of the rollout in the given order (a zero Tensor for the order of
+// time), or of its sequences if networks have memory. One without rows to learn from is passed over. The tensors belong
+// to s. If rows are kept as bytes, the float rows of a minibatch belong to own. If own is nil, divide makes a scope that
+// is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
+func (c *Batches) divide(s, own *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
 	return func(yield func(Batch) bool) {
-		own, done := c.batchScope(s)
-		defer done()
+		if own == nil && c.packed() {
+			own = tensor.NoGrad().On(c.Device)
+			defer own.Close()
+		}
+		all, length := c.gather(s, order, spans)
+		each := c.Config.Skrl() || c.packed() // one minibatch's inputs at a time
+		if !each {
+			all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
+		}
 		for i, span := range spans {
-			b := all.rows(s, i, span)
-			if finish(&b, i); b.Rows == 0 {
+			b := all
+			if b.Index, b.Rows = i, span.Len*length; len(spans) > 1 {
+				b.cut(s, span, length)
+			}
+			c.leaveLearnable(s, &b)
+			if b.Rows == 0 {
 				continue
 			}
 			if each {
@@ -134,40 +206,22 @@ func (c *Batches) divide(s *tensor.Scope, epoch int, all Batch, spans []memory.S
 	}
 }
 
-// batchScope returns the scope that a minibatch's float rows belong to. It is s, or, if rows are kept as bytes, a
-// scope that is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
-func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
-	if !c.packed() {
-		return s, func() {}
+// gather returns the rows that divide makes minibatches of, not standardised, and the number of rows of a sequence. It is
+// 1 if no network has memory.
+func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, spans []memory.Span) (all Batch, length int64) {
+	rows, length := order, int64(1)
+	if len(c.hiddens) > 0 {
+		rows, length = c.sequenceRows(s, order, spans), int64(c.length)
 	}
-	own = tensor.NoGrad().On(c.Device)
-	return own, own.Close
+	all = c.batch(func(field string) tensor.Tensor { return pickRows(s, c.Rollout.Rows(field), rows) })
+	if all.order = rows; len(c.hiddens) > 0 {
+		all.hidden = c.readHidden(s, order, rows)
+	}
+	return all, length
 }
 
-// inputs standardises the raw rows of a minibatch in scope own (see batchScope). In the first epoch of skrl the scalers
-// learn from them first.
-func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
-	if own != s {
-		own.Reset()
-	}
-	obs, state := raw.Observations, raw.States
-	if c.Config.Skrl() && epoch == 0 {
-		obs = c.obsRows.Float32(own, obs)
-		c.ObservationScaler.Learn(s, obs)
-		if state.T != nil {
-			state = c.stateRows.Float32(own, state)
-			c.StateScaler.Learn(s, state)
-		}
-	}
-	in := c.Inputs(own, obs, state)
-	if own != s {
-		s.Fail(own.Err())
-	}
-	return in
-}
-
-// batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
-func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) Batch {
+// batch returns rows of the rollout, those of each field as rows returns them. The inputs are not standardised.
+func (c *Batches) batch(rows func(field string) tensor.Tensor) Batch {
 	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
 	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
 	if c.spaces.State.Width() > 0 {
@@ -196,12 +250,38 @@ func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) 
 	return all
 }
 
-// rows cuts a span of rows out of every tensor of b. The parts share its memory.
-func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
-	b.Index, b.Rows = index, span.Len
-	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
-		append(b.outcomes(), &b.Actions, &b.masks, &b.Inputs.Observations, &b.Inputs.States)...)
-	return b
+// inputs standardises the raw rows of a minibatch in scope own (see divide). In the first epoch of skrl the scalers
+// learn from them first.
+func (c *Batches) inputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+	if own == nil {
+		own = s
+	} else if own != s {
+		own.Reset()
+	}
+	obs, state := raw.Observations, raw.States
+	if c.Config.Skrl() && epoch == 0 {
+		obs = c.obsRows.Float32(own, obs)
+		c.ObservationScaler.Learn(s, obs)
+		if state.T != nil {
+			state = c.stateRows.Float32(own, state)
+			c.StateScaler.Learn(s, state)
+		}
+	}
+	in := c.Inputs(own, obs, state)
+	s.Fail(own.Err())
+	return in
+}
+
+// cut leaves a span of b's rows or, if networks have memory, of its sequences, each of length rows. The tensors that
+// remain are views of the ones before.
+func (b *Batch) cut(s *tensor.Scope, span memory.Span, length int64) {
+	narrow := func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start*length, span.Len*length) }
+	b.mapTensors(narrow, append(b.outcomes(), &b.Actions, &b.masks, &b.Inputs.Observations, &b.Inputs.States)...)
+	b.hidden = maps.Clone(b.hidden)
+	for name, h := range b.hidden {
+		h.State, h.Ended = s.Narrow(h.State, 0, span.Start, span.Len), narrow(h.Ended)
+		b.hidden[name] = h
+	}
 }
 
 // keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
@@ -244,55 +324,21 @@ func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	return s.IndexSelect(out, 0, b.learned)
 }
 
-// miniBatches returns how many minibatches a pass over a rollout of numEnvs environments has.
-func miniBatches(c *agents.OnPolicy, numEnvs int) int {
-	if c.MiniBatchSize > 0 {
-		return c.Rollouts * numEnvs / c.MiniBatchSize
-	}
-	return c.MiniBatches
+// Of returns the inputs of a network, with the states from which its sequences begin if it has memory, and with the
+// action masks, which policies apply.
+func (b Batch) Of(network string) models.Inputs {
+	in := b.Inputs
+	in.Hidden, in.ActionMask = b.hidden[network], b.masks
+	return in
 }
 
-// checkMiniBatches refuses minibatches that do not divide a rollout of numEnvs environments.
-func checkMiniBatches(c *agents.OnPolicy, numEnvs int) error {
-	rows := math.MaxInt // environment steps of a rollout; so many do not fit into memory
-	if c.Rollouts <= math.MaxInt/numEnvs {
-		rows = c.Rollouts * numEnvs
+// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value
+// network's predictions (n, 1), of the rows to learn from.
+func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
+	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)
+	if e.StdDev.T != nil && len(tensor.Shape(e.StdDev)) == 2 {
+		e.StdDev = b.Learned(s, e.StdDev)
 	}
-	if rows < 2 && c.AdvantageNormalization == "rollout" {
-		return fmt.Errorf("a rollout of 1 step of 1 environment has no deviation to normalise advantages by; " +
-			"raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"")
-	}
-	if m := c.MiniBatchSize; m > 0 && rows < math.MaxInt && rows%m != 0 {
-		return fmt.Errorf("\"mini_batch_size\" is %d, which does not divide the %d rows of a rollout "+
-			"(\"rollouts\" %d × %d environments)", m, rows, c.Rollouts, numEnvs)
-	}
-	if c.MiniBatchSize == 0 && c.MiniBatches > rows {
-		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d "+
-			"environments), and no minibatch may be empty", c.MiniBatches, rows, c.Rollouts, numEnvs)
-	}
-	return nil
-}
-
-// checkSequences refuses minibatches that cannot be made of whole sequences of n environments.
-func (c *Core) checkSequences(n int) error {
-	if len(c.hiddens) == 0 {
-		return nil
-	}
-	l, parts := c.length, miniBatches(c.Config, n)
-	count := c.Config.Rollouts / l * n
-	if m := c.Config.MiniBatchSize; m%l != 0 {
-		return fmt.Errorf("\"mini_batch_size\" is %d, which is no multiple of the %d timesteps of a sequence "+
-			"(\"sequence_length\"): with networks that have memory minibatches are made of whole sequences", m, l)
-	}
-	if parts > count {
-		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d sequences "+
-			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
-			parts, count, c.Config.Rollouts/l, l, n)
-	}
-	if c.Config.Skrl() && l > 1 && count%parts != 0 {
-		return fmt.Errorf("\"mini_batches\" is %d, which does not divide the %d sequences of a rollout "+
-			"(\"sequence_length\" %d, %d environments), as compatibility %q asks", parts, count, l, n,
-			c.Config.Compatibility)
-	}
-	return nil
+	return e, b.Learned(s, predicted)
 }

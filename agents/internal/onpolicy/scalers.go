@@ -6,7 +6,6 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -103,14 +102,6 @@ func (c *scalers) AddScaler(name string, s preprocessors.Scaler) {
 	c.more = append(c.more, scaler{name, s})
 }
 
-// learnScale lets a scaler learn from a field of the rollout.
-func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing,
-	field string) {
-	if scaler != nil {
-		c.LearnScale(s, scaler, kept, c.ValidRows(s, field))
-	}
-}
-
 // LearnScale lets a scaler learn from rows (…, width), with several ranks from the rows of all ranks. kept says how
 // the rows are kept; pictures are processed in portions. kept is nil for float32 rows.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
@@ -138,16 +129,6 @@ func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *me
 		c.Group.Sum(s, moments)
 		scaler.Merge(s, moments)
 	}
-}
-
-// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks. Rows that are
-// kept as bytes become numbers first.
-func (c *scalers) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
-	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, c.obsRows.Float32(s, obs))}
-	if state.T != nil {
-		in.States = c.StateScaler.Forward(s, c.stateRows.Float32(s, state))
-	}
-	return in
 }
 
 // packed reports whether observations or states are kept as bytes.

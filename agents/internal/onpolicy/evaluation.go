@@ -1,49 +1,17 @@
 package onpolicy
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Collector acts and records: Act begins a step of the rollout, Record completes it.
-type Collector struct {
-	*Core
-	// StageRecord, if set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
-	// AfterRecord, if set, writes the algorithm's own fields of the step being recorded, when all has been sent.
-	StageRecord func(t agents.Transition) error
-	AfterRecord func(s *tensor.Scope)
-	// RepeatMemories repeats skrl 2.0's mistakes about memories, see repeatMistake and advanceMemories. It is on in
-	// skrl's modes. Tests clear it to compare with a skrl that is repaired.
-	RepeatMemories bool
-
-	values   *Values
-	step     *tensor.Scope // owns what a call of Act or Record computes
-	delivery delivery      // what Record has sent
-	ahead    staged        // what the next Act will probably ask for, already on the device
-	actions  []float32     // (N, A), what Act returns
-	rewards  []float32     // (N), to shape
-	checks   checks
-	sampling bool              // evaluation samples actions, too
-	draws    *tensor.Generator // of evaluation; nil before its first sample
-	drawing  bool              // draws continues the present evaluation
-	acted    bool              // Act has begun a step that Record has not completed
-	resetErr error             // of the last ResetHidden, which has no error result
-}
-
-func newCollector(c *Core, v *Values) *Collector {
-	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v, checks: checks{Core: c},
-		step: tensor.NoGrad().On(c.Device).Layers(c.Precision)}
-}
-
-// allocate makes the rows that every step writes, once.
-func (c *Collector) allocate() {
-	if len(c.rewards) != c.numEnvs {
-		c.actions = make([]float32, c.numEnvs*c.spaces.Action.Width())
-		c.rewards, c.checks.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
-	}
-}
+// An agent in evaluation acts by the mean or mode of its policy, or samples with random numbers of its own, and records
+// nothing. Its networks' memories are others than those of training.
 
 // SetTraining switches between training and evaluation, and returns the mode before. SetTraining(false) clears the
 // memories of evaluation, also if the agent is in evaluation already.
@@ -136,4 +104,57 @@ func (c *Collector) truncateLast(s *tensor.Scope, cut tensor.Tensor) {
 				at(k.Final)))
 		}
 	}
+}
+
+// evaluate returns the actions of an agent in evaluation and advances the policy's memory.
+func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+	h := c.hiddenOf(layout.Policy)
+	switch {
+	case h == nil && c.sampling:
+		return c.Policy.Sample(s, in, c.evaluationDraws(s)).Executed
+	case h == nil:
+		return c.Policy.Mode(s, in)
+	}
+	p := c.Policy.(models.RecurrentPolicy)
+	in = h.addState(in, h.evaluation)
+	var actions, next tensor.Tensor
+	if c.sampling {
+		var a models.Action
+		a, next = p.SampleHidden(s, in, c.evaluationDraws(s))
+		actions = a.Executed
+	} else {
+		actions, next = p.ModeHidden(s, in)
+	}
+	s.Copy(h.evaluation, next)
+	return actions
+}
+
+// resetEnded clears the memories of evaluation in environments whose episodes have ended.
+func (c *Collector) resetEnded(t agents.Transition) error {
+	if len(c.hiddens) == 0 || c.numEnvs == 0 {
+		return nil
+	}
+	if err := errors.Join(
+		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
+		c.checkMarks(t),
+	); err != nil {
+		return err
+	}
+	going := make([]bool, c.numEnvs)
+	for i := range going {
+		going[i] = !t.Terminated[i] && !t.Truncated[i] && (t.Invalid == nil || !t.Invalid[i])
+	}
+	c.Transfer.Begin()
+	flags, err := c.stageFlags(going)
+	if err != nil {
+		return err
+	}
+	s := c.step
+	s.Reset()
+	c.Transfer.Send(s)
+	alive := flags.Tensor(s)
+	for _, h := range c.hiddens {
+		s.Copy(h.evaluation, s.Mul(h.evaluation, alive))
+	}
+	return s.Err()
 }

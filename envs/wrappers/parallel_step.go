@@ -2,6 +2,7 @@ package wrappers
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -10,6 +11,69 @@ import (
 	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/spaces"
 )
+
+// Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions, indices
+// out of range and choices that the masks forbid are refused before any environment moves.
+func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
+	if err := p.guard.Enter(&callStep); err != nil {
+		return nil, err
+	}
+	defer p.guard.Leave()
+	if !p.ready {
+		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an " +
+			"error stopped them")
+	}
+	err := p.set.Action.Check(actions, len(p.singles))
+	if err == nil {
+		err = p.set.CheckAllowed(actions, p.masks)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wrappers: actions: %w", err)
+	}
+	// As in Reset: after an error only a Reset can help.
+	p.ready = false
+	if err := p.advance(actions); err != nil {
+		return nil, err
+	}
+	p.ready = true
+	p.step = envs.Step{
+		Observations: p.observations, States: p.states, Rewards: p.rewards,
+		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp, ActionMasks: p.masks,
+		Seats: p.seats,
+	}
+	p.collectEnds()
+	return &p.step, nil
+}
+
+// advance steps every environment, or resets it if actions is nil, and checks the masks that they wrote.
+func (p *Parallel) advance(actions []float32) error {
+	if err := p.each(actions); err != nil {
+		return err
+	}
+	if err := cmp.Or(p.set.CheckMasks(p.masks, len(p.singles)), p.set.CheckSeats(p.masks, p.seats.Active)); err != nil {
+		return fmt.Errorf("wrappers: %T: %w", p.singles[0], err)
+	}
+	return nil
+}
+
+// collectEnds adds to p.step the episodes that ended in this step, and the final observations if any did. It then
+// starts their counts from 0.
+func (p *Parallel) collectEnds() {
+	p.episodes = p.episodes[:0]
+	for i := range p.singles {
+		if !p.terminated[i] && !p.truncated[i] {
+			continue
+		}
+		p.episodes = append(p.episodes,
+			envs.Episode{Env: i, Return: p.returns[i], Length: p.lengths[i], Metrics: p.metrics[i]})
+		// The environment was reset in this step, so its next episode has begun.
+		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
+	}
+	if len(p.episodes) > 0 {
+		p.step.FinalObservations, p.step.FinalStates = p.finalObservations, p.finalStates
+		p.step.Episodes = p.episodes
+	}
+}
 
 // chunk is a run of neighbouring environments, from from to to (exclusive), that one goroutine steps.
 type chunk struct {
@@ -152,4 +216,13 @@ func finite(r envs.Row) error {
 		}
 	}
 	return nil
+}
+
+// row returns row i of a batch with rows of width w, or nil if w is 0. Its capacity ends with the row, so an append
+// cannot run over into the next one.
+func row(batch []float32, i, w int) []float32 {
+	if w == 0 {
+		return nil
+	}
+	return batch[i*w : (i+1)*w : (i+1)*w]
 }
