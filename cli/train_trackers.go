@@ -62,9 +62,13 @@ func trackMembers(dir string, full runfile.Sections, total int64, ranks int, res
 	n, _ := config.Whole(environment["num_envs"])
 	m.batch = int64(max(n, 1) * max(ranks, 1))
 	m.every = int64(section.WriteInterval.Of(int(total/m.batch), 100)) * m.batch
-	var told sync.Map
+	var mu sync.Mutex // members close side by side
+	told := map[string]bool{}
 	m.warn = func(err error) {
-		if _, again := told.LoadOrStore(err.Error(), true); !again {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[err.Error()] {
+			told[err.Error()] = true
 			warn(err)
 		}
 	}
