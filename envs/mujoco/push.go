@@ -20,7 +20,7 @@ import (
 // The velocities of the whole model change at once by M⁻¹Jᵀp, the limit of a short force. Contacts react in the next
 // step. No force remains after the push. The current observation does not show the push: the policy sees the effect
 // after the next step. If the impulse is not finite or the body does not exist, Push returns an error and changes
-// nothing.
+// nothing. The random pushes of [PushConfig] are made in signals.go.
 func (e *Env) Push(i, body int, impulse [3]float64) error {
 	if err := e.has(i); err != nil {
 		return err

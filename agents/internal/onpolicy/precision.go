@@ -42,7 +42,8 @@ func (g *gradientScaler) backward(s *tensor.Scope, loss, gradients tensor.Tensor
 	s.Scale(gradients, 1/g.scale)
 }
 
-// finite reports whether gradients are finite, and sets the scale of the next loss by that. It waits for the device.
+// finite reports whether gradients are finite, and sets the scale of the next loss by that. If they are not,
+// Learner.Step makes no step. finite waits for the device.
 func (g *gradientScaler) finite(s *tensor.Scope, gradients tensor.Tensor) bool {
 	sum := s.Sum(gradients)
 	if s.Err() != nil {
