@@ -28,7 +28,8 @@ const (
 
 // CommandConfig sets the distribution of commands in the task [Command].
 type CommandConfig struct {
-	// MinSpeed and MaxSpeed bound the uniformly drawn speed in m/s. If all four are 0, it is the clips' mean speed.
+	// MinSpeed and MaxSpeed bound the uniformly drawn speed in m/s. If they, Turn and Seconds are all 0, it is
+	// the clips' mean speed.
 	MinSpeed float64 `yaml:"min_speed" config:"min=0"`
 	MaxSpeed float64 `yaml:"max_speed" config:"min=0"`
 	// Turn is the greatest change of direction in radians; 0 is straight ahead.
