@@ -143,22 +143,6 @@ func losses() []operation {
 	return all
 }
 
-// advantages sums γλ-weighted temporal differences forwards, from every step to where its chain ends.
-func advantages(r, v, next, bootstrap, chain []float64, steps, envs int, gamma, lambda float64) []float64 {
-	out := make([]float64, len(r))
-	for t := range steps {
-		for e := range envs {
-			weight := 1.0
-			for k := t; k < steps; k++ {
-				i := k*envs + e
-				out[t*envs+e] += weight * (r[i] - v[i] + gamma*bootstrap[i]*next[i])
-				weight *= gamma * lambda * chain[i]
-			}
-		}
-	}
-	return out
-}
-
 func drawGAE(c *testCase) {
 	shape := []int64{c.size(), c.size(), 1}
 	flags := func() float64 { return number(c.chance(0.8)) }

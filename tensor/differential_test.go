@@ -51,29 +51,6 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// TestOnDevices computes cases on a device: what devices compute by formulas of their own, optimizers also in graphs.
-func TestOnDevices(t *testing.T) {
-	onGraphs(t, func(t *testing.T, d tensor.Device) {
-		own := []string{"Critic", "GAE", "ScalerForward", "ScalerInverse", "ScalerUpdate", "Optimizer", "ClipGrad"}
-		for _, op := range losses() {
-			own = append(own, op.name)
-		}
-		for _, op := range operations {
-			if d.IsCPU() || !slices.Contains(own, op.name) {
-				continue
-			}
-			draw := op.run
-			op.run = func(c *testCase) {
-				c.device, c.wild = d, false
-				draw(c)
-			}
-			for i := range 20 {
-				runCase(t, op, i, &worst{})
-			}
-		}
-	})
-}
-
 // operations are all operations that TestDifferential draws cases of.
 var operations = slices.Concat(unaryOperations(), binaryOperations(), scalarOperations(), reductions(),
 	movements(), layers(),
@@ -81,7 +58,7 @@ var operations = slices.Concat(unaryOperations(), binaryOperations(), scalarOper
 		{"Where", 32, drawWhere}, {"Clamp", 2, drawClamp}, {"GaussianLogProb", 512, drawGaussianLogProb},
 		{"GAE", 64, drawGAE}, {"ScalerForward", 32, drawScalerForward}, {"ScalerInverse", 8, drawScalerInverse},
 		{"ScalerUpdate", 8, drawScalerUpdate}, {"Optimizer", 32, drawOptimizer}, {"ClipGrad", 8, drawClipGrad},
-		{"Pack", 8, drawPack}, {"RandInt", 0, drawRandInt},
+		{"Pack", 8, drawPack}, {"Transfer", 0, drawTransfer}, {"RandInt", 0, drawRandInt},
 	})
 
 func one(f scopeUnary) computation {
@@ -127,8 +104,7 @@ type testCase struct {
 	t      *testing.T
 	op     operation
 	number int
-	device tensor.Device // what float64 on the CPU is compared with
-	wild   bool          // whether arguments may be wrong
+	wild   bool // whether arguments may be wrong
 	worst  *worst
 	log    []string // describes the case
 }
@@ -234,11 +210,7 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 			}
 		}
 	}
-	ways := []string{"without a graph", "engine", "with libtorch", "replay"}
-	if !c.device.IsCPU() { // which alone has the engine
-		ways = []string{"with libtorch"}
-	}
-	for _, way := range ways {
+	for _, way := range []string{"without a graph", "engine", "with libtorch", "replay"} {
 		got := c.compute(way, inputs, f, o, dead)
 		if (got.err == nil) != (want.err == nil) || got.panic != want.panic {
 			c.fatalf("%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err,

@@ -11,11 +11,11 @@ import (
 // adds to; with free leaves, whose gradients are libtorch's; recorded with other values, and replayed with these.
 func (c *testCase) compute(way string, inputs []*input, f computation, o options, dead int) (r result) {
 	c.t.Helper()
-	own, s := tensor.NoGrad().On(c.device), tensor.NewScope().On(c.device)
+	own, s := tensor.NoGrad(), tensor.NewScope()
 	d := tensor.Float32
 	switch way {
 	case "float64":
-		d, own, s = tensor.Float64, tensor.NoGrad(), tensor.NewScope()
+		d = tensor.Float64
 	case "without a graph":
 		s = tensor.NoGrad()
 	}

@@ -35,7 +35,10 @@ func newFlat(t testing.TB, params []tensor.Parameter) *tensor.Flat {
 
 func newFlatOn(t testing.TB, d tensor.Device, params []tensor.Parameter) *tensor.Flat {
 	t.Helper()
-	return tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat(params, d))
+	f, err := tensor.NewFlat(params, d)
+	must.Do(t, err)
+	t.Cleanup(f.Close)
+	return f
 }
 
 func TestFlat(t *testing.T) { onDevices(t, testFlat) }

@@ -169,3 +169,69 @@ func testGraph(t *testing.T, d tensor.Device) {
 		t.Error("what was dropped is replayed", err)
 	}
 }
+
+// Steps in a graph are those without, bit for bit, with rates that change meanwhile.
+func TestGraphOptimizer(t *testing.T) {
+	for _, cfg := range []tensor.OptimizerConfig{
+		{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1}, {Kind: "sgd"},
+		{Kind: "sgd", Momentum: 0.9, Nesterov: true},
+	} {
+		onGraphs(t, func(t *testing.T, d tensor.Device) {
+			t.Logf("%+v", cfg)
+			var flats [2]*tensor.Flat
+			var optimizers [2]*tensor.Optimizer
+			for i := range flats {
+				f := newFlatOn(t, d, parameters(t, []string{"a", "b", "gap", "c"}, [][]int64{{37}, {5}, {3}, {2, 9}}))
+				flats[i], optimizers[i] = f, newOptimizer(t, f, cfg, []tensor.Group{
+					{Name: "a", End: 37, LearningRate: 1e-2}, {Name: "b", Begin: 37, End: 42, LearningRate: 1e-2},
+					{Name: "c", Begin: 45, End: 63, LearningRate: 3e-3}}, tensor.Clip{End: 63, MaxNorm: 0.5})
+			}
+			s := tensor.NewScope().On(d)
+			defer s.Close()
+			g, o := newGraph(t, d), optimizers[1]
+			whole := func() error {
+				o.ClipGrad(s)
+				o.Step(s)
+				return s.Err()
+			}
+			for step := range 8 {
+				for i, f := range flats {
+					switch step {
+					case 3:
+						optimizers[i].Groups[1].LearningRate = 7e-3
+					case 5:
+						optimizers[i].Groups[0].LearningRate = 0
+					}
+					must.Do(t, tensor.Write(f.Grads, float32s(numbers(uint64(step), 63))))
+				}
+				optimizers[0].ClipGrad(s)
+				optimizers[0].Step(s)
+				o.Advance(s)
+				var err error
+				switch {
+				case step == 0 || step > 1 && !g.Recorded():
+					err = g.WarmUp(s, whole)
+				case step == 1:
+					if err = g.Capture(s, whole); err == nil && !d.IsCPU() {
+						err = g.Replay()
+					}
+					if g.Recorded() != !(d.IsCPU() && cfg.Kind == "sgd") { // which is libtorch's
+						t.Errorf("recorded: %v", g.Recorded())
+					}
+				default:
+					err = g.Replay()
+				}
+				if err != nil || s.Err() != nil || o.Steps != optimizers[0].Steps {
+					t.Fatal(err, s.Err(), o.Steps)
+				}
+				for what, x := range map[string][2]tensor.Tensor{"parameters": {flats[0].Values, flats[1].Values},
+					"first moments":  {optimizers[0].ExpAvg, o.ExpAvg},
+					"second moments": {optimizers[0].ExpAvgSq, o.ExpAvgSq}} {
+					if a, b := tensortest.Float32s(t, s, x[0]), tensortest.Float32s(t, s, x[1]); !slices.Equal(a, b) {
+						t.Fatalf("after step %d the %s are %v, without a graph %v", step+1, what, b, a)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -59,6 +60,54 @@ func (r *reference) step(p, g []float64, lr func(i int) float64) {
 		mHat := r.m[i] / (1 - math.Pow(r.beta1, t))
 		vHat := r.v[i] / (1 - math.Pow(r.beta2, t))
 		p[i] -= rate * mHat / (math.Sqrt(vHat) + r.eps)
+	}
+}
+
+func TestOptimizers(t *testing.T) { onDevices(t, testOptimizers) }
+
+// TestDifferential compares other ranges and more settings, on the CPU.
+func testOptimizers(t *testing.T, d tensor.Device) {
+	for _, cfg := range []tensor.OptimizerConfig{
+		{}, {Kind: "adam", Betas: []float64{0, 0.9}, Eps: 1e-5, WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1},
+		{Kind: "sgd"}, {Kind: "sgd", Momentum: 0.9, WeightDecay: 0.1, Nesterov: true},
+	} {
+		t.Run(fmt.Sprintf("%+v", cfg), func(t *testing.T) {
+			s := scope(t)
+			// Sizes that are no multiples of a vector register, and a gap that belongs to no group.
+			f := newFlatOn(t, d, parameters(t, []string{"a", "gap", "b"}, [][]int64{{37}, {3}, {2, 9}}))
+			rates := slices.Concat(slices.Repeat([]float64{1e-2}, 37), []float64{-1, -1, -1},
+				slices.Repeat([]float64{3e-3}, 18))
+			o := newOptimizer(t, f, cfg, []tensor.Group{{Name: "a", End: 37, LearningRate: 1e-2},
+				{Name: "b", Begin: 40, End: 58, LearningRate: 3e-3}},
+				tensor.Clip{End: 37, MaxNorm: 0.5}, tensor.Clip{Begin: 37, End: 40, MaxNorm: 1e6},
+				tensor.Clip{Begin: 40, End: 58})
+			r := newReference(o.Config(), 58)
+			want := tensortest.Float64s(t, s, f.Values)
+			for step := range 12 {
+				if step == 6 {
+					o.Groups[1].LearningRate = 1e-2
+					rates = slices.Replace(rates, 40, 58, slices.Repeat([]float64{1e-2}, 18)...)
+				}
+				g := numbers(uint64(step), 58)
+				must.Do(t, tensor.Write(f.Grads, g))
+				o.ClipGrad(s)
+				norms := []float64{norm(g[:37]), norm(g[37:40]), norm(g[40:])}
+				wantNear(t, "norms", tensortest.Float64s(t, s, o.Norms), norms, 1e-6)
+				for i := range 37 {
+					g[i] *= 0.5 / (norms[0] + 1e-6)
+				}
+				wantNear(t, "clipped gradients", tensortest.Float64s(t, s, f.Grads), g, 1e-6)
+				o.Step(s)
+				r.step(want, g, func(i int) float64 { return rates[i] })
+				wantNear(t, fmt.Sprint("parameters of step ", step), tensortest.Float64s(t, s, f.Values), want, 2e-6)
+			}
+			if o.Steps != 12 {
+				t.Errorf("%d steps counted", o.Steps)
+			}
+			if cfg.Kind != "sgd" {
+				wantNear(t, "second moment", tensortest.Float64s(t, s, o.ExpAvgSq), r.v, 2e-6)
+			}
+		})
 	}
 }
 

@@ -16,7 +16,10 @@ func generator(t testing.TB, seed int64) *tensor.Generator { return generatorOn(
 
 func generatorOn(t testing.TB, d tensor.Device, seed int64) *tensor.Generator {
 	t.Helper()
-	return tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(seed, d))
+	g, err := tensor.NewGenerator(seed, d)
+	must.Do(t, err)
+	t.Cleanup(g.Close)
+	return g
 }
 
 // draw takes numbers of every kind, in an amount that leaves half of a Box-Muller pair behind.

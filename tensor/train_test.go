@@ -120,3 +120,31 @@ func TestConcurrentTraining(t *testing.T) {
 		}
 	}
 }
+
+// The fused update learns: it separates what a plane separates.
+func TestTrainingLearns(t *testing.T) {
+	tensortest.CheckLive(t)
+	tr, err := newTrainer(1, 512, 64, 4, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	accuracy := func() float64 {
+		s := tensor.NoGrad()
+		defer s.Close()
+		d, x := tensortest.Float64s(t, s, s.MLP(tr.data, tr.net)), tensortest.Float64s(t, s, s.Sum(tr.data, 1))
+		right := 0.0
+		for i := range d {
+			right += number((d[i] > 0) == (x[i] > 0)) / float64(len(d))
+		}
+		return right
+	}
+	before := accuracy()
+	tr.optimizer.Groups[0].LearningRate = 1e-2
+	if _, err := tr.train(500); err != nil {
+		t.Fatal(err)
+	}
+	if after := accuracy(); after < 0.95 {
+		t.Errorf("accuracy %.3f after training (%.3f before), want 0.95", after, before)
+	}
+}

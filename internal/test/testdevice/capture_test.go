@@ -16,13 +16,19 @@ import (
 // graph returns an empty graph of device 0 that ends with the test.
 func graph(t *testing.T, generators ...*tensor.Generator) *tensor.Graph {
 	t.Helper()
-	return tensortest.Opened[*tensor.Graph](t)(tensor.NewGraph(testdevice.Device(t, 0), generators...))
+	g, err := tensor.NewGraph(testdevice.Device(t, 0), generators...)
+	must.Do(t, err)
+	t.Cleanup(g.Close)
+	return g
 }
 
 // generator returns a generator of device i that ends with the test.
 func generator(t *testing.T, i int) *tensor.Generator {
 	t.Helper()
-	return tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, testdevice.Device(t, i)))
+	g, err := tensor.NewGenerator(5, testdevice.Device(t, i))
+	must.Do(t, err)
+	t.Cleanup(g.Close)
+	return g
 }
 
 // What CUDA refuses in a capture is refused, and nothing of that capture is left: memory of before is as it was,

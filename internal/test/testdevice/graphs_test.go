@@ -173,7 +173,9 @@ func change(t *testing.T, all ...agenttest.Agent) {
 func learn(t *testing.T, a agenttest.Agent, w *agenttest.World) {
 	t.Helper()
 	agenttest.Learn(t, a, w, 1)
-	must.Do(t, a.(agents.Overlapping).Wait(context.Background()))
+	if err := a.(agents.Overlapping).Wait(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // figures are those that an agent tracks.
@@ -220,4 +222,43 @@ func (p *reading) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Ten
 		s.Fail(err)
 	}
 	return p.Policy.Evaluate(s, in, actions)
+}
+
+// An update with graphs that is cancelled is undone, and the next one is as if it had not been.
+func TestGraphsCancelled(t *testing.T) {
+	for _, v := range variants {
+		if v.name != "ppo" && v.name != "amp" {
+			continue
+		}
+		t.Run(v.name, func(t *testing.T) {
+			v.settings = map[string]any{"cuda_graphs": true, "mini_batches": 4}
+			a, b := v.make(t, testdevice.Name(0)), v.make(t, testdevice.Name(0))
+			u, w := v.world(), v.world()
+			agenttest.Fill(t, a, u)
+			agenttest.Fill(t, b, w)
+			ctx := &ending{Context: context.Background(), left: 5}
+			if err := a.Update(ctx); err == nil {
+				t.Fatal("the update was not cancelled")
+			}
+			for i, agent := range []agenttest.Agent{a, b} {
+				if err := agent.Update(context.Background()); err != nil {
+					t.Fatal(i, err)
+				}
+			}
+			agenttest.Same(t, a, b)
+		})
+	}
+}
+
+// ending is a context that ends when it has been asked so many times.
+type ending struct {
+	context.Context
+	left int
+}
+
+func (e *ending) Err() error {
+	if e.left--; e.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }

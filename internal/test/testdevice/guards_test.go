@@ -16,7 +16,10 @@ import (
 
 // on returns an open scope on device i.
 func on(t *testing.T, i int) *tensor.Scope {
-	return tensortest.WithGrad(t, testdevice.Device(t, i))
+	t.Helper()
+	s := tensor.NewScope().On(testdevice.Device(t, i))
+	t.Cleanup(s.Close)
+	return s
 }
 
 // refused fails the test unless the scope's error has the word, and resets the scope.
@@ -51,7 +54,12 @@ func TestMixedDevices(t *testing.T) {
 	if err := s.Err(); err != nil {
 		t.Errorf("a scalar of the host: %v", err)
 	}
-	s.Multinomial(generator(t, 1), s.Ones(2, 3), 1)
+	gen, err := tensor.NewGenerator(1, testdevice.Device(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	s.Multinomial(gen, s.Ones(2, 3), 1)
 	refused(t, s, "same device")
 }
 
