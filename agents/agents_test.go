@@ -8,6 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/config"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -77,7 +78,7 @@ func TestPPONamesKeysOfAMP(t *testing.T) {
 		if _, shared := own[key]; shared {
 			continue
 		}
-		tensortest.Refused(ppo.FromDict(map[string]any{key: value}, sp))(t, key, "that is a setting of AMP")
+		check.RefusedAs(ppo.FromDict(map[string]any{key: value}, sp))(t, key, "that is a setting of AMP")
 	}
 }
 

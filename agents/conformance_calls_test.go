@@ -8,7 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // evaluation: actions are the distribution's mode, the same every time an evaluation begins, and nothing is recorded.
@@ -23,7 +23,7 @@ func (x suite) evaluation(t *testing.T) {
 	var last []float32
 	for range 3 {
 		a.SetTraining(false)
-		actions := tensortest.Value(a.Act(w.Now()))(t)
+		actions := check.Get(a.Act(w.Now()))(t)
 		if last != nil && fmt.Sprint(last) != fmt.Sprint(actions) {
 			t.Errorf("actions %v, then %v", last, actions)
 		}
@@ -34,7 +34,7 @@ func (x suite) evaluation(t *testing.T) {
 	a.SetStochastic(true)
 	sampled := false
 	for range 20 { // masks may allow no other choice than the mode for some rows
-		actions := tensortest.Value(a.Act(w.Now()))(t)
+		actions := check.Get(a.Act(w.Now()))(t)
 		sampled = sampled || fmt.Sprint(actions) != fmt.Sprint(last)
 	}
 	if !sampled {
@@ -68,7 +68,7 @@ func (x suite) misuse(t *testing.T) {
 			t.Errorf("%s: no error", what)
 		}
 	}
-	tensortest.Value(a.Act(w.Now()))(t)
+	check.Get(a.Act(w.Now()))(t)
 	before := agenttest.Snapshot(t, a)
 	for name, spoil := range map[string]func(t *agents.Transition){
 		"rewards":           func(t *agents.Transition) { t.Rewards = t.Rewards[1:] },

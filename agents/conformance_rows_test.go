@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 var nan = float32(math.NaN())
@@ -100,7 +100,7 @@ func shown(rows []float32, pending []bool) []float32 {
 
 func act(t *testing.T, a agents.Agent, in agents.Observation) []float32 {
 	t.Helper()
-	actions := tensortest.Value(a.Act(in))(t)
+	actions := check.Get(a.Act(in))(t)
 	return slices.Clone(actions)
 }
 
@@ -163,7 +163,7 @@ func (x suite) notFinite(t *testing.T) {
 		if what == "reward" {
 			want = fmt.Sprintf("at timestep 9: the reward of environment %d is ", at)
 		}
-		tensortest.Refuse(t, what, err, want)
+		check.RefuseAs(t, what, err, want)
 	}
 	spoil := func(rows []float32, k int) (bad []float32, at int) {
 		bad, at = slices.Clone(rows), len(rows)-1-k%2

@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -77,7 +77,7 @@ func (x suite) leaks(t *testing.T) {
 	live := func() int64 { // with the temporaries of an evaluation's step, which are always as many
 		a.SetTraining(false)
 		defer a.SetTraining(true)
-		tensortest.Value(a.Act(w.Now()))(t)
+		check.Get(a.Act(w.Now()))(t)
 		return tensor.Live()
 	}
 	agenttest.Learn(t, a, w, 2)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // hyperparameters: all change, or on error none.
@@ -97,7 +97,7 @@ func (x suite) shaping(t *testing.T) {
 	w := x.world(2)
 	var want []float32
 	for range 5 {
-		actions := tensortest.Value(a.Act(w.Now()))(t)
+		actions := check.Get(a.Act(w.Now()))(t)
 		tr := w.Step(actions)
 		given := append([]float32(nil), tr.Rewards...)
 		must(t, a.Record(tr))
@@ -138,7 +138,7 @@ func (x suite) firstSteps(t *testing.T) {
 		}
 		must(t, agenttest.Step(a, w))
 		if step == 5 {
-			logProb := tensortest.Value(agenttest.Snapshot(t, a).Arrays["rollout/log_prob"].Float32s())(t)
+			logProb := check.Get(agenttest.Snapshot(t, a).Arrays["rollout/log_prob"].Float32s())(t)
 			for i, p := range logProb[:18] {
 				if p == 0 || math.IsNaN(float64(p)) {
 					t.Errorf("log-probability %d is %v", i, p)
@@ -161,7 +161,7 @@ func (x suite) firstSteps(t *testing.T) {
 				last = name
 			}
 		}
-		p := tensortest.Value(snap.Arrays[last].Float32s())(t)
+		p := check.Get(snap.Arrays[last].Float32s())(t)
 		for i := range p {
 			p[i] += float32(seed) * 20 * float32(i%3+1)
 		}
@@ -169,7 +169,7 @@ func (x suite) firstSteps(t *testing.T) {
 		must(t, b.Restore(snap))
 		v := x.world(2)
 		must(t, agenttest.Advance(b, v, steps-1))
-		actions := tensortest.Value(b.Act(v.Now()))(t)
+		actions := check.Get(b.Act(v.Now()))(t)
 		return append([]float32(nil), actions...)
 	}
 	if a, b := first(0, 4), first(1, 4); fmt.Sprint(a) != fmt.Sprint(b) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // resume: a snapshot in mid-rollout, or of a complete one, restored into another agent continues bit for bit, also
@@ -34,7 +34,7 @@ func (x suite) resume(t *testing.T) {
 		}
 	}
 	small := func(a onpolicy.Algorithm) *checkpoint.Snapshot {
-		snap := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
+		snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 		return snap
 	}
 	a, b := x.make(t, 3, nil), x.make(t, 99, nil)

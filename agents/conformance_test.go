@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -288,7 +288,7 @@ func (x suite) world(seed int64) *agenttest.World {
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do
 
 // unchanged fails the test where the agent differs from an earlier snapshot of it; when says what has happened since.
 func unchanged(t testing.TB, a agents.Agent, before *checkpoint.Snapshot, when string) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 )
@@ -322,7 +322,7 @@ func TestFurtherCases(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "skrl"), 0o755))
 	for _, name := range []string{"ppo_plain.json", "ppo_plain.npz"} {
-		data := tensortest.Value(os.ReadFile(filepath.Join("testdata", "skrl", name)))(t)
+		data := check.Get(os.ReadFile(filepath.Join("testdata", "skrl", name)))(t)
 		must(t, os.WriteFile(filepath.Join(dir, "skrl", "further_"+name), data, 0o644))
 	}
 	t.Setenv(golden.Environment, dir)

@@ -3,7 +3,7 @@ package agents_test
 import (
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -70,8 +70,8 @@ type told struct {
 // policy builds a case's policy.
 func (c *goldenCase) policy(t *testing.T) *told {
 	t.Helper()
-	dist := tensortest.Value(models.NewDistribution(c.spaces.Action, models.DefaultGaussianConfig()))(t)
-	p := tensortest.Value(models.NewPolicy(c.network(t, "policy"), dist))(t)
+	dist := check.Get(models.NewDistribution(c.spaces.Action, models.DefaultGaussianConfig()))(t)
+	p := check.Get(models.NewPolicy(c.network(t, "policy"), dist))(t)
 	return &told{Policy: p}
 }
 

@@ -16,16 +16,16 @@ import (
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // TestGoldenSeveralAgents replays rollouts and updates of IPPO and MAPPO that skrl 2.0.0 made, each with all its agents
 // at once.
 func TestGoldenSeveralAgents(t *testing.T) {
-	list := tensortest.Value(golden.Sources(os.DirFS("testdata")))(t)
+	list := check.Get(golden.Sources(os.DirFS("testdata")))(t)
 	for _, src := range list {
-		files := tensortest.Value(fs.Glob(src.FS, "skrl_multi_agent/*.json"))(t)
+		files := check.Get(fs.Glob(src.FS, "skrl_multi_agent/*.json"))(t)
 		if len(files) == 0 && src.Name != golden.Environment {
 			t.Fatalf("golden: %s has no case of several agents", src.Name)
 		}
@@ -107,7 +107,7 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 		replays[i] = &replay{c: c, policy: c.policy(t), value: c.network(t, "value")}
 	}
 	n := cases[0].envs
-	a := tensortest.Value(ippo.New(ippo.Options{Spaces: spaces.NewSeats(cases[0].spaces.State, seats...), NumEnvs: n,
+	a := check.Get(ippo.New(ippo.Options{Spaces: spaces.NewSeats(cases[0].spaces.State, seats...), NumEnvs: n,
 		Dict: settings, Centralised: cases[0].Algorithm == "mappo",
 		Models: func(g ippo.Group) ppo.Models {
 			for i, name := range names {
@@ -154,7 +154,7 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 		for _, x := range replays {
 			x.policy.next = x.c.Init["rollout/actions"].Row(step).Float32s()
 		}
-		tensortest.Value(a.Act(agents.Observation{Observations: joint("observations"), States: shared("states"),
+		check.Get(a.Act(agents.Observation{Observations: joint("observations"), States: shared("states"),
 			Active: active}))(t)
 		must(t, a.Record(agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n),
 			Truncated: make([]bool, n), NextObservations: joint("next_observations"), NextStates: shared("next_states"),

@@ -13,7 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -109,12 +109,12 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	row := func(name string, i int) golden.Tensor { return u.arrays["rollout/"+name].Row(i) }
 	for i := range x.c.steps {
 		for _, network := range x.remembering() {
-			got := tensortest.Value(agenttest.Snapshot(t, x.agent).Arrays[layout.Hidden(network)].Float32s())(t)
+			got := check.Get(agenttest.Snapshot(t, x.agent).Arrays[layout.Hidden(network)].Float32s())(t)
 			x.compareStates(c, fmt.Sprintf("state of %s before step %d", network, i), got, u,
 				"rollout/rnn_"+network+"_before", i)
 		}
 		x.policy.next = row("actions", i).Float32s()
-		tensortest.Value(x.agent.Act(agents.Observation{Observations: row("observations", i).Float32s()}))(t)
+		check.Get(x.agent.Act(agents.Observation{Observations: row("observations", i).Float32s()}))(t)
 		step := agents.Transition{Rewards: row("rewards_env", i).Float32s(), Terminated: row("terminated", i).Bools(),
 			Truncated: row("truncated", i).Bools(), NextObservations: row("next_observations", i).Float32s()}
 		if x.c.Algorithm == "amp" {
@@ -140,9 +140,9 @@ func (x *replay) compareRollout(t *testing.T, c *golden.Comparison, u *goldenUpd
 	}
 	for _, network := range x.remembering() {
 		snap := agenttest.Snapshot(t, x.agent)
-		got := tensortest.Value(snap.Arrays[layout.Hidden(network)].Float32s())(t)
+		got := check.Get(snap.Arrays[layout.Hidden(network)].Float32s())(t)
 		x.compareStates(c, "state of "+network+" after the rollout", got, u, "expect/rnn_"+network, 0)
-		stored := tensortest.Value(snap.Arrays[layout.Sequences(network)].Float32s())(t)
+		stored := check.Get(snap.Arrays[layout.Sequences(network)].Float32s())(t)
 		var starts []int
 		for i := 0; i < x.c.steps; i += x.c.Config["sequence_length"].(int) {
 			starts = append(starts, i)
@@ -174,9 +174,9 @@ func (x *replay) compareMinibatches(t *testing.T, u *goldenUpdate) {
 	s := tensor.NoGrad().On(x.core.Device)
 	defer s.Close()
 	l, m := x.c.Config["sequence_length"].(int), 0
-	recorded := tensortest.Value(tensor.Float32s(x.core.Rollout.Tensor("log_prob")))(t)
+	recorded := check.Get(tensor.Float32s(x.core.Rollout.Tensor("log_prob")))(t)
 	for b := range x.core.Epoch(s, 1) { // not the first epoch, in which scalers learn
-		got := tensortest.Value(tensor.Float32s(b.LogProb))(t)
+		got := check.Get(tensor.Float32s(b.LogProb))(t)
 		rows := batches[m].Data
 		var want []float32
 		for step := range l {
@@ -214,13 +214,13 @@ func (x *replay) compareLastValues(t *testing.T, compare *golden.Comparison, u *
 		last := all.Row(all.Shape[0] - 1)
 		states = tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
 	}
-	got := tensortest.Value(tensor.Float32s(x.core.ValuesOf(s, x.core.Estimator, observations, states)))(t)
+	got := check.Get(tensor.Float32s(x.core.ValuesOf(s, x.core.Estimator, observations, states)))(t)
 	golden.Compare(compare, "last values", got, want)
 }
 
 // field compares a column of the rollout.
 func (x *replay) field(t *testing.T, c *golden.Comparison, name string, want golden.Tensor) {
 	t.Helper()
-	got := tensortest.Value(tensor.Float32s(x.core.Rollout.Tensor(name)))(t)
+	got := check.Get(tensor.Float32s(x.core.Rollout.Tensor(name)))(t)
 	golden.Compare(c, "rollout "+name, got, want)
 }

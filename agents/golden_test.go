@@ -20,7 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -36,14 +36,14 @@ func TestGolden(t *testing.T) {
 // each runs f in one subtest for every case of the algorithm, named after its file. That there is none is a failure.
 func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 	t.Helper()
-	list := tensortest.Value(golden.Sources(os.DirFS("testdata")))(t)
+	list := check.Get(golden.Sources(os.DirFS("testdata")))(t)
 	found := 0
 	for _, src := range list {
 		for _, kind := range []struct {
 			folder string
 			load   func(fsys fs.FS, file string) (*goldenCase, error)
 		}{{"skrl", loadOne}, {"skrl_rnn", loadOne}, {"skrl_two_updates", loadSeveral}, {"skrl_2_1", loadOne}} {
-			files := tensortest.Value(fs.Glob(src.FS, kind.folder+"/*.json"))(t)
+			files := check.Get(fs.Glob(src.FS, kind.folder+"/*.json"))(t)
 			for _, file := range files {
 				c, err := kind.load(src.FS, file)
 				if err == nil && c.Algorithm != algorithm {
@@ -69,18 +69,18 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 // the mean of both ranks', the divergence that the schedule follows, too; scalers, advantages and losses are each
 // rank's own.
 func TestGoldenRanks(t *testing.T) {
-	list := tensortest.Value(golden.Sources(os.DirFS("testdata")))(t)
+	list := check.Get(golden.Sources(os.DirFS("testdata")))(t)
 	for _, src := range list {
-		files := tensortest.Value(fs.Glob(src.FS, "skrl_distributed/*_rank0.json"))(t)
+		files := check.Get(fs.Glob(src.FS, "skrl_distributed/*_rank0.json"))(t)
 		if len(files) == 0 && src.Name != golden.Environment {
 			t.Fatalf("golden: %s has no case of several ranks", src.Name)
 		}
 		for _, file := range files {
 			group := strings.TrimSuffix(file, "0.json")
 			t.Run(path.Join(src.Name, path.Base(group)), func(t *testing.T) {
-				groups := tensortest.Value(distributed.Local(2, distributed.DefaultConfig()))(t)
+				groups := check.Get(distributed.Local(2, distributed.DefaultConfig()))(t)
 				for r, g := range groups {
-					c := tensortest.Value(loadOne(src.FS, fmt.Sprintf("%s%d.json", group, r)))(t)
+					c := check.Get(loadOne(src.FS, fmt.Sprintf("%s%d.json", group, r)))(t)
 					if c.Ranks != len(groups) {
 						t.Fatalf("%s: the case is of %d ranks, want %d", file, c.Ranks, len(groups))
 					}
@@ -108,7 +108,7 @@ func TestGoldenRanks(t *testing.T) {
 // goldenPPO compares, beside what every agent computes, the minibatches of networks with memory.
 func goldenPPO(t *testing.T, c *goldenCase) {
 	policy, value := c.policy(t), c.network(t, "value")
-	a := tensortest.Value(ppo.New(ppo.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
+	a := check.Get(ppo.New(ppo.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
 		Models: ppo.Models{Policy: policy, Value: value}}))(t)
 	defer a.Close()
 	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
@@ -120,7 +120,7 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 // goldenAMP compares, beside what every agent computes, the discriminator's losses and the replay buffer.
 func goldenAMP(t *testing.T, c *goldenCase) {
 	policy, value, discriminator := c.policy(t), c.network(t, "value"), c.network(t, "discriminator")
-	a := tensortest.Value(amp.New(amp.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
+	a := check.Get(amp.New(amp.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
 		Motions: stillness(c.spaces.AMPObservation.Width()),
 		Models:  amp.Models{Policy: policy, Value: value, Discriminator: discriminator}}))(t)
 	defer a.Close()
@@ -210,8 +210,8 @@ func (x *replay) compareMemory(t *testing.T, compare *golden.Comparison, updates
 	}
 	const memory = "reply_buffer"
 	snap := agenttest.Snapshot(t, x.agent)
-	length := tensortest.Value(snap.Int(layout.Memories, memory, "length"))(t)
-	rows := tensortest.Value(snap.Arrays[layout.MemoryRows(memory)].Float32s())(t)
+	length := check.Get(snap.Int(layout.Memories, memory, "length"))(t)
+	rows := check.Get(snap.Arrays[layout.MemoryRows(memory)].Float32s())(t)
 	filled := int(length) * x.c.spaces.AMPObservation.Width()
 	if filled != len(want.Data) {
 		t.Errorf("the replay buffer holds %d values, want %d", filled, len(want.Data))

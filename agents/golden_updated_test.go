@@ -9,7 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -25,7 +25,7 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate,
 		case !strings.Contains(name, "/"):
 			x.target(t, c, u, name, want)
 		default:
-			got := tensortest.Value(values(snap, name))(t)
+			got := check.Get(values(snap, name))(t)
 			golden.Compare(c, name, got, want)
 		}
 	}
@@ -131,7 +131,7 @@ func (x *replay) moments(t *testing.T, c *golden.Comparison, u *goldenUpdate, sn
 			} else if !ok {
 				want.Data = make([]float64, e.Size)
 			}
-			got := tensortest.Value(values(snap, "optimizer/"+name+"/"+e.Name))(t)
+			got := check.Get(values(snap, "optimizer/"+name+"/"+e.Name))(t)
 			golden.Compare(c, name+" of "+e.Name, got, want)
 		}
 	}
@@ -172,7 +172,7 @@ func (x *replay) trace(t *testing.T, c *golden.Comparison, u *goldenUpdate, trac
 func (x *replay) valueMSE(t *testing.T, i int) float64 {
 	t.Helper()
 	column := func(name string) []float32 {
-		v := tensortest.Value(tensor.Float32s(x.core.Rollout.Tensor(name)))(t)
+		v := check.Get(tensor.Float32s(x.core.Rollout.Tensor(name)))(t)
 		return v
 	}
 	returns, old := column("returns"), column("values")

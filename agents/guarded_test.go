@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -80,7 +80,7 @@ func (x suite) closed(t *testing.T) {
 	for name, call := range failing(a, w) {
 		err := call()
 		want := a.Name() + " agent with seed 1: " + name + " was called after Close"
-		tensortest.Refuse(t, name, err, want)
+		check.RefuseAs(t, name, err, want)
 	}
 	harmless(a)
 	if a.Ready() || a.LearningRate() != rate || a.NumEnvs() != rows || len(a.Hyperparameters()) != len(settings) {

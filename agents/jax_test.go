@@ -15,8 +15,8 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -45,7 +45,7 @@ func TestPeersJAX(t *testing.T) {
 		compareJAX(t, python, a, sp, ofPPO)
 	})
 	t.Run("gru", func(t *testing.T) {
-		a := tensortest.Value(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: ofGRU,
+		a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 16, Seed: 1, Dict: ofGRU,
 			Models: ppo.Recurrent(sp, models.GRU(64), []int{64, 32}, "relu")}))(t)
 		compareJAX(t, python, a, sp, ofGRU)
 	})
@@ -120,11 +120,11 @@ func compareJAX(t *testing.T, python string, a onpolicy.Algorithm, sp spaces.Set
 	}
 	dir := t.TempDir()
 	for name, snap := range map[string]*checkpoint.Snapshot{"before": before, "after": agenttest.Snapshot(t, a)} {
-		file := tensortest.Value(os.Create(filepath.Join(dir, name)))(t)
+		file := check.Get(os.Create(filepath.Join(dir, name)))(t)
 		must(t, checkpoint.EncodeSafetensors(file, snap))
 		must(t, file.Close())
 	}
-	text := tensortest.Value(json.Marshal(settings))(t)
+	text := check.Get(json.Marshal(settings))(t)
 	var differences map[string]float64
 	must(t, json.Unmarshal([]byte(peers.Run(t, python, filepath.Join("..", "benchmarks", "jax_update.py"), "check",
 		filepath.Join(dir, "before"), filepath.Join(dir, "after"), string(text))), &differences))

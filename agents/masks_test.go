@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -39,7 +39,7 @@ type maskableCase struct {
 // TestMaskablePPO compares masked log-probabilities, deterministic actions, losses and updated parameters with
 // sb3-contrib's MaskablePPO.
 func TestMaskablePPO(t *testing.T) {
-	data := tensortest.Value(os.ReadFile("testdata/maskable/maskable.json"))(t)
+	data := check.Get(os.ReadFile("testdata/maskable/maskable.json"))(t)
 	var all struct{ Cases []maskableCase }
 	must(t, json.Unmarshal(data, &all))
 	for _, c := range all.Cases {
@@ -57,7 +57,7 @@ func (c *maskableCase) compare(t *testing.T) {
 	policy, value, err := models.ActorCritic(sp, []int{8}, "tanh", models.DefaultGaussianConfig(), 1)
 	must(t, err)
 	actor := &told{Policy: policy}
-	a := tensortest.Value(ppo.New(ppo.Options{Spaces: sp, NumEnvs: n, Models: ppo.Models{Policy: actor, Value: value},
+	a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: n, Models: ppo.Models{Policy: actor, Value: value},
 		Dict: map[string]any{"rollouts": steps, "mini_batches": 1, "learning_epochs": 3, "discount_factor": 0.97,
 			"gae_lambda": 0.9, "ratio_clip": 0.2, "value_clip": 0, "entropy_loss_scale": 0.03, "value_loss_scale": 0.5,
 			"grad_norm_clip": 0.5, "learning_rate": 0.02, "adam_epsilon": 1e-5,
@@ -65,14 +65,14 @@ func (c *maskableCase) compare(t *testing.T) {
 	agenttest.Close(t, a)
 	names := c.setParameters(t, a)
 	a.SetTraining(false)
-	mode := tensortest.Value(a.Act(c.at(0)))(t)
+	mode := check.Get(a.Act(c.at(0)))(t)
 	if want := slices.Concat(c.Deterministic...); !slices.Equal(mode, want) {
 		t.Errorf("deterministic actions %v, want %v", mode, want)
 	}
 	a.SetTraining(true)
 	for step := range steps {
 		actor.next = slices.Concat(c.Actions[step]...)
-		tensortest.Value(a.Act(c.at(step)))(t)
+		check.Get(a.Act(c.at(step)))(t)
 		must(t, a.Record(agents.Transition{Rewards: c.Rewards[step], Terminated: c.Dones[step],
 			Truncated: make([]bool, n), NextObservations: slices.Concat(c.Observations[step+1]...)}))
 	}
@@ -85,7 +85,7 @@ func (c *maskableCase) compare(t *testing.T) {
 		}
 	}
 	snap := agenttest.Snapshot(t, a)
-	recorded := tensortest.Value(snap.Float32s(layout.Rollout("log_prob"), int64(steps), int64(n), 1))(t)
+	recorded := check.Get(snap.Float32s(layout.Rollout("log_prob"), int64(steps), int64(n), 1))(t)
 	near("log-probabilities", recorded, slices.Concat(c.LogProb...), 1e-5)
 	must(t, a.Update(context.Background()))
 	figures := map[string]float64{}
@@ -137,7 +137,7 @@ func TestMaskErrors(t *testing.T) {
 	newAgent := func(sp spaces.Set, settings map[string]any, wrap func(*models.Stochastic) models.Policy) *ppo.Agent {
 		policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
 		must(t, err)
-		a := tensortest.Value(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Dict: settings,
+		a := check.Get(ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Dict: settings,
 			Models: ppo.Models{Policy: wrap(policy.(*models.Stochastic)), Value: value}}))(t)
 		agenttest.Close(t, a)
 		return a
@@ -157,7 +157,7 @@ func TestMaskErrors(t *testing.T) {
 	} {
 		a := newAgent(c.sp, nil, same)
 		_, err := a.Act(agents.Observation{Observations: make([]float32, 4), ActionMasks: c.masks})
-		tensortest.Refuse(t, c.masks, err, c.want)
+		check.RefuseAs(t, c.masks, err, c.want)
 	}
 	in := agents.Observation{Observations: make([]float32, 4), ActionMasks: good}
 	own := newAgent(masked, nil, func(p *models.Stochastic) models.Policy { return unmasked{p} })
@@ -169,12 +169,12 @@ func TestMaskErrors(t *testing.T) {
 		t.Errorf("a policy that ignores masks: %v, want %q", ignored, want)
 	}
 	random := newAgent(masked, map[string]any{"random_timesteps": 1}, same)
-	actions := tensortest.Value(random.Act(in))(t)
+	actions := check.Get(random.Act(in))(t)
 	if !slices.Equal(actions, []float32{0, 2, 1, 0}) {
 		t.Errorf("random actions %v; the masks allow nothing but 0, 2, 1, 0", actions)
 	}
 	sp.Action = spaces.NewBox(-1, 1, 2)
 	masked.Action = sp.Action
-	tensortest.Refused(ppo.New(ppo.Options{Spaces: masked, Models: ppoMLPs(sp)}))(t, "masks of continuous actions",
+	check.RefusedAs(ppo.New(ppo.Options{Spaces: masked, Models: ppoMLPs(sp)}))(t, "masks of continuous actions",
 		"masks need a Discrete or MultiDiscrete action space, got Box(2)")
 }

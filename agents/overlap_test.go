@@ -17,7 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 )
 
@@ -211,7 +211,7 @@ func TestOverlapNeedsMake(t *testing.T) {
 			return m.Policy, m.Value, nil
 		}},
 	} {
-		tensortest.Refused(ppo.New(ppo.Options{Spaces: sp, Models: m, Dict: map[string]any{"overlap": true}}))(t, want,
+		check.RefusedAs(ppo.New(ppo.Options{Spaces: sp, Models: m, Dict: map[string]any{"overlap": true}}))(t, want,
 			want)
 	}
 }

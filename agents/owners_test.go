@@ -9,7 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -54,8 +54,8 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
 		}
 		t.Run(fmt.Sprint(i, x.network), func(t *testing.T) {
-			given := tensortest.Value(x.make(1))(t)
-			first := tensortest.Value(newAgent(1, given, nil))(t)
+			given := check.Get(x.make(1))(t)
+			first := check.Get(newAgent(1, given, nil))(t)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, rows)...)
 			agenttest.Learn(t, first, w, 1)
 			before := agenttest.Snapshot(t, first)
@@ -68,7 +68,7 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				if want == "no_such_key" { // other mistakes must not close the networks, either
 					mistake = map[string]any{want: 1}
 				}
-				tensortest.Refused(newAgent(2, own, mistake))(t, want, strings.Split(want, "|")...)
+				check.RefusedAs(newAgent(2, own, mistake))(t, want, strings.Split(want, "|")...)
 			}
 			unchanged(t, first, before, "after the second New")
 			agenttest.Learn(t, first, w, 1)
@@ -76,7 +76,7 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				t.Error("the first agent learns nothing")
 			}
 			must(t, first.Close())
-			tensortest.Refused(newAgent(3, given, nil))(t, "a closed network", "an agent closes its networks")
+			check.RefusedAs(newAgent(3, given, nil))(t, "a closed network", "an agent closes its networks")
 		})
 	}
 }

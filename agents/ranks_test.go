@@ -24,7 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -214,7 +214,7 @@ func onRanks(t *testing.T, size int, f func(g *distributed.Group) error) []error
 	t.Helper()
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
-	groups := tensortest.Value(distributed.Local(size, cfg))(t)
+	groups := check.Get(distributed.Local(size, cfg))(t)
 	errs := make([]error, size)
 	var wait sync.WaitGroup
 	for r, g := range groups {
@@ -275,8 +275,8 @@ func TestRanks(t *testing.T) {
 					if own(name) {
 						continue
 					}
-					want := tensortest.Value(values(one.snaps[0], name))(t)
-					got := tensortest.Value(values(ranks[0].snaps[0], name))(t)
+					want := check.Get(values(one.snaps[0], name))(t)
+					got := check.Get(values(ranks[0].snaps[0], name))(t)
 					if d := golden.Error(got, want); d > 1e-6 {
 						t.Errorf("after one update %s is %.2g from that of one process", name, d)
 					}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/spaces"
@@ -34,7 +35,7 @@ func (r *ring) compare(t *testing.T, m *memory.Replay) {
 		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length,
 			r.next, len(r.rows))
 	}
-	data := tensortest.Value(tensor.Float32s(m.Data()))(t)
+	data := check.Get(tensor.Float32s(m.Data()))(t)
 	for i, row := range r.rows[:r.length] {
 		if data[2*i] != row[0] || data[2*i+1] != row[1] {
 			t.Fatalf("row %d is %v, want %v", i, data[2*i:2*i+2], row)
@@ -48,7 +49,7 @@ func TestReplayWraps(t *testing.T) {
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	for range 60 {
 		capacity := 1 + rng.IntN(12)
-		m := tensortest.Value(memory.NewReplay(capacity, 2, tensor.CPU))(t)
+		m := check.Get(memory.NewReplay(capacity, 2, tensor.CPU))(t)
 		want := &ring{rows: make([][2]float32, capacity)}
 		id := float32(1)
 		for range 25 {
@@ -112,8 +113,8 @@ func TestPacking(t *testing.T) {
 			8 + 3},
 	} {
 		p := memory.NewPacking(c.space)
-		r := tensortest.Value(memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU))(t)
-		m := tensortest.Value(p.NewReplay(8, tensor.CPU))(t)
+		r := check.Get(memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU))(t)
+		m := check.Get(p.NewReplay(8, tensor.CPU))(t)
 		s := tensor.NoGrad()
 		if size := map[tensor.DType]int{tensor.Uint8: 1,
 			tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
@@ -151,7 +152,7 @@ func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tens
 	t.Helper()
 	transfer := tensor.NewTransfer(s.Device())
 	defer transfer.Close()
-	sent := tensortest.Value(p.Stage(transfer, rows))(t)
+	sent := check.Get(p.Stage(transfer, rows))(t)
 	if !p.Same(sent, rows) {
 		t.Errorf("%v in a transfer are not the same", rows)
 	}
@@ -164,7 +165,7 @@ func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tens
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do
 
 // What is too large or empty, or does not fit, is refused before anything is allocated or changed.
 func TestRefuses(t *testing.T) {
@@ -178,11 +179,11 @@ func TestRefuses(t *testing.T) {
 		{1, 1, []memory.Field{{Name: "x"}}, "width 0"}, {1, 1, append(fields, fields[0]), "two fields"},
 		{1e12, 1 << 20, fields, "bytes of memory"}, {math.MaxInt, 1 << 20, fields, "bytes of memory"},
 	} {
-		tensortest.Refused(memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU))(t, c, c.want)
+		check.RefusedAs(memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU))(t, c, c.want)
 	}
 	for c, want := range map[[2]int]string{{0, 1}: "must be positive", {1, 0}: "must be positive",
 		{1 << 59, 1 << 20}: "bytes of memory"} {
-		tensortest.Refused(memory.NewReplay(c[0], c[1], tensor.CPU))(t, c, want)
+		check.RefusedAs(memory.NewReplay(c[0], c[1], tensor.CPU))(t, c, want)
 	}
 	m := tensortest.Opened[*memory.Replay](t)(memory.NewReplay(4, 2, tensor.CPU))
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
@@ -206,7 +207,7 @@ func TestRefuses(t *testing.T) {
 	transfer := tensor.NewTransfer(tensor.CPU)
 	defer transfer.Close()
 	for _, bad := range []float32{-1, 256, 1.5, float32(math.NaN()), float32(math.Inf(1))} {
-		tensortest.Refused(p.Stage(transfer, []float32{7, 8, 9, 7, 8, bad}))(t, bad, "environment 1, dimension 2")
+		check.RefusedAs(p.Stage(transfer, []float32{7, 8, 9, 7, 8, bad}))(t, bad, "environment 1, dimension 2")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -52,7 +53,7 @@ func TestCNN(t *testing.T) {
 	x = s.Cat(1, s.Narrow(rows, 1, 0, 2), x, oneHot(s, s.Narrow(rows, 1, 92, 1), []int{3}))
 	x = s.Linear(s.Tanh(s.Linear(x, p["net.0.weight"], p["net.0.bias"])), p["net.2.weight"], p["net.2.bias"])
 	close32(t, "outputs", s, n.Forward(s, Inputs{Observations: rows}), x, 1e-5)
-	d := tensortest.Value(n.Describe())(t)
+	d := check.Get(n.Describe())(t)
 	if widths, err := d.Widths(); err != nil || widths[len(widths)-1] != 1 {
 		t.Errorf("widths %v, %v", widths, err)
 	}
@@ -63,7 +64,7 @@ func TestCNNInitialization(t *testing.T) {
 	for _, kind := range []string{"uniform", "orthogonal"} {
 		cfg := DefaultCNN()
 		cfg.Space, cfg.Outputs, cfg.Features, cfg.Initialization.Kind = spaces.NewPicture(84, 84, 3), 6, 16, kind
-		n := tensortest.Value(NewCNN(cfg, 1))(t)
+		n := check.Get(NewCNN(cfg, 1))(t)
 		s := tensor.NoGrad()
 		fan := map[string]float64{"picture.0": 3 * 64, "picture.2": 32 * 16, "picture.4": 64 * 9, "picture.7": 3136,
 			"net.0": 16}

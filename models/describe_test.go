@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -13,7 +14,7 @@ import (
 func TestDescribeStates(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 	mlp := tensortest.Opened[*Net](t)(RecurrentValue(sp, RecurrentLayer{}, []int{4}, "elu", 1))
-	spec := tensortest.Value(Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net",
+	spec := check.Get(Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net",
 		Input:  "STATES",
 		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1))(t)
 	defer spec.Close()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -80,8 +81,8 @@ func TestEvolvableForward(t *testing.T) {
 func close32(t *testing.T, what string, s *tensor.Scope, got, want tensor.Tensor, tolerance float64) {
 	t.Helper()
 	must(t, s.Err())
-	a := tensortest.Value(tensor.Float32s(got))(t)
-	b := tensortest.Value(tensor.Float32s(want))(t)
+	a := check.Get(tensor.Float32s(got))(t)
+	b := check.Get(tensor.Float32s(want))(t)
 	if len(a) != len(b) {
 		t.Fatalf("%s: %d values, want %d", what, len(a), len(b))
 	}
@@ -153,7 +154,7 @@ func dict() spaces.Space {
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int,
 	activation string) description.Architecture {
 	t.Helper()
-	a := tensortest.Value(description.NewArchitecture(s, encoder, latent, head, activation))(t)
+	a := check.Get(description.NewArchitecture(s, encoder, latent, head, activation))(t)
 	return a
 }
 
@@ -187,7 +188,7 @@ func TestEvolvableRecurrent(t *testing.T) {
 	a := architecture(t, spaces.Unbounded(3), nil, 0, []int{6}, "elu")
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(5), RNN(4)} {
 		a.Recurrent = layer
-		e := tensortest.Value(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))(t)
+		e := check.Get(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))(t)
 		m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: layer, Hidden: []int{6}, Activation: "elu"}, 1)
 		must(t, err)
 		s := tensor.NoGrad()

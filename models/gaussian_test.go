@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -24,13 +25,13 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 			out[name] = p
 		}
 	}
-	architecture := tensortest.Value(description.NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh"))(t)
+	architecture := check.Get(description.NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh"))(t)
 	add("perceptron")(ActorCritic(sp, []int{6}, "tanh", g, 1))
 	add("memory")(RecurrentActorCritic(sp, GRU(4), []int{6}, "tanh", g, 1))
 	add("evolvable")(EvolvableActorCritic(sp, architecture, architecture, g, 1))
 	net := []any{map[string]any{"name": "net", "input": "OBSERVATIONS",
 		"layers": []any{map[string]any{"linear": "3 * NUM_ACTIONS"}}, "activations": "tanh"}}
-	policy := tensortest.Value(ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
+	policy := check.Get(ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
 		"state_dependent_log_std": true, "initial_log_std": -0.7}))(t)
 	value, err := ParseSpec(map[string]any{"class": "DeterministicMixin", "output": "ONE", "network": net})
 	must(t, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -83,7 +84,7 @@ func TestGoldenModels(t *testing.T) {
 		}
 		dict := map[string]any{"class": c.Kind, "network": c.Network, "output": c.Output}
 		maps.Copy(dict, c.Kwargs)
-		spec := tensortest.Value(models.ParseSpec(dict))(t)
+		spec := check.Get(models.ParseSpec(dict))(t)
 		p := part{t, arrays, golden.NewComparison(t), tensor.NewScope()}
 		defer p.s.Close()
 		in := models.Inputs{Observations: p.rows("input/flat")}
@@ -144,11 +145,11 @@ func TestGoldenModels(t *testing.T) {
 		if p.s.Err() != nil {
 			t.Fatal(p.s.Err())
 		}
-		value := tensortest.Value(tensor.Item(loss))(t)
+		value := check.Get(tensor.Item(loss))(t)
 		p.compare.Scalar("loss", value, c.Expect.Loss)
 		each := func(kind string, of tensor.Tensor) {
 			for _, e := range flat.Entries() {
-				values := tensortest.Value(tensor.Float32s(p.s.Narrow(of, 0, e.Offset, e.Size)))(t)
+				values := check.Get(tensor.Float32s(p.s.Narrow(of, 0, e.Offset, e.Size)))(t)
 				golden.Compare(p.compare, kind+e.Name, values, p.get(kind+theirs(e.Name)))
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -49,7 +49,7 @@ func (p part) rows(name string) tensor.Tensor {
 
 func (p part) check(name string, got tensor.Tensor) {
 	p.t.Helper()
-	values := tensortest.Value(tensor.Float32s(p.s.Contiguous(got)))(p.t)
+	values := check.Get(tensor.Float32s(p.s.Contiguous(got)))(p.t)
 	golden.Compare(p.compare, name, values, p.get(name))
 }
 
@@ -63,7 +63,7 @@ func (p part) distribution(reduction string, multivariate bool) *models.Gaussian
 	if multivariate {
 		make = models.NewMultivariateGaussian
 	}
-	g := tensortest.Value(make(spaces.Unbounded(len(logStd)), cfg))(p.t)
+	g := check.Get(make(spaces.Unbounded(len(logStd)), cfg))(p.t)
 	p.t.Cleanup(g.Close)
 	must(p.t, tensor.Write(g.LogStd(), logStd))
 	return g
@@ -96,7 +96,7 @@ func (p part) everyRow(entropy tensor.Tensor, name string) tensor.Tensor {
 func (p part) categorical() {
 	p.t.Helper()
 	logits := p.get("categorical/logits")
-	c := tensortest.Value(models.NewCategorical(spaces.NewDiscrete(logits.Shape[1])))(p.t)
+	c := check.Get(models.NewCategorical(spaces.NewDiscrete(logits.Shape[1])))(p.t)
 	e := c.Evaluate(p.s, p.rows("categorical/logits"), p.rows("categorical/action"))
 	p.check("categorical/log_prob", e.LogProb)
 	p.check("categorical/entropy", e.Entropy)
@@ -108,7 +108,7 @@ func (p part) multiCategorical() {
 	for _, n := range p.get("multicategorical/nvec").Data {
 		nvec = append(nvec, int(n))
 	}
-	c := tensortest.Value(models.NewMultiCategorical(spaces.NewMultiDiscrete(nvec...), "sum"))(p.t)
+	c := check.Get(models.NewMultiCategorical(spaces.NewMultiDiscrete(nvec...), "sum"))(p.t)
 	e := c.Evaluate(p.s, p.rows("multicategorical/logits"), p.rows("multicategorical/action"))
 	p.check("multicategorical/log_prob_sum", e.LogProb)
 
@@ -118,9 +118,9 @@ func (p part) multiCategorical() {
 	for i, h := range each.Data {
 		sum.Data[i/each.Shape[1]] += h
 	}
-	got := tensortest.Value(tensor.Float32s(e.Entropy))(p.t)
+	got := check.Get(tensor.Float32s(e.Entropy))(p.t)
 	golden.Compare(p.compare, "multicategorical/entropy", got, sum)
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do

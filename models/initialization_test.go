@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -14,7 +15,7 @@ import (
 // checkOrthogonal compares W·Wᵀ, or WᵀW where that is smaller, with gain²·1.
 func checkOrthogonal(t *testing.T, name string, w tensor.Tensor, gain float64) {
 	t.Helper()
-	data := tensortest.Value(tensor.Float32s(w))(t)
+	data := check.Get(tensor.Float32s(w))(t)
 	out, in := int(tensor.Size(w, 0)), int(tensor.Size(w, 1))
 	at := func(i, k int) float64 { return float64(data[i*in+k]) }
 	if out > in {
@@ -59,7 +60,7 @@ func TestOrthogonalSeeds(t *testing.T) {
 	draw := func(seed int64) []float32 {
 		m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 8, Outputs: 8,
 			Initialization: Initialization{Kind: "orthogonal"}}, seed))
-		data := tensortest.Value(tensor.Float32s(m.Parameters()[0].Tensor))(t)
+		data := check.Get(tensor.Float32s(m.Parameters()[0].Tensor))(t)
 		return data
 	}
 	a, b, c := draw(1), draw(1), draw(2)
@@ -93,7 +94,7 @@ func perceptron(t *testing.T, class, output, settings string) Spec {
 // in Go, in the network language, and where policy and value share a trunk.
 func TestOrthogonal(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
-	check := func(hidden, policy, value float64) func(Policy, Network, error) {
+	starts := func(hidden, policy, value float64) func(Policy, Network, error) {
 		return func(p Policy, v Network, err error) {
 			t.Helper()
 			must(t, err)
@@ -103,16 +104,16 @@ func TestOrthogonal(t *testing.T) {
 			v.Close()
 		}
 	}
-	check(math.Sqrt2, 0.01, 1)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
+	starts(math.Sqrt2, 0.01, 1)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
 		Initialization{Kind: "orthogonal"}))
-	check(2, 0.5, 3)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
+	starts(2, 0.5, 3)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
 		Initialization{Kind: "orthogonal", HiddenGain: 2, PolicyOutputGain: 0.5, ValueOutputGain: 3}))
 	policy := perceptron(t, "Gaussian", "ACTIONS", "initialization: orthogonal")
 	value := perceptron(t, "Deterministic", "ONE", "initialization: orthogonal, output_gain: 3")
-	check(math.Sqrt2, 0.01, 3)(BuildShared(policy, value, sp, 1))
-	p := tensortest.Value(policy.BuildPolicy(sp, 1))(t)
+	starts(math.Sqrt2, 0.01, 3)(BuildShared(policy, value, sp, 1))
+	p := check.Get(policy.BuildPolicy(sp, 1))(t)
 	v, err := value.BuildNetwork(sp, 1)
-	check(math.Sqrt2, 0.01, 3)(p, v, err)
+	starts(math.Sqrt2, 0.01, 3)(p, v, err)
 }
 
 // Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions,
@@ -135,12 +136,12 @@ func TestZeroBiases(t *testing.T) {
 				picture, 1)
 		},
 	} {
-		usual := tensortest.Value(make(Initialization{}))(t)
-		zero := tensortest.Value(make(Initialization{Bias: "zero"}))(t)
+		usual := check.Get(make(Initialization{}))(t)
+		zero := check.Get(make(Initialization{Bias: "zero"}))(t)
 		biases := 0
 		for i, p := range zero.Parameters() {
-			got := tensortest.Value(tensor.Float32s(p.Tensor))(t)
-			want := tensortest.Value(tensor.Float32s(usual.Parameters()[i].Tensor))(t)
+			got := check.Get(tensor.Float32s(p.Tensor))(t)
+			want := check.Get(tensor.Float32s(usual.Parameters()[i].Tensor))(t)
 			if strings.HasSuffix(p.Name, ".bias") {
 				biases++
 				if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -50,7 +51,7 @@ func TestCategoricalFormulas(t *testing.T) {
 		"mean": func(a, b float64) float64 { return (a + b) / 2 },
 		"prod": func(a, b float64) float64 { return a * b },
 	} {
-		c := tensortest.Value(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), reduction))(t)
+		c := check.Get(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), reduction))(t)
 		s := tensor.NoGrad()
 		out := tensor.From(s, logits, 1, 5)
 		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
@@ -85,7 +86,7 @@ func entropyOf(p []float64) float64 {
 
 // Sampled choices come as often as their probabilities say, each index on its own.
 func TestMultiCategoricalFrequencies(t *testing.T) {
-	c := tensortest.Value(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), ""))(t)
+	c := check.Get(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), ""))(t)
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU))
 	s := tensortest.NoGrad(t, tensor.CPU)
 	logits := []float32{0.5, -0.5, 0, 1, -1}
@@ -118,9 +119,9 @@ func TestSharedGradient(t *testing.T) {
 		must(t, err)
 		return m
 	}
-	dist := tensortest.Value(NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig()))(t)
+	dist := check.Get(NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig()))(t)
 	trunk := mlp(3, 5, 1)
-	shared := tensortest.Value(NewShared(trunk, mlp(5, 2, 2), mlp(5, 1, 3), dist))(t)
+	shared := check.Get(NewShared(trunk, mlp(5, 2, 2), mlp(5, 1, 3), dist))(t)
 	p, v := shared.Policy(), shared.Value()
 	defer v.Close()
 	defer p.Close()
@@ -149,7 +150,7 @@ func TestSharedGradient(t *testing.T) {
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do
 
 // TestMain fails if a test leaves tensors alive.
 func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

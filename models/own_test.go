@@ -3,7 +3,7 @@ package models
 import (
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -19,16 +19,16 @@ func TestOwn(t *testing.T) {
 		return m
 	}
 	gaussian := func() *Gaussian {
-		g := tensortest.Value(NewGaussian(action, GaussianConfig{}))(t)
+		g := check.Get(NewGaussian(action, GaussianConfig{}))(t)
 		t.Cleanup(g.Close)
 		return g
 	}
 	shared := func(trunk Network) *Shared {
-		m := tensortest.Value(NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian()))(t)
+		m := check.Get(NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian()))(t)
 		return m
 	}
 	clip := func(n Network) Network {
-		c := tensortest.Value(newClipped(n, action))(t)
+		c := check.Get(newClipped(n, action))(t)
 		t.Cleanup(c.Close)
 		return c
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -77,7 +78,7 @@ func TestRecurrentNetwork(t *testing.T) {
 func TestFrames(t *testing.T) {
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(4), RNN(4)} {
 		make := func(inputs, frames int) *Net {
-			m := tensortest.Value(NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
+			m := check.Get(NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
 				Hidden: []int{5}, Activation: "tanh"}, 3))(t)
 			return m
 		}
@@ -104,7 +105,7 @@ func TestFrames(t *testing.T) {
 		wantNear(t, layer.Kind+": penalty", tensortest.Float64s(t, s, penalty), []float64{sum}, 2e-3)
 		w := windows.Parameters()[1].Tensor // weight_hh_l0
 		gradient := tensortest.Float64s(t, s, s.Grad(penalty, false, w)[0])
-		values := tensortest.Value(tensor.Float32s(w))(t)
+		values := check.Get(tensor.Float32s(w))(t)
 		for _, i := range []int{0, 5, len(values) - 1} {
 			at := func(x float32) float64 {
 				moved := slices.Clone(values)
@@ -127,7 +128,7 @@ func TestFrames(t *testing.T) {
 // TestRecurrentInitialization: uniform within 1/√hidden, or orthogonal for each gate with biases of 0.
 func TestRecurrentInitialization(t *testing.T) {
 	for _, kind := range []string{"", "orthogonal"} {
-		m := tensortest.Value(NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
+		m := check.Get(NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
 			Initialization: Initialization{Kind: kind}}, 1))(t)
 		s := tensor.NoGrad()
 		for _, p := range m.Parameters()[:4] {
@@ -174,5 +175,5 @@ func TestSharedMemory(t *testing.T) {
 	}
 	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1))
 	dist := tensortest.Opened[Distribution](t)(NewDistribution(boxes.Action, DefaultGaussianConfig()))
-	tensortest.Refused(NewShared(m, m, m, dist))(t, "heads with memory", "put them into the trunk")
+	check.RefusedAs(NewShared(m, m, m, dist))(t, "heads with memory", "put them into the trunk")
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -113,10 +114,10 @@ func TestRefuses(t *testing.T) {
 		"output_gain":                         starts(Initialization{ValueOutputGain: math.Inf(1)}),
 		"initial_bias":                        starts(Initialization{Bias: "none"}),
 	} {
-		tensortest.Refuse(t, want, err, want)
+		check.RefuseAs(t, want, err, want)
 	}
 	plain := tensortest.Opened[*Deterministic](t)(NewDeterministic(spaces.Unbounded(1), false))
 	s := tensortest.NoGrad(t, tensor.CPU)
 	plain.Evaluate(s, s.Ones(1, 1), s.Ones(1, 1))
-	tensortest.Refuse(t, "a probability without a distribution", s.Err(), "use a Gaussian")
+	check.RefuseAs(t, "a probability without a distribution", s.Err(), "use a Gaussian")
 }

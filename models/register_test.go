@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // TestRegister checks what a registered network is given, and that what cannot be one is refused.
@@ -26,9 +26,9 @@ func TestRegister(t *testing.T) {
 		return NewMLP(MLPConfig{Inputs: r.Spaces.Observation.Width(), Outputs: r.Outputs}, r.Seed)
 	})
 	spec := specOf(t, "class: Noted")
-	p := tensortest.Value(spec.BuildPolicy(boxes, 7))(t)
+	p := check.Get(spec.BuildPolicy(boxes, 7))(t)
 	p.Close()
-	v := tensortest.Value(spec.BuildNetwork(boxes, 8))(t)
+	v := check.Get(spec.BuildNetwork(boxes, 8))(t)
 	v.Close()
 	if len(roles) != 2 || roles[0].Outputs != 2 || roles[0].Seed != 7 || roles[1].Outputs != 1 || roles[1].Seed != 8 ||
 		roles[1].Spaces.Observation.Width() != 3 {
@@ -37,10 +37,10 @@ func TestRegister(t *testing.T) {
 	for text, want := range map[string]string{"{class: Noted, fail: true}": "models: Noted: out of luck",
 		"{class: Noted, none: true}": "neither a network nor an error"} {
 		spec := specOf(t, text)
-		tensortest.Refused(spec.BuildPolicy(boxes, 1))(t, text, want)
-		tensortest.Refused(spec.BuildNetwork(boxes, 1))(t, text, want)
+		check.RefusedAs(spec.BuildPolicy(boxes, 1))(t, text, want)
+		check.RefusedAs(spec.BuildNetwork(boxes, 1))(t, text, want)
 	}
-	tensortest.Refuse(t, "a spec by hand", (Spec{Class: "Noted"}).Validate(), "ParseSpec makes its "+
+	check.RefuseAs(t, "a spec by hand", (Spec{Class: "Noted"}).Validate(), "ParseSpec makes its "+
 		"spec")
 	if _, _, err := BuildShared(spec, spec, boxes, 1); err == nil ||
 		!strings.Contains(err.Error(), "no trunk to share") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -16,7 +16,7 @@ type refusal [2]string
 func checkRefusals(t *testing.T, sp spaces.Set, list []refusal) {
 	t.Helper()
 	for _, c := range list {
-		dict := tensortest.Value(config.FromYAML([]byte(c[0])))(t)
+		dict := check.Get(config.FromYAML([]byte(c[0])))(t)
 		s, err := ParseSpec(dict)
 		if err == nil {
 			var p Policy

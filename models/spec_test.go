@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -15,8 +16,8 @@ import (
 
 func specOf(t testing.TB, yaml string) Spec {
 	t.Helper()
-	dict := tensortest.Value(config.FromYAML([]byte(yaml)))(t)
-	s := tensortest.Value(ParseSpec(dict))(t)
+	dict := check.Get(config.FromYAML([]byte(yaml)))(t)
+	s := check.Get(ParseSpec(dict))(t)
 	return s
 }
 
@@ -185,7 +186,7 @@ func TestSpecClasses(t *testing.T) {
 
 	const plain = "\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: 100 * ACTIONS"
 	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN", "DeterministicMixin"} {
-		p := tensortest.Value(specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1))(t)
+		p := check.Get(specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1))(t)
 		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 			3)})) {
 			if math.Abs(x) > 1 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
@@ -17,7 +18,7 @@ func TestGolden(t *testing.T) {
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = true
 		width := parts["scaler/inverse_input"].Shape[1]
-		r := tensortest.Value(preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU))(t)
+		r := check.Get(preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU))(t)
 		defer r.Close()
 		s := tensortest.NoGrad(t, tensor.CPU)
 		load := func(name string) tensor.Tensor {
@@ -33,7 +34,7 @@ func TestGolden(t *testing.T) {
 		}
 		check := func(name string, got tensor.Tensor) {
 			t.Helper()
-			values := tensortest.Value(tensor.Float64s(got))(t)
+			values := check.Get(tensor.Float64s(got))(t)
 			golden.Compare(compare, name, values, parts["scaler/"+name])
 		}
 

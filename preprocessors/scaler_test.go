@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
@@ -16,14 +17,14 @@ import (
 // newScaler makes a scaler that is closed with the test.
 func newScaler(t *testing.T, size int, cfg preprocessors.ScalerConfig) *preprocessors.RunningStandardScaler {
 	t.Helper()
-	r := tensortest.Value(preprocessors.NewRunningStandardScaler(size, cfg, tensor.CPU))(t)
+	r := check.Get(preprocessors.NewRunningStandardScaler(size, cfg, tensor.CPU))(t)
 	t.Cleanup(r.Close)
 	return r
 }
 
 func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *preprocessors.RunningMeanAbsScaler {
 	t.Helper()
-	r := tensortest.Value(preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU))(t)
+	r := check.Get(preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU))(t)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -75,7 +76,7 @@ func TestScalerForwardColumns(t *testing.T) {
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do
 
 // Forward standardises and limits, and Inverse brings back. One row of an unbiased scaler has no variance: its
 // statistics are lost, as skrl's are. The default survives one row.

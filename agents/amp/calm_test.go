@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -65,7 +66,7 @@ func newTold(t testing.TB, a *Agent) *toldWorld {
 // tell writes latents into what the world shows: one environment has another one in each step.
 func (w *toldWorld) tell(t testing.TB, a *Agent) {
 	t.Helper()
-	z := tensortest.Value(a.Latents())(t)
+	z := check.Get(a.Latents())(t)
 	for i := range 3 {
 		which := (w.drawn + 2 - i) / 3 % (len(z) / 2)
 		copy(w.Now().Observations[4*i+2:], z[2*which:][:2])
@@ -75,7 +76,7 @@ func (w *toldWorld) tell(t testing.TB, a *Agent) {
 
 func (w *toldWorld) step(t testing.TB, a *Agent) {
 	t.Helper()
-	actions := tensortest.Value(a.Act(w.Now()))(t)
+	actions := check.Get(a.Act(w.Now()))(t)
 	before := slices.Clone(w.Now().Observations)
 	next := w.World.Step(actions)
 	for i := range 3 { // the world moves latents, too
@@ -162,7 +163,7 @@ func TestConditionalReward(t *testing.T) {
 	for i := range len(rows) / 3 {
 		joined = append(append(joined, rows[3*i:][:3]...), observations[4*i+2:][:2]...)
 	}
-	shown := tensortest.Value(a.StyleRewards(joined))(t)
+	shown := check.Get(a.StyleRewards(joined))(t)
 	must(t, a.Update(context.Background()))
 	for i, got := range tensortest.Float32s(t, s, l.Rollout.Rows("returns")) {
 		want := style(rows[3*i:][:3], observations[4*i:][:4])
@@ -176,14 +177,14 @@ func TestConditionalReward(t *testing.T) {
 func TestLatents(t *testing.T) {
 	a := directed(t, nil)
 	latents := func(a *Agent) []float32 {
-		z := tensortest.Value(a.Latents())(t)
+		z := check.Get(a.Latents())(t)
 		return z
 	}
-	check := func() []float32 {
+	encoded := func() []float32 {
 		t.Helper()
 		s := noGrad(t, a.learner.Device)
 		now, _ := a.learner.splitRows(s, a.learner.motionSet.Data())
-		want := tensortest.Value(a.Encode(tensortest.Float32s(t, s, now)))(t)
+		want := check.Get(a.Encode(tensortest.Float32s(t, s, now)))(t)
 		got := latents(a)
 		if len(got) != 2*50 || len(want) != len(got) {
 			t.Fatalf("%d latents, want those of 50 rows", len(got)/2)
@@ -196,10 +197,10 @@ func TestLatents(t *testing.T) {
 		}
 		return slices.Clone(got)
 	}
-	first := check()
+	first := encoded()
 	w := newTold(t, a)
 	w.learn(t, a, 2)
-	if second := check(); slices.Equal(first, second) {
+	if second := encoded(); slices.Equal(first, second) {
 		t.Error("an update has not changed the latents")
 	}
 	b := directed(t, nil)
@@ -218,7 +219,7 @@ func TestLatents(t *testing.T) {
 		"latent_mode":    func() error { _, err := skilled(t, WithEncoder(standard, 2), nil).Latents(); return err },
 		"want rows of 5": func() error { _, err := a.StyleRewards(make([]float32, 3)); return err },
 	} {
-		tensortest.Refuse(t, want, f(), want)
+		check.RefuseAs(t, want, f(), want)
 	}
 }
 
@@ -235,7 +236,7 @@ func TestToldWindows(t *testing.T) {
 	read := func(field string) []float32 { return tensortest.Float32s(t, s, a.learner.Rollout.Rows(field)) }
 	for update := range 3 {
 		for !a.Ready() {
-			z := tensortest.Value(a.Latents())(t)
+			z := check.Get(a.Latents())(t)
 			for i, row := range slices.Collect(slices.Chunk(a.learner.windows.returned.rows, 3)) {
 				behind[[2]float32(z[2*i:])] = row
 			}
@@ -255,7 +256,7 @@ func TestToldWindows(t *testing.T) {
 	}
 	strange := agents.Observation{Observations: slices.Clone(w.Now().Observations)}
 	strange.Observations[4+2] = 0.6
-	tensortest.Refused(a.Act(strange))(t, "a latent of no motion", "environment 1", "SetSource")
+	check.RefusedAs(a.Act(strange))(t, "a latent of no motion", "environment 1", "SetSource")
 	for _, rows := range []int{8, 12} { // too few are refused, and nothing is forgotten by that
 		if _,
 			err := a.Act(agents.Observation{Observations: w.Now().Observations[:rows]}); (err == nil) != (rows == 12) {
@@ -268,7 +269,7 @@ func TestToldWindows(t *testing.T) {
 	}
 	snap := agenttest.Snapshot(t, a)
 	delete(snap.Arrays, layout.ToldWindows)
-	tensortest.Refuse(t, "buffers without motion", a.Restore(snap), "warm_start")
+	check.RefuseAs(t, "buffers without motion", a.Restore(snap), "warm_start")
 }
 
 // What is recorded of minibatches of ASE and CALM and replayed for others gives the same bits as without.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -78,9 +78,9 @@ func TestRefuses(t *testing.T) {
 		m.Discriminator = opaque{m.Discriminator}
 		return m, err
 	}}
-	architecture := tensortest.Value(description.NewArchitecture(plain.Observation, nil, 0, []int{8}, "elu"))(t)
+	architecture := check.Get(description.NewArchitecture(plain.Observation, nil, 0, []int{8}, "elu"))(t)
 	given := func(keep func(m, made *Models)) Models { // some networks alone
-		made := tensortest.Value(standard.Make(1))(t)
+		made := check.Get(standard.Make(1))(t)
 		m := Models{Make: standard.Make}
 		keep(&m, &made)
 		made.close()
@@ -190,7 +190,7 @@ func TestRefuses(t *testing.T) {
 			if err == nil || a != nil {
 				t.Fatalf("%v, %v", a, err)
 			}
-			tensortest.Refuse(t, want, err, strings.Split(want, "|")...)
+			check.RefuseAs(t, want, err, strings.Split(want, "|")...)
 		})
 	}
 }
@@ -216,7 +216,7 @@ func TestNames(t *testing.T) {
 		"calm": {settings{"latent_mode": "calm", "latent_size": 2}, func(c Config) any { return c.Validate() },
 			nil},
 	} {
-		c := tensortest.Value(FromDict(test.settings, plain))(t)
+		c := check.Get(FromDict(test.settings, plain))(t)
 		if got := test.get(c); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -76,7 +77,7 @@ func TestGradientPenalty(t *testing.T) {
 					"discriminator_gradient_penalty_samples": kind})
 				s := withGrad(t, a.learner.Device)
 				policy, motion := s.Randn(a.learner.Gen, n, width), s.Randn(a.learner.Gen, n, width)
-				state := tensortest.Value(a.learner.Gen.State())(t)
+				state := check.Get(a.learner.Gen.State())(t)
 				share := tensortest.Float32s(t, s, s.Rand(a.learner.Gen, n, 1))
 				p, m := tensortest.Float32s(t, s, policy), tensortest.Float32s(t, s, motion)
 				var at []float32
@@ -234,8 +235,8 @@ func TestSharedTrunk(t *testing.T) {
 			must(t, err)
 			return m
 		}
-		dist := tensortest.Value(models.NewGaussian(plain.Action, models.DefaultGaussianConfig()))(t)
-		m := tensortest.Value(models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist))(t)
+		dist := check.Get(models.NewGaussian(plain.Action, models.DefaultGaussianConfig()))(t)
+		m := check.Get(models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist))(t)
 		a := open(t, Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
 			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8),
 				StyleValue: mlp(4, 1, 8)}})
@@ -262,7 +263,7 @@ func TestRLGames(t *testing.T) {
 			"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e3, "max_lr": 1, "min_lr": 1e-20,
 				"step": step, "divergence": "gaussian"}})
 		agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
-		means := tensortest.Value(agenttest.Snapshot(t, a).Arrays["rollout/mean"].Float32s())(t)
+		means := check.Get(agenttest.Snapshot(t, a).Arrays["rollout/mean"].Float32s())(t)
 		must(t, a.Update(t.Context()))
 		got := map[string]float64{}
 		a.Tracked(func(tag string, v float64) { got[tag] = v })

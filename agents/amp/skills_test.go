@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -35,7 +36,7 @@ func layered(t *testing.T, params []tensor.Parameter) func(x []float64) []float6
 	t.Helper()
 	var p [4][]float64 // weight and bias of two layers
 	for i := range p {
-		values := tensortest.Value(tensor.Float32s(params[i].Tensor))(t)
+		values := check.Get(tensor.Float32s(params[i].Tensor))(t)
 		p[i] = wide(values)
 	}
 	linear := func(w, b, x []float64) []float64 {
@@ -112,7 +113,7 @@ func skillAgent(t *testing.T, sp spaces.Set, m Models, dict map[string]any, para
 	const seed = 7 // skills.py has it, too
 	a := open(t, Options{Spaces: sp, NumEnvs: 2, Models: m, Motions: &overlapping{agenttest.Motion{Width: 3}},
 		Dict: dict, Seed: seed})
-	snap := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
+	snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 	for name, x := range parameters {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, x.Float32s())
 	}
@@ -203,7 +204,7 @@ func TestSkillGradients(t *testing.T) {
 				if _, _, err := l.minibatch(s, b, meter); err != nil {
 					t.Fatal(err)
 				}
-				got := tensortest.Value(meter.EpochMean(tag))(t)
+				got := check.Get(meter.EpochMean(tag))(t)
 				compare.Scalar(tag, got, c.Losses[want])
 			}
 			grads := tensortest.Float32s(t, s, l.Flat.Grads)
@@ -243,7 +244,7 @@ func TestSkillReturns(t *testing.T) {
 		return []bool{x[0] != 0, x[1] != 0}
 	}
 	for i := range 6 {
-		tensortest.Value(a.Act(agents.Observation{Observations: row("observations", i)}))(t)
+		check.Get(a.Act(agents.Observation{Observations: row("observations", i)}))(t)
 		if err := a.Record(agents.Transition{Rewards: row("rewards", i), Terminated: flags("terminated", i),
 			Truncated:        flags("truncated", i),
 			NextObservations: row("observations", i+1), FinalObservations: row("final", i),
@@ -265,7 +266,7 @@ func TestEncodersOfCheckpoints(t *testing.T) {
 	for want, pair := range map[string][2]*Agent{"amp.WithSeparateEncoder": {separate, shared},
 		"amp.WithEncoder": {shared, separate}} {
 		snap := agenttest.Snapshot(t, pair[0])
-		tensortest.Refuse(t, want, pair[1].Restore(snap), want)
+		check.RefuseAs(t, want, pair[1].Restore(snap), want)
 		must(t, pair[0].Restore(snap))
 	}
 }

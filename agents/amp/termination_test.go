@@ -7,7 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -39,7 +39,7 @@ func impatient(t *testing.T, settings map[string]any) *Agent {
 func recorded(t *testing.T, a *Agent, x []float32, ended, invalid []int) {
 	t.Helper()
 	n := len(x)
-	tensortest.Value(a.Act(agents.Observation{Observations: make([]float32, 4*n)}))(t)
+	check.Get(a.Act(agents.Observation{Observations: make([]float32, 4*n)}))(t)
 	next := agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
 		NextObservations: make([]float32, 4*n), FinalObservations: make([]float32, 4*n),
 		AMPObservations: make([]float32, 3*n),
@@ -122,7 +122,7 @@ func TestTerminationsByStyle(t *testing.T) {
 	seen := [2]int{}
 	for range 7 {
 		must(t, agenttest.Step(a, w))
-		style := tensortest.Value(a.StyleRewards(w.Last.AMPObservations))(t)
+		style := check.Get(a.StyleRewards(w.Last.AMPObservations))(t)
 		for i, got := range a.Terminations() {
 			want := style[i] < 0.75 && !w.Last.Terminated[i] && !w.Last.Truncated[i]
 			if got != want {
@@ -148,7 +148,7 @@ func TestTerminationSnapshots(t *testing.T) {
 	recorded(t, a, []float32{poor, fine, poor}, nil, nil)
 	recorded(t, a, []float32{poor, poor, fine}, nil, nil)
 	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
-	bare := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
+	bare := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 	if _, has := bare.Arrays["rollout/poor_steps"]; has {
 		t.Error("a snapshot without buffers has the counts")
 	}
@@ -169,7 +169,7 @@ func TestTerminationSnapshots(t *testing.T) {
 		checkpoint.ArrayFloat32([]int64{3}, []float32{1, 0, 0})} {
 		bad := agenttest.Through(t, snap)
 		bad.Arrays["rollout/poor_steps"] = spoiled
-		tensortest.Refuse(t, spoiled, a.Restore(bad), "poor_steps")
+		check.RefuseAs(t, spoiled, a.Restore(bad), "poor_steps")
 	}
 	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
 		t.Errorf("a snapshot that was refused has changed %q", d)

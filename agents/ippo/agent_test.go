@@ -17,13 +17,13 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-var must = tensortest.Must
+var must = check.Do
 
 // seat has a number to see and a number to do.
 func seat(name string) spaces.Seat {
@@ -40,7 +40,7 @@ func made(t *testing.T, o ippo.Options, settings ...any) *ippo.Agent {
 	if o.Models == nil {
 		o.Models = ippo.MLPs([]int{8}, "tanh")
 	}
-	a := tensortest.Value(ippo.New(o))(t)
+	a := check.Get(ippo.New(o))(t)
 	agenttest.Close(t, a)
 	return a
 }
@@ -72,7 +72,7 @@ func TestRowsPair(t *testing.T) {
 		all := []bool{true, true, true, true, true, true}
 		var done []float32
 		for step := range steps {
-			actions := tensortest.Value(a.Act(agents.Observation{Observations: shown(step), Active: all}))(t)
+			actions := check.Get(a.Act(agents.Observation{Observations: shown(step), Active: all}))(t)
 			done = append(done, actions...)
 			tr := agents.Transition{Rewards: make([]float32, games), Terminated: make([]bool, games),
 				Truncated: make([]bool, games), NextObservations: shown(step + 1),
@@ -117,14 +117,14 @@ func TestDeadMembers(t *testing.T) {
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "parameter_sharing", "all")
 	active := []bool{true, true}
 	for step := range 4 {
-		tensortest.Value(a.Act(agents.Observation{Observations: []float32{1, 2}, Active: active}))(t)
+		check.Get(a.Act(agents.Observation{Observations: []float32{1, 2}, Active: active}))(t)
 		tr := agents.Transition{Rewards: []float32{1}, Terminated: []bool{false}, Truncated: []bool{false},
 			NextObservations: []float32{1, 0}, Seats: spaces.SeatStep{Rewards: []float32{1, 5},
 				Terminated: []bool{false, step == 1}, Truncated: make([]bool, 2), Active: []bool{true, step < 1}}}
 		must(t, a.Record(tr))
 		active = tr.Seats.Active
 	}
-	invalid := tensortest.Value(agenttest.Snapshot(t, a).Bools("agent_0/rollout/invalid", 4, 2))(t)
+	invalid := check.Get(agenttest.Snapshot(t, a).Bools("agent_0/rollout/invalid", 4, 2))(t)
 	if want := []bool{false, false, false, false, false, true, false, true}; !slices.Equal(invalid, want) {
 		t.Errorf("the rows that are not learned from are %v, want %v", invalid, want)
 	}
@@ -136,14 +136,14 @@ func TestEqualsPPO(t *testing.T) {
 	set := spaces.NewSeats(spaces.Space{}, seat("a_0"), seat("a_1"))
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 2, Seed: 5}, "parameter_sharing", "all")
 	g := a.Groups()[0]
-	b := tensortest.Value(ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
+	b := check.Get(ppo.New(ppo.Options{Spaces: g.Spaces, NumEnvs: 4, Seed: 5, Dict: g.Dict,
 		Models: ppo.MLPs(g.Spaces, []int{8}, "tanh")}))(t)
 	agenttest.Close(t, b)
 	all, flags := []bool{true, true, true, true}, make([]bool, 4)
 	for i := range 12 {
 		now := []float32{float32(i), 1, 2, float32(-i)}
-		x := tensortest.Value(a.Act(agents.Observation{Observations: now, Active: all}))(t)
-		y := tensortest.Value(b.Act(agents.Observation{Observations: now}))(t)
+		x := check.Get(a.Act(agents.Observation{Observations: now, Active: all}))(t)
+		y := check.Get(b.Act(agents.Observation{Observations: now}))(t)
 		if !slices.Equal(x, y) {
 			t.Fatalf("step %d: the actions are %v, of PPO alone %v", i, x, y)
 		}
@@ -168,7 +168,7 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 	a := made(t, ippo.Options{Spaces: set, NumEnvs: 1}, "random_timesteps", 2)
 	in := agents.Observation{Observations: []float32{1, 2}, Active: []bool{true, true}}
 	act := func() []float32 {
-		x := tensortest.Value(a.Act(in))(t)
+		x := check.Get(a.Act(in))(t)
 		return slices.Clone(x)
 	}
 	if x := act(); x[1] < 50 || x[1] > 60 {
@@ -188,7 +188,7 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 func TestRecurrent(t *testing.T) {
 	var saved []*checkpoint.Snapshot
 	for range 2 {
-		env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: 4}))(t)
+		env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 4}))(t)
 		a := made(t, ippo.Options{Spaces: env.Spaces(), Models: func(g ippo.Group) ppo.Models {
 			return ppo.Recurrent(g.Spaces, models.GRU(4), []int{8}, "tanh")
 		}}, "parameter_sharing", "all", "rollouts", 8)
@@ -206,13 +206,13 @@ func TestRecurrent(t *testing.T) {
 func train(t *testing.T, env envs.Env, a *ippo.Agent, steps int) {
 	t.Helper()
 	defer env.Close()
-	trainer := tensortest.Value(trainers.New(env, a, trainers.Config{Timesteps: steps, Seed: 1}))(t)
+	trainer := check.Get(trainers.New(env, a, trainers.Config{Timesteps: steps, Seed: 1}))(t)
 	must(t, trainer.Train(t.Context()))
 }
 
 // MAPPO reads the state of the environment; its policies do not.
 func TestStates(t *testing.T) {
-	env := tensortest.Value(classic.NewSpread(classic.Config{NumEnvs: 2}))(t)
+	env := check.Get(classic.NewSpread(classic.Config{NumEnvs: 2}))(t)
 	a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true})
 	train(t, env, a, 9)
 	policy := agenttest.Snapshot(t, a).Arrays["agent_2/policy/net.0.weight"]
@@ -228,20 +228,20 @@ func TestStates(t *testing.T) {
 // A seat learns to win against a random opponent in a game with turns, in which rewards also come while it waits.
 func TestLearnsFromTurnToTurn(t *testing.T) {
 	const games = 32
-	env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: games}))(t)
+	env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: games}))(t)
 	defer env.Close()
 	a := made(t, ippo.Options{Spaces: env.Spaces(), NumEnvs: games, Models: ippo.MLPs([]int{64}, "tanh"), Seed: 1},
 		"rollouts", 32, "learning_epochs", 4, "mini_batches", 4, "learning_rate", 2e-3)
 	rng := rand.New(rand.NewPCG(1, 2))
-	step := tensortest.Value(env.Reset(1))(t)
+	step := check.Get(env.Reset(1))(t)
 	won, played, random := 0, 0, make([]float32, 2*games)
 	for i := range 2400 {
-		actions := tensortest.Value(a.Act(trainers.Observation(step)))(t)
+		actions := check.Get(a.Act(trainers.Observation(step)))(t)
 		env.Spaces().SampleActions(rng, random, step.ActionMasks)
 		for game := range games {
 			random[2*game] = actions[2*game] // player_0 is the agent
 		}
-		step = tensortest.Value(env.Step(random))(t)
+		step = check.Get(env.Step(random))(t)
 		must(t, a.Record(trainers.Transition(step)))
 		if a.Ready() {
 			must(t, a.Update(t.Context()))
@@ -262,13 +262,13 @@ func TestLearnsFromTurnToTurn(t *testing.T) {
 
 // Two ranks have equal parameters after an update, though they play different games; with overlap agents learn, too.
 func TestRanksAndOverlap(t *testing.T) {
-	groups := tensortest.Value(distributed.Local(2, distributed.DefaultConfig()))(t)
+	groups := check.Get(distributed.Local(2, distributed.DefaultConfig()))(t)
 	var saved [2]*checkpoint.Snapshot
 	var all sync.WaitGroup
 	for rank, group := range groups {
 		all.Go(func() {
 			defer group.Close()
-			env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)}))(t)
+			env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 2, Seed: int64(rank)}))(t)
 			a := made(t, ippo.Options{Spaces: env.Spaces(), Centralised: true, Group: group, Seed: 2}, "rollouts", 12)
 			train(t, env, a, 13)
 			if a.Ranks() != group {
@@ -283,7 +283,7 @@ func TestRanksAndOverlap(t *testing.T) {
 			t.Errorf("the ranks differ in %s", name)
 		}
 	}
-	env := tensortest.Value(classic.NewTicTacToe(classic.Config{NumEnvs: 2}))(t)
+	env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 2}))(t)
 	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: ippo.MLPs([]int{4}, "tanh")}, "overlap", true)
 	train(t, env, a, 20)
 	if err := a.Wait(t.Context()); err != nil {

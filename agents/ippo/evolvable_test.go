@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents/ippo"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -53,6 +53,6 @@ func TestEvolvableNamesTheGroup(t *testing.T) {
 	set := spaces.NewSeats(spaces.Space{}, spaces.Seat{Name: "chaser", Observation: spaces.Unbounded(3),
 		Action: spaces.NewDiscrete(3)})
 	_, err := ippo.New(ippo.Options{Spaces: set, Models: ippo.Evolvable(nil, models.DefaultGaussianConfig())})
-	tensortest.Refuse(t, "without architectures", err, "group chaser: ")
+	check.RefuseAs(t, "without architectures", err, "group chaser: ")
 	t.Log(err)
 }

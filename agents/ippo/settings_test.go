@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -36,7 +36,7 @@ func TestNames(t *testing.T) {
 	}
 	in := agents.Observation{Observations: make([]float32, 4), Active: []bool{true, true, true, true}}
 	for !a.Ready() {
-		tensortest.Value(a.Act(in))(t)
+		check.Get(a.Act(in))(t)
 		must(t, a.Record(agents.Transition{Rewards: make([]float32, 2), Terminated: make([]bool, 2),
 			Truncated: make([]bool, 2), NextObservations: in.Observations, Seats: spaces.SeatStep{
 				Rewards: []float32{1, 2, 3, 4}, Terminated: make([]bool, 4), Truncated: make([]bool, 4),
@@ -79,7 +79,7 @@ func TestRefuses(t *testing.T) {
 			o.Models = nil
 		}
 		a, err := ippo.New(o)
-		tensortest.Refuse(t, want, err, strings.Split(want, "|")...)
+		check.RefuseAs(t, want, err, strings.Split(want, "|")...)
 		if a != nil {
 			_ = a.Close()
 		}
@@ -100,11 +100,11 @@ func TestRefuses(t *testing.T) {
 	}
 	shared := made(t, ippo.Options{Spaces: two, NumEnvs: 1}, "parameter_sharing", "all")
 	err := a.Restore(agenttest.Snapshot(t, shared))
-	tensortest.Refuse(t, "the snapshot of other groups", err, "parameter_sharing")
+	check.RefuseAs(t, "the snapshot of other groups", err, "parameter_sharing")
 	// skrl has no turns.
 	skrl := made(t, ippo.Options{Spaces: two, NumEnvs: 1}, "compatibility", "skrl-2.0")
-	tensortest.Value(skrl.Act(agents.Observation{Observations: make([]float32, 2), Active: []bool{true, false}}))(t)
+	check.Get(skrl.Act(agents.Observation{Observations: make([]float32, 2), Active: []bool{true, false}}))(t)
 	err = skrl.Record(agents.Transition{Rewards: []float32{0}, Terminated: []bool{false}, Truncated: []bool{false},
 		NextObservations: make([]float32, 2), Seats: two.MakeSeatStep(1)})
-	tensortest.Refuse(t, "a turn with compatibility", err, "without a turn")
+	check.RefuseAs(t, "a turn with compatibility", err, "without a turn")
 }

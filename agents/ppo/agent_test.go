@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -30,12 +31,12 @@ func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 // open makes an agent and closes it with the test.
 func open(t testing.TB, o Options) *Agent {
 	t.Helper()
-	a := tensortest.Value(New(o))(t)
+	a := check.Get(New(o))(t)
 	agenttest.Close(t, a)
 	return a
 }
 
-var must, noGrad, withGrad = tensortest.Must, tensortest.NoGrad, tensortest.WithGrad
+var must, noGrad, withGrad = check.Do, tensortest.NoGrad, tensortest.WithGrad
 
 // TestMain fails if a test leaves tensors alive.
 func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

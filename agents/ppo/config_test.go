@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -48,7 +48,7 @@ func TestRefuses(t *testing.T) {
 	// "OBSERVATIONS" by the number of the choice it is, as a model in YAML reads it
 	indices := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewDiscrete(2)}
 	net := []any{settings{"name": "net", "input": "one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)"}}
-	spec := tensortest.Value(models.ParseSpec(settings{"class": "Deterministic", "network": net, "output": "ONE"}))(t)
+	spec := check.Get(models.ParseSpec(settings{"class": "Deterministic", "network": net, "output": "ONE"}))(t)
 	oneHot := changed(MLPs(indices, []int{8}, "tanh"), func(p models.Policy, v models.Network) (models.Policy,
 		models.Network, error) {
 		v.Close()
@@ -132,7 +132,7 @@ func TestRefuses(t *testing.T) {
 			if err == nil || a != nil {
 				t.Fatalf("%v, %v", a, err)
 			}
-			tensortest.Refuse(t, want, err, strings.Split(want, "|")...)
+			check.RefuseAs(t, want, err, strings.Split(want, "|")...)
 		})
 	}
 	a := newAgent(t, choices, 1, nil)
@@ -171,7 +171,7 @@ func TestNames(t *testing.T) {
 			func(c Config) any { return [2]any{c.Experiment.Directory, c.Experiment.WandB} }, [2]any{"d", true}},
 	} {
 		given := maps.Clone(test.settings)
-		c := tensortest.Value(FromDict(test.settings, test.sp))(t)
+		c := check.Get(FromDict(test.settings, test.sp))(t)
 		if got := test.get(c); !reflect.DeepEqual(got, test.want) || !reflect.DeepEqual(given, test.settings) {
 			t.Errorf("%s: %v, want %v; the dictionary is %v", name, got, test.want, test.settings)
 		}

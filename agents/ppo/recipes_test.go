@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -105,7 +106,7 @@ func (r *recipe) agent(t *testing.T) (*Agent, *told) {
 	if notes := a.Plan(r.TotalUpdates * r.Steps); notes != nil {
 		t.Errorf("%q", notes)
 	}
-	snap := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
+	snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 	for name, x := range r.Init {
 		if !slices.Equal(snap.Arrays[name].Shape, shape(x)) {
 			t.Fatalf("%s has shape %v, want %v", name, snap.Arrays[name].Shape, x.Shape)
@@ -143,7 +144,7 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 	}
 	for i := range r.Steps {
 		p.next = row("actions", i)
-		tensortest.Value(a.Act(agents.Observation{Observations: row("observations", i)}))(t)
+		check.Get(a.Act(agents.Observation{Observations: row("observations", i)}))(t)
 		if err := a.Record(agents.Transition{
 			Rewards: row("rewards", i), Terminated: flags(row("terminated", i)), Truncated: flags(row("truncated", i)),
 			NextObservations: row("observations", i+1), FinalObservations: row("final_observations", i),
@@ -157,7 +158,7 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 // independent program: minibatches that normalise their own advantages, both value losses, Adam's epsilon and betas, a
 // learning rate that falls with the updates, one limit for all gradients.
 func TestRecipes(t *testing.T) {
-	data := tensortest.Value(os.ReadFile("testdata/recipes.json"))(t)
+	data := check.Get(os.ReadFile("testdata/recipes.json"))(t)
 	var cases map[string]*recipe
 	must(t, json.Unmarshal(data, &cases))
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
@@ -171,10 +172,10 @@ func TestRecipes(t *testing.T) {
 				r.collect(t, a, p, u.Rollout)
 				compare.Scalar("learning rate", a.LearningRate(), u.LearningRate)
 				must(t, a.Update(context.Background()))
-				snap := tensortest.Value(a.Snapshot(agents.SnapshotOptions{}))(t)
+				snap := check.Get(a.Snapshot(agents.SnapshotOptions{}))(t)
 				moved := 0.0
 				for _, name := range slices.Sorted(maps.Keys(u.Parameters)) {
-					got := tensortest.Value(snap.Arrays[name].Float32s())(t)
+					got := check.Get(snap.Arrays[name].Float32s())(t)
 					golden.Compare(compare, name, got, u.Parameters[name])
 					moved = max(moved, golden.Error(got, r.Init[name].Data))
 				}
@@ -189,7 +190,7 @@ func TestRecipes(t *testing.T) {
 // sameOrders skips the test where libtorch shuffles otherwise than the one that the golden numbers were made with.
 func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 	t.Helper()
-	state := tensortest.Value(a.learner.Gen.State())(t)
+	state := check.Get(a.learner.Gen.State())(t)
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(0, a.learner.Device))
 	must(t, gen.SetState(state))
 	s := noGrad(t, a.learner.Device)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -207,7 +208,7 @@ func TestEvaluationRemembers(t *testing.T) {
 	must(t, agenttest.Advance(a, w, 5))
 	act := func() []float32 {
 		t.Helper()
-		actions := tensortest.Value(a.Act(w.Now()))(t)
+		actions := check.Get(a.Act(w.Now()))(t)
 		return slices.Clone(actions)
 	}
 	a.SetTraining(false)
@@ -239,7 +240,7 @@ func TestEvaluationRemembers(t *testing.T) {
 // changes.
 func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	architecture := func(hidden ...int) description.Architecture {
-		a := tensortest.Value(description.NewArchitecture(plain.Observation, nil, 0, hidden, "tanh"))(t)
+		a := check.Get(description.NewArchitecture(plain.Observation, nil, 0, hidden, "tanh"))(t)
 		return a
 	}
 	evolvable := func(a description.Architecture) *Agent {
@@ -260,7 +261,7 @@ func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	} {
 		before := agenttest.Snapshot(t, pair[0])
 		err := pair[0].Restore(agenttest.Through(t, agenttest.Snapshot(t, pair[1])))
-		tensortest.Refuse(t, want, err, want)
+		check.RefuseAs(t, want, err, want)
 		if d := agenttest.Differences(before, agenttest.Snapshot(t, pair[0])); len(d) > 0 {
 			t.Errorf("the refused checkpoint changed %q", d)
 		}
@@ -271,7 +272,7 @@ func TestCheckpointsOfOtherNetworks(t *testing.T) {
 		t.Errorf("architectures %v and %v", got, perceptron.Architectures())
 	}
 	snap.Values["architectures"].(map[string]any)["policy"] = 3
-	tensortest.Refuse(t, "no architecture", wide.Restore(snap), "an architecture in a snapshot")
+	check.RefuseAs(t, "no architecture", wide.Restore(snap), "an architecture in a snapshot")
 	delete(snap.Values, "architectures") // of a version that did not record them
 	must(t, wide.Restore(snap))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/schedulers"
@@ -162,7 +163,7 @@ func TestScheduleKLThreshold(t *testing.T) {
 		t.Errorf("%s is %g, want that of the schedule, 0.01", key, got)
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		tensortest.Refuse(t, bad, a.SetHyperparameters(map[string]float64{key: bad}), key)
+		check.RefuseAs(t, bad, a.SetHyperparameters(map[string]float64{key: bad}), key)
 	}
 	must(t, a.SetHyperparameters(map[string]float64{key: 1e-5}))
 	if got := a.Settings().LearningRateSchedulerKwargs["kl_threshold"]; got != 1e-5 {
@@ -176,7 +177,7 @@ func TestScheduleKLThreshold(t *testing.T) {
 		t.Errorf("the rate is %g with a small threshold, %g with a large one", got, was)
 	}
 	plainAgent := newAgent(t, plain, 1, nil)
-	tensortest.Refuse(t, "no schedule", plainAgent.SetHyperparameters(map[string]float64{key: 0.01}), "KLAdaptiveLR")
+	check.RefuseAs(t, "no schedule", plainAgent.SetHyperparameters(map[string]float64{key: 0.01}), "KLAdaptiveLR")
 }
 
 // The divergence of a minibatch is rl_games' closed form, of the policies that recorded its rows and that evaluates

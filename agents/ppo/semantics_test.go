@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -67,7 +67,7 @@ func TestPicturesAreBytes(t *testing.T) {
 		seen = append(seen, w.Now().Observations...)
 		must(t, agenttest.Step(a, w))
 	}
-	kept := tensortest.Value(agenttest.Snapshot(t, a).Bytes("rollout/observations", 4, 3, 60))(t)
+	kept := check.Get(agenttest.Snapshot(t, a).Bytes("rollout/observations", 4, 3, 60))(t)
 	for i, x := range seen {
 		if float32(kept[i]) != x {
 			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
@@ -107,12 +107,12 @@ func TestOverlapSurrogate(t *testing.T) {
 	w := agenttest.NewWorld(sp, agenttest.Seeds(3, 4)...)
 	for round := range 4 {
 		agenttest.Fill(t, agent, w)
-		acted := tensortest.Value(agenttest.Snapshot(t, agent).Arrays["rollout/log_prob"].Float32s())(t)
+		acted := check.Get(agenttest.Snapshot(t, agent).Arrays["rollout/log_prob"].Float32s())(t)
 		must(t, agent.Update(context.Background()))
 		agent.Tracked(func(string, float64) {})
 		must(t, agent.Wait(context.Background()))
 		read := func(field string) []float32 {
-			x := tensortest.Value(tensor.Float32s(agent.learner.Rollout.Tensor(field)))(t)
+			x := check.Get(tensor.Float32s(agent.learner.Rollout.Tensor(field)))(t)
 			return x
 		}
 		before, advantages := read("log_prob_before"), read("advantages")

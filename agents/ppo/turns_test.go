@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -42,7 +42,7 @@ func TestAdvantagesFromTurnToTurn(t *testing.T) {
 				a, err := New(Options{Spaces: sp, NumEnvs: n, Models: made, Seed: int64(seed), Dict: map[string]any{
 					"rollouts": steps, "discount_factor": c.gamma, "gae_lambda": c.lambda, "mini_batches": 1,
 					"advantage_normalization": "none", "learning_epochs": 1}})
-				tensortest.Must(t, err)
+				check.Do(t, err)
 				defer a.Close()
 				game, next := playTurns(t, a, rng, n, steps)
 				l := a.learner
@@ -51,10 +51,10 @@ func TestAdvantagesFromTurnToTurn(t *testing.T) {
 				l.FillValues(s, l.Estimator)
 				masks := l.NextValues(s, l.Estimator)
 				got, err := tensor.Float32s(l.Advantages(s, l.Estimator, l.Rollout.Tensor("rewards"), masks))
-				tensortest.Must(t, err)
+				check.Do(t, err)
 				read := func(x tensor.Tensor) []float32 {
 					values, err := tensor.Float32s(x)
-					tensortest.Must(t, err)
+					check.Do(t, err)
 					return values
 				}
 				values, finals, follow := read(l.Rollout.Tensor("values")), read(l.Rollout.Tensor("final_values")),
@@ -65,7 +65,7 @@ func TestAdvantagesFromTurnToTurn(t *testing.T) {
 					t.Fatal("every row is learned from")
 				}
 				learned = make([]int64, tensor.Size(valid, 0))
-				tensortest.Must(t, tensor.Read(valid, learned))
+				check.Do(t, tensor.Read(valid, learned))
 				for env := range n {
 					want := sumOfTurns(game, next, env, n, c.gamma, c.lambda, values, finals,
 						follow[(steps-1)*n+env])
@@ -80,7 +80,7 @@ func TestAdvantagesFromTurnToTurn(t *testing.T) {
 						}
 					}
 				}
-				tensortest.Must(t, a.Update(context.Background()))
+				check.Do(t, a.Update(context.Background()))
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func playTurns(t *testing.T, a *Agent, rng *rand.Rand, n, steps int) (game [][]t
 	observations := make([]float32, n)
 	for step := range game {
 		_, err := a.Act(agents.Observation{Observations: observations})
-		tensortest.Must(t, err)
+		check.Do(t, err)
 		game[step] = make([]turn, n)
 		tr := agents.Transition{Idle: slices.Clone(next), FinalObservations: make([]float32, n)}
 		for i := range game[step] {
@@ -112,7 +112,7 @@ func playTurns(t *testing.T, a *Agent, rng *rand.Rand, n, steps int) (game [][]t
 			observations[i] = x.then
 		}
 		tr.NextIdle = next
-		tensortest.Must(t, a.Record(tr))
+		check.Do(t, a.Record(tr))
 	}
 	return game, slices.Clone(next)
 }

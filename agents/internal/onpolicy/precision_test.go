@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
@@ -49,7 +50,7 @@ func TestStepLeavesOut(t *testing.T) {
 		[]tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil))
 	c := &Learner{Core: &Core{Flat: flat}, Rates: &Rates{Optimizer: o}, gradients: newGradientScaler()}
 	value := func() float32 {
-		x := tensortest.Value(tensor.Float32s(flat.Values))(t)
+		x := check.Get(tensor.Float32s(flat.Values))(t)
 		return x[0]
 	}
 	c.Differentiate(s, s.MulScalar(s.Sum(w), 1e38))
@@ -92,4 +93,4 @@ func TestPortionsKeepPrecision(t *testing.T) {
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do

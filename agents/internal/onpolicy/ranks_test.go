@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Each rank of a machine has a GPU of its own, also where it sees no other.
 func TestOwnDevice(t *testing.T) {
-	groups := tensortest.Value(distributed.Local(3, distributed.DefaultConfig()))(t)
+	groups := check.Get(distributed.Local(3, distributed.DefaultConfig()))(t)
 	for rank, g := range groups {
 		defer g.Close()
 		for _, x := range []struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
+	check "github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 )
 
@@ -32,7 +33,7 @@ func CheckLive(t testing.TB) {
 }
 
 // must ends the test if its error is not nil.
-var must = tensortest.Must
+var must = check.Do
 
 // Close closes an agent with the test.
 func Close(t testing.TB, a agents.Agent) {

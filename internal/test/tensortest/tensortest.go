@@ -10,33 +10,13 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Must ends the test if err is not nil.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	must.Do(t, err)
-}
-
-// Value returns the first of two results, and ends the test if the second is an error: tensortest.Value(f())(t).
-func Value[T any](x T, err error) func(t testing.TB) T { return must.Get(x, err) }
-
-// Refuse fails the test if err is nil or its text lacks one of the parts. what names the case.
-func Refuse(t testing.TB, what any, err error, parts ...string) {
-	t.Helper()
-	must.RefuseAs(t, what, err, parts...)
-}
-
-// Refused is [Refuse] for a call with two results: tensortest.Refused(f())(t, "a case", "part of the text").
-func Refused[T any](x T, err error) func(t testing.TB, what any, parts ...string) {
-	return must.RefusedAs(x, err)
-}
-
 // Opened returns a function that returns what a constructor has made, and closes it with the test:
 //
 //	net := tensortest.Opened[*models.Net](t)(models.NewMLP(cfg, 1))
 func Opened[T interface{ Close() }](t testing.TB) func(x T, err error) T {
 	return func(x T, err error) T {
 		t.Helper()
-		Must(t, err)
+		must.Do(t, err)
 		t.Cleanup(x.Close)
 		return x
 	}
@@ -88,8 +68,8 @@ func Float64s(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float64 {
 
 func elements[T any](t testing.TB, s *tensor.Scope, x tensor.Tensor, of func(tensor.Tensor) ([]T, error)) []T {
 	t.Helper()
-	Must(t, s.Err())
+	must.Do(t, s.Err())
 	v, err := of(x)
-	Must(t, err)
+	must.Do(t, err)
 	return v
 }
