@@ -250,7 +250,7 @@ func withRobot(p *infer.Policy, checkpoint string) (described *infer.Policy, run
 	return described, folderName(filepath.Dir(path)), nil
 }
 
-// exportModel writes the model that a run simulates, and its meshes into a folder beside it.
+// exportModel writes the model that a run simulates. Its meshes go into a folder beside it.
 func exportModel(target, out string, stdout io.Writer) error {
 	config, err := findRunFile(target)
 	if err != nil {
@@ -271,8 +271,8 @@ func exportModel(target, out string, stdout io.Writer) error {
 		MJCF() (string, map[string][]byte)
 	}](env)
 	if !ok {
-		return commandline.Usagef("%s: the environment %v has no model to export; Character, Humanoid and Quadruped have",
-			config, section["id"])
+		return commandline.Usagef("%s: the environment %v has no model to export; Character, Humanoid and "+
+			"Quadruped have", config, section["id"])
 	}
 	text, assets := model.MJCF()
 	folder := strings.TrimSuffix(out, ".xml") + "_assets"

@@ -48,7 +48,7 @@ func has(t testing.TB, text string, parts ...string) {
 	}
 }
 
-// globbed are the files that a pattern matches, of which there must be n, or some if n is 0.
+// globbed returns the files that a pattern matches. It fails unless there are n, or at least one if n is 0.
 func globbed(t testing.TB, pattern string, n int) []string {
 	t.Helper()
 	names, err := filepath.Glob(pattern)

@@ -141,8 +141,9 @@ func init() {
 // checkSelfPlay returns an error if a run uses self-play that is no population.
 func checkSelfPlay(c runfile.Sections) error {
 	if preset.UsesSelfPlay(c) && c.Kind() != runfile.Population {
-		return &config.Error{Path: "environment.wrappers", Given: preset.SelfPlay, Reason: "opponents are members of a " +
-			"population: give the section pbt; pbt.num_policies: 1 trains one agent against its past selves"}
+		return &config.Error{Path: "environment.wrappers", Given: preset.SelfPlay,
+			Reason: "opponents are members of a " +
+				"population: give the section pbt; pbt.num_policies: 1 trains one agent against its past selves"}
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ func TestRetarget(t *testing.T) {
 	says(t, "retarget", "theirs", "-m", "robot.xml") // a clip of the robot without names
 	refuses(t, ".", []refusal{
 		{[]string{"retarget", "humanoid_walk"}, 2, "--model is missing"},
-		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--format", "fbx"}, 2, `"fbx" for "--format" flag: want gorl`},
+		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--format", "fbx"}, 2,
+			`"fbx" for "--format" flag: want gorl`},
 		{[]string{"retarget", "humanoid_walk", "-m", "none.xml"}, commandline.Failed, "none.xml"},
 		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--mapping", "robot.xml"}, commandline.Failed, "robot.xml"},
 		{[]string{"retarget", "robot.xml", "-m", "robot.xml"}, commandline.Failed, "not a clip"},

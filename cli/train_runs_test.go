@@ -20,7 +20,8 @@ import (
 func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const few = " environment.num_envs=8 agent.discriminator_batch_size=64"
-	const pbt, evolution = "pbt.total_steps=1024 pbt.interval_steps=512", "training.max_steps=1024 training.evo_steps=512"
+	const pbt, evolution = "pbt.total_steps=1024 pbt.interval_steps=512",
+		"training.max_steps=1024 training.evo_steps=512"
 	examples := map[string]string{ // the settings that shorten them
 		"cartpole":            "trainer.timesteps=64",
 		"memory":              "trainer.timesteps=64",

@@ -11,8 +11,8 @@
 // Units are seconds, metres and radians. Rotations are unit quaternions, w first.
 //
 // Reading order: description.go, clip.go, newclip.go and sample.go are the clip; angles.go, skeleton.go and pose.go are
-// skeletons; load.go leads to the file formats; retarget.go, ik.go, retarget_floor.go, humanoid.go, edit.go and floor.go
-// make clips from clips; save.go and export.go write them; check.go and source.go use them.
+// skeletons; load.go leads to the file formats; retarget.go, ik.go, retarget_floor.go, humanoid.go, edit.go and
+// floor.go make clips from clips; save.go and export.go write them; check.go and source.go use them.
 package motions
 
 import (

@@ -176,7 +176,7 @@ func jump(limits, pos, next []float64, h float64) int {
 	return -1
 }
 
-var update = flag.Bool("update", false, "make the built-in clips of Isaac Lab's files anew")
+var update = flag.Bool("update", false, "write the built-in clips again from Isaac Lab's files")
 
 // The built-in clips are sound loops.
 func TestBuiltin(t *testing.T) {

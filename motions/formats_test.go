@@ -260,7 +260,8 @@ func TestDeepMimicDescription(t *testing.T) {
 	near(t, "elbow", pos[11:], 0.25)
 	near(t, "shoulder's velocity", vel[6:9], 0, 0, 2)
 	near(t, "root's velocity", vel[:3], 3, 0, -1)
-	refused(LoadDeepMimic("testdata/hop.txt", d))(t, "motions: testdata/hop.txt: ", "frame 0 has 2 values, the description 12")
+	refused(LoadDeepMimic("testdata/hop.txt", d))(t, "motions: testdata/hop.txt: ",
+		"frame 0 has 2 values, the description 12")
 }
 
 // A saved clip is the clip, to float32.

@@ -147,7 +147,8 @@ func TestTrotAnywhere(t *testing.T) {
 			sin, cos := math.Sincos(v[2])
 			x, y = (v[0]*sin-v[1]*(1-cos))/v[2], (v[0]*(1-cos)+v[1]*sin)/v[2]
 		}
-		for i, d := range []float64{row[0] - start[0] - x, row[1] - start[1] - y, rotation.Of(row[3:]).Heading() - v[2]} {
+		for i, d := range []float64{row[0] - start[0] - x, row[1] - start[1] - y,
+			rotation.Of(row[3:]).Heading() - v[2]} {
 			if math.Abs(d) > 1e-4 { // frames are joined by straight lines
 				t.Errorf("%g: after a second, coordinate %d of the root is off by %g", v, i, d)
 			}

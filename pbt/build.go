@@ -124,8 +124,8 @@ func (o *Options) checkTrainee(t Trainee) error {
 	}
 	e, ok := t.(Evaluator)
 	if !ok {
-		return errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); " +
-			"give ones that have it, or leave it 0")
+		return errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see " +
+			"pbt.Evaluator); give ones that have it, or leave it 0")
 	}
 	if err := e.CheckEvaluation(); err != nil {
 		return fmt.Errorf("measure.evaluation_episodes: %w", err)

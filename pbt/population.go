@@ -136,7 +136,8 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 	if p.closed {
 		return nil, errors.New("pbt: the population is closed; make another with New or Join")
 	}
-	if p.opt.Directory != "" && slices.ContainsFunc(p.groups, func(g *group) bool { return g.phase != states.Finished }) {
+	if p.opt.Directory != "" && slices.ContainsFunc(p.groups,
+		func(g *group) bool { return g.phase != states.Finished }) {
 		interval, _ := p.Iterations()
 		if err := runfile.Record(p.opt.Directory, nil, runfile.Start{Interval: interval}); err != nil {
 			return nil, fmt.Errorf("pbt: recording the start of the population: %w", err)

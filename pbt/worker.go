@@ -58,7 +58,8 @@ func (g *group) open(ctx context.Context) (err error) {
 		}
 		o := g.opt
 		if w.files, err = states.Open(w.lease.Dir(), states.Identity{Policy: w.id, Members: o.Members,
-			Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed, Minimise: o.Measure.Minimise}); err != nil {
+			Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed,
+			Minimise: o.Measure.Minimise}); err != nil {
 			return err
 		}
 		var damage error

@@ -28,7 +28,8 @@ func TestWrongKernels(t *testing.T) {
 	compile := func(name string, flags ...string) string {
 		t.Helper()
 		library := filepath.Join(t.TempDir(), name)
-		must.Run(t, exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library, "testdata/openblas.c")...))
+		must.Run(t, exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library,
+			"testdata/openblas.c")...))
 		return library
 	}
 	library := compile("openblas.so")

@@ -54,7 +54,8 @@ type RecurrentLayers struct {
 // across an end, and not into state; last has none.
 //
 // Where the parameters belong to a [Flat] on the CPU the stack is one node of the autograd graph, as [Scope.MLP] is;
-// it can be differentiated twice by an x outside every Flat, not by the parameters. Its C++ is gorl_recurrent in csrc/recurrent.cc.
+// it can be differentiated twice by an x outside every Flat, not by the parameters. Its C++ is gorl_recurrent in
+// csrc/recurrent.cc.
 func (s *Scope) Recurrent(x, state, ended Tensor, length int, net *RecurrentLayers) (out, last Tensor) {
 	const op = "Recurrent"
 	if s.err != nil {

@@ -303,8 +303,8 @@ func TestRandomize(t *testing.T) {
   terrain: {slope: 0.3, steps: 0.1, rough: 0.05, levels: 3, size: 6, curriculum: true}}`)
 	envtest.Reset(t, env, 1)
 	step := envtest.Step(t, env, env.Spaces().Action.Rows(3))
-	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength", "armature",
-		"joint_offset", "action_delay", "observation_delay", "randomization", "terrain_level"} {
+	for _, name := range []string{"friction", "mass", "center_of_mass", "stiffness", "damping", "motor_strength",
+		"armature", "joint_offset", "action_delay", "observation_delay", "randomization", "terrain_level"} {
 		if _, ok := step.Metrics["quadruped/"+name]; !ok {
 			t.Errorf("there is no metric %s", name)
 		}

@@ -182,7 +182,8 @@ func TestRenderGames(t *testing.T) {
 	} {
 		picture := must.Get(c.game.Render())(t)
 		for _, p := range c.want {
-			must.Is(t, color.RGBAModel.Convert(picture.At(p.x, p.y)), color.Color(p.c), "%T: pixel (%d, %d)", c.game, p.x, p.y)
+			must.Is(t, color.RGBAModel.Convert(picture.At(p.x, p.y)), color.Color(p.c), "%T: pixel (%d, %d)", c.game,
+				p.x, p.y)
 		}
 	}
 }

@@ -75,8 +75,8 @@ type CharacterConfig struct {
 	// Lead is the time in seconds by which the residual's pose is ahead of the clip, against the actuators' lag of 0.1
 	// s. Fast motion needs it.
 	//
-	// Actuators with damping kd and gain kp follow a target with a delay of kd/kp. A lead equal to the delay compensates
-	// it. A longer lead moves the limbs too early. Zero means none.
+	// Actuators with damping kd and gain kp follow a target with a delay of kd/kp. A lead equal to the delay
+	// compensates it. A longer lead moves the limbs too early. Zero means none.
 	Lead float64 `yaml:"lead" config:"min=0"`
 	// Clock shows the clip's phase to the policy, as residual and track always do.
 	//
@@ -122,7 +122,8 @@ type CharacterConfig struct {
 	//
 	// A smaller one follows a changing policy. A larger one is less subject to chance. Zero means 0.999.
 	FailureDecay float64 `yaml:"failure_decay" config:"gt=0,lt=1"`
-	// EpisodeLength is the number of control steps (1/30 s for Humanoid and Quadruped) at which an episode is truncated.
+	// EpisodeLength is the number of control steps (1/30 s for Humanoid and Quadruped) at which an episode is
+	// truncated.
 	//
 	// Zero means 300.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
@@ -139,8 +140,9 @@ type CharacterConfig struct {
 	//
 	// The reward of a fallen character is for getting up.
 	Recovery RecoveryConfig `yaml:"recovery"`
-	// Randomize lets characters differ in what nobody knows of a robot: friction, masses, gains, delays, noise, pushes.
-	// A range is two numbers, drawn from anew for each episode; wider ones make a policy robust and its task harder.
+	// Randomize varies what is not known exactly of a robot: friction, masses, gains, delays, noise, pushes.
+	//
+	// A range is two numbers. Each episode draws a value from it. Wider ranges make a policy robust and its task harder.
 	// Two zeros are off.
 	Randomize RandomizeConfig `yaml:"randomize"`
 	// Measure adds metrics of episodes (pose error of the AMP paper, success, foot sliding), which cost time. gorl eval
@@ -353,7 +355,8 @@ func (c *CharacterConfig) check() error {
 	if !(d.Turn >= 0) || d.Turn > math.Pi {
 		return fmt.Errorf("Command.Turn is %g; it must be between 0 and π", d.Turn)
 	}
-	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize}, bound{"FailureStarts", c.FailureStarts, 0, 1})
+	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize},
+		bound{"FailureStarts", c.FailureStarts, 0, 1})
 }
 
 // Motions returns the reference clips.

@@ -53,8 +53,9 @@ func (c *characterTask) parts() (all []part) {
 			all = append(all, p)
 			continue
 		}
-		all = append(all, part{"height", 1}, part{"projected_gravity", 6}, part{"base_lin_vel", 3}, part{"base_ang_vel", 3},
-			part{"joint_pos", hinges}, part{"joint_vel", hinges}, part{"key_pos", 3 * len(c.keys)})
+		all = append(all, part{"height", 1}, part{"projected_gravity", 6}, part{"base_lin_vel", 3},
+			part{"base_ang_vel", 3}, part{"joint_pos", hinges}, part{"joint_vel", hinges},
+			part{"key_pos", 3 * len(c.keys)})
 	}
 	return all
 }

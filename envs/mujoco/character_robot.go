@@ -67,7 +67,8 @@ func (c *characterTask) describe(r *envs.Robot) {
 		if c.cfg.Fade > 0 && (p.name == "phase" || p.name == "reference") {
 			p.name = "zeros"
 		}
-		if last := len(r.Observation) - 1; c.observed == nil && p.name == "zeros" && r.Observation[last].Name == "zeros" {
+		if last := len(r.Observation) - 1; c.observed == nil && p.name == "zeros" &&
+			r.Observation[last].Name == "zeros" {
 			r.Observation[last].Size += p.width
 			continue
 		}

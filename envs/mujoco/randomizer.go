@@ -61,8 +61,8 @@ const (
 	numVaried
 )
 
-// newRandomizer returns nil if the task is nil or its randomisation is off. It gives every worker of the batch a copy of
-// the model.
+// newRandomizer returns nil if the task is nil or its randomisation is off. It gives every worker of the batch a copy
+// of the model.
 func newRandomizer(task *characterTask, b *Batch) (*randomizer, error) {
 	if task == nil || task.cfg.Randomize.off() {
 		return nil, nil

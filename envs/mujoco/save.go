@@ -20,7 +20,8 @@ const stateHeader = "mujoco/1"
 func (e *Env) kept(i int) [][]float64 {
 	m, d := e.model, e.batch.data[i]
 	parts := [][]float64{
-		row(e.ledger.returns, i, 1), floats(&d.time, 1), e.states[i].QPos, e.states[i].QVel, e.states[i].Ctrl, e.states[i].Memory,
+		row(e.ledger.returns, i, 1), floats(&d.time, 1), e.states[i].QPos, e.states[i].QVel,
+		e.states[i].Ctrl, e.states[i].Memory,
 		floats(d.act, m.NA()), floats(d.qacc_warmstart, m.NV()), floats(d.qacc, m.NV()),
 		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
 		floats(d.mocap_pos, 3*int(m.m.nmocap)), floats(d.mocap_quat, 4*int(m.m.nmocap)),

@@ -55,7 +55,8 @@ func TestHits(t *testing.T) {
 			x := r3.Unit(random(1))
 			y := r3.Unit(r3.Cross(x, random(1)))
 			z := r3.Cross(x, y)
-			s := solid{shape: shape, pos: random(1), mat: r3.NewMat([]float64{x.X, y.X, z.X, x.Y, y.Y, z.Y, x.Z, y.Z, z.Z})}
+			s := solid{shape: shape, pos: random(1),
+				mat: r3.NewMat([]float64{x.X, y.X, z.X, x.Y, y.Y, z.Y, x.Z, y.Z, z.Z})}
 			from := r3.Add(s.pos, r3.Scale(3*shape.reach(), r3.Unit(random(1))))
 			way := r3.Sub(r3.Add(s.pos, random(0.4*shape.reach())), from)
 			at, normal, ok := s.hit(from, way)

@@ -41,7 +41,8 @@ func (g *Agents) CheckTransition(t agents.Transition, n int, sp spaces.Set) erro
 	o, s := sp.Observation.Width(), sp.State.Width()
 	return g.check(n, batch{"rewards", len(t.Rewards), 1, len(sp.Seats) > 0},
 		batch{"terminated flags", len(t.Terminated), 1, false}, batch{"truncated flags", len(t.Truncated), 1, false},
-		batch{"next observations", len(t.NextObservations), o, false}, batch{"next states", len(t.NextStates), s, false},
+		batch{"next observations", len(t.NextObservations), o, false},
+		batch{"next states", len(t.NextStates), s, false},
 		batch{"final observations", len(t.FinalObservations), o, true},
 		batch{"final states", len(t.FinalStates), s, true},
 		batch{"AMP observations", len(t.AMPObservations), sp.AMPObservation.Width(), true},

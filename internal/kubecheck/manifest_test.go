@@ -198,7 +198,8 @@ func problems(config *corev1.ConfigMap, service *corev1.Service, job *batchv1.Jo
 	if service != nil { // without one, members have one rank
 		names("Service", service.Name, func(s string) []string { return validation.IsDNS1035Label(s) })
 		wrong(service.Namespace == job.Namespace, "Service and Job are in different namespaces")
-		wrong(pod.Subdomain == service.Name, "the pods' subdomain is %q, and the Service %q", pod.Subdomain, service.Name)
+		wrong(pod.Subdomain == service.Name, "the pods' subdomain is %q, and the Service %q", pod.Subdomain,
+			service.Name)
 		wrong(len(service.Spec.Selector) > 0, "the Service selects no pods")
 		for key, value := range service.Spec.Selector {
 			labels := spec.Template.Labels

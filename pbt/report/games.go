@@ -51,7 +51,8 @@ func (f *facts) games() (played, rated *Table) {
 		for _, at := range append(f.lanes[:len(f.lanes):len(f.lanes)], n, n+1) {
 			cell := "–"
 			if t := met[[2]int{i, at}]; t.Games > 0 {
-				cell = fmt.Sprintf("%d (%.0f %%, %.0f %%)", t.Games, percent(t.Wins, t.Games), percent(t.Draws, t.Games))
+				cell = fmt.Sprintf("%d (%.0f %%, %.0f %%)", t.Games, percent(t.Wins, t.Games), percent(t.Draws,
+					t.Games))
 			}
 			r = append(r, cell)
 		}

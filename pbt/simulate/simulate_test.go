@@ -196,7 +196,8 @@ func TestPresets(t *testing.T) {
 			s, err := preset.FromYAML([]byte(strings.Replace(text, "{", "{strict: "+strict+", ", 1)))
 			must.Do(t, err)
 			s.Options.TotalSteps = 12 * s.Options.IntervalSteps
-			r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5),
+			r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2,
+				0.5),
 				Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
 			if got := r.Summary(); got.Copies == 0 {
 				t.Errorf("%s, strict %s: nothing is copied: %+v", name, strict, got)

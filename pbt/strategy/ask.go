@@ -20,10 +20,9 @@ func Check(s Strategy, members int) error {
 	return nil
 }
 
-// Ask lets a strategy decide about a generation, of which the strategy is given a copy, and returns one decision for
-// every member, in the order of their numbers: members that the strategy does not mention are kept. It checks them, so
-// that whoever applies them can rely on members that exist and sources that are healthy. A decision that cannot be
-// carried out, and a panic of the strategy, are errors.
+// Ask gives a strategy a copy of a generation. It returns one decision for each member, in the order of their numbers.
+// Members that the strategy does not mention are kept. In a valid decision the members exist and the source is healthy.
+// An invalid decision and a panic of the strategy are errors.
 func Ask(s Strategy, g Generation, rng *rand.Rand) ([]Decision, error) {
 	decisions := make([]Decision, len(g.Members))
 	for i := range decisions {

@@ -61,8 +61,8 @@ inline float* data(const at::Tensor& t) { return static_cast<float*>(t.data_ptr(
 // The number of parts into which to split n rows whose arithmetic is so many multiplications in all: 1, or the number of
 // threads where that pays. It depends on sizes alone, and sums are made part by part, so that a run can be repeated.
 int64_t parts_of(int64_t n, int64_t multiplications);
-// The factor by which parts are larger in a forward pass without a backward pass, as in acting: the other threads sleep then, or
-// step environments, and waking them costs more than a small part gains.
+// The factor by which parts are larger in a forward pass without a backward pass, as in acting. The other threads sleep
+// then, or step environments. Waking them costs more than a small part gains.
 constexpr int64_t without_backward = 8;
 // Calls f(part) for every part, on as many threads where they are free, and waits for all.
 void each(int64_t parts, const std::function<void(int64_t)>& f);

@@ -28,7 +28,7 @@ inline float* space(size_t slot, int64_t n) {
   else if (static_cast<int64_t>(slots[slot].size()) < n) slots[slot].resize(static_cast<size_t>(n));
   return slots[slot].data();
 }
-// Gives slots of more than 8 MB back. Go moves calls between threads, of which each would keep them.
+// Frees slots of more than 8 MB. Go moves calls between threads, and each thread would keep its own.
 inline void trim_space() {
   for (auto& slot : spaces())
     if (slot.size() > size_t(2) << 20) std::vector<float>().swap(slot);

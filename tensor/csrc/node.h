@@ -73,8 +73,8 @@ bool followed(const Tensors&... t) { return (... || t.requires_grad()); }
 // Whether the engine can add to t's gradient itself: contiguous float32 on the CPU and, where it learns, a leaf whose gradient
 // is a view of the flat gradients.
 bool ready(const at::Tensor& t);
-// Whether autograd does not follow t, or only by nodes of the engine without backward_again and parameters that are ready. The
-// gradients of other tensors may be differentiated again, which is libtorch's task.
+// Whether autograd does not follow t, or only by nodes of the engine without backward_again and parameters that are
+// ready. The gradients of other tensors may be differentiated again, which is libtorch's task.
 bool ours(const at::Tensor& t);
 
 // Adds the gradient of loss, a scalar, to the gradients of the parameters, and returns true; false, with nothing done, where a

@@ -4,8 +4,8 @@
 namespace gorl {
 namespace {
 
-// A stack of layers and its input: L steps of B sequences. Row t*B + b is step t of sequence b. The state of a sequence is one
-// row: the h of all layers, followed for an LSTM by their c.
+// A stack of layers and its input: L steps of B sequences. Row t*B + b is step t of sequence b. The state of a sequence is
+// one row: the h of all layers, followed for an LSTM by their c.
 struct Sequence {
   int32_t kind = 0;
   std::vector<at::Tensor> w;  // of each layer: weight_ih, weight_hh, bias_ih, bias_hh
@@ -87,7 +87,8 @@ struct Part {
 };
 
 // C (m, n) = A·B of row-major matrices. A and B may be stored transposed.
-Product product(int64_t m, int64_t n, int64_t k, const float* a, bool a_transposed, const float* b, bool b_transposed, float* c) {
+Product product(int64_t m, int64_t n, int64_t k, const float* a, bool a_transposed, const float* b, bool b_transposed,
+                float* c) {
   Product p{};
   p.m = m; p.n = n; p.k = k;
   p.a = a; p.a_row = a_transposed ? 1 : k; p.a_col = a_transposed ? m : 1;
@@ -143,8 +144,8 @@ void forward(const Sequence& q, const Part& s, const float* x, float* out, float
   s.give(q, s.layers.back().out, h, out);
 }
 
-// The backward pass of a part: adds the gradients of the parameters, given that of the results, and writes the input's to dx
-// unless dx is null.
+// The backward pass of a part: adds the gradients of the parameters, given that of the results, and writes the input's to
+// dx unless dx is null.
 void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gradients::Place& to) {
   const int64_t h = q.hidden(), n = s.n, g = q.gates() * h, rows = q.length * n;
   const bool gru = q.kind == GORL_GRU, lstm = q.kind == GORL_LSTM;
@@ -152,7 +153,8 @@ void back(const Sequence& q, const Part& s, const float* dy, float* dx, const Gr
   float* dout = space(0, rows * h);
   s.take(q, dy, h, dout);
   float *di = space(1, rows * g), *ds = gru ? space(2, rows * g) : di;
-  float *carry = space(3, n * h), *dc = lstm ? space(4, n * h) : nullptr;  // what comes to the state after a step from later ones
+  // The gradients of the state and of the cells after a step that come from later steps.
+  float *carry = space(3, n * h), *dc = lstm ? space(4, n * h) : nullptr;
   for (int64_t k = q.layers() - 1; k >= 0; k--) {
     const Layer& y = s.layers[static_cast<size_t>(k)];
     const float* w = data(q.weight(k, 1));
@@ -304,8 +306,8 @@ void check(const Sequence& q, const at::Tensor& x) {
   TORCH_CHECK(!q.ended.defined() || q.ended.sizes() == at::IntArrayRef({x.size(0), 1}), "the ends have the shape ", q.ended.sizes(), ", want [", x.size(0), ", 1]");
 }
 
-// Whether the loops can run: all memory is plain float32 on the CPU and, to learn, every parameter has its gradient in the flat
-// gradients.
+// Whether the loops can run: all memory is plain float32 on the CPU and, to learn, every parameter has its gradient in the
+// flat gradients.
 bool fast(const Sequence& q, const at::Tensor& x, bool learns) {
   bool all = engine() && plain(x) && (!q.state.defined() || plain(q.state)) && (!q.ended.defined() || plain(q.ended));
   for (const auto& w : q.w) all = all && plain(w) && (!learns || (ready(w) && w.requires_grad()));
@@ -329,7 +331,9 @@ gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, cons
   if (ended != nullptr) q.ended = contiguous(T(ended).detach());
   check(q, in);
   if (in.size(0) == 0) q.length = 1;  // no sequence has a step to go through
-  const bool learns = grad && (in.requires_grad() || std::any_of(q.w.begin(), q.w.end(), [](const at::Tensor& w) { return w.requires_grad(); }));
+  bool learns = in.requires_grad();
+  for (const auto& w : q.w) learns = learns || w.requires_grad();
+  learns = learns && grad;
   if (!fast(q, in, learns)) {
     *out = wrap(compose(q, in, final));
     *last = wrap(final);

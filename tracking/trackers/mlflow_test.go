@@ -153,7 +153,7 @@ func TestMLflowAway(t *testing.T) {
 	}
 }
 
-// A server that does not answer holds up nobody.
+// If a server does not answer, no caller waits for it.
 func TestMLflowHangs(t *testing.T) {
 	noGoroutines(t)
 	asked := make(chan struct{}, 1)

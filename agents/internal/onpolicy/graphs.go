@@ -31,7 +31,7 @@ type graphs struct {
 type recorded struct {
 	graph    *tensor.Graph
 	size     int64         // of the minibatches, 0 if no minibatch of this update has taken the graph
-	order    tensor.Tensor // (size) int64, the minibatch's rows of the rollout, or its sequences if networks have memory
+	order    tensor.Tensor // (size) int64, the minibatch's rows of the rollout, with memory its sequences
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
 	moved    tensor.Tensor // divergence of the recorded minibatch, zero before

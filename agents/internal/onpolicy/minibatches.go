@@ -173,8 +173,8 @@ func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 
 // divide yields a minibatch for each span of the rows of the rollout in the given order (a zero Tensor for the order of
 // time), or of its sequences if networks have memory. One without rows to learn from is passed over. The tensors belong
-// to s. If rows are kept as bytes, the float rows of a minibatch belong to own. If own is nil, divide makes a scope that
-// is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
+// to s. If rows are kept as bytes, the float rows of a minibatch belong to own. If own is nil, divide makes a scope
+// that is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
 func (c *Batches) divide(s, own *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
 	return func(yield func(Batch) bool) {
 		if own == nil && c.packed() {
@@ -206,8 +206,8 @@ func (c *Batches) divide(s, own *tensor.Scope, order tensor.Tensor, spans []memo
 	}
 }
 
-// gather returns the rows that divide makes minibatches of, not standardised, and the number of rows of a sequence. It is
-// 1 if no network has memory.
+// gather returns the rows that divide makes minibatches of, not standardised, and the number of rows of a sequence. It
+// is 1 if no network has memory.
 func (c *Batches) gather(s *tensor.Scope, order tensor.Tensor, spans []memory.Span) (all Batch, length int64) {
 	rows, length := order, int64(1)
 	if len(c.hiddens) > 0 {

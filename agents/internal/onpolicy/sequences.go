@@ -10,8 +10,8 @@ import (
 // Networks with memory learn from sequences of sequence_length timesteps of one environment each, which begin from the
 // states that hidden.go has stored. A minibatch is made of whole sequences.
 
-// sequenceRows returns the rows of the rollout in the sequences that order lists. Those of each span are in the order of
-// time.
+// sequenceRows returns the rows of the rollout in the sequences that order lists. Those of each span are in the order
+// of time.
 func (c *Batches) sequenceRows(s *tensor.Scope, order tensor.Tensor, spans []memory.Span) tensor.Tensor {
 	first := s.IndexSelect(c.firstRows, 0, order)
 	parts := make([]tensor.Tensor, len(spans))
@@ -24,8 +24,8 @@ func (c *Batches) sequenceRows(s *tensor.Scope, order tensor.Tensor, spans []mem
 	return s.Cat(0, parts...)
 }
 
-// readHidden returns what the networks with memory read in addition to the given rows of the sequences that order lists,
-// by their names.
+// readHidden returns what the networks with memory read in addition to the given rows of the sequences that order
+// lists, by their names.
 func (c *Batches) readHidden(s *tensor.Scope, order, rows tensor.Tensor) map[string]models.Hidden {
 	ended, all := s.IndexSelect(c.Rollout.Rows("ended"), 0, rows), map[string]models.Hidden{}
 	for _, h := range c.hiddens {

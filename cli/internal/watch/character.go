@@ -315,5 +315,6 @@ func (h *head) reason(program string, exit process.Exit) error {
 			first = line
 		}
 	}
-	return errors.New(strings.TrimSuffix(fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": "))
+	return errors.New(strings.TrimSuffix(
+		fmt.Sprintf("the process that played it has ended (%v): %s", exit, first), ": "))
 }

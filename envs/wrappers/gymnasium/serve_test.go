@@ -221,7 +221,7 @@ func TestServe(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
 		t.Errorf("files are left: %v, %v", entries, err)
 	}
-	must.Is(t, a.block.server, 0, "those who have the memory mapped cannot see that nobody serves")
+	must.Is(t, a.block.server, 0, "a process that has mapped the memory does not see that the server ended")
 }
 
 // TestServeEnds ends Serve at once, many times: nothing may read its memory after it is unmapped.

@@ -113,12 +113,13 @@ func (t *table) inspect(c *child, which string, first int, rows []float32) error
 		i, column := first+j/t.width, j%t.width
 		switch {
 		case x-x != 0:
-			return c.fault(FaultData, nil, "environment %d: the %s%s has %g in dimension %d; it must be finite", i, which,
-				t.name, x, column)
+			return c.fault(FaultData, nil, "environment %d: the %s%s has %g in dimension %d; it must be finite", i,
+				which, t.name, x, column)
 		case t.choices == nil || t.choices[column] == 0:
 		case x < 0 || x >= float32(t.choices[column]) || x != float32(int(x)):
-			return c.fault(FaultData, nil, "environment %d: the %s%s has %g in dimension %d; it must be a whole number "+
-				"from 0 to %d", i, which, t.name, x, column, t.choices[column]-1)
+			return c.fault(FaultData, nil,
+				"environment %d: the %s%s has %g in dimension %d; it must be a whole number "+
+					"from 0 to %d", i, which, t.name, x, column, t.choices[column]-1)
 		}
 	}
 	return nil

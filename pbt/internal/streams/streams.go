@@ -11,7 +11,7 @@ const (
 	Decide                // the strategy, per iteration
 	Mutate                // a member's mutation, per iteration
 	Reseed                // a copy's new seed, per iteration and member
-	Rebuild               // a trainee built anew, per iteration and member
+	Rebuild               // per iteration and member: building a trainee again
 	Diversify             // a member's first mutation, before training
 	Fit                   // an explorer that fits a model, per iteration
 )

@@ -41,7 +41,8 @@ struct Kernels {
   void (*scale)(float* y, float alpha, int64_t n);                                         // y *= alpha
   double (*squares)(const float* x, int64_t n);                                            // sum of x^2, in float64
   void (*adam)(const Adam&, float* p, const float* g, float* m, float* v, int64_t n);
-  // Transposes p, n rows of width elements, `from` apart, to q, whose rows are `to` apart and padded with zeros to whole vectors.
+  // Transposes p, n rows of width elements, `from` apart, to q, whose rows are `to` apart and padded with zeros to whole
+  // vectors.
   void (*transpose)(const float* p, int64_t from, int64_t n, int64_t width, float* q, int64_t to);
   // A step of n sequences through h units, and back; see recurrent.cc. Rows of gates hold the units of each gate side by side.
   // gates: before their functions, and after them. from: W_hn h + b_hn and so on of a GRU. beside: what backward needs too.
