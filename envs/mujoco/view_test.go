@@ -50,16 +50,21 @@ func momentum(t *testing.T, e *Env, i int) r3.Vec {
 func TestPushIsAnImpulse(t *testing.T) {
 	env := commanded(t, Imitate)
 	must.Near(t, env.Model().Mass(), 48.9, 0.05, "the mass")
+	_, at, err := env.Model().JointAddress("right_elbow")
+	must.Do(t, err)
+	turned := map[string]float64{} // the change of the elbow's velocity by the body that is pushed
 	for _, body := range []string{"pelvis", "head", "right_hand"} {
 		id := must.Get(env.Model().ID(Body, body))(t)
-		other := slices.Clone(env.State(1).QVel)
+		other, elbow := slices.Clone(env.State(1).QVel), env.State(0).QVel[at]
 		before := momentum(t, env.Env, 0)
 		must.Do(t, env.Push(0, id, [3]float64{3, -20, 7}))
 		if d := r3.Sub(momentum(t, env.Env, 0), before); r3.Norm(r3.Sub(d, r3.Vec{X: 3, Y: -20, Z: 7})) > 1e-3 {
 			t.Errorf("a push of the %s changes the momentum by %v", body, d)
 		}
 		must.Same(t, other, env.State(1).QVel, "the other environment is pushed too")
+		turned[body] = math.Abs(env.State(0).QVel[at] - elbow)
 	}
+	must.Not(t, math.Abs(turned["head"]-turned["pelvis"]) < 0.1, "pushes turn the right elbow by %v rad/s", turned)
 	// It goes on from there: nothing of the push stays on.
 	state := envtest.State(t, env)
 	actions := make([]float32, 2*28)
