@@ -35,7 +35,7 @@ type recorded struct {
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
 	moved    tensor.Tensor // divergence of the recorded minibatch, zero before
-	warm     bool // on a device: whether one has been made as usual
+	warm     bool          // on a device: whether one has been made as usual
 }
 
 // newGraphs makes the agent's graphs. On a device they need the setting cuda_graphs. There are none if no minibatch
