@@ -3,8 +3,6 @@
 package distributed
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"time"
@@ -103,20 +101,12 @@ func (g *Group) passKeys(own <-chan error) error {
 			}
 			k.Values[key] = value
 		}
-		var text bytes.Buffer
-		if err := gob.NewEncoder(&text).Encode(k); err != nil {
-			return err
-		}
-		all, err := g.GatherBytes(text.Bytes())
+		all, err := Gather(g, k)
 		if err != nil {
 			return err
 		}
 		through := true
-		for r, text := range all {
-			var other keys
-			if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&other); err != nil {
-				return err
-			}
+		for r, other := range all {
 			if other.Error != "" {
 				return fmt.Errorf("distributed: NCCL on rank %d: %s", r, other.Error)
 			}
