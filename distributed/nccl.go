@@ -61,9 +61,9 @@ func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 // failGPU returns the error of a failed operation of NCCL. NCCL does not know why another rank has ended, so failGPU
 // reads the reports of the other ranks.
 func (g *Group) failGPU(op error) error {
-	for r := range g.links.others() {
-		g.links[r].until(time.Now().Add(reportTime))
-		if f := g.links[r].control(); f != nil && f.kind == kindLeft {
+	for r, l := range g.links.others() {
+		l.until(time.Now().Add(reportTime))
+		if f := l.control(); f != nil && f.kind == kindLeft {
 			op = &PeerError{Ranks: []int{r}, Reason: f.text, Err: op}
 			break
 		}
