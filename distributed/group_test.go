@@ -180,4 +180,5 @@ func TestFromDict(t *testing.T) {
 			t.Errorf("%s: %v gives %v; want an error that names the key", key, value, err)
 		}
 	}
+	must.RefuseAs(t, "the zero value", Config{}.Validate(), `"backend" is ""`, `"timeout" is `, `"join_timeout" is `)
 }

@@ -296,7 +296,7 @@ func TestCallbacksKeepState(t *testing.T) {
 	value(tr.Step(t.Context()))(t)
 	before := value(tr.Snapshot())(t)
 	saved.Arrays["callbacks/other"] = checkpoint.ArrayBytes([]int64{1}, []byte{99})
-	for _, want := range []string{"callbacks/tally: not a tally's", "the checkpoint is of an agent"} {
+	for _, want := range []string{`"callbacks/tally": not a tally's`, "the checkpoint is of an agent"} {
 		wantError(t, "refused", tr.Restore(saved), want)
 		if d := agenttest.Differences(before, value(tr.Snapshot())(t)); len(d) > 0 {
 			t.Errorf("the refused checkpoint changed %q", d)

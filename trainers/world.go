@@ -147,7 +147,7 @@ type part struct {
 // fail returns an error of the part, nil for nil.
 func (p part) fail(err error) error {
 	if err != nil {
-		return fmt.Errorf("trainers: the state %s: %w", p.array, err)
+		return fmt.Errorf("trainers: the state %q: %w", p.array, err)
 	}
 	return nil
 }
