@@ -1,11 +1,8 @@
 package agents_test
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"strings"
@@ -40,13 +37,10 @@ func TestGoldenSeveralAgents(t *testing.T) {
 // loadAgents reads a case of several agents: one case each, in order, and the settings of all.
 func loadAgents(fsys fs.FS, file string) (names []string, cases []*goldenCase, settings map[string]any, err error) {
 	var d struct {
-		Algorithm, Activation string
-		Scalers               bool
-		Possible              []string       `json:"possible_agents"`
-		ValueReads            string         `json:"value_reads"`
-		Config                map[string]any `json:"skrl_config"`
-		KLAdaptive            map[string]any `json:"kl_adaptive"`
-		Agents                map[string]struct {
+		goldenHead
+		Possible   []string `json:"possible_agents"`
+		ValueReads string   `json:"value_reads"`
+		Agents     map[string]struct {
 			Discrete bool `json:"discrete_actions"`
 		}
 		Expect struct {
@@ -54,19 +48,11 @@ func loadAgents(fsys fs.FS, file string) (names []string, cases []*goldenCase, s
 			Tracked      map[string]float64
 		}
 	}
-	data, err := fs.ReadFile(fsys, file)
-	if err = cmp.Or(err, json.Unmarshal(data, &d)); err != nil {
-		return nil, nil, nil, err
-	}
-	all, err := golden.ReadNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
+	all, err := loadHead(fsys, file, &d)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	settings = map[string]any{"compatibility": "skrl-2.0"}
-	maps.Copy(settings, whole(d.Config))
-	if d.KLAdaptive != nil {
-		settings["learning_rate_scheduler"], settings["learning_rate_scheduler_kwargs"] = "KLAdaptiveLR", d.KLAdaptive
-	}
+	settings = d.settings()
 	for _, name := range d.Possible {
 		c := &goldenCase{Algorithm: d.Algorithm, Activation: d.Activation, Discrete: d.Agents[name].Discrete,
 			Config: map[string]any{}, Init: arrays{}, Ranks: 1}

@@ -157,15 +157,11 @@ func (r *recorded) Begin(_ *tensor.Scope, epoch int) {
 	}
 }
 
-func (r *recorded) MotionRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	return r.rows(s, "motion_batches", index)
-}
-
-func (r *recorded) ReplayRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	if r.update.numbered("replay_batches") == nil {
-		return tensor.Tensor{}
+func (r *recorded) Rows(s *tensor.Scope, index int, _ int64) (motion, replay tensor.Tensor) {
+	if r.update.numbered("replay_batches") != nil {
+		replay = r.rows(s, "replay_batches", index)
 	}
-	return r.rows(s, "replay_batches", index)
+	return r.rows(s, "motion_batches", index), replay
 }
 
 func (r *recorded) rows(s *tensor.Scope, kind string, index int) tensor.Tensor {

@@ -18,7 +18,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -181,25 +180,6 @@ func TestEvaluationAndRandomTimesteps(t *testing.T) {
 	a.SetStochastic(true)
 	if x, y := act(), act(); slices.Equal(x, y) {
 		t.Errorf("samples are equal: %v", x)
-	}
-}
-
-// Networks with memory play games with turns; a second agent made and trained alike is equal bit for bit.
-func TestRecurrent(t *testing.T) {
-	var saved []*checkpoint.Snapshot
-	for range 2 {
-		env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 4}))(t)
-		a := made(t, ippo.Options{Spaces: env.Spaces(), Models: func(g ippo.Group) ppo.Models {
-			return ppo.Recurrent(g.Spaces, models.GRU(4), []int{8}, "tanh")
-		}}, "parameter_sharing", "all", "rollouts", 8)
-		train(t, env, a, 40)
-		if sizes := a.HiddenSizes(); sizes["agent_0.policy"] != 4 {
-			t.Errorf("the widths of the states are %v", sizes)
-		}
-		saved = append(saved, agenttest.Snapshot(t, a))
-	}
-	if d := agenttest.Differences(saved[0], saved[1]); len(d) > 0 {
-		t.Errorf("two equal runs differ in %q", d)
 	}
 }
 
