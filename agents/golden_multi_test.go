@@ -90,7 +90,7 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 	seats, replays := make([]spaces.Seat, len(cases)), make([]*replay, len(cases))
 	for i, c := range cases {
 		seats[i] = spaces.Seat{Name: names[i], Observation: c.spaces.Observation, Action: c.spaces.Action}
-		replays[i] = &replay{c: c, policy: c.policy(t), value: c.network(t, "value")}
+		replays[i] = &replay{c: c, policy: c.policy(t)}
 	}
 	n := cases[0].envs
 	a := check.Get(ippo.New(ippo.Options{Spaces: spaces.NewSeats(cases[0].spaces.State, seats...), NumEnvs: n,
@@ -98,7 +98,7 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 		Models: func(g ippo.Group) ppo.Models {
 			for i, name := range names {
 				if name == g.Name {
-					return ppo.Models{Policy: replays[i].policy, Value: replays[i].value}
+					return ppo.Models{Policy: replays[i].policy, Value: cases[i].network(t, "value")}
 				}
 			}
 			return ppo.Models{}

@@ -162,9 +162,9 @@ func (c *scalers) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Input
 	return in
 }
 
-// drawActions samples actions, or draws them from the action space in the first random_timesteps. It stores them with their
-// log-probability under the policy. The actions that are executed differ from the stored ones if the policy clips
-// them.
+// drawActions samples actions, or draws them from the action space in the first random_timesteps. It stores them with
+// their log-probability under the policy. The actions that are executed differ from the stored ones if the policy
+// clips them.
 func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs, masks []float32) tensor.Tensor {
 	var a models.Action
 	if c.Timestep < int64(c.Config.RandomTimesteps) {

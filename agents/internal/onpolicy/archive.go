@@ -39,6 +39,14 @@ func (a *archive) fail(err error) {
 // then adds a write, which apply makes if the whole snapshot fits. Nothing applies the writes of an archive that saves.
 func (a *archive) then(write func() error) { a.writes = append(a.writes, write) }
 
+// assign is then for a variable.
+func assign[T any](a *archive, to *T, value T) {
+	a.then(func() error {
+		*to = value
+		return nil
+	})
+}
+
 // apply makes the writes, in their order.
 func (a *archive) apply() error {
 	for _, write := range a.writes {

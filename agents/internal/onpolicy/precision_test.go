@@ -9,9 +9,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestGradientScaler makes steps down gradients that are finite, infinite and finite again: the finite ones are those of
-// the loss without its scale. The scale halves after an infinite gradient, which leaves parameters and moments as they
-// are, and doubles after many good steps.
+// TestGradientScaler makes steps down gradients that are finite, infinite and finite again: the finite ones are those
+// of the loss without its scale. The scale halves after an infinite gradient, which leaves parameters and moments as
+// they are, and doubles after many good steps.
 func TestGradientScaler(t *testing.T) {
 	s := tensortest.WithGrad(t, tensor.CPU)
 	w := s.RequireGrad(tensor.From(s, []float32{2, -1}))
@@ -37,7 +37,8 @@ func TestGradientScaler(t *testing.T) {
 		stepped := c.Step(s)
 		if got := tensortest.Float32s(t, s, flat.Values); stepped != x.stepped || !slices.Equal(got, x.w) ||
 			g.scale != x.scale || g.good != x.after {
-			t.Errorf("step %d: %v, parameters %v, scale %g, %d good steps; want %+v", i, stepped, got, g.scale, g.good, x)
+			t.Errorf("step %d: %v, parameters %v, scale %g, %d good steps; want %+v", i, stepped, got, g.scale, g.good,
+				x)
 		}
 	}
 	if o.Steps != 2 {

@@ -120,21 +120,14 @@ func (c *State) carry(a *archive, buffers bool) {
 	for _, o := range c.learner.optimizers {
 		a.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
 		a.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
-		steps := a.integer(o.Steps, layout.OptimizerSteps, o.name)
-		a.then(func() error {
-			o.Steps = steps
-			return nil
-		})
+		assign(a, &o.Steps, a.integer(o.Steps, layout.OptimizerSteps, o.name))
 	}
 	if buffers {
 		c.carryReplays(a)
 	}
 	a.statistics("", c.scalers)
-	timestep, updates := a.integer(c.Timestep, layout.Timestep), a.integer(c.Updates, layout.Updates)
-	a.then(func() error {
-		c.Timestep, c.Updates = timestep, updates
-		return nil
-	})
+	assign(a, &c.Timestep, a.integer(c.Timestep, layout.Timestep))
+	assign(a, &c.Updates, a.integer(c.Updates, layout.Updates))
 	c.carryRollout(a, buffers)
 	c.carrySchedule(a)
 	// A checkpoint of an agent without a scale of losses leaves it as it is.
@@ -144,10 +137,7 @@ func (c *State) carry(a *archive, buffers bool) {
 			a.fail(fmt.Errorf("the checkpoint's scale of losses is %g; it must be positive", scale))
 		}
 		good := a.integer(int64(g.good), layout.GradientScaler, "good_steps")
-		a.then(func() error {
-			*g = gradientScaler{scale, int(good)}
-			return nil
-		})
+		assign(a, g, gradientScaler{scale, int(good)})
 	}
 	a.random(c.Core, layout.Random, layout.RandomGenerator)
 }
