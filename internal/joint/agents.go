@@ -33,7 +33,7 @@ type Agents struct {
 	Ordered bool
 }
 
-// Whole is what every agent that embeds Agents can do.
+// Whole is what every agent that embeds Agents can do, and every other agent of gorl.
 type Whole interface {
 	agents.Agent
 	agents.Binder

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -17,18 +18,7 @@ import (
 // Algorithm is an agent as [Overlap] and [Serial] drive it: [Parts] with an Update and the hyperparameters of the
 // algorithm.
 type Algorithm interface {
-	agents.Agent
-	agents.Binder
-	agents.Tracker
-	agents.Noter
-	agents.Tunable
-	agents.Planner
-	agents.Snapshotter
-	agents.Reseeder
-	agents.Stochastic
-	agents.Evolvable
-	agents.Recurrent
-	agents.Overlapping
+	joint.Whole
 	agents.Distributed
 	LearningRate() float64
 }
