@@ -18,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	check "github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -240,7 +241,8 @@ func TestLearnsFromTurnToTurn(t *testing.T) {
 	}
 }
 
-// Two ranks have equal parameters after an update, though they play different games; with overlap agents learn, too.
+// Two ranks have equal parameters after an update, though they play different games; with overlap agents with memory
+// learn, too.
 func TestRanksAndOverlap(t *testing.T) {
 	groups := check.Get(distributed.Local(2, distributed.DefaultConfig()))(t)
 	var saved [2]*checkpoint.Snapshot
@@ -264,8 +266,13 @@ func TestRanksAndOverlap(t *testing.T) {
 		}
 	}
 	env := check.Get(classic.NewTicTacToe(classic.Config{NumEnvs: 2}))(t)
-	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: ippo.MLPs([]int{4}, "tanh")}, "overlap", true)
+	a := made(t, ippo.Options{Spaces: env.Spaces(), Models: func(g ippo.Group) ppo.Models {
+		return ppo.Recurrent(g.Spaces, models.GRU(4), []int{8}, "tanh")
+	}}, "overlap", true)
 	train(t, env, a, 20)
+	if sizes := a.HiddenSizes(); len(sizes) != 4 || sizes["agent_0.policy"] != 4 {
+		t.Errorf("the widths of the states are %v", sizes)
+	}
 	if err := a.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
