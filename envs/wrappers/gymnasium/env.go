@@ -177,7 +177,7 @@ func (e *Env) Observe() (*envs.Step, error) {
 // observed returns a step that has what is to be acted on next, and nothing of how it came about.
 func (e *Env) observed() envs.Step {
 	return envs.Step{Observations: e.observations.now, States: e.states.now, ActionMasks: e.masks.now,
-		Seats: spaces.SeatStep{Active: e.own.seats.Active}}
+		Seats: spaces.SeatStep{Active: e.own.Seats.Active}}
 }
 
 // Close ends the children. Idle children close their environments first, and have two seconds for it. A second call

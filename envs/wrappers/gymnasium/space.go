@@ -136,19 +136,18 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 		}
 		return space, nil
 	}
-	if s.Kind != "Dict" && s.Kind != "Tuple" {
-		return spaces.Space{}, fmt.Errorf("the kind %q is unknown", s.Kind)
-	}
-	if s.Kind == "Dict" && len(s.Keys) != len(s.Spaces) {
+	whole, dict := spaces.Space{Kind: spaces.Tuple}, s.Kind == "Dict"
+	switch {
+	case dict && len(s.Keys) != len(s.Spaces):
 		return spaces.Space{}, fmt.Errorf("a Dict with %d keys has %d parts", len(s.Keys), len(s.Spaces))
-	}
-	whole := spaces.Space{Kind: spaces.Tuple}
-	if s.Kind == "Dict" {
+	case dict:
 		whole.Kind = spaces.Dict
+	case s.Kind != "Tuple":
+		return spaces.Space{}, fmt.Errorf("the kind %q is unknown", s.Kind)
 	}
 	for i := range s.Spaces {
 		key := strconv.Itoa(i)
-		if s.Kind == "Dict" {
+		if dict {
 			key = s.Keys[i]
 		}
 		part, err := s.Spaces[i].space(depth+1, parts)
