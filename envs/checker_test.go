@@ -151,7 +151,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 	c := must.Get(envs.Checked(good))(t)
 	must.Get(c.Reset(0))(t)
-	must.Refused(c.Step([]float32{0, 2}))(t, "environment 1, dimension 0 is 2")
+	must.Refused(c.Step([]float32{0, 2}))(t, "envs: actions: ", "environment 1, dimension 0 is 2")
 }
 
 // shell wraps an environment and has nothing of its own.

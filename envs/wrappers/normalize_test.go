@@ -279,6 +279,7 @@ func TestClip(t *testing.T) {
 	if s := must.Get(env.Reset(0))(t); !slices.Equal(s.Observations, want) {
 		t.Errorf("the first observations are %v, want %v", s.Observations, want)
 	}
+	must.Same(t, must.Get(observed.Observe())(t).Observations, want, "shown again")
 	s := must.Get(env.Step(nil))(t)
 	if !slices.Equal(s.Observations, want) || !slices.Equal(s.FinalObservations, []float32{5, 1, -5, 0, 0, 0}) ||
 		!slices.Equal(s.Rewards, []float32{-2, 3}) || !slices.Equal(s.RawRewards, step.Rewards) {

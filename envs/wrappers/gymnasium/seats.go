@@ -44,7 +44,7 @@ const flagActive = flagUnknown
 // in a game, all seats end with the game, and at least one seat acts next.
 func (x *exchange) copySeats(c *child, i int, what command) error {
 	k := len(x.set.Seats)
-	to, over, acts := x.own.Seats.Row(i, k), what == commandReset || x.own.Ended(i), false
+	to, over, acts := x.own.Seats.Row(i, k), x.own.Ended(i), false
 	for j := range k {
 		flags, out := x.shared.seats[i*k+j], x.out[i*k+j]
 		ended := flags&(flagTerminated|flagTruncated) != 0
