@@ -157,11 +157,6 @@ func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 // bytes.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
-// Versions returns the versions of Python, gymnasium and numpy.
-func (e *Env) Versions() (python, gymnasium, numpy string) {
-	return e.about.Python, e.about.Gymnasium, e.about.NumPy
-}
-
 // Replaced is how many children have been replaced.
 func (e *Env) Replaced() int { return e.replaced }
 

@@ -38,10 +38,6 @@ type spaceJSON struct {
 
 // description is what a child says about its environments.
 type description struct {
-	// Python, Gymnasium and NumPy are the versions.
-	Python    string `json:"python"`
-	Gymnasium string `json:"gymnasium"`
-	NumPy     string `json:"numpy"`
 	// The spaces of one environment. State and AMP are nil if there are none.
 	Observation *spaceJSON `json:"observation"`
 	Action      *spaceJSON `json:"action"`
