@@ -149,20 +149,6 @@ func ExampleNewCategorical() {
 	// Output: 2 <nil>
 }
 
-func ExampleNewDeterministic() {
-	dist, err := models.NewDeterministic(spaces.NewBox(-1, 1, 2), true)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer dist.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	actions, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0.5, 7}, 1, 2)))
-	fmt.Println(actions, err)
-	// Output: [0.5 1] <nil>
-}
-
 func ExampleNewDistribution() {
 	for _, action := range []spaces.Space{spaces.NewBox(-1, 1, 6), spaces.NewDiscrete(4),
 		spaces.NewMultiDiscrete(2, 3)} {

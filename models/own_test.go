@@ -27,11 +27,6 @@ func TestOwn(t *testing.T) {
 		m := check.Get(NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian()))(t)
 		return m
 	}
-	clip := func(n Network) Network {
-		c := check.Get(newClipped(n, action))(t)
-		t.Cleanup(c.Close)
-		return c
-	}
 	for name, c := range map[string]struct {
 		x    any
 		want bool
@@ -40,11 +35,9 @@ func TestOwn(t *testing.T) {
 		"policy":                   {&Stochastic{mlp(3, 2), gaussian()}, true},
 		"shared":                   {shared(mlp(3, 4)).Policy(), true},
 		"shared value":             {shared(mlp(3, 4)).Value(), true},
-		"clipped":                  {clip(mlp(3, 2)), true},
 		"foreign network":          {wrapped{mlp(3, 2)}, false},
 		"policy on a foreign one":  {&Stochastic{wrapped{mlp(3, 2)}, gaussian()}, false},
 		"shared on a foreign one":  {shared(wrapped{mlp(3, 4)}).Value(), false},
-		"clipped foreign one":      {clip(wrapped{mlp(3, 2)}), false},
 		"foreign policy on an own": {struct{ Policy }{&Stochastic{mlp(3, 2), gaussian()}}, false},
 		"nothing":                  {nil, false},
 	} {
