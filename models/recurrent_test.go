@@ -161,7 +161,7 @@ func TestRecurrentInitialization(t *testing.T) {
 	}
 }
 
-// TestSharedMemory: the halves of a shared network have the trunk's memory, and heads may have none.
+// TestSharedMemory: the halves of a shared network have the trunk's memory.
 func TestSharedMemory(t *testing.T) {
 	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: "+
 		"4}}], activations: tanh}]\noutput: ACTIONS")
@@ -173,7 +173,4 @@ func TestSharedMemory(t *testing.T) {
 	if HiddenSize(p) != 4 || HiddenSize(v) != 4 || !SharesTrunk(p, v) {
 		t.Errorf("hidden sizes %d and %d, shared %v", HiddenSize(p), HiddenSize(v), SharesTrunk(p, v))
 	}
-	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1))
-	dist := tensortest.Opened[Distribution](t)(NewDistribution(boxes.Action, DefaultGaussianConfig()))
-	check.RefusedAs(NewShared(m, m, m, dist))(t, "heads with memory", "put them into the trunk")
 }

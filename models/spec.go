@@ -40,8 +40,9 @@ import (
 // output layer. skrl's names are the same, with "_container" after the container's name.
 type Spec struct {
 	// Class is skrl's mixin: a policy's is "Gaussian", "MultivariateGaussian", "Categorical" or "MultiCategorical", that
-	// of a value network or a discriminator "Deterministic". Case and the suffix "Mixin" do not matter. It can also be the name of a network that [Register] has added. Only
-	// ParseSpec reads such a network, which has settings of its own in place of the fields below.
+	// of a value network or a discriminator "Deterministic". Case and the suffix "Mixin" do not matter. It can also be
+	// the name of a network that [Register] has added. Only ParseSpec reads such a network, which has settings of its
+	// own in place of the fields below.
 	Class string
 	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig
@@ -338,7 +339,7 @@ func (s Spec) Validate() error {
 		switch {
 		case !identifier.MatchString(c.Name):
 			return fmt.Errorf("models: %s.name: %q is not a name; use letters, digits and underscores", path, c.Name)
-		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || slices.Contains(calls, c.Name):
+		case slices.Contains(reserved, c.Name) || slices.Contains(functions, c.Name) || slices.Contains(calls, c.Name):
 			return fmt.Errorf("models: %s.name: %q has a meaning in expressions; choose another", path, c.Name)
 		case seen[c.Name]:
 			return fmt.Errorf("models: %s.name: two containers are named %q", path, c.Name)

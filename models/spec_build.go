@@ -14,25 +14,18 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.own != nil {
-		net, err := s.own.network(s.Class, Role{Spaces: sp, Outputs: dist.Outputs(), Seed: seed})
-		if err != nil {
-			dist.Close()
-			return nil, err
+	return policyOn(dist, func(outputs int) (Network, error) {
+		if s.own != nil {
+			return s.own.network(s.Class, Role{Spaces: sp, Outputs: outputs, Seed: seed})
 		}
-		return NewPolicy(net, dist)
-	}
-	net, width, err := s.assemble(sp, s.Output, dist.Outputs(), seed)
-	if err == nil && width != int64(dist.Outputs()) {
-		net.Close()
-		err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output, width,
-			dist.Outputs())
-	}
-	if err != nil {
-		dist.Close()
-		return nil, err
-	}
-	return NewPolicy(net, dist)
+		net, width, err := s.assemble(sp, s.Output, outputs, seed)
+		if err == nil && width != int64(outputs) {
+			net.Close()
+			err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output,
+				width, outputs)
+		}
+		return net, err
+	})
 }
 
 // BuildNetwork builds the spec as a value network or a discriminator. The class must be Deterministic. For a

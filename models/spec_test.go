@@ -2,7 +2,6 @@ package models
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -252,18 +251,6 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		printed := n.String()
-		again, err := parseExpression("x", printed)
-		if err != nil {
-			// What was printed has more parentheses, and may be too long or deep.
-			if len(printed) < maxExpression && strings.Count(printed, "(")+strings.Count(printed, "[") < maxNesting {
-				t.Fatalf("%q printed as %q: %v", text, printed, err)
-			}
-			return
-		}
-		if again.String() != printed {
-			t.Fatalf("%q printed as %q, then as %q", text, printed, again.String())
-		}
 		for _, known := range []*names{inputNames(Spec{}, boxes, 2), inputNames(Spec{}, sp, 2)} {
 			x, err := known.resolve("x", text, n)
 			if err != nil || !x.rows() {
@@ -311,49 +298,4 @@ func FuzzSpec(f *testing.F) {
 			t.Fatalf("a spec that was parsed does not validate: %v", err)
 		}
 	})
-}
-
-// String writes the expression with every parenthesis that its structure needs and more.
-func (n *node) String() string {
-	if n == nil {
-		return ""
-	}
-	list := func(args []*node) string {
-		parts := make([]string, len(args))
-		for i, a := range args {
-			parts[i] = a.String()
-		}
-		return strings.Join(parts, ", ")
-	}
-	switch n.op {
-	case "number":
-		text := strconv.FormatFloat(n.num, 'g', -1, 64)
-		if math.Signbit(n.num) {
-			return "(" + text + ")"
-		}
-		return text
-	case "name":
-		return n.name
-	case "call":
-		return n.name + "(" + list(n.args) + ")"
-	case "list":
-		return "[" + list(n.args) + "]"
-	case "-x":
-		return "(-" + n.args[0].String() + ")"
-	case "part":
-		if n.key == nil {
-			return n.args[0].String() + "[" + n.args[1].String() + "]"
-		}
-		return n.args[0].String() + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(*n.key) + `"]`
-	case "column", "columns":
-		dims := "..., "
-		if n.dim > 0 {
-			dims = strings.Repeat(":, ", n.dim)
-		}
-		if n.op == "column" {
-			return n.args[0].String() + "[" + dims + n.args[1].String() + "]"
-		}
-		return n.args[0].String() + "[" + dims + n.args[1].String() + ":" + n.args[2].String() + "]"
-	}
-	return "(" + n.args[0].String() + " " + n.op + " " + n.args[1].String() + ")"
 }

@@ -84,8 +84,6 @@ func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 		return tensor.Tensor{}
 	case description.Activate:
 		return s.Activate(activationOf(st), x[0])
-	case description.Neg:
-		return s.Neg(x[0])
 	case description.Conv2d:
 		k := n.kernels[i]
 		return s.Activate(k.activation, s.Conv2d(shaped(s, x[0], st.Shape), k.weight, k.bias, k.Convolution))
@@ -116,8 +114,14 @@ func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 	case description.Softmax:
 		return s.Softmax(n.rows(s, x[0]), -1)
 	default:
-		return functions[st.Op](s, x[0])
+		return elementwise[st.Op](s, x[0])
 	}
+}
+
+// elementwise are the operations that change every value by a function.
+var elementwise = map[string]func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor{
+	description.Neg: (*tensor.Scope).Neg, description.Exp: (*tensor.Scope).Exp, description.Abs: (*tensor.Scope).Abs,
+	description.Sin: (*tensor.Scope).Sin, description.Cos: (*tensor.Scope).Cos,
 }
 
 // oneHot turns columns of indices (n, len(choices)) into columns of zeros and ones (n, Σ choices). An index out of
