@@ -27,9 +27,11 @@ func ExampleSpace_Leaves() {
 	for _, leaf := range s.Leaves() {
 		fmt.Println(leaf.Name, leaf.Space)
 	}
+	fmt.Println(spaces.NewDiscrete(2).Leaves())
 	// Output:
 	// arm.joints Box(7)
 	// goal Box(3)
+	// [{ Discrete(2)}]
 }
 
 func ExampleNewTuple() {
