@@ -151,7 +151,11 @@ func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tens
 	}
 	left, first := number(0)
 	right, second := number(1)
-	switch op := n.net.Steps[i].Op; {
+	op := n.net.Steps[i].Op
+	if first && (op == description.Add || op == description.Mul) {
+		a, right, second = b, left, true
+	}
+	switch {
 	case second && op == description.Add:
 		return s.AddScalar(a, right)
 	case second && op == description.Sub:
@@ -160,24 +164,17 @@ func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tens
 		return s.MulScalar(a, right)
 	case second:
 		return s.Div(a, s.Scalar(right))
-	case first && op == description.Add:
-		return s.AddScalar(b, left)
 	case first && op == description.Sub:
 		return s.ScalarSub(left, b)
-	case first && op == description.Mul:
-		return s.MulScalar(b, left)
 	case first:
 		return s.Div(s.Scalar(left), b)
 	}
 	// Two results combine as rows: a result of width 1 broadcasts over the other's columns.
-	a, b = n.rows(s, a), n.rows(s, b)
-	switch op := n.net.Steps[i].Op; op {
-	case description.Add:
-		return s.Add(a, b)
-	case description.Sub:
-		return s.Sub(a, b)
-	case description.Mul:
-		return s.Mul(a, b)
-	}
-	return s.Div(a, b)
+	return combined[op](s, n.rows(s, a), n.rows(s, b))
+}
+
+// combined are the operations of two results.
+var combined = map[string]func(s *tensor.Scope, a, b tensor.Tensor) tensor.Tensor{
+	description.Add: (*tensor.Scope).Add, description.Sub: (*tensor.Scope).Sub, description.Mul: (*tensor.Scope).Mul,
+	description.Div: (*tensor.Scope).Div,
 }
