@@ -64,8 +64,8 @@ func TestEvolvableForward(t *testing.T) {
 				features = append(features, x)
 			}
 			x := linear(linear(s.Cat(1, features...), "head.0", tensor.Relu), "head.1", tensor.Elu)
-			wantNear(t, "forward", tensortest.Float64s(t, s, e.Forward(s, Inputs{Observations: rows})),
-				tensortest.Float64s(t, s, linear(x, "head.out", tensor.Sigmoid)), 5e-7)
+			alike(t, s, "forward", e.Forward(s, Inputs{Observations: rows}),
+				linear(x, "head.out", tensor.Sigmoid), 5e-7)
 			if got := len(e.LinearWeights()); 2*got != len(e.Parameters()) {
 				t.Errorf("%d weights of %d parameters", got, len(e.Parameters()))
 			}
@@ -89,8 +89,7 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 			s := tensortest.WithGrad(t, tensor.CPU)
 			rows := sampled(s, space, 4)
 			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
-			wantNear(t, "outputs", tensortest.Float64s(t, s, out), tensortest.Float64s(t, s, e.Forward(s,
-				Inputs{States: rows})), 5e-7)
+			alike(t, s, "outputs", out, e.Forward(s, Inputs{States: rows}), 5e-7)
 			var numbers []bool // by column
 			for _, p := range a.Parts {
 				numbers = append(numbers, slices.Repeat([]bool{len(p.Choices) == 0}, p.Width)...)
@@ -176,9 +175,9 @@ func TestEvolvableLikeOthers(t *testing.T) {
 			in := Inputs{Observations: sampled(s, space, 12), Hidden: Hidden{Length: 4}}
 			got, state := e.ForwardHidden(s, in)
 			want, last := other.ForwardHidden(s, in)
-			wantNear(t, "outputs", tensortest.Float64s(t, s, got), tensortest.Float64s(t, s, want), tolerance)
+			alike(t, s, "outputs", got, want, tolerance)
 			if e.HiddenSize() > 0 {
-				wantNear(t, "states", tensortest.Float64s(t, s, state), tensortest.Float64s(t, s, last), 0)
+				alike(t, s, "states", state, last, 0)
 			}
 		})
 	}

@@ -34,13 +34,11 @@ func TestGaussianClipping(t *testing.T) {
 	if beyond < 250 { // 71 % of draws with a standard deviation of e
 		t.Errorf("only %d of 500 draws lay beyond the limits", beyond)
 	}
-	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out,
-		a.Actions).LogProb), 1e-6)
+	alike(t, s, "log-probability", a.LogProb, g.Evaluate(s, out, a.Actions).LogProb, 1e-6)
 	// skrl 2.0's log-probability is that of the clipped action.
 	g.cfg.ClipBeforeLogProb = true
 	a = g.Sample(s, out, gen)
-	wantNear(t, "log-probability of clipped actions", tensortest.Float64s(t, s, a.LogProb),
-		tensortest.Float64s(t, s, g.Evaluate(s, out, a.Executed).LogProb), 1e-6)
+	alike(t, s, "log-probability of clipped actions", a.LogProb, g.Evaluate(s, out, a.Executed).LogProb, 1e-6)
 }
 
 func TestCategoricalFormulas(t *testing.T) {
@@ -61,8 +59,8 @@ func TestCategoricalFormulas(t *testing.T) {
 			entropyOf(second))}, 1e-5)
 		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
 		a := c.Sample(s, s.Expand(out, 50, 5), tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU)))
-		wantNear(t, "log-probability of samples", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s,
-			c.Evaluate(s, s.Expand(out, 50, 5), a.Actions).LogProb), 1e-6)
+		alike(t, s, "log-probability of samples", a.LogProb,
+			c.Evaluate(s, s.Expand(out, 50, 5), a.Actions).LogProb, 1e-6)
 		s.Close()
 	}
 }

@@ -32,6 +32,12 @@ func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
 	}
 }
 
+// alike compares two tensors.
+func alike(t testing.TB, s *tensor.Scope, what string, got, want tensor.Tensor, tol float64) {
+	t.Helper()
+	wantNear(t, what, tensortest.Float64s(t, s, got), tensortest.Float64s(t, s, want), tol)
+}
+
 var boxes = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 
 // A plain spec is an MLP, parameter for parameter.
@@ -51,8 +57,7 @@ output: tanh(ACTIONS)
 		OutputActivation: "tanh"}, 7))
 	sc := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
-	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc,
-		in)), 0)
+	alike(t, sc, "outputs", got.Forward(sc, in), want.Forward(sc, in), 0)
 	for i, q := range want.Parameters() {
 		if g := got.Parameters()[i]; g.Name != q.Name || !tensor.RequiresGrad(g.Tensor) {
 			t.Errorf("parameter %d is %q, want %q with a gradient", i, g.Name, q.Name)
@@ -96,7 +101,7 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 	out := sc.Activate(tensor.Softsign, sc.Linear(net, p["net.2.weight"], p["net.2.bias"]))
 	want := sc.AddScalar(sc.Add(sc.MulScalar(out, 2), sc.Narrow(net, 1, 3, 1)), -1)
 	got := n.Forward(sc, Inputs{Observations: x})
-	wantNear(t, "outputs", tensortest.Float64s(t, sc, got), tensortest.Float64s(t, sc, want), 1e-6)
+	alike(t, sc, "outputs", got, want, 1e-6)
 
 	// The gradient reaches every parameter.
 	grads := sc.Grad(sc.Sum(got), false, p["legs.0.weight"], p["net.0.weight"], p["net.2.bias"])
@@ -223,9 +228,9 @@ func TestBuildShared(t *testing.T) {
 		par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
 	in := Inputs{Observations: x}
 	mean := s.Tanh(s.Linear(net, par["head.policy_layer.weight"], par["head.policy_layer.bias"]))
-	wantNear(t, "mean", tensortest.Float64s(t, s, p.Mode(s, in)), tensortest.Float64s(t, s, mean), 1e-6)
+	alike(t, s, "mean", p.Mode(s, in), mean, 1e-6)
 	want := s.Add(s.Linear(net, par["head.value_layer.weight"], par["head.value_layer.bias"]), s.Narrow(net, 1, 0, 1))
-	wantNear(t, "value", tensortest.Float64s(t, s, v.Forward(s, in)), tensortest.Float64s(t, s, want), 1e-6)
+	alike(t, s, "value", v.Forward(s, in), want, 1e-6)
 
 	value.Output = "OBSERVATIONS"
 	if _, _, err := BuildShared(policy, value, boxes, 1); err == nil || !strings.Contains(err.Error(),

@@ -15,6 +15,9 @@ func TestActivationNames(t *testing.T) {
 			t.Errorf("%q reads as %v (%v), or TestDifferential has no formula", name, f, err)
 		}
 	}
+	if f, err := tensor.ParseActivation("elu"); err != nil || f != tensor.Elu {
+		t.Errorf("elu reads as %v, %v", f, err)
+	}
 	_, err := tensor.ParseActivation("ellu")
 	wantError(t, err, "tensor:", "ellu", "leaky_relu", "selu")
 }
