@@ -84,6 +84,8 @@ func policyOn(dist Distribution, build func(outputs int) (Network, error)) (Poli
 		dist.Close()
 		return nil, err
 	}
+	// NewPolicy refuses outputs of another width, and a network without the output layer that a log standard deviation
+	// of the state needs.
 	p, err := NewPolicy(net, dist)
 	if err != nil {
 		net.Close()

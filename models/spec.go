@@ -270,6 +270,7 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 	}
 	var k deterministicKeys
 	err := config.Merge(&k, dict, opts)
+	// skrl's files say clip_actions: false of every Deterministic model.
 	if err == nil && k.ClipActions {
 		err = fmt.Errorf("models: clip_actions is true: a Deterministic model is a value network or a discriminator, " +
 			"whose outputs are no actions; leave it out")

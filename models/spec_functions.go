@@ -10,7 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// functions are the functions of one expression of rows. Every activation of layers is among them.
+// functions are the functions of one expression of rows. Every activation of layers is among them, under all the names
+// that description.ParseActivation knows.
 var functions = append(description.Activations(), "none", "swish", description.Softmax, description.Exp,
 	description.Abs, description.Sin, description.Cos)
 

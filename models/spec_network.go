@@ -151,6 +151,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if err != nil {
 			return nil, err
 		}
+		// in is the number of inputs, or of a convolution the channels, that the file expects. 0: it says nothing.
 		in, inputs := 0, ".in_features"
 		if l.Conv != nil {
 			inputs = ".in_channels"

@@ -152,6 +152,7 @@ func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tens
 	left, first := number(0)
 	right, second := number(1)
 	op := n.net.Steps[i].Op
+	// Sums and products commute: the number becomes their right side.
 	if first && (op == description.Add || op == description.Mul) {
 		a, right, second = b, left, true
 	}
