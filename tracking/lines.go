@@ -102,7 +102,9 @@ func eachLine(r io.Reader, f func(line []byte, number int, whole bool) error) er
 // DecodeLines calls each for the scalar of every whole JSON line of r, and returns the number of bytes of these lines.
 // A reader that follows a file continues there. A last line without a line break, which may be in progress, is not
 // read. After a damaged line DecodeLines stops with an error.
-func DecodeLines(r io.Reader, each func(Scalar)) (n int64, err error) { return decodeLines(r, false, each) }
+func DecodeLines(r io.Reader, each func(Scalar)) (n int64, err error) {
+	return decodeLines(r, false, each)
+}
 
 // decodeLines is [DecodeLines], with last also for a last line without a line break.
 func decodeLines(r io.Reader, last bool, each func(Scalar)) (n int64, err error) {

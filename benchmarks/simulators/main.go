@@ -32,7 +32,7 @@ var (
 	overlap     = flag.Bool("overlap", false, "gorl acts while it learns (agent.overlap)")
 	out         = flag.String("out", "simulators.png", "where the picture of the returns goes")
 
-	speed = flag.String("speed", "", "step this simulator with random actions instead, as envpool:HalfCheetah-v4")
+	speed  = flag.String("speed", "", "step this simulator with random actions instead, as envpool:HalfCheetah-v4")
 	envs   = flag.Int("envs", 64, "environments of -speed")
 	rounds = flag.Int("rounds", 5, "how often the sides of -speed take turns; the table has the medians")
 	length = flag.Duration("time", 4*time.Second, "how long a side of -speed steps in a round")
@@ -53,7 +53,7 @@ func main() {
 		if *speed == "" {
 			return compareLearning(ctx)
 		}
-		return compareSpeed(*speed)
+		return compareSpeed(ctx, *speed)
 	})
 }
 
