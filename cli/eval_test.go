@@ -256,33 +256,25 @@ func TestEvalWrongUse(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	const damaged = "runs/pole/checkpoints/agent_64.safetensors"
 	write(t, damaged, text("runs/pole/checkpoints/agent_32.safetensors")[:300])
-	var cases []refusal
-	for _, x := range []struct {
-		args   string
-		status int
-		want   string
-	}{
-		{"", commandline.WrongUse, "want the folder of a run, or a checkpoint"},
-		{"nowhere", commandline.WrongUse, "nowhere"},
-		{"runs --record a.gif", commandline.WrongUse, "--record films one run, and runs has 1; give one of them, for " +
-			"instance runs/pole"},
-		{"runs/pole --record films/a.gif", commandline.WrongUse, "there is no folder films"},
-		{"runs/pole --episodes 0", commandline.WrongUse, "--episodes is 0"},
-		{"runs/pole --fps 100 --record a.gif", commandline.WrongUse, "--fps is 100"},
-		{"runs/pole --record a.avi", commandline.WrongUse, "written as .gif, .mp4 or .png"},
-		{"runs/pole --checkpoint 33", commandline.WrongUse, "there are those of 32, 64, 96"},
-		{"runs/pole --checkpoint last", commandline.WrongUse, "want best, latest, a timestep or a file"},
-		{"runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", commandline.WrongUse,
-			"is a checkpoint already"},
-		{"runs/pole --device tpu", commandline.WrongUse, `device "tpu"`},
-		{damaged, commandline.WrongUse, "truncated"},
-		{"runs/pole --checkpoint 64", commandline.Failed, "truncated"},
-		{"runs/pole --checkpoint latest --config wide.yaml", commandline.Failed,
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"eval", "want the folder of a run, or a checkpoint"},
+		{"eval nowhere", "nowhere"},
+		{"eval runs --record a.gif", "--record films one run, and runs has 1; give one of them, for instance runs/pole"},
+		{"eval runs/pole --record films/a.gif", "there is no folder films"},
+		{"eval runs/pole --episodes 0", "--episodes is 0"},
+		{"eval runs/pole --fps 100 --record a.gif", "--fps is 100"},
+		{"eval runs/pole --record a.avi", "written as .gif, .mp4 or .png"},
+		{"eval runs/pole --checkpoint 33", "there are those of 32, 64, 96"},
+		{"eval runs/pole --checkpoint last", "want best, latest, a timestep or a file"},
+		{"eval runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", "is a checkpoint already"},
+		{"eval runs/pole --device tpu", `device "tpu"`},
+		{"eval " + damaged, "truncated"},
+	})
+	refuses(t, commandline.Failed, [][2]string{
+		{"eval runs/pole --checkpoint 64", "truncated"},
+		{"eval runs/pole --checkpoint latest --config wide.yaml",
 			`array "policy/net.0.weight" has shape [16 4], want [32 4]`},
-	} {
-		cases = append(cases, refusal{append([]string{"eval"}, strings.Fields(x.args)...), x.status, x.want})
-	}
-	refuses(t, ".", cases)
+	})
 	// A checkpoint without a run needs --config.
 	must(t, os.Mkdir("alone", 0o755))
 	for _, name := range []string{"agent_32.safetensors", "agent_32.json"} {

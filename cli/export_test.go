@@ -78,18 +78,19 @@ func TestExport(t *testing.T) {
 		s.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{8}, slices.Repeat([]float32{100}, 8))
 		s.Arrays["policy/net.2.weight"] = checkpoint.ArrayFloat32([]int64{2, 8}, slices.Repeat([]float32{3e38}, 16))
 	})
-	out := in("out.onnx")
-	refuses(t, dir, []refusal{
-		{[]string{"export", undescribed, out}, commandline.Failed, "of an earlier gorl"},
-		{[]string{"export", endless, out}, commandline.Failed, "cannot act on an observation of zeros"},
-		{[]string{"export", group, out}, commandline.WrongUse,
-			"of a group of 2 agents: choose one of 0 to 1 with --member"},
-		{[]string{"export", "--member", "2", group, out}, commandline.Failed, "no agent 2"},
-		{[]string{"export", several, out}, commandline.WrongUse, "choose left or right with --member"},
-		{[]string{"export", "--member", "rigth", several, out}, commandline.WrongUse, `did you mean "right"?`},
-		{[]string{"export", run, in("last.onnx")}, commandline.WrongUse, "exists; --force replaces it"},
-		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".safetensors or .xml"},
-		{[]string{"export", "--doc", "x", run, in("out.safetensors")}, commandline.WrongUse, "are for .onnx"},
+	t.Chdir(dir)
+	refuses(t, commandline.Failed, [][2]string{
+		{"export " + undescribed + " out.onnx", "of an earlier gorl"},
+		{"export " + endless + " out.onnx", "cannot act on an observation of zeros"},
+		{"export --member 2 " + group + " out.onnx", "no agent 2"},
+	})
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"export " + group + " out.onnx", "of a group of 2 agents: choose one of 0 to 1 with --member"},
+		{"export " + several + " out.onnx", "choose left or right with --member"},
+		{"export --member rigth " + several + " out.onnx", `did you mean "right"?`},
+		{"export cartpole last.onnx", "exists; --force replaces it"},
+		{"export cartpole out.pt", ".safetensors or .xml"},
+		{"export --doc x cartpole out.safetensors", "are for .onnx"},
 	})
 	says(t, "export", "--force", run, in("last.onnx"))
 }

@@ -165,24 +165,18 @@ func files(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// refuses checks statuses and messages of what does not work, and that nothing is written.
-func refuses(t *testing.T, dir string, cases []refusal) {
+// refuses makes calls that do not work, given as to a shell: each ends with the status and says why. Nothing may be
+// written into the current folder.
+func refuses(t *testing.T, want int, calls [][2]string) {
 	t.Helper()
-	before := fmt.Sprint(files(t, dir))
-	for _, c := range cases {
-		status, stdout, stderr := use(t.Context(), c.args...)
-		if status != c.status || !strings.Contains(stderr, c.want) {
-			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status,
-				c.want)
+	before := fmt.Sprint(files(t, "."))
+	for _, c := range calls {
+		status, stdout, stderr := use(t.Context(), commandtest.Words(c[0])...)
+		if status != want || !strings.Contains(stderr, c[1]) {
+			t.Errorf("gorl %s ends with %d and says %q, %q; want %d and %q", c[0], status, stdout, stderr, want, c[1])
 		}
 	}
-	if after := fmt.Sprint(files(t, dir)); after != before {
+	if after := fmt.Sprint(files(t, ".")); after != before {
 		t.Errorf("there were\n%s\nand are\n%s", before, after)
 	}
-}
-
-type refusal struct {
-	args   []string
-	status int
-	want   string
 }

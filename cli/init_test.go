@@ -65,15 +65,13 @@ func TestInitRefuses(t *testing.T) {
 		must(t, os.Mkdir(dir, 0o755))
 	}
 	write(t, "two/main.go", "mine")
-	wrong := commandline.WrongUse
-	refuses(t, ".", []refusal{
-		{[]string{"init", "a", "b"}, wrong, "want one folder"},
-		{[]string{"init", "one"}, wrong,
-			"has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already"},
-		{[]string{"init", "two"}, wrong, "two has main.go already, and nothing is replaced"},
-		{[]string{"init", "a folder"}, wrong, `the module's path would be "a folder"`},
-		{[]string{"init", "three", "--replace", "one"}, wrong, "it is no checkout of gorl"},
-		{[]string{"init", "two/main.go/below"}, wrong, "not a directory"},
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"init a b", "want one folder"},
+		{"init one", "has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already"},
+		{"init two", "two has main.go already, and nothing is replaced"},
+		{"init 'a folder'", `the module's path would be "a folder"`},
+		{"init three --replace one", "it is no checkout of gorl"},
+		{"init two/main.go/below", "not a directory"},
 	})
 }
 

@@ -51,9 +51,8 @@ func TestInspectFindsDamage(t *testing.T) {
 			t.Errorf("%q ends with %d and says %s\n%s", args, status, stderr, stdout)
 		}
 	}
-	refuses(t, run, []refusal{
-		{[]string{"inspect", path}, commandline.Failed, "agent_32.safetensors is damaged: "},
-		{[]string{"inspect", t.TempDir()}, commandline.Failed, "has no checkpoints"},
+	refuses(t, commandline.Failed, [][2]string{
+		{"inspect " + path, "agent_32.safetensors is damaged: "}, {"inspect " + t.TempDir(), "has no checkpoints"},
 	})
 }
 

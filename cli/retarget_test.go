@@ -64,13 +64,13 @@ func TestRetarget(t *testing.T) {
 		}
 	}
 	says(t, "retarget", "theirs", "-m", "robot.xml") // a clip of the robot without names
-	refuses(t, ".", []refusal{
-		{[]string{"retarget", "humanoid_walk"}, 2, "--model is missing"},
-		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--format", "fbx"}, 2,
-			`"fbx" for "--format" flag: want gorl`},
-		{[]string{"retarget", "humanoid_walk", "-m", "none.xml"}, commandline.Failed, "none.xml"},
-		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--mapping", "robot.xml"}, commandline.Failed, "robot.xml"},
-		{[]string{"retarget", "robot.xml", "-m", "robot.xml"}, commandline.Failed, "not a clip"},
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"retarget humanoid_walk", "--model is missing"},
+		{"retarget humanoid_walk -m robot.xml --format fbx", `"fbx" for "--format" flag: want gorl`},
+	})
+	refuses(t, commandline.Failed, [][2]string{
+		{"retarget humanoid_walk -m none.xml", "none.xml"}, {"retarget robot.xml -m robot.xml", "not a clip"},
+		{"retarget humanoid_walk -m robot.xml --mapping robot.xml", "robot.xml"},
 	})
 	text, err := example("humanoid")
 	must(t, err)

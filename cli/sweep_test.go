@@ -116,29 +116,30 @@ parameters:
 
 func TestSweepWrongUse(t *testing.T) {
 	here(t, "pole.yaml", short)
-	var cases []refusal
-	for i, x := range []struct{ file, want string }{
-		{"config: pole.yaml", `"parameters" is null: want settings with their values`},
-		{"{config: pole.yaml, method: bayes, parameters: {seed: [1]}}", `"method" is "bayes": want grid`},
-		{"{config: pole.yaml, program: train.py, parameters: {seed: [1]}}", "leave it out, and give config: FILE"},
-		{"{parameters: {agent.learning_rate: [1]}}", "has no config"},
-		{"{config: pole.yaml, parameters: {agent.learning_rate: {min: 1, max: 2}}}", "a grid needs values"},
-		{"{config: pole.yaml, method: random, parameters: {agent.learning_rate: [1]}}",
-			`"trials" is 0: want 1 or more`},
-		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
-			"log_uniform_values}}}", "above 0 for log_uniform_values"},
-		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
-			"normal}}}", "distribution: "},
-		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `did you mean "agent.learning_rate"?`},
-		{"{config: pole.yaml, parameters: {agent.learning_rate: [1.0e-3, -1]}}", "trial-002: "},
-		{"{config: pole.yaml, parameters: {agnet.a: [1]}}", `did you mean "agent"?`},
-		{"{config: pole.yaml, seeds: 3..1, parameters: {agent.learning_rate: [1]}}", `"seeds" is "3..1"`},
-		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}",
-			`"metric.goal" is "high"`},
+	var calls [][2]string
+	for i, x := range [][2]string{
+		{"", `"parameters" is null: want settings with their values`},
+		{"method: bayes, parameters: {seed: [1]}", `"method" is "bayes": want grid`},
+		{"program: train.py, parameters: {seed: [1]}", "leave it out, and give config: FILE"},
+		{"config: '', parameters: {agent.learning_rate: [1]}", "has no config"},
+		{"parameters: {agent.learning_rate: {min: 1, max: 2}}", "a grid needs values"},
+		{"method: random, parameters: {agent.learning_rate: [1]}", `"trials" is 0: want 1 or more`},
+		{"method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: log_uniform_values}}",
+			"above 0 for log_uniform_values"},
+		{"method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: normal}}", "distribution: "},
+		{"parameters: {agent.learning_rat: [1]}", `did you mean "agent.learning_rate"?`},
+		{"parameters: {agent.learning_rate: [1.0e-3, -1]}", "trial-002: "},
+		{"parameters: {agnet.a: [1]}", `did you mean "agent"?`},
+		{"seeds: 3..1, parameters: {agent.learning_rate: [1]}", `"seeds" is "3..1"`},
+		{"metric: {goal: high}, parameters: {agent.learning_rate: [1]}", `"metric.goal" is "high"`},
 	} {
 		name := fmt.Sprintf("%d.yaml", i)
-		write(t, name, x.file)
-		cases = append(cases, refusal{[]string{"sweep", name}, commandline.WrongUse, x.want})
+		config := "config: pole.yaml, "
+		if strings.HasPrefix(x[0], "config") {
+			config = ""
+		}
+		write(t, name, "{"+config+x[0]+"}")
+		calls = append(calls, [2]string{"sweep " + name, x[1]})
 	}
-	refuses(t, ".", cases)
+	refuses(t, commandline.WrongUse, calls)
 }

@@ -257,7 +257,7 @@ func TestTrainWrongUse(t *testing.T) {
 	must(t, os.MkdirAll("converted/checkpoints", 0o755))
 	write(t, "converted/checkpoints/agent_1.safetensors", "x")
 	const whole = "{total_steps: 100, interval_steps: 10, num_policies: 2, workspace: p}"
-	var cases []refusal
+	var calls [][2]string
 	for _, x := range [][2]string{
 		{"", "--example cartpole"},
 		{"-c none.yaml", "none.yaml: no such file"},
@@ -288,13 +288,13 @@ func TestTrainWrongUse(t *testing.T) {
 			"trainer.video_interval makes films, and the environment Blind cannot draw itself"},
 		{"-c short.yaml --set models=null --set training.pop_size=2 --timesteps 3", "--set training.max_steps=N"},
 	} {
-		cases = append(cases, refusal{append([]string{"train"}, commandtest.Words(x[0])...), commandline.WrongUse,
-			x[1]})
+		calls = append(calls, [2]string{"train " + x[0], x[1]})
 	}
-	refuses(t, ".", append(cases,
-		refusal{[]string{"train", "-c", "short.yaml", "--out", "a\xff"}, commandline.WrongUse, `a\xff`},
-		refusal{[]string{"train", "-c", "short.yaml", "--set",
-			"environment={id: 'gymnasium:CartPole-v1', python: ./none}"}, commandline.Failed, "./none"}))
+	refuses(t, commandline.WrongUse, calls)
+	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--out", "a\xff")
+	has(t, stderr, `a\xff`)
+	refuses(t, commandline.Failed, [][2]string{
+		{"train -c short.yaml --set 'environment={id: \"gymnasium:CartPole-v1\", python: ./none}'", "./none"}})
 }
 
 // gorl train notes, before training, settings with which nothing is learned or decided. It also notes a learning rate

@@ -166,20 +166,16 @@ func TestViewExamples(t *testing.T) {
 func TestViewWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
-	var cases []refusal
-	for args, want := range map[string]string{
-		"runs/pole --env Walker":                "a checkpoint, --env ID or --example NAME",
-		"":                                      "one of humanoid, quadruped, walker",
-		"--example humanoids":                   `did you mean "humanoid"?`,
-		"--example walker -c a.yaml":            "--example has a policy of its own",
-		"--example humanoid --set task=imitate": "--set has changed the environment of --example humanoid",
-		"runs/pole --actions random":            "--actions is for --env",
-		"runs/pole --follow --checkpoint best":  "--follow is for a run",
-		"--env Wolker":                          `did you mean "Walker"`,
-		"--env Walker --set speed=1":            `unknown key "speed"`,
-		"--env Walker --port 70000":             "70000",
-	} {
-		cases = append(cases, refusal{append([]string{"view"}, strings.Fields(args)...), commandline.WrongUse, want})
-	}
-	refuses(t, ".", cases)
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"view runs/pole --env Walker", "a checkpoint, --env ID or --example NAME"},
+		{"view", "one of humanoid, quadruped, walker"},
+		{"view --example humanoids", `did you mean "humanoid"?`},
+		{"view --example walker -c a.yaml", "--example has a policy of its own"},
+		{"view --example humanoid --set task=imitate", "--set has changed the environment of --example humanoid"},
+		{"view runs/pole --actions random", "--actions is for --env"},
+		{"view runs/pole --follow --checkpoint best", "--follow is for a run"},
+		{"view --env Wolker", `did you mean "Walker"`},
+		{"view --env Walker --set speed=1", `unknown key "speed"`},
+		{"view --env Walker --port 70000", "70000"},
+	})
 }
