@@ -71,13 +71,11 @@ func TestConvertSkrl(t *testing.T) {
 	}
 	says(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
 	says(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
-	c, err := skrl.Read(in("like.pt"))
-	must(t, err)
+	c := get(skrl.Read(in("like.pt")))(t)
 	if _, plain := c.Module("policy").Get("net.0.weight"); !plain {
 		t.Error("the names are not those of --like")
 	}
-	c, err = skrl.Read(in("plain.pt"))
-	must(t, err)
+	c = get(skrl.Read(in("plain.pt")))(t)
 	if adam, err := c.Adam(); err != nil || adam.LearningRate != 0.5 {
 		t.Errorf("%+v, %v", adam, err)
 	}

@@ -49,24 +49,19 @@ func TestEvalIsEvaluate(t *testing.T) {
 		}
 		got := evaluated(t, args...)
 
-		c, err := readConfiguration("runs/pole/run.yaml", nil)
-		must(t, err)
-		env, err := catalog.New(c.Section("environment"))
-		must(t, err)
+		c := get(readConfiguration("runs/pole/run.yaml", nil))(t)
+		env := get(catalog.New(c.Section("environment")))(t)
 		defer env.Close()
-		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env,
-			func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
-		must(t, err)
+		trainer := get(trainers.FromDict(c.Of(runfile.Trainers), env,
+			func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic }))(t)
 		defer trainer.Agent().Close()
-		store, err := checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{})
-		must(t, err)
+		store := get(checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{}))(t)
 		best, _, err := store.Best()
 		must(t, err)
 		agent := trainer.Agent().(restorable)
 		must(t, agent.Restore(best.Snapshot))
 		must(t, agent.Reseed(5))
-		want, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5})
-		must(t, err)
+		want := get(trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5}))(t)
 		if got.Figures["return"].Mean != want.Return || got.Figures["length"].Mean != want.Length ||
 			got.Episodes != want.Episodes || got.Stochastic != stochastic {
 			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return,
@@ -112,11 +107,9 @@ func playsAlike(t *testing.T) {
 	got := evaluated(t, "runs/pole", "--episodes", "8", "--seed", "5", "--checkpoint", "latest")
 
 	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
-	policy, err := infer.Load("policy.safetensors")
-	must(t, err)
-	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4,
-		"velocities": policy.Spaces().Observation.Width() == 4})
-	must(t, err)
+	policy := get(infer.Load("policy.safetensors"))(t)
+	env := get(catalog.New(map[string]any{"id": "CartPole", "num_envs": 4,
+		"velocities": policy.Spaces().Observation.Width() == 4}))(t)
 	defer env.Close()
 	step, err := env.Reset(5)
 	played, total := make([]int, 4), 0.0
@@ -237,16 +230,14 @@ func TestTrainVideos(t *testing.T) {
 	}
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.video_interval=48", "-s", "trainer.video_length=5")
 	for _, at := range []string{"000", "048", "096"} {
-		if n := len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image); n != 3 {
-			t.Errorf("the film of timestep %s has %d pictures, want one of every other step", at, n)
-		}
+		same(t, "pictures, one of every other step, of the film of timestep "+at, 3,
+			len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image))
 	}
 }
 
 func decodeGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
-	film, err := gif.DecodeAll(strings.NewReader(text(path)))
-	must(t, err)
+	film := get(gif.DecodeAll(strings.NewReader(text(path))))(t)
 	return film
 }
 

@@ -28,6 +28,9 @@ func use(ctx context.Context, args ...string) (status int, stdout, stderr string
 
 var must, same = test.Do, test.Equal
 
+// get returns a value that comes without an error: get(f())(t).
+func get[T any](value T, err error) func(t testing.TB) T { return test.Get(value, err) }
+
 // says runs gorl, which must succeed without a warning, and returns its output.
 func says(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
@@ -61,32 +64,28 @@ func globbed(t testing.TB, pattern string, n int) []string {
 // train trains small agents of CartPole for a few steps into directory/name; several make a group.
 func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir string) {
 	t.Helper()
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed})
-	must(t, err)
+	env := get(classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed}))(t)
 	defer env.Close()
 	var list []agents.Agent
 	var scopes []int
 	for i := range agentsOf {
-		a, err := ppo.New(ppo.Options{
+		a := get(ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + int64(i),
 			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2,
 				"observation_preprocessor": "RunningStandardScaler"},
-		})
-		must(t, err)
+		}))(t)
 		defer a.Close()
 		list, scopes = append(list, a), append(scopes, 4)
 	}
 	agent := list[0]
 	if agentsOf > 1 {
-		g, err := trainers.NewGroup(list, scopes)
-		must(t, err)
+		g := get(trainers.NewGroup(list, scopes))(t)
 		agent = g
 	}
-	trainer, err := trainers.New(env, agent, trainers.Config{
+	trainer := get(trainers.New(env, agent, trainers.Config{
 		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
 		CheckpointInterval: agents.Interval{Steps: 32}, WriteInterval: agents.Interval{Steps: 4},
-	})
-	must(t, err)
+	}))(t)
 	must(t, trainer.Train(t.Context()))
 	must(t, trainer.Close())
 	return trainer.Dir()
@@ -94,8 +93,7 @@ func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir 
 
 func load(t *testing.T, path string) *checkpoint.Saved {
 	t.Helper()
-	saved, err := checkpoint.Load(path)
-	must(t, err)
+	saved := get(checkpoint.Load(path))(t)
 	return saved
 }
 
@@ -116,8 +114,7 @@ func TestExamples(t *testing.T) {
 	says(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
 	says(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
 	write(t, "rl_games_ppo_cfg.yaml", games)
-	walk, err := motions.Builtin("humanoid_walk")
-	must(t, err)
+	walk := get(motions.Builtin("humanoid_walk"))(t)
 	var clip bytes.Buffer
 	if err := walk.Save(&clip, ""); err != nil { // what a file holds decides, not its name
 		t.Fatal(err)
@@ -147,9 +144,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:7 plot:5 version:1]" {
-		t.Errorf("examples run: %s", got)
-	}
+	same(t, "examples run", "map[convert:6 export:4 inspect:7 plot:5 version:1]", fmt.Sprint(ran))
 }
 
 // files lists all files below a folder.
@@ -176,7 +171,5 @@ func refuses(t *testing.T, want int, calls [][2]string) {
 			t.Errorf("gorl %s ends with %d and says %q, %q; want %d and %q", c[0], status, stdout, stderr, want, c[1])
 		}
 	}
-	if after := fmt.Sprint(files(t, ".")); after != before {
-		t.Errorf("there were\n%s\nand are\n%s", before, after)
-	}
+	same(t, "files", before, fmt.Sprint(files(t, ".")))
 }

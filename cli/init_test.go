@@ -16,8 +16,7 @@ func TestInit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and trains a project")
 	}
-	checkout, err := filepath.Abs("..")
-	must(t, err)
+	checkout := get(filepath.Abs(".."))(t)
 	t.Chdir(t.TempDir())
 	stdout, _ := gorl(t, 0, "init", "hover", "--module", "example.com/robots/hover", "--replace", checkout)
 	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. `+
@@ -38,9 +37,7 @@ func TestInit(t *testing.T) {
 		return string(out)
 	}
 	do("go", "mod", "tidy")
-	if unformatted := do("gofmt", "-l", "."); unformatted != "" {
-		t.Errorf("not formatted: %s", unformatted)
-	}
+	same(t, "files that are not formatted", "", do("gofmt", "-l", "."))
 	do("go", "vet", "./...")
 	matches(t, do("go", "test", "-count=1", "-v", "./..."), `PASS: TestContract`, `PASS: TestLearns`)
 	do("go", "build")

@@ -39,8 +39,6 @@ func TestTrainResumesHere(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	t.Chdir("runs/pole")
 	gorl(t, 0, "train", "--resume", ".", "--timesteps", "128", "-q")
-	if name := value(t, "run.yaml", "trainer.name"); name != "pole" {
-		t.Errorf("the run's name is %q now", name)
-	}
+	same(t, "the run's name", "pole", value(t, "run.yaml", "trainer.name"))
 	loaded(t, "checkpoints/agent_128.safetensors")
 }

@@ -17,8 +17,7 @@ import (
 func tracked(t *testing.T, dir string, factor float64, each time.Duration) {
 	t.Helper()
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	run, err := tracking.OpenRun(dir, tracking.Options{Now: func() time.Time { return now }})
-	must(t, err)
+	run := get(tracking.OpenRun(dir, tracking.Options{Now: func() time.Time { return now }}))(t)
 	for step := int64(1); step <= 20; step++ {
 		now = now.Add(each)
 		run.Scalar("Reward / Total reward (mean)", step, factor*float64(step))

@@ -37,17 +37,13 @@ parameters:
 	stdout, _ = gorl(t, 0, "train", "--resume", "runs/pole-sweep") // nothing is left to train
 	matches(t, stdout,
 		`^trial +agent.learning_epochs +agent.learning_rate +models.mlp +episode.length +95 % from +to\n`)
-	c, err := runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml")
-	must(t, err)
-	if got := fmt.Sprint(c["seed"], at(c, "models.mlp"), at(c, "agent.learning_epochs")); got != "3 [8 8] 1" {
-		t.Errorf("trial 4 has seed, networks and epochs %s", got)
-	}
-	rows, err := csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll()
-	must(t, err)
+	c := get(runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml"))(t)
+	same(t, "seed, networks and epochs of trial 4", "3 [8 8] 1",
+		fmt.Sprint(c["seed"], at(c, "models.mlp"), at(c, "agent.learning_epochs")))
+	rows := get(csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll())(t)
 	var lengths []float64
 	for _, row := range rows[1:] {
-		x, err := strconv.ParseFloat(row[4], 64)
-		must(t, err)
+		x := get(strconv.ParseFloat(row[4], 64))(t)
 		lengths = append(lengths, x)
 	}
 	if len(lengths) != 4 || !slices.IsSorted(lengths) {
@@ -59,8 +55,7 @@ parameters:
 		Figures  map[string]struct{ Runs map[string]float64 }
 	}
 	must(t, json.Unmarshal([]byte(text("runs/pole-sweep/results.json")), &results))
-	figures, err := outcome("runs/pole-sweep/trial-002/seed-2")
-	must(t, err)
+	figures := get(outcome("runs/pole-sweep/trial-002/seed-2"))(t)
 	for _, r := range results {
 		length := r.Figures["episode.length"].Runs["trial-002/seed-2"]
 		if r.Name == "trial-002" && (length != figures["episode.length"] ||
@@ -82,12 +77,9 @@ parameters:
   a.whole: {min: 2, max: 4}
   a.text: {values: [x, y]}
 `)
-	s, err := readSweep("sweep.yaml")
-	must(t, err)
-	b, err := s.batch()
-	must(t, err)
-	again, err := s.batch()
-	must(t, err)
+	s := get(readSweep("sweep.yaml"))(t)
+	b := get(s.batch())(t)
+	again := get(s.batch())(t)
 	if fmt.Sprint(b.Runs) != fmt.Sprint(again.Runs) {
 		t.Error("the same seed draws other trials")
 	}

@@ -86,21 +86,17 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	}
 	said, _ := gorl(t, 0, "convert", "rl_games_ppo_cfg.yaml", "made/gorl.yaml", "--env", "Pendulum")
 	matches(t, said, `^rl_games_ppo_cfg\.yaml → made/gorl\.yaml\nnote: these keys`)
-	text, err := os.ReadFile("made/gorl.yaml")
-	must(t, err)
+	text := get(os.ReadFile("made/gorl.yaml"))(t)
 	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`,
 		`\n\nseed: 7\n\nenvironment:\n`)
-	if long := regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)); long != "" {
-		t.Errorf("a long line: %s", long)
-	}
+	same(t, "a long line", "", regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)))
 	gorl(t, 0, "train", "-c", "made/gorl.yaml", "-q", "--num-envs", "8", "--name", "again")
 	const last = "checkpoints/agent_64.safetensors"
 	same(t, "the converted file trains another agent", loaded(t, "runs/swing", last), loaded(t, "runs/again", last))
 	gorl(t, 0, "eval", "runs/swing", "--episodes", "8")
 
 	// From the standard input, too, and without an environment the file says what is missing.
-	raw, err := os.Open("rl_games_ppo_cfg.yaml")
-	must(t, err)
+	raw := get(os.Open("rl_games_ppo_cfg.yaml"))(t)
 	defer raw.Close()
 	said, _ = gorl(t, 0, "convert", "-f", "rl_games_ppo_cfg.yaml", "made/gorl.yaml")
 	matches(t, said, `note: environment\.id is missing: write it into the file, or give gorl train --env`)
@@ -131,8 +127,7 @@ func TestIsaacLabCommandLines(t *testing.T) {
 	// Isaac Lab's device is also the simulator's.
 	f := trainFlags{device: "cuda:1", console: console{given: func(string) bool { return false }}}
 	f.isaac.task, f.isaac.assignments = "Isaac-Ant-v0", []string{"env.scene.gravity=3"}
-	c, err := f.readAny("rl_games_ppo_cfg.yaml")
-	must(t, err)
+	c := get(f.readAny("rl_games_ppo_cfg.yaml"))(t)
 	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
 	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" ||
 		c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
@@ -180,9 +175,7 @@ func TestIsaacLabPopulation(t *testing.T) {
 		`The population is in all/one\.`)
 	for key, want := range map[string]any{"pbt.num_policies": 2, "pbt.total_steps": 512, "preset": "isaaclab",
 		"environment.num_envs": 8} {
-		if got := value(t, "all/one/run.yaml", key); got != want {
-			t.Errorf("%s is %v, want %v", key, got, want)
-		}
+		same(t, key, want, value(t, "all/one/run.yaml", key))
 	}
 	// One after the other: members do not wait for each other.
 	for _, member := range []string{"1", "0"} {
@@ -190,9 +183,7 @@ func TestIsaacLabPopulation(t *testing.T) {
 			"agent.pbt.policy_idx="+member, "--seed="+member)...)
 		matches(t, stderr, `note: --seed `+member+` is not used: a population has one seed`)
 	}
-	if got := value(t, "all/two/config.yaml", "pbt.num_policies"); got != 2 {
-		t.Errorf("the population's file has %v members", got)
-	}
+	same(t, "members in the population's file", 2, value(t, "all/two/config.yaml", "pbt.num_policies"))
 	for _, member := range []string{"000", "001"} {
 		globbed(t, filepath.Join("all/two", member, "*"), 0)
 	}

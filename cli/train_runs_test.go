@@ -166,8 +166,7 @@ func TestTrainPopulations(t *testing.T) {
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
-				events, err := journal.Read(dir)
-				must(t, err)
+				events := get(journal.Read(dir))(t)
 				return events
 			}
 			whole := recorded(dir)
@@ -228,8 +227,7 @@ func TestTrainAsynchronous(t *testing.T) {
 // the member and the objective of the journal.
 func playsBest(t *testing.T, dir string) {
 	t.Helper()
-	h, err := journal.ReadHistory(dir)
-	must(t, err)
+	h := get(journal.ReadHistory(dir))(t)
 	member, at, ok := h.Best()
 	if !ok {
 		t.Fatal("no member was the best")

@@ -59,8 +59,7 @@ func built(t *testing.T) string {
 // value is what the file of a run has at a dotted key.
 func value(t *testing.T, path, key string) any {
 	t.Helper()
-	c, err := readConfiguration(path, nil)
-	must(t, err)
+	c := get(readConfiguration(path, nil))(t)
 	return at(c, key)
 }
 
@@ -94,8 +93,7 @@ func matches(t testing.TB, text string, expressions ...string) {
 // loaded are the arrays of a checkpoint.
 func loaded(t testing.TB, path ...string) map[string]checkpoint.Array {
 	t.Helper()
-	saved, err := checkpoint.Load(filepath.Join(path...))
-	must(t, err)
+	saved := get(checkpoint.Load(filepath.Join(path...)))(t)
 	return saved.Snapshot.Arrays
 }
 
@@ -223,9 +221,7 @@ func TestTrainStopped(t *testing.T) {
 	must(t, os.Rename("runs/whole", "moved"))
 	stdout, _ := gorl(t, 0, "train", "--resume", "moved", "--timesteps", "128")
 	matches(t, stdout, `\n +512 `, `The run is in moved`)
-	if steps := value(t, "moved/run.yaml", "trainer.timesteps"); steps != 128 {
-		t.Errorf("run.yaml of the longer run has %v timesteps", steps)
-	}
+	same(t, "timesteps in run.yaml of the longer run", 128, value(t, "moved/run.yaml", "trainer.timesteps"))
 }
 
 // What a run cannot go on with leaves its configuration as it is, and so does a run that has nothing left to do.
@@ -241,8 +237,7 @@ func TestTrainResumedWrongly(t *testing.T) {
 	if diff := cmp.Diff(before, text("runs/pole/run.yaml")); before == "" || diff != "" {
 		t.Errorf("run.yaml changed:\n%s", diff)
 	}
-	release, err := durable.Lock("runs/pole", "lock")
-	must(t, err)
+	release := get(durable.Lock("runs/pole", "lock"))(t)
 	_, stderr = gorl(t, commandline.WrongUse, "train", "--resume", "runs/pole", "--timesteps", "128")
 	matches(t, stderr, `runs/pole is being trained by another process`)
 	must(t, release())

@@ -108,8 +108,7 @@ func TestTrainTracksMembers(t *testing.T) {
 				}
 			}
 			for id := range returns { // what an interrupted process wrote later than its state is not there twice
-				lines, err := tracking.ReadRun(fmt.Sprintf("runs/%s/%03d", name, id))
-				must(t, err)
+				lines := get(tracking.ReadRun(fmt.Sprintf("runs/%s/%03d", name, id)))(t)
 				var at []int64
 				for _, s := range lines {
 					if s.Tag == tracking.TagTimesteps {
@@ -166,12 +165,9 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 	if got := run.steps[tracking.TagTimesteps]; !slices.Equal(got, want) {
 		t.Errorf("trackers have values at %v, want environment steps %v", got, want)
 	}
-	files, err := filepath.Glob("runs/one/*tfevents*")
-	must(t, err)
-	board, err := tracking.ReadFile(files[0])
-	must(t, err)
-	lines, err := tracking.ReadRun("runs/one")
-	must(t, err)
+	files := get(filepath.Glob("runs/one/*tfevents*"))(t)
+	board := get(tracking.ReadFile(files[0]))(t)
+	lines := get(tracking.ReadRun("runs/one"))(t)
 	for i, s := range lines {
 		if s.EnvSteps != 4*s.Step || board[i].Step != s.EnvSteps || board[i].Tag != s.Tag {
 			t.Fatalf("JSON lines have %+v, the event file %+v", s, board[i])
@@ -185,8 +181,7 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 func checkAxes(t *testing.T, list []record, tag string, ends map[string]float64) {
 	t.Helper()
 	for axis, last := range ends {
-		x, err := axisOf(axis, list)
-		must(t, err)
+		x := get(axisOf(axis, list))(t)
 		for _, r := range list {
 			if got := x.curve(r, tag).X; got[len(got)-1] != last {
 				t.Errorf("over %s the %s end at %v, want %v", axis, r.name, got, last)
@@ -202,8 +197,7 @@ func TestTrainTracksProcesses(t *testing.T) {
 	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
 		"save_buffers: true, trackers: [mlflow: {tracking_uri: 'http://127.0.0.1:1'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
-	file, err := launch.ReadFile("p.yaml")
-	must(t, err)
+	file := get(launch.ReadFile("p.yaml"))(t)
 	must(t, launch.Run(t.Context(), file, launch.Options{}))
 	matches(t, text("runs/crew/logs/002.log"), `note: tracker mlflow: .* To send them: gorl sync \S+/runs/crew\n`)
 	heard.runs = map[string]*heardRun{}

@@ -37,13 +37,10 @@ func TestDeploy(t *testing.T) {
 	command := exec.Command(act, policy)
 	command.Stdin = strings.NewReader("1 0 0.5\n\n-0.3 0.9 -2\n") // the empty line ends an episode
 	actions := must.Run(t, command)
-	loaded, err := infer.Load(policy)
-	must.Do(t, err)
+	loaded := must.Get(infer.Load(policy))(t)
 	expected := make([]float32, 2)
 	must.Do(t, loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected))
-	if got := fmt.Sprintf("%v\n%v\n", expected[0], expected[1]); got != actions {
-		t.Errorf("the board's actions are %q, want %q", actions, got)
-	}
+	must.Equal(t, "the board's actions", actions, fmt.Sprintf("%v\n%v\n", expected[0], expected[1]))
 	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])
 }
 
@@ -56,8 +53,7 @@ func inPage(t *testing.T, program, policy string, expected float32) {
 		t.Log("there is no Node.js: the browser's program is built, and not run")
 		return
 	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	must.Do(t, err)
+	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
 	out, err := exec.Command(node, "-e", `
 const fs = require("fs");
 require(process.argv[1]);
@@ -118,8 +114,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 // frames is the number of pictures in a film.
 func frames(t *testing.T, path string) int {
 	t.Helper()
-	file, err := os.Open(path)
-	must.Do(t, err)
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
 	film, err := gif.DecodeAll(file)
 	if err != nil {
@@ -158,11 +153,9 @@ func TestEvolvePPO(t *testing.T) {
 	want(t, first, `last mutation`,
 		`Elite: member [0-3] of generation \d, policy 4→\[.*learning rate .* Return \d+\.\d over 64 episodes`,
 		`report\.html`)
-	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
-		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
-	}
-	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
-	must.Do(t, err)
+	must.Equal(t, "the end of a finished run that is resumed", first,
+		run(t, dir, "evolve_ppo", append(args, "-resume")...))
+	events := must.Get(journal.Read(filepath.Join(dir, "demo", "population")))(t)
 	shapes, mutations := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
 		shapes[e.Architecture], mutations[e.Mutation] = true, true

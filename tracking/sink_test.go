@@ -35,11 +35,8 @@ func TestLinesRoundTrip(t *testing.T) {
 	want := append(slices.Concat(testScalars, awkward), Scalar{testTime, 4, "line\r\nbreak", 1, 0})
 	var b bytes.Buffer
 	put(t, beginLines(&b, Options{Now: testClock}), want)
-	if n := strings.Count(b.String(), "\n"); n != len(want) {
-		t.Errorf("%d lines for %d scalars", n, len(want))
-	}
-	got, err := readLines(&b)
-	must.Do(t, err)
+	must.Equal(t, "lines", len(want), strings.Count(b.String(), "\n"))
+	got := must.Get(readLines(&b))(t)
 	must.Equal(t, "the scalars", want, got, sameNaN)
 }
 
@@ -73,14 +70,12 @@ func TestContinueAfterInterruption(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScalarsFile)
 	write := func(opt Options, from, to int64, want ...int64) {
 		t.Helper()
-		w, err := openJSONLines(path, opt)
-		must.Do(t, err)
+		w := must.Get(openJSONLines(path, opt))(t)
 		for step := from; step <= to; step++ {
 			w.Scalar("Loss", step, float64(step))
 		}
 		must.Do(t, w.(syncer).Sync()) // the values are there before Close
-		got, err := ReadFile(path)
-		must.Do(t, err)
+		got := must.Get(ReadFile(path))(t)
 		var steps []int64
 		for _, s := range got {
 			steps = append(steps, s.Step)
@@ -89,8 +84,7 @@ func TestContinueAfterInterruption(t *testing.T) {
 		must.Do(t, w.Close())
 	}
 	write(Options{}, 1, 5, 1, 2, 3, 4, 5)
-	info, err := os.Stat(path)
-	must.Do(t, err)
+	info := must.Get(os.Stat(path))(t)
 	must.Do(t, os.Truncate(path, info.Size()-3))       // an incomplete last line is removed
 	write(Options{}, 6, 7, 1, 2, 3, 4, 6, 7)           //
 	write(Options{ResumeStep: 3}, 4, 5, 1, 2, 3, 4, 5) // later steps are removed
@@ -147,8 +141,7 @@ func TestFirstFailureIsKept(t *testing.T) {
 // Multi writes to all, also behind a broken one, and reports its failure. A closed sink refuses scalars.
 func TestMulti(t *testing.T) {
 	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
-	board, err := newTensorBoard(t.TempDir(), Options{})
-	must.Do(t, err)
+	board := must.Get(newTensorBoard(t.TempDir(), Options{}))(t)
 	w := Multi(a, nil, beginLines(&brokenWriter{}, Options{}), b, board)
 	w.Scalar("Loss", 1, 2)
 	if err := w.Flush(); !errors.Is(err, errDisk) {
@@ -170,8 +163,7 @@ func TestMulti(t *testing.T) {
 
 // Concurrent writers lose no scalar and break no record.
 func TestConcurrentScalars(t *testing.T) {
-	run, err := OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{})
-	must.Do(t, err)
+	run := must.Get(OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{}))(t)
 	mem := new(Memory)
 	w := Multi(run, mem)
 	const goroutines, each = 4, 500
@@ -195,8 +187,7 @@ func TestConcurrentScalars(t *testing.T) {
 		t.Fatalf("the experiment folder holds %v, %v", files, err)
 	}
 	for _, file := range files {
-		got, err := ReadFile(file)
-		must.Do(t, err)
+		got := must.Get(ReadFile(file))(t)
 		next := map[string]int64{}
 		for _, s := range got {
 			if s.Step != next[s.Tag] || s.Value != float64(s.Step) {
@@ -208,20 +199,16 @@ func TestConcurrentScalars(t *testing.T) {
 			t.Errorf("%s: %d scalars of %d tags", file, len(got), len(next))
 		}
 	}
-	if n := len(mem.Scalars()); n != goroutines*each {
-		t.Errorf("in memory: %d scalars", n)
-	}
+	must.Equal(t, "scalars in memory", goroutines*each, len(mem.Scalars()))
 }
 
 func TestScalarAllocatesNothing(t *testing.T) {
-	board, err := newTensorBoard(t.TempDir(), Options{Now: testClock})
-	must.Do(t, err)
+	board := must.Get(newTensorBoard(t.TempDir(), Options{Now: testClock}))(t)
 	defer board.Close()
 	for _, w := range []Sink{board, beginLines(io.Discard, Options{Now: testClock})} {
 		w.Scalar("Loss / Policy loss", 1, 0.5)
-		if n := testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }); n != 0 {
-			t.Errorf("%T: %v allocations a scalar", w, n)
-		}
+		must.Equal(t, fmt.Sprintf("allocations a scalar of %T", w), 0.0,
+			testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }))
 	}
 }
 
@@ -243,8 +230,7 @@ func FuzzReadJSONLines(f *testing.F) {
 			scalars[i].Time = time.Time{}
 			b = appendJSON(b, scalars[i])
 		}
-		again, err := readLines(bytes.NewReader(b))
-		must.Do(t, err)
+		again := must.Get(readLines(bytes.NewReader(b)))(t)
 		for i := range again { // the zero time is written as a number
 			again[i].Time = time.Time{}
 		}

@@ -85,8 +85,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 
 func mlflowOf(t *testing.T, uri string) Tracker {
 	t.Helper()
-	m, err := MLflow(MLflowSettings{TrackingURI: uri, ExperimentName: "walker"})
-	must.Do(t, err)
+	m := must.Get(MLflow(MLflowSettings{TrackingURI: uri, ExperimentName: "walker"}))(t)
 	return m
 }
 
@@ -194,10 +193,9 @@ func TestMLflowSends(t *testing.T) {
 	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
 	w.none(t)
-	if got := fmt.Sprint(srv.params); got != `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
-		`{seed 3}]` {
-		t.Errorf("parameters %s", got)
-	}
+	must.Equal(t, "parameters", `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
+		`{seed 3}]`,
+		fmt.Sprint(srv.params))
 	m := srv.metrics
 	if len(m) != 2 || m[0].Key != "Reward / Total reward mean" || m[0].Value != "NaN" ||
 		m[1].Key != "Reward / Total reward mean_2" || m[1].Value != -math.MaxFloat64 {
@@ -213,9 +211,8 @@ func TestMLflowSends(t *testing.T) {
 	s.Finish(errors.New("the environment broke"))
 	_ = s.Close()
 	w.none(t)
-	if got := fmt.Sprint(srv.requests, srv.statuses); got != "[runs/update runs/update] [RUNNING FAILED]" {
-		t.Errorf("a resumed run asks %s", got)
-	}
+	must.Equal(t, "what a resumed run asks", "[runs/update runs/update] [RUNNING FAILED]",
+		fmt.Sprint(srv.requests, srv.statuses))
 }
 
 func TestMLflowName(t *testing.T) {

@@ -35,8 +35,7 @@ func TestCharacterLimits(t *testing.T) {
 	refused("..", "no such run")
 	var first *character
 	for _, id := range []string{"a", "a", "b", "c"} {
-		c, err := s.join(id)
-		must.Do(t, err)
+		c := must.Get(s.join(id))(t)
 		if first == nil {
 			first = c
 		} else if (c == first) != (id == "a") {

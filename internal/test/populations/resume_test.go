@@ -53,7 +53,7 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 			}
 			return nil
 		})
-		p, err := pbt.New(pbt.Options{
+		p := must.Get(pbt.New(pbt.Options{
 			Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian},
 			IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
 			Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
@@ -71,8 +71,7 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 				},
 					trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{count}})
 			},
-		})
-		must.Do(t, err)
+		}))(t)
 		_, err = p.Train(ctx)
 		cancel()
 		if closing := p.Close(); closing != nil || err != nil && !errors.Is(err, context.Canceled) || breaks > 50 {
