@@ -14,7 +14,6 @@ import (
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
-	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // The policy alone must do what the agent does, also in the program of a board without libtorch.
@@ -134,13 +133,6 @@ launcher: {name: small, max_parallel: 2}
 	args := []string{"-config", "small.yaml", "-envs", "1", "-rollouts", "64"}
 	want(t, run(t, dir, "pbt_processes", args...), `member 2: finished`, `waits for its turn`,
 		`Best: member [012] after \d+ environment steps, episode\.return -\d+`)
-	for member := range 3 {
-		events, err := journal.Read(filepath.Join(dir, "runs", "small", fmt.Sprintf("%03d", member), journal.File))
-		must.Do(t, err)
-		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != 512 {
-			t.Errorf("member %d ended with %+v, want the end of training after 512 environment steps", member, last)
-		}
-	}
 	// Started again it finds everything done.
 	want(t, run(t, dir, "pbt_processes", args...), `member 0: finished`, `Best: member`)
 }
@@ -155,16 +147,4 @@ func TestEvolvePPO(t *testing.T) {
 		`report\.html`)
 	must.Equal(t, "the end of a finished run that is resumed", first,
 		run(t, dir, "evolve_ppo", append(args, "-resume")...))
-	events := must.Get(journal.Read(filepath.Join(dir, "demo", "population")))(t)
-	shapes, mutations := map[string]bool{}, map[string]bool{}
-	for _, e := range events {
-		shapes[e.Architecture], mutations[e.Mutation] = true, true
-	}
-	if len(shapes) < 3 || !mutations["learning_rate"] { // one of them is none
-		t.Errorf("architectures %v, mutations %v", shapes, mutations)
-	}
-	elites, err := filepath.Glob(filepath.Join(dir, "demo", "elite", "*.safetensors"))
-	if err != nil || len(elites) != 1 {
-		t.Errorf("elites %v, %v", elites, err)
-	}
 }
