@@ -146,9 +146,6 @@ func pythonReplays(t *testing.T, python string, r replay, episode int) (got repl
 	path := filepath.Join(t.TempDir(), "replay.json")
 	must.Do(t, os.WriteFile(path, data, 0o600))
 	peers.Run(t, python, "-c", replayed, clip, path, strconv.Itoa(episode))
-	if data, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
-	must.Do(t, json.Unmarshal(data, &got))
+	must.Do(t, json.Unmarshal(must.Read(t, path), &got))
 	return got
 }

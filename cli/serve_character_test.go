@@ -207,8 +207,8 @@ func TestCharacterHostile(t *testing.T) {
 	if _, err := ask("many", "http://evil.example"); err == nil {
 		t.Error("another site's page starts a process")
 	}
-	if answer, err = http.Get(url + "/api/runs"); err != nil || answer.StatusCode != 200 {
-		t.Errorf("the server does not answer: %v", err)
+	if answer = get(http.Get(url + "/api/runs"))(t); answer.StatusCode != 200 {
+		t.Errorf("the server answers %s", answer.Status)
 	}
 	answer.Body.Close()
 	stop()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestGlobs(t *testing.T) {

@@ -170,8 +170,7 @@ func TestCurves(t *testing.T) {
 	}
 	file := must.Get(os.OpenFile(filepath.Join(root, "a", tracking.ScalarsFile), os.O_APPEND|os.O_WRONLY, 0))(t)
 	line := `{"time":1,"step":60000,"env_steps":240000,"tag":"Episode / return","value":"NaN"}`
-	_, err = file.WriteString(line) // which is not whole yet
-	must.Do(t, err)
+	must.Get(file.WriteString(line))(t) // which is not whole yet
 	if c := panel("run=a").Curves[0]; c.X[len(c.X)-1] != 200_000 {
 		t.Error("a line in progress was read")
 	}
