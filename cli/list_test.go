@@ -79,8 +79,8 @@ func TestRegisteredModel(t *testing.T) {
 	}
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q")
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "2")
-	const check = "train -c short.yaml --check --set models."
+	const check = "train -c short.yaml --check -s models."
 	refuses(t, commandline.WrongUse, [][2]string{
 		{check + "policy.width=0", `models.policy.width is 0`}, {check + "policy.with=3", `mean "models.policy.width"`},
-		{check + "policy.class=Bilinaer", `did you mean "Bilinear"`}, {check + "separate=false", "has no trunk to share"}})
+		{check + "policy.class=Bilinaer", `did you mean "Bilinear"`}, {check + "separate=false", "no trunk to share"}})
 }
