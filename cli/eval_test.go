@@ -237,8 +237,7 @@ func TestTrainVideos(t *testing.T) {
 
 func decodeGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
-	film := get(gif.DecodeAll(strings.NewReader(text(path))))(t)
-	return film
+	return get(gif.DecodeAll(strings.NewReader(text(path))))(t)
 }
 
 func TestEvalWrongUse(t *testing.T) {

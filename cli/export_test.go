@@ -62,8 +62,7 @@ func TestExport(t *testing.T) {
 		snap := load(t, filepath.Join(run, "checkpoints", "agent_64.safetensors")).Snapshot
 		change(snap)
 		store := get(checkpoint.NewStore(in("odd"), checkpoint.Options{}))(t)
-		path := get(store.Save(name, 1, snap))(t)
-		return path
+		return get(store.Save(name, 1, snap))(t)
 	}
 	undescribed := save("undescribed", func(s *checkpoint.Snapshot) { delete(s.Values, "policy") })
 	endless := save("endless", func(s *checkpoint.Snapshot) { // the sums of the last layer overflow

@@ -79,8 +79,7 @@ func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir 
 	}
 	agent := list[0]
 	if agentsOf > 1 {
-		g := get(trainers.NewGroup(list, scopes))(t)
-		agent = g
+		agent = get(trainers.NewGroup(list, scopes))(t)
 	}
 	trainer := get(trainers.New(env, agent, trainers.Config{
 		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
@@ -93,8 +92,7 @@ func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir 
 
 func load(t *testing.T, path string) *checkpoint.Saved {
 	t.Helper()
-	saved := get(checkpoint.Load(path))(t)
-	return saved
+	return get(checkpoint.Load(path))(t)
 }
 
 // TestExamples runs the examples of every help, in a folder with what they speak of.

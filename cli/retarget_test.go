@@ -69,8 +69,7 @@ func TestRetarget(t *testing.T) {
 		{"retarget humanoid_walk -m none.xml", "none.xml"}, {"retarget robot.xml -m robot.xml", "not a clip"},
 		{"retarget humanoid_walk -m robot.xml --mapping robot.xml", "robot.xml"},
 	})
-	text := get(example("humanoid"))(t)
-	write(t, "robot.yaml", string(text))
+	write(t, "robot.yaml", string(get(example("humanoid"))(t)))
 	use(t.Context(), "train", "-c", "robot.yaml", "--timesteps", "32", "-e", "Character", "--set",
 		"environment.model=robot.xml", "--set", "environment.actuators=[{joints: '.*', stiffness: 50}]", "--set",
 		"environment.motions=[humanoid_walk]", "--set", "environment.num_envs=4")

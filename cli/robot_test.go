@@ -44,8 +44,7 @@ func TestRobotOfRuns(t *testing.T) {
 	}
 	// A description that is of another policy is an error before anything is written.
 	r.Joints = r.Joints[:5]
-	wrong := get(json.Marshal(r))(t)
-	must(t, os.WriteFile(filepath.Join(run, robotFile), wrong, 0o600))
+	must(t, os.WriteFile(filepath.Join(run, robotFile), get(json.Marshal(r))(t), 0o600))
 	status, _, stderr = use(t.Context(), "export", run, in("other.onnx"))
 	if _, err := os.Stat(in("other.onnx")); status == commandline.Done || !strings.Contains(stderr, robotFile) || err == nil {
 		t.Errorf("%d, %s: it was exported all the same", status, stderr)

@@ -43,8 +43,7 @@ parameters:
 	rows := get(csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll())(t)
 	var lengths []float64
 	for _, row := range rows[1:] {
-		x := get(strconv.ParseFloat(row[4], 64))(t)
-		lengths = append(lengths, x)
+		lengths = append(lengths, get(strconv.ParseFloat(row[4], 64))(t))
 	}
 	if len(lengths) != 4 || !slices.IsSorted(lengths) {
 		t.Errorf("lengths are %v, want four, the shortest first", lengths)

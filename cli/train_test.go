@@ -58,8 +58,7 @@ func built(t *testing.T) string {
 // value is what the file of a run has at a dotted key.
 func value(t *testing.T, path, key string) any {
 	t.Helper()
-	c := get(readConfiguration(path, nil))(t)
-	return at(c, key)
+	return at(get(readConfiguration(path, nil))(t), key)
 }
 
 // here makes a folder of the test's own the working directory, with a file in it.
@@ -92,8 +91,7 @@ func matches(t testing.TB, text string, expressions ...string) {
 // loaded are the arrays of a checkpoint.
 func loaded(t testing.TB, path ...string) map[string]checkpoint.Array {
 	t.Helper()
-	saved := get(checkpoint.Load(filepath.Join(path...)))(t)
-	return saved.Snapshot.Arrays
+	return get(checkpoint.Load(filepath.Join(path...)))(t).Snapshot.Arrays
 }
 
 func absent(t testing.TB, path string) {

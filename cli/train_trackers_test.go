@@ -165,8 +165,7 @@ trainer: {timesteps: 40, write_interval: 20, trackers: [heard]}
 	if got := run.steps[tracking.TagTimesteps]; !slices.Equal(got, want) {
 		t.Errorf("trackers have values at %v, want environment steps %v", got, want)
 	}
-	files := get(filepath.Glob("runs/one/*tfevents*"))(t)
-	board := get(tracking.ReadFile(files[0]))(t)
+	board := get(tracking.ReadFile(get(filepath.Glob("runs/one/*tfevents*"))(t)[0]))(t)
 	lines := get(tracking.ReadRun("runs/one"))(t)
 	for i, s := range lines {
 		if s.EnvSteps != 4*s.Step || board[i].Step != s.EnvSteps || board[i].Tag != s.Tag {
@@ -197,8 +196,7 @@ func TestTrainTracksProcesses(t *testing.T) {
 	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
 		"save_buffers: true, trackers: [mlflow: {tracking_uri: 'http://127.0.0.1:1'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
-	file := get(launch.ReadFile("p.yaml"))(t)
-	must(t, launch.Run(t.Context(), file, launch.Options{}))
+	must(t, launch.Run(t.Context(), get(launch.ReadFile("p.yaml"))(t), launch.Options{}))
 	matches(t, text("runs/crew/logs/002.log"), `note: tracker mlflow: .* To send them: gorl sync \S+/runs/crew\n`)
 	heard.runs = map[string]*heardRun{}
 	stdout, _ := gorl(t, 0, "sync", "runs/crew", "-s", "trainer.trackers=[heard]")

@@ -134,8 +134,7 @@ func TestEpisodesWindow(t *testing.T) {
 // Restored statistics continue as the original ones.
 func TestEpisodesState(t *testing.T) {
 	make2 := func() *Episodes {
-		e := must.Get(NewEpisodes(2))(t)
-		return e
+		return must.Get(NewEpisodes(2))(t)
 	}
 	step := func(e *Episodes, i int) {
 		must.Do(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))

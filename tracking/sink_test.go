@@ -36,8 +36,7 @@ func TestLinesRoundTrip(t *testing.T) {
 	var b bytes.Buffer
 	put(t, beginLines(&b, Options{Now: testClock}), want)
 	must.Equal(t, "lines", len(want), strings.Count(b.String(), "\n"))
-	got := must.Get(readLines(&b))(t)
-	must.Equal(t, "the scalars", want, got, sameNaN)
+	must.Equal(t, "the scalars", want, must.Get(readLines(&b))(t), sameNaN)
 }
 
 func TestReadLinesErrors(t *testing.T) {

@@ -69,8 +69,7 @@ func checkLibraries(t *testing.T, path string) {
 	t.Helper()
 	file := must.Get(elf.Open(path))(t)
 	defer file.Close()
-	libraries := must.Get(file.ImportedLibraries())(t)
-	needed := strings.Join(libraries, " ")
+	needed := strings.Join(must.Get(file.ImportedLibraries())(t), " ")
 	for _, shim := range []string{"libcgotorch.so", "libgorltorch.so"} {
 		if !strings.Contains(needed, shim) {
 			t.Errorf("the program does not need %s, but %s", shim, needed)

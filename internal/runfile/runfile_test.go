@@ -13,8 +13,7 @@ import (
 
 func parse(t testing.TB, text string) Sections {
 	t.Helper()
-	s := must.Get(Parse([]byte(text)))(t)
-	return s
+	return must.Get(Parse([]byte(text)))(t)
 }
 
 // A section that does not exist, or that nothing in this kind of run reads, is an error that says what to do.

@@ -35,8 +35,7 @@ func render(t *testing.T, panel Panel) image.Image {
 	t.Helper()
 	var b bytes.Buffer
 	must.Do(t, newFigure("", []Panel{panel}, 0).encodePNG(&b))
-	img := must.Get(png.Decode(&b))(t)
-	return img
+	return must.Get(png.Decode(&b))(t)
 }
 
 var magenta color.Color = color.NRGBA{0xff, 0, 0xff, 0xff}

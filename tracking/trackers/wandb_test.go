@@ -26,8 +26,7 @@ func python(t *testing.T, wandb string) string {
 
 func wandbOf(t *testing.T, python string) Tracker {
 	t.Helper()
-	w := must.Get(WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"}))(t)
-	return w
+	return must.Get(WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"}))(t)
 }
 
 // A missing Python or package does not stop a run.

@@ -68,8 +68,7 @@ func run(t *testing.T) (dir string) {
 
 func of(t *testing.T, path string, o inspection.Options) *inspection.Report {
 	t.Helper()
-	r := must.Get(inspection.Of(path, o))(t)
-	return r
+	return must.Get(inspection.Of(path, o))(t)
 }
 
 func TestRun(t *testing.T) {

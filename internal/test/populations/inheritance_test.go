@@ -53,8 +53,7 @@ func partOf(name string) string {
 
 func float32s(t testing.TB, a checkpoint.Array) []float32 {
 	t.Helper()
-	v := must.Get(a.Float32s())(t)
-	return v
+	return must.Get(a.Float32s())(t)
 }
 
 // leaf are the values of a snapshot's first agent.
