@@ -53,8 +53,7 @@ func TestPeersHumanoid(t *testing.T) {
 	python := peers.Python(t, "skrl")
 	const characters, steps, episode, tolerance = 6, 320, 16, 1e-4
 	clip := must.Get(readClipTable())(t)
-	env := must.Get(newTracker(characters, episode, 1))(t)
-	defer env.Close()
+	env := must.Open(newTracker(characters, episode, 1))(t)
 	width, phase := env.Spaces().Observation.Width(), 13+2*28+3*4
 	// start is where the episode that an observation begins is in the clip, by the clock behind the features.
 	start := func(observation []float32) int {

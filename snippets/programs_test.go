@@ -113,8 +113,7 @@ func TestPeersGymnasiumAMP(t *testing.T) {
 // frames is the number of pictures in a film.
 func frames(t *testing.T, path string) int {
 	t.Helper()
-	file := must.Get(os.Open(path))(t)
-	defer file.Close()
+	file := must.Open(os.Open(path))(t)
 	film, err := gif.DecodeAll(file)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)

@@ -182,8 +182,7 @@ func TestBarsOnBrokenOutput(t *testing.T) {
 
 // A regular file and a pipe are no terminals.
 func TestNoTerminal(t *testing.T) {
-	file := must.Get(os.Create(t.TempDir() + "/out"))(t)
-	defer file.Close()
+	file := must.Open(os.Create(t.TempDir() + "/out"))(t)
 	r, w, err := os.Pipe()
 	must.Do(t, err)
 	defer r.Close()

@@ -133,9 +133,7 @@ func TestFind(t *testing.T) {
 	must.Do(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
 	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ",
 		"checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
-		if _, err := inspection.Find(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q beside a damaged best: %v, want %q", path, err, want)
-		}
+		must.RefusedAs(inspection.Find(filepath.Join(dir, path)))(t, path+" beside a damaged best", want)
 	}
 	must.Equal(t, "another one by its name", "checkpoints/agent_100.safetensors", find("checkpoints/agent_100"))
 	// Damage of the manifest alone counts, too.
@@ -143,12 +141,8 @@ func TestFind(t *testing.T) {
 	_, err := inspection.Find(dir)
 	must.Refuse(t, err, "best/agent_20.safetensors, which is damaged: ")
 	for _, path := range []string{t.TempDir(), filepath.Join(dir, "nowhere")} {
-		if _, err := inspection.Find(path); err == nil {
-			t.Errorf("%s gives no error", path)
-		}
-		if _, err := inspection.Of(path, inspection.Options{}); err == nil {
-			t.Errorf("%s gives no error", path)
-		}
+		must.Refused(inspection.Find(path))(t)
+		must.Refused(inspection.Of(path, inspection.Options{}))(t)
 	}
 }
 

@@ -27,9 +27,7 @@ func TestCharacterLimits(t *testing.T) {
 	get("/api/runs", new(list))
 	refused := func(id, want string) {
 		t.Helper()
-		if _, err := s.join(id); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", id, err, want)
-		}
+		must.RefusedAs(s.join(id))(t, id, want)
 	}
 	refused("e", "no checkpoint yet")
 	refused("..", "no such run")
