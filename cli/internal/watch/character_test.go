@@ -4,7 +4,6 @@ package watch
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
