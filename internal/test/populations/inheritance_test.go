@@ -141,7 +141,7 @@ func pupils(t *testing.T, o pbt.Options, sp spaces.Set, build func(t testing.TB,
 		}
 	}
 	p := must.Get(pbt.New(o))(t)
-	_, err = p.Train(t.Context())
+	_, err := p.Train(t.Context())
 	if err := errors.Join(err, p.Close()); err != nil {
 		t.Error(err)
 	}

@@ -72,7 +72,7 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 					trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{count}})
 			},
 		}))(t)
-		_, err = p.Train(ctx)
+		_, err := p.Train(ctx)
 		cancel()
 		if closing := p.Close(); closing != nil || err != nil && !errors.Is(err, context.Canceled) || breaks > 50 {
 			t.Fatal(err, closing)
