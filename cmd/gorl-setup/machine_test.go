@@ -127,11 +127,8 @@ func (m *machine) wheel(name string, files ...string) {
 	archive := zip.NewWriter(&buffer)
 	for _, file := range files {
 		file, content, _ := strings.Cut(file, "=")
-		w, err := archive.Create(file)
-		if err == nil {
-			_, err = w.Write([]byte(content + "\n"))
-		}
-		must.Do(m.t, err)
+		w := must.Get(archive.Create(file))(m.t)
+		must.Get(w.Write([]byte(content + "\n")))(m.t)
 	}
 	must.Do(m.t, archive.Close())
 	must.Do(m.t, os.WriteFile(filepath.Join(m.root, "wheels", name+".whl"), buffer.Bytes(), 0o644))

@@ -209,9 +209,8 @@ func TestInheritance(t *testing.T) {
 				"learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
 		}},
 		"group": {styled, func(t testing.TB, seed int64) agenttest.Agent {
-			g := must.Get(trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil),
+			return must.Get(trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil),
 				smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil))(t)
-			return g
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
