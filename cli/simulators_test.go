@@ -43,7 +43,7 @@ func TestSimulatorsTrainExamples(t *testing.T) {
 func standIn(t *testing.T) (folder string, environment map[string]any, set []string) {
 	t.Helper()
 	python := peers.Python(t, "gymnasium", "torch")
-	folder := get(filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab")))(t)
+	folder = get(filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab")))(t)
 	return folder, map[string]any{"python": python, "path": []any{folder}, "kwargs": map[string]any{"device": "cpu"}},
 		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set",
 			"environment.kwargs.device=cpu"}

@@ -46,7 +46,7 @@ func TestReadLinesErrors(t *testing.T) {
 		truncated  bool
 	}{
 		{good + `{"time":1,"step":2,"tag":"a","val`, "line 2", true},
-		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2 after byte 39: "value" is missing`, false},
+		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2 after byte 40: "value" is missing`, false},
 		{good + `{"step":2,"tag":"a","value":"big"}` + "\n", `"big" is neither a number nor`, false},
 		{good + "walk\n", "line 2 after byte ", false},
 	} {

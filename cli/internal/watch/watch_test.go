@@ -52,7 +52,7 @@ const settings = "seed: %d\nagent: {class: PPO, learning_rate: 0.001}\nenvironme
 // serve returns a server of a folder, and a function that gets a path and decodes the answer.
 func serve(t testing.TB, root, token string) (s *Server, get func(path string, into any) int) {
 	t.Helper()
-	s := must.Get(New(Config{Root: root, Token: token, Tags: func(all []string) []string { return all },
+	s = must.Get(New(Config{Root: root, Token: token, Tags: func(all []string) []string { return all },
 		Group: func(names, _ []string) []Group { return []Group{{"all", names}} }}))(t)
 	s.every, s.tick = 0, 10*time.Millisecond
 	server := httptest.NewServer(s.Handler())
@@ -380,9 +380,7 @@ func TestLoad(t *testing.T) {
 		get("/api/curves?"+query, &c)
 		partial = c.Partial
 	}
-	for more := true; more; {
-		var err error
-		more = must.Get(s.refresh(time.Second))(t)
+	for must.Get(s.refresh(time.Second))(t) {
 	}
 	all := time.Since(began)
 	began = time.Now()
