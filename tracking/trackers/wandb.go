@@ -316,8 +316,8 @@ func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) 
 	switch {
 	case err != nil:
 		c.end()
-		lines := c.printed.Lines()
-		said := strings.TrimSpace(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+		lines := strings.Split(strings.TrimSpace(strings.Join(c.printed.Lines(), "\n")), "\n")
+		said := strings.Join(lines[max(0, len(lines)-5):], "\n")
 		return answer, fmt.Errorf("its Python process is gone (%v)%s", c.command.ProcessState,
 			strings.TrimSuffix(": "+said, ": "))
 	case answer.Error != "":
