@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
@@ -173,7 +175,8 @@ func TestPBTAMP(t *testing.T) {
 	}
 }
 
-// Plain PPO stands still; with a little training already, rewarded velocity brings some members to the flag.
+// Plain PPO stands still; with a little training already, rewarded velocity brings some members to the flag. The
+// shaping is handed on and mutated with the learning rate.
 func TestPBTRewardShaping(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-members", "6", "-envs", "16", "-steps", "48000", "-interval", "16000", "-out", "demo"}
@@ -184,5 +187,11 @@ func TestPBTRewardShaping(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(dir, "demo", "report.html"))
 	if err != nil || !bytes.Contains(page, []byte("env.velocity")) {
 		t.Errorf("report.html: %v", err)
+	}
+	events := must.Get(journal.Read(filepath.Join(dir, "demo", "population")))(t)
+	if !slices.ContainsFunc(events, func(e journal.Event) bool {
+		return e.Kind == journal.Replace && e.Before["env.velocity"] != e.After["env.velocity"]
+	}) {
+		t.Error("no member's shaping was handed on and mutated")
 	}
 }
