@@ -52,11 +52,8 @@ pathlib.Path(path).write_text(json.dumps(out))
 func TestPeersHumanoid(t *testing.T) {
 	python := peers.Python(t, "skrl")
 	const characters, steps, episode, tolerance = 6, 320, 16, 1e-4
-	clip, err := readClipTable()
-	must.Do(t, err)
-	env, err := newTracker(characters, episode, 1)
-	must.Do(t, err)
-	defer env.Close()
+	clip := must.Get(readClipTable())(t)
+	env := must.Open(newTracker(characters, episode, 1))(t)
 	width, phase := env.Spaces().Observation.Width(), 13+2*28+3*4
 	// start is where the episode that an observation begins is in the clip, by the clock behind the features.
 	start := func(observation []float32) int {
@@ -64,8 +61,7 @@ func TestPeersHumanoid(t *testing.T) {
 		row := int(math.Round(turn * float64(clip.Period)))
 		return (row-clipRows+clip.Period)%clip.Period + clipRows
 	}
-	first, err := env.Reset(1)
-	must.Do(t, err)
+	first := must.Get(env.Reset(1))(t)
 	rows := func(flat []float32, n int) (out [][]float32) {
 		for i := range characters {
 			out = append(out, append([]float32(nil), flat[i*n:(i+1)*n]...))
@@ -82,8 +78,7 @@ func TestPeersHumanoid(t *testing.T) {
 		for i := range actions {
 			actions[i] = float32(0.1 * float64(i/28) * rng.NormFloat64()) // none in environment 0, the most in the last
 		}
-		out, err := env.Step(actions)
-		must.Do(t, err)
+		out := must.Get(env.Step(actions))(t)
 		observations, next := rows(out.Observations, width), rows(out.Observations, width)
 		for i := range characters {
 			if out.Terminated[i] || out.Truncated[i] {
@@ -144,17 +139,12 @@ func TestPeersHumanoid(t *testing.T) {
 // pythonReplays is what comes of a replay in Python.
 func pythonReplays(t *testing.T, python string, r replay, episode int) (got replay) {
 	t.Helper()
-	clip, err := writeClipTable()
-	must.Do(t, err)
+	clip := must.Get(writeClipTable())(t)
 	defer func() { _ = os.Remove(clip) }()
-	data, err := json.Marshal(r)
-	must.Do(t, err)
+	data := must.Get(json.Marshal(r))(t)
 	path := filepath.Join(t.TempDir(), "replay.json")
 	must.Do(t, os.WriteFile(path, data, 0o600))
 	peers.Run(t, python, "-c", replayed, clip, path, strconv.Itoa(episode))
-	if data, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
-	must.Do(t, json.Unmarshal(data, &got))
+	must.Do(t, json.Unmarshal(must.Read(t, path), &got))
 	return got
 }

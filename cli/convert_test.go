@@ -71,13 +71,11 @@ func TestConvertSkrl(t *testing.T) {
 	}
 	says(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
 	says(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
-	c, err := skrl.Read(in("like.pt"))
-	must(t, err)
+	c := get(skrl.Read(in("like.pt")))(t)
 	if _, plain := c.Module("policy").Get("net.0.weight"); !plain {
 		t.Error("the names are not those of --like")
 	}
-	c, err = skrl.Read(in("plain.pt"))
-	must(t, err)
+	c = get(skrl.Read(in("plain.pt")))(t)
 	if adam, err := c.Adam(); err != nil || adam.LearningRate != 0.5 {
 		t.Errorf("%+v, %v", adam, err)
 	}
@@ -122,33 +120,31 @@ func TestConvertSkrlWrappers(t *testing.T) {
 
 // TestConvertRefuses what is wrong, and writes nothing.
 func TestConvertRefuses(t *testing.T) {
-	dir := t.TempDir()
-	run := train(t, dir, "cartpole", 1, 1)
-	in := func(name string) string { return filepath.Join(dir, name) }
-	says(t, "convert", run, in("there.npz"))
-	says(t, "convert", "--to", "skrl", run, in("agent.pt"))
-	write(t, in("hostile.pt"), text("../checkpoint/torchfile/testdata/script.pt"))
-	out, theirs := in("out.safetensors"), filepath.Join("..", "checkpoint", "skrl", "testdata", "ppo", "first.pt")
-	wrong := commandline.WrongUse
-	refuses(t, dir, []refusal{
-		{[]string{"convert", in("hostile.pt"), out}, commandline.Failed, "hostile.pt cannot be read"},
-		{[]string{"convert", run, in("there.npz")}, wrong, "exists; --force replaces it"},
-		{[]string{"convert", "--force", in("there.npz"), in("there.npz")}, wrong, "the same file"},
-		{[]string{"convert", run}, wrong, "1 argument: want two files"},
-		{[]string{"convert", run, in("a.onnx")}, wrong, ".pt, .safetensors or .npz"},
-		{[]string{"convert", "--from", "skrl", "--to", "skrl", in("agent.pt"), in("b.pt")}, wrong,
-			"exclude each other"},
-		{[]string{"convert", "--from", "skrl", in("agent.pt"), out}, wrong, "--like is missing"},
-		{[]string{"convert", "--from", "skrl", "--like", run, in("agent.pt"), in("b.npz")}, wrong,
-			"is named *.safetensors"},
-		{[]string{"convert", "--from", "skrl", "--like", run, theirs, out}, commandline.Failed, "first.pt"},
-		{[]string{"convert", "--to", "skrl", run, in("b.npz")}, wrong, "is named *.pt"},
-		{[]string{"convert", "--like", run, run, out}, wrong, "--like needs"},
-		{[]string{"convert", "--plain-names", run, out}, wrong, "--plain-names needs --to skrl"},
-		{[]string{"convert", "--partial", "--to", "skrl", run, in("b.pt")}, wrong, "--partial needs --from skrl"},
-		{[]string{"convert", "--member", "0", "--from", "skrl", "--like", run, in("agent.pt"), out}, wrong,
-			"--member is of a group's"},
-		{[]string{"convert", "--member", "0", run, out}, commandline.Failed, "no member 0"},
+	hostile, theirs := text("../checkpoint/torchfile/testdata/script.pt"), text("../checkpoint/skrl/testdata/ppo/first.pt")
+	t.Chdir(t.TempDir())
+	train(t, ".", "run", 1, 1)
+	says(t, "convert", "run", "there.npz")
+	says(t, "convert", "--to", "skrl", "run", "agent.pt")
+	write(t, "hostile.pt", hostile)
+	write(t, "first.pt", theirs)
+	refuses(t, commandline.Failed, [][2]string{
+		{"convert hostile.pt out.safetensors", "hostile.pt cannot be read"},
+		{"convert --from skrl --like run first.pt out.safetensors", "first.pt"},
+		{"convert --member 0 run out.safetensors", "no member 0"},
+	})
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"convert run there.npz", "exists; --force replaces it"},
+		{"convert --force there.npz there.npz", "the same file"},
+		{"convert run", "1 argument: want two files"},
+		{"convert run a.onnx", ".pt, .safetensors or .npz"},
+		{"convert --from skrl --to skrl agent.pt b.pt", "exclude each other"},
+		{"convert --from skrl agent.pt out.safetensors", "--like is missing"},
+		{"convert --from skrl --like run agent.pt b.npz", "is named *.safetensors"},
+		{"convert --to skrl run b.npz", "is named *.pt"},
+		{"convert --like run run out.safetensors", "--like needs"},
+		{"convert --plain-names run out.safetensors", "--plain-names needs --to skrl"},
+		{"convert --partial --to skrl run b.pt", "--partial needs --from skrl"},
+		{"convert --member 0 --from skrl --like run agent.pt out.safetensors", "--member is of a group's"},
 	})
 }
 

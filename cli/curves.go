@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -313,18 +312,15 @@ func positive(s plot.Series) bool {
 // curve returns the values of a tag in a run, in the order of the axis, which several files of one run may not have.
 func (x axis) curve(r record, tag string) (s plot.Series) {
 	place := x.of(r)
+	var points [][2]float64
 	for _, value := range r.scalars {
 		if value.Tag == tag {
-			s.X, s.Y = append(s.X, place(value)), append(s.Y, value.Value)
+			points = append(points, [2]float64{place(value), value.Value})
 		}
 	}
-	sort.Stable(byX(s))
+	slices.SortStableFunc(points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	for _, p := range points {
+		s.X, s.Y = append(s.X, p[0]), append(s.Y, p[1])
+	}
 	return s
 }
-
-// byX sorts a curve's points by x.
-type byX plot.Series
-
-func (s byX) Len() int           { return len(s.X) }
-func (s byX) Less(i, j int) bool { return s.X[i] < s.X[j] }
-func (s byX) Swap(i, j int)      { s.X[i], s.X[j], s.Y[i], s.Y[j] = s.X[j], s.X[i], s.Y[j], s.Y[i] }

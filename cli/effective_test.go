@@ -124,9 +124,7 @@ func trained(t testing.TB, dir string) map[string]map[string]checkpoint.Array {
 	t.Helper()
 	arrays := map[string]map[string]checkpoint.Array{}
 	for _, path := range globbed(t, filepath.Join(dir, "*", "state", "*.safetensors"), 0) {
-		relative, err := filepath.Rel(dir, path)
-		must(t, err)
-		arrays[relative] = loaded(t, path)
+		arrays[get(filepath.Rel(dir, path))(t)] = loaded(t, path)
 	}
 	return arrays
 }

@@ -49,24 +49,19 @@ func TestEvalIsEvaluate(t *testing.T) {
 		}
 		got := evaluated(t, args...)
 
-		c, err := readConfiguration("runs/pole/run.yaml", nil)
-		must(t, err)
-		env, err := catalog.New(c.Section("environment"))
-		must(t, err)
+		c := get(readConfiguration("runs/pole/run.yaml", nil))(t)
+		env := get(catalog.New(c.Section("environment")))(t)
 		defer env.Close()
-		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env,
-			func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
-		must(t, err)
+		trainer := get(trainers.FromDict(c.Of(runfile.Trainers), env,
+			func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic }))(t)
 		defer trainer.Agent().Close()
-		store, err := checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{})
-		must(t, err)
+		store := get(checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{}))(t)
 		best, _, err := store.Best()
 		must(t, err)
 		agent := trainer.Agent().(restorable)
 		must(t, agent.Restore(best.Snapshot))
 		must(t, agent.Reseed(5))
-		want, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5})
-		must(t, err)
+		want := get(trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5}))(t)
 		if got.Figures["return"].Mean != want.Return || got.Figures["length"].Mean != want.Length ||
 			got.Episodes != want.Episodes || got.Stochastic != stochastic {
 			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return,
@@ -112,11 +107,9 @@ func playsAlike(t *testing.T) {
 	got := evaluated(t, "runs/pole", "--episodes", "8", "--seed", "5", "--checkpoint", "latest")
 
 	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
-	policy, err := infer.Load("policy.safetensors")
-	must(t, err)
-	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4,
-		"velocities": policy.Spaces().Observation.Width() == 4})
-	must(t, err)
+	policy := get(infer.Load("policy.safetensors"))(t)
+	env := get(catalog.New(map[string]any{"id": "CartPole", "num_envs": 4,
+		"velocities": policy.Spaces().Observation.Width() == 4}))(t)
 	defer env.Close()
 	step, err := env.Reset(5)
 	played, total := make([]int, 4), 0.0
@@ -237,17 +230,14 @@ func TestTrainVideos(t *testing.T) {
 	}
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "-s", "trainer.video_interval=48", "-s", "trainer.video_length=5")
 	for _, at := range []string{"000", "048", "096"} {
-		if n := len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image); n != 3 {
-			t.Errorf("the film of timestep %s has %d pictures, want one of every other step", at, n)
-		}
+		same(t, "pictures, one of every other step, of the film of timestep "+at, 3,
+			len(decodeGIF(t, "runs/pole/videos/step-000000"+at+".gif").Image))
 	}
 }
 
 func decodeGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
-	film, err := gif.DecodeAll(strings.NewReader(text(path)))
-	must(t, err)
-	return film
+	return get(gif.DecodeAll(strings.NewReader(text(path))))(t)
 }
 
 func TestEvalWrongUse(t *testing.T) {
@@ -256,33 +246,25 @@ func TestEvalWrongUse(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	const damaged = "runs/pole/checkpoints/agent_64.safetensors"
 	write(t, damaged, text("runs/pole/checkpoints/agent_32.safetensors")[:300])
-	var cases []refusal
-	for _, x := range []struct {
-		args   string
-		status int
-		want   string
-	}{
-		{"", commandline.WrongUse, "want the folder of a run, or a checkpoint"},
-		{"nowhere", commandline.WrongUse, "nowhere"},
-		{"runs --record a.gif", commandline.WrongUse, "--record films one run, and runs has 1; give one of them, for " +
-			"instance runs/pole"},
-		{"runs/pole --record films/a.gif", commandline.WrongUse, "there is no folder films"},
-		{"runs/pole --episodes 0", commandline.WrongUse, "--episodes is 0"},
-		{"runs/pole --fps 100 --record a.gif", commandline.WrongUse, "--fps is 100"},
-		{"runs/pole --record a.avi", commandline.WrongUse, "written as .gif, .mp4 or .png"},
-		{"runs/pole --checkpoint 33", commandline.WrongUse, "there are those of 32, 64, 96"},
-		{"runs/pole --checkpoint last", commandline.WrongUse, "want best, latest, a timestep or a file"},
-		{"runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", commandline.WrongUse,
-			"is a checkpoint already"},
-		{"runs/pole --device tpu", commandline.WrongUse, `device "tpu"`},
-		{damaged, commandline.WrongUse, "truncated"},
-		{"runs/pole --checkpoint 64", commandline.Failed, "truncated"},
-		{"runs/pole --checkpoint latest --config wide.yaml", commandline.Failed,
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"eval", "want the folder of a run, or a checkpoint"},
+		{"eval nowhere", "nowhere"},
+		{"eval runs --record a.gif", "--record films one run, and runs has 1; give one of them, for instance runs/pole"},
+		{"eval runs/pole --record films/a.gif", "there is no folder films"},
+		{"eval runs/pole --episodes 0", "--episodes is 0"},
+		{"eval runs/pole --fps 100 --record a.gif", "--fps is 100"},
+		{"eval runs/pole --record a.avi", "written as .gif, .mp4 or .png"},
+		{"eval runs/pole --checkpoint 33", "there are those of 32, 64, 96"},
+		{"eval runs/pole --checkpoint last", "want best, latest, a timestep or a file"},
+		{"eval runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", "is a checkpoint already"},
+		{"eval runs/pole --device tpu", `device "tpu"`},
+		{"eval " + damaged, "truncated"},
+	})
+	refuses(t, commandline.Failed, [][2]string{
+		{"eval runs/pole --checkpoint 64", "truncated"},
+		{"eval runs/pole --checkpoint latest --config wide.yaml",
 			`array "policy/net.0.weight" has shape [16 4], want [32 4]`},
-	} {
-		cases = append(cases, refusal{append([]string{"eval"}, strings.Fields(x.args)...), x.status, x.want})
-	}
-	refuses(t, ".", cases)
+	})
 	// A checkpoint without a run needs --config.
 	must(t, os.Mkdir("alone", 0o755))
 	for _, name := range []string{"agent_32.safetensors", "agent_32.json"} {

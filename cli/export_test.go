@@ -22,18 +22,15 @@ func TestExport(t *testing.T) {
 		"output  logits         batch × 2", "output  probabilities  batch × 2")
 	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2",
 		filepath.Join(run, "checkpoints", "agent_64"), in("last.onnx"))
-	policy, err := infer.Load(filepath.Join(run, "checkpoints", "agent_64.safetensors"))
-	must(t, err)
-	want, err := onnx.Encode(policy, onnx.Options{Name: "pole", Doc: "of a test",
-		Metadata: map[string]string{"a": "1", "b": "2"}})
-	must(t, err)
+	policy := get(infer.Load(filepath.Join(run, "checkpoints", "agent_64.safetensors")))(t)
+	want := get(onnx.Encode(policy, onnx.Options{Name: "pole", Doc: "of a test",
+		Metadata: map[string]string{"a": "1", "b": "2"}}))(t)
 	if text(in("last.onnx")) != string(want) {
 		t.Error("the model is not that of package onnx")
 	}
 	// The policy alone acts as the agent's.
 	says(t, "export", filepath.Join(run, "checkpoints", "agent_64"), in("alone.safetensors"))
-	alone, err := infer.Load(in("alone.safetensors"))
-	must(t, err)
+	alone := get(infer.Load(in("alone.safetensors")))(t)
 	observation := []float32{0.1, -0.2, 0.3, 0.4}
 	probabilities := func(p *infer.Policy) []float32 {
 		out := make([]float32, 2)
@@ -47,18 +44,15 @@ func TestExport(t *testing.T) {
 	// Members of a group are exported one by one.
 	group := filepath.Join(train(t, dir, "group", 5, 2), "checkpoints", "agent_64")
 	says(t, "export", "--member", "1", group, in("second.onnx"))
-	second, err := infer.LoadMember(group+".safetensors", 1)
-	must(t, err)
-	if want, err = onnx.Encode(second, onnx.Options{}); err != nil || text(in("second.onnx")) != string(want) {
-		t.Errorf("the second agent's model: %v", err)
+	second := get(infer.LoadMember(group+".safetensors", 1))(t)
+	if want = get(onnx.Encode(second, onnx.Options{}))(t); text(in("second.onnx")) != string(want) {
+		t.Error("the second agent's model is another")
 	}
 	// So are the agents of MAPPO, by name.
 	named := load(t, group+".safetensors").Snapshot
 	named.Values[layout.GroupNames] = []any{"left", "right"}
-	store, err := checkpoint.NewStore(in("named"), checkpoint.Options{})
-	must(t, err)
-	several, err := store.Save("named", 1, named)
-	must(t, err)
+	store := get(checkpoint.NewStore(in("named"), checkpoint.Options{}))(t)
+	several := get(store.Save("named", 1, named))(t)
 	says(t, "export", "--member", "right", several, in("right.onnx"))
 	if text(in("right.onnx")) != text(in("second.onnx")) {
 		t.Error("the agent named right is not the second one")
@@ -67,29 +61,27 @@ func TestExport(t *testing.T) {
 	save := func(name string, change func(s *checkpoint.Snapshot)) string {
 		snap := load(t, filepath.Join(run, "checkpoints", "agent_64.safetensors")).Snapshot
 		change(snap)
-		store, err := checkpoint.NewStore(in("odd"), checkpoint.Options{})
-		must(t, err)
-		path, err := store.Save(name, 1, snap)
-		must(t, err)
-		return path
+		store := get(checkpoint.NewStore(in("odd"), checkpoint.Options{}))(t)
+		return get(store.Save(name, 1, snap))(t)
 	}
 	undescribed := save("undescribed", func(s *checkpoint.Snapshot) { delete(s.Values, "policy") })
 	endless := save("endless", func(s *checkpoint.Snapshot) { // the sums of the last layer overflow
 		s.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{8}, slices.Repeat([]float32{100}, 8))
 		s.Arrays["policy/net.2.weight"] = checkpoint.ArrayFloat32([]int64{2, 8}, slices.Repeat([]float32{3e38}, 16))
 	})
-	out := in("out.onnx")
-	refuses(t, dir, []refusal{
-		{[]string{"export", undescribed, out}, commandline.Failed, "of an earlier gorl"},
-		{[]string{"export", endless, out}, commandline.Failed, "cannot act on an observation of zeros"},
-		{[]string{"export", group, out}, commandline.WrongUse,
-			"of a group of 2 agents: choose one of 0 to 1 with --member"},
-		{[]string{"export", "--member", "2", group, out}, commandline.Failed, "no agent 2"},
-		{[]string{"export", several, out}, commandline.WrongUse, "choose left or right with --member"},
-		{[]string{"export", "--member", "rigth", several, out}, commandline.WrongUse, `did you mean "right"?`},
-		{[]string{"export", run, in("last.onnx")}, commandline.WrongUse, "exists; --force replaces it"},
-		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".safetensors or .xml"},
-		{[]string{"export", "--doc", "x", run, in("out.safetensors")}, commandline.WrongUse, "are for .onnx"},
+	t.Chdir(dir)
+	refuses(t, commandline.Failed, [][2]string{
+		{"export " + undescribed + " out.onnx", "of an earlier gorl"},
+		{"export " + endless + " out.onnx", "cannot act on an observation of zeros"},
+		{"export --member 2 " + group + " out.onnx", "no agent 2"},
+	})
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"export " + group + " out.onnx", "of a group of 2 agents: choose one of 0 to 1 with --member"},
+		{"export " + several + " out.onnx", "choose left or right with --member"},
+		{"export --member rigth " + several + " out.onnx", `did you mean "right"?`},
+		{"export cartpole last.onnx", "exists; --force replaces it"},
+		{"export cartpole out.pt", ".safetensors or .xml"},
+		{"export --doc x cartpole out.safetensors", "are for .onnx"},
 	})
 	says(t, "export", "--force", run, in("last.onnx"))
 }

@@ -28,6 +28,9 @@ func use(ctx context.Context, args ...string) (status int, stdout, stderr string
 
 var must, same = test.Do, test.Equal
 
+// get returns a value that comes without an error: get(f())(t).
+func get[T any](value T, err error) func(t testing.TB) T { return test.Get(value, err) }
+
 // says runs gorl, which must succeed without a warning, and returns its output.
 func says(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
@@ -61,32 +64,27 @@ func globbed(t testing.TB, pattern string, n int) []string {
 // train trains small agents of CartPole for a few steps into directory/name; several make a group.
 func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir string) {
 	t.Helper()
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed})
-	must(t, err)
+	env := get(classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed}))(t)
 	defer env.Close()
 	var list []agents.Agent
 	var scopes []int
 	for i := range agentsOf {
-		a, err := ppo.New(ppo.Options{
+		a := get(ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + int64(i),
 			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2,
 				"observation_preprocessor": "RunningStandardScaler"},
-		})
-		must(t, err)
+		}))(t)
 		defer a.Close()
 		list, scopes = append(list, a), append(scopes, 4)
 	}
 	agent := list[0]
 	if agentsOf > 1 {
-		g, err := trainers.NewGroup(list, scopes)
-		must(t, err)
-		agent = g
+		agent = get(trainers.NewGroup(list, scopes))(t)
 	}
-	trainer, err := trainers.New(env, agent, trainers.Config{
+	trainer := get(trainers.New(env, agent, trainers.Config{
 		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
 		CheckpointInterval: agents.Interval{Steps: 32}, WriteInterval: agents.Interval{Steps: 4},
-	})
-	must(t, err)
+	}))(t)
 	must(t, trainer.Train(t.Context()))
 	must(t, trainer.Close())
 	return trainer.Dir()
@@ -94,9 +92,7 @@ func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir 
 
 func load(t *testing.T, path string) *checkpoint.Saved {
 	t.Helper()
-	saved, err := checkpoint.Load(path)
-	must(t, err)
-	return saved
+	return get(checkpoint.Load(path))(t)
 }
 
 // TestExamples runs the examples of every help, in a folder with what they speak of.
@@ -116,8 +112,7 @@ func TestExamples(t *testing.T) {
 	says(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
 	says(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
 	write(t, "rl_games_ppo_cfg.yaml", games)
-	walk, err := motions.Builtin("humanoid_walk")
-	must(t, err)
+	walk := get(motions.Builtin("humanoid_walk"))(t)
 	var clip bytes.Buffer
 	if err := walk.Save(&clip, ""); err != nil { // what a file holds decides, not its name
 		t.Fatal(err)
@@ -147,9 +142,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:7 plot:5 version:1]" {
-		t.Errorf("examples run: %s", got)
-	}
+	same(t, "examples run", "map[convert:6 export:4 inspect:7 plot:5 version:1]", fmt.Sprint(ran))
 }
 
 // files lists all files below a folder.
@@ -165,24 +158,16 @@ func files(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// refuses checks statuses and messages of what does not work, and that nothing is written.
-func refuses(t *testing.T, dir string, cases []refusal) {
+// refuses makes calls that do not work, given as to a shell: each ends with the status and says why. Nothing may be
+// written into the current folder.
+func refuses(t *testing.T, want int, calls [][2]string) {
 	t.Helper()
-	before := fmt.Sprint(files(t, dir))
-	for _, c := range cases {
-		status, stdout, stderr := use(t.Context(), c.args...)
-		if status != c.status || !strings.Contains(stderr, c.want) {
-			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status,
-				c.want)
+	before := fmt.Sprint(files(t, "."))
+	for _, c := range calls {
+		status, stdout, stderr := use(t.Context(), commandtest.Words(c[0])...)
+		if status != want || !strings.Contains(stderr, c[1]) {
+			t.Errorf("gorl %s ends with %d and says %q, %q; want %d and %q", c[0], status, stdout, stderr, want, c[1])
 		}
 	}
-	if after := fmt.Sprint(files(t, dir)); after != before {
-		t.Errorf("there were\n%s\nand are\n%s", before, after)
-	}
-}
-
-type refusal struct {
-	args   []string
-	status int
-	want   string
+	same(t, "files", before, fmt.Sprint(files(t, ".")))
 }

@@ -16,8 +16,7 @@ func TestInit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and trains a project")
 	}
-	checkout, err := filepath.Abs("..")
-	must(t, err)
+	checkout := get(filepath.Abs(".."))(t)
 	t.Chdir(t.TempDir())
 	stdout, _ := gorl(t, 0, "init", "hover", "--module", "example.com/robots/hover", "--replace", checkout)
 	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. `+
@@ -38,9 +37,7 @@ func TestInit(t *testing.T) {
 		return string(out)
 	}
 	do("go", "mod", "tidy")
-	if unformatted := do("gofmt", "-l", "."); unformatted != "" {
-		t.Errorf("not formatted: %s", unformatted)
-	}
+	same(t, "files that are not formatted", "", do("gofmt", "-l", "."))
 	do("go", "vet", "./...")
 	matches(t, do("go", "test", "-count=1", "-v", "./..."), `PASS: TestContract`, `PASS: TestLearns`)
 	do("go", "build")
@@ -65,15 +62,13 @@ func TestInitRefuses(t *testing.T) {
 		must(t, os.Mkdir(dir, 0o755))
 	}
 	write(t, "two/main.go", "mine")
-	wrong := commandline.WrongUse
-	refuses(t, ".", []refusal{
-		{[]string{"init", "a", "b"}, wrong, "want one folder"},
-		{[]string{"init", "one"}, wrong,
-			"has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already"},
-		{[]string{"init", "two"}, wrong, "two has main.go already, and nothing is replaced"},
-		{[]string{"init", "a folder"}, wrong, `the module's path would be "a folder"`},
-		{[]string{"init", "three", "--replace", "one"}, wrong, "it is no checkout of gorl"},
-		{[]string{"init", "two/main.go/below"}, wrong, "not a directory"},
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"init a b", "want one folder"},
+		{"init one", "has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already"},
+		{"init two", "two has main.go already, and nothing is replaced"},
+		{"init 'a folder'", `the module's path would be "a folder"`},
+		{"init three --replace one", "it is no checkout of gorl"},
+		{"init two/main.go/below", "not a directory"},
 	})
 }
 

@@ -51,9 +51,8 @@ func TestInspectFindsDamage(t *testing.T) {
 			t.Errorf("%q ends with %d and says %s\n%s", args, status, stderr, stdout)
 		}
 	}
-	refuses(t, run, []refusal{
-		{[]string{"inspect", path}, commandline.Failed, "agent_32.safetensors is damaged: "},
-		{[]string{"inspect", t.TempDir()}, commandline.Failed, "has no checkpoints"},
+	refuses(t, commandline.Failed, [][2]string{
+		{"inspect " + path, "agent_32.safetensors is damaged: "}, {"inspect " + t.TempDir(), "has no checkpoints"},
 	})
 }
 
@@ -86,11 +85,9 @@ size=".02 .1" pos="0 0 -.2"/><geom name="foot" size=".05" pos="0 0 -.35"/></body
   actuators: [{joints: knee, stiffness: 20, damping: 1, effort_limit: 9}]}`)
 	picture := filepath.Join(dir, "leg.png")
 	has(t, says(t, "inspect", model, "--config", config, "--image", picture), "Nothing is missing", "20")
-	f, err := os.Open(picture)
-	must(t, err)
+	f := get(os.Open(picture))(t)
 	defer f.Close()
-	_, err = png.Decode(f)
-	must(t, err)
+	get(png.Decode(f))(t)
 	var r inspection.Report
 	must(t, json.Unmarshal([]byte(says(t, "inspect", "--json", model)), &r))
 	if r.Model == nil || len(r.Model.Bodies) != 2 || len(r.Model.Missing) != 2 {

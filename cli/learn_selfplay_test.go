@@ -38,28 +38,14 @@ func TestLearnSelfPlay(t *testing.T) {
 	for _, seed := range []string{"1", "2", "3"} {
 		dir := "runs/seed" + seed
 		gorl(t, 0, "train", "--config", "run.yaml", "-q", "-s", "pbt.seed="+seed, "-s", "pbt.workspace=seed"+seed)
-		store, err := workspace.OpenFolder(dir, 3, workspace.FolderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := get(workspace.OpenFolder(dir, 3, workspace.FolderOptions{}))(t)
 		best, _, err := store.Best(false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		snapshot, err := store.FetchBest(best)
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy, err := infer.FromSnapshot(snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		policy := get(infer.FromSnapshot(get(store.FetchBest(best))(t)))(t)
 		rng := rand.New(rand.NewPCG(1, 2))
 		match := func(against selfplay.Player) (wins, draws, losses int) {
 			wins, draws, err := selfplay.Match(&classic.TicTacToe{}, selfplay.NewPlayer(policy, true), against, 1000, rng)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return wins, draws, 1000 - wins - draws
 		}
 		wins, draws, losses := match(random)
@@ -80,14 +66,8 @@ func TestLearnSelfPlay(t *testing.T) {
 // ratingsRise checks the ratings along a lineage: their mean rises from third to third of training.
 func ratingsRise(t *testing.T, dir string, member int, iteration int64) {
 	t.Helper()
-	h, err := journal.ReadHistory(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ancestry, err := h.AncestryAt(member, iteration)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := get(journal.ReadHistory(dir))(t)
+	ancestry := get(h.AncestryAt(member, iteration))(t)
 	var ratings []float64
 	for _, a := range ancestry {
 		for _, e := range h.Events {

@@ -60,11 +60,8 @@ func TestList(t *testing.T) {
 			t.Errorf("%s lists others:\n%s", call, stdout)
 		}
 	}
-	for call, want := range map[string]string{"list model": `did you mean "models"`,
-		"list agents PP": `did you mean "PPO"`} {
-		_, stderr := gorl(t, commandline.WrongUse, strings.Fields(call)...)
-		has(t, stderr, want)
-	}
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"list model", `did you mean "models"`}, {"list agents PP", `did you mean "PPO"`}})
 }
 
 // TestRegisteredModel trains with a registered network, whose settings are checked and stand in run.yaml.
@@ -82,11 +79,8 @@ func TestRegisteredModel(t *testing.T) {
 	}
 	gorl(t, 0, "train", "-c", "runs/pole/run.yaml", "-q")
 	gorl(t, 0, "eval", "runs/pole", "--episodes", "2")
-	for set, words := range map[string]string{
-		"models.policy.width=0": `models.policy.width is 0`, "models.policy.with=3": `mean "models.policy.width"`,
-		"models.policy.class=Bilinaer": `did you mean "Bilinear"`, "models.separate=false": "has no trunk to share",
-	} {
-		_, said := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--check", "--set", set)
-		has(t, said, words)
-	}
+	const check = "train -c short.yaml --check -s models."
+	refuses(t, commandline.WrongUse, [][2]string{
+		{check + "policy.width=0", `models.policy.width is 0`}, {check + "policy.with=3", `mean "models.policy.width"`},
+		{check + "policy.class=Bilinaer", `did you mean "Bilinear"`}, {check + "separate=false", "no trunk to share"}})
 }

@@ -66,9 +66,7 @@ func TestSchedule(t *testing.T) {
 	rates := func(run string) (list []float64) {
 		for _, name := range []string{"32", "64", "96", "128"} {
 			saved := load(t, "runs/"+run+"/checkpoints/agent_"+name+".safetensors")
-			rate, err := saved.Snapshot.Float("hyperparameters", "learning_rate")
-			must(t, err)
-			list = append(list, rate)
+			list = append(list, get(saved.Snapshot.Float("hyperparameters", "learning_rate"))(t))
 		}
 		return list
 	}

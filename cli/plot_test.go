@@ -17,8 +17,7 @@ import (
 func tracked(t *testing.T, dir string, factor float64, each time.Duration) {
 	t.Helper()
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	run, err := tracking.OpenRun(dir, tracking.Options{Now: func() time.Time { return now }})
-	must(t, err)
+	run := get(tracking.OpenRun(dir, tracking.Options{Now: func() time.Time { return now }}))(t)
 	for step := int64(1); step <= 20; step++ {
 		now = now.Add(each)
 		run.Scalar("Reward / Total reward (mean)", step, factor*float64(step))
@@ -113,35 +112,32 @@ func TestPlot(t *testing.T) {
 }
 
 func TestPlotRefuses(t *testing.T) {
-	dir := t.TempDir()
-	in := func(name string) string { return filepath.Join(dir, name) }
-	tracked(t, in("run"), 1, time.Minute)
+	t.Chdir(t.TempDir())
+	tracked(t, "run", 1, time.Minute)
 	many := ""
 	for i := range 30 {
 		many += fmt.Sprintf(`{"time":1,"step":1,"tag":"tag %d","value":2}`+"\n", i)
 	}
-	write(t, in("many.jsonl"), many)
-	must(t, os.MkdirAll(in("population/000"), 0o755))
-	write(t, in("population/000/journal.jsonl"), "")
-	write(t, in("bad.jsonl"), "{\n{\n")
-	out, wrong := in("out.png"), commandline.WrongUse
-	refuses(t, dir, []refusal{
-		{[]string{"plot", "--smooth", "NaN", in("run")}, wrong, "--smooth is NaN"},
-		{[]string{"plot", "--columns", "-1", in("run")}, wrong, "--columns is -1"},
-		{[]string{"plot", "--out", in("a.svg"), in("run")}, wrong, "ends in .png"},
-		{[]string{"plot", "--out", out, in("many.jsonl")}, wrong, "there are 30 tags: choose some with --tag"},
-		{[]string{"plot", "--out", out, "--tag", "nonesuch", in("run")}, commandline.Failed, "no tag matches"},
-		{[]string{"plot", "--out", out, in("bad.jsonl")}, commandline.Failed, "bad.jsonl"},
-		{[]string{"plot", "--out", out, in("population")}, commandline.Failed, "population has no runs"},
+	write(t, "many.jsonl", many)
+	must(t, os.MkdirAll("population/000", 0o755))
+	write(t, "population/000/journal.jsonl", "")
+	write(t, "bad.jsonl", "{\n{\n")
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"plot --smooth NaN run", "--smooth is NaN"}, {"plot --columns -1 run", "--columns is -1"},
+		{"plot --out a.svg run", "ends in .png"}, {"plot many.jsonl", "there are 30 tags: choose some with --tag"},
+	})
+	refuses(t, commandline.Failed, [][2]string{
+		{"plot --tag nonesuch run", "no tag matches"}, {"plot bad.jsonl", "bad.jsonl"},
+		{"plot population", "population has no runs"},
 	})
 	// Of a damaged run the part before the damage is drawn, with a note. A run that has just begun is left out.
 	good := `{"time":1,"step":1,"tag":"a","value":2}` + "\n"
 	for name, lines := range map[string]string{"half": good + `{"time":`, "damaged": good + "{\n" + good,
 		"begun": `{"ti`} {
-		must(t, os.Mkdir(in("population/"+name), 0o777))
-		write(t, in("population/"+name+"/scalars.jsonl"), lines)
+		must(t, os.Mkdir("population/"+name, 0o777))
+		write(t, "population/"+name+"/scalars.jsonl", lines)
 	}
-	status, _, said := use(t.Context(), "plot", "--out", out, in("population"))
+	status, _, said := use(t.Context(), "plot", "population")
 	if status != commandline.Done || strings.Count(said, "note: ") != 2 ||
 		!strings.Contains(said, "the run is left out") || !strings.Contains(said, "what stands before that is used") {
 		t.Errorf("it ends with %d and says %q", status, said)

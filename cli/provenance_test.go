@@ -27,8 +27,7 @@ func TestProvenance(t *testing.T) {
 	if len(r.Starts) != 2 {
 		t.Fatalf("%d starts: %+v", len(r.Starts), r.Starts)
 	}
-	host, err := os.Hostname()
-	must(t, err)
+	host := get(os.Hostname())(t)
 	for i, s := range r.Starts {
 		if s.Host != host || s.Libtorch != tensor.TorchVersion() || s.Time.IsZero() || len(s.Command) != len(os.Args) ||
 			s.Timestep != []int64{0, 96}[i] {

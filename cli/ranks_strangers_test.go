@@ -62,9 +62,8 @@ func TestRankZeroRefuses(t *testing.T) {
 // A population whose members have several ranks may set their timeouts, another one may not.
 func TestRanksOfMembersHaveTimeouts(t *testing.T) {
 	for ranks, ok := range map[int]bool{1: false, 2: true} {
-		c, err := runfile.Parse(fmt.Appendf(nil, "environment: {id: CartPole}\nagent: {class: PPO}\npbt: {}\n"+
-			"launcher: {ranks_per_member: %d}\ndistributed: {timeout: 20s}\n", ranks))
-		must(t, err)
+		c := get(runfile.Parse(fmt.Appendf(nil, "environment: {id: CartPole}\nagent: {class: PPO}\npbt: {}\n"+
+			"launcher: {ranks_per_member: %d}\ndistributed: {timeout: 20s}\n", ranks)))(t)
 		if err := check(c); (err == nil) != ok {
 			t.Errorf("with %d ranks: %v", ranks, err)
 		}

@@ -59,8 +59,7 @@ func start(t *testing.T, words ...string) *launched {
 	// In a group of its own, so that a test that ends early leaves nothing behind.
 	l.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for name, to := range map[string]*io.Writer{"stdout": &l.command.Stdout, "stderr": &l.command.Stderr} {
-		file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-		must(t, err)
+		file := get(os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644))(t)
 		defer file.Close()
 		*to = file
 	}
@@ -156,8 +155,7 @@ func newestOf(run string) int {
 // runs are the folders in runs.
 func runs(t *testing.T) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir("runs")
-	must(t, err)
+	entries := get(os.ReadDir("runs"))(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

@@ -37,8 +37,7 @@ func TestRetarget(t *testing.T) {
 	write(t, "map.yaml", strings.Replace(proposed, "left_shoulder_link: left_upper_arm\n", "", 1))
 	has(t, says(t, "retarget", "humanoid_walk", "-m", "robot.xml", "--mapping", "map.yaml", "-o", "walk.npz", "--image",
 		"walk.png", "--credit", "CMU"), "robot: 10 bodies, 9 joints")
-	walk, err := motions.Load("walk.npz")
-	must(t, err)
+	walk := get(motions.Load("walk.npz"))(t)
 	shoulder, _, ok := walk.Description().Find("left_shoulder")
 	if s := walk.Skeleton(); s == nil || s.Name != "robot" || !ok || walk.Frame(5)[shoulder] != 0 {
 		t.Errorf("the clip's skeleton is %v, the shoulder at %g", s, walk.Frame(5)[shoulder])
@@ -49,32 +48,28 @@ func TestRetarget(t *testing.T) {
 	own := says(t, "retarget", "walk.npz", "-m", "robot.xml", "--propose") // a mapping counts for its own clips, too
 	write(t, "own.yaml", strings.Replace(own, "right_shoulder_link: right_shoulder_link\n", "", 1))
 	says(t, "retarget", "walk.npz", "-m", "robot.xml", "--mapping", "own.yaml", "-o", "own.npz")
-	still, err := motions.Load("own.npz")
-	must(t, err)
+	still := get(motions.Load("own.npz"))(t)
 	shoulder, _, _ = still.Description().Find("right_shoulder")
 	if walk.Frame(5)[shoulder] == 0 || still.Frame(5)[shoulder] != 0 {
 		t.Errorf("the right shoulder at %g, without a pair at %g", walk.Frame(5)[shoulder], still.Frame(5)[shoulder])
 	}
 	for _, format := range []string{"mjlab", "isaaclab", "mimickit"} {
 		says(t, "retarget", "walk.npz", "-m", "robot.xml", "-o", "theirs", "--format", format, "--seconds", "2")
-		theirs, err := motions.Load("theirs")
-		must(t, err)
+		theirs := get(motions.Load("theirs"))(t)
 		if theirs.NumFrames() != 101 {
 			t.Errorf("%s: %d frames", format, theirs.NumFrames())
 		}
 	}
 	says(t, "retarget", "theirs", "-m", "robot.xml") // a clip of the robot without names
-	refuses(t, ".", []refusal{
-		{[]string{"retarget", "humanoid_walk"}, 2, "--model is missing"},
-		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--format", "fbx"}, 2,
-			`"fbx" for "--format" flag: want gorl`},
-		{[]string{"retarget", "humanoid_walk", "-m", "none.xml"}, commandline.Failed, "none.xml"},
-		{[]string{"retarget", "humanoid_walk", "-m", "robot.xml", "--mapping", "robot.xml"}, commandline.Failed, "robot.xml"},
-		{[]string{"retarget", "robot.xml", "-m", "robot.xml"}, commandline.Failed, "not a clip"},
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"retarget humanoid_walk", "--model is missing"},
+		{"retarget humanoid_walk -m robot.xml --format fbx", `"fbx" for "--format" flag: want gorl`},
 	})
-	text, err := example("humanoid")
-	must(t, err)
-	write(t, "robot.yaml", string(text))
+	refuses(t, commandline.Failed, [][2]string{
+		{"retarget humanoid_walk -m none.xml", "none.xml"}, {"retarget robot.xml -m robot.xml", "not a clip"},
+		{"retarget humanoid_walk -m robot.xml --mapping robot.xml", "robot.xml"},
+	})
+	write(t, "robot.yaml", string(get(example("humanoid"))(t)))
 	use(t.Context(), "train", "-c", "robot.yaml", "--timesteps", "32", "-e", "Character", "--set",
 		"environment.model=robot.xml", "--set", "environment.actuators=[{joints: '.*', stiffness: 50}]", "--set",
 		"environment.motions=[humanoid_walk]", "--set", "environment.num_envs=4")

@@ -26,8 +26,7 @@ func TestRobotOfRuns(t *testing.T) {
 	}
 	run := in("quadruped")
 	says(t, "export", run, in("q.safetensors"))
-	policy, err := infer.Load(in("q.safetensors"))
-	must(t, err)
+	policy := get(infer.Load(in("q.safetensors")))(t)
 	r, ok := policy.Robot()
 	if !ok || r.Name != "quadruped" || len(r.Joints) != 12 {
 		t.Fatalf("the exported policy is of %v", r)
@@ -38,17 +37,14 @@ func TestRobotOfRuns(t *testing.T) {
 	says(t, "export", run, in("q.onnx"))
 	has(t, text(in("q.onnx")), "joint_names", "FR_hip,FR_thigh", "run_path", "gorl.robot", "observation_names")
 	says(t, "export", run, in("model.xml"))
-	m, err := mujoco.LoadModel(in("model.xml"))
-	must(t, err)
+	m := get(mujoco.LoadModel(in("model.xml")))(t)
 	defer m.Close()
 	if m.NU() != 12 {
 		t.Errorf("the exported model has %d actuators", m.NU())
 	}
 	// A description that is of another policy is an error before anything is written.
 	r.Joints = r.Joints[:5]
-	wrong, err := json.Marshal(r)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(run, robotFile), wrong, 0o600))
+	must(t, os.WriteFile(filepath.Join(run, robotFile), get(json.Marshal(r))(t), 0o600))
 	status, _, stderr = use(t.Context(), "export", run, in("other.onnx"))
 	if _, err := os.Stat(in("other.onnx")); status == commandline.Done || !strings.Contains(stderr, robotFile) || err == nil {
 		t.Errorf("%d, %s: it was exported all the same", status, stderr)

@@ -40,11 +40,9 @@ func TestPeersSchema(t *testing.T) {
 		good = append(good, name+"-full.yaml")
 	}
 	set := func(file, key, value string) string {
-		c, err := readConfiguration(file+".yaml", nil)
-		must(t, err)
+		c := get(readConfiguration(file+".yaml", nil))(t)
 		must(t, c.Set(key+"="+value))
-		text, err := c.YAML()
-		must(t, err)
+		text := get(c.YAML())(t)
 		path := regexp.MustCompile(`\W`).ReplaceAllString(file+key+value, "_") + ".yaml"
 		write(t, path, string(text))
 		return path

@@ -86,24 +86,16 @@ func TestTrainSeeds(t *testing.T) {
 		t.Errorf("--iqm and --each change nothing: %d pictures differ", len(pictures))
 	}
 
-	refuses(t, "runs", []refusal{
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "5..1"}, commandline.WrongUse,
-			`"5..1" is not a seed or a range`},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,1"}, commandline.WrongUse, "seed 1 is given twice"},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--seed", "3"}, commandline.WrongUse, "one of the two"},
-		{[]string{"train", "-c", "pole.yaml", "--jobs", "2"}, commandline.WrongUse, "give --seeds"},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--jobs", "0"}, commandline.WrongUse, "--jobs is 0"},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--nproc", "2"}, commandline.WrongUse,
-			"ranks of a run"},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "-s", "agent.mini_batchs=2"}, commandline.WrongUse,
-			`did you mean "agent.mini_batches"?`},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "--name", "seeds"}, commandline.WrongUse,
-			"there is a run in runs/seeds already"},
-		{[]string{"train", "--resume", "runs/seeds", "-s", "agent.learning_rate=1"}, commandline.WrongUse,
-			"--set does not go with --resume runs/seeds"},
-		{[]string{"train", "-c", "pole.yaml", "--seeds", "1,2", "-s", "pbt={total_steps: 64}"}, commandline.WrongUse,
-			"a population trains its members side by side itself"},
-		{[]string{"eval", "runs/seeds/seed-1", "--table", "latex"}, commandline.WrongUse, "compares several runs"},
+	const seeds = "train -c pole.yaml --seeds "
+	refuses(t, commandline.WrongUse, [][2]string{
+		{seeds + "5..1", `"5..1" is not a seed or a range`}, {seeds + "1,1", "seed 1 is given twice"},
+		{seeds + "1,2 --seed 3", "one of the two"}, {"train -c pole.yaml --jobs 2", "give --seeds"},
+		{seeds + "1,2 --jobs 0", "--jobs is 0"}, {seeds + "1,2 --nproc 2", "ranks of a run"},
+		{seeds + "1,2 -s agent.mini_batchs=2", `did you mean "agent.mini_batches"?`},
+		{seeds + "1,2 --name seeds", "there is a run in runs/seeds already"},
+		{"train --resume runs/seeds -s agent.learning_rate=1", "--set does not go with --resume runs/seeds"},
+		{seeds + "1,2 -s 'pbt={total_steps: 64}'", "a population trains its members side by side itself"},
+		{"eval runs/seeds/seed-1 --table latex", "compares several runs"},
 	})
 }
 

@@ -105,8 +105,7 @@ func TestServeInBrowser(t *testing.T) {
 	b.clean()
 	// A run that writes changes in the list, and the focus stays.
 	b.tab(`e.dataset.key === 'box walk'`)
-	run, err := tracking.OpenRun(filepath.Join(root, "walk"), tracking.Options{StepsPerTimestep: 4})
-	must(t, err)
+	run := get(tracking.OpenRun(filepath.Join(root, "walk"), tracking.Options{StepsPerTimestep: 4}))(t)
 	run.Scalar(tracking.TagReturn, 777, 7)
 	must(t, run.Close())
 	b.until(`[...document.querySelectorAll('.list tr')].some(r => r.innerText.includes('777')) &&

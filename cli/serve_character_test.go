@@ -36,13 +36,10 @@ func changedRun(t *testing.T, name, assignment string) {
 	t.Helper()
 	dir := filepath.Join("runs", name)
 	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("runs", "pole"))))
-	text, err := os.ReadFile(filepath.Join(dir, runFile))
-	must(t, err)
-	c, err := runfile.Parse(text)
-	must(t, err)
+	text := get(os.ReadFile(filepath.Join(dir, runFile)))(t)
+	c := get(runfile.Parse(text))(t)
 	must(t, c.Set(assignment))
-	text, err = yaml.Marshal(map[string]any(c))
-	must(t, err)
+	text = get(yaml.Marshal(map[string]any(c)))(t)
 	must(t, os.WriteFile(filepath.Join(dir, runFile), text, 0o644))
 }
 
@@ -175,8 +172,7 @@ func TestCharacterHostile(t *testing.T) {
 	}
 	must(t, os.Symlink(filepath.Join(t.TempDir(), "away"), filepath.Join("runs", "walk", "checkpoints", "link")))
 	url, stop := started(t, "serve", "runs", "--port", "0")
-	answer, err := http.Get(url + "/api/runs")
-	must(t, err)
+	answer := get(http.Get(url + "/api/runs"))(t)
 	answer.Body.Close()
 	ask := func(run, origin string) (string, error) {
 		//nolint:bodyclose // Dial reads it to its end
@@ -201,8 +197,7 @@ func TestCharacterHostile(t *testing.T) {
 		"wide": "width", "nothing": "did you mean",
 		"many": "plays", "python": "which a page does not start", "walk": "is a link", "none": "no such run",
 		"../..": "no such run"} {
-		got, err := ask(run, url)
-		must(t, err)
+		got := get(ask(run, url))(t)
 		if got == "" || !strings.Contains(got, want) || want == "" && got == "plays" || strings.Contains(got, "goroutine") ||
 			strings.Contains(got, "--help") {
 			t.Errorf("%s: %q, want %q", run, got, want)
@@ -212,8 +207,8 @@ func TestCharacterHostile(t *testing.T) {
 	if _, err := ask("many", "http://evil.example"); err == nil {
 		t.Error("another site's page starts a process")
 	}
-	if answer, err = http.Get(url + "/api/runs"); err != nil || answer.StatusCode != 200 {
-		t.Errorf("the server does not answer: %v", err)
+	if answer = get(http.Get(url + "/api/runs"))(t); answer.StatusCode != 200 {
+		t.Errorf("the server answers %s", answer.Status)
 	}
 	answer.Body.Close()
 	stop()

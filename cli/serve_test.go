@@ -23,8 +23,7 @@ func servedRuns(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for k, name := range []string{"walk", hostileName} {
-		run, err := tracking.OpenRun(filepath.Join(root, name), tracking.Options{StepsPerTimestep: 4})
-		must(t, err)
+		run := get(tracking.OpenRun(filepath.Join(root, name), tracking.Options{StepsPerTimestep: 4}))(t)
 		for i := range 50 {
 			run.Scalar(tracking.TagReturn, int64(10*i), float64(i*(k+1)))
 			run.Scalar("Loss / "+hostileName, int64(10*i), 1/float64(i+1))
@@ -45,8 +44,7 @@ func TestServeExport(t *testing.T) {
 	if status, _, stderr := use(t.Context(), "serve", root, "--export", page); status != commandline.Done {
 		t.Fatal(stderr)
 	}
-	text, err := os.ReadFile(page)
-	must(t, err)
+	text := get(os.ReadFile(page))(t)
 	_, after, _ := bytes.Cut(text, []byte(`id="data">`))
 	before, _, _ := bytes.Cut(after, []byte("</script>"))
 	var data struct {

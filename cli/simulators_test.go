@@ -43,8 +43,7 @@ func TestSimulatorsTrainExamples(t *testing.T) {
 func standIn(t *testing.T) (folder string, environment map[string]any, set []string) {
 	t.Helper()
 	python := peers.Python(t, "gymnasium", "torch")
-	folder, err := filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab"))
-	must(t, err)
+	folder = get(filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab")))(t)
 	return folder, map[string]any{"python": python, "path": []any{folder}, "kwargs": map[string]any{"device": "cpu"}},
 		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set",
 			"environment.kwargs.device=cpu"}
@@ -60,8 +59,7 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 			"skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish", "--env",
 		"isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors", "--checkpoint", "latest")
-	policy, err := infer.Load("fish.safetensors")
-	must(t, err)
+	policy := get(infer.Load("fish.safetensors"))(t)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-AMP-Direct-v0", 32
 	swum := swim(t, settings, policy)
 	t.Logf("%+v", swum)
@@ -75,10 +73,8 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 func TestPeersIsaacLabAMPOfClips(t *testing.T) {
 	_, _, set := standIn(t)
 	t.Chdir(t.TempDir())
-	clip, err := motions.Trot(0.8)
-	must(t, err)
-	file, err := os.Create("trot.npz")
-	must(t, err)
+	clip := get(motions.Trot(0.8))(t)
+	file := get(os.Create("trot.npz"))(t)
 	must(t, errors.Join(clip.Save(file, ""), file.Close()))
 	write(t, "dog.yaml", `
 environment:
@@ -92,8 +88,7 @@ agent: {class: AMP, rollouts: 8, task_reward_scale: 0, discriminator_learning_ra
 trainer: {timesteps: 160, name: dog}
 `)
 	gorl(t, 0, append([]string{"train", "-c", "dog.yaml", "-q"}, set...)...)
-	scalars, err := tracking.ReadRun("runs/dog")
-	must(t, err)
+	scalars := get(tracking.ReadRun("runs/dog"))(t)
 	var style []float64
 	for _, scalar := range scalars {
 		if scalar.Tag == "Reward / Style reward (mean)" {
@@ -140,8 +135,7 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 	}
 	// The task rewards the speed alone, so the fish swim straight.
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors")
-	policy, err := infer.Load("fish.safetensors")
-	must(t, err)
+	policy := get(infer.Load("fish.safetensors"))(t)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-Direct-v0", 32
 	swum := swim(t, settings, policy)
 	t.Logf("%+v", swum)
@@ -159,18 +153,15 @@ type swum struct {
 
 func swim(t *testing.T, settings map[string]any, policy *infer.Policy) (s swum) {
 	t.Helper()
-	env, err := catalog.New(settings)
-	must(t, err)
+	env := get(catalog.New(settings))(t)
 	defer env.Close()
-	step, err := env.Reset(1)
-	must(t, err)
+	step := get(env.Reset(1))(t)
 	const steps, dt, amplitude, omega = 58, 0.1, 0.3, 2 * math.Pi * 0.8
 	n := env.NumEnvs()
 	actions, angle := make([]float32, 2*n), make([]float64, n)
 	for k := range steps {
 		must(t, policy.ActBatch(step.Observations, actions))
-		step, err = env.Step(actions)
-		must(t, err)
+		step = get(env.Step(actions))(t)
 		for i := range n {
 			if step.Terminated[i] || step.Truncated[i] {
 				t.Fatalf("fish %d ended in step %d of %d", i, k+1, steps)

@@ -37,18 +37,13 @@ parameters:
 	stdout, _ = gorl(t, 0, "train", "--resume", "runs/pole-sweep") // nothing is left to train
 	matches(t, stdout,
 		`^trial +agent.learning_epochs +agent.learning_rate +models.mlp +episode.length +95 % from +to\n`)
-	c, err := runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml")
-	must(t, err)
-	if got := fmt.Sprint(c["seed"], at(c, "models.mlp"), at(c, "agent.learning_epochs")); got != "3 [8 8] 1" {
-		t.Errorf("trial 4 has seed, networks and epochs %s", got)
-	}
-	rows, err := csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll()
-	must(t, err)
+	c := get(runfile.Read("runs/pole-sweep/trial-004/seed-3/run.yaml"))(t)
+	same(t, "seed, networks and epochs of trial 4", "3 [8 8] 1",
+		fmt.Sprint(c["seed"], at(c, "models.mlp"), at(c, "agent.learning_epochs")))
+	rows := get(csv.NewReader(strings.NewReader(text("runs/pole-sweep/results.csv"))).ReadAll())(t)
 	var lengths []float64
 	for _, row := range rows[1:] {
-		x, err := strconv.ParseFloat(row[4], 64)
-		must(t, err)
-		lengths = append(lengths, x)
+		lengths = append(lengths, get(strconv.ParseFloat(row[4], 64))(t))
 	}
 	if len(lengths) != 4 || !slices.IsSorted(lengths) {
 		t.Errorf("lengths are %v, want four, the shortest first", lengths)
@@ -59,8 +54,7 @@ parameters:
 		Figures  map[string]struct{ Runs map[string]float64 }
 	}
 	must(t, json.Unmarshal([]byte(text("runs/pole-sweep/results.json")), &results))
-	figures, err := outcome("runs/pole-sweep/trial-002/seed-2")
-	must(t, err)
+	figures := get(outcome("runs/pole-sweep/trial-002/seed-2"))(t)
 	for _, r := range results {
 		length := r.Figures["episode.length"].Runs["trial-002/seed-2"]
 		if r.Name == "trial-002" && (length != figures["episode.length"] ||
@@ -82,12 +76,9 @@ parameters:
   a.whole: {min: 2, max: 4}
   a.text: {values: [x, y]}
 `)
-	s, err := readSweep("sweep.yaml")
-	must(t, err)
-	b, err := s.batch()
-	must(t, err)
-	again, err := s.batch()
-	must(t, err)
+	s := get(readSweep("sweep.yaml"))(t)
+	b := get(s.batch())(t)
+	again := get(s.batch())(t)
 	if fmt.Sprint(b.Runs) != fmt.Sprint(again.Runs) {
 		t.Error("the same seed draws other trials")
 	}
@@ -116,29 +107,30 @@ parameters:
 
 func TestSweepWrongUse(t *testing.T) {
 	here(t, "pole.yaml", short)
-	var cases []refusal
-	for i, x := range []struct{ file, want string }{
-		{"config: pole.yaml", `"parameters" is null: want settings with their values`},
-		{"{config: pole.yaml, method: bayes, parameters: {seed: [1]}}", `"method" is "bayes": want grid`},
-		{"{config: pole.yaml, program: train.py, parameters: {seed: [1]}}", "leave it out, and give config: FILE"},
-		{"{parameters: {agent.learning_rate: [1]}}", "has no config"},
-		{"{config: pole.yaml, parameters: {agent.learning_rate: {min: 1, max: 2}}}", "a grid needs values"},
-		{"{config: pole.yaml, method: random, parameters: {agent.learning_rate: [1]}}",
-			`"trials" is 0: want 1 or more`},
-		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
-			"log_uniform_values}}}", "above 0 for log_uniform_values"},
-		{"{config: pole.yaml, method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: " +
-			"normal}}}", "distribution: "},
-		{"{config: pole.yaml, parameters: {agent.learning_rat: [1]}}", `did you mean "agent.learning_rate"?`},
-		{"{config: pole.yaml, parameters: {agent.learning_rate: [1.0e-3, -1]}}", "trial-002: "},
-		{"{config: pole.yaml, parameters: {agnet.a: [1]}}", `did you mean "agent"?`},
-		{"{config: pole.yaml, seeds: 3..1, parameters: {agent.learning_rate: [1]}}", `"seeds" is "3..1"`},
-		{"{config: pole.yaml, metric: {goal: high}, parameters: {agent.learning_rate: [1]}}",
-			`"metric.goal" is "high"`},
+	var calls [][2]string
+	for i, x := range [][2]string{
+		{"", `"parameters" is null: want settings with their values`},
+		{"method: bayes, parameters: {seed: [1]}", `"method" is "bayes": want grid`},
+		{"program: train.py, parameters: {seed: [1]}", "leave it out, and give config: FILE"},
+		{"config: '', parameters: {agent.learning_rate: [1]}", "has no config"},
+		{"parameters: {agent.learning_rate: {min: 1, max: 2}}", "a grid needs values"},
+		{"method: random, parameters: {agent.learning_rate: [1]}", `"trials" is 0: want 1 or more`},
+		{"method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: log_uniform_values}}",
+			"above 0 for log_uniform_values"},
+		{"method: random, trials: 2, parameters: {agent.a: {min: 0, max: 2, distribution: normal}}", "distribution: "},
+		{"parameters: {agent.learning_rat: [1]}", `did you mean "agent.learning_rate"?`},
+		{"parameters: {agent.learning_rate: [1.0e-3, -1]}", "trial-002: "},
+		{"parameters: {agnet.a: [1]}", `did you mean "agent"?`},
+		{"seeds: 3..1, parameters: {agent.learning_rate: [1]}", `"seeds" is "3..1"`},
+		{"metric: {goal: high}, parameters: {agent.learning_rate: [1]}", `"metric.goal" is "high"`},
 	} {
 		name := fmt.Sprintf("%d.yaml", i)
-		write(t, name, x.file)
-		cases = append(cases, refusal{[]string{"sweep", name}, commandline.WrongUse, x.want})
+		config := "config: pole.yaml, "
+		if strings.HasPrefix(x[0], "config") {
+			config = ""
+		}
+		write(t, name, "{"+config+x[0]+"}")
+		calls = append(calls, [2]string{"sweep " + name, x[1]})
 	}
-	refuses(t, ".", cases)
+	refuses(t, commandline.WrongUse, calls)
 }

@@ -42,8 +42,7 @@ func TestSync(t *testing.T) {
 		}
 	}
 	// Members have the counts of a single run, so that their curves have its axes.
-	list, err := gather([]string{"runs/crew"}, os.Stderr)
-	must(t, err)
+	list := get(gather([]string{"runs/crew"}, os.Stderr))(t)
 	if len(list) != 3 {
 		t.Errorf("%d members have curves", len(list))
 	}

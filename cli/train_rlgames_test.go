@@ -4,13 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
 // games is a file of rl_games for a moment's training in Pendulum.
@@ -86,21 +85,17 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	}
 	said, _ := gorl(t, 0, "convert", "rl_games_ppo_cfg.yaml", "made/gorl.yaml", "--env", "Pendulum")
 	matches(t, said, `^rl_games_ppo_cfg\.yaml → made/gorl\.yaml\nnote: these keys`)
-	text, err := os.ReadFile("made/gorl.yaml")
-	must(t, err)
+	text := get(os.ReadFile("made/gorl.yaml"))(t)
 	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`,
 		`\n\nseed: 7\n\nenvironment:\n`)
-	if long := regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)); long != "" {
-		t.Errorf("a long line: %s", long)
-	}
+	same(t, "a long line", "", regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)))
 	gorl(t, 0, "train", "-c", "made/gorl.yaml", "-q", "--num-envs", "8", "--name", "again")
 	const last = "checkpoints/agent_64.safetensors"
 	same(t, "the converted file trains another agent", loaded(t, "runs/swing", last), loaded(t, "runs/again", last))
 	gorl(t, 0, "eval", "runs/swing", "--episodes", "8")
 
 	// From the standard input, too, and without an environment the file says what is missing.
-	raw, err := os.Open("rl_games_ppo_cfg.yaml")
-	must(t, err)
+	raw := get(os.Open("rl_games_ppo_cfg.yaml"))(t)
 	defer raw.Close()
 	said, _ = gorl(t, 0, "convert", "-f", "rl_games_ppo_cfg.yaml", "made/gorl.yaml")
 	matches(t, said, `note: environment\.id is missing: write it into the file, or give gorl train --env`)
@@ -111,76 +106,62 @@ func TestTrainFileOfRLGames(t *testing.T) {
 func TestIsaacLabCommandLines(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
 	write(t, "skrl.yaml", short)
-	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless",
-		"-q"}
+	const call = "train --config rl_games_ppo_cfg.yaml --env Pendulum --num_envs 8 --headless -q "
 	for _, x := range []struct {
-		args []string
-		key  string
-		want any
+		args, key string
+		want      any
 	}{
-		{[]string{"--seed", "3"}, "seed", 3},
-		{[]string{"--max_iterations", "2"}, "trainer.timesteps", 32},
-		{[]string{"agent.params.config.mini_epochs=1", "+agent.params.config.weight_decay=0.5"}, "agent.weight_decay",
-			0.5},
-		{[]string{"--max_iterations", "1", "--video", "--video_length", "3"}, "trainer.video_interval", 2000},
-		{[]string{"--max_iterations", "1", "--video", "--video_length", "3"}, "trainer.video_length", 3},
-		{[]string{"--track", "--wandb-name", "one", "--wandb-entity", "us", "--wandb-project-name", "p", "--set",
-			"trainer.trackers=[]"}, "trainer.trackers", []any{}},
+		{"--seed 3", "seed", 3},
+		{"--max_iterations 2", "trainer.timesteps", 32},
+		{"agent.params.config.mini_epochs=1 +agent.params.config.weight_decay=0.5", "agent.weight_decay", 0.5},
+		{"--max_iterations 1 --video --video_length 3", "trainer.video_interval", 2000},
+		{"--max_iterations 1 --video --video_length 3", "trainer.video_length", 3},
+		{"--track --wandb-name one --wandb-entity us --wandb-project-name p --set trainer.trackers=[]",
+			"trainer.trackers", []any{}},
 	} {
-		gorl(t, 0, append(append(base[:len(base):len(base)], x.args...), "--name", "one")...)
+		gorl(t, 0, strings.Fields(call+x.args+" --name one")...)
 		same(t, x.key, x.want, value(t, "runs/one/run.yaml", x.key))
 		must(t, os.RemoveAll("runs"))
 	}
 	// Isaac Lab's device is also the simulator's.
 	f := trainFlags{device: "cuda:1", console: console{given: func(string) bool { return false }}}
 	f.isaac.task, f.isaac.assignments = "Isaac-Ant-v0", []string{"env.scene.gravity=3"}
-	c, err := f.readAny("rl_games_ppo_cfg.yaml")
-	must(t, err)
+	c := get(f.readAny("rl_games_ppo_cfg.yaml"))(t)
 	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
 	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" ||
 		c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
 		t.Errorf("%v (-want +got):\n%s", c.Section("environment")["id"], diff)
 	}
 	// Files of skrl and of gorl take them, too; what Hydra calls agent is the file.
-	skrl := []string{"train", "-c", "skrl.yaml", "-q", "--name", "two"}
 	for _, x := range []struct {
 		arg, key string
 		want     any
 	}{
-		{"agent.agent.learning_epochs=1", "agent.learning_epochs", 1}, {"agent.learning_epochs=3",
-			"agent.learning_epochs", 3},
+		{"agent.agent.learning_epochs=1", "agent.learning_epochs", 1},
+		{"agent.learning_epochs=3", "agent.learning_epochs", 3},
 		{"agent.trainer.timesteps=32", "trainer.timesteps", 32}, {"--max_iterations=2", "trainer.timesteps", 32},
 	} {
-		gorl(t, 0, append(skrl[:len(skrl):len(skrl)], x.arg)...)
-		if got := value(t, "runs/two/run.yaml", x.key); got != x.want {
-			t.Errorf("%s: %s is %v", x.arg, x.key, got)
-		}
+		gorl(t, 0, "train", "-c", "skrl.yaml", "-q", "--name", "two", x.arg)
+		same(t, x.arg, x.want, value(t, "runs/two/run.yaml", x.key))
 		must(t, os.RemoveAll("runs"))
 	}
-	wrong := commandline.WrongUse
-	cases := []refusal{
-		{[]string{"train", "--task", "Isaac-Ant-v0"}, wrong,
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"train --task Isaac-Ant-v0",
 			"finds the agent's file by --task Isaac-Ant-v0, and gorl cannot; give --config FILE"},
-		{[]string{"train", "-c", "skrl.yaml", "--sigma", "1"}, wrong, "--sigma is for a file of rl_games"},
-		{[]string{"convert", "rl_games_ppo_cfg.yaml", "x.pt"}, wrong, "want a name that ends in .yaml"},
-		{[]string{"convert", "rl_games_ppo_cfg.yaml", "skrl.yaml"}, wrong, "skrl.yaml exists; --force replaces it"},
-		{[]string{"convert", "rl_games_ppo_cfg.yaml", "y.yaml", "--to", "skrl"}, wrong, "--to is for checkpoints"},
-		{[]string{"convert", "skrl.yaml", "y.yaml"}, wrong, "needs no conversion"},
-	}
-	for _, x := range [][2]string{
-		{"--task Pendulum", "give one of them"},
-		{"--video_interval 9", "need --video"}, {"--video --video_length 0", "--video-length 0; want at least 1"},
-		{"--checkpoint model.pth", "does not read weights of rl_games"},
-		{"--max-iterations 3 --timesteps 5", "give one of them"},
-		{"agent.params.config.gamma=2", `params.config.gamma is 2; want a number from 0 to 1`},
-		{"env.scene.gravity=3", `unknown key environment.kwargs`},
-		{"learning_rate=3", `what is "learning_rate=3" for?`},
-		{"agent.pbt.enabled=True agent.pbt.policy_idx=x", `agent.pbt.policy_idx is "x"`},
-		{"agent.pbt.enabled=True 'agent.pbt.mutation={ga: mutate}'", "there is no such hyperparameter"},
-	} {
-		cases = append(cases, refusal{slices.Concat(base, commandtest.Words(x[0])), wrong, x[1]})
-	}
-	refuses(t, ".", cases)
+		{"train -c skrl.yaml --sigma 1", "--sigma is for a file of rl_games"},
+		{"convert rl_games_ppo_cfg.yaml x.pt", "want a name that ends in .yaml"},
+		{"convert rl_games_ppo_cfg.yaml skrl.yaml", "skrl.yaml exists; --force replaces it"},
+		{"convert rl_games_ppo_cfg.yaml y.yaml --to skrl", "--to is for checkpoints"},
+		{call + "--task Pendulum", "give one of them"}, {call + "--video_interval 9", "need --video"},
+		{call + "--video --video_length 0", "--video-length 0; want at least 1"},
+		{call + "--checkpoint model.pth", "does not read weights of rl_games"},
+		{call + "--max-iterations 3 --timesteps 5", "give one of them"},
+		{call + "agent.params.config.gamma=2", `params.config.gamma is 2; want a number from 0 to 1`},
+		{call + "env.scene.gravity=3", `unknown key environment.kwargs`},
+		{call + "learning_rate=3", `what is "learning_rate=3" for?`},
+		{call + "agent.pbt.enabled=True agent.pbt.policy_idx=x", `agent.pbt.policy_idx is "x"`},
+		{call + "agent.pbt.enabled=True 'agent.pbt.mutation={ga: mutate}'", "there is no such hyperparameter"},
+	})
 }
 
 // A population of Isaac Lab's file trains in one command; or each member in one of its own, which share a folder.
@@ -193,9 +174,7 @@ func TestIsaacLabPopulation(t *testing.T) {
 		`The population is in all/one\.`)
 	for key, want := range map[string]any{"pbt.num_policies": 2, "pbt.total_steps": 512, "preset": "isaaclab",
 		"environment.num_envs": 8} {
-		if got := value(t, "all/one/run.yaml", key); got != want {
-			t.Errorf("%s is %v, want %v", key, got, want)
-		}
+		same(t, key, want, value(t, "all/one/run.yaml", key))
 	}
 	// One after the other: members do not wait for each other.
 	for _, member := range []string{"1", "0"} {
@@ -203,9 +182,7 @@ func TestIsaacLabPopulation(t *testing.T) {
 			"agent.pbt.policy_idx="+member, "--seed="+member)...)
 		matches(t, stderr, `note: --seed `+member+` is not used: a population has one seed`)
 	}
-	if got := value(t, "all/two/config.yaml", "pbt.num_policies"); got != 2 {
-		t.Errorf("the population's file has %v members", got)
-	}
+	same(t, "members in the population's file", 2, value(t, "all/two/config.yaml", "pbt.num_policies"))
 	for _, member := range []string{"000", "001"} {
 		globbed(t, filepath.Join("all/two", member, "*"), 0)
 	}

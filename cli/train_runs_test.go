@@ -166,9 +166,7 @@ func TestTrainPopulations(t *testing.T) {
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
-				events, err := journal.Read(dir)
-				must(t, err)
-				return events
+				return get(journal.Read(dir))(t)
 			}
 			whole := recorded(dir)
 			if whole[0].Run.Members != 3 || whole[0].Run.Seed != 6 {
@@ -228,9 +226,7 @@ func TestTrainAsynchronous(t *testing.T) {
 // the member and the objective of the journal.
 func playsBest(t *testing.T, dir string) {
 	t.Helper()
-	h, err := journal.ReadHistory(dir)
-	must(t, err)
-	member, at, ok := h.Best()
+	member, at, ok := get(journal.ReadHistory(dir))(t).Best()
 	if !ok {
 		t.Fatal("no member was the best")
 	}

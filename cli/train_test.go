@@ -19,7 +19,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -59,9 +58,7 @@ func built(t *testing.T) string {
 // value is what the file of a run has at a dotted key.
 func value(t *testing.T, path, key string) any {
 	t.Helper()
-	c, err := readConfiguration(path, nil)
-	must(t, err)
-	return at(c, key)
+	return at(get(readConfiguration(path, nil))(t), key)
 }
 
 // here makes a folder of the test's own the working directory, with a file in it.
@@ -94,9 +91,7 @@ func matches(t testing.TB, text string, expressions ...string) {
 // loaded are the arrays of a checkpoint.
 func loaded(t testing.TB, path ...string) map[string]checkpoint.Array {
 	t.Helper()
-	saved, err := checkpoint.Load(filepath.Join(path...))
-	must(t, err)
-	return saved.Snapshot.Arrays
+	return get(checkpoint.Load(filepath.Join(path...)))(t).Snapshot.Arrays
 }
 
 func absent(t testing.TB, path string) {
@@ -223,9 +218,7 @@ func TestTrainStopped(t *testing.T) {
 	must(t, os.Rename("runs/whole", "moved"))
 	stdout, _ := gorl(t, 0, "train", "--resume", "moved", "--timesteps", "128")
 	matches(t, stdout, `\n +512 `, `The run is in moved`)
-	if steps := value(t, "moved/run.yaml", "trainer.timesteps"); steps != 128 {
-		t.Errorf("run.yaml of the longer run has %v timesteps", steps)
-	}
+	same(t, "timesteps in run.yaml of the longer run", 128, value(t, "moved/run.yaml", "trainer.timesteps"))
 }
 
 // What a run cannot go on with leaves its configuration as it is, and so does a run that has nothing left to do.
@@ -241,8 +234,7 @@ func TestTrainResumedWrongly(t *testing.T) {
 	if diff := cmp.Diff(before, text("runs/pole/run.yaml")); before == "" || diff != "" {
 		t.Errorf("run.yaml changed:\n%s", diff)
 	}
-	release, err := durable.Lock("runs/pole", "lock")
-	must(t, err)
+	release := get(durable.Lock("runs/pole", "lock"))(t)
 	_, stderr = gorl(t, commandline.WrongUse, "train", "--resume", "runs/pole", "--timesteps", "128")
 	matches(t, stderr, `runs/pole is being trained by another process`)
 	must(t, release())
@@ -257,7 +249,7 @@ func TestTrainWrongUse(t *testing.T) {
 	must(t, os.MkdirAll("converted/checkpoints", 0o755))
 	write(t, "converted/checkpoints/agent_1.safetensors", "x")
 	const whole = "{total_steps: 100, interval_steps: 10, num_policies: 2, workspace: p}"
-	var cases []refusal
+	var calls [][2]string
 	for _, x := range [][2]string{
 		{"", "--example cartpole"},
 		{"-c none.yaml", "none.yaml: no such file"},
@@ -288,13 +280,13 @@ func TestTrainWrongUse(t *testing.T) {
 			"trainer.video_interval makes films, and the environment Blind cannot draw itself"},
 		{"-c short.yaml --set models=null --set training.pop_size=2 --timesteps 3", "--set training.max_steps=N"},
 	} {
-		cases = append(cases, refusal{append([]string{"train"}, commandtest.Words(x[0])...), commandline.WrongUse,
-			x[1]})
+		calls = append(calls, [2]string{"train " + x[0], x[1]})
 	}
-	refuses(t, ".", append(cases,
-		refusal{[]string{"train", "-c", "short.yaml", "--out", "a\xff"}, commandline.WrongUse, `a\xff`},
-		refusal{[]string{"train", "-c", "short.yaml", "--set",
-			"environment={id: 'gymnasium:CartPole-v1', python: ./none}"}, commandline.Failed, "./none"}))
+	refuses(t, commandline.WrongUse, calls)
+	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--out", "a\xff")
+	has(t, stderr, `a\xff`)
+	refuses(t, commandline.Failed, [][2]string{
+		{"train -c short.yaml --set 'environment={id: \"gymnasium:CartPole-v1\", python: ./none}'", "./none"}})
 }
 
 // gorl train notes, before training, settings with which nothing is learned or decided. It also notes a learning rate

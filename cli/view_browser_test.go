@@ -32,16 +32,14 @@ func chromium(t *testing.T) *browser {
 		t.Skip("needs Chromium (on Debian the package chromium)")
 	}
 	// not the test's, as its last process may still write when it is removed
-	folder, err := os.MkdirTemp("", "chromium")
-	must(t, err)
+	folder := get(os.MkdirTemp("", "chromium"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &browser{T: t}
 	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0",
 		"--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run",
 		"--user-data-dir="+folder, "about:blank")
 	cmd.WaitDelay = 10 * time.Second
-	said, err := cmd.StderrPipe()
-	must(t, err)
+	said := get(cmd.StderrPipe())(t)
 	must(t, cmd.Start())
 	t.Cleanup(func() {
 		if b.conn == nil || wsjson.Write(ctx, b.conn,

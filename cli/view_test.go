@@ -91,8 +91,7 @@ func TestViewRun(t *testing.T) {
 	here(t, "walk.yaml", walks)
 	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--seed", "2")
 	url, stop := viewed(t, "runs/walk", "--checkpoint", "latest", "--set", "episode_length=10")
-	answer, err := http.Get(url)
-	must(t, err)
+	answer := get(http.Get(url))(t)
 	page, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
 	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(page), "page.js") {
@@ -108,9 +107,7 @@ func TestViewRun(t *testing.T) {
 	if f.Last == nil || f.Last.Time > 0.21 {
 		t.Errorf("the last episode is %+v", f.Last)
 	}
-	if said := stop(); said != "" {
-		t.Errorf("it says %s", said)
-	}
+	same(t, "messages", "", stop())
 	// One of PPO has no such reward; its wrappers have the statistics that it learned.
 	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set",
 		"trainer.name=plain", "--set", "environment.wrappers=[normalize_observation]")
@@ -148,9 +145,7 @@ func TestViewEnvironment(t *testing.T) {
 
 // The policies that come with gorl walk, and act in their examples' environments only.
 func TestViewExamples(t *testing.T) {
-	if names := strings.Join(policyNames(), " "); names != "humanoid quadruped walker" {
-		t.Errorf("the policies are %s", names)
-	}
+	same(t, "the policies", "humanoid quadruped walker", strings.Join(policyNames(), " "))
 	for _, name := range policyNames() {
 		url, stop := viewed(t, "--example", name, "--seed", "2")
 		_, first := frames(t, url, nil, func(*view.Frame) bool { return true })
@@ -166,20 +161,16 @@ func TestViewExamples(t *testing.T) {
 func TestViewWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
-	var cases []refusal
-	for args, want := range map[string]string{
-		"runs/pole --env Walker":                "a checkpoint, --env ID or --example NAME",
-		"":                                      "one of humanoid, quadruped, walker",
-		"--example humanoids":                   `did you mean "humanoid"?`,
-		"--example walker -c a.yaml":            "--example has a policy of its own",
-		"--example humanoid --set task=imitate": "--set has changed the environment of --example humanoid",
-		"runs/pole --actions random":            "--actions is for --env",
-		"runs/pole --follow --checkpoint best":  "--follow is for a run",
-		"--env Wolker":                          `did you mean "Walker"`,
-		"--env Walker --set speed=1":            `unknown key "speed"`,
-		"--env Walker --port 70000":             "70000",
-	} {
-		cases = append(cases, refusal{append([]string{"view"}, strings.Fields(args)...), commandline.WrongUse, want})
-	}
-	refuses(t, ".", cases)
+	refuses(t, commandline.WrongUse, [][2]string{
+		{"view runs/pole --env Walker", "a checkpoint, --env ID or --example NAME"},
+		{"view", "one of humanoid, quadruped, walker"},
+		{"view --example humanoids", `did you mean "humanoid"?`},
+		{"view --example walker -c a.yaml", "--example has a policy of its own"},
+		{"view --example humanoid --set task=imitate", "--set has changed the environment of --example humanoid"},
+		{"view runs/pole --actions random", "--actions is for --env"},
+		{"view runs/pole --follow --checkpoint best", "--follow is for a run"},
+		{"view --env Wolker", `did you mean "Walker"`},
+		{"view --env Walker --set speed=1", `unknown key "speed"`},
+		{"view --env Walker --port 70000", "70000"},
+	})
 }

@@ -26,16 +26,13 @@ type driver struct {
 func drive(t *testing.T) *driver {
 	t.Helper()
 	loopback := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
-	free, err := net.ListenUDP("udp", loopback)
-	must.Do(t, err)
+	free := must.Get(net.ListenUDP("udp", loopback))(t)
 	program := free.LocalAddr().(*net.UDPAddr)
-	own, err := net.ListenUDP("udp", loopback)
-	must.Do(t, err)
+	own := must.Get(net.ListenUDP("udp", loopback))(t)
 	address := own.LocalAddr().(*net.UDPAddr)
 	must.Do(t, own.Close())
 	must.Do(t, free.Close())
-	conn, err := net.DialUDP("udp", address, program)
-	must.Do(t, err)
+	conn := must.Get(net.DialUDP("udp", address, program))(t)
 	command := exec.Command(filepath.Join(programs, "robot"), "-listen", program.String(), "-robot", address.String(),
 		"../infer/robot/testdata/leg.safetensors")
 	command.Stderr = new(bytes.Buffer)
@@ -69,8 +66,7 @@ func (d *driver) until(damping bool, press bool, change func(packet []byte) []by
 		if err != nil {
 			continue
 		}
-		targets, err := robot.DecodeTargets(buffer[:n])
-		must.Do(d.t, err)
+		targets := must.Get(robot.DecodeTargets(buffer[:n]))(d.t)
 		if targets.Damping == damping {
 			return targets
 		}

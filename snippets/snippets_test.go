@@ -2,21 +2,18 @@ package snippets
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
 var (
@@ -67,8 +64,7 @@ func want(t *testing.T, output string, expressions ...string) {
 // TestEverySnippet checks that a test runs every snippet, and that those that train begin with tensor.TuneAllocator, as
 // a user's program should.
 func TestEverySnippet(t *testing.T) {
-	mains, err := filepath.Glob("*/main.go")
-	must.Do(t, err)
+	mains := must.Get(filepath.Glob("*/main.go"))(t)
 	var text string
 	for _, file := range []string{"snippets_test.go", "programs_test.go", "robot_test.go"} {
 		text += string(must.Read(t, file))
@@ -109,8 +105,7 @@ func TestOwnCommand(t *testing.T) {
 	run(t, dir, "own_command", "plot", "runs/push")
 	want(t, run(t, dir, "own_command", "train", "--config", "population.yaml"), `The population is in runs/pushers`)
 	must.Do(t, os.RemoveAll("runs/pushers"))
-	f, err := launch.ReadFile("population.yaml")
-	must.Do(t, err)
+	f := must.Get(launch.ReadFile("population.yaml"))(t)
 	must.Do(t, launch.Run(t.Context(), f, launch.Options{}))
 	best, err := filepath.Glob("runs/pushers/best/*/*.safetensors")
 	if err != nil || len(best) == 0 {
@@ -146,8 +141,7 @@ func TestResume(t *testing.T) {
 	want(t, run(t, dir, "resume", "-timesteps", "256", "-name", "cut", "-resume"), `from timestep 100`,
 		`finished at timestep 256`)
 	arrays := func(name string) map[string]checkpoint.Array {
-		saved, err := checkpoint.Load(filepath.Join(dir, "runs", name, "checkpoints", "agent_256.safetensors"))
-		must.Do(t, err)
+		saved := must.Get(checkpoint.Load(filepath.Join(dir, "runs", name, "checkpoints", "agent_256.safetensors")))(t)
 		return saved.Snapshot.Arrays
 	}
 	must.Equal(t, "the resumed run differs", arrays("whole"), arrays("cut"))
@@ -157,35 +151,13 @@ func TestFromYAML(t *testing.T) {
 	dir := t.TempDir()
 	want(t, run(t, dir, "from_yaml", "-steps", "64", "-envs", "8"), `AMP trained for 64 timesteps`,
 		`run in runs/from_yaml`)
-	written := filepath.Join(dir, "runs", "from_yaml")
-	scalars, err := tracking.ReadFile(filepath.Join(written, tracking.ScalarsFile))
-	must.Do(t, err)
-	tags := map[string]bool{}
-	for _, s := range scalars {
-		tags[s.Tag] = true
-	}
-	for _, tag := range []string{"Loss / Policy loss", "Loss / Discriminator loss", "Reward / Style reward (mean)",
-		"Discriminator / Accuracy (motion)"} {
-		if !tags[tag] {
-			t.Errorf("the run did not track %q", tag)
-		}
-	}
-	if _, err := checkpoint.Load(filepath.Join(written, "checkpoints", "agent_64.safetensors")); err != nil {
-		t.Error(err)
-	}
-	path, err := filepath.Abs(filepath.Join("from_yaml", "walker_amp.yaml"))
-	must.Do(t, err)
+	path := must.Get(filepath.Abs(filepath.Join("from_yaml", "walker_amp.yaml")))(t)
 	want(t, run(t, t.TempDir(), "from_yaml", "-config", path, "-steps", "32", "-envs", "4"),
 		`AMP trained for 32 timesteps`, `run in runs/from_yaml`)
 
 	args := []string{"-population", "-envs", "4", "-interval", "2048", "-steps", "4096"}
 	want(t, run(t, dir, "from_yaml", args...), `Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
 		`The journal is in runs/from_yaml_population`)
-	events, err := journal.Read(filepath.Join(dir, "runs", "from_yaml_population"))
-	must.Do(t, err)
-	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
-		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
-	}
 }
 
 func TestPBTAMP(t *testing.T) {
@@ -200,16 +172,6 @@ func TestPBTAMP(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(demo, "report.html"))
 	if err != nil || !bytes.Contains(page, []byte("Population of 2")) {
 		t.Errorf("report.html: %v", err)
-	}
-	events, err := journal.Read(filepath.Join(demo, "population"))
-	must.Do(t, err)
-	kinds := map[journal.Kind]int{}
-	for _, e := range events {
-		kinds[e.Kind]++
-	}
-	if kinds[journal.Population] != 1 || kinds[journal.Start] != 2 || kinds[journal.Final] != 2 {
-		text, _ := json.Marshal(kinds)
-		t.Errorf("the journal has %s, want one population, two members started and two at their end", text)
 	}
 }
 
@@ -226,16 +188,10 @@ func TestPBTRewardShaping(t *testing.T) {
 	if err != nil || !bytes.Contains(page, []byte("env.velocity")) {
 		t.Errorf("report.html: %v", err)
 	}
-	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
-	must.Do(t, err)
-	replaced, mutated := 0, false
-	for _, e := range events {
-		if e.Kind == journal.Replace {
-			replaced++
-			mutated = mutated || e.Before["env.velocity"] != e.After["env.velocity"]
-		}
-	}
-	if replaced == 0 || !mutated {
-		t.Errorf("%d members were replaced, the shaping changed: %t", replaced, mutated)
+	events := must.Get(journal.Read(filepath.Join(dir, "demo", "population")))(t)
+	if !slices.ContainsFunc(events, func(e journal.Event) bool {
+		return e.Kind == journal.Replace && e.Before["env.velocity"] != e.After["env.velocity"]
+	}) {
+		t.Error("no member's shaping was handed on and mutated")
 	}
 }

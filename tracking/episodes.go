@@ -1,9 +1,6 @@
 package tracking
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // TagReturn is the tag of the mean return over the last finished episodes, from the environment's own rewards.
 // [TagTotalReward], which is skrl's, is from the rewards that the agent gets after reward wrappers.
@@ -34,22 +31,20 @@ const episodeWindow = 100
 // next write, and resets the wrong environment's sums.) One goroutine at a time may use it.
 type Episodes struct {
 	returns []float64 // of the episodes in progress, (N)
-	lengths []int     // of the episodes in progress, (N)
+	lengths []int64   // of the episodes in progress, (N)
 
-	window   [episodeWindow]episode // the last finished episodes, a ring
-	finished int64                  // number of episodes
-	drained  int64                  // number of episodes at the last Drain
-	reward   Tally                  // of single steps since the last Drain
+	window   [episodeWindow][2]float64 // returns and lengths of the last finished episodes, a ring
+	finished int64                     // number of episodes
+	drained  int64                     // number of episodes at the last Drain
+	reward   Tally                     // of single steps since the last Drain
 }
-
-type episode struct{ total, length float64 }
 
 // NewEpisodes returns the statistics of numEnvs environments. Their first steps begin episodes.
 func NewEpisodes(numEnvs int) (*Episodes, error) {
 	if numEnvs < 1 {
 		return nil, fmt.Errorf("tracking: episode statistics of %d environments; want at least 1", numEnvs)
 	}
-	return &Episodes{returns: make([]float64, numEnvs), lengths: make([]int, numEnvs)}, nil
+	return &Episodes{returns: make([]float64, numEnvs), lengths: make([]int64, numEnvs)}, nil
 }
 
 // Record adds one step: rewards, terminated and truncated are (N). An episode ends if either flag is true. Rows marked
@@ -80,15 +75,14 @@ func (e *Episodes) Last(n int64) [][2]float64 {
 	n = min(n, e.finished, episodeWindow)
 	out := make([][2]float64, 0, n)
 	for i := e.finished - n; i < e.finished; i++ {
-		ep := e.window[i%episodeWindow]
-		out = append(out, [2]float64{ep.total, ep.length})
+		out = append(out, e.window[i%episodeWindow])
 	}
 	return out
 }
 
 // Add counts a finished episode, for example one of another process.
 func (e *Episodes) Add(total, length float64) {
-	e.window[e.finished%episodeWindow] = episode{total, length}
+	e.window[e.finished%episodeWindow] = [2]float64{total, length}
 	e.finished++
 }
 
@@ -100,7 +94,10 @@ func (e *Episodes) Finished() int64 { return e.finished }
 func (e *Episodes) Drain(f func(tag string, value float64)) {
 	var totals, lengths Tally
 	if e.finished > e.drained {
-		totals, lengths = e.tallies()
+		for _, ep := range e.window[:min(e.finished, episodeWindow)] {
+			totals.add(ep[0])
+			lengths.add(ep[1])
+		}
 		e.drained = e.finished
 	}
 	reward := e.reward
@@ -121,14 +118,6 @@ func (e *Episodes) Reset() {
 	clear(e.returns)
 	clear(e.lengths)
 	e.finished, e.drained, e.reward = 0, 0, Tally{}
-}
-
-func (e *Episodes) tallies() (totals, lengths Tally) {
-	for _, ep := range e.window[:min(e.finished, episodeWindow)] {
-		totals.add(ep.total)
-		lengths.add(ep.length)
-	}
-	return totals, lengths
 }
 
 // report calls f with the three forms of a tag, if there are values.
@@ -160,12 +149,9 @@ type EpisodesState struct {
 func (e *Episodes) State() EpisodesState {
 	n := min(e.finished, episodeWindow)
 	s := EpisodesState{
-		Returns: append([]float64{}, e.returns...), Lengths: make([]int64, len(e.lengths)),
+		Returns: append([]float64{}, e.returns...), Lengths: append([]int64{}, e.lengths...),
 		Totals: make([]float64, n), Durations: make([]float64, n),
 		Finished: e.finished, Drained: e.drained, Rewards: e.reward,
-	}
-	for i, length := range e.lengths {
-		s.Lengths[i] = int64(length)
 	}
 	for i, ep := range e.Last(n) {
 		s.Totals[i], s.Durations[i] = ep[0], ep[1]
@@ -190,17 +176,15 @@ func (e *Episodes) SetState(s EpisodesState) error {
 		return fmt.Errorf("tracking: episodes of %d environments; want %d", len(s.Returns), len(e.returns))
 	}
 	for i, length := range s.Lengths {
-		if length < 0 || length > math.MaxInt {
+		if length < 0 {
 			return fmt.Errorf("tracking: the episode of environment %d has %d steps", i, length)
 		}
 	}
 	copy(e.returns, s.Returns)
-	for i, length := range s.Lengths {
-		e.lengths[i] = int(length)
-	}
+	copy(e.lengths, s.Lengths)
 	e.finished, e.drained, e.reward = s.Finished, s.Drained, s.Rewards
 	for i := range n {
-		e.window[(e.finished-n+i)%episodeWindow] = episode{s.Totals[i], s.Durations[i]}
+		e.window[(e.finished-n+i)%episodeWindow] = [2]float64{s.Totals[i], s.Durations[i]}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -17,8 +16,6 @@ func tempDir() (dir string, remove func()) {
 	}
 	return dir, func() { os.RemoveAll(dir) }
 }
-
-var noon = func() time.Time { return time.Unix(1_700_000_000, 0) }
 
 func ExampleOpenRun() {
 	dir, remove := tempDir()

@@ -74,23 +74,8 @@ func repairLines(path string, opt Options) error {
 
 // readLines returns the scalars of JSON lines. It ignores blank lines. If a line is damaged, readLines returns the
 // scalars before it and an error that names the line. A damaged last line without a line break is [ErrTruncated].
-func readLines(r io.Reader) ([]Scalar, error) {
-	var scalars []Scalar
-	err := eachLine(r, func(line []byte, number int, whole bool) error {
-		if len(bytes.TrimSpace(line)) == 0 {
-			return nil
-		}
-		s, err := parseJSON(line)
-		if err != nil && !whole {
-			err = ErrTruncated
-		}
-		if err != nil {
-			return fmt.Errorf("tracking: JSON lines: line %d: %w", number, err)
-		}
-		s.Tag = unique.Make(s.Tag).Value() // a log repeats few tags many times
-		scalars = append(scalars, s)
-		return nil
-	})
+func readLines(r io.Reader) (scalars []Scalar, err error) {
+	_, err = decodeLines(r, true, func(s Scalar) { scalars = append(scalars, s) })
 	return scalars, err
 }
 
@@ -118,16 +103,24 @@ func eachLine(r io.Reader, f func(line []byte, number int, whole bool) error) er
 // A reader that follows a file continues there. A last line without a line break, which may be in progress, is not
 // read. After a damaged line DecodeLines stops with an error.
 func DecodeLines(r io.Reader, each func(Scalar)) (n int64, err error) {
+	return decodeLines(r, false, each)
+}
+
+// decodeLines is [DecodeLines], with last also for a last line without a line break.
+func decodeLines(r io.Reader, last bool, each func(Scalar)) (n int64, err error) {
 	err = eachLine(r, func(line []byte, number int, whole bool) error {
-		if !whole {
+		if !whole && !last {
 			return nil
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			s, err := parseJSON(line)
+			if err != nil && !whole {
+				err = ErrTruncated
+			}
 			if err != nil {
 				return fmt.Errorf("tracking: JSON lines: line %d after byte %d: %w", number, n, err)
 			}
-			s.Tag = unique.Make(s.Tag).Value()
+			s.Tag = unique.Make(s.Tag).Value() // a log repeats few tags many times
 			each(s)
 		}
 		n += int64(len(line))

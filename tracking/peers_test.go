@@ -44,9 +44,8 @@ func TestPeersEventAccumulator(t *testing.T) {
 	dir, now, want := t.TempDir(), time.UnixMicro(1_700_000_000_000_001), curves{}
 	const interrupted = "members/αβγ run 1"
 	write := func(run string, resume, from, to, every, kept int64) {
-		r, err := tracking.OpenRun(filepath.Join(dir, run),
-			tracking.Options{Now: func() time.Time { return now }, ResumeStep: resume})
-		must.Do(t, err)
+		r := must.Get(tracking.OpenRun(filepath.Join(dir, run),
+			tracking.Options{Now: func() time.Time { return now }, ResumeStep: resume}))(t)
 		for step := from; step < to; step += every {
 			for i, tag := range peculiar {
 				now = now.Add(1_234_567 * time.Microsecond)
@@ -93,11 +92,10 @@ func TestPeersHyperparameters(t *testing.T) {
 	python := peers.Python(t, "tensorboard")
 	dir := t.TempDir()
 	for name, ended := range map[string]error{"good": nil, "bad": errors.New("it failed")} {
-		r, err := tracking.OpenRun(filepath.Join(dir, name),
+		r := must.Get(tracking.OpenRun(filepath.Join(dir, name),
 			tracking.Options{StepsPerTimestep: 8, Config: map[string]any{
 				"seed": 3, "agent": map[string]any{"learning_rate": 3e-4, "class": "PPO", "a|b": true,
-					"layers": []any{4, 2}}}})
-		must.Do(t, err)
+					"layers": []any{4, 2}}}}))(t)
 		r.Scalar(tracking.TagReturn, 10_240, 7)
 		r.Finish(ended)
 		must.Do(t, r.Close())

@@ -64,8 +64,7 @@ func TestRecorderWhileDraining(t *testing.T) {
 }
 
 func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
-	e, err := NewEpisodes(3)
-	must.Do(t, err)
+	e := must.Get(NewEpisodes(3))(t)
 	step := func(rewards []float32, terminated, truncated []bool) {
 		t.Helper()
 		must.Do(t, e.Record(rewards, terminated, truncated, nil))
@@ -113,8 +112,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 }
 
 func TestEpisodesWindow(t *testing.T) {
-	e, err := NewEpisodes(1)
-	must.Do(t, err)
+	e := must.Get(NewEpisodes(1))(t)
 	for i := range 3*episodeWindow + 7 {
 		must.Do(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
@@ -136,9 +134,7 @@ func TestEpisodesWindow(t *testing.T) {
 // Restored statistics continue as the original ones.
 func TestEpisodesState(t *testing.T) {
 	make2 := func() *Episodes {
-		e, err := NewEpisodes(2)
-		must.Do(t, err)
-		return e
+		return must.Get(NewEpisodes(2))(t)
 	}
 	step := func(e *Episodes, i int) {
 		must.Do(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
@@ -178,8 +174,7 @@ func TestEpisodesState(t *testing.T) {
 }
 
 func TestEpisodesErrors(t *testing.T) {
-	e, err := NewEpisodes(2)
-	must.Do(t, err)
+	e := must.Get(NewEpisodes(2))(t)
 	two := []bool{true, true}
 	for _, bad := range []struct {
 		rewards               []float32
@@ -190,7 +185,5 @@ func TestEpisodesErrors(t *testing.T) {
 		}
 	}
 	rewards := []float32{1, 1}
-	if n := testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two, nil) }); n != 0 {
-		t.Errorf("%v allocations a step", n)
-	}
+	must.Equal(t, "allocations a step", 0.0, testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two, nil) }))
 }

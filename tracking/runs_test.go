@@ -76,15 +76,13 @@ func TestReadRun(t *testing.T) {
 func TestEnvironmentSteps(t *testing.T) {
 	dir := t.TempDir()
 	for _, opt := range []Options{{StepsPerTimestep: 4}, {ResumeStep: 2, StepsPerTimestep: 4}} {
-		run, err := OpenRun(dir, opt)
-		must.Do(t, err)
+		run := must.Get(OpenRun(dir, opt))(t)
 		for step := opt.ResumeStep + 1; step <= opt.ResumeStep+3; step++ {
 			run.Scalar("x", step, float64(step))
 		}
 		must.Do(t, run.Close())
 	}
-	lines, err := ReadRun(dir)
-	must.Do(t, err)
+	lines := must.Get(ReadRun(dir))(t)
 	for i, s := range lines {
 		if want := int64(i + 1); s.Step != want || s.EnvSteps != 4*want {
 			t.Errorf("line %d is of the timestep %d and of %d environment steps, want %d", i, s.Step, s.EnvSteps,
@@ -95,8 +93,7 @@ func TestEnvironmentSteps(t *testing.T) {
 		t.Errorf("%d lines, want 5", len(lines))
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, ScalarsFile)))
-	events, err := ReadRun(dir)
-	must.Do(t, err)
+	events := must.Get(ReadRun(dir))(t)
 	var steps []int64
 	for _, s := range events {
 		steps = append(steps, s.Step)

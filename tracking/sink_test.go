@@ -35,12 +35,8 @@ func TestLinesRoundTrip(t *testing.T) {
 	want := append(slices.Concat(testScalars, awkward), Scalar{testTime, 4, "line\r\nbreak", 1, 0})
 	var b bytes.Buffer
 	put(t, beginLines(&b, Options{Now: testClock}), want)
-	if n := strings.Count(b.String(), "\n"); n != len(want) {
-		t.Errorf("%d lines for %d scalars", n, len(want))
-	}
-	got, err := readLines(&b)
-	must.Do(t, err)
-	must.Equal(t, "the scalars", want, got, sameNaN)
+	must.Equal(t, "lines", len(want), strings.Count(b.String(), "\n"))
+	must.Equal(t, "the scalars", want, must.Get(readLines(&b))(t), sameNaN)
 }
 
 func TestReadLinesErrors(t *testing.T) {
@@ -50,9 +46,9 @@ func TestReadLinesErrors(t *testing.T) {
 		truncated  bool
 	}{
 		{good + `{"time":1,"step":2,"tag":"a","val`, "line 2", true},
-		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2: "value" is missing`, false},
+		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2 after byte 40: "value" is missing`, false},
 		{good + `{"step":2,"tag":"a","value":"big"}` + "\n", `"big" is neither a number nor`, false},
-		{good + "walk\n", "line 2: ", false},
+		{good + "walk\n", "line 2 after byte ", false},
 	} {
 		got, err := readLines(strings.NewReader(tt.text))
 		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated ||
@@ -64,23 +60,19 @@ func TestReadLinesErrors(t *testing.T) {
 	if got, err := readLines(strings.NewReader(strings.TrimSpace(good))); err != nil || len(got) != 1 {
 		t.Errorf("without a last line break: %v, %v", got, err)
 	}
-	if _, err := ReadFile("walk.txt"); err == nil || !strings.Contains(err.Error(), "walk.txt") {
-		t.Errorf("unknown format: %v", err)
-	}
+	must.Refused(ReadFile("walk.txt"))(t, "walk.txt")
 }
 
 func TestContinueAfterInterruption(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScalarsFile)
 	write := func(opt Options, from, to int64, want ...int64) {
 		t.Helper()
-		w, err := openJSONLines(path, opt)
-		must.Do(t, err)
+		w := must.Get(openJSONLines(path, opt))(t)
 		for step := from; step <= to; step++ {
 			w.Scalar("Loss", step, float64(step))
 		}
 		must.Do(t, w.(syncer).Sync()) // the values are there before Close
-		got, err := ReadFile(path)
-		must.Do(t, err)
+		got := must.Get(ReadFile(path))(t)
 		var steps []int64
 		for _, s := range got {
 			steps = append(steps, s.Step)
@@ -89,8 +81,7 @@ func TestContinueAfterInterruption(t *testing.T) {
 		must.Do(t, w.Close())
 	}
 	write(Options{}, 1, 5, 1, 2, 3, 4, 5)
-	info, err := os.Stat(path)
-	must.Do(t, err)
+	info := must.Get(os.Stat(path))(t)
 	must.Do(t, os.Truncate(path, info.Size()-3))       // an incomplete last line is removed
 	write(Options{}, 6, 7, 1, 2, 3, 4, 6, 7)           //
 	write(Options{ResumeStep: 3}, 4, 5, 1, 2, 3, 4, 5) // later steps are removed
@@ -110,12 +101,8 @@ func TestForeignFileIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScalarsFile)
 	const foreign = "dear diary\nhalf a"
 	must.Do(t, os.WriteFile(path, []byte(foreign), 0o644))
-	if _, err := openJSONLines(path, Options{}); err == nil || !strings.Contains(err.Error(), path+": line 1") {
-		t.Error(err)
-	}
-	if b, _ := os.ReadFile(path); string(b) != foreign {
-		t.Errorf("now %q", b)
-	}
+	must.Refused(openJSONLines(path, Options{}))(t, path+": line 1")
+	must.Equal(t, "the file", foreign, string(must.Read(t, path)))
 }
 
 type brokenWriter struct{ after int }
@@ -147,8 +134,7 @@ func TestFirstFailureIsKept(t *testing.T) {
 // Multi writes to all, also behind a broken one, and reports its failure. A closed sink refuses scalars.
 func TestMulti(t *testing.T) {
 	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
-	board, err := newTensorBoard(t.TempDir(), Options{})
-	must.Do(t, err)
+	board := must.Get(newTensorBoard(t.TempDir(), Options{}))(t)
 	w := Multi(a, nil, beginLines(&brokenWriter{}, Options{}), b, board)
 	w.Scalar("Loss", 1, 2)
 	if err := w.Flush(); !errors.Is(err, errDisk) {
@@ -170,8 +156,7 @@ func TestMulti(t *testing.T) {
 
 // Concurrent writers lose no scalar and break no record.
 func TestConcurrentScalars(t *testing.T) {
-	run, err := OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{})
-	must.Do(t, err)
+	run := must.Get(OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{}))(t)
 	mem := new(Memory)
 	w := Multi(run, mem)
 	const goroutines, each = 4, 500
@@ -195,8 +180,7 @@ func TestConcurrentScalars(t *testing.T) {
 		t.Fatalf("the experiment folder holds %v, %v", files, err)
 	}
 	for _, file := range files {
-		got, err := ReadFile(file)
-		must.Do(t, err)
+		got := must.Get(ReadFile(file))(t)
 		next := map[string]int64{}
 		for _, s := range got {
 			if s.Step != next[s.Tag] || s.Value != float64(s.Step) {
@@ -208,20 +192,15 @@ func TestConcurrentScalars(t *testing.T) {
 			t.Errorf("%s: %d scalars of %d tags", file, len(got), len(next))
 		}
 	}
-	if n := len(mem.Scalars()); n != goroutines*each {
-		t.Errorf("in memory: %d scalars", n)
-	}
+	must.Equal(t, "scalars in memory", goroutines*each, len(mem.Scalars()))
 }
 
 func TestScalarAllocatesNothing(t *testing.T) {
-	board, err := newTensorBoard(t.TempDir(), Options{Now: testClock})
-	must.Do(t, err)
-	defer board.Close()
+	board := must.Open(newTensorBoard(t.TempDir(), Options{Now: testClock}))(t)
 	for _, w := range []Sink{board, beginLines(io.Discard, Options{Now: testClock})} {
 		w.Scalar("Loss / Policy loss", 1, 0.5)
-		if n := testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }); n != 0 {
-			t.Errorf("%T: %v allocations a scalar", w, n)
-		}
+		must.Equal(t, fmt.Sprintf("allocations a scalar of %T", w), 0.0,
+			testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }))
 	}
 }
 
@@ -243,8 +222,7 @@ func FuzzReadJSONLines(f *testing.F) {
 			scalars[i].Time = time.Time{}
 			b = appendJSON(b, scalars[i])
 		}
-		again, err := readLines(bytes.NewReader(b))
-		must.Do(t, err)
+		again := must.Get(readLines(bytes.NewReader(b)))(t)
 		for i := range again { // the zero time is written as a number
 			again[i].Time = time.Time{}
 		}

@@ -43,8 +43,7 @@ func put(t *testing.T, w Sink, scalars []Scalar) {
 // testdata/simple.tfevents was written by Python's tensorboard 2.21 from the same values.
 func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	dir := t.TempDir()
-	w, err := newTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
-	must.Do(t, err)
+	w := must.Get(newTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600}))(t)
 	put(t, w, testScalars)
 	got := must.Read(t, w.path)
 	want := must.Read(t, "testdata/simple.tfevents")
@@ -55,8 +54,7 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 		`^events\.out\.tfevents\.1700000000\.\S+\.\d+\.\d+$`).MatchString(name) {
 		t.Errorf("file name %s", name)
 	}
-	second, err := newTensorBoard(dir, Options{Now: testClock})
-	must.Do(t, err)
+	second := must.Get(newTensorBoard(dir, Options{Now: testClock}))(t)
 	defer second.Close()
 	if second.path == w.path {
 		t.Error("two writers share a file")
@@ -71,9 +69,8 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 	dir := t.TempDir()
 	last := ""
 	for _, seconds := range []int{0, 0, 5, -3600, 0, 6} {
-		w, err := newTensorBoard(dir,
-			Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }})
-		must.Do(t, err)
+		w := must.Get(newTensorBoard(dir,
+			Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }}))(t)
 		must.Do(t, w.Close())
 		if w.path <= last {
 			t.Errorf("%s comes before %s", w.path, last)
@@ -86,11 +83,9 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 }
 
 func TestReadEventsOfPython(t *testing.T) {
-	got, err := ReadFile("testdata/simple.tfevents")
-	must.Do(t, err)
+	got := must.Get(ReadFile("testdata/simple.tfevents"))(t)
 	must.Equal(t, "the scalars", testScalars, got, sameNaN)
-	got, err = ReadFile("testdata/tensor.tfevents")
-	must.Do(t, err)
+	got = must.Get(ReadFile("testdata/tensor.tfevents"))(t)
 	want := []Scalar{
 		{testTime, 1, "float_val", 0.5, 0}, {testTime, 2, "content", -2.5, 0},
 		{testTime, 3, "double_val", 1e300, 0}, {testTime, 4, "double content", 0.1, 0},

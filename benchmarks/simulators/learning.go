@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
 	"github.com/gorl-dev/gorl/tracking/plot"
@@ -30,11 +29,15 @@ func (o outcome) last() float64 { return o.Curve[len(o.Curve)-1][1] }
 
 // compareLearning trains both sides in every simulator, prints a table and draws the curves.
 func compareLearning(ctx context.Context) error {
-	program, remove, err := compare.BuildGorl(ctx)
+	folder, err := os.MkdirTemp("", "gorl-*")
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer func() { _ = os.RemoveAll(folder) }()
+	program := filepath.Join(folder, "gorl")
+	if _, _, err := run(ctx, nil, "go", "build", "-o", program, "./cmd/gorl"); err != nil {
+		return err
+	}
 	var panels []plot.Panel
 	var rows [][]string
 	for _, simulator := range strings.Split(*simulators, ",") {

@@ -5,7 +5,6 @@
 //	go run ./benchmarks/simulators -speed envpool:HalfCheetah-v4 -envs 64     # the bridge beside Python alone
 //	go run ./benchmarks/simulators -speed mjlab:Mjlab-Cartpole-Balance -envs 256
 //	go run ./benchmarks/simulators -speed gymnasium:CartPole-v1 -envs 8
-//	go run ./benchmarks/simulators -speed batch                               # what a step costs the bridge itself
 //
 // gorl trains with `gorl train --example envpool` and `--example mjlab`, skrl with the same settings by skrl_ppo.py,
 // both on one compute thread. They take turns, a process each. A run that is complete is not trained again.
@@ -33,8 +32,7 @@ var (
 	overlap     = flag.Bool("overlap", false, "gorl acts while it learns (agent.overlap)")
 	out         = flag.String("out", "simulators.png", "where the picture of the returns goes")
 
-	speed = flag.String("speed", "",
-		"step this simulator with random actions instead, as envpool:HalfCheetah-v4, or batch")
+	speed  = flag.String("speed", "", "step this simulator with random actions instead, as envpool:HalfCheetah-v4")
 	envs   = flag.Int("envs", 64, "environments of -speed")
 	rounds = flag.Int("rounds", 5, "how often the sides of -speed take turns; the table has the medians")
 	length = flag.Duration("time", 4*time.Second, "how long a side of -speed steps in a round")
@@ -52,13 +50,10 @@ func defaultPython() string {
 
 func main() {
 	compare.Main(func(ctx context.Context) error {
-		switch *speed {
-		case "":
+		if *speed == "" {
 			return compareLearning(ctx)
-		case "batch":
-			return measureBridge()
 		}
-		return compareSpeed(*speed)
+		return compareSpeed(ctx, *speed)
 	})
 }
 

@@ -94,8 +94,7 @@ func newMachine(t *testing.T) *machine {
 		"PYTHON_REAL=" + python, "SHIM_DIR=" + filepath.Join(m.root, "lib"), "GORL_NATIVE=0",
 	}
 	for _, name := range []string{"GOMODCACHE", "GOPROXY", "GOFLAGS", "GOROOT"} {
-		value, err := exec.Command("go", "env", name).Output()
-		must.Do(t, err)
+		value := must.Get(exec.Command("go", "env", name).Output())(t)
 		m.env = append(m.env, name+"="+strings.TrimSpace(string(value)))
 	}
 	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h",
@@ -128,11 +127,8 @@ func (m *machine) wheel(name string, files ...string) {
 	archive := zip.NewWriter(&buffer)
 	for _, file := range files {
 		file, content, _ := strings.Cut(file, "=")
-		w, err := archive.Create(file)
-		if err == nil {
-			_, err = w.Write([]byte(content + "\n"))
-		}
-		must.Do(m.t, err)
+		w := must.Get(archive.Create(file))(m.t)
+		must.Get(w.Write([]byte(content + "\n")))(m.t)
 	}
 	must.Do(m.t, archive.Close())
 	must.Do(m.t, os.WriteFile(filepath.Join(m.root, "wheels", name+".whl"), buffer.Bytes(), 0o644))
@@ -144,8 +140,7 @@ func (m *machine) wheel(name string, files ...string) {
 func (m *machine) run(script string, env ...string) (output string, status int) {
 	m.t.Helper()
 	script, argument, _ := strings.Cut(script, " ")
-	path, err := filepath.Abs(filepath.Join("../../scripts", script))
-	must.Do(m.t, err)
+	path := must.Get(filepath.Abs(filepath.Join("../../scripts", script)))(m.t)
 	arguments := []string{"-c", `echo $$ >"$MACHINE/pid"; exec bash "$@"`, "bash", path}
 	if argument != "" {
 		arguments = append(arguments, argument)

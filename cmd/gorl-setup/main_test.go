@@ -19,10 +19,8 @@ import (
 func TestSetup(t *testing.T) {
 	t.Setenv("SHIM_DIR", "")
 	t.Setenv("XDG_CACHE_HOME", "/cache")
-	command, err := setup([]string{"--from", "pypi", "--prefix", "/opt/gorl", "--yes", "--dry-run"}, io.Discard)
-	must.Do(t, err)
-	script, err := filepath.Abs("../../scripts/setup.sh")
-	must.Do(t, err)
+	command := must.Get(setup([]string{"--from", "pypi", "--prefix", "/opt/gorl", "--yes", "--dry-run"}, io.Discard))(t)
+	script := must.Get(filepath.Abs("../../scripts/setup.sh"))(t)
 	if got := command.Args[1]; got != script {
 		t.Errorf("runs %s, want %s", got, script)
 	}
@@ -62,9 +60,7 @@ func TestSetupErrors(t *testing.T) {
 func TestPureGo(t *testing.T) {
 	command := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	output, err := command.Output()
-	must.Do(t, err)
-	if got := strings.TrimSpace(string(output)); got != "github.com/gorl-dev/gorl/cmd/gorl-setup" {
-		t.Errorf("gorl-setup needs the packages %q, want the standard library alone", got)
-	}
+	output := must.Get(command.Output())(t)
+	must.Equal(t, "packages beside the standard library", "github.com/gorl-dev/gorl/cmd/gorl-setup",
+		strings.TrimSpace(string(output)))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 func TestGlobs(t *testing.T) {
@@ -16,9 +17,7 @@ func TestGlobs(t *testing.T) {
 		{"\xff*", "\xff\xfe", true}, {"\xff", "\xfe", true}, {"\xff", "a", false}, {"a*", "a\xff", true}, {"[", "[",
 			true},
 	} {
-		if got := commandline.Globs([]string{"never", c.pattern})(c.name); got != c.want {
-			t.Errorf("%q and %q: %v", c.pattern, c.name, got)
-		}
+		must.Equal(t, c.pattern+" and "+c.name, c.want, commandline.Globs([]string{"never", c.pattern})(c.name))
 	}
 	if commandline.Globs(nil)("a") {
 		t.Error("no pattern matches")

@@ -108,9 +108,7 @@ func TestGuestLoads(t *testing.T) {
 					t.Errorf("the first operation calls %s", call)
 				}
 			}
-			if sum := field(t, output, "sum"); sum != "262144" {
-				t.Errorf("the sum of 64 × 64 ones times themselves is %s", sum)
-			}
+			must.Equal(t, "the sum of 64 × 64 ones times themselves", "262144", field(t, output, "sum"))
 			// gorl_tune_allocator, when it is asked.
 			if got := calls["tuned"]; len(got) != 4 || !slices.Contains(got, "mallopt libgorltorch.so") {
 				t.Errorf("gorl_tune_allocator calls %q; want mallopt four times", got)
@@ -154,11 +152,7 @@ func TestGuestChoosesKernels(t *testing.T) {
 	library := filepath.Join(folder, "libgorltorch.so")
 	move := func(from, to string) {
 		t.Helper()
-		content, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(to, content, 0o755)
-		}
-		must.Do(t, err)
+		must.Do(t, os.WriteFile(to, must.Read(t, from), 0o755))
 	}
 	move(installed, library)
 	move(filepath.Join(filepath.Dir(installed), "gorl-blas-check"), check)
@@ -206,9 +200,8 @@ func TestGuestImports(t *testing.T) {
 		t.Skip("builds programs")
 	}
 	const module = "github.com/gorl-dev/gorl/"
-	list, err := exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`,
-		"./...").Output()
-	must.Do(t, err)
+	list := must.Get(exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`,
+		"./...").Output())(t)
 	var program strings.Builder
 	program.WriteString("package main\n\nimport (\n\t\"" + module + "internal/outside/" + guest + "/report\"\n")
 	packages := 0
@@ -224,13 +217,11 @@ func TestGuestImports(t *testing.T) {
 	}
 	program.WriteString(")\n\nfunc main() { report.Print() }\n")
 	dir := t.TempDir()
-	here, err := os.Getwd()
-	must.Do(t, err)
+	here := must.Get(os.Getwd())(t)
 	write(t, filepath.Join(dir, "main.go"), program.String())
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+	overlay := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(here, guest, "gorl", "main.go"): filepath.Join(dir, "main.go"),
-	}})
-	must.Do(t, err)
+	}}))(t)
 	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
 	state, called := map[string]map[string]any{}, map[string]map[string]int{}
 	for _, name := range []string{"gotorch", "gorl"} {

@@ -49,8 +49,7 @@ func TestPlainGoBuild(t *testing.T) {
 	if _, err := os.Stat("/usr/local/lib/libgorltorch.so"); err != nil && os.Getenv("CGO_LDFLAGS") != "" {
 		t.Skip("gorl's libraries are not in /usr/local/lib, and elsewhere go needs CGO_LDFLAGS")
 	}
-	repository, err := filepath.Abs("../..")
-	must.Do(t, err)
+	repository := must.Get(filepath.Abs("../.."))(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), module(t, repository))
 	write(t, filepath.Join(dir, "main.go"), program)
@@ -58,9 +57,7 @@ func TestPlainGoBuild(t *testing.T) {
 	write(t, filepath.Join(dir, "go.sum"), string(sums))
 
 	run(t, dir, "go", "build", "-o", "program", ".")
-	if got := strings.TrimSpace(run(t, dir, "./program")); got != "64" {
-		t.Errorf("the program printed %q, want 64", got)
-	}
+	must.Equal(t, "what the program prints", "64", strings.TrimSpace(run(t, dir, "./program")))
 	if runtime.GOOS == "linux" {
 		checkLibraries(t, filepath.Join(dir, "program"))
 	}
@@ -70,12 +67,9 @@ func TestPlainGoBuild(t *testing.T) {
 // that is what lets one binary run on another machine's libtorch, through shims built there.
 func checkLibraries(t *testing.T, path string) {
 	t.Helper()
-	file, err := elf.Open(path)
-	must.Do(t, err)
+	file := must.Get(elf.Open(path))(t)
 	defer file.Close()
-	libraries, err := file.ImportedLibraries()
-	must.Do(t, err)
-	needed := strings.Join(libraries, " ")
+	needed := strings.Join(must.Get(file.ImportedLibraries())(t), " ")
 	for _, shim := range []string{"libcgotorch.so", "libgorltorch.so"} {
 		if !strings.Contains(needed, shim) {
 			t.Errorf("the program does not need %s, but %s", shim, needed)

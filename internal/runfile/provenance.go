@@ -90,19 +90,7 @@ func Record(dir string, text []byte, start Start) error {
 	if err := start.describe(list, []byte(config.Redact(string(text)))); err != nil {
 		return err
 	}
-	entry, err := yaml.Marshal([]Start{start})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, ProvenanceFile)
-	earlier, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return durable.WriteFile(path, func(w io.Writer) error {
-		_, err := io.WriteString(w, string(earlier)+config.Redact(string(entry)))
-		return err
-	})
+	return write(dir, append(list, start))
 }
 
 // End records in the latest entry how training ended: nil for its end, stopped if it was asked to end.
@@ -116,6 +104,11 @@ func End(dir string, cause error, stopped bool) error {
 	if cause != nil {
 		last.Error = cause.Error()
 	}
+	return write(dir, list)
+}
+
+// write replaces the file [ProvenanceFile] in dir.
+func write(dir string, list []Start) error {
 	text, err := yaml.Marshal(list)
 	if err != nil {
 		return err

@@ -13,9 +13,7 @@ import (
 
 func parse(t testing.TB, text string) Sections {
 	t.Helper()
-	s, err := Parse([]byte(text))
-	must.Do(t, err)
-	return s
+	return must.Get(Parse([]byte(text)))(t)
 }
 
 // A section that does not exist, or that nothing in this kind of run reads, is an error that says what to do.
@@ -72,9 +70,7 @@ func TestKind(t *testing.T) {
 		"{selection_strategy: {}}": Evolution,
 		"{training: null}":         Evolution,
 	} {
-		if got := parse(t, text).Kind(); got != want {
-			t.Errorf("%s is of kind %d, want %d", text, got, want)
-		}
+		must.Equal(t, "the kind of "+text, want, parse(t, text).Kind())
 	}
 }
 
@@ -125,8 +121,7 @@ func TestSet(t *testing.T) {
 func TestYAML(t *testing.T) {
 	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
 		"launcher: {command: [a, b]}")
-	text, err := s.YAML()
-	must.Do(t, err)
+	text := must.Get(s.YAML())(t)
 	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
 		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
 	must.Equal(t, "the file", want, string(text))

@@ -6,7 +6,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -35,15 +34,11 @@ func TestGolden(t *testing.T) {
 	for name, statistic := range statistics {
 		for _, c := range golden.Cases {
 			e := aggregate.Of(c["values"], statistic)
-			if d := cmp.Diff(c[name], []float64{e.Value, e.Low, e.High}, near); d != "" {
-				t.Errorf("%s of %v: %s", name, c["values"], d)
-			}
+			must.Equal(t, fmt.Sprint(name, " of ", c["values"]), c[name], []float64{e.Value, e.Low, e.High}, near)
 		}
 		c := aggregate.Curves(golden.X, golden.Y, statistic)
 		want := map[string][][]float64{"mean": golden.Mean, "iqm": golden.IQM}[name]
-		if d := cmp.Diff(want, [][]float64{c.X, c.Y, c.Low, c.High}, near); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		must.Equal(t, name, want, [][]float64{c.X, c.Y, c.Low, c.High}, near)
 	}
 }
 

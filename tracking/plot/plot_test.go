@@ -35,9 +35,7 @@ func render(t *testing.T, panel Panel) image.Image {
 	t.Helper()
 	var b bytes.Buffer
 	must.Do(t, newFigure("", []Panel{panel}, 0).encodePNG(&b))
-	img, err := png.Decode(&b)
-	must.Do(t, err)
-	return img
+	return must.Get(png.Decode(&b))(t)
 }
 
 var magenta color.Color = color.NRGBA{0xff, 0, 0xff, 0xff}
@@ -60,9 +58,7 @@ func TestPlotGaps(t *testing.T) {
 	}
 	for name, hole := range map[string]float64{"NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1),
 		"huge": 1e300} {
-		if n := middle([]float64{1, 1, 1, hole, hole, hole, 1, 1, 1}, false); n != 0 {
-			t.Errorf("%s: %d pixels in the gap", name, n)
-		}
+		must.Equal(t, "pixels in the gap of "+name, 0, middle([]float64{1, 1, 1, hole, hole, hole, 1, 1, 1}, false))
 	}
 	if n := middle([]float64{1, 1, 1, -1, 0, -1, 1, 1, 1}, true); n != 0 {
 		t.Errorf("not positive on a logarithmic axis: %d pixels in the gap", n)
@@ -165,9 +161,7 @@ func TestTicks(t *testing.T) {
 				labels = append(labels, tick.Label)
 			}
 		}
-		if got := strings.Join(labels, " "); got != tt.want {
-			t.Errorf("[%v, %v]: %s, want %s", tt.lo, tt.hi, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprint("ticks from ", tt.lo, " to ", tt.hi), tt.want, strings.Join(labels, " "))
 	}
 }
 
@@ -262,9 +256,7 @@ func TestBounds(t *testing.T) {
 	}
 	with := areas()
 	p.Series[0].Low, p.Series[0].High = nil, nil
-	if n := with - areas(); n != 2 {
-		t.Errorf("%d areas are filled, want 2", n)
-	}
+	must.Equal(t, "filled areas", 2, with-areas())
 	p.Series[0].Low = []float64{1}
 	must.Refuse(t, WritePNG(filepath.Join(t.TempDir(), "p.png"), "", []Panel{p}, 0),
 		"1 lower and 0 upper bounds of 5 values")

@@ -182,9 +182,7 @@ func TestBarsOnBrokenOutput(t *testing.T) {
 
 // A regular file and a pipe are no terminals.
 func TestNoTerminal(t *testing.T) {
-	file, err := os.Create(t.TempDir() + "/out")
-	must.Do(t, err)
-	defer file.Close()
+	file := must.Open(os.Create(t.TempDir() + "/out"))(t)
 	r, w, err := os.Pipe()
 	must.Do(t, err)
 	defer r.Close()

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/tracking"
@@ -141,41 +143,33 @@ type uploader interface {
 // artefacts are the files of a run that trackers keep: its best checkpoint and its films.
 var artefacts = []string{"checkpoints/best/*", "videos/*"}
 
-// artefact is a file of a run.
-type artefact struct{ name, version string }
-
 // upload gives a sink the artefacts that it has not kept, and returns them.
-func (d *delivery) upload(sink tracking.Sink) ([]artefact, error) {
+func (d *delivery) upload(sink tracking.Sink) (map[string]string, error) {
 	u, ok := sink.(uploader)
 	if !ok || !u.uploads() {
 		return nil, nil
 	}
 	files := d.fresh()
-	var names []string
-	for _, file := range files {
-		names = append(names, file.name)
-	}
 	if len(files) == 0 {
 		return nil, nil
 	}
-	if err := u.upload(d.dir, names); err != nil {
+	if err := u.upload(d.dir, slices.Sorted(maps.Keys(files))); err != nil {
 		return nil, fmt.Errorf("keeping artefacts: %w", err)
 	}
 	return files, nil
 }
 
 // keep records that artefacts were kept.
-func (d *delivery) keep(files []artefact) {
+func (d *delivery) keep(files map[string]string) {
 	if d.Files == nil {
 		d.Files = map[string]string{}
 	}
-	for _, file := range files {
-		d.Files[file.name] = file.version
-	}
+	maps.Copy(d.Files, files)
 }
 
-// fresh returns the artefacts that were not kept.
-func (d *delivery) fresh() (files []artefact) {
+// fresh returns the artefacts that were not kept, as Files has them.
+func (d *delivery) fresh() map[string]string {
+	files := map[string]string{}
 	for _, pattern := range artefacts {
 		found, err := filepath.Glob(filepath.Join(d.dir, filepath.FromSlash(pattern)))
 		if err != nil { // a folder whose name has the characters of patterns
@@ -190,7 +184,7 @@ func (d *delivery) fresh() (files []artefact) {
 			name = filepath.ToSlash(name)
 			version := fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))
 			if d.Files[name] != version {
-				files = append(files, artefact{name, version})
+				files[name] = version
 			}
 		}
 	}

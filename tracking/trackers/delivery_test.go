@@ -17,8 +17,7 @@ import (
 func record(t *testing.T, tracker Tracker, run Run, from, to int64, step func(int64)) string {
 	t.Helper()
 	opt := tracking.Options{Restart: run.Resumed, ResumeStep: from - 1}
-	folder, err := tracking.OpenRun(run.Dir, opt)
-	must.Do(t, err)
+	folder := must.Get(tracking.OpenRun(run.Dir, opt))(t)
 	var w warnings
 	s := start([]Tracker{tracker}, run, w.warn, eager)
 	sinks := tracking.Multi(folder, s)
@@ -152,11 +151,8 @@ func TestArtifacts(t *testing.T) {
 	write("videos/walk.mp4", "film")
 	for _, on := range []bool{false, true} {
 		srv.files = nil
-		tracker, err := MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: on})
-		must.Do(t, err)
-		if said := record(t, tracker, run, 1, 3, func(int64) {}); said != "" {
-			t.Error(said)
-		}
+		tracker := must.Get(MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: on}))(t)
+		must.Equal(t, "warnings", "", record(t, tracker, run, 1, 3, func(int64) {}))
 		const place = "/api/2.0/mlflow-artifacts/artifacts/7/abc/artifacts/"
 		want := "[" + place + "checkpoints/best/agent_2.safetensors best<nil> " + place + "videos/walk.mp4 film<nil>]"
 		if got := fmt.Sprint(srv.files); got != want && on || len(srv.files) != 0 && !on {
@@ -165,8 +161,7 @@ func TestArtifacts(t *testing.T) {
 		run = Run{Name: "r", Dir: run.Dir, Resumed: true}
 	}
 	write("videos/later.gif", "another film")
-	tracker, err := MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: true})
-	must.Do(t, err)
+	tracker := must.Get(MLflow(MLflowSettings{TrackingURI: srv.URL, Artifacts: true}))(t)
 	for i, want := range []int{1, 0} {
 		if n, files, err := Send(t.Context(), tracker, run); n != 0 || files != want || err != nil {
 			t.Errorf("call %d sends %d values and %d files, %v", i, n, files, err)

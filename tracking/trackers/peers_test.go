@@ -94,9 +94,7 @@ func TestPeersWandB(t *testing.T) {
 		}, 0},
 		{[]map[string]any{{"_step": 30.0, "global_step": 30.0, "Loss / Policy loss": 2.0}}, 255},
 	} {
-		if name := filepath.Base(files[i]); name != "run-"+id.ID+".wandb" {
-			t.Errorf("the file %s is not of the run %s", name, id.ID)
-		}
+		must.Equal(t, "the file of the run", "run-"+id.ID+".wandb", filepath.Base(files[i]))
 		var rows []map[string]any
 		exit, started := -1, wandbStart{}
 		for line := range strings.Lines(peers.Run(t, python, "-m", "wandb", "leet", "inspect", "--json", files[i])) {
@@ -137,8 +135,7 @@ func TestPeersWandB(t *testing.T) {
 // mlflowServer starts MLflow's tracking server and returns its address.
 func mlflowServer(t *testing.T, python string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Do(t, err)
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	must.Do(t, free.Close())
 	dir := t.TempDir()
@@ -147,8 +144,7 @@ func mlflowServer(t *testing.T, python string) string {
 			filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir, "artifacts"))
 	server.Dir = dir
 	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
-	printed, err := server.StderrPipe()
-	must.Do(t, err)
+	printed := must.Get(server.StderrPipe())(t)
 	server.Stdout = server.Stderr
 	must.Do(t, server.Start())
 	ended := make(chan struct{})
@@ -200,9 +196,8 @@ func TestPeersMLflow(t *testing.T) {
 	python := peers.Python(t, "mlflow", "flask", "gunicorn")
 	uri := mlflowServer(t, python)
 	dir := t.TempDir()
-	m, err := trackers.MLflow(trackers.MLflowSettings{TrackingURI: uri, ExperimentName: "walker",
-		Tags: map[string]string{"who": "me"}})
-	must.Do(t, err)
+	m := must.Get(trackers.MLflow(trackers.MLflowSettings{TrackingURI: uri, ExperimentName: "walker",
+		Tags: map[string]string{"who": "me"}}))(t)
 	type read struct {
 		Name, Status, Tag string
 		Params            map[string]string

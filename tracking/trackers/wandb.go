@@ -17,9 +17,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -255,11 +255,11 @@ func (w *wandb) Close() error {
 
 // wandbChild is the Python process.
 type wandbChild struct {
-	process *exec.Cmd
+	command *exec.Cmd
 	cancel  context.CancelFunc // kills it
 	stdin   io.WriteCloser
 	answers *bufio.Reader
-	printed lastOutput
+	printed process.Tail
 }
 
 // wandbAnswer is an answer of the child.
@@ -274,21 +274,17 @@ type wandbAnswer struct {
 func startWandB(ctx context.Context, python string) (*wandbChild, error) {
 	c := &wandbChild{}
 	ctx, c.cancel = context.WithCancel(ctx)
-	c.process = exec.CommandContext(ctx, python, "-u", "-c", wandbBootstrap)
-	c.process.Stderr = &c.printed
-	c.process.WaitDelay = time.Second // processes of the package may hold the output open
-	stdin, err := c.process.StdinPipe()
-	if err != nil {
-		c.cancel()
-		return nil, err
-	}
-	stdout, err := c.process.StdoutPipe()
-	if err != nil {
+	c.command = exec.CommandContext(ctx, python, "-u", "-c", wandbBootstrap)
+	c.command.Stderr = &c.printed
+	c.command.WaitDelay = time.Second // processes of the package may hold the output open
+	stdin, errIn := c.command.StdinPipe()
+	stdout, errOut := c.command.StdoutPipe()
+	if err := cmp.Or(errIn, errOut); err != nil {
 		c.cancel()
 		return nil, err
 	}
 	c.stdin, c.answers = stdin, bufio.NewReader(stdout)
-	if err := c.process.Start(); err != nil {
+	if err := c.command.Start(); err != nil {
 		c.cancel()
 		return nil, fmt.Errorf("starting %s: %w; install Python and wandb, or name another Python with the setting "+
 			"python (%w)", python, err, ErrFinal)
@@ -320,7 +316,10 @@ func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) 
 	switch {
 	case err != nil:
 		c.end()
-		return answer, fmt.Errorf("its Python process is gone (%v)%s", c.process.ProcessState, c.printed.text())
+		lines := strings.Split(strings.TrimSpace(strings.Join(c.printed.Lines(), "\n")), "\n")
+		said := strings.Join(lines[max(0, len(lines)-5):], "\n")
+		return answer, fmt.Errorf("its Python process is gone (%v)%s", c.command.ProcessState,
+			strings.TrimSuffix(": "+said, ": "))
 	case answer.Error != "":
 		return answer, errors.New(answer.Error)
 	case answer.Final != "":
@@ -334,33 +333,6 @@ func (c *wandbChild) end() {
 	_ = c.stdin.Close()
 	late := time.AfterFunc(5*time.Second, c.cancel)
 	defer late.Stop()
-	_ = c.process.Wait() // how it ended is in ProcessState
+	_ = c.command.Wait() // how it ended is in ProcessState
 	c.cancel()
-}
-
-// lastOutput keeps the end of the process' output.
-type lastOutput struct {
-	mu   sync.Mutex
-	last []byte
-}
-
-// Write implements io.Writer. It never fails.
-func (o *lastOutput) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	const most = 4 << 10
-	o.last = append(o.last, b[max(0, len(b)-most):]...)
-	o.last = o.last[max(0, len(o.last)-most):]
-	return len(b), nil
-}
-
-// text returns the last lines, as the end of a message.
-func (o *lastOutput) text() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(o.last)), "\n")
-	if lines[0] == "" {
-		return ""
-	}
-	return ": " + strings.Join(lines[max(0, len(lines)-5):], "\n")
 }

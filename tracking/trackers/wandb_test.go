@@ -26,9 +26,7 @@ func python(t *testing.T, wandb string) string {
 
 func wandbOf(t *testing.T, python string) Tracker {
 	t.Helper()
-	w, err := WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"})
-	must.Do(t, err)
-	return w
+	return must.Get(WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"}))(t)
 }
 
 // A missing Python or package does not stop a run.
@@ -67,7 +65,7 @@ func TestWandBInstalled(t *testing.T) {
 
 // dying is a package that writes its calls to a file. Its process is killed at the second row.
 const dying = `
-import os, signal
+import os, signal, sys
 log = open(os.environ["GORL_TEST_LOG"], "a+", buffering=1)
 class errors:
     class Error(Exception): pass
@@ -83,6 +81,7 @@ class Run:
         log.seek(0)
         if row["global_step"] == 2 and "killed" not in log.read():
             log.write("killed\n")
+            print("1\n2\n3\n4\n5\n6\n", file=sys.stderr)
             os.kill(os.getpid(), signal.SIGKILL)
         log.write(f"{row}\n")
     def finish(self, exit_code): log.write(f"finish {exit_code}\n")
@@ -116,7 +115,7 @@ func TestWandBDies(t *testing.T) {
 	for !strings.Contains(said(), "'global_step': 3") { // before the run ends, which gives it only one more attempt
 	}
 	_ = s.Close()
-	w.one(t, "tracker wandb", "killed")
+	w.one(t, "tracker wandb", "killed): 2\n3\n4\n5\n6")
 	const row = "{'a': 0.25, 'b': 1.0, 'global_step': 1}\n"
 	if want := "init walker crew offline allow True\n" + row + "killed\ninit walker crew offline allow True\n" + row +
 		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"; said() != want {

@@ -53,8 +53,7 @@ func snapshot() *checkpoint.Snapshot {
 func run(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	store, err := checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Options{})
-	must.Do(t, err)
+	store := must.Get(checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Options{}))(t)
 	for _, step := range []int64{20, 30, 100} {
 		save := store.Save
 		if step == 20 {
@@ -69,9 +68,7 @@ func run(t *testing.T) (dir string) {
 
 func of(t *testing.T, path string, o inspection.Options) *inspection.Report {
 	t.Helper()
-	r, err := inspection.Of(path, o)
-	must.Do(t, err)
-	return r
+	return must.Get(inspection.Of(path, o))(t)
 }
 
 func TestRun(t *testing.T) {
@@ -121,10 +118,8 @@ func TestFind(t *testing.T) {
 	dir := run(t)
 	find := func(path string) string {
 		t.Helper()
-		got, err := inspection.Find(filepath.Join(dir, path))
-		must.Do(t, err)
-		got, err = filepath.Rel(dir, got)
-		must.Do(t, err)
+		got := must.Get(inspection.Find(filepath.Join(dir, path)))(t)
+		got = must.Get(filepath.Rel(dir, got))(t)
 		return filepath.ToSlash(got)
 	}
 	for path, want := range map[string]string{
@@ -133,31 +128,21 @@ func TestFind(t *testing.T) {
 		"checkpoints/agent_30":      "checkpoints/agent_30.safetensors",
 		"checkpoints/agent_30.json": "checkpoints/agent_30.json",
 	} {
-		if got := find(path); got != want {
-			t.Errorf("%q is %s, want %s", path, got, want)
-		}
+		must.Equal(t, path, want, find(path))
 	}
 	must.Do(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
 	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ",
 		"checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
-		if _, err := inspection.Find(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q beside a damaged best: %v, want %q", path, err, want)
-		}
+		must.RefusedAs(inspection.Find(filepath.Join(dir, path)))(t, path+" beside a damaged best", want)
 	}
-	if got := find("checkpoints/agent_100"); got != "checkpoints/agent_100.safetensors" {
-		t.Errorf("another one by its name is %s", got)
-	}
+	must.Equal(t, "another one by its name", "checkpoints/agent_100.safetensors", find("checkpoints/agent_100"))
 	// Damage of the manifest alone counts, too.
 	must.Do(t, os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5))
 	_, err := inspection.Find(dir)
 	must.Refuse(t, err, "best/agent_20.safetensors, which is damaged: ")
 	for _, path := range []string{t.TempDir(), filepath.Join(dir, "nowhere")} {
-		if _, err := inspection.Find(path); err == nil {
-			t.Errorf("%s gives no error", path)
-		}
-		if _, err := inspection.Of(path, inspection.Options{}); err == nil {
-			t.Errorf("%s gives no error", path)
-		}
+		must.Refused(inspection.Find(path))(t)
+		must.Refused(inspection.Of(path, inspection.Options{}))(t)
 	}
 }
 
@@ -348,8 +333,7 @@ func TestPopulation(t *testing.T) {
 	}
 	// Of a population across processes the best of the best member is looked at, although another was saved later.
 	for _, member := range []string{"000", "001"} {
-		store, err := checkpoint.NewStore(filepath.Join(dir, "best", member), checkpoint.Options{})
-		must.Do(t, err)
+		store := must.Get(checkpoint.NewStore(filepath.Join(dir, "best", member), checkpoint.Options{}))(t)
 		if _, err := store.Save("2", 20, snapshot()); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ package watch
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,16 +26,13 @@ func TestCharacterLimits(t *testing.T) {
 	get("/api/runs", new(list))
 	refused := func(id, want string) {
 		t.Helper()
-		if _, err := s.join(id); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", id, err, want)
-		}
+		must.RefusedAs(s.join(id))(t, id, want)
 	}
 	refused("e", "no checkpoint yet")
 	refused("..", "no such run")
 	var first *character
 	for _, id := range []string{"a", "a", "b", "c"} {
-		c, err := s.join(id)
-		must.Do(t, err)
+		c := must.Get(s.join(id))(t)
 		if first == nil {
 			first = c
 		} else if (c == first) != (id == "a") {

@@ -36,7 +36,8 @@ const marks = new THREE.Group(); // where the character touches the ground
 const arrow = new THREE.ArrowHelper(); // over the character: its commanded direction, as long as the speed
 scene.add(ground, body, ghost, marks, arrow);
 const mark = { geometry: new THREE.CircleGeometry(1, 24), material: new THREE.MeshBasicMaterial({
-  color: 0xd0212a, fog: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2 }) }; // as red as in films
+  color: 0xd0212a, fog: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2 }),
+}; // as red as in films
 
 // --- what the server sends ---
 
@@ -101,7 +102,8 @@ function begin(s) {
   }
   const meshes = (s.meshes ?? []).map(m => geometryOf({ Size: [] }, m)); // shapes of the same mesh share it
   s.shapes.forEach((shape, i) => {
-    const { R, G, B, A } = shape.Color, geometry = meshes[shape.Mesh] ?? geometryOf(shape), flat = shape.Kind === 'plane';
+    const { R, G, B, A } = shape.Color, flat = shape.Kind === 'plane';
+    const geometry = meshes[shape.Mesh] ?? geometryOf(shape);
     const alpha = A / 255, color = new THREE.Color().setRGB(R / A, G / A, B / A, THREE.SRGBColorSpace);
     const material = new THREE.MeshStandardMaterial({ color, roughness: 0.65, transparent: alpha < 1, opacity: alpha });
     const mesh = new THREE.Mesh(geometry, material);
@@ -119,12 +121,14 @@ function begin(s) {
     const other = new THREE.Mesh(geometry, new THREE.MeshStandardMaterial({
       color: color.clone().lerp(new THREE.Color(0xc4cbd0), 0.8), roughness: 1, transparent: true, opacity: 0.6 }));
     other.castShadow = true;
-    other.userData = { index: i, from: { p: new THREE.Vector3(), q: new THREE.Quaternion() }, to: { p: new THREE.Vector3(), q: new THREE.Quaternion() } };
+    const pose = () => ({ p: new THREE.Vector3(), q: new THREE.Quaternion() });
+    other.userData = { index: i, from: pose(), to: pose() };
     ghost.add(other);
   });
   document.body.classList.toggle('pictures', !!s.pictures);
   $('clip-label').hidden = !s.clips;
-  $('clip').replaceChildren(new Option('any', -1), ...(s.clips ?? []).map((name, i) => new Option(i + 1 + ' ' + name, i)));
+  const clips = (s.clips ?? []).map((name, i) => new Option(i + 1 + ' ' + name, i));
+  $('clip').replaceChildren(new Option('any', -1), ...clips);
   const impulse = Math.max(1, Math.round(0.5 * s.mass)); // half a metre a second
   $('impulse').max = 6 * impulse;
   $('impulse').value = impulse;
@@ -213,7 +217,8 @@ function frameCamera() {
     -Math.sin(AZIMUTH) * Math.cos(ELEVATION), Math.sin(ELEVATION)).multiplyScalar(distance));
   scene.fog = new THREE.Fog(SKY, 3 * distance, 12 * distance);
   const reachOfSun = 3 * size, c = sun.shadow.camera;
-  Object.assign(c, { left: -reachOfSun, right: reachOfSun, top: reachOfSun, bottom: -reachOfSun, near: 0.1, far: 20 * size });
+  const sides = { left: -reachOfSun, right: reachOfSun, top: reachOfSun, bottom: -reachOfSun };
+  Object.assign(c, { ...sides, near: 0.1, far: 20 * size });
   c.updateProjectionMatrix();
   controls.update();
 }
@@ -267,13 +272,19 @@ function draw() {
 
 // --- figures ---
 
-const number = x => Math.abs(x) >= 100 && Number.isInteger(x) ? x.toFixed(0) : Math.abs(x) >= 1000 ? x.toFixed(0) : x.toFixed(Math.abs(x) >= 100 ? 1 : 2);
+const number = x => x.toFixed(Math.abs(x) < 100 ? 2 : Math.abs(x) < 1000 && !Number.isInteger(x) ? 1 : 0);
 
 function tell(f) {
-  const rows = [['episode', f.episode], ['time', number(f.time) + ' s'], ['reward', number(f.reward)], ['return', number(f.return)]];
+  const rows = [['episode', f.episode], ['time', number(f.time) + ' s'], ['reward', number(f.reward)],
+    ['return', number(f.return)]];
   if (f.clip) rows.push(['clip', world.clips[f.clip.now]]);
-  for (const name of Object.keys(f.figures ?? {}).sort()) rows.push([name.replace(/^.*\//, '').replaceAll('_', ' '), number(f.figures[name])]);
-  if (f.last) rows.push(['last episode', number(f.last.time) + ' s' + (f.last.terminated ? ', terminated' : '')], ['its return', number(f.last.return)]);
+  for (const name of Object.keys(f.figures ?? {}).sort()) {
+    rows.push([name.replace(/^.*\//, '').replaceAll('_', ' '), number(f.figures[name])]);
+  }
+  if (f.last) {
+    rows.push(['last episode', number(f.last.time) + ' s' + (f.last.terminated ? ', terminated' : '')],
+      ['its return', number(f.last.return)]);
+  }
   const table = $('table');
   while (table.rows.length > rows.length) table.deleteRow(-1);
   rows.forEach(([name, value], i) => {
@@ -390,10 +401,12 @@ window.addEventListener('pagehide', () => socket?.close()); // the browser may k
 
 // For programs that drive the page: next resolves with the next frame.
 const waiting = [];
-window.viewer = { next: () => new Promise(resolve => waiting.push(resolve)), get frame() { return frame; }, get frames() { return frames; },
+window.viewer = { next: () => new Promise(resolve => waiting.push(resolve)), get frame() { return frame; },
+  get frames() { return frames; },
   get shown() { return root.now.toArray(); },
   get arrow() { return arrow.visible ? new THREE.Vector3(0, 1, 0).applyQuaternion(arrow.quaternion).toArray() : null; },
-  get info() { return { ...renderer.info.render }; }, get camera() { return { position: camera.position.toArray(), target: controls.target.toArray() }; } };
+  get info() { return { ...renderer.info.render }; },
+  get camera() { return { position: camera.position.toArray(), target: controls.target.toArray() }; } };
 
 if (play && window.top === window) cover('The newest checkpoint of ' + run, '', 'Play'); else connect();
 draw();

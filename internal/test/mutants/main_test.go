@@ -11,8 +11,7 @@ import (
 // Every fault's text occurs once in its file, so that the list follows the code.
 func TestFaultsApply(t *testing.T) {
 	t.Chdir("../../..")
-	faults, err := readFaults()
-	must.Do(t, err)
+	faults := must.Get(readFaults())(t)
 	for _, f := range faults {
 		if _, err := f.apply(); err != nil {
 			t.Errorf("%s: %v", f.name, err)
@@ -23,8 +22,7 @@ func TestFaultsApply(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	const entry = "== swap\nfile: a.go\ntests: ./a ./b\nsays: a is b\n-- was\n\ta, b\n-- now\n\tb, a\n"
 	const second = "\n== drop\nfile: c.go\ntests: ./c\nsays: c\n-- was\nc\n-- now\n"
-	faults, err := parseFaults("A comment.\n\n" + entry + second)
-	must.Do(t, err)
+	faults := must.Get(parseFaults("A comment.\n\n" + entry + second))(t)
 	want := []fault{{"swap", "a.go", "a is b", []string{"./a", "./b"}, "\ta, b", "\tb, a"},
 		{"drop", "c.go", "c", []string{"./c"}, "c", ""}}
 	if !reflect.DeepEqual(faults, want) {

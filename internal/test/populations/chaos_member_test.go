@@ -59,13 +59,11 @@ func chaosMember(t *testing.T, dir string) {
 		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
 		New:    chaosTrainee,
 	}
-	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
-	must.Do(t, err)
+	board := must.Get(workspace.OpenFolder(dir, members, workspace.FolderOptions{}))(t)
 	opt.Asynchronous = true
 	place := pbt.ProcessOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second,
 		Silence: 20 * time.Second}
-	s, err := pbt.Join(context.Background(), opt, place)
-	must.Do(t, err)
+	s := must.Get(pbt.Join(context.Background(), opt, place))(t)
 	if err := s.Recovered(); err != nil {
 		t.Errorf("damaged: %v", err)
 	}

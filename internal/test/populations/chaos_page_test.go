@@ -40,11 +40,9 @@ type page struct {
 func watchPage(t *testing.T, dir string, members int) *page {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChaos$")
 	cmd.Env = append(os.Environ(), "GORL_CHAOS_SERVE="+filepath.Dir(dir))
-	out, err := cmd.StdoutPipe()
-	must.Do(t, err)
+	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	must.Do(t, err)
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -66,8 +66,7 @@ func TestChaos(t *testing.T) {
 	if duration == 0 {
 		c.members, c.victims = 3, 2
 	}
-	board, err := workspace.OpenFolder(c.dir, c.members, workspace.FolderOptions{})
-	must.Do(t, err)
+	board := must.Get(workspace.OpenFolder(c.dir, c.members, workspace.FolderOptions{}))(t)
 	c.board = board
 	c.start(chaosEndless)
 	watched := watchPage(t, c.dir, c.members)
@@ -218,8 +217,7 @@ func (c *chaos) stop() {
 
 // iterations are how far the members have come, in sum.
 func (c *chaos) iterations() (sum int64) {
-	view, err := c.board.View()
-	must.Do(c.t, err)
+	view := must.Get(c.board.View())(c.t)
 	for _, p := range view.Members {
 		if len(p.Records) > 0 {
 			sum += p.Records[0].Iteration
@@ -240,8 +238,7 @@ func (c *chaos) untilProgress(n int64) {
 // look reads all there is while processes write it.
 func (c *chaos) look() {
 	c.looks++
-	view, err := c.board.View()
-	must.Do(c.t, err)
+	view := must.Get(c.board.View())(c.t)
 	for _, p := range view.Members {
 		if len(p.Damaged) > 0 {
 			c.t.Errorf("member %d: %v", p.Member, p.Damaged)
@@ -316,10 +313,8 @@ func (s savedMember) matches(st journalcheck.Standing) bool {
 // verify holds journals, states and weights against each other.
 func (c *chaos) verify() {
 	t := c.t
-	events, err := journal.Read(c.dir)
-	must.Do(t, err)
-	standings, err := journalcheck.Replay(events)
-	must.Do(t, err)
+	events := must.Get(journal.Read(c.dir))(t)
+	standings := must.Get(journalcheck.Replay(events))(t)
 	for _, st := range standings {
 		if s := c.state(st.Member); !s.matches(st) {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, s)
@@ -361,8 +356,7 @@ func (c *chaos) verify() {
 		}
 	}
 	c.look()
-	view, err := c.board.View()
-	must.Do(t, err)
+	view := must.Get(c.board.View())(t)
 	for _, p := range view.Members {
 		if p.Heartbeat == nil || p.Heartbeat.Phase != workspace.Finished {
 			t.Errorf("member %d did not train to the end: %+v", p.Member, p.Heartbeat)

@@ -53,9 +53,7 @@ func partOf(name string) string {
 
 func float32s(t testing.TB, a checkpoint.Array) []float32 {
 	t.Helper()
-	v, err := a.Float32s()
-	must.Do(t, err)
-	return v
+	return must.Get(a.Float32s())(t)
 }
 
 // leaf are the values of a snapshot's first agent.
@@ -142,9 +140,8 @@ func pupils(t *testing.T, o pbt.Options, sp spaces.Set, build func(t testing.TB,
 			at(all, u.Event)
 		}
 	}
-	p, err := pbt.New(o)
-	must.Do(t, err)
-	_, err = p.Train(t.Context())
+	p := must.Get(pbt.New(o))(t)
+	_, err := p.Train(t.Context())
 	if err := errors.Join(err, p.Close()); err != nil {
 		t.Error(err)
 	}
@@ -212,10 +209,8 @@ func TestInheritance(t *testing.T) {
 				"learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
 		}},
 		"group": {styled, func(t testing.TB, seed int64) agenttest.Agent {
-			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil),
-				smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
-			must.Do(t, err)
-			return g
+			return must.Get(trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil),
+				smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil))(t)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 			}
 			return nil
 		})
-		p, err := pbt.New(pbt.Options{
+		p := must.Get(pbt.New(pbt.Options{
 			Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian},
 			IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
 			Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
@@ -65,15 +65,11 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 				if err != nil {
 					return nil, err
 				}
-				return trainers.NewTrainee(env, func() (agents.Agent, error) {
-					return build(env.Spaces(), m.Seed),
-						nil
-				},
+				return trainers.NewTrainee(env, func() (agents.Agent, error) { return build(env.Spaces(), m.Seed), nil },
 					trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{count}})
 			},
-		})
-		must.Do(t, err)
-		_, err = p.Train(ctx)
+		}))(t)
+		_, err := p.Train(ctx)
 		cancel()
 		if closing := p.Close(); closing != nil || err != nil && !errors.Is(err, context.Canceled) || breaks > 50 {
 			t.Fatal(err, closing)
