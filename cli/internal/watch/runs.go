@@ -50,10 +50,11 @@ type Row struct {
 	Environment string `json:"environment,omitempty"`
 }
 
-// The largest sizes in bytes of a small file, and of the end of a log, that are read.
+// The largest sizes in bytes of a small file, of the end of a log, and of a whole event file that are read.
 const (
 	maxSmall  = 4 << 20
 	tailBytes = 32 << 10
+	maxEvents = 16 << 20
 )
 
 // fresh is the age of the last write up to which a run without a lock counts as training.
@@ -63,7 +64,7 @@ const fresh = time.Minute
 type folder struct {
 	id, of     string
 	population bool
-	log        string   // path of scalars.jsonl
+	logs       []string // path of scalars.jsonl, or else of event files
 	journals   []string // paths of the members' journals
 	stamp      string   // identifies the versions of the files that were read
 	ended      *runfile.Start
@@ -100,7 +101,11 @@ func (s *Server) walk() error {
 			p := at(path.Dir(dir))
 			p.population, p.journals = true, append(p.journals, name)
 		case base == tracking.ScalarsFile:
-			at(dir).log = name
+			at(dir).logs = []string{name}
+		case strings.Contains(base, "tfevents"):
+			if f := at(dir); len(f.logs) == 0 || path.Base(f.logs[0]) != tracking.ScalarsFile {
+				f.logs = append(f.logs, name)
+			}
 		case base == runFile:
 			at(dir)
 		}
@@ -114,7 +119,7 @@ func (s *Server) walk() error {
 			f.of = p.id
 		}
 		if old := s.folders[id]; old != nil && old.population == f.population {
-			old.log, old.journals, old.of = f.log, f.journals, f.of
+			old.logs, old.journals, old.of = f.logs, f.journals, f.of
 			found[id] = old
 		} else if f.population {
 			f.follow = launch.Follow(filepath.Join(s.dir, filepath.FromSlash(id)), launch.DefaultSilence)
@@ -179,8 +184,8 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 func (s *Server) look(f *folder) string {
 	var stamp strings.Builder
 	latest := int64(0)
-	names := []string{path.Join(f.id, runFile), path.Join(f.id, runfile.ProvenanceFile), f.log}
-	for i, name := range slices.Concat(names, f.journals) {
+	names := []string{path.Join(f.id, runFile), path.Join(f.id, runfile.ProvenanceFile)}
+	for i, name := range slices.Concat(names, f.logs, f.journals) {
 		if info, err := s.root.Stat(name); err == nil {
 			fmt.Fprint(&stamp, i, " ", info.Size(), " ", info.ModTime().UnixNano(), ";")
 			latest = max(latest, info.ModTime().UnixMilli())
@@ -245,7 +250,7 @@ func (s *Server) open(name string) (*os.File, fs.FileInfo, error) {
 func (s *Server) small(name string) ([]byte, error) {
 	file, info, err := s.open(name)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
 	if info.Size() > maxSmall {
@@ -281,7 +286,7 @@ func (s *Server) starts(id string) (list []runfile.Start, err error) {
 
 // readLatest reads the latest step and return, and the rate, from the end of a run's log.
 func (s *Server) readLatest(f *folder) error {
-	if f.log == "" {
+	if len(f.logs) == 0 {
 		return nil
 	}
 	var first, last tracking.Scalar
@@ -297,7 +302,7 @@ func (s *Server) readLatest(f *folder) error {
 			f.row.Return = &value
 		}
 	}
-	err := s.tail(f.log, each)
+	err := s.tail(f.logs[len(f.logs)-1], each)
 	f.row.Step = last.Step
 	if seconds := last.Time.Sub(first.Time).Seconds(); seconds > 0 && last.Step > first.Step {
 		f.row.Rate = report.Number(float64(last.Step-first.Step) / seconds)
@@ -305,20 +310,31 @@ func (s *Server) readLatest(f *folder) error {
 	return err
 }
 
-// tail calls each for the last scalars of a log.
+// tail calls each for the last scalars of a log of JSON lines, or for all scalars of an event file that is not too
+// large.
 func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	file, info, err := s.open(name)
 	if err != nil {
-		return ignoreMissing(err)
+		return ignore(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	from := max(0, info.Size()-tailBytes)
-	end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)
-	if from > 0 {
-		_, _ = end.ReadSlice('\n') // the incomplete first line
+	switch {
+	case path.Ext(name) == ".jsonl":
+		from := max(0, info.Size()-tailBytes)
+		end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)
+		if from > 0 {
+			_, _ = end.ReadSlice('\n') // the incomplete first line
+		}
+		_, err = tracking.DecodeLines(end, each)
+		return err
+	case info.Size() > maxEvents:
+		return nil
 	}
-	_, err = tracking.DecodeLines(end, each)
-	return err
+	scalars, err := tracking.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	for _, v := range scalars {
+		each(v)
+	}
+	return ignore(err, tracking.ErrTruncated)
 }
 
 // judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.
