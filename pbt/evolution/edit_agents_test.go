@@ -3,7 +3,6 @@ package evolution
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,8 +107,7 @@ func decisions(t testing.TB, a agents.Agent, sp spaces.Set) []float32 {
 	var all []float32
 	w := agenttest.NewWorld(sp, agenttest.Seeds(50, rows)...)
 	for range 5 {
-		actions, err := a.Act(w.Now())
-		must.Do(t, err)
+		actions := must.Get(a.Act(w.Now()))(t)
 		all = append(all, actions...)
 		w.Step(actions)
 	}
@@ -134,8 +132,7 @@ func TestEditAgents(t *testing.T) {
 			w := agenttest.NewWorld(k.sp, agenttest.Seeds(1, rows)...)
 			agenttest.Learn(t, a, w, 2)
 			snap := agenttest.Through(t, agenttest.Snapshot(t, a))
-			read, err := Architectures(snap)
-			must.Do(t, err)
+			read := must.Get(Architectures(snap))(t)
 			same := decisions(t, a, k.sp)
 			edits := growing(first["policy"])
 			edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode,
@@ -172,12 +169,8 @@ func TestEditAgents(t *testing.T) {
 						}
 					}
 					agenttest.Learn(t, b, w.Clone(), 1)
-					if err := a.Restore(done.Snapshot); err == nil || !strings.Contains(err.Error(),
-						fmt.Sprintf("the checkpoint's policy network is %v, this agent's %v",
-							done.Architectures["policy"],
-							first["policy"])) {
-						t.Errorf("%v: restored into the agent before: %v", e, err)
-					}
+					must.RefuseAs(t, e, a.Restore(done.Snapshot), fmt.Sprintf(
+						"the checkpoint's policy network is %v, this agent's %v", done.Architectures["policy"], first["policy"]))
 					_ = b.Close()
 				}
 			}
@@ -190,51 +183,11 @@ func TestEditAgents(t *testing.T) {
 	}
 }
 
-// Every network has its own limits, and is given what was finally done to the policy.
-func TestEditOtherNetworks(t *testing.T) {
-	k := kinds()["amp"]
-	first := k.first(t, "tanh") // policy [16], value [16], discriminator [16 16]
-	snap := agenttest.Snapshot(t, k.make(t, first))
-	narrow := small
-	narrow.MaxNodes, narrow.MaxLayers = 20, 2
-	for _, c := range []struct {
-		edit    Edit
-		limits  Limits   // of the discriminator
-		heads   [3][]int // of policy, value and discriminator
-		message string
-	}{
-		{Edit{Kind: AddLayer, Module: "head", Nodes: 4}, narrow, [3][]int{{16, 16}, {16, 16}, {20, 16}},
-			"head.add_layer, discriminator: head.add_node(layer 0, 4)"},
-		{Edit{Kind: AddNode, Module: "head", Layer: 1, Nodes: 16}, narrow, [3][]int{{32}, {32}, {16, 16}},
-			"head.add_node(layer 0, 16)"},
-		{Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, small, [3][]int{{32}, {32}, {32, 16}},
-			"head.add_node(layer 0, 16)"},
-		{Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, small, [3][]int{{16}, {16}, {16, 16}},
-			"encoder.observation.add_node(layer 0, 16)"},
-	} {
-		done, err := EditNetworks(first, snap, c.edit, EditOptions{Limits: small,
-			NetworkLimits: map[string]Limits{"discriminator": c.limits}}, random(1))
-		must.Do(t, err)
-		for i, name := range []string{"policy", "value", "discriminator"} {
-			if got := done.Architectures[name].Head.Hidden; !slices.Equal(got, c.heads[i]) {
-				t.Errorf("%v: %s has %v, want %v", c.edit, name, got, c.heads[i])
-			}
-		}
-		if done.String() != c.message {
-			t.Errorf("%v: %v, want %s", c.edit, done, c.message)
-		}
-		if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestEditRefuses(t *testing.T) {
 	k := kinds()["dict"]
 	all := k.first(t, "tanh")
 	snap := agenttest.Snapshot(t, k.make(t, all))
 	node := Edit{Kind: AddNode, Module: "head", Nodes: 16}
-	hand := Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}
 	none := EditOptions{NetworkLimits: map[string]Limits{"value": {MaxLayers: 3}}}
 	for want, x := range map[string]struct {
 		architectures map[string]description.Architecture
@@ -242,28 +195,23 @@ func TestEditRefuses(t *testing.T) {
 		edit          Edit
 		options       EditOptions
 	}{
-		"architecture of its policy":        {nil, snap, node, EditOptions{}},
-		`no module "encoder.hand"`:          {all, snap, hand, EditOptions{}},
+		"architecture of its policy": {nil, snap, node, EditOptions{}},
+		`no module "encoder.hand"`: {all, snap, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16},
+			EditOptions{}},
 		"limits of value: nodes are 0 to 0": {all, snap, node, none},
 		"has no policy/":                    {all, checkpoint.NewSnapshot(), node, EditOptions{}},
 		`no way "most"`:                     {all, snap, node, EditOptions{Preserve: "most"}},
 		`"sinus"`: {all, snap, Edit{Kind: ChangeActivation, Activation: "sinus"},
 			EditOptions{}},
 	} {
-		_, err := EditNetworks(x.architectures, x.snap, x.edit, x.options, random(1))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refused(EditNetworks(x.architectures, x.snap, x.edit, x.options, random(1)))(t, want)
 	}
 	for want, values := range map[string]map[string]any{
 		"names no architectures": {},
 		"are a int":              {"architectures": 3},
 		"policy: description":    {"architectures": map[string]any{"policy": 3}},
 	} {
-		if _, err := Architectures(&checkpoint.Snapshot{Values: values}); err == nil || !strings.Contains(err.Error(),
-			want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refused(Architectures(&checkpoint.Snapshot{Values: values}))(t, want)
 	}
 }
 
@@ -277,8 +225,7 @@ func TestDrawActivations(t *testing.T) {
 	snap := agenttest.Snapshot(t, k.make(t, all))
 	rng, count := random(2), map[string]int{}
 	for range 600 {
-		done, err := DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng)
-		must.Do(t, err)
+		done := must.Get(DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng))(t)
 		unchanged(t, snap.Arrays, done.Snapshot.Arrays)
 		for name, x := range done.Architectures {
 			count[name+" "+x.Activation]++
@@ -295,7 +242,5 @@ func TestDrawActivations(t *testing.T) {
 	if err != nil || len(done.Done) != 1 || done.Done["value"].Activation != "relu" {
 		t.Fatalf("%v, %v", done, err)
 	}
-	if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, k.make(t, done.Architectures).Restore(done.Snapshot))
 }

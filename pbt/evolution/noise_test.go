@@ -1,12 +1,11 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -59,9 +58,7 @@ func TestGoldenAgileRLNoise(t *testing.T) {
 			}
 			want[r*cols+c] = float32(w)
 		}
-		if d := cmp.Diff(want, floats(t, out.Arrays[name])); d != "" {
-			t.Errorf("%+v: %s", o, d)
-		}
+		must.Equal(t, fmt.Sprint(o), want, floats(t, out.Arrays[name]))
 		for other, x := range snap.Arrays {
 			kept := !strings.Contains(other, "exp_avg") || o.KeepOptimizer
 			if kept && other != name && !slices.Equal(floats(t, x), floats(t, out.Arrays[other])) {

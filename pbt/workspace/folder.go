@@ -155,42 +155,31 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 			"Best returned",
 			r.Weights.Path, r.Member, r.Iteration)
 	}
-	path := f.path(r.Weights.Path)
 	data, _, err := f.readFile(r.Weights.Path, r.Weights.Size)
 	if err == nil {
 		var snap *checkpoint.Snapshot
-		if snap, err = decodeWeights(path, data, *r.Weights); err == nil {
+		if snap, err = decodeWeights(data, *r.Weights); err == nil {
 			return snap, nil
 		}
 	}
+	path := f.path(r.Weights.Path)
 	if errors.Is(err, fs.ErrNotExist) || f.replaced(r, folder) {
 		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the store again", path,
 			fs.ErrNotExist)
 	}
-	var d *checkpoint.DamagedError
-	if !errors.As(err, &d) {
-		err = fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
-	}
-	return nil, err
+	return nil, fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
 }
 
 // decodeWeights verifies size and checksum and decodes the weights. The snapshot shares data's memory.
-func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot, error) {
-	damage := &checkpoint.DamagedError{Path: path}
+func decodeWeights(data []byte, want Weights) (*checkpoint.Snapshot, error) {
 	sum := sha256.Sum256(data)
 	switch {
 	case int64(len(data)) != want.Size:
-		damage.Reason = fmt.Sprintf("%d bytes, where the record says %d", len(data), want.Size)
+		return nil, fmt.Errorf("%d bytes, where the record says %d", len(data), want.Size)
 	case hex.EncodeToString(sum[:]) != want.SHA256:
-		damage.Reason = "the checksum is not the record's"
-	default:
-		snapshot, err := checkpoint.DecodeSafetensors(data)
-		if err == nil {
-			return snapshot, nil
-		}
-		damage.Reason, damage.Err = err.Error(), err
+		return nil, errors.New("the checksum is not the record's")
 	}
-	return nil, fmt.Errorf("workspace: %w", damage)
+	return checkpoint.DecodeSafetensors(data)
 }
 
 // replaced reports whether a record is no longer the one of its iteration, so that what lies under its weights' name

@@ -17,7 +17,7 @@ import (
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	onEach(t, 2, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 0)
+		s := join(t, b, 0)
 		for name, spoil := range map[string]func(r *Record){
 			"another member": func(r *Record) { r.Member = 1 },
 			"iteration 0":    func(r *Record) { r.Iteration = 0 },
@@ -29,20 +29,14 @@ func TestRefused(t *testing.T) {
 		} {
 			r := record(0, 1, 1)
 			spoil(&r)
-			if _, err := s.Publish(r, weights(0, 1)); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
-				t.Errorf("%s: published: %v", name, err)
-			}
-			if err := s.PublishBest(r, weights(0, 1), false); err == nil {
-				t.Errorf("%s: published as best", name)
-			}
+			must.RefusedAs(s.Publish(r, weights(0, 1)))(t, name, "workspace: ")
+			must.RefuseAs(t, name, s.PublishBest(r, weights(0, 1), false), "workspace: ")
 		}
 		for _, h := range []Heartbeat{
 			{Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2},
 			{Phase: Training, Hyperparameters: map[string]float64{"x": math.Inf(1)}},
 		} {
-			if err := s.Beat(h); err == nil {
-				t.Errorf("%+v was accepted", h)
-			}
+			must.RefuseAs(t, h, s.Beat(h), "workspace: ")
 		}
 		if v := mustView(t, b); len(v.Members[0].Records) > 0 || v.Members[0].Heartbeat != nil {
 			t.Errorf("something was published: %+v", v.Members[0])
@@ -63,8 +57,8 @@ func (w waiting) Done() <-chan struct{} {
 
 func TestJoinWaits(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
-		first := mustJoin(t, b, 0)
-		mustJoin(t, b, 1) // another member's lease is free
+		first := join(t, b, 0)
+		join(t, b, 1) // another member's lease is free
 		stop := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(stop)
@@ -84,9 +78,7 @@ func TestJoinWaits(t *testing.T) {
 		<-waits
 		must.Do(t, first.Release())
 		must.Do(t, <-joined)
-		if err := first.Release(); err != nil {
-			t.Errorf("released twice: %v", err)
-		}
+		must.Do(t, first.Release())
 		_, published := first.Publish(record(0, 1, 1), weights(0, 1))
 		for i, err := range []error{
 			published, first.Beat(Heartbeat{Phase: Training}), first.Prune(Keep{}),
