@@ -214,17 +214,11 @@ func identityAfter(before string) (activation string, shift float64) {
 	return "elu", 1 // elu, tanh and softsign are at least −1
 }
 
-// RandomEdit draws an edit as AgileRL does: with probability newLayer one of the head's layer edits, otherwise one of
-// all node edits, each uniformly. Widths change by 16, 32 or 64, the latent and channels by 8, 16 or 32. Edits of
-// channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels change in the second to
-// fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
-func RandomEdit(a description.Architecture, rng *rand.Rand, newLayer float64) Edit {
-	_, e := randomEdit([]description.Architecture{a}, rng, newLayer)
-	return e
-}
-
-// randomEdit is RandomEdit for the policies of several agents: it draws from the edits of all of them, each uniformly,
-// and returns the index of the policy that the edit is for. One with more edits of nodes is drawn more often.
+// randomEdit draws an edit as AgileRL does, for the policies of one or several agents: with probability newLayer one of
+// the head's layer edits, otherwise one of all node edits, each uniformly. It returns the index of the policy that the
+// edit is for. One with more edits of nodes is drawn more often. Widths change by 16, 32 or 64, the latent and channels
+// by 8, 16 or 32. Edits of channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels
+// change in the second to fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
 func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer float64) (which int, e Edit) {
 	if rng.Float64() < newLayer {
 		n := rng.IntN(2 * len(policies))
@@ -261,7 +255,7 @@ func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer fl
 	return which, e
 }
 
-// nodeEdits lists the edits that RandomEdit draws from, apart from those of layers. Another order would change what a
+// nodeEdits lists the edits that randomEdit draws from, apart from those of layers. Another order would change what a
 // seed draws.
 func nodeEdits(a description.Architecture) (choices []Edit) {
 	both := func(grow, shrink EditKind, module string) {
@@ -287,7 +281,7 @@ func nodeEdits(a description.Architecture) (choices []Edit) {
 	return choices
 }
 
-// kernelSizes lists what RandomEdit may give the kernels of a convolution, as AgileRL has it: 1 up to a quarter of the
+// kernelSizes lists what randomEdit may give the kernels of a convolution, as AgileRL has it: 1 up to a quarter of the
 // shorter side of the layer's result, at most 9, without the present size. It is 1 if that leaves none.
 func kernelSizes(p *description.Part, layer int) []int {
 	after := p.Pictures()[layer+1]

@@ -172,7 +172,7 @@ func TestRandomEdits(t *testing.T) {
 		}
 		arrays := arraysOf(t, network(t, a, 2, nil))
 		for range length {
-			e := RandomEdit(a, rng, 0.3)
+			_, e := randomEdit([]description.Architecture{a}, rng, 0.3)
 			if e.Kind == ChangeKernel {
 				e.Kernel = 1 + rng.IntN(4)
 			}
