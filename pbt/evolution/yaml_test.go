@@ -207,7 +207,6 @@ func TestFromYAMLRefuses(t *testing.T) {
 		text, wants, _ := strings.Cut(strings.TrimSpace(row), " => ")
 		must.RefusedAs(FromYAML([]byte(text)))(t, text, strings.Split(wants, " ; ")...)
 	}
-	must.Refused(FromFile("testdata/nowhere.yaml"))(t, "nowhere")
 }
 
 func FuzzFromYAML(f *testing.F) {
