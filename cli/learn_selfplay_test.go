@@ -46,7 +46,7 @@ func TestLearnSelfPlay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		snapshot, err := store.FetchBest(best)
+		snapshot, err := store.Fetch(best)
 		if err != nil {
 			t.Fatal(err)
 		}

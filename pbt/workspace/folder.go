@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,22 +135,16 @@ func (f *Folder) Members() int { return f.members }
 // Dir is the store's folder, as an absolute path.
 func (f *Folder) Dir() string { return f.dir }
 
-// Fetch reads the weights of a record, see Store.
-func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, false) }
-
-// FetchBest reads the weights of what Best returned, see Store.
-func (f *Folder) FetchBest(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, true) }
-
-// fetch reads weights that Publish or, with best, PublishBest stored. If reading fails it looks at the record again:
-// if that is no longer the one given, the weights were replaced, which is not damage.
-func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
+// Fetch reads the weights of a record, see Store. If reading fails it looks at the record again: if that is no longer
+// the one given, the weights were replaced, which is not damage.
+func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {
 		return nil, err
 	}
 	if err := r.check(f.members); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	folder := folderOf(r.Member, best)
+	folder := folderOf(r.Member, strings.HasPrefix(r.Weights.Path, bestFolder))
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
 		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or "+
 			"Best returned",

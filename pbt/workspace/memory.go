@@ -124,9 +124,6 @@ func (m *Memory) Best(minimise bool) (Record, bool, error) {
 	return best, ok, nil
 }
 
-// FetchBest reads the weights of what Best returned.
-func (m *Memory) FetchBest(r Record) (*checkpoint.Snapshot, error) { return m.Fetch(r) }
-
 // put keeps weights, unless they are nil, under a path that no other weights have or had, so that a record of replaced
 // weights never finds the new ones. m.mu is held.
 func (m *Memory) put(folder string, r *Record, weights *checkpoint.Snapshot) {

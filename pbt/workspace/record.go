@@ -255,5 +255,5 @@ func noWeights(r Record) error {
 	return nil
 }
 
-// errNoBest is the error of PublishBest without weights, because FetchBest would have nothing to return.
+// errNoBest is the error of PublishBest without weights, because Fetch would have nothing to return.
 var errNoBest = errors.New("workspace: there are no weights to offer for the best")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,33 +108,31 @@ func readAll(b Store) error {
 	if err != nil {
 		return err
 	}
+	best, ok, err := b.Best(false)
+	if err != nil {
+		return err
+	}
+	var records []Record
+	if ok {
+		records = append(records, best)
+	}
 	for _, p := range v.Members {
 		if len(p.Damaged) > 0 {
 			return p.Damaged[0]
 		}
-		for _, r := range append(p.Records, p.Stale...) {
-			snap, err := b.Fetch(r)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err == nil {
-				err = checkWeights(snap, r.Member, r.Iteration)
-			}
-			if err != nil {
-				return fmt.Errorf("member %d, iteration %d: %w", r.Member, r.Iteration, err)
-			}
+		records = slices.Concat(records, p.Records, p.Stale)
+	}
+	for _, r := range records {
+		snap, err := b.Fetch(r)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = checkWeights(snap, r.Member, r.Iteration)
+		}
+		if err != nil {
+			return fmt.Errorf("member %d, iteration %d: %w", r.Member, r.Iteration, err)
 		}
 	}
-	best, ok, err := b.Best(false)
-	if err != nil || !ok {
-		return err
-	}
-	snap, err := b.FetchBest(best)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return checkWeights(snap, best.Member, best.Iteration)
+	return nil
 }

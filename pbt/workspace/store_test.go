@@ -262,7 +262,7 @@ func TestBest(t *testing.T) {
 				if !ok {
 					continue
 				}
-				snap, err := b.FetchBest(best)
+				snap, err := b.Fetch(best)
 				if err == nil {
 					err = checkWeights(snap, o.best, o.of)
 				}
