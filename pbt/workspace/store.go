@@ -61,9 +61,9 @@ type Store interface {
 	// View returns everything that all members have published, in order of their numbers. A damaged file is listed in
 	// its member's Damaged and does not make View fail.
 	View() (View, error)
-	// Fetch reads the weights of a record that View or Best returned. Weights whose size or checksum differ from the record's are an error that
-	// wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the record was read are one
-	// that wraps fs.ErrNotExist: call View or Best again.
+	// Fetch reads the weights of a record that View or Best returned. Weights whose size or checksum differ from the
+	// record's are an error that wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the
+	// record was read are one that wraps fs.ErrNotExist: call View or Best again.
 	Fetch(r Record) (*checkpoint.Snapshot, error)
 	// Best returns the best record that any member offered with PublishBest. It compares evaluations, and objectives of
 	// records without an evaluation. Figures that are not finite never count. Of equal records it returns the one of
