@@ -57,7 +57,6 @@ func (f *Folder) Join(ctx context.Context, member int) (Lease, error) {
 	return s, nil
 }
 
-func (s *folderLease) Member() int           { return s.member }
 func (s *folderLease) Dir() string           { return s.store.path(s.folder) }
 func (s *folderLease) Lost() <-chan struct{} { return s.lost }
 

@@ -141,7 +141,6 @@ type memoryLease struct {
 	released bool
 }
 
-func (s *memoryLease) Member() int { return s.member }
 func (s *memoryLease) Dir() string { return "" }
 
 // Lost is never closed: no other goroutine can take the lease over.

@@ -79,8 +79,6 @@ type Store interface {
 // Publish for the store's LeaseTTL: after a pause of the whole process, or when the shared folder could not be reached.
 // Its methods then return an error that wraps [ErrLeaseLost], and write nothing more.
 type Lease interface {
-	// Member is the number of the member.
-	Member() int
 	// Dir is the member's own folder, in which package pbt keeps the member's state and journal; empty for a store in
 	// memory. Names in it that begin with six digits, "heartbeat.json" and "lease-..." are the store's, which also
 	// deletes them.
