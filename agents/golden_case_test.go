@@ -86,10 +86,8 @@ type goldenUpdate struct {
 
 // goldenStep is an optimizer step.
 type goldenStep struct {
-	ValueMSE  float64   `json:"value_mse"`
-	TotalLoss float64   `json:"total_loss"`
-	BCE       []float64 `json:"bce"`
-	GradNorm  *float64  `json:"grad_norm_before_clip"`
+	TotalLoss float64  `json:"total_loss"`
+	GradNorm  *float64 `json:"grad_norm_before_clip"`
 }
 
 // widths returns the widths of a network's input, hidden layers and output.

@@ -19,18 +19,49 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
+// goldenHead is what the JSON of every case of one update begins with.
+type goldenHead struct {
+	Algorithm, Activation string
+	Scalers               bool
+	Versions              struct{ SKRL string }
+	Config                map[string]any `json:"skrl_config"`
+	KLAdaptive            map[string]any `json:"kl_adaptive"`
+}
+
+// settings are the configuration in gorl's words, but for the scalers.
+func (d *goldenHead) settings() map[string]any {
+	config := map[string]any{"compatibility": "skrl-2.0"}
+	if strings.HasPrefix(d.Versions.SKRL, "2.1.") {
+		config["compatibility"] = "skrl-2.1"
+	}
+	maps.Copy(config, d.Config)
+	if d.KLAdaptive != nil {
+		config["learning_rate_scheduler"], config["learning_rate_scheduler_kwargs"] = "KLAdaptiveLR", d.KLAdaptive
+	}
+	return whole(config)
+}
+
+// loadHead reads NAME.json into d and NAME.npz in the same folder.
+func loadHead(fsys fs.FS, file string, d any) (map[string]golden.Tensor, error) {
+	data, err := fs.ReadFile(fsys, file)
+	if err == nil {
+		err = json.Unmarshal(data, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return golden.ReadNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
+}
+
 // loadOne reads a case of one update from NAME.json and NAME.npz in the same folder.
 func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	var d struct {
-		Algorithm, Activation string
-		Scalers, Repaired     bool
-		Discrete              bool `json:"discrete_actions"`
-		Versions              struct{ SKRL string }
-		WorldSize             int            `json:"world_size"`
-		WarmSteps             int            `json:"warm_steps"`
-		Config                map[string]any `json:"skrl_config"`
-		KLAdaptive            map[string]any `json:"kl_adaptive"`
-		Recurrent             struct {
+		goldenHead
+		Repaired  bool
+		Discrete  bool `json:"discrete_actions"`
+		WorldSize int  `json:"world_size"`
+		WarmSteps int  `json:"warm_steps"`
+		Recurrent struct {
 			Type           string
 			HiddenSize     int `json:"hidden_size"`
 			Layers         int `json:"num_layers"`
@@ -41,14 +72,7 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 			Tracked      map[string]float64
 		}
 	}
-	data, err := fs.ReadFile(fsys, file)
-	if err == nil {
-		err = json.Unmarshal(data, &d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	all, err := golden.ReadNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
+	all, err := loadHead(fsys, file, &d)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +83,9 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 		}
 	}
 	const scaler = "RunningStandardScaler"
-	config := map[string]any{"compatibility": "skrl-2.0", "sequence_length": d.Recurrent.SequenceLength}
-	if strings.HasPrefix(d.Versions.SKRL, "2.1.") {
-		config["compatibility"] = "skrl-2.1"
-	}
-	maps.Copy(config, d.Config)
-	if d.KLAdaptive != nil {
-		config["learning_rate_scheduler"], config["learning_rate_scheduler_kwargs"] = "KLAdaptiveLR", d.KLAdaptive
+	config := d.settings()
+	if d.Recurrent.SequenceLength > 0 {
+		config["sequence_length"] = d.Recurrent.SequenceLength
 	}
 	algorithm := strings.TrimSuffix(d.Algorithm, "_distributed")
 	if d.Scalers {
@@ -74,7 +94,7 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 			config["amp_observation_preprocessor"] = scaler
 		}
 	}
-	c := &goldenCase{Algorithm: algorithm, Activation: d.Activation, Discrete: d.Discrete, Config: whole(config),
+	c := &goldenCase{Algorithm: algorithm, Activation: d.Activation, Discrete: d.Discrete, Config: config,
 		Init: all, Ranks: max(1, d.WorldSize), WarmSteps: d.WarmSteps, Repaired: d.Repaired,
 		Recurrent: models.RecurrentLayer{Kind: d.Recurrent.Type, HiddenSize: d.Recurrent.HiddenSize,
 			Layers: d.Recurrent.Layers},

@@ -9,7 +9,7 @@ import (
 )
 
 // network builds a case's network of the given name; parameters come with [replay.start].
-func (c *goldenCase) network(t *testing.T, name string) *watched {
+func (c *goldenCase) network(t *testing.T, name string) *models.Net {
 	t.Helper()
 	widths := c.widths(name)
 	if len(widths) == 0 {
@@ -26,39 +26,7 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 	net, err := models.NewMLP(models.MLPConfig{Inputs: widths[0], Outputs: widths[last], Recurrent: c.Recurrent,
 		Hidden: widths[1:last], Activation: c.Activation, Source: source}, 1)
 	must(t, err)
-	return &watched{Net: net}
-}
-
-// watched is a perceptron that keeps what it computes while gradients are followed: what an update computed,
-// minibatch by minibatch.
-type watched struct {
-	*models.Net
-	Outputs [][]float32
-	t       *testing.T // nil: it does not keep them
-}
-
-// Forward implements [models.Network].
-func (n *watched) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	out := n.Net.Forward(s, in)
-	n.note(s, out)
-	return out
-}
-
-// ForwardPenalty implements [models.Critic].
-func (n *watched) ForwardPenalty(s *tensor.Scope, in models.Inputs) (out, penalty tensor.Tensor) {
-	out, penalty = n.Net.ForwardPenalty(s, in)
-	n.note(s, out)
-	return out, penalty
-}
-
-func (n *watched) note(s *tensor.Scope, out tensor.Tensor) {
-	if n.t != nil && s.Err() == nil && tensor.RequiresGrad(out) {
-		values, err := tensor.Float32s(s.Detach(out))
-		if err != nil {
-			n.t.Error(err)
-		}
-		n.Outputs = append(n.Outputs, values)
-	}
+	return net
 }
 
 // told acts as told and judges by itself.

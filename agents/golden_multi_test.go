@@ -1,11 +1,8 @@
 package agents_test
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"strings"
@@ -40,13 +37,10 @@ func TestGoldenSeveralAgents(t *testing.T) {
 // loadAgents reads a case of several agents: one case each, in order, and the settings of all.
 func loadAgents(fsys fs.FS, file string) (names []string, cases []*goldenCase, settings map[string]any, err error) {
 	var d struct {
-		Algorithm, Activation string
-		Scalers               bool
-		Possible              []string       `json:"possible_agents"`
-		ValueReads            string         `json:"value_reads"`
-		Config                map[string]any `json:"skrl_config"`
-		KLAdaptive            map[string]any `json:"kl_adaptive"`
-		Agents                map[string]struct {
+		goldenHead
+		Possible   []string `json:"possible_agents"`
+		ValueReads string   `json:"value_reads"`
+		Agents     map[string]struct {
 			Discrete bool `json:"discrete_actions"`
 		}
 		Expect struct {
@@ -54,19 +48,11 @@ func loadAgents(fsys fs.FS, file string) (names []string, cases []*goldenCase, s
 			Tracked      map[string]float64
 		}
 	}
-	data, err := fs.ReadFile(fsys, file)
-	if err = cmp.Or(err, json.Unmarshal(data, &d)); err != nil {
-		return nil, nil, nil, err
-	}
-	all, err := golden.ReadNPZ(fsys, strings.TrimSuffix(file, ".json")+".npz")
+	all, err := loadHead(fsys, file, &d)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	settings = map[string]any{"compatibility": "skrl-2.0"}
-	maps.Copy(settings, whole(d.Config))
-	if d.KLAdaptive != nil {
-		settings["learning_rate_scheduler"], settings["learning_rate_scheduler_kwargs"] = "KLAdaptiveLR", d.KLAdaptive
-	}
+	settings = d.settings()
 	for _, name := range d.Possible {
 		c := &goldenCase{Algorithm: d.Algorithm, Activation: d.Activation, Discrete: d.Agents[name].Discrete,
 			Config: map[string]any{}, Init: arrays{}, Ranks: 1}
@@ -104,7 +90,7 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 	seats, replays := make([]spaces.Seat, len(cases)), make([]*replay, len(cases))
 	for i, c := range cases {
 		seats[i] = spaces.Seat{Name: names[i], Observation: c.spaces.Observation, Action: c.spaces.Action}
-		replays[i] = &replay{c: c, policy: c.policy(t), value: c.network(t, "value")}
+		replays[i] = &replay{c: c, policy: c.policy(t)}
 	}
 	n := cases[0].envs
 	a := check.Get(ippo.New(ippo.Options{Spaces: spaces.NewSeats(cases[0].spaces.State, seats...), NumEnvs: n,
@@ -112,7 +98,7 @@ func goldenSeveral(t *testing.T, fsys fs.FS, file string) {
 		Models: func(g ippo.Group) ppo.Models {
 			for i, name := range names {
 				if name == g.Name {
-					return ppo.Models{Policy: replays[i].policy, Value: replays[i].value}
+					return ppo.Models{Policy: replays[i].policy, Value: cases[i].network(t, "value")}
 				}
 			}
 			return ppo.Models{}

@@ -24,22 +24,20 @@ type replay struct {
 	agent  onpolicy.Algorithm
 	core   onpolicy.Parts
 	policy *told
-	value  *watched
 }
 
 // run makes every rollout and update of the case, and compares what they compute. The functions are called before and
 // after update i.
-func (x *replay) run(t *testing.T, before, after func(compare *golden.Comparison, i int)) {
+func (x *replay) run(t *testing.T, before func(i int), after func(compare *golden.Comparison, i int)) {
 	t.Helper()
 	x.start(t)
-	x.value.t = t
 	compare := golden.NewComparison(t)
 	for i := range x.c.Updates {
 		u := &x.c.Updates[i]
 		x.collect(t, compare, u)
 		x.shuffle(u)
 		x.compareLastValues(t, compare, u)
-		before(compare, i)
+		before(i)
 		must(t, x.agent.Update(context.Background()))
 		x.updated(t, compare, u, x.agent.Tracked)
 		after(compare, i)

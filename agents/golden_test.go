@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -111,13 +110,12 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 	a := check.Get(ppo.New(ppo.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
 		Models: ppo.Models{Policy: policy, Value: value}}))(t)
 	defer a.Close()
-	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
+	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy}
 	x.core.RepeatMemories = !c.Repaired
-	x.run(t, func(_ *golden.Comparison, i int) { x.compareMinibatches(t, &c.Updates[i]) },
-		func(*golden.Comparison, int) {})
+	x.run(t, func(i int) { x.compareMinibatches(t, &c.Updates[i]) }, func(*golden.Comparison, int) {})
 }
 
-// goldenAMP compares, beside what every agent computes, the discriminator's losses and the replay buffer.
+// goldenAMP compares, beside what every agent computes, the replay buffer.
 func goldenAMP(t *testing.T, c *goldenCase) {
 	policy, value, discriminator := c.policy(t), c.network(t, "value"), c.network(t, "discriminator")
 	a := check.Get(amp.New(amp.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
@@ -126,15 +124,10 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	defer a.Close()
 	rows := &recorded{t: t, c: c}
 	inside(a, "Draw").Set(reflect.ValueOf(rows))
-	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
+	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy}
 	x.core.NoReplays = true
-	discriminator.t = t
-	x.run(t, func(_ *golden.Comparison, i int) {
-		rows.update, discriminator.Outputs = &c.Updates[i], nil
-	}, func(compare *golden.Comparison, i int) {
-		compareEntropies(compare, discriminator, &c.Updates[i])
-		x.compareMemory(t, compare, c.Updates[:i+1])
-	})
+	x.run(t, func(i int) { rows.update = &c.Updates[i] },
+		func(compare *golden.Comparison, i int) { x.compareMemory(t, compare, c.Updates[:i+1]) })
 }
 
 // inside returns an exported field of an agent's learner, by name.
@@ -157,15 +150,11 @@ func (r *recorded) Begin(_ *tensor.Scope, epoch int) {
 	}
 }
 
-func (r *recorded) MotionRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	return r.rows(s, "motion_batches", index)
-}
-
-func (r *recorded) ReplayRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	if r.update.numbered("replay_batches") == nil {
-		return tensor.Tensor{}
+func (r *recorded) Rows(s *tensor.Scope, index int, _ int64) (motion, replay tensor.Tensor) {
+	if r.update.numbered("replay_batches") != nil {
+		replay = r.rows(s, "replay_batches", index)
 	}
-	return r.rows(s, "replay_batches", index)
+	return r.rows(s, "motion_batches", index), replay
 }
 
 func (r *recorded) rows(s *tensor.Scope, kind string, index int) tensor.Tensor {
@@ -182,23 +171,6 @@ type stillness int
 
 func (w stillness) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) {
 	return make([]float32, n*int(w)), nil
-}
-
-// compareEntropies compares, step by step, the binary cross-entropy of the discriminator's two passes: policy and
-// replay, and motion.
-func compareEntropies(compare *golden.Comparison, discriminator *watched, u *goldenUpdate) {
-	for i, step := range u.Trace {
-		for pass, want := range step.BCE {
-			sum, logits := 0.0, discriminator.Outputs[2*i+pass]
-			for _, l := range logits {
-				if pass == 1 {
-					l = -l
-				}
-				sum += math.Log1p(math.Exp(float64(l)))
-			}
-			compare.Scalar(fmt.Sprintf("cross-entropy %d of step %d", pass, i), sum/float64(len(logits)), want)
-		}
-	}
 }
 
 // compareMemory compares the replay buffer with the AMP observations of all rollouts so far.

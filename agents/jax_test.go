@@ -64,15 +64,11 @@ type keptRows struct {
 	motion, replay []float32
 }
 
-// Begin, MotionRows and ReplayRows implement amp's sampler.
+// Begin and Rows implement amp's sampler.
 func (k *keptRows) Begin(*tensor.Scope, int) {}
 
-func (k *keptRows) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
-	return k.draw(s, &k.motion, n)
-}
-
-func (k *keptRows) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
-	return k.draw(s, &k.replay, n)
+func (k *keptRows) Rows(s *tensor.Scope, _ int, n int64) (motion, replay tensor.Tensor) {
+	return k.draw(s, &k.motion, n), k.draw(s, &k.replay, n)
 }
 
 func (k *keptRows) draw(s *tensor.Scope, to *[]float32, n int64) tensor.Tensor {

@@ -140,12 +140,8 @@ type drawn struct{ p *partOf }
 
 func (d *drawn) Begin(*tensor.Scope, int) {}
 
-func (d *drawn) MotionRows(s *tensor.Scope, index int, n int64) tensor.Tensor {
-	return d.rows(s, index, n, 1)
-}
-
-func (d *drawn) ReplayRows(s *tensor.Scope, index int, n int64) tensor.Tensor {
-	return d.rows(s, index, n, 2)
+func (d *drawn) Rows(s *tensor.Scope, index int, n int64) (motion, replay tensor.Tensor) {
+	return d.rows(s, index, n, 1), d.rows(s, index, n, 2)
 }
 
 func (d *drawn) rows(s *tensor.Scope, index int, n int64, kind uint64) tensor.Tensor {

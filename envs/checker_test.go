@@ -1,156 +1,167 @@
-package envs
+package envs_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"image"
 	"math"
-	"strings"
+	"math/rand/v2"
 	"testing"
 
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// counter is two environments whose episodes end after three steps; hurt spoils what they return.
+// counter counts the steps of an episode. Its last observation also has a number that was drawn at the beginning.
 type counter struct {
-	t    [2]int
-	seed int64
-	hurt func(*Step)
-	lax  bool // accepts any number of actions
+	steps, length int
+	drawn         uint32
+	fault         string // "forget": the number is no part of the state; "save": saving changes the environment
 }
-
-func (c *counter) NumEnvs() int { return 2 }
 
 func (c *counter) Spaces() spaces.Set {
 	return spaces.Set{Observation: spaces.Unbounded(2), State: spaces.Unbounded(1), Action: spaces.NewDiscrete(2),
 		AMPObservation: spaces.Unbounded(1)}
 }
 
-func (c *counter) observations() []float32 {
-	return []float32{float32(c.t[0]), float32(c.seed), float32(c.t[1]), float32(c.seed)}
+func (c *counter) Reset(rng *rand.Rand, out envs.Row) error {
+	c.steps, c.drawn = 0, rng.Uint32()
+	clear(out.Observation)
+	return nil
 }
 
-func (c *counter) Reset(seed int64) (*Step, error) {
-	c.t = [2]int{0, 1}
-	if seed >= 0 {
-		c.seed = seed
+func (c *counter) Step(_ []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	c.steps++
+	out.Observation[0] = float32(c.steps)
+	if truncated = c.steps >= c.length; truncated {
+		out.Observation[1] = float32(c.drawn)
 	}
-	return &Step{Observations: c.observations(), States: make([]float32, 2)}, nil
-}
-
-func (c *counter) Step(actions []float32) (*Step, error) {
-	if len(actions) != 2 && !c.lax {
-		return nil, errors.New("counter: wrong number of actions")
-	}
-	s := &Step{States: make([]float32, 2), Rewards: []float32{1, 2}, Terminated: make([]bool, 2),
-		Truncated: make([]bool, 2), AMPObservations: make([]float32, 2)}
-	for i := range c.t {
-		c.t[i]++
-		if c.t[i] < 3 {
-			continue
-		}
-		s.Truncated[i] = true
-		s.FinalObservations, s.FinalStates = c.observations(), make([]float32, 2)
-		length := 3
-		if i == 1 && c.seed >= 0 {
-			length, c.seed = 2, -c.seed-1 // the second one's first episode is a step shorter
-		}
-		s.Episodes = append(s.Episodes, Episode{Env: i, Return: 1, Length: length})
-	}
-	for i := range c.t {
-		if s.Truncated[i] {
-			c.t[i] = 0
-		}
-	}
-	s.Observations = c.observations()
-	if c.hurt != nil {
-		c.hurt(s)
-	}
-	return s, nil
+	return float64(c.length), false, truncated, nil
 }
 
 func (c *counter) Close() error { return nil }
 
+func (c *counter) MarshalState() ([]byte, error) {
+	b := binary.LittleEndian.AppendUint32([]byte{byte(c.steps)}, c.drawn)
+	switch c.fault {
+	case "forget":
+		clear(b[1:])
+	case "save":
+		c.steps--
+	}
+	return b, nil
+}
+
+func (c *counter) RestoreState(b []byte) error {
+	c.steps, c.drawn = int(b[0]), binary.LittleEndian.Uint32(b[1:])
+	return nil
+}
+
+// batch spoils what two environments return.
+type batch struct {
+	envs.Env
+	hurt func(*envs.Step)
+	lax  bool // accepts any number of actions
+}
+
+func (b *batch) Unwrap() envs.Env { return b.Env }
+
+func (b *batch) Step(actions []float32) (*envs.Step, error) {
+	if b.lax {
+		actions = make([]float32, 2)
+	}
+	s, err := b.Env.Step(actions)
+	if err == nil && b.hurt != nil {
+		b.hurt(s)
+	}
+	return s, err
+}
+
+func two(t *testing.T, hurt func(*envs.Step), create func(i int) envs.Single) *batch {
+	env := must.Get(wrappers.NewParallel(2, func(i int) (envs.Single, error) { return create(i), nil },
+		wrappers.ParallelOptions{}))(t)
+	return &batch{Env: env, hurt: hurt}
+}
+
+// counters are two, whose episodes have three steps and two.
+func counters(t *testing.T, hurt func(*envs.Step)) *batch {
+	return two(t, hurt, func(i int) envs.Single { return &counter{length: 3 - i} })
+}
+
 func TestCheckFinds(t *testing.T) {
 	nan := float32(math.NaN())
-	ended := func(f func(*Step)) func(*Step) {
-		return func(s *Step) {
+	ended := func(f func(*envs.Step)) func(*envs.Step) {
+		return func(s *envs.Step) {
 			if len(s.Episodes) > 0 {
 				f(s)
 			}
 		}
 	}
 	for _, c := range []struct {
-		hurt func(*Step)
+		hurt func(*envs.Step)
 		want string
 	}{
-		{func(s *Step) { s.Rewards[len(s.Rewards)] = 1 },
-			"envs: the environment (*envs.counter) panicked: runtime error: index out of range [2] with length 2 " +
-				"at envs.TestCheckFinds (checker_test.go:"},
-		{func(s *Step) { s.Observations[3] = nan }, "Observations: spaces: Box(2): environment 1, dimension 1 is NaN"},
-		{func(s *Step) { s.Observations = s.Observations[:3] }, "Observations: spaces: Box(2): got 3 values, want 4"},
-		{func(s *Step) { s.States = nil }, "States: spaces: Box(1): got 0 values"},
-		{func(s *Step) { s.AMPObservations[0] = float32(math.Inf(1)) },
+		{func(s *envs.Step) { s.Rewards[len(s.Rewards)] = 1 },
+			"envs: the environment (*envs_test.batch) panicked: runtime error: index out of range [2] with length 2 " +
+				"at envs_test.TestCheckFinds (checker_test.go:"},
+		{func(s *envs.Step) { s.Observations[3] = nan }, "Observations: spaces: Box(2): environment 1, dimension 1 is NaN"},
+		{func(s *envs.Step) { s.Observations = s.Observations[:3] }, "Observations: spaces: Box(2): got 3 values, want 4"},
+		{func(s *envs.Step) { s.States = nil }, "States: spaces: Box(1): got 0 values"},
+		{func(s *envs.Step) { s.AMPObservations[0] = float32(math.Inf(1)) },
 			"AMPObservations: spaces: Box(1): environment 0, dimension 0 is +Inf"},
-		{func(s *Step) { s.Rewards[1] = nan }, "Rewards: environment 1 is NaN"},
-		{func(s *Step) { s.Rewards = s.Rewards[:1] }, "have 1, 2 and 2 values; each must have 2"},
-		{func(s *Step) { s.Terminated = nil }, "have 2, 0 and 2 values"},
-		{func(s *Step) { s.FinalObservations = make([]float32, 4) }, "must be nil when no episode ended"},
-		{ended(func(s *Step) { s.FinalObservations = nil }),
+		{func(s *envs.Step) { s.Rewards[1] = nan }, "Rewards: environment 1 is NaN"},
+		{func(s *envs.Step) { s.Rewards = s.Rewards[:1] }, "have 1, 2 and 2 values; each must have 2"},
+		{func(s *envs.Step) { s.Terminated = nil }, "have 2, 0 and 2 values"},
+		{func(s *envs.Step) { s.FinalObservations = make([]float32, 4) }, "must be nil when no episode ended"},
+		{ended(func(s *envs.Step) { s.FinalObservations = nil }),
 			"FinalObservations has 0 values where episodes ended; it must have 4"},
-		{ended(func(s *Step) { s.FinalStates = s.FinalStates[:1] }), "FinalStates has 1 values"},
-		{ended(func(s *Step) { s.FinalObservations[3] = nan }), "FinalObservations: the row of environment 1"},
-		{func(s *Step) { s.FinalUnknown = make([]bool, 1) }, "FinalUnknown has 1 values; it must have 2"},
-		{func(s *Step) { s.Invalid = make([]bool, 3) }, "Invalid has 3 values; it must have 2"},
-		{func(s *Step) { s.FinalUnknown = []bool{true, false} }, "FinalUnknown: environment 0 is neither"},
-		{func(s *Step) { s.Invalid = []bool{false, true} }, "Invalid: environment 1 only reset, and has the reward 2"},
-		{ended(func(s *Step) { s.Invalid, s.Rewards = []bool{true, false}, make([]float32, 2) }),
+		{ended(func(s *envs.Step) { s.FinalStates = s.FinalStates[:1] }), "FinalStates has 1 values"},
+		{ended(func(s *envs.Step) { s.FinalObservations[3] = nan }), "FinalObservations: the row of environment 1"},
+		{func(s *envs.Step) { s.FinalUnknown = make([]bool, 1) }, "FinalUnknown has 1 values; it must have 2"},
+		{func(s *envs.Step) { s.Invalid = make([]bool, 3) }, "Invalid has 3 values; it must have 2"},
+		{func(s *envs.Step) { s.FinalUnknown = []bool{true, false} }, "FinalUnknown: environment 0 is neither"},
+		{func(s *envs.Step) { s.Invalid = []bool{false, true} }, "Invalid: environment 1 only reset, and has the reward 2"},
+		{ended(func(s *envs.Step) { s.Invalid, s.Rewards = []bool{true, false}, make([]float32, 2) }),
 			"Invalid: environment 0 only reset, 1 steps into"},
-		{ended(func(s *Step) { s.Episodes[0].Env = 2 }), "environment 2 is not one of 2"},
-		{ended(func(s *Step) { s.Episodes[0].Length++ }), "after 2 steps"},
-		{ended(func(s *Step) { s.Episodes = nil }),
+		{ended(func(s *envs.Step) { s.Episodes[0].Env = 2 }), "environment 2 is not one of 2"},
+		{ended(func(s *envs.Step) { s.Episodes[0].Length++ }), "after 2 steps"},
+		{ended(func(s *envs.Step) { s.Episodes = nil }),
 			"Episodes: environment 1 is terminated or truncated, but its episode is not listed"},
-		{ended(func(s *Step) { s.Episodes[0].Return = math.NaN() }), "has the return NaN"},
-		{ended(func(s *Step) { s.Episodes = append(s.Episodes, s.Episodes[0]) }), "must be in order"},
-		{ended(func(s *Step) { s.Truncated[s.Episodes[0].Env] = false; s.FinalObservations, s.FinalStates = nil, nil }),
+		{ended(func(s *envs.Step) { s.Episodes[0].Return = math.NaN() }), "has the return NaN"},
+		{ended(func(s *envs.Step) { s.Episodes = append(s.Episodes, s.Episodes[0]) }), "must be in order"},
+		{ended(func(s *envs.Step) {
+			s.Truncated[s.Episodes[0].Env] = false
+			s.FinalObservations, s.FinalStates = nil, nil
+		}),
 			"is neither terminated nor truncated"},
 	} {
-		if err := Check(&counter{hurt: c.hurt}, 20, 4); err == nil || !strings.Contains(err.Error(), c.want) ||
-			!strings.HasPrefix(err.Error(), "envs: ") {
-			t.Errorf("error %v, want it to contain %q", err, c.want)
-		}
+		must.Refuse(t, envs.Check(counters(t, c.hurt), 20, 4), "envs: ", c.want)
 	}
-	must.Refuse(t, Check(&counter{lax: true}, 20, 4), "accepted 1 action values")
+	lax := counters(t, nil)
+	lax.lax = true
+	must.Refuse(t, envs.Check(lax, 20, 4), "accepted 1 action values")
 	calls := 0
-	if err := Check(&counter{hurt: func(s *Step) { calls++; s.Observations[0] = float32(calls) }}, 20, 4); err == nil ||
-		!strings.Contains(err.Error(), "different observations the second time") {
-		t.Errorf("an environment that does not reset: %v", err)
+	unset := counters(t, func(s *envs.Step) { calls++; s.Observations[0] = float32(calls) })
+	must.Refuse(t, envs.Check(unset, 20, 4), "different observations the second time")
+	good := counters(t, nil)
+	for _, err := range []error{envs.Check(nil, 1, 0), envs.Check(good, 0, 0), envs.Check(good, 1, -1)} {
+		must.Refuse(t, err, "envs: ")
 	}
-}
-
-func TestCheckRefusesItsArguments(t *testing.T) {
-	for _, err := range []error{Check(nil, 1, 0), Check(&counter{}, 0, 0), Check(&counter{}, 1, -1)} {
-		if err == nil || !strings.HasPrefix(err.Error(), "envs: ") {
-			t.Errorf("error %v", err)
-		}
-	}
-}
-
-func TestCheckerVerifiesActions(t *testing.T) {
-	c := must.Get(Checked(&counter{}))(t)
+	c := must.Get(envs.Checked(good))(t)
 	must.Get(c.Reset(0))(t)
-	_, err := c.Step([]float32{0, 2})
-	must.Refuse(t, err, "environment 1, dimension 0 is 2")
+	must.Refused(c.Step([]float32{0, 2}))(t, "envs: actions: ", "environment 1, dimension 0 is 2")
 }
 
 // shell wraps an environment and has nothing of its own.
-type shell struct{ Env }
+type shell struct{ envs.Env }
 
-func (s shell) Unwrap() Env { return s.Env }
+func (s shell) Unwrap() envs.Env { return s.Env }
 
-// drawn is a counter that draws itself.
+// drawn draws an environment, and hides what else it can do.
 type drawn struct {
-	counter
+	envs.Env
 	supports bool
 }
 
@@ -158,24 +169,24 @@ func (d *drawn) Render(int) (image.Image, error) { return image.White, nil }
 func (d *drawn) Supports(any) bool               { return d.supports }
 
 func TestAs(t *testing.T) {
-	env := Env(shell{shell{&drawn{supports: true}}})
-	if _, ok := As[Renderer](env); !ok {
+	env := envs.Env(shell{shell{&drawn{supports: true}}})
+	if _, ok := envs.As[envs.Renderer](env); !ok {
 		t.Error("the renderer inside two wrappers was not found")
 	}
-	if d, ok := As[*drawn](env); !ok || d == nil {
+	if d, ok := envs.As[*drawn](env); !ok || d == nil {
 		t.Error("the concrete type was not found")
 	}
-	for name, env := range map[string]Env{"says that it does not work": shell{&drawn{}}, "is nil": nil,
+	for name, env := range map[string]envs.Env{"says that it does not work": shell{&drawn{}}, "is nil": nil,
 		"is inside an empty wrapper": shell{}} {
-		if _, ok := As[Renderer](env); ok {
+		if _, ok := envs.As[envs.Renderer](env); ok {
 			t.Errorf("found a renderer that %s", name)
 		}
 	}
-	checked := must.Get(Checked(&drawn{supports: true}))(t)
-	if _, ok := As[Renderer](checked); !ok {
+	checked := must.Get(envs.Checked(&drawn{counters(t, nil), true}))(t)
+	if _, ok := envs.As[envs.Renderer](checked); !ok {
 		t.Error("a Checker hides the renderer inside")
 	}
-	if _, ok := As[Stateful](checked); ok {
+	if _, ok := envs.As[envs.Stateful](checked); ok {
 		t.Error("a Checker claims to be stateful around an environment that is not")
 	}
 	if _, err := checked.MarshalState(); !errors.Is(err, errors.ErrUnsupported) {
@@ -184,9 +195,8 @@ func TestAs(t *testing.T) {
 }
 
 func TestCheckerAfterRestoring(t *testing.T) {
-	saved := &saved{}
-	c := must.Get(Checked(saved))(t)
-	if _, ok := As[Stateful](c); !ok {
+	c := must.Get(envs.Checked(counters(t, nil)))(t)
+	if _, ok := envs.As[envs.Stateful](c); !ok {
 		t.Fatal("the state inside is hidden")
 	}
 	must.Get(c.Reset(0))(t)
@@ -198,57 +208,24 @@ func TestCheckerAfterRestoring(t *testing.T) {
 	}
 }
 
-// saved is a counter with a state. forget leaves something out of a saved state, and saving is called by
-// MarshalState.
-type saved struct {
-	counter
-	forget func(state []byte)
-	saving func(s *saved)
-	stale  []float32 // what Observe returns; nil for the present observations
-}
+// stale shows other observations than those to act on.
+type stale struct{ *batch }
 
-func (s *saved) MarshalState() ([]byte, error) {
-	state := []byte{byte(s.t[0]), byte(s.t[1]), byte(s.seed)}
-	if s.forget != nil {
-		s.forget(state)
-	}
-	if s.saving != nil {
-		s.saving(s)
-	}
-	return state, nil
-}
-
-func (s *saved) RestoreState(b []byte) error {
-	s.t, s.seed = [2]int{int(b[0]), int(b[1])}, int64(int8(b[2]))
-	return nil
-}
-
-func (s *saved) Observe() (*Step, error) {
-	if s.stale != nil {
-		return &Step{Observations: s.stale, States: make([]float32, 2)}, nil
-	}
-	return &Step{Observations: s.observations(), States: make([]float32, 2)}, nil
+func (stale) Observe() (*envs.Step, error) {
+	return &envs.Step{Observations: make([]float32, 4), States: make([]float32, 2)}, nil
 }
 
 // Check plays on from a restored state, and finds what MarshalState leaves out, changes, or does not show.
 func TestCheckPlaysRestore(t *testing.T) {
-	for want, env := range map[string]*saved{
-		"": {},
-		"1 steps after RestoreState, with the same actions, FinalObservations of environment 0 differs": {forget: func(
-			b []byte) {
-			b[2] = 1
-		}, counter: counter{hurt: func(s *Step) { s.Observations[1], s.Observations[3] = 0, 0 }},
-			stale: []float32{2, 0, 0, 0}},
-		"MarshalState changes the environment: 1 steps after it, with the same actions": {saving: func(
-			s *saved) {
-			s.seed++
-		}},
-		"Observe returns other Observations of environment 0": {stale: make(
-			[]float32, 4)},
+	faulty := func(fault string) envs.Env {
+		return two(t, nil, func(i int) envs.Single { return &counter{length: 9 - i, fault: fault} })
+	}
+	must.Do(t, envs.Check(faulty(""), 20, 4))
+	for want, env := range map[string]envs.Env{
+		"after RestoreState, with the same actions, FinalObservations of environment ":  faulty("forget"),
+		"MarshalState changes the environment: 1 steps after it, with the same actions": faulty("save"),
+		"Observe returns other Observations of environment 0":                           stale{counters(t, nil)},
 	} {
-		err := Check(env, 20, 4)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refuse(t, envs.Check(env, 20, 4), want)
 	}
 }

@@ -55,13 +55,7 @@ func (p *Policy) ProbabilitiesMasked(observation, mask, probabilities []float32)
 		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs",
 			p.d.Distribution.Kind)
 	}
-	if err := p.check(observation, probabilities, 1, p.d.Action.Outputs(), "the probabilities"); err != nil {
-		return err
-	}
-	if err := p.checkMasks(mask, 1); err != nil {
-		return err
-	}
-	w, err := p.enter(&callProbabilities)
+	w, err := p.begin(&callProbabilities, 1, observation, probabilities, p.d.Action.Outputs(), "the probabilities", mask)
 	if err != nil {
 		return err
 	}

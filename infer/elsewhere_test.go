@@ -4,7 +4,7 @@ package infer_test
 
 import (
 	"bytes"
-	"encoding/binary"
+	"encoding/gob"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -68,21 +68,15 @@ func TestAgreesElsewhere(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			worst := 0.0
-			for _, c := range tried {
-				raw, err := os.ReadFile(c.path + ".actions")
-				got := make([]float32, len(c.want))
-				if err == nil {
-					_, err = binary.Decode(raw, binary.LittleEndian, got)
-				}
-				if err != nil || len(raw) != 4*len(got) {
-					t.Fatalf("%s: %d bytes of actions: %v", c.path, len(raw), err)
-				}
-				if err := os.Remove(c.path + ".actions"); err != nil { // the next program writes its own
-					t.Fatal(err)
-				}
-				d := difference(t, c.policy, c.rows, got, c.want)
+			var got [][]float32
+			path := filepath.Join(dir, "actions")
+			must.Do(t, gob.NewDecoder(must.Open(os.Open(path))(t)).Decode(&got))
+			must.Do(t, os.Remove(path)) // the next program writes its own
+			for i, c := range tried {
+				must.Is(t, len(got[i]), len(c.want), "%s: actions", c.name)
+				d := difference(t, c.policy, c.rows, got[i], c.want)
 				if worst = max(worst, d); d > 1e-5 {
-					t.Errorf("%s: the greatest difference is %g", filepath.Base(c.path), d)
+					t.Errorf("%s: the greatest difference is %g", c.name, d)
 				}
 			}
 			t.Logf("%d policies, %d observations each: they differ from the agents by at most %.2g", len(tried),
@@ -93,30 +87,31 @@ func TestAgreesElsewhere(t *testing.T) {
 
 // tried is a policy that was written down, what it is to see, and what its agent does.
 type tried struct {
-	path       string
+	name       string
 	policy     *infer.Policy
 	rows, want []float32
 }
 
-// writeAgents writes every kind of policy, with observations for it, into a folder.
+// writeAgents writes every kind of policy, with observations for it, into a folder, as testdata/act reads them.
 func writeAgents(t *testing.T, dir string) (all []tried) {
 	t.Helper()
+	type seen struct {
+		Policy              []byte
+		Observations, Masks []float32
+		Ended               []byte
+	}
+	var list []seen
 	for i, c := range actors.Cases() {
 		agent := c.New(t, int64(i))
 		snap := must.Get(agent.Snapshot(agents.SnapshotOptions{}))(t)
 		var data bytes.Buffer
 		must.Do(t, checkpoint.EncodeSafetensors(&data, snap))
 		policy := must.Get(infer.Decode(data.Bytes()))(t)
-		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
 		played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 8)), observations/actors.Rows, nil)
-		one.rows, one.want = played.Observations, played.Actions
-		seen := must.Get(binary.Append(nil, binary.LittleEndian, one.rows))(t)
-		masks := must.Get(binary.Append(nil, binary.LittleEndian, played.Masks))(t)
-		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen,
-			".masks": masks, ".ended": played.Ended} {
-			must.Do(t, os.WriteFile(one.path+suffix, content, 0o600))
-		}
-		all = append(all, one)
+		all = append(all, tried{c.Name, policy, played.Observations, played.Actions})
+		list = append(list, seen{data.Bytes(), played.Observations, played.Masks, played.Ended})
 	}
+	file := must.Open(os.Create(filepath.Join(dir, "seen")))(t)
+	must.Do(t, gob.NewEncoder(file).Encode(list))
 	return all
 }

@@ -34,14 +34,12 @@ var gaussian = description.Distribution{Kind: description.Gaussian, LogStd: "pol
 func ExampleFromSnapshot() {
 	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	action := make([]float32, 1)
 	for _, observation := range [][]float32{{1, 0.5}, {2, -2}} {
 		if err := policy.Act(observation, action); err != nil {
-			fmt.Println(err)
-			return
+			panic(err)
 		}
 		fmt.Println(action[0])
 	}
@@ -63,8 +61,7 @@ func ExampleNew() {
 		Distribution: gaussian,
 	}, snap)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	action := make([]float32, 1)
 	fmt.Println(policy.Act([]float32{1, 1}, action), action)

@@ -132,10 +132,15 @@ func (p *program) weights(snap *checkpoint.Snapshot, name string, shape ...int64
 	return keep(p.float32s, name, v, err)
 }
 
-// statistics copies an F64 array of the normalizer.
-func (p *program) statistics(snap *checkpoint.Snapshot, name string) ([]float64, error) {
-	v, err := snap.Float64s(name, int64(p.d.Network.Inputs))
-	return keep(p.float64s, name, v, err)
+// statistics copies the F64 arrays of a mean and a variance.
+func (p *program) statistics(snap *checkpoint.Snapshot, names ...string) (mean, variance []float64, err error) {
+	for i, to := range []*[]float64{&mean, &variance} {
+		v, err := snap.Float64s(names[i], int64(p.d.Network.Inputs))
+		if *to, err = keep(p.float64s, names[i], v, err); err != nil {
+			return nil, nil, err
+		}
+	}
+	return mean, variance, nil
 }
 
 // keep puts a copy of an array that has been read, which must be finite, among the policy's, and returns it.
@@ -195,10 +200,7 @@ func (p *program) newTransform(d description.Transform, snap *checkpoint.Snapsho
 	}
 	var variance []float64
 	var err error
-	if t.Mean, err = p.statistics(snap, d.Mean); err == nil {
-		variance, err = p.statistics(snap, d.Variance)
-	}
-	if err != nil {
+	if t.Mean, variance, err = p.statistics(snap, d.Mean, d.Variance); err != nil {
 		return t, err
 	}
 	for i, v := range variance {
@@ -232,11 +234,7 @@ type scaler struct {
 }
 
 func (p *program) newScaler(n *description.Normalizer, snap *checkpoint.Snapshot) (*scaler, error) {
-	mean, err := p.statistics(snap, n.Mean)
-	if err != nil {
-		return nil, err
-	}
-	variance, err := p.statistics(snap, n.Variance)
+	mean, variance, err := p.statistics(snap, n.Mean, n.Variance)
 	if err != nil {
 		return nil, err
 	}

@@ -139,18 +139,25 @@ func (p *Policy) ActBatch(observations, actions []float32) error {
 
 // actOwn acts for n environments, with the policy's own states.
 func (p *Policy) actOwn(m *exclusive.Method, n int, observations, actions, masks []float32) error {
-	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {
-		return err
-	}
-	if err := p.checkMasks(masks, n); err != nil {
-		return err
-	}
-	w, err := p.enter(m)
+	w, err := p.begin(m, n, observations, actions, p.d.Action.Width(), "an action", masks)
 	if err != nil {
 		return err
 	}
 	defer p.leave(w)
 	return w.act(observations, p.states(n), actions, masks)
+}
+
+// begin checks the arguments of a method for n environments, with action masks if the method takes them, and enters it.
+func (p *Policy) begin(m *exclusive.Method, n int, observations, results []float32, width int, what string,
+	masks ...[]float32) (*workspace, error) {
+	err := p.check(observations, results, n, width, what)
+	if err == nil && len(masks) > 0 {
+		err = p.checkMasks(masks[0], n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.enter(m)
 }
 
 // act computes actions and takes the states a step further, unless there is an error.
@@ -195,13 +202,7 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 
 // SampleMasked is [Policy.Sample] for a policy that was trained with action masks. mask is that of [Policy.ActMasked].
 func (p *Policy) SampleMasked(observation, mask, action []float32, rng *rand.Rand) error {
-	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
-		return err
-	}
-	if err := p.checkMasks(mask, 1); err != nil {
-		return err
-	}
-	w, err := p.enter(&callSample)
+	w, err := p.begin(&callSample, 1, observation, action, p.d.Action.Width(), "an action", mask)
 	if err != nil {
 		return err
 	}
@@ -243,10 +244,7 @@ func (p *Policy) SampleMasked(observation, mask, action []float32, rng *rand.Ran
 // Outputs computes what the network gives the distribution for one observation: the mean of a Gaussian before any
 // limits, the logits of a categorical policy. outputs has Spaces().Action.Outputs() values.
 func (p *Policy) Outputs(observation, outputs []float32) error {
-	if err := p.check(observation, outputs, 1, p.d.Action.Outputs(), "the outputs"); err != nil {
-		return err
-	}
-	w, err := p.enter(&callOutputs)
+	w, err := p.begin(&callOutputs, 1, observation, outputs, p.d.Action.Outputs(), "the outputs")
 	if err != nil {
 		return err
 	}
@@ -261,10 +259,7 @@ func (p *Policy) LogStdAt(observation, logStd []float32) error {
 	if p.d.Distribution.Kind != description.Gaussian {
 		return fmt.Errorf("infer: a %s policy has no standard deviation", p.d.Distribution.Kind)
 	}
-	if err := p.check(observation, logStd, 1, p.d.Action.Width(), "a log standard deviation"); err != nil {
-		return err
-	}
-	w, err := p.enter(&callLogStdAt)
+	w, err := p.begin(&callLogStdAt, 1, observation, logStd, p.d.Action.Width(), "a log standard deviation")
 	if err != nil {
 		return err
 	}

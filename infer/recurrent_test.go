@@ -135,7 +135,7 @@ func TestStatesOfOtherCalls(t *testing.T) {
 	}
 }
 
-// An error changes no state.
+// Wrong lengths and numbers are errors of the call, which change no state.
 func TestStatesAfterErrors(t *testing.T) {
 	p := remembering(t, description.GRU, 1)
 	x := randomRow(rand.New(rand.NewPCG(2, 2)), 40*3)
@@ -148,6 +148,8 @@ func TestStatesAfterErrors(t *testing.T) {
 		"not finite": p.ActBatch(bad, b), "half a row": p.ActBatch(x[:4], b), "few states": p.ActHidden(x, hidden[:10],
 			a),
 		"little room": p.ActHidden(x, hidden, a[:3]), "not finite, outside": p.ActHidden(bad, hidden, b),
+		"long observation": p.Act(x[:4], a[:2]), "short action": p.Act(x[:3], a[:1]),
+		"few actions": p.ActBatch(x[:6], a[:2]), "outputs": p.Outputs(x[:3], a[:1]),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "infer: ") {
 			t.Errorf("%s: %v", name, err)

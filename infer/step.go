@@ -96,35 +96,27 @@ func (p *workspace) run(s *step, at, n int) {
 	case description.Conv2d:
 		p.conv(s, x, y, n)
 	case description.Permute:
-		for r := range n {
-			row := x[r*v : (r+1)*v]
+		each(x, y, n, func(x, y []float32) {
 			for i, at := range s.order {
-				y[r*w+i] = row[at]
+				y[i] = x[at]
 			}
-		}
+		})
 	case description.LayerNorm:
-		for r := range n {
-			layerNorm(x[r*v:(r+1)*v], s.weight, s.bias, y[r*w:(r+1)*w])
-		}
+		each(x, y, n, s.layerNorm)
 	case description.Softmax:
-		for r := range n {
-			softmax(x[r*v:(r+1)*v], y[r*w:(r+1)*w])
-		}
+		each(x, y, n, softmax)
 	case description.Columns:
-		for r := range n {
-			copy(y[r*w:(r+1)*w], x[r*v+s.From:r*v+s.To])
-		}
+		each(x, y, n, func(x, y []float32) { copy(y, x[s.From:s.To]) })
 	case description.OneHot:
 		clear(y)
-		for r := range n {
-			row := y[r*w:]
+		each(x, y, n, func(x, y []float32) {
 			for i, k := range s.Choices {
-				if c := x[r*v+i]; c >= 0 && c < float32(k) && c == float32(int(c)) {
-					row[int(c)] = 1
+				if c := x[i]; c >= 0 && c < float32(k) && c == float32(int(c)) {
+					y[int(c)] = 1
 				}
-				row = row[k:]
+				y = y[k:]
 			}
-		}
+		})
 	case description.Concatenate:
 		column := 0
 		for _, j := range s.in {
@@ -149,8 +141,15 @@ func (p *workspace) run(s *step, at, n int) {
 	}
 }
 
+// each calls f with each of n rows of x and of y.
+func each(x, y []float32, n int, f func(x, y []float32)) {
+	for v, w := len(x)/n, len(y)/n; len(x) > 0; x, y = x[v:], y[w:] {
+		f(x[:v], y[:w])
+	}
+}
+
 // layerNorm standardises a row by its own mean and biased variance, and scales and shifts the result.
-func layerNorm(x, weight, bias, y []float32) {
+func (s *step) layerNorm(x, y []float32) {
 	sum, square := 0.0, 0.0
 	for _, v := range x {
 		sum += float64(v)
@@ -161,7 +160,7 @@ func layerNorm(x, weight, bias, y []float32) {
 	}
 	scale := 1 / math.Sqrt(square/float64(len(x))+description.LayerNormEpsilon)
 	for i, v := range x {
-		y[i] = float32((float64(v)-mean)*scale)*weight[i] + bias[i]
+		y[i] = float32((float64(v)-mean)*scale)*s.weight[i] + s.bias[i]
 	}
 }
 

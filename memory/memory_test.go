@@ -267,7 +267,7 @@ func TestSplitAndChunks(t *testing.T) {
 				at += s.Len
 			}
 			chunks := memory.Chunks(n, k)
-			if int64(len(spans)) != parts || at != n || n < k && chunks != nil || n >= k && int64(len(chunks)) != k {
+			if int64(len(spans)) != parts || at != n || n < k && len(chunks) != 0 || n >= k && int64(len(chunks)) != k {
 				t.Fatalf("Split(%d, %d) = %v, Chunks %v", n, k, spans, chunks)
 			}
 			for i, s := range chunks {

@@ -307,14 +307,4 @@ func Split(n, k int64) []Span {
 }
 
 // Chunks cuts n rows into k equal parts of ⌊n/k⌋ rows, as skrl 2.0's sample_all does: the remainder is dropped.
-func Chunks(n, k int64) []Span {
-	size := n / k
-	if size == 0 {
-		return nil
-	}
-	spans := make([]Span, 0, k)
-	for i := int64(0); i < k; i++ {
-		spans = append(spans, Span{i * size, size})
-	}
-	return spans
-}
+func Chunks(n, k int64) []Span { return Split(n/k*k, k) }

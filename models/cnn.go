@@ -172,9 +172,7 @@ func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed 
 
 // ValueCNN returns a value network as [RecurrentValue] does, with a network as cfg describes it.
 func ValueCNN(sp spaces.Set, cfg CNNConfig, seed int64) (*Net, error) {
-	cfg.Space, cfg.Outputs, cfg.Source, cfg.OutputGain = sp.Observation, 1, "", cfg.Initialization.ValueOutputGain
-	if sp.State.Width() > 0 {
-		cfg.Space, cfg.Source = sp.State, "states"
-	}
+	cfg.Space, cfg.Source = valueInput(sp)
+	cfg.Outputs, cfg.OutputGain = 1, cfg.Initialization.ValueOutputGain
 	return NewCNN(cfg, seed)
 }

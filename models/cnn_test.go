@@ -52,7 +52,7 @@ func TestCNN(t *testing.T) {
 	x = s.Tanh(s.Linear(x, p["picture_camera.5.weight"], p["picture_camera.5.bias"]))
 	x = s.Cat(1, s.Narrow(rows, 1, 0, 2), x, oneHot(s, s.Narrow(rows, 1, 92, 1), []int{3}))
 	x = s.Linear(s.Tanh(s.Linear(x, p["net.0.weight"], p["net.0.bias"])), p["net.2.weight"], p["net.2.bias"])
-	close32(t, "outputs", s, n.Forward(s, Inputs{Observations: rows}), x, 1e-5)
+	alike(t, s, "outputs", n.Forward(s, Inputs{Observations: rows}), x, 5e-6)
 	d := check.Get(n.Describe())(t)
 	if widths, err := d.Widths(); err != nil || widths[len(widths)-1] != 1 {
 		t.Errorf("widths %v, %v", widths, err)

@@ -64,22 +64,35 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := policy(dist.Outputs())
+	p, err := policyOn(dist, policy)
 	if err != nil {
-		dist.Close()
-		return nil, nil, err
-	}
-	both := &Stochastic{Net: p, Dist: dist}
-	if err := begin(dist, p); err != nil {
-		both.Close()
 		return nil, nil, err
 	}
 	v, err := value()
 	if err != nil {
-		both.Close()
+		p.Close()
 		return nil, nil, err
 	}
-	return both, v, nil
+	return p, v, nil
+}
+
+// policyOn returns the policy of a distribution and of the network that build makes for its number of outputs. It takes
+// over the distribution: it closes it if it fails.
+func policyOn(dist Distribution, build func(outputs int) (Network, error)) (Policy, error) {
+	net, err := build(dist.Outputs())
+	if err != nil {
+		dist.Close()
+		return nil, err
+	}
+	// NewPolicy refuses outputs of another width, and a network without the output layer that a log standard deviation
+	// of the state needs.
+	p, err := NewPolicy(net, dist)
+	if err != nil {
+		net.Close()
+		dist.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // RecurrentValue returns a value network: a perceptron with one output behind a stack of recurrent layers. The zero
@@ -87,13 +100,19 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 // PyTorch's Linear unless an initialization is given.
 func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, seed int64,
 	initialization ...Initialization) (*Net, error) {
-	in, source := sp.Observation.Width(), "observations"
-	if w := sp.State.Width(); w > 0 {
-		in, source = w, "states"
+	space, source := valueInput(sp)
+	return NewMLP(MLPConfig{Inputs: space.Width(), Outputs: 1, Recurrent: memory, Hidden: hidden,
+		Activation: activation, Source: source, OutputGain: last(initialization).ValueOutputGain,
+		Initialization: last(initialization)}, seed)
+}
+
+// valueInput returns the space and the source of what value networks read: states if there are any, otherwise
+// observations.
+func valueInput(sp spaces.Set) (space spaces.Space, source string) {
+	if sp.State.Width() > 0 {
+		return sp.State, "states"
 	}
-	return NewMLP(MLPConfig{Inputs: in, Outputs: 1, Recurrent: memory, Hidden: hidden, Activation: activation,
-		Source:     source,
-		OutputGain: last(initialization).ValueOutputGain, Initialization: last(initialization)}, seed)
+	return sp.Observation, "observations"
 }
 
 // EvolvableActorCritic returns a policy and a value network of the given architectures, otherwise as [ActorCritic]. The
@@ -109,10 +128,7 @@ func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture,
 // EvolvableValue returns a value network of the given architecture with one output. It reads states if there are any,
 // otherwise observations.
 func EvolvableValue(sp spaces.Set, value description.Architecture, seed int64) (*Net, error) {
-	space, source := sp.Observation, "observations"
-	if sp.State.Width() > 0 {
-		space, source = sp.State, "states"
-	}
+	space, source := valueInput(sp)
 	return evolvable("value network", space, EvolvableConfig{Architecture: value, Outputs: 1, Source: source}, seed)
 }
 

@@ -79,11 +79,6 @@ func (c *Categorical) Describe() (description.Distribution, error) {
 	return description.Distribution{Kind: description.Categorical}, nil
 }
 
-// Describe implements [DescribedDistribution].
-func (d *Deterministic) Describe() (description.Distribution, error) {
-	return description.Distribution{Kind: description.Deterministic, ClipActions: d.clip}, nil
-}
-
 // Describe implements [Described]. Arrays have the prefixes that Parameters gives them.
 func (h head) Describe() (description.Network, error) {
 	trunk, err := describe(h.shared.trunk)

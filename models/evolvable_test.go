@@ -64,8 +64,8 @@ func TestEvolvableForward(t *testing.T) {
 				features = append(features, x)
 			}
 			x := linear(linear(s.Cat(1, features...), "head.0", tensor.Relu), "head.1", tensor.Elu)
-			close32(t, "forward", s, e.Forward(s, Inputs{Observations: rows}), linear(x, "head.out", tensor.Sigmoid),
-				1e-6)
+			alike(t, s, "forward", e.Forward(s, Inputs{Observations: rows}),
+				linear(x, "head.out", tensor.Sigmoid), 5e-7)
 			if got := len(e.LinearWeights()); 2*got != len(e.Parameters()) {
 				t.Errorf("%d weights of %d parameters", got, len(e.Parameters()))
 			}
@@ -75,21 +75,6 @@ func TestEvolvableForward(t *testing.T) {
 			e.Close()
 			s.Close()
 		})
-	}
-}
-
-func close32(t *testing.T, what string, s *tensor.Scope, got, want tensor.Tensor, tolerance float64) {
-	t.Helper()
-	must(t, s.Err())
-	a := check.Get(tensor.Float32s(got))(t)
-	b := check.Get(tensor.Float32s(want))(t)
-	if len(a) != len(b) {
-		t.Fatalf("%s: %d values, want %d", what, len(a), len(b))
-	}
-	for i := range a {
-		if d := float64(a[i] - b[i]); !(d < tolerance && d > -tolerance) {
-			t.Fatalf("%s: value %d is %g, want %g", what, i, a[i], b[i])
-		}
 	}
 }
 
@@ -104,7 +89,7 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 			s := tensortest.WithGrad(t, tensor.CPU)
 			rows := sampled(s, space, 4)
 			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
-			close32(t, "outputs", s, out, e.Forward(s, Inputs{States: rows}), 1e-6)
+			alike(t, s, "outputs", out, e.Forward(s, Inputs{States: rows}), 5e-7)
 			var numbers []bool // by column
 			for _, p := range a.Parts {
 				numbers = append(numbers, slices.Repeat([]bool{len(p.Choices) == 0}, p.Width)...)
@@ -158,50 +143,42 @@ func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head 
 	return a
 }
 
-// An evolvable network of a picture computes what the CNN with the same layers does.
-func TestEvolvablePicture(t *testing.T) {
-	space := spaces.NewPicture(20, 24, 3)
-	a := architecture(t, space, nil, 6, []int{5}, "elu")
-	e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))
-	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5},
-		Activation: "elu",
-		Convolutions: []Convolution{
-			{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
-		}}, 2))
-	s := tensortest.NoGrad(t, tensor.CPU)
-	for i, p := range e.Parameters() {
-		data, err := tensor.Float32s(p.Tensor)
-		if err == nil {
-			err = tensor.Write(cnn.Parameters()[i].Tensor, data)
-		}
-		if err != nil {
-			t.Fatal(p.Name, err)
+// An evolvable network computes, with the same parameters, what the network with the same layers does that is made for
+// pictures or with memory, and its state.
+func TestEvolvableLikeOthers(t *testing.T) {
+	picture := spaces.NewPicture(20, 24, 3)
+	cnn := CNNConfig{Space: picture, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu",
+		Convolutions: []Convolution{{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2}}}
+	others := map[string]func() (*Net, error){"picture": func() (*Net, error) { return NewCNN(cnn, 2) }}
+	as := map[string]description.Architecture{"picture": architecture(t, picture, nil, 6, []int{5}, "elu")}
+	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(5), RNN(4)} {
+		a := architecture(t, spaces.Unbounded(3), nil, 0, []int{6}, "elu")
+		a.Recurrent = layer
+		as[layer.Kind], others[layer.Kind] = a, func() (*Net, error) {
+			return NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: layer, Hidden: []int{6}, Activation: "elu"}, 2)
 		}
 	}
-	in := Inputs{Observations: sampled(s, space, 7)}
-	wantNear(t, "outputs", tensortest.Float64s(t, s, e.Forward(s, in)), tensortest.Float64s(t, s, cnn.Forward(s, in)),
-		1e-6)
-}
-
-// An evolvable network with memory computes what the recurrent perceptron with the same layers does, and its state.
-func TestEvolvableRecurrent(t *testing.T) {
-	a := architecture(t, spaces.Unbounded(3), nil, 0, []int{6}, "elu")
-	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(5), RNN(4)} {
-		a.Recurrent = layer
-		e := check.Get(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))(t)
-		m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: layer, Hidden: []int{6}, Activation: "elu"}, 1)
-		must(t, err)
-		s := tensor.NoGrad()
-		in := Inputs{Observations: sampled(s, spaces.Unbounded(3), 12), Hidden: Hidden{Length: 4}}
-		got, state := e.ForwardHidden(s, in)
-		want, last := m.ForwardHidden(s, in)
-		wantNear(t, "outputs", tensortest.Float64s(t, s, got), tensortest.Float64s(t, s, want), 0)
-		wantNear(t, "states", tensortest.Float64s(t, s, state), tensortest.Float64s(t, s, last), 0)
-		if e.HiddenSize() != m.HiddenSize() || e.Parameters()[0].Name != "memory.weight_ih_l0" {
-			t.Errorf("hidden size %d, first parameter %s", e.HiddenSize(), e.Parameters()[0].Name)
-		}
-		s.Close()
-		e.Close()
-		m.Close()
+	for name, a := range as {
+		t.Run(name, func(t *testing.T) {
+			e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))
+			other := tensortest.Opened[*Net](t)(others[name]())
+			s := tensortest.NoGrad(t, tensor.CPU)
+			for i, p := range e.Parameters() {
+				s.Copy(other.Parameters()[i].Tensor, p.Tensor)
+			}
+			space, tolerance := spaces.Unbounded(3), 0.0
+			if name == "picture" {
+				space, tolerance = picture, 1e-6
+			} else if e.HiddenSize() != other.HiddenSize() || e.Parameters()[0].Name != "memory.weight_ih_l0" {
+				t.Errorf("hidden size %d, first parameter %s", e.HiddenSize(), e.Parameters()[0].Name)
+			}
+			in := Inputs{Observations: sampled(s, space, 12), Hidden: Hidden{Length: 4}}
+			got, state := e.ForwardHidden(s, in)
+			want, last := other.ForwardHidden(s, in)
+			alike(t, s, "outputs", got, want, tolerance)
+			if e.HiddenSize() > 0 {
+				alike(t, s, "states", state, last, 0)
+			}
+		})
 	}
 }

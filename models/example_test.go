@@ -20,13 +20,11 @@ func ExampleRegister() {
 	})
 	spec, err := models.ParseSpec(map[string]any{"class": "TwoLayers", "width": 32})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	policy, err := spec.BuildPolicy(spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}, 1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer policy.Close()
 	for _, p := range policy.Parameters() {
@@ -53,14 +51,12 @@ func ExampleParseSpec() {
 		"output": "tanh(ACTIONS)",
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	sp := spaces.Set{Observation: spaces.Unbounded(17), Action: spaces.NewBox(-1, 1, 6)}
 	policy, err := spec.BuildPolicy(sp, 1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer policy.Close()
 	for _, p := range policy.Parameters() {
@@ -83,8 +79,7 @@ func ExampleGRU() {
 	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(8), Hidden: []int{16},
 		Activation: "elu"}, 1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer net.Close()
 	for _, p := range net.Parameters()[:5] {
@@ -137,8 +132,7 @@ func ExampleNewCNN() {
 func ExampleNewCategorical() {
 	dist, err := models.NewCategorical(spaces.NewDiscrete(4))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer dist.Close()
 	s := tensor.NoGrad()
@@ -149,27 +143,12 @@ func ExampleNewCategorical() {
 	// Output: 2 <nil>
 }
 
-func ExampleNewDeterministic() {
-	dist, err := models.NewDeterministic(spaces.NewBox(-1, 1, 2), true)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer dist.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	actions, err := tensor.Float32s(dist.Mode(s, tensor.From(s, []float32{0.5, 7}, 1, 2)))
-	fmt.Println(actions, err)
-	// Output: [0.5 1] <nil>
-}
-
 func ExampleNewDistribution() {
 	for _, action := range []spaces.Space{spaces.NewBox(-1, 1, 6), spaces.NewDiscrete(4),
 		spaces.NewMultiDiscrete(2, 3)} {
 		dist, err := models.NewDistribution(action, models.DefaultGaussianConfig())
 		if err != nil {
-			fmt.Println(err)
-			return
+			panic(err)
 		}
 		fmt.Printf("%v: %T with %d outputs\n", action, dist, dist.Outputs())
 		dist.Close()
@@ -211,8 +190,7 @@ func ExampleNewGaussian() {
 	cfg.InitialLogStd = -1
 	dist, err := models.NewGaussian(spaces.NewBox(-1, 1, 6), cfg)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer dist.Close()
 	fmt.Println(dist.Outputs(), dist.Parameters()[0].Name)
@@ -222,8 +200,7 @@ func ExampleNewGaussian() {
 func ExampleNewMLP() {
 	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: 1, Hidden: []int{128, 64}, Activation: "elu"}, 1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer net.Close()
 	for _, p := range net.Parameters() {
@@ -241,8 +218,7 @@ func ExampleNewMLP() {
 func ExampleNewMultiCategorical() {
 	dist, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer dist.Close()
 	s := tensor.NoGrad()
@@ -256,26 +232,22 @@ func ExampleNewPolicy() {
 	action := spaces.NewBox(-1, 1, 6)
 	dist, err := models.NewGaussian(action, models.DefaultGaussianConfig())
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64},
 		Activation: "tanh"},
 		1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	policy, err := models.NewPolicy(net, dist)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer policy.Close()
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer gen.Close()
 	s := tensor.NoGrad()
@@ -295,13 +267,11 @@ func ExampleNewShared() {
 	}
 	dist, err := models.NewCategorical(spaces.NewDiscrete(2))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	shared, err := models.NewShared(mlp(4, 32, 1), mlp(32, 2, 2), mlp(32, 1, 3), dist)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	policy, value := shared.Policy(), shared.Value()
 	defer policy.Close()

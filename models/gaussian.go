@@ -73,9 +73,10 @@ type Gaussian struct {
 	// logStd is (A), a leaf that requires a gradient unless it is fixed. It is a zero Tensor if the network computes
 	// it.
 	logStd tensor.Tensor
-	// limits are the bounds for clipping. They are empty if the action space is unbounded.
-	limits limits
-	// scope owns logStd and limits.
+	// low and high (A) are the bounds for clipping. They are zero Tensors if the action space is unbounded. They follow
+	// the device of the actions: a policy is built on the CPU and may be moved to a GPU afterwards.
+	low, high tensor.Tensor
+	// scope owns logStd, low and high.
 	scope *tensor.Scope
 	// joint sums the entropy over the dimensions, see NewMultivariateGaussian.
 	joint bool
@@ -97,7 +98,7 @@ func NewGaussian(action spaces.Space, cfg GaussianConfig) (*Gaussian, error) {
 		}
 	}
 	if action.Bounded() {
-		g.limits = newLimits(s, action)
+		g.low, g.high = tensor.From(s, action.Low), tensor.From(s, action.High)
 	}
 	return g, s.Err()
 }
@@ -172,7 +173,7 @@ func (g *Gaussian) moments(s *tensor.Scope, out tensor.Tensor) (mean, logStd ten
 		logStd = s.Narrow(out, -1, w, w)
 	}
 	if g.cfg.ClipMeanActions {
-		mean = g.limits.apply(s, mean)
+		mean = g.limit(s, mean)
 	}
 	if g.cfg.ClipLogStd {
 		logStd = s.Clamp(logStd, g.cfg.MinLogStd, g.cfg.MaxLogStd)
@@ -188,6 +189,17 @@ func (g *Gaussian) means(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	return out
 }
 
+// limit clips x (n, A) to the action space. It first moves the bounds to x's device if they are on another one.
+func (g *Gaussian) limit(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	if d := tensor.DeviceOf(x); d != tensor.DeviceOf(g.low) {
+		g.low, g.high = g.scope.To(g.low, tensor.Float32, d), g.scope.To(g.high, tensor.Float32, d)
+	}
+	return s.Min(s.Max(x, g.low), g.high)
+}
+
 // Sample implements [Distribution].
 func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) Action {
 	if s.Err() != nil {
@@ -199,7 +211,7 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 	a.Actions = s.Add(mean, s.Mul(a.StdDev, noise))
 	a.Executed = a.Actions
 	if g.cfg.ClipActions {
-		a.Executed = g.limits.apply(s, a.Actions)
+		a.Executed = g.limit(s, a.Actions)
 		// skrl 2.0 takes the log-probability of the clipped action. gorl's default takes that of the action that was
 		// drawn: the normal density at a limit is not the probability of being clipped to the limit.
 		if g.cfg.ClipBeforeLogProb {
@@ -213,8 +225,8 @@ func (g *Gaussian) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Genera
 // Mode implements [Distribution]: the mean, limited to the action space if actions or means are clipped.
 func (g *Gaussian) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	mean := g.means(s, out)
-	if (g.cfg.ClipActions || g.cfg.ClipMeanActions) && s.Err() == nil {
-		return g.limits.apply(s, mean)
+	if g.cfg.ClipActions || g.cfg.ClipMeanActions {
+		return g.limit(s, mean)
 	}
 	return mean
 }

@@ -15,9 +15,12 @@ func TestGolden(t *testing.T) {
 	golden.Parts(t, func(t *testing.T, parts map[string]golden.Tensor) {
 		p := part{t, parts, golden.NewComparison(t), tensor.NoGrad()}
 		defer p.s.Close()
-		p.gaussian("sum", "gaussian/log_prob_sum")
-		p.gaussian("mean", "gaussian/log_prob_mean")
-		p.multivariate()
+		p.gaussian(models.NewGaussian, "sum", "gaussian/log_prob_sum", "gaussian/entropy")
+		p.gaussian(models.NewGaussian, "mean", "gaussian/log_prob_mean", "gaussian/entropy")
+		// The joint density of the standard deviation e^log_std, which the case has, is what skrl computes for half the
+		// log standard deviation.
+		p.gaussian(models.NewMultivariateGaussian, "sum", "multivariate_gaussian/log_prob",
+			"multivariate_gaussian/entropy")
 		p.categorical()
 		p.multiCategorical()
 		must(t, p.s.Err())
@@ -53,44 +56,20 @@ func (p part) check(name string, got tensor.Tensor) {
 	golden.Compare(p.compare, name, values, p.get(name))
 }
 
-// distribution makes a Gaussian with the case's log standard deviation.
-func (p part) distribution(reduction string, multivariate bool) *models.Gaussian {
+// gaussian compares log-probabilities and entropies under a distribution with the case's log standard deviation.
+func (p part) gaussian(make func(spaces.Space, models.GaussianConfig) (*models.Gaussian, error), reduction, logProb,
+	entropy string) {
 	p.t.Helper()
 	logStd := p.get("gaussian/log_std").Float32s()
 	cfg := models.DefaultGaussianConfig()
 	cfg.Reduction = reduction
-	make := models.NewGaussian
-	if multivariate {
-		make = models.NewMultivariateGaussian
-	}
 	g := check.Get(make(spaces.Unbounded(len(logStd)), cfg))(p.t)
 	p.t.Cleanup(g.Close)
 	must(p.t, tensor.Write(g.LogStd(), logStd))
-	return g
-}
-
-func (p part) gaussian(reduction, logProb string) {
-	p.t.Helper()
-	g := p.distribution(reduction, false)
 	e := g.Evaluate(p.s, p.rows("gaussian/mean"), p.rows("gaussian/action"))
 	p.check(logProb, e.LogProb)
-	p.check("gaussian/entropy", p.everyRow(e.Entropy, "gaussian/entropy"))
-}
-
-// multivariate compares with the joint density of standard deviation e^log_std, which the case has: what skrl computes
-// for half the log standard deviation.
-func (p part) multivariate() {
-	p.t.Helper()
-	g := p.distribution("sum", true)
-	e := g.Evaluate(p.s, p.rows("gaussian/mean"), p.rows("gaussian/action"))
-	p.check("multivariate_gaussian/log_prob", e.LogProb)
-	p.check("multivariate_gaussian/entropy", p.everyRow(e.Entropy, "multivariate_gaussian/entropy"))
-}
-
-// everyRow repeats an entropy that does not depend on the row as often as skrl gives it.
-func (p part) everyRow(entropy tensor.Tensor, name string) tensor.Tensor {
-	rows := int64(p.get(name).Shape[0])
-	return p.s.Add(entropy, p.s.Zeros(rows, 1))
+	// skrl gives the entropy of every row.
+	p.check(entropy, p.s.Add(e.Entropy, p.s.Zeros(int64(p.get(entropy).Shape[0]), 1)))
 }
 
 func (p part) categorical() {

@@ -116,47 +116,26 @@ func TestOrthogonal(t *testing.T) {
 	starts(math.Sqrt2, 0.01, 3)(p, v, err)
 }
 
-// Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions,
-// in Go and in the network language.
+// Biases of linear layers and of convolutions start at 0 where that is asked for, and weights as without it.
 func TestZeroBiases(t *testing.T) {
-	vector := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
-	picture := spaces.Set{Observation: spaces.NewPicture(6, 5, 2), Action: vector.Action}
-	for name, make := range map[string]func(from Initialization) (Policy, error){
-		"perceptron": func(from Initialization) (Policy, error) {
-			p, v, err := ActorCritic(vector, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1, from)
-			if err == nil {
-				v.Close()
+	sp := spaces.Set{Observation: spaces.NewPicture(6, 5, 2), Action: spaces.NewBox(-1, 1, 3)}
+	made := func(bias string) []tensor.Parameter {
+		return tensortest.Opened[Policy](t)(specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+bias+
+			"', network: [{name: net, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, "+
+			"flatten, 4], activations: tanh}]}").BuildPolicy(sp, 1)).Parameters()
+	}
+	usual := made("")
+	for i, p := range made("zero") {
+		got, want := check.Get(tensor.Float32s(p.Tensor))(t), check.Get(tensor.Float32s(usual[i].Tensor))(t)
+		if strings.HasSuffix(p.Name, ".bias") {
+			if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
+				t.Errorf("%s starts at 0 in any case", p.Name)
 			}
-			return p, err
-		},
-		"language of pictures": func(from Initialization) (Policy, error) {
-			return specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+from.Bias+"', network: [{name: "+
-				"net, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, flatten, 4], "+
-				"activations: tanh}]}").BuildPolicy(
-				picture, 1)
-		},
-	} {
-		usual := check.Get(make(Initialization{}))(t)
-		zero := check.Get(make(Initialization{Bias: "zero"}))(t)
-		biases := 0
-		for i, p := range zero.Parameters() {
-			got := check.Get(tensor.Float32s(p.Tensor))(t)
-			want := check.Get(tensor.Float32s(usual.Parameters()[i].Tensor))(t)
-			if strings.HasSuffix(p.Name, ".bias") {
-				biases++
-				if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
-					t.Errorf("%s: %s starts at 0 in any case", name, p.Name)
-				}
-				clear(want)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: %s is %v, want %v", name, p.Name, got, want)
-			}
+			clear(want)
 		}
-		if biases < 2 {
-			t.Errorf("%s: %d biases", name, biases)
-		}
-		usual.Close()
-		zero.Close()
+		check.Same(t, got, want, "%s", p.Name)
+	}
+	if len(usual) != 7 {
+		t.Errorf("%d parameters", len(usual))
 	}
 }

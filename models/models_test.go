@@ -34,13 +34,11 @@ func TestGaussianClipping(t *testing.T) {
 	if beyond < 250 { // 71 % of draws with a standard deviation of e
 		t.Errorf("only %d of 500 draws lay beyond the limits", beyond)
 	}
-	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out,
-		a.Actions).LogProb), 1e-6)
+	alike(t, s, "log-probability", a.LogProb, g.Evaluate(s, out, a.Actions).LogProb, 1e-6)
 	// skrl 2.0's log-probability is that of the clipped action.
 	g.cfg.ClipBeforeLogProb = true
 	a = g.Sample(s, out, gen)
-	wantNear(t, "log-probability of clipped actions", tensortest.Float64s(t, s, a.LogProb),
-		tensortest.Float64s(t, s, g.Evaluate(s, out, a.Executed).LogProb), 1e-6)
+	alike(t, s, "log-probability of clipped actions", a.LogProb, g.Evaluate(s, out, a.Executed).LogProb, 1e-6)
 }
 
 func TestCategoricalFormulas(t *testing.T) {
@@ -60,6 +58,9 @@ func TestCategoricalFormulas(t *testing.T) {
 		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first),
 			entropyOf(second))}, 1e-5)
 		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
+		a := c.Sample(s, s.Expand(out, 50, 5), tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU)))
+		alike(t, s, "log-probability of samples", a.LogProb,
+			c.Evaluate(s, s.Expand(out, 50, 5), a.Actions).LogProb, 1e-6)
 		s.Close()
 	}
 }
@@ -82,34 +83,6 @@ func entropyOf(p []float64) float64 {
 		h -= x * math.Log(x)
 	}
 	return h
-}
-
-// Sampled choices come as often as their probabilities say, each index on its own.
-func TestMultiCategoricalFrequencies(t *testing.T) {
-	c := check.Get(NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), ""))(t)
-	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU))
-	s := tensortest.NoGrad(t, tensor.CPU)
-	logits := []float32{0.5, -0.5, 0, 1, -1}
-	const n = 20_000
-	out := s.Expand(tensor.From(s, logits, 1, 5), n, 5)
-	a := c.Sample(s, out, gen)
-	rows := tensortest.Float64s(t, s, a.Actions)
-	var joint [2][3]float64
-	for i := 0; i < n; i++ {
-		joint[int(rows[2*i])][int(rows[2*i+1])]++
-	}
-	first, second := softmax(logits[:2]), softmax(logits[2:])
-	for i := range joint {
-		for j, count := range joint[i] {
-			p := first[i] * second[j]
-			// Five standard deviations: one run in a million would fail, and the seed is fixed.
-			if d := math.Abs(count/n - p); d > 5*math.Sqrt(p*(1-p)/n) {
-				t.Errorf("choice (%d, %d) came with frequency %.4f, want %.4f", i, j, count/n, p)
-			}
-		}
-	}
-	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, c.Evaluate(s, out,
-		a.Actions).LogProb), 1e-6)
 }
 
 // One pass over a shared trunk gives the gradient that two passes give.

@@ -6,10 +6,8 @@ package models
 // which a replay would not repeat.
 func Own(x any) bool {
 	switch x := x.(type) {
-	case *Net, *Gaussian, *Categorical, *Deterministic:
+	case *Net, *Gaussian, *Categorical:
 		return true
-	case *clipped:
-		return Own(x.Network)
 	case head:
 		return Own(x.shared.trunk) && Own(x.net)
 	case *Stochastic:

@@ -65,6 +65,12 @@ func TestRefuses(t *testing.T) {
 	_, branch := Branch(odd{}, 2, 1)
 	_, _, apart := EvolvableActorCritic(spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(4),
 		Action: discrete}, a, a, DefaultGaussianConfig(), 1)
+	privileged := spaces.Set{Observation: free, State: spaces.Unbounded(3), Action: box}
+	states := tensortest.Opened[*Net](t)(RecurrentValue(privileged, RecurrentLayer{}, []int{4}, "elu", 1))
+	spec := tensortest.Opened[Network](t)(specOf(t, "{class: Deterministic, output: tanh(ONE) * 2, "+
+		"network: [{name: net, input: STATES, layers: [4]}]}").BuildNetwork(privileged, 1))
+	_, acting := states.Describe()
+	_, actingSpec := spec.(Described).Describe()
 	for want, err := range map[string]error{
 		"0 inputs":                      mlp(func(c *MLPConfig) { c.Inputs = 0 }),
 		"-2 outputs":                    mlp(func(c *MLPConfig) { c.Outputs = -2 }),
@@ -109,6 +115,8 @@ func TestRefuses(t *testing.T) {
 		"needs a trunk":                       trunkless,
 		"put them into the trunk":             heads,
 		"no hidden layers to share":           branch,
+		"the network reads states":            acting,
+		"reads states, which are not there":   actingSpec,
 		`did you mean "orthogonal"`:           starts(Initialization{Kind: "orthogonl"}),
 		"hidden_gain":                         starts(Initialization{HiddenGain: -1}),
 		"output_gain":                         starts(Initialization{ValueOutputGain: math.Inf(1)}),
@@ -116,8 +124,4 @@ func TestRefuses(t *testing.T) {
 	} {
 		check.RefuseAs(t, want, err, want)
 	}
-	plain := tensortest.Opened[*Deterministic](t)(NewDeterministic(spaces.Unbounded(1), false))
-	s := tensortest.NoGrad(t, tensor.CPU)
-	plain.Evaluate(s, s.Ones(1, 1), s.Ones(1, 1))
-	check.RefuseAs(t, "a probability without a distribution", s.Err(), "use a Gaussian")
 }

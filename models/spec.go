@@ -39,16 +39,15 @@ import (
 // Parameters are named <container>.<index>.weight and .bias. The index counts layers and activations, including the
 // output layer. skrl's names are the same, with "_container" after the container's name.
 type Spec struct {
-	// Class is skrl's mixin: "Gaussian", "MultivariateGaussian", "Categorical", "MultiCategorical" or "Deterministic".
-	// Case and the suffix "Mixin" do not matter. It can also be the name of a network that [Register] has added. Only
-	// ParseSpec reads such a network, which has settings of its own in place of the fields below.
+	// Class is skrl's mixin: a policy's is "Gaussian", "MultivariateGaussian", "Categorical" or "MultiCategorical", that
+	// of a value network or a discriminator "Deterministic". Case and the suffix "Mixin" do not matter. It can also be
+	// the name of a network that [Register] has added. Only ParseSpec reads such a network, which has settings of its
+	// own in place of the fields below.
 	Class string
 	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig
 	// Reduction is MultiCategorical's, see [NewMultiCategorical].
 	Reduction string
-	// ClipActions limits a Deterministic model's outputs to the action space, which must be bounded.
-	ClipActions bool
 	// Network lists the containers. The output layer reads the last one.
 	Network []Container
 	// Output is the output expression, e.g. "ACTIONS", "ONE" or "2 * tanh(ACTIONS)".
@@ -191,10 +190,10 @@ type (
 		// Reduction joins the probabilities of several actions.
 		Reduction string `yaml:"reduction" config:"oneof=sum|mean|prod"`
 	}
-	// deterministicKeys are the keys of Deterministic.
+	// deterministicKeys are the keys of Deterministic. skrl's ClipActions is accepted if it is false.
 	deterministicKeys struct {
 		commonKeys `yaml:",inline"`
-		// ClipActions limits outputs to a bounded action space.
+		// ClipActions is skrl's; only false is accepted.
 		ClipActions bool `yaml:"clip_actions"`
 	}
 )
@@ -271,13 +270,17 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 	}
 	var k deterministicKeys
 	err := config.Merge(&k, dict, opts)
-	s.ClipActions = k.ClipActions
+	// skrl's files say clip_actions: false of every Deterministic model.
+	if err == nil && k.ClipActions {
+		err = fmt.Errorf("models: clip_actions is true: a Deterministic model is a value network or a discriminator, " +
+			"whose outputs are no actions; leave it out")
+	}
 	return k.commonKeys, err
 }
 
 // initialization returns how layers start. A spec has one gain of an output layer, which is passed as the policy's
-// whatever the class. An orthogonal policy gets the default of 0.01. A Deterministic class may be a value network, so
-// it keeps 1.
+// whatever the class. An orthogonal policy gets the default of 0.01. The Deterministic class is no policy's, so it
+// keeps 1.
 func (s Spec) initialization() Initialization {
 	i := Initialization{Kind: s.Initialization, Bias: s.InitialBias, HiddenGain: s.HiddenGain,
 		PolicyOutputGain: s.OutputGain}
@@ -299,7 +302,7 @@ func (s Spec) Settings() map[string]any {
 	case classMultiCategorical:
 		return map[string]any{"reduction": s.Reduction}
 	case classDeterministic:
-		return map[string]any{"clip_actions": s.ClipActions}
+		return map[string]any{"clip_actions": false}
 	}
 	return map[string]any{}
 }
@@ -337,7 +340,7 @@ func (s Spec) Validate() error {
 		switch {
 		case !identifier.MatchString(c.Name):
 			return fmt.Errorf("models: %s.name: %q is not a name; use letters, digits and underscores", path, c.Name)
-		case slices.Contains(reserved, c.Name) || functions[c.Name] != nil || slices.Contains(calls, c.Name):
+		case slices.Contains(reserved, c.Name) || slices.Contains(functions, c.Name) || slices.Contains(calls, c.Name):
 			return fmt.Errorf("models: %s.name: %q has a meaning in expressions; choose another", path, c.Name)
 		case seen[c.Name]:
 			return fmt.Errorf("models: %s.name: two containers are named %q", path, c.Name)

@@ -14,25 +14,18 @@ func (s Spec) BuildPolicy(sp spaces.Set, seed int64) (Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.own != nil {
-		net, err := s.own.network(s.Class, Role{Spaces: sp, Outputs: dist.Outputs(), Seed: seed})
-		if err != nil {
-			dist.Close()
-			return nil, err
+	return policyOn(dist, func(outputs int) (Network, error) {
+		if s.own != nil {
+			return s.own.network(s.Class, Role{Spaces: sp, Outputs: outputs, Seed: seed})
 		}
-		return NewPolicy(net, dist)
-	}
-	net, width, err := s.assemble(sp, s.Output, dist.Outputs(), seed)
-	if err == nil && width != int64(dist.Outputs()) {
-		net.Close()
-		err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output, width,
-			dist.Outputs())
-	}
-	if err != nil {
-		dist.Close()
-		return nil, err
-	}
-	return NewPolicy(net, dist)
+		net, width, err := s.assemble(sp, s.Output, outputs, seed)
+		if err == nil && width != int64(outputs) {
+			net.Close()
+			err = fmt.Errorf("models: output: %q has %d values, the policy needs %d; ACTIONS has as many", s.Output,
+				width, outputs)
+		}
+		return net, err
+	})
 }
 
 // BuildNetwork builds the spec as a value network or a discriminator. The class must be Deterministic. For a
@@ -50,21 +43,8 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 		return nil, fmt.Errorf("models: class: %q is a policy's; a value or a discriminator is %s", s.Class,
 			classDeterministic)
 	}
-	if s.ClipActions {
-		if err := clippable(sp.Action); err != nil {
-			return nil, err
-		}
-	}
-	net, width, err := s.assemble(sp, s.Output, sp.Action.Outputs(), seed)
-	if err != nil || !s.ClipActions {
-		return net, err
-	}
-	if width != int64(sp.Action.Width()) {
-		net.Close()
-		return nil, fmt.Errorf("models: clip_actions is true, but the output %q has %d values and an action %d",
-			s.Output, width, sp.Action.Width())
-	}
-	return newClipped(net, sp.Action)
+	net, _, err := s.assemble(sp, s.Output, sp.Action.Outputs(), seed)
+	return net, err
 }
 
 // BuildShared builds a policy and a value network on one trunk (skrl: models.separate: false). The trunk is the
@@ -147,7 +127,8 @@ func (s Spec) distribution(action spaces.Space) (Distribution, error) {
 	case classMultiCategorical:
 		return NewMultiCategorical(action, s.Reduction)
 	}
-	return NewDeterministic(action, s.ClipActions)
+	return nil, fmt.Errorf("models: class: a policy of the class %s has no probabilities to learn from; use a Gaussian "+
+		"or MultivariateGaussian one", class)
 }
 
 // newAssembler starts a network that reads observations of the given width and, if sp has them, states.

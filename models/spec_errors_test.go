@@ -47,6 +47,8 @@ func TestSpecErrors(t *testing.T) {
 		{"class: Gaussian\nmin_log_std: 3\n" + ok, "exceeds max_log_std"},
 		{"class: Categorical\n" + ok, "needs a Discrete action space"},
 		{"class: Categorical\nunnormalized_log_prob: false\n" + ok, "logits"},
+		{"class: Deterministic\nclip_actions: true\n" + ok, "whose outputs are no actions"},
+		{"class: Deterministic\n" + ok, "no probabilities to learn from; use a Gaussian"},
 		{"class: Gaussian\noutput: ACTIONS", "models: network: want a list"},
 		{"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]", "models: output: it is missing"},
 		{network("5"), "models: network[0]: want a mapping"},

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,24 +8,12 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
-// functions maps the unary functions of expressions to their operations. init adds every activation.
-var functions = map[string]func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor{
-	"softmax": func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor { return s.Softmax(x, -1) },
-	"exp":     (*tensor.Scope).Exp, "abs": (*tensor.Scope).Abs, "sin": (*tensor.Scope).Sin, "cos": (*tensor.Scope).Cos,
-}
-
-// Every activation of layers is also a function of expressions.
-func init() {
-	for _, name := range tensor.ActivationNames() {
-		f, err := tensor.ParseActivation(name)
-		if err == nil {
-			functions[name] = func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor { return s.Activate(f, x) }
-		}
-	}
-}
+// functions are the functions of one expression of rows. Every activation of layers is among them, under all the names
+// that description.ParseActivation knows.
+var functions = append(description.Activations(), "none", "swish", description.Softmax, description.Exp,
+	description.Abs, description.Sin, description.Cos)
 
 // calls are the functions with arguments other than one expression of rows. Containers cannot have their names.
 var calls = []string{"concatenate", "one_hot_encoding", "permute"}
@@ -41,8 +28,8 @@ func (c *compiler) call(n *node) term {
 	case "permute":
 		return c.permute(n)
 	}
-	if functions[n.name] == nil {
-		known := append(slices.Sorted(maps.Keys(functions)), calls...)
+	if !slices.Contains(functions, n.name) {
+		known := append(slices.Sorted(slices.Values(functions)), calls...)
 		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known),
 			strings.Join(known, ", "))
 	}
@@ -52,8 +39,8 @@ func (c *compiler) call(n *node) term {
 	x := c.rows(n.args[0], "the argument of "+n.name+"()")
 	// exp, abs, sin, cos and softmax are operations of the same name. Activations share one operation.
 	step := description.Step{Op: n.name}
-	if f, err := tensor.ParseActivation(n.name); err == nil {
-		step = description.Step{Op: description.Activate, Activation: f.String()}
+	if f, err := description.ParseActivation(n.name); err == nil {
+		step = description.Step{Op: description.Activate, Activation: f}
 	}
 	if n.name == description.Softmax {
 		if x.picture() {

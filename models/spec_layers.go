@@ -247,9 +247,6 @@ func parseRecurrent(path, kind string, args any) (Layer, error) {
 	if err := mergeLayer(path, args, &k, 1, "hidden_size", "num_layers", "frames"); err != nil {
 		return l, err
 	}
-	if err := config.Check(k, "models: "+path); err != nil {
-		return l, err
-	}
 	if k.Hidden == nil {
 		return l, fmt.Errorf("models: %s.hidden_size: it is missing; want the number of values that the layer keeps",
 			path)
@@ -299,17 +296,6 @@ func sizeText(path string, value any) (string, error) {
 // LayerNorm has none.
 func (l Layer) activated() bool { return !l.Flatten && !l.Norm && l.Recurrent == "" }
 
-// linears counts the layers that an activation may follow.
-func (c Container) linears() int {
-	n := 0
-	for _, l := range c.Layers {
-		if l.activated() {
-			n++
-		}
-	}
-	return n
-}
-
 // validate checks what does not depend on spaces: that every expression can be parsed, and that the numbers of layers
 // and activations agree.
 func (c Container) validate(path string) error {
@@ -350,8 +336,13 @@ func (c Container) activations(path string) ([]string, error) {
 		}
 		parsed = append(parsed, a)
 	}
-	n := len(c.Layers)
-	if k := len(parsed); k > 1 && k != n && k != c.linears() {
+	n, able := len(c.Layers), 0
+	for _, l := range c.Layers {
+		if l.activated() {
+			able++
+		}
+	}
+	if k := len(parsed); k > 1 && k != n && k != able {
 		return nil, fmt.Errorf("models: %s.activations: there are %d for %d layers; give none, one for all, or one a "+
 			"layer", path, k, n)
 	}
@@ -363,7 +354,7 @@ func (c Container) activations(path string) ([]string, error) {
 			each[i] = parsed[0]
 		case len(parsed) == n:
 			each[i] = parsed[i]
-		case len(parsed) == c.linears() && l.activated():
+		case len(parsed) == able && l.activated():
 			each[i] = parsed[linear]
 		}
 		if l.activated() {

@@ -151,13 +151,17 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if err != nil {
 			return nil, err
 		}
+		// in is the number of inputs, or of a convolution the channels, that the file expects. 0: it says nothing.
+		in, inputs := 0, ".in_features"
 		if l.Conv != nil {
-			in := 0
-			if l.In != "" {
-				if in, err = known.size(at+".in_channels", l.In); err != nil {
-					return nil, err
-				}
+			inputs = ".in_channels"
+		}
+		if l.In != "" {
+			if in, err = known.size(at+inputs, l.In); err != nil {
+				return nil, err
 			}
+		}
+		if l.Conv != nil {
 			if err := a.conv(at, name, c.Input, l, out, in); err != nil {
 				return nil, err
 			}
@@ -170,15 +174,9 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if err := a.flat(at); err != nil {
 			return nil, err
 		}
-		if l.In != "" {
-			in, err := known.size(at+".in_features", l.In)
-			if err != nil {
-				return nil, err
-			}
-			if int64(in) != a.width {
-				return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave "+
-					"it out", at, in, a.width)
-			}
+		if in > 0 && int64(in) != a.width {
+			return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out",
+				at, in, a.width)
 		}
 		if int64(out)*a.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)

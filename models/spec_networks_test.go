@@ -54,35 +54,6 @@ func TestLayerNorm(t *testing.T) {
 	}
 }
 
-// A network reads the parts of observations and states that it names, and no others.
-func TestAsymmetricParts(t *testing.T) {
-	sp := spaces.Set{
-		Observation: spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(6, 5, 3),
-			"joints": spaces.Unbounded(2)}),
-		State:  spaces.NewDict(map[string]spaces.Space{"map": spaces.Unbounded(4, 4, 1), "pose": spaces.Unbounded(3)}),
-		Action: spaces.NewBox(-1, 1, 2),
-	}
-	value := tensortest.Opened[Network](t)(specOf(t, `
-class: Deterministic
-output: ONE
-network:
-- {name: cnn, input: 'permute(STATES["map"], (0, 3, 1, 2)) / 255',
-   layers: [{conv2d: [2, 3]}, flatten], activations: tanh}
-- {name: net, input: 'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}
-`).BuildNetwork(sp, 1))
-	s := tensortest.WithGrad(t, tensor.CPU)
-	in := Inputs{Observations: s.RequireGrad(sampled(s, sp.Observation, 1)), States: s.RequireGrad(sampled(s, sp.State,
-		1))}
-	grads := s.Grad(value.Forward(s, in), false, in.Observations, in.States)
-	for i, unread := range []int{90, 0} { // the camera's columns
-		for j, g := range tensortest.Float64s(t, s, grads[i]) {
-			if (g == 0) != (j < unread) {
-				t.Errorf("input %d: the value depends on column %d: %v", i, j, g != 0)
-			}
-		}
-	}
-}
-
 // A network may be the product of two containers and have no layers of its own, for every kind of action: as in Isaac
 // Lab's cartpole with a Tuple of observations.
 func TestProductOfContainers(t *testing.T) {

@@ -2,7 +2,6 @@ package models
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +32,12 @@ func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
 	}
 }
 
+// alike compares two tensors.
+func alike(t testing.TB, s *tensor.Scope, what string, got, want tensor.Tensor, tol float64) {
+	t.Helper()
+	wantNear(t, what, tensortest.Float64s(t, s, got), tensortest.Float64s(t, s, want), tol)
+}
+
 var boxes = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 
 // A plain spec is an MLP, parameter for parameter.
@@ -52,8 +57,7 @@ output: tanh(ACTIONS)
 		OutputActivation: "tanh"}, 7))
 	sc := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
-	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc,
-		in)), 0)
+	alike(t, sc, "outputs", got.Forward(sc, in), want.Forward(sc, in), 0)
 	for i, q := range want.Parameters() {
 		if g := got.Parameters()[i]; g.Name != q.Name || !tensor.RequiresGrad(g.Tensor) {
 			t.Errorf("parameter %d is %q, want %q with a gradient", i, g.Name, q.Name)
@@ -97,7 +101,7 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 	out := sc.Activate(tensor.Softsign, sc.Linear(net, p["net.2.weight"], p["net.2.bias"]))
 	want := sc.AddScalar(sc.Add(sc.MulScalar(out, 2), sc.Narrow(net, 1, 3, 1)), -1)
 	got := n.Forward(sc, Inputs{Observations: x})
-	wantNear(t, "outputs", tensortest.Float64s(t, sc, got), tensortest.Float64s(t, sc, want), 1e-6)
+	alike(t, sc, "outputs", got, want, 1e-6)
 
 	// The gradient reaches every parameter.
 	grads := sc.Grad(sc.Sum(got), false, p["legs.0.weight"], p["net.0.weight"], p["net.2.bias"])
@@ -185,7 +189,7 @@ func TestSpecClasses(t *testing.T) {
 	}
 
 	const plain = "\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: 100 * ACTIONS"
-	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN", "DeterministicMixin"} {
+	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN"} {
 		p := check.Get(specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1))(t)
 		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 			3)})) {
@@ -197,14 +201,6 @@ func TestSpecClasses(t *testing.T) {
 		unbounded := spaces.Set{Observation: boxes.Observation, Action: spaces.Unbounded(2)}
 		if _, err := specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(unbounded, 1); err == nil {
 			t.Errorf("%s: clip_actions in an unbounded space is accepted", class)
-		}
-	}
-	n := tensortest.Opened[Network](t)(specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes,
-		1))
-	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
-		3)})) {
-		if math.Abs(x) > 1 {
-			t.Errorf("output %g is not clipped", x)
 		}
 	}
 }
@@ -232,9 +228,9 @@ func TestBuildShared(t *testing.T) {
 		par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
 	in := Inputs{Observations: x}
 	mean := s.Tanh(s.Linear(net, par["head.policy_layer.weight"], par["head.policy_layer.bias"]))
-	wantNear(t, "mean", tensortest.Float64s(t, s, p.Mode(s, in)), tensortest.Float64s(t, s, mean), 1e-6)
+	alike(t, s, "mean", p.Mode(s, in), mean, 1e-6)
 	want := s.Add(s.Linear(net, par["head.value_layer.weight"], par["head.value_layer.bias"]), s.Narrow(net, 1, 0, 1))
-	wantNear(t, "value", tensortest.Float64s(t, s, v.Forward(s, in)), tensortest.Float64s(t, s, want), 1e-6)
+	alike(t, s, "value", v.Forward(s, in), want, 1e-6)
 
 	value.Output = "OBSERVATIONS"
 	if _, _, err := BuildShared(policy, value, boxes, 1); err == nil || !strings.Contains(err.Error(),
@@ -259,18 +255,6 @@ func FuzzExpression(f *testing.F) {
 				t.Fatalf("error %v", err)
 			}
 			return
-		}
-		printed := n.String()
-		again, err := parseExpression("x", printed)
-		if err != nil {
-			// What was printed has more parentheses, and may be too long or deep.
-			if len(printed) < maxExpression && strings.Count(printed, "(")+strings.Count(printed, "[") < maxNesting {
-				t.Fatalf("%q printed as %q: %v", text, printed, err)
-			}
-			return
-		}
-		if again.String() != printed {
-			t.Fatalf("%q printed as %q, then as %q", text, printed, again.String())
 		}
 		for _, known := range []*names{inputNames(Spec{}, boxes, 2), inputNames(Spec{}, sp, 2)} {
 			x, err := known.resolve("x", text, n)
@@ -319,49 +303,4 @@ func FuzzSpec(f *testing.F) {
 			t.Fatalf("a spec that was parsed does not validate: %v", err)
 		}
 	})
-}
-
-// String writes the expression with every parenthesis that its structure needs and more.
-func (n *node) String() string {
-	if n == nil {
-		return ""
-	}
-	list := func(args []*node) string {
-		parts := make([]string, len(args))
-		for i, a := range args {
-			parts[i] = a.String()
-		}
-		return strings.Join(parts, ", ")
-	}
-	switch n.op {
-	case "number":
-		text := strconv.FormatFloat(n.num, 'g', -1, 64)
-		if math.Signbit(n.num) {
-			return "(" + text + ")"
-		}
-		return text
-	case "name":
-		return n.name
-	case "call":
-		return n.name + "(" + list(n.args) + ")"
-	case "list":
-		return "[" + list(n.args) + "]"
-	case "-x":
-		return "(-" + n.args[0].String() + ")"
-	case "part":
-		if n.key == nil {
-			return n.args[0].String() + "[" + n.args[1].String() + "]"
-		}
-		return n.args[0].String() + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(*n.key) + `"]`
-	case "column", "columns":
-		dims := "..., "
-		if n.dim > 0 {
-			dims = strings.Repeat(":, ", n.dim)
-		}
-		if n.op == "column" {
-			return n.args[0].String() + "[" + dims + n.args[1].String() + "]"
-		}
-		return n.args[0].String() + "[" + dims + n.args[1].String() + ":" + n.args[2].String() + "]"
-	}
-	return "(" + n.args[0].String() + " " + n.op + " " + n.args[1].String() + ")"
 }

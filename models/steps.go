@@ -84,8 +84,6 @@ func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 		return tensor.Tensor{}
 	case description.Activate:
 		return s.Activate(activationOf(st), x[0])
-	case description.Neg:
-		return s.Neg(x[0])
 	case description.Conv2d:
 		k := n.kernels[i]
 		return s.Activate(k.activation, s.Conv2d(shaped(s, x[0], st.Shape), k.weight, k.bias, k.Convolution))
@@ -116,8 +114,14 @@ func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 	case description.Softmax:
 		return s.Softmax(n.rows(s, x[0]), -1)
 	default:
-		return functions[st.Op](s, x[0])
+		return elementwise[st.Op](s, x[0])
 	}
+}
+
+// elementwise are the operations that change every value by a function.
+var elementwise = map[string]func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor{
+	description.Neg: (*tensor.Scope).Neg, description.Exp: (*tensor.Scope).Exp, description.Abs: (*tensor.Scope).Abs,
+	description.Sin: (*tensor.Scope).Sin, description.Cos: (*tensor.Scope).Cos,
 }
 
 // oneHot turns columns of indices (n, len(choices)) into columns of zeros and ones (n, Σ choices). An index out of
@@ -147,7 +151,12 @@ func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tens
 	}
 	left, first := number(0)
 	right, second := number(1)
-	switch op := n.net.Steps[i].Op; {
+	op := n.net.Steps[i].Op
+	// Sums and products commute: the number becomes their right side.
+	if first && (op == description.Add || op == description.Mul) {
+		a, right, second = b, left, true
+	}
+	switch {
 	case second && op == description.Add:
 		return s.AddScalar(a, right)
 	case second && op == description.Sub:
@@ -156,24 +165,17 @@ func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tens
 		return s.MulScalar(a, right)
 	case second:
 		return s.Div(a, s.Scalar(right))
-	case first && op == description.Add:
-		return s.AddScalar(b, left)
 	case first && op == description.Sub:
 		return s.ScalarSub(left, b)
-	case first && op == description.Mul:
-		return s.MulScalar(b, left)
 	case first:
 		return s.Div(s.Scalar(left), b)
 	}
 	// Two results combine as rows: a result of width 1 broadcasts over the other's columns.
-	a, b = n.rows(s, a), n.rows(s, b)
-	switch op := n.net.Steps[i].Op; op {
-	case description.Add:
-		return s.Add(a, b)
-	case description.Sub:
-		return s.Sub(a, b)
-	case description.Mul:
-		return s.Mul(a, b)
-	}
-	return s.Div(a, b)
+	return combined[op](s, n.rows(s, a), n.rows(s, b))
+}
+
+// combined are the operations of two results.
+var combined = map[string]func(s *tensor.Scope, a, b tensor.Tensor) tensor.Tensor{
+	description.Add: (*tensor.Scope).Add, description.Sub: (*tensor.Scope).Sub, description.Mul: (*tensor.Scope).Mul,
+	description.Div: (*tensor.Scope).Div,
 }

@@ -24,27 +24,20 @@ func (s Space) Check(rows []float32, n int) error {
 		return nil
 	}
 	for i, v := range rows {
-		leaf, d := s.at(i % w)
-		if leaf.Kind == Box && leaf.DType == Uint8 {
-			if float32(uint8(v)) != v {
-				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; uint8 is a whole number from 0 "+
-					"to 255", s, i/w,
-					i%w, v)
+		wrong := ""
+		switch leaf, d := s.at(i % w); {
+		case leaf.Kind != Box:
+			choices := leaf.NVec[d]
+			if f := float64(v); !(f >= 0 && f < float64(choices)) || f != math.Trunc(f) {
+				wrong = fmt.Sprintf("it must be a whole number from 0 to %d", choices-1)
 			}
-			continue
+		case leaf.DType == Uint8 && float32(uint8(v)) != v:
+			wrong = "uint8 is a whole number from 0 to 255"
+		case v-v != 0: // Inf-Inf and NaN-NaN are NaN, so one comparison finds both
+			wrong = "it must be finite"
 		}
-		if leaf.Kind == Box {
-			// Inf-Inf and NaN-NaN are NaN, so one comparison finds both.
-			if v-v != 0 {
-				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be finite", s, i/w, i%w, v)
-			}
-			continue
-		}
-		choices := leaf.NVec[d]
-		if f := float64(v); !(f >= 0 && f < float64(choices)) || f != math.Trunc(f) {
-			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d",
-				s, i/w,
-				i%w, v, choices-1)
+		if wrong != "" {
+			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; %s", s, i/w, i%w, v, wrong)
 		}
 	}
 	return nil

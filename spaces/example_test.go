@@ -27,9 +27,11 @@ func ExampleSpace_Leaves() {
 	for _, leaf := range s.Leaves() {
 		fmt.Println(leaf.Name, leaf.Space)
 	}
+	fmt.Println(spaces.NewDiscrete(2).Leaves())
 	// Output:
 	// arm.joints Box(7)
 	// goal Box(3)
+	// [{ Discrete(2)}]
 }
 
 func ExampleNewTuple() {
@@ -83,5 +85,5 @@ func ExampleNewActionMask() {
 	fmt.Println(s.CheckAllowed([]float32{1}, []float32{1, 0, 1}))
 	// Output:
 	// <nil>
-	// spaces: the action mask of environment 0 forbids choice 1 of index 0
+	// spaces: environment 0: the action mask forbids choice 1 of index 0
 }

@@ -46,28 +46,24 @@ func (s Set) CheckMasks(masks []float32, n int) error {
 
 // CheckMask is [Set.CheckMasks] for the mask of one environment, whose length must be Outputs.
 func (s Set) CheckMask(row []float32) error {
-	if len(s.Seats) > 0 {
-		return s.eachSeat(nil, row, func(seat Set, _, mask []float32) error { return seat.CheckMask(mask) })
-	}
-	if len(row) == 0 {
-		return nil
-	}
-	for index, choices := range s.Action.NVec {
-		some := false
-		for k, x := range row[:choices] {
-			if x != 0 && x != 1 {
-				return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0", x, k,
-					index)
+	return s.eachSeat(nil, row, func(seat Set, _, mask []float32) error {
+		for index := 0; len(mask) > 0; index++ {
+			choices, some := seat.Action.NVec[index], false
+			for k, x := range mask[:choices] {
+				if x != 0 && x != 1 {
+					return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0", x,
+						k, index)
+				}
+				some = some || x == 1
 			}
-			some = some || x == 1
+			if !some {
+				return fmt.Errorf("the action mask allows no choice of index %d of %v; it must allow at least one",
+					index, seat.Action)
+			}
+			mask = mask[choices:]
 		}
-		if !some {
-			return fmt.Errorf("the action mask allows no choice of index %d of %v; it must allow at least one", index,
-				s.Action)
-		}
-		row = row[choices:]
-	}
-	return nil
+		return nil
+	})
 }
 
 // CheckAllowed returns an error unless every action of rows (n, Width) is allowed by its mask. Both must be valid (see
@@ -76,23 +72,19 @@ func (s Set) CheckAllowed(rows, masks []float32) error {
 	if s.ActionMask.Kind == None {
 		return nil
 	}
-	at, w := 0, s.Action.Width()
-	if len(s.Seats) > 0 {
-		k := s.ActionMask.Width()
-		for i := range len(rows) / w {
-			if err := s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, mask []float32) error {
-				return seat.CheckAllowed(actions, mask)
-			}); err != nil {
-				return fmt.Errorf("spaces: environment %d: %w", i, err)
+	w, k := s.Action.Width(), s.ActionMask.Width()
+	for i := range len(rows) / w {
+		if err := s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, mask []float32) error {
+			for index := 0; len(mask) > 0; index++ {
+				if x := actions[index]; mask[int(x)] == 0 {
+					return fmt.Errorf("the action mask forbids choice %g of index %d", x, index)
+				}
+				mask = mask[seat.Action.NVec[index]:]
 			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("spaces: environment %d: %w", i, err)
 		}
-		return nil
-	}
-	for i, x := range rows {
-		if masks[at+int(x)] == 0 {
-			return fmt.Errorf("spaces: the action mask of environment %d forbids choice %g of index %d", i/w, x, i%w)
-		}
-		at += s.Action.NVec[i%w]
 	}
 	return nil
 }
@@ -104,25 +96,29 @@ func (s Set) SampleActions(rng *rand.Rand, rows, masks []float32) {
 		s.Action.Sample(rng, rows)
 		return
 	}
-	if len(s.Seats) > 0 {
-		s.sampleSeats(rng, rows, masks)
-		return
-	}
-	for i := range rows {
-		choices := s.Action.NVec[i%s.Action.Width()]
-		allowed := 0
-		for _, x := range masks[:choices] {
-			allowed += int(x)
-		}
-		nth := rng.IntN(allowed)
-		for k, x := range masks[:choices] {
-			if x == 1 {
-				if nth == 0 {
-					rows[i] = float32(k)
-				}
-				nth--
+	w, k := s.Action.Width(), s.ActionMask.Width()
+	for i := range len(rows) / w {
+		_ = s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, mask []float32) error {
+			if len(mask) == 0 {
+				seat.Action.Sample(rng, actions)
 			}
-		}
-		masks = masks[choices:]
+			for index := 0; len(mask) > 0; index++ {
+				choices, allowed := seat.Action.NVec[index], 0
+				for _, x := range mask[:choices] {
+					allowed += int(x)
+				}
+				nth := rng.IntN(allowed)
+				for k, x := range mask[:choices] {
+					if x == 1 {
+						if nth == 0 {
+							actions[index] = float32(k)
+						}
+						nth--
+					}
+				}
+				mask = mask[choices:]
+			}
+			return nil
+		})
 	}
 }

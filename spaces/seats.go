@@ -3,7 +3,6 @@ package spaces
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -162,8 +161,12 @@ func (s Set) validateSeats() error {
 	return nil
 }
 
-// eachSeat calls f for each seat, with its part of one environment's rows of actions and masks. actions may be nil.
+// eachSeat calls f for each seat, with its part of one environment's rows of actions and masks. A set without seats is
+// one. actions may be nil.
 func (s Set) eachSeat(actions, masks []float32, f func(seat Set, actions, masks []float32) error) error {
+	if len(s.Seats) == 0 {
+		return f(s, actions, masks)
+	}
 	for i := range s.Seats {
 		seat := s.Seat(i)
 		a, m := seat.Action.Width(), seat.ActionMask.Width()
@@ -177,15 +180,4 @@ func (s Set) eachSeat(actions, masks []float32, f func(seat Set, actions, masks 
 		masks = masks[m:]
 	}
 	return nil
-}
-
-// sampleSeats is [Set.SampleActions] for sets with seats.
-func (s Set) sampleSeats(rng *rand.Rand, rows, masks []float32) {
-	w, k := s.Action.Width(), s.ActionMask.Width()
-	for i := range len(rows) / w {
-		_ = s.eachSeat(rows[i*w:(i+1)*w], masks[i*k:(i+1)*k], func(seat Set, actions, masks []float32) error {
-			seat.SampleActions(rng, actions, masks)
-			return nil
-		})
-	}
 }

@@ -43,23 +43,14 @@ const (
 	Uint8 DType = "uint8"
 )
 
+var kindNames = [...]string{"None", "Box", "Discrete", "MultiDiscrete", "Dict", "Tuple"}
+
 // String returns the Gymnasium name of the kind.
 func (k Kind) String() string {
-	switch k {
-	case None:
-		return "None"
-	case Box:
-		return "Box"
-	case Discrete:
-		return "Discrete"
-	case MultiDiscrete:
-		return "MultiDiscrete"
-	case Dict:
-		return "Dict"
-	case Tuple:
-		return "Tuple"
+	if k < None || k > Tuple {
+		return fmt.Sprintf("Kind(%d)", int(k))
 	}
-	return fmt.Sprintf("Kind(%d)", int(k))
+	return kindNames[k]
 }
 
 // Space is one space of a single environment. The zero value means that there is none.
@@ -159,15 +150,9 @@ func (s Space) Outputs() int {
 
 // Bounded reports whether every dimension of a Box has two finite limits in Low and High.
 func (s Space) Bounded() bool {
-	if s.Kind != Box || len(s.Low) != s.Width() || len(s.High) != s.Width() {
-		return false
-	}
-	for i := range s.Low {
-		if math.IsInf(float64(s.Low[i]), 0) || math.IsInf(float64(s.High[i]), 0) {
-			return false
-		}
-	}
-	return true
+	infinite := func(x float32) bool { return math.IsInf(float64(x), 0) }
+	return s.Kind == Box && len(s.Low) == s.Width() && len(s.High) == s.Width() &&
+		!slices.ContainsFunc(s.Low, infinite) && !slices.ContainsFunc(s.High, infinite)
 }
 
 // Validate returns an error that says which part of the space makes no sense.

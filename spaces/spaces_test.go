@@ -28,6 +28,8 @@ func TestWidthsAndNames(t *testing.T) {
 		{NewPicture(4, 5, 3), 60, 60, "Box(4, 5, 3, uint8)", false},
 		{NewTuple(NewPicture(2, 2, 1), NewDiscrete(3), NewDict(map[string]Space{"x": Unbounded(2)})), 7, 9,
 			"Tuple(Box(2, 2, 1, uint8), Discrete(3), Dict(x: Box(2)))", false},
+		{nested(), 8, 14, "Dict(arm: Dict(mode: MultiDiscrete(2, 3), speed: Box(2)), gripper: Discrete(4), " +
+			"joints: Box(3))", false},
 		{NewDiscrete(6), 1, 6, "Discrete(6)", false},
 		{NewMultiDiscrete(3, 2, 4), 3, 9, "MultiDiscrete(3, 2, 4)", false},
 	} {
@@ -45,6 +47,8 @@ func TestWidthsAndNames(t *testing.T) {
 }
 
 func TestValidateRefuses(t *testing.T) {
+	dict := func(name string, s Space) Space { return NewDict(map[string]Space{name: s}) }
+	box := Unbounded(1)
 	for _, c := range []struct {
 		space Space
 		want  string
@@ -72,6 +76,13 @@ func TestValidateRefuses(t *testing.T) {
 		{NewTuple(), "a Tuple needs at least one entry"},
 		{NewTuple(NewDiscrete(0)), `Tuple entry "0": spaces: Discrete size 0`},
 		{Space{Kind: Tuple, Entries: []Entry{{"1", NewDiscrete(2)}}}, `Tuple entry 0 is named "1"`},
+		{NewDict(nil), "at least one entry"},
+		{dict("", box), "entry 0 has no name"},
+		{dict("a", Space{}), `entry "a" has no space`},
+		{dict("a", NewDiscrete(0)), `entry "a": spaces: Discrete size 0 is 0`},
+		{Space{Kind: Dict, Entries: []Entry{{"b", box}, {"a", box}}}, `"a" follows "b"`},
+		{Space{Kind: Dict, Entries: []Entry{{"a", box}, {"a", box}}}, "named once"},
+		{dict("a", dict("b", Space{Kind: Box})), `entry "a": spaces: Dict entry "b": spaces: a Box needs a shape`},
 	} {
 		err := c.space.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), "spaces: ") || !strings.Contains(err.Error(), c.want) {
@@ -101,7 +112,15 @@ func TestSetValidate(t *testing.T) {
 
 func TestEqual(t *testing.T) {
 	all := []Space{{}, NewBox(-1, 1, 4), NewBox(-1, 2, 4), NewBox(-1, 1, 2, 2), Unbounded(4), NewDiscrete(4),
-		NewMultiDiscrete(4), NewMultiDiscrete(4, 4)}
+		NewMultiDiscrete(4), NewMultiDiscrete(4, 4), NewDict(nil), nested()}
+	for _, change := range []func(joints, gripper *Entry){
+		func(joints, _ *Entry) { joints.Name = "joint" }, func(joints, _ *Entry) { joints.Space = NewBox(-1, 2, 3) },
+		func(_, gripper *Entry) { gripper.Space = NewDiscrete(5) },
+	} {
+		s := nested()
+		change(&s.Entries[2], &s.Entries[1])
+		all = append(all, s)
+	}
 	for i, a := range all {
 		for j, b := range all {
 			must.Is(t, a.Equal(b), i == j, "%v with limits %v equal to %v with limits %v", a, a.High, b, b.High)

@@ -14,8 +14,7 @@ func ExampleNewScope() {
 	ratio := s.Exp(s.Sub(newLogProb, oldLogProb))
 	surrogate := s.Min(s.Mul(advantage, ratio), s.Mul(advantage, s.Clamp(ratio, 0.8, 1.2)))
 	if err := s.Err(); err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	values, err := tensor.Float32s(surrogate)
 	fmt.Printf("%.3f %v\n", values, err)
@@ -58,8 +57,7 @@ func ExampleNewFlat() {
 	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "net.0.weight", Tensor: w}, {Name: "net.0.bias", Tensor: b}},
 		tensor.CPU)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer flat.Close()
 	for _, e := range flat.Entries() {
@@ -81,16 +79,14 @@ func ExampleNewOptimizer() {
 	w := resident.Zeros(1)
 	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer flat.Close()
 	optimizer, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{},
 		[]tensor.Group{{Name: "w", End: flat.Len(), LearningRate: 0.1}},
 		[]tensor.Clip{{End: flat.Len(), MaxNorm: 1}})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer optimizer.Close()
 
@@ -102,8 +98,7 @@ func ExampleNewOptimizer() {
 		optimizer.ClipGrad(s)
 		optimizer.Step(s)
 		if err := s.Err(); err != nil {
-			fmt.Println(err)
-			return
+			panic(err)
 		}
 		s.Reset() // releases this step's temporaries
 	}
@@ -115,21 +110,18 @@ func ExampleNewOptimizer() {
 func ExampleNewGenerator() {
 	g, err := tensor.NewGenerator(42, tensor.CPU)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer g.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
 	state, err := g.State()
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	first := s.RandPerm(g, 1000)
 	if err := g.SetState(state); err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	again := s.RandPerm(g, 1000)
 	same, err := tensor.Item(s.Sum(s.Eq(first, again)))
@@ -147,8 +139,7 @@ func ExampleScope_Grad() {
 	s.Backward(penalty)
 	value, err := tensor.Item(penalty)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	slope, err := tensor.Item(s.GradOf(w))
 	fmt.Println(value, slope, err, s.Err())
@@ -176,8 +167,7 @@ func ExampleNewGraph() {
 	}
 	graph, err := tensor.NewGraph(s.Device())
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer graph.Close()
 	_ = graph.WarmUp(s, passage)
@@ -197,13 +187,11 @@ func ExampleNewTransfer() {
 	defer s.Close()
 	rewards, err := tensor.Put(transfer, []float32{0.5, 1, -1}, 3, 1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	cut, err := tensor.Put(transfer, []int64{2})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	transfer.Send(s)
 	x, err := tensor.Float32s(s.IndexSelect(rewards.Tensor(s), 0, cut.Tensor(s)))

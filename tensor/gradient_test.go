@@ -10,18 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// operand is a float64 tensor to differentiate by.
-type operand struct {
-	shape []int64
-	x     []float64
-}
-
-func randomOperand(seed uint64, shape ...int64) operand {
-	n := 1
-	for _, d := range shape {
-		n *= int(d)
-	}
-	return operand{shape, numbers(seed, n)}
+// randomOperand returns numbers to differentiate by.
+func randomOperand(seed uint64, shape ...int64) array {
+	return array{shape, numbers(seed, int(elements(shape)))}
 }
 
 type function func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor
@@ -37,7 +28,7 @@ func weighted(s *tensor.Scope, y tensor.Tensor, power float64) tensor.Tensor {
 
 // differentiate returns Σ w·f(x)^power and its gradients. With second it returns instead Σ v·gradients, for fixed
 // v, and the gradients of that: the Hessian times v.
-func differentiate(t *testing.T, f function, ops []operand, power float64, second bool) (value float64,
+func differentiate(t *testing.T, f function, ops []array, power float64, second bool) (value float64,
 	grads [][]float64) {
 	t.Helper()
 	s := tensor.NewScope()
@@ -69,7 +60,7 @@ func differentiate(t *testing.T, f function, ops []operand, power float64, secon
 }
 
 // checkGradients compares first and second derivatives with central differences.
-func checkGradients(t *testing.T, f function, ops ...operand) {
+func checkGradients(t *testing.T, f function, ops ...array) {
 	t.Helper()
 	const h = 1e-5
 	for _, second := range []bool{false, true} {
@@ -104,40 +95,38 @@ func TestGradients(t *testing.T) {
 	a, b, row := randomOperand(1, 2, 3), randomOperand(2, 2, 3), randomOperand(3, 3)
 	type test struct {
 		f   function
-		ops []operand
+		ops []array
 	}
 	tests := map[string]test{
 		"GaussianLogProb": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.GaussianLogProb(x[0], x[1], x[2])
-		}, []operand{a, b, row}},
+		}, []array{a, b, row}},
 		"Conv2d": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Conv2d(x[0], x[1], x[2], tensor.Convolution{Stride: [2]int64{1, 2}, Padding: [4]int64{1, 0, 1, 0},
 				Dilation: [2]int64{2, 1}, Groups: 1})
-		}, []operand{randomOperand(6, 2, 2, 3, 5), randomOperand(7, 3, 2, 2, 2), row}},
+		}, []array{randomOperand(6, 2, 2, 3, 5), randomOperand(7, 3, 2, 2, 2), row}},
 		// two groups, and padding of one side alone
 		"Conv2dUneven": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Conv2d(s.Permute(x[0], 0, 3, 1, 2), x[1], tensor.Tensor{},
 				tensor.Convolution{Stride: [2]int64{1, 1}, Padding: [4]int64{0, 1, 1, 0}, Dilation: [2]int64{1, 1},
 					Groups: 2})
-		}, []operand{randomOperand(8, 1, 3, 2, 2), randomOperand(9, 4, 1, 2, 2)}},
+		}, []array{randomOperand(8, 1, 3, 2, 2), randomOperand(9, 4, 1, 2, 2)}},
 		"Where": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Where(s.GtScalar(x[0], 0), x[0], s.Exp(x[1]))
-		}, []operand{a, row}},
+		}, []array{a, row}},
 		"Linear": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Linear(x[0], x[1], x[2]) },
-			[]operand{a, randomOperand(7, 4, 3), randomOperand(8, 4)}},
+			[]array{a, randomOperand(7, 4, 3), randomOperand(8, 4)}},
 		"MLP": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.MLP(x[0], &tensor.Layers{
 				Weights: []tensor.Tensor{x[1], x[3]}, Biases: []tensor.Tensor{x[2], {}},
 				Activations: []tensor.Activation{tensor.Elu, tensor.Tanh},
 			})
-		}, []operand{a, randomOperand(7, 4, 3), randomOperand(8, 4), randomOperand(9, 2, 4)}},
+		}, []array{a, randomOperand(7, 4, 3), randomOperand(8, 4), randomOperand(9, 2, 4)}},
 	}
-	for _, name := range tensor.ActivationNames() {
-		act, err := tensor.ParseActivation(name)
-		must.Do(t, err)
-		tests["Activate "+name] = test{func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+	for act := range formulas {
+		tests["Activate "+act.String()] = test{func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Activate(act, x[0])
-		}, []operand{a}}
+		}, []array{a}}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { checkGradients(t, test.f, test.ops...) })

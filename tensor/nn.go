@@ -10,6 +10,7 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime"
@@ -41,37 +42,21 @@ var activationNames = map[Activation]string{
 	Softplus: "softplus", Softsign: "softsign", Gelu: "gelu", Silu: "silu", Selu: "selu",
 }
 
-// activationAliases are further names that [ParseActivation] knows.
-var activationAliases = map[string]Activation{"": Identity, "none": Identity, "swish": Silu}
-
-// ParseActivation returns the activation of a name, whatever its case.
+// ParseActivation returns the activation of a name that [Activation.String] gives. The empty name is [Identity].
+// description.ParseActivation turns other notations into these names.
 func ParseActivation(name string) (Activation, error) {
-	name = strings.ToLower(name)
-	if a, ok := activationAliases[name]; ok {
-		return a, nil
-	}
 	for a, known := range activationNames {
-		if known == name {
+		if known == cmp.Or(name, "identity") {
 			return a, nil
 		}
 	}
 	return Identity, fmt.Errorf("tensor: unknown activation %q: want one of %s", name,
-		strings.Join(ActivationNames(), ", "))
-}
-
-// ActivationNames lists the names that [ParseActivation] knows.
-func ActivationNames() []string {
-	names := slices.AppendSeq(slices.Collect(maps.Values(activationNames)), maps.Keys(activationAliases))
-	slices.Sort(names)
-	return names[1:] // without the empty name, which comes first
+		strings.Join(slices.Sorted(maps.Values(activationNames)), ", "))
 }
 
 // String returns the activation's name.
 func (a Activation) String() string {
-	if n, ok := activationNames[a]; ok {
-		return n
-	}
-	return fmt.Sprintf("activation(%d)", int32(a))
+	return cmp.Or(activationNames[a], fmt.Sprintf("activation(%d)", int32(a)))
 }
 
 // Activate applies an activation.

@@ -118,6 +118,12 @@ func testDistributions(t *testing.T, d tensor.Device) {
 	if slices.Min(uniform) < 0 || slices.Max(uniform) >= 1 {
 		t.Errorf("Rand lies in [%g, %g]", slices.Min(uniform), slices.Max(uniform))
 	}
+	// A range that is too large for the engine is libtorch's.
+	for _, x := range tensortest.Float64s(t, s, s.RandInt(g, -1<<40, 1<<52, 50, 2)) {
+		if x < -1<<40 || x >= 1<<52 {
+			t.Errorf("RandInt of a large range gives %g", x)
+		}
+	}
 	counts := map[float64]float64{}
 	for _, x := range tensortest.Float64s(t, s, s.RandInt(g, -2, 3, n)) {
 		counts[x]++

@@ -83,7 +83,7 @@ func TestRecurrentGradients(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, kind := range []tensor.RecurrentKind{tensor.RNN, tensor.GRU, tensor.LSTM} {
 		c := recurrentCase{kind: kind, layers: 2, inputs: 2, hidden: 2, length: 3, sequences: 2}
-		ops := []operand{randomOperand(1, 6, 2)}
+		ops := []array{randomOperand(1, 6, 2)}
 		for i, shape := range c.shapes() {
 			ops = append(ops, randomOperand(uint64(5+i), shape...))
 		}

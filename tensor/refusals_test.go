@@ -54,6 +54,8 @@ func TestRefusals(t *testing.T) {
 		{"To [1]: ", func(s *tensor.Scope) { s.As(s.Ones(1), tensor.DType(-3)) }},
 		{"Randn: ", func(s *tensor.Scope) { s.Randn(g, -1) }},
 		{"RandInt: ", func(s *tensor.Scope) { s.RandInt(g, 3, 3, 2) }},
+		{"RandInt: ", func(s *tensor.Scope) { s.RandInt(g, 3, 1<<53+1, 2) }},
+		{"RandInt: ", func(s *tensor.Scope) { s.RandInt(g, 0, 3, 2, -1) }},
 		{"RandPerm: ", func(s *tensor.Scope) { s.RandPerm(g, -1) }},
 		{"Multinomial", func(s *tensor.Scope) { s.Multinomial(g, tensor.From(s, []float32{-1, 2}), 1) }},
 

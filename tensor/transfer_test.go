@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 )
 
 // Parts arrive as they were put, also where the buffers have grown in between, and are valid until the next transfer.
-// TestDifferential sends parts of every type and shape on the CPU.
 func TestTransfer(t *testing.T) { onDevices(t, testTransfer) }
 
 func testTransfer(t *testing.T, d tensor.Device) {
@@ -21,15 +21,21 @@ func testTransfer(t *testing.T, d tensor.Device) {
 		flags, memory, err := tensor.Reserve[float32](transfer, 3, 1)
 		copy(memory, []float32{1, 0, float32(round)})
 		index, err2 := tensor.Put(transfer, []int64{5, -1})
+		bytes, err4 := tensor.Put(transfer, []uint8{0, 1, 255}, 1, 3, 1, 1)
+		choice, err5 := tensor.Put(transfer, []bool{true, false})
+		exact, err6 := tensor.Put(transfer, []float64{1e-300})
 		many := make([]float64, 5000)
 		many[4999] = float64(round + 7)
 		large, err3 := tensor.Put(transfer, float32s(many), 50, 100)
-		if err := errors.Join(err, err2, err3); err != nil {
+		if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
 			t.Fatal(err)
 		}
 		transfer.Send(s)
 		wantTensor(t, "flags", s, flags.Tensor(s), []int64{3, 1}, []float64{1, 0, float64(round)}, 0)
 		wantTensor(t, "index", s, index.Tensor(s), []int64{2}, []float64{5, -1}, 0)
+		wantTensor(t, "bytes", s, bytes.Tensor(s), []int64{1, 3, 1, 1}, []float64{0, 1, 255}, 0)
+		wantTensor(t, "flags", s, choice.Tensor(s), []int64{2}, []float64{1, 0}, 0)
+		wantTensor(t, "float64", s, exact.Tensor(s), []int64{1}, []float64{1e-300}, 0)
 		wantTensor(t, "large", s, large.Tensor(s), []int64{50, 100}, many, 0)
 		if x := index.Tensor(s); tensor.TypeOf(x) != tensor.Int64 || tensor.DeviceOf(x) != d {
 			t.Errorf("integers arrive as %v on %v", tensor.TypeOf(x), tensor.DeviceOf(x))
@@ -56,5 +62,9 @@ func testTransfer(t *testing.T, d tensor.Device) {
 		refuse("begun again", func(b *tensor.Scope) { flags.CopyTo(b, s.Zeros(3)) })
 		_, err = tensor.Put(transfer, []float32{1, 2, 3}, 2, 2)
 		wantError(t, err, "3 values do not fill the shape [2 2]")
+		for _, shape := range [][]int64{{-1}, {2, -1}, {math.MaxInt64}, {1 << 16, 1 << 16}, {1, 1, 1, 1, 1}} {
+			_, _, err := tensor.Reserve[float32](transfer, shape...)
+			wantError(t, err, "tensor: Reserve: ")
+		}
 	}
 }

@@ -258,10 +258,7 @@ func (a *learner) prepare() error {
 	if err := s.Err(); err != nil {
 		return a.misfit(err)
 	}
-	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
-	}
-	return cmp.Or(probeCritic(s, a.styleValue, a.ZeroInputs(s)), a.probeEncoder(s))
+	return cmp.Or(a.CheckOutput("the discriminator's output has", logits, 1, ""), a.probeCritic(s), a.probeEncoder(s))
 }
 
 // recording returns two functions that add AMP observations (N, M) to a collector's rollout. stage puts them into the

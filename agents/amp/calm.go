@@ -47,15 +47,8 @@ type OverlappingMotionSource interface {
 // size behind each, as latent_mode "calm" needs it: a perceptron with the given hidden layers. m are models that
 // build themselves (Models.Make), as those of [WithSeparateEncoder] do.
 func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
-	return made(func(out *Models, seed int64) (err error) {
-		if m.Make == nil {
-			m.close()
-			return errors.New("amp: WithConditionalDiscriminator needs models with Make; give networks of your " +
-				"own such a Discriminator")
-		}
-		if *out, err = m.Make(seed); err != nil {
-			return err
-		}
+	const own = "such a Discriminator"
+	return remade(m, "WithConditionalDiscriminator", own, func(out *Models, seed int64) error {
 		if models.IsBranch(out.Encoder) {
 			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers " +
 				"of a discriminator that reads no latents; make them by WithSeparateEncoder")
@@ -161,7 +154,7 @@ func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) (again onpolicy
 // latents have no gradient here: the penalty is on the gradient with respect to the reference rows.
 func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor, n int64) (fake, real,
 	penalty, encoder tensor.Tensor) {
-	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
+	pairs, replay := a.Draw.Rows(s, b.Index, n)
 	policy, latents := s.Narrow(b.Fields["amp_observations"], 0, 0, n), s.Detach(s.Narrow(encodings, 0, 0, n))
 	earlier, earlierLatents := policy, latents
 	if replay.T != nil {

@@ -111,9 +111,11 @@ func conditioned(sp spaces.Set, latent, hidden int) Models {
 // fixed are the rows of a minibatch.
 type fixed struct{ pairs, replay tensor.Tensor }
 
-func (fixed) Begin(*tensor.Scope, int)                             {}
-func (f fixed) MotionRows(*tensor.Scope, int, int64) tensor.Tensor { return f.pairs }
-func (f fixed) ReplayRows(*tensor.Scope, int, int64) tensor.Tensor { return f.replay }
+func (fixed) Begin(*tensor.Scope, int) {}
+
+func (f fixed) Rows(*tensor.Scope, int, int64) (motion, replay tensor.Tensor) {
+	return f.pairs, f.replay
+}
 
 func wide(x []float32) (out []float64) {
 	for _, v := range x {

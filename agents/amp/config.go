@@ -325,12 +325,10 @@ var aliases = map[string]config.Alias{
 	"amp_state_preprocessor":        {Key: "amp_observation_preprocessor", Note: "skrl 1.4's name"},
 	"amp_state_preprocessor_kwargs": {Key: "amp_observation_preprocessor_kwargs", Note: "skrl 1.4's name"},
 	"task_reward_weight":            {Key: "task_reward_scale", Note: "skrl 1.4's name"},
-	"style_reward_weight": {Key: "style_reward_scale", Adjust: true, Convert: scaleBy(1),
-		Note:     "style_reward_scale = style_reward_weight × discriminator_reward_scale",
-		Excludes: []string{"style_reward_scale"}},
-	"discriminator_reward_scale": {Key: "style_reward_scale", Adjust: true, Convert: scaleBy(2),
-		Note:     "style_reward_scale = style_reward_weight × discriminator_reward_scale",
-		Excludes: []string{"style_reward_scale"}},
+	"style_reward_weight": {Key: "style_reward_scale", Factor: 1,
+		Note: "style_reward_scale = style_reward_weight × discriminator_reward_scale"},
+	"discriminator_reward_scale": {Key: "style_reward_scale", Factor: 2,
+		Note: "style_reward_scale = style_reward_weight × discriminator_reward_scale"},
 	"reply_buffer":       {Key: "reply_buffer_size"},
 	"replay_buffer_size": {Key: "reply_buffer_size"},
 }
@@ -338,19 +336,4 @@ var aliases = map[string]config.Alias{
 func init() {
 	config.Declare("agents", "AMP", DefaultConfig(),
 		slices.AppendSeq(slices.Clone(onpolicy.OlderNames), maps.Keys(aliases))...)
-}
-
-// scaleBy returns a conversion for one factor of style_reward_scale: it replaces the factor's default, standard, by the
-// value given.
-func scaleBy(standard float64) func(value, dst any) error {
-	return func(value, dst any) error {
-		var x struct {
-			V float64 `yaml:"v" config:"min=0"`
-		}
-		if err := config.Merge(&x, map[string]any{"v": value}, config.Options{}); err != nil {
-			return fmt.Errorf("want a number ≥ 0")
-		}
-		*dst.(*float64) *= x.V / standard
-		return nil
-	}
 }

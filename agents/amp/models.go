@@ -124,6 +124,21 @@ func made(fill func(m *Models, seed int64) error) Models {
 	}}
 }
 
+// remade returns models that m makes and change changes. name is the calling function, own what networks of the user's
+// own must be given instead.
+func remade(m Models, name, own string, change func(out *Models, seed int64) error) Models {
+	return made(func(out *Models, seed int64) (err error) {
+		if m.Make == nil {
+			m.close()
+			return fmt.Errorf("amp: %s needs models with Make; give networks of your own %s", name, own)
+		}
+		if *out, err = m.Make(seed); err != nil {
+			return err
+		}
+		return change(out, seed)
+	})
+}
+
 // none reports whether no network is given, so that Make is asked for them.
 func (m Models) none() bool {
 	return m.Policy == nil && m.Value == nil && m.Discriminator == nil && m.StyleValue == nil && m.Encoder == nil
@@ -139,7 +154,7 @@ func (m Models) close() {
 
 // network is a network in the form that the core takes.
 func network(name string, n models.Network) onpolicy.NamedNetwork {
-	return onpolicy.NamedNetwork{Name: name, Parameters: n.Parameters(), Close: n.Close, Network: n}
+	return onpolicy.NamedNetwork{Name: name, Network: n}
 }
 
 // check refuses missing networks, and penalties on weights of a discriminator that does not say which ones they are.
@@ -163,17 +178,14 @@ func (m Models) check(cfg *Config) error {
 	return nil
 }
 
-// probeCritic runs a second critic, which may be nil, on one row of zeros.
-func probeCritic(s *tensor.Scope, n models.Network, in models.Inputs) error {
-	if n == nil {
+// probeCritic runs the second critic, if there is one, on one row of zeros.
+func (a *learner) probeCritic(s *tensor.Scope) error {
+	if a.styleValue == nil {
 		return nil
 	}
-	v := n.Forward(s, in)
+	v := a.styleValue.Forward(s, a.ZeroInputs(s))
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("amp: the second critic (StyleValue) does not fit the observations: %w", err)
 	}
-	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
-		return fmt.Errorf("amp: the output of the second critic (StyleValue) has shape %v, want (N, 1)", got)
-	}
-	return nil
+	return a.CheckOutput("the output of the second critic (StyleValue) has", v, 1, "")
 }

@@ -30,7 +30,10 @@ type told struct {
 	replay tensor.Tensor
 }
 
-func (d told) ReplayRows(*tensor.Scope, int, int64) tensor.Tensor { return d.replay }
+func (d told) Rows(s *tensor.Scope, index int, n int64) (motion, replay tensor.Tensor) {
+	motion, _ = d.random.Rows(s, index, n)
+	return motion, d.replay
+}
 
 // The scaler learns from the rollout's differences alone, and the replay buffer keeps them as they were observed.
 func TestDifferentialMemories(t *testing.T) {

@@ -87,15 +87,6 @@ func (a *motionStore) keepMotions(s *tensor.Scope, n int64) {
 	length, next := m.Len(), m.Next()
 	n = min(n, m.Capacity())
 	first := min(n, m.Capacity()-next) // the others are at the beginning of the circle
-	spans := []tensor.Tensor{s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first)}
-	old := []tensor.Tensor{s.Clone(spans[0]), s.Clone(spans[1])}
-	if s.Err() != nil {
-		return
-	}
-	a.core.OnRollback(func(undo *tensor.Scope) {
-		for i, span := range spans {
-			undo.Copy(span, old[i])
-		}
-		undo.Fail(m.SetCursor(length, next))
-	})
+	a.core.Keep(s, s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first))
+	a.core.OnRollback(func(undo *tensor.Scope) { undo.Fail(m.SetCursor(length, next)) })
 }

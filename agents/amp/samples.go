@@ -66,17 +66,15 @@ func (a *judge) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 type sampler interface {
 	// Begin starts an epoch of an update, which ends before s does.
 	Begin(s *tensor.Scope, epoch int)
-	// MotionRows and ReplayRows return n rows for minibatch index; ReplayRows a zero Tensor while there are none.
-	MotionRows(s *tensor.Scope, index int, n int64) tensor.Tensor
-	ReplayRows(s *tensor.Scope, index int, n int64) tensor.Tensor
+	// Rows returns n rows of each kind for minibatch index. replay is a zero Tensor while there are none.
+	Rows(s *tensor.Scope, index int, n int64) (motion, replay tensor.Tensor)
 }
 
 // samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
 // its earlier motion (the present one while there is none), and the reference. That of differences is one row of zeros.
 func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
 	policy = b.Fields["amp_observations"]
-	motion, replay = a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
-	if replay.T == nil {
+	if motion, replay = a.Draw.Rows(s, b.Index, n); replay.T == nil {
 		replay = policy
 	}
 	first := func(t tensor.Tensor) tensor.Tensor {
@@ -103,20 +101,17 @@ type random struct{ a *learner }
 // Begin implements sampler.
 func (r random) Begin(*tensor.Scope, int) {}
 
-// MotionRows implements sampler.
-func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+// Rows implements sampler.
+func (r random) Rows(s *tensor.Scope, _ int, n int64) (motion, replay tensor.Tensor) {
 	if r.a.cfg.differential() {
-		return s.Zeros(1, int64(r.a.Spaces().AMPObservation.Width()))
+		motion = s.Zeros(1, int64(r.a.Spaces().AMPObservation.Width()))
+	} else {
+		motion = r.a.motionSet.Sample(s, r.a.Gen, n)
 	}
-	return r.a.motionSet.Sample(s, r.a.Gen, n)
-}
-
-// ReplayRows implements sampler.
-func (r random) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
-	if r.a.replay.Len() == 0 {
-		return tensor.Tensor{}
+	if r.a.replay.Len() > 0 {
+		replay = r.a.replay.Sample(s, r.a.Gen, n)
 	}
-	return r.a.replay.Sample(s, r.a.Gen, n)
+	return motion, replay
 }
 
 // ahead draws the rows of all minibatches at once, as skrl does: 2.0 at the beginning of an update, with repetition,
@@ -153,17 +148,12 @@ func (d *ahead) batches(s *tensor.Scope, m *memory.Replay) []tensor.Tensor {
 	return parts
 }
 
-// MotionRows implements sampler. Where a memory has fewer rows than there are minibatches, the parts begin again.
-func (d *ahead) MotionRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
-	return d.motion[index%len(d.motion)]
-}
-
-// ReplayRows implements sampler.
-func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
-	if d.replay == nil {
-		return tensor.Tensor{}
+// Rows implements sampler. Where a memory has fewer rows than there are minibatches, the parts begin again.
+func (d *ahead) Rows(_ *tensor.Scope, index int, _ int64) (motion, replay tensor.Tensor) {
+	if d.replay != nil {
+		replay = d.replay[index%len(d.replay)]
 	}
-	return d.replay[index%len(d.replay)]
+	return d.motion[index%len(d.motion)], replay
 }
 
 // fillReplay adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random

@@ -42,14 +42,7 @@ func WithSeparateEncoder(m Models, sp spaces.Set, latent int, hidden []int, acti
 }
 
 func withEncoder(m Models, name string, encoder func(of models.Network, seed int64) (models.Network, error)) Models {
-	return made(func(out *Models, seed int64) (err error) {
-		if m.Make == nil {
-			m.close()
-			return fmt.Errorf("amp: %s needs models with Make; give networks of your own their Encoder", name)
-		}
-		if *out, err = m.Make(seed); err != nil {
-			return err
-		}
+	return remade(m, name, "their Encoder", func(out *Models, seed int64) (err error) {
 		if out.Encoder, err = encoder(out.Discriminator, seed+6); err != nil {
 			return fmt.Errorf("amp: encoder: %w", err)
 		}
@@ -106,8 +99,8 @@ func (a *skills) probeEncoder(s *tensor.Scope) error {
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("amp: the encoder does not fit AMP observations %v: %w", a.core.Spaces().AMPObservation, err)
 	}
-	if got, want := tensor.Shape(out), int64(a.cfg.LatentSize); len(got) != 2 || got[1] != want {
-		return fmt.Errorf("amp: the encoder's output has shape %v, want (N, %d): \"latent_size\"", got, want)
+	if err := a.core.CheckOutput("the encoder's output has", out, a.cfg.LatentSize, ": \"latent_size\""); err != nil {
+		return err
 	}
 	in := a.core.ZeroInputs(s)
 	if a.cfg.DiversityLossScale > 0 && a.core.Policy.Evaluate(s, in, a.core.Policy.Mode(s, in)).Mean.T == nil {

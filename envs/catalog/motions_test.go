@@ -61,10 +61,7 @@ func TestWalkerMotion(t *testing.T) {
 		"not DeepMimic's humanoid": `{"LoopMode": "Wrap", "FrameDuration": 0.1, "Frames": [[0,0,0,0,0,0,1` +
 			strings.Repeat(",0", 12) + `]]}`,
 	} {
-		if _, err := of(write("bad.txt", text)); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "bad.txt") {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Refused(of(write("bad.txt", text)))(t, want, "bad.txt")
 	}
 }
 
@@ -104,9 +101,8 @@ func TestReadMotions(t *testing.T) {
 		"it has the arrays a, b":     archive(npz.New("a", one, 1), npz.New("b", one, 1)),
 		"holds no numbers":           archive(npz.NewString("a", []string{"b"}, 1, 1)),
 	} {
-		if _, _, err := readMotions(path); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("the error lacks %q: %v", words, err)
-		}
+		_, _, err := readMotions(path)
+		must.Refuse(t, err, words)
 	}
 	m := &imitating{rows: want, width: 2}
 	drawn := must.Get(m.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 1))))(t)

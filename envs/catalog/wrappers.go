@@ -33,8 +33,8 @@ type kind struct {
 // The defaults are Gymnasium's and Stable-Baselines3's, which agree but for the variants.
 var (
 	clipDefaults        = clip{Low: -10, High: 10}
-	observationDefaults = normalizeObservation{Epsilon: 1e-8, Variant: string(wrappers.Gymnasium)}
-	rewardDefaults      = normalizeReward{Epsilon: 1e-8, Variant: string(wrappers.SB3)}
+	observationDefaults = wrappers.NormalizeObservationOptions{Epsilon: 1e-8, Variant: wrappers.Gymnasium}
+	rewardDefaults      = wrappers.NormalizeRewardOptions{Epsilon: 1e-8, Variant: wrappers.SB3}
 )
 
 // kinds are all kinds of wrappers, sorted by name.
@@ -58,21 +58,18 @@ var kinds = []kind{
 	of("clip_reward", "", clipDefaults, func(env envs.Env, s clip) (envs.Env, error) {
 		return made(wrappers.NewClipReward(env, s.Low, s.High))
 	}),
-	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env,
-		error) {
+	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) {
 		return made(wrappers.NewEpisodeStatistics(env))
 	}),
-	of("normalize_observation", "", observationDefaults, func(env envs.Env, s normalizeObservation) (envs.Env, error) {
-		return made(wrappers.NewNormalizeObservation(env,
-			wrappers.NormalizeObservationOptions{Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
-	}),
-	of("normalize_reward", "discount", rewardDefaults, func(env envs.Env, s normalizeReward) (envs.Env, error) {
-		return made(wrappers.NewNormalizeReward(env,
-			wrappers.NormalizeRewardOptions{Discount: s.Discount, Epsilon: s.Epsilon,
-				Variant: wrappers.Variant(s.Variant)}))
-	}),
-	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env,
-		error) {
+	of("normalize_observation", "", observationDefaults,
+		func(env envs.Env, s wrappers.NormalizeObservationOptions) (envs.Env, error) {
+			return made(wrappers.NewNormalizeObservation(env, s))
+		}),
+	of("normalize_reward", "discount", rewardDefaults,
+		func(env envs.Env, s wrappers.NormalizeRewardOptions) (envs.Env, error) {
+			return made(wrappers.NewNormalizeReward(env, s))
+		}),
+	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) {
 		return made(wrappers.NewRescaleAction(env))
 	}),
 	of("reward_scale", "scale", rewardScale{}, func(env envs.Env, s rewardScale) (envs.Env, error) {
@@ -126,29 +123,6 @@ type actionLimits struct {
 	// Narrower limits keep a policy from extreme actions; wider ones let it use the whole range of its actuators.
 	Low  *float64 `yaml:"low"`
 	High *float64 `yaml:"high"`
-}
-
-type normalizeObservation struct {
-	// Epsilon is added to the variance before the square root.
-	//
-	// A larger value shrinks columns that vary little, a smaller one lets columns through that change by hardly more
-	// than rounding.
-	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
-	// Variant says what is learned at the end of an episode: gymnasium learns from its last observation and the next
-	// one's first, as CleanRL does; sb3 from the latter only, as Stable-Baselines3's VecNormalize does.
-	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
-}
-
-type normalizeReward struct {
-	// Discount is the agent's discount_factor; required.
-	Discount float64 `yaml:"discount" config:"min=0,max=1"`
-	// Epsilon is added to the variance before the square root.
-	//
-	// A larger value keeps rewards small that hardly vary, a smaller one scales them up.
-	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
-	// Variant says when the discounted sum restarts: sb3 at 0 after every episode and reset, as VecNormalize does;
-	// gymnasium at the reward of a terminating step, not at truncations and resets, as in CleanRL's runs.
-	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 
 // of returns the kind of a wrapper whose settings are a struct S. wrap makes the wrapper from them.

@@ -28,7 +28,7 @@ func NewClipAction(env envs.Env) (*ClipAction, error) {
 
 // newClipAction clips to the limits that the action space has. who is the constructor's name, for errors.
 func newClipAction(env envs.Env, who string) (*ClipAction, error) {
-	space, err := boxOf(env, who)
+	space, err := boxOf(env, who, "action")
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ type RescaleAction struct {
 // NewRescaleAction returns env with the action space Box(-1, 1). The action space of env must be a Box with finite
 // limits.
 func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
-	space, err := boxOf(env, "NewRescaleAction")
+	space, err := boxOf(env, "NewRescaleAction", "action")
 	if err != nil {
 		return nil, err
 	}
@@ -132,17 +132,16 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 	return r.within.Step(r.actions)
 }
 
-// boxOf returns env's action space, or an error if it is no valid Box. who is the constructor's name.
-func boxOf(env envs.Env, who string) (spaces.Space, error) {
+// boxOf returns env's space of is, "action" or "observation", or an error if it is no valid Box. who is the
+// constructor's name.
+func boxOf(env envs.Env, who, of string) (spaces.Space, error) {
 	if env == nil {
 		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")
 	}
-	return validBox(env.Spaces().Action, who, "action")
-}
-
-// validBox returns space, or an error if it is no valid Box. who is the constructor's name,
-// of is "action" or "observation".
-func validBox(space spaces.Space, who, of string) (spaces.Space, error) {
+	space := env.Spaces().Action
+	if of == "observation" {
+		space = env.Spaces().Observation
+	}
 	if err := space.Validate(); err != nil {
 		return space, fmt.Errorf("wrappers: %s: %s space: %w", who, of, err)
 	}

@@ -58,7 +58,7 @@ func (l limits) box(space spaces.Space) (clipped spaces.Space, ok bool) {
 // ClipObservation clips every observation, final ones too. Recipes put it around [NormalizeObservation]. It does not
 // change privileged states.
 type ClipObservation struct {
-	inner
+	latest
 	limits
 	// set are the spaces of the wrapper, with clipped limits.
 	set spaces.Set
@@ -89,7 +89,7 @@ func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, erro
 		set.Seats[i].Observation, _ = l.box(set.Seats[i].Observation)
 	}
 	rows := env.NumEnvs() * clipped.Width()
-	return &ClipObservation{inner: inner{env}, limits: l, set: set,
+	return &ClipObservation{latest: latest{keeper: keeper{inner{env}}}, limits: l, set: set,
 		observed: make([]float32, rows), finals: make([]float32, rows)}, nil
 }
 
@@ -106,22 +106,9 @@ func (c *ClipObservation) Step(actions []float32) (*envs.Step, error) {
 	return c.clipped(c.within.Step(actions))
 }
 
-// Observe returns the present observations, clipped. The environment inside must be an [envs.Observer].
+// Observe returns the present observations, clipped.
 func (c *ClipObservation) Observe() (*envs.Step, error) {
-	in, ok := envs.As[envs.Observer](c.within)
-	if !ok {
-		return nil, fmt.Errorf("wrappers: clip_observation: %T is no envs.Observer", c.within)
-	}
-	return c.clipped(in.Observe())
-}
-
-// Supports reports whether the environment inside is an [envs.Observer].
-func (c *ClipObservation) Supports(iface any) bool {
-	if _, ok := iface.(*envs.Observer); ok {
-		_, ok := envs.As[envs.Observer](c.within)
-		return ok
-	}
-	return true
+	return c.clipped(c.present("clip_observation"))
 }
 
 // ObservationTransform returns the clipping, which an exported policy repeats.
@@ -135,7 +122,7 @@ func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.step = *s
+	c.last, c.step = s, *s
 	c.clip(c.observed, s.Observations)
 	c.step.Observations = c.observed
 	if s.FinalObservations != nil {
@@ -148,11 +135,8 @@ func (c *ClipObservation) clipped(s *envs.Step, err error) (*envs.Step, error) {
 // ClipReward clips every reward. With seats it clips the rewards of each, and the environment's are their sums. The
 // returns of finished episodes are sums of the rewards before clipping.
 type ClipReward struct {
-	inner
+	rewarding
 	limits
-	// step is what Step returns, with the clipped rewards (N) and those of the seats (N, K).
-	step           envs.Step
-	rewards, seats []float32
 }
 
 // NewClipReward returns env with its rewards clipped to low and high. One of them may be infinite.
@@ -161,27 +145,17 @@ func NewClipReward(env envs.Env, low, high float64) (*ClipReward, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ClipReward{inner: inner{env}, limits: l, rewards: make([]float32, env.NumEnvs()),
-		seats: env.Spaces().MakeSeatStep(env.NumEnvs()).Rewards}, nil
+	return &ClipReward{newRewarding(env), l}, nil
 }
 
 // Step steps the environment inside and clips its rewards.
 func (c *ClipReward) Step(actions []float32) (*envs.Step, error) {
-	s, err := c.within.Step(actions)
-	if err != nil {
-		return nil, err
-	}
-	c.clip(c.rewards, s.Rewards)
-	c.step = *s
-	if k := len(c.seats) / len(c.rewards); k > 0 {
-		c.clip(c.seats, s.Seats.Rewards)
+	s, err := c.change(actions, c.clip)
+	if k := len(c.seats) / len(c.rewards); k > 0 && err == nil {
 		clear(c.rewards)
 		for i, r := range c.seats {
 			c.rewards[i/k] += r
 		}
-		c.step.Seats.Rewards = c.seats
 	}
-	// RawRewards keeps the environment's own rewards, for the returns of episodes.
-	c.step.Rewards, c.step.RawRewards = c.rewards, s.Raw()
-	return &c.step, nil
+	return s, err
 }

@@ -11,15 +11,19 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// NormalizeObservationOptions are the settings of [NewNormalizeObservation]. The zero value has the defaults.
+// NormalizeObservationOptions are the settings of [NewNormalizeObservation]. The zero value has the defaults: Epsilon
+// 1e-8 and Variant [Gymnasium].
 type NormalizeObservationOptions struct {
 	// Epsilon is added to the variance before the square root, so that a column that never changes does not divide by
-	// zero; 0 means 1e-8. A larger value shrinks columns that vary little.
-	Epsilon float64
-	// Variant says what is learned when an episode ends. [Gymnasium], the default, learns from the last observation
-	// of the episode, and then, as another batch, from the first one of the next. [SB3] learns only from the first
-	// one of the next.
-	Variant Variant
+	// zero.
+	//
+	// A larger value shrinks columns that vary little, a smaller one lets columns through that change by hardly more
+	// than rounding.
+	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
+	// Variant says what is learned at the end of an episode: gymnasium learns from its last observation and then, as
+	// another batch, from the next one's first, as CleanRL does; sb3 from the latter only, as Stable-Baselines3's
+	// VecNormalize does.
+	Variant Variant `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 
 // NormalizeObservation subtracts the running mean from observations and divides them by the running standard
@@ -57,7 +61,7 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	if err := normalizing("NewNormalizeObservation", env, &o.Epsilon, &o.Variant, Gymnasium); err != nil {
 		return nil, err
 	}
-	space, err := validBox(env.Spaces().Observation, "NewNormalizeObservation", "observation")
+	space, err := boxOf(env, "NewNormalizeObservation", "observation")
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +221,7 @@ func (o *NormalizeObservation) Observe() (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.normalized(&envs.Step{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks}), nil
+	return o.normalized(s), nil
 }
 
 // StatisticsName is "normalize_observation".

@@ -9,17 +9,17 @@ import (
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
-// NormalizeRewardOptions are the settings of [NewNormalizeReward].
+// NormalizeRewardOptions are the settings of [NewNormalizeReward]. An Epsilon of 0 means 1e-8, and no Variant [SB3].
 type NormalizeRewardOptions struct {
-	// Discount, in [0, 1], is the agent's discount factor.
-	Discount float64
-	// Epsilon is added to the variance before the square root; 0 means 1e-8. A larger value keeps rewards small that
-	// hardly vary.
-	Epsilon float64
-	// Variant says when the discounted sum of rewards starts again. [SB3], the default, sets it to 0 after each end
-	// of an episode and at a reset. [Gymnasium] sets it to the reward of the step that terminates an episode, so that
-	// this reward counts for the next episode; a truncation and a reset change nothing.
-	Variant Variant
+	// Discount is the agent's discount_factor; required.
+	Discount float64 `yaml:"discount" config:"min=0,max=1"`
+	// Epsilon is added to the variance before the square root.
+	//
+	// A larger value keeps rewards small that hardly vary, a smaller one scales them up.
+	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
+	// Variant says when the discounted sum restarts: sb3 at 0 after every episode and reset, as VecNormalize does;
+	// gymnasium at the reward of a terminating step, not at truncations and resets, as in CleanRL's runs.
+	Variant Variant `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }
 
 // NormalizeReward divides rewards by the running standard deviation of their discounted sums, as Stable-Baselines3's

@@ -17,20 +17,24 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// tape is an environment that returns what was recorded. It can neither save its state nor show its observations, as
-// environments of Gymnasium cannot.
+// tape is an environment that returns what was recorded, and keeps the actions it gets. It can neither save its state
+// nor show its observations, as environments of Gymnasium cannot.
 type tape struct {
-	n, width    int
-	observation spaces.Space // a Box of width numbers unless given
-	steps       []envs.Step  // the first is that of Reset
-	at          int
+	n, width            int
+	observation, action spaces.Space // Boxes of width numbers and of one, unless given
+	steps               []envs.Step  // the first is that of Reset
+	at                  int
+	got                 []float32
 }
 
 func (e *tape) NumEnvs() int { return e.n }
 func (e *tape) Spaces() spaces.Set {
-	set := spaces.Set{Observation: e.observation, Action: spaces.NewBox(-1, 1, 1)}
+	set := spaces.Set{Observation: e.observation, Action: e.action}
 	if set.Observation.Kind == spaces.None {
 		set.Observation = spaces.NewBox(-1000, 1000, e.width)
+	}
+	if set.Action.Kind == spaces.None {
+		set.Action = spaces.NewBox(-1, 1, 1)
 	}
 	return set
 }
@@ -38,8 +42,8 @@ func (e *tape) Reset(int64) (*envs.Step, error) {
 	e.at = 0
 	return &e.steps[0], nil
 }
-func (e *tape) Step([]float32) (*envs.Step, error) {
-	e.at++
+func (e *tape) Step(actions []float32) (*envs.Step, error) {
+	e.at, e.got = e.at+1, slices.Clone(actions)
 	return &e.steps[e.at], nil
 }
 func (e *tape) Close() error { return nil }
@@ -275,6 +279,7 @@ func TestClip(t *testing.T) {
 	if s := must.Get(env.Reset(0))(t); !slices.Equal(s.Observations, want) {
 		t.Errorf("the first observations are %v, want %v", s.Observations, want)
 	}
+	must.Same(t, must.Get(observed.Observe())(t).Observations, want, "shown again")
 	s := must.Get(env.Step(nil))(t)
 	if !slices.Equal(s.Observations, want) || !slices.Equal(s.FinalObservations, []float32{5, 1, -5, 0, 0, 0}) ||
 		!slices.Equal(s.Rewards, []float32{-2, 3}) || !slices.Equal(s.RawRewards, step.Rewards) {

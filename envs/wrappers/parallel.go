@@ -49,7 +49,7 @@ type Parallel struct {
 	meters []envs.Metered
 	// pcgs are the states of the generators rngs, one per environment. They are kept apart from rngs because they can
 	// be seeded and saved.
-	pcgs []*rand.PCG
+	pcgs []rand.PCG
 	rngs []*rand.Rand
 	// returns and lengths (N) belong to the episodes in progress; metrics (N) to the episodes that ended in this
 	// step.
@@ -59,14 +59,8 @@ type Parallel struct {
 	// shaping are the reward parameters last set for all environments, nil while none were set.
 	shaping map[string]any
 
-	// step is what Reset and Step return. Its slices are those that follow: (N, O), (N, S), (N, K), (N, M) and (N).
-	step                           envs.Step
-	observations, states, masks    []float32
-	finalObservations, finalStates []float32
-	amp                            []float32
-	rewards                        []float32
-	terminated, truncated          []bool
-	seats                          spaces.SeatStep
+	// step is what Reset and Step return. Its slices are those of all, which the environments write.
+	step, all envs.Step
 	// episodes are those that ended in the last step. The slice is reused.
 	episodes []envs.Episode
 	// chunks split the environments between goroutines; wg waits for all chunks but the first.
@@ -139,9 +133,7 @@ func Rewrap(p *Parallel, wrap func(i int, single envs.Single) (envs.Single, erro
 		p.singles = p.singles[made:] // NewParallel has closed the others
 		return nil, errors.Join(err, p.Close())
 	}
-	for i := range p.pcgs {
-		*q.pcgs[i] = *p.pcgs[i]
-	}
+	copy(q.pcgs, p.pcgs)
 	p.singles = nil // Close only stops the workers
 	return q, p.Close()
 }
@@ -216,31 +208,29 @@ func (p *Parallel) room(n int) error {
 func (p *Parallel) allocate(n int) {
 	p.width.observation, p.width.state = p.set.Observation.Width(), p.set.State.Width()
 	p.width.amp, p.width.action = p.set.AMPObservation.Width(), p.set.Action.Width()
-	p.width.mask, p.masks = p.set.ActionMask.Width(), p.set.ActionMask.Rows(n)
-	p.observations, p.finalObservations = p.set.Observation.Rows(n), p.set.Observation.Rows(n)
-	p.states, p.finalStates = p.set.State.Rows(n), p.set.State.Rows(n)
-	p.amp = p.set.AMPObservation.Rows(n)
-	p.rewards = make([]float32, n)
-	p.terminated, p.truncated = make([]bool, n), make([]bool, n)
-	p.seats = p.set.MakeSeatStep(n)
+	p.width.mask = p.set.ActionMask.Width()
+	p.all = envs.Step{
+		Observations: p.set.Observation.Rows(n), FinalObservations: p.set.Observation.Rows(n),
+		States: p.set.State.Rows(n), FinalStates: p.set.State.Rows(n), AMPObservations: p.set.AMPObservation.Rows(n),
+		ActionMasks: p.set.ActionMask.Rows(n), Rewards: make([]float32, n),
+		Terminated: make([]bool, n), Truncated: make([]bool, n), Seats: p.set.MakeSeatStep(n),
+	}
 	p.returns, p.lengths = make([]float64, n), make([]int, n)
 	p.metrics = make([]map[string]float64, n)
 	p.episodes = make([]envs.Episode, 0, n)
-	for range n {
-		// seed gives the generators their states afterwards.
-		pcg := rand.NewPCG(0, 0)
-		p.pcgs = append(p.pcgs, pcg)
-		p.rngs = append(p.rngs, rand.New(pcg))
+	p.pcgs = make([]rand.PCG, n) // whose states seed sets afterwards
+	for i := range p.pcgs {
+		p.rngs = append(p.rngs, rand.New(&p.pcgs[i]))
 	}
 }
 
 // seed seeds every environment's generator from the seed and the environment's index. An environment's numbers do not
 // depend on N, nor on the number of workers.
 func (p *Parallel) seed(seed int64) {
-	for i, pcg := range p.pcgs {
+	for i := range p.pcgs {
 		// Index and seed are hashed separately: seed 1 of environment 0 is not seed 0 of environment 1.
 		s := splitmix(uint64(seed))
-		pcg.Seed(s, splitmix(s^splitmix(uint64(i)+1)))
+		p.pcgs[i].Seed(s, splitmix(s^splitmix(uint64(i)+1)))
 	}
 }
 
@@ -289,8 +279,8 @@ func (p *Parallel) Observe() (*envs.Step, error) {
 
 // shown is what the environments show to act on next.
 func (p *Parallel) shown() envs.Step {
-	return envs.Step{Observations: p.observations, States: p.states, ActionMasks: p.masks,
-		Seats: spaces.SeatStep{Active: p.seats.Active}}
+	return envs.Step{Observations: p.all.Observations, States: p.all.States, ActionMasks: p.all.ActionMasks,
+		Seats: spaces.SeatStep{Active: p.all.Seats.Active}}
 }
 
 // Close stops the workers and closes every environment. A second call does nothing. While Step or Reset is running,

@@ -88,7 +88,7 @@ func (p *Parallel) CurriculumState() ([]byte, error) {
 	if p.closed {
 		return nil, errors.New("wrappers: CurriculumState was called after Close")
 	}
-	states, err := p.singles.curricula()
+	states, err := collect(p.singles, "the curriculum", envs.Curriculum.CurriculumState)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (p *Parallel) SetCurriculumState(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("wrappers: %w", err)
 	}
-	had, err := p.singles.curricula()
+	had, err := collect(p.singles, "the curriculum", envs.Curriculum.CurriculumState)
 	if err != nil {
 		return err
 	}

@@ -73,29 +73,20 @@ func callAs[T any](all singles, i int, what string, f func(T) error) error {
 	return all.call(i, func() error { return f(t) })
 }
 
-// marshal returns the state of environment i, which must be [envs.Stateful].
-func (all singles) marshal(i int) (b []byte, err error) {
-	err = callAs(all, i, "the state", func(s envs.Stateful) (err error) { b, err = s.MarshalState(); return err })
-	return b, err
+// collect returns what get returns of every environment, which must be a T.
+func collect[T any](all singles, what string, get func(T) ([]byte, error)) ([][]byte, error) {
+	states := make([][]byte, len(all))
+	for i := range all {
+		if err := callAs(all, i, what, func(t T) (err error) { states[i], err = get(t); return err }); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
 }
 
 // restore puts a state of environment i back.
 func (all singles) restore(i int, b []byte) error {
 	return callAs(all, i, "the state", func(s envs.Stateful) error { return s.RestoreState(b) })
-}
-
-// curricula returns the states of all curricula, by environment.
-func (all singles) curricula() ([][]byte, error) {
-	states := make([][]byte, len(all))
-	for i := range all {
-		if err := callAs(all, i, "the curriculum", func(c envs.Curriculum) (err error) {
-			states[i], err = c.CurriculumState()
-			return err
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return states, nil
 }
 
 // setCurriculum puts the curriculum of environment i back.

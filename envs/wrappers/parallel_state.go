@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
 
@@ -23,24 +25,24 @@ func (p *Parallel) MarshalState() ([]byte, error) {
 	if p.closed || !p.ready {
 		return nil, errors.New("wrappers: there is no state to save: call Reset first")
 	}
+	states, err := collect(p.singles, "the state", envs.Stateful.MarshalState)
+	if err != nil {
+		return nil, err
+	}
 	e := statecodec.NewEncoder(p.header())
 	e.Int(len(p.singles))
-	e.Floats(p.observations)
-	e.Floats(p.states)
+	e.Floats(p.all.Observations)
+	e.Floats(p.all.States)
 	if p.width.mask > 0 {
-		e.Floats(p.masks)
+		e.Floats(p.all.ActionMasks)
 	}
 	if len(p.set.Seats) > 0 {
-		e.Bools(p.seats.Active)
+		e.Bools(p.all.Seats.Active)
 	}
-	for i := range p.singles {
+	for i, state := range states {
 		pcg, err := p.pcgs[i].MarshalBinary()
 		if err != nil {
 			return nil, fmt.Errorf("wrappers: environment %d: %w", i, err)
-		}
-		state, err := p.singles.marshal(i)
-		if err != nil {
-			return nil, err
 		}
 		e.Bytes(pcg)
 		e.Float(p.returns[i])
@@ -70,14 +72,12 @@ func (p *Parallel) RestoreState(b []byte) error {
 		}
 	}
 	// Nothing below can fail: until here, an error leaves the batch as it was.
-	for i, pcg := range saved.pcgs {
-		// The value is copied into the old generator, because a Single may have kept the rand.Rand that uses it.
-		*p.pcgs[i] = pcg
-	}
-	copy(p.observations, saved.observations)
-	copy(p.states, saved.states)
-	copy(p.masks, saved.masks)
-	copy(p.seats.Active, saved.active)
+	// The values are copied into the old generators, because a Single may have kept the rand.Rand that uses one.
+	copy(p.pcgs, saved.pcgs)
+	copy(p.all.Observations, saved.observations)
+	copy(p.all.States, saved.states)
+	copy(p.all.ActionMasks, saved.masks)
+	copy(p.all.Seats.Active, saved.active)
 	copy(p.returns, saved.returns)
 	copy(p.lengths, saved.lengths)
 	clear(p.metrics)
@@ -135,33 +135,19 @@ func (p *Parallel) decode(b []byte) (*parallelState, error) {
 // generators back, because such a batch needs a Reset anyway.
 func (p *Parallel) prepare() (undo func(i int) error, err error) {
 	// Undoing needs the present states, which must be saved before the first environment is restored.
-	backup := make([][]byte, len(p.singles))
 	if p.ready {
-		for i := range p.singles {
-			if backup[i], err = p.singles.marshal(i); err != nil {
-				return nil, err
-			}
-		}
-		return func(last int) error {
-			var errs []error
+		backup, err := collect(p.singles, "the state", envs.Stateful.MarshalState)
+		return func(last int) (err error) {
 			for i := range last + 1 {
-				errs = append(errs, p.singles.restore(i, backup[i]))
+				err = errors.Join(err, p.singles.restore(i, backup[i]))
 			}
-			return errors.Join(errs...)
-		}, nil
+			return err
+		}, err
 	}
 	// A Single may keep the generator that Reset gives it, so one that was never reset is reset before its
 	// state comes back. The generators are put back if that fails; the rest waits for a Reset anyway.
-	pcgs := make([]rand.PCG, len(p.pcgs))
-	for i, pcg := range p.pcgs {
-		pcgs[i] = *pcg
-	}
-	undo = func(int) error {
-		for i := range pcgs {
-			*p.pcgs[i] = pcgs[i]
-		}
-		return nil
-	}
+	pcgs := slices.Clone(p.pcgs)
+	undo = func(int) error { copy(p.pcgs, pcgs); return nil }
 	if err := p.each(nil); err != nil {
 		return nil, errors.Join(err, undo(0))
 	}

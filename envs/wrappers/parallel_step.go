@@ -25,7 +25,7 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	}
 	err := p.set.Action.Check(actions, len(p.singles))
 	if err == nil {
-		err = p.set.CheckAllowed(actions, p.masks)
+		err = p.set.CheckAllowed(actions, p.all.ActionMasks)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("wrappers: actions: %w", err)
@@ -36,11 +36,6 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 		return nil, err
 	}
 	p.ready = true
-	p.step = envs.Step{
-		Observations: p.observations, States: p.states, Rewards: p.rewards,
-		Terminated: p.terminated, Truncated: p.truncated, AMPObservations: p.amp, ActionMasks: p.masks,
-		Seats: p.seats,
-	}
 	p.collectEnds()
 	return &p.step, nil
 }
@@ -50,18 +45,20 @@ func (p *Parallel) advance(actions []float32) error {
 	if err := p.each(actions); err != nil {
 		return err
 	}
-	if err := cmp.Or(p.set.CheckMasks(p.masks, len(p.singles)), p.set.CheckSeats(p.masks, p.seats.Active)); err != nil {
+	masks := p.all.ActionMasks
+	err := cmp.Or(p.set.CheckMasks(masks, len(p.singles)), p.set.CheckSeats(masks, p.all.Seats.Active))
+	if err != nil {
 		return fmt.Errorf("wrappers: %T: %w", p.singles[0], err)
 	}
 	return nil
 }
 
-// collectEnds adds to p.step the episodes that ended in this step, and the final observations if any did. It then
-// starts their counts from 0.
+// collectEnds makes p.step of all, with the episodes that ended in this step, and the final observations if any did. It
+// then starts their counts from 0.
 func (p *Parallel) collectEnds() {
 	p.episodes = p.episodes[:0]
 	for i := range p.singles {
-		if !p.terminated[i] && !p.truncated[i] {
+		if !p.all.Ended(i) {
 			continue
 		}
 		p.episodes = append(p.episodes,
@@ -69,9 +66,11 @@ func (p *Parallel) collectEnds() {
 		// The environment was reset in this step, so its next episode has begun.
 		p.returns[i], p.lengths[i], p.metrics[i] = 0, 0, nil
 	}
+	p.step = p.all
 	if len(p.episodes) > 0 {
-		p.step.FinalObservations, p.step.FinalStates = p.finalObservations, p.finalStates
 		p.step.Episodes = p.episodes
+	} else {
+		p.step.FinalObservations, p.step.FinalStates = nil, nil
 	}
 }
 
@@ -152,23 +151,16 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 // stepOne steps environment i with action (A), checks what it wrote, and resets it if its episode ended. The final
 // observation is copied before the reset overwrites the row.
 func (p *Parallel) stepOne(i int, action, scratch []float32) error {
-	out := envs.Row{
-		Observation:    row(p.observations, i, p.width.observation),
-		State:          row(p.states, i, p.width.state),
-		AMPObservation: row(p.amp, i, p.width.amp),
-		ActionMask:     row(p.masks, i, p.width.mask),
-		Seats:          p.seats.Row(i, len(p.set.Seats)),
-	}
+	out := p.row(i)
 	reward, terminated, truncated, err := p.singles[i].Step(action, out)
 	if err != nil {
 		return fmt.Errorf("step %d of the episode: %w", p.lengths[i]+1, err)
 	}
 	p.returns[i] += reward
 	p.lengths[i]++
-	p.rewards[i] = float32(reward)
-	p.terminated[i], p.truncated[i] = terminated, truncated
+	p.all.Rewards[i], p.all.Terminated[i], p.all.Truncated[i] = float32(reward), terminated, truncated
 	// The sum that matters is float32: a large float64 may become an infinity.
-	if r := p.rewards[i]; r-r != 0 {
+	if r := p.all.Rewards[i]; r-r != 0 {
 		return fmt.Errorf("step %d of the episode: the reward is %g; it must be finite", p.lengths[i], reward)
 	}
 	if err := cmp.Or(finite(out), out.Seats.Check(1, len(p.set.Seats))); err != nil {
@@ -181,21 +173,28 @@ func (p *Parallel) stepOne(i int, action, scratch []float32) error {
 		// The environment may reuse its map, and the reset below may change it.
 		p.metrics[i] = maps.Clone(m.EpisodeMetrics())
 	}
-	copy(row(p.finalObservations, i, p.width.observation), out.Observation)
-	copy(row(p.finalStates, i, p.width.state), out.State)
+	copy(row(p.all.FinalObservations, i, p.width.observation), out.Observation)
+	copy(row(p.all.FinalStates, i, p.width.state), out.State)
 	return p.resetOne(i, scratch)
+}
+
+// row is where environment i writes.
+func (p *Parallel) row(i int) envs.Row {
+	return envs.Row{
+		Observation:    row(p.all.Observations, i, p.width.observation),
+		State:          row(p.all.States, i, p.width.state),
+		AMPObservation: row(p.all.AMPObservations, i, p.width.amp),
+		ActionMask:     row(p.all.ActionMasks, i, p.width.mask),
+		Seats:          p.all.Seats.Row(i, len(p.set.Seats)),
+	}
 }
 
 // resetOne starts environment i's next episode. scratch takes an AMP observation, which a reset has no use for.
 func (p *Parallel) resetOne(i int, scratch []float32) error {
-	out := envs.Row{
-		Observation:    row(p.observations, i, p.width.observation),
-		State:          row(p.states, i, p.width.state),
-		AMPObservation: scratch,
-		ActionMask:     row(p.masks, i, p.width.mask),
-		// The rest of the seats' rows is of the step that ended the episode.
-		Seats: spaces.SeatStep{Active: p.seats.Row(i, len(p.set.Seats)).Active},
-	}
+	out := p.row(i)
+	out.AMPObservation = scratch
+	// The rest of the seats' rows is of the step that ended the episode.
+	out.Seats = spaces.SeatStep{Active: out.Seats.Active}
 	if err := p.singles[i].Reset(p.rngs[i], out); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}

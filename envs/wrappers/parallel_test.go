@@ -86,9 +86,7 @@ func TestNewParallelRefuses(t *testing.T) {
 			wrappers.ParallelOptions{}),
 		"environment 1 (*classic.Pendu": newParallel(2, second(&classic.Pendulum{}, nil), wrappers.ParallelOptions{}),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "wrappers: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refuse(t, err, "wrappers: ", want)
 	}
 	closed := 0
 	shared, alone := &probe{closed: &closed, length: 3}, &probe{closed: &closed, length: 3}
@@ -100,10 +98,8 @@ func TestNewParallelRefuses(t *testing.T) {
 		err := newParallel(4, func(i int) (envs.Single, error) {
 			return wrap([]envs.Single{alone, shared, &probe{closed: &closed}, shared}[i]), nil
 		}, wrappers.ParallelOptions{})
-		want := "environments 1 and 3 are the same *wrappers_test.probe"
-		if err == nil || !strings.Contains(err.Error(), want) || closed != 3 {
-			t.Errorf("one environment for two indices: %v, and %d of 3 were closed", err, closed)
-		}
+		must.Refuse(t, err, "environments 1 and 3 are the same *wrappers_test.probe")
+		must.Is(t, closed, 3, "closed")
 	}
 }
 
@@ -142,10 +138,8 @@ func TestParallelNamesTheEnvironmentThatFails(t *testing.T) {
 			must.Get(env.Step(actions))(t)
 			failing = true
 			_, err := env.Step(actions)
-			if err == nil || !strings.Contains(err.Error(), "environment 3 (*wrappers_test.probe)") ||
-				!strings.Contains(err.Error(), want) || strings.HasSuffix(want, "boom") && !errors.Is(err, boom) {
-				t.Errorf("%d workers: error %v, want it to contain %q", workers, err, want)
-			}
+			must.Refuse(t, err, "environment 3 (*wrappers_test.probe)", want)
+			must.Is(t, errors.Is(err, boom), strings.HasSuffix(want, "boom"), "%d workers: %v wraps boom", workers, err)
 			failing = false
 			must.Refused(env.Step(actions))(t, "call Reset")
 			must.Get(env.Reset(0))(t)
@@ -186,10 +180,11 @@ func TestParallelCatchesPanics(t *testing.T) {
 			}
 		}
 		var panicked *envs.PanicError
-		if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "environment 0") || panicked.Env > 0 ||
-			!strings.Contains(err.Error(), "panicked: lost a wheel at wrappers_test.(*probe).enter (probe_test.go:") {
+		if !errors.As(err, &panicked) || panicked.Env > 0 {
 			t.Errorf("%s: the error is %v", method, err)
 		}
+		must.RefuseAs(t, method, err, "environment 0",
+			"panicked: lost a wheel at wrappers_test.(*probe).enter (probe_test.go:")
 	}
 }
 

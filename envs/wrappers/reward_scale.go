@@ -7,14 +7,38 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 )
 
+// rewarding is embedded by wrappers that change every reward by a formula.
+type rewarding struct {
+	inner
+	// step is what Step returns, with the changed rewards (N) and those of the seats (N, K).
+	step           envs.Step
+	rewards, seats []float32
+}
+
+func newRewarding(env envs.Env) rewarding {
+	n := env.NumEnvs()
+	return rewarding{inner: inner{env}, rewards: make([]float32, n), seats: env.Spaces().MakeSeatStep(n).Rewards}
+}
+
+// change steps the environment inside and returns its step with the rewards that formula writes into out.
+func (r *rewarding) change(actions []float32, formula func(out, in []float32)) (*envs.Step, error) {
+	s, err := r.within.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	formula(r.rewards, s.Rewards)
+	formula(r.seats, s.Seats.Rewards)
+	r.step = *s
+	// RawRewards keeps the environment's own rewards, for the returns of episodes.
+	r.step.Rewards, r.step.RawRewards, r.step.Seats.Rewards = r.rewards, s.Raw(), r.seats
+	return &r.step, nil
+}
+
 // RewardScale multiplies every reward by a constant. The returns of finished episodes are not scaled, so runs with
 // different scales can be compared.
 type RewardScale struct {
-	inner
-	// scale is float32 like the rewards (N) and those of the seats (N, K), which are the scaled copies in step.
-	scale          float32
-	step           envs.Step
-	rewards, seats []float32
+	rewarding
+	scale float32 // like the rewards
 }
 
 // NewRewardScale returns env with its rewards multiplied by scale, which must be finite and not 0.
@@ -27,25 +51,14 @@ func NewRewardScale(env envs.Env, scale float64) (*RewardScale, error) {
 	if f-f != 0 || f == 0 {
 		return nil, fmt.Errorf("wrappers: reward scale is %g; it must be finite in float32 and not 0", scale)
 	}
-	return &RewardScale{inner: inner{env}, scale: f, rewards: make([]float32, env.NumEnvs()),
-		seats: env.Spaces().MakeSeatStep(env.NumEnvs()).Rewards}, nil
+	return &RewardScale{newRewarding(env), f}, nil
 }
 
 // Step steps the environment inside and scales its rewards.
 func (r *RewardScale) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.within.Step(actions)
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range s.Rewards {
-		r.rewards[i] = x * r.scale
-	}
-	for i, x := range s.Seats.Rewards {
-		r.seats[i] = x * r.scale
-	}
-	r.step = *s
-	// RawRewards keeps the environment's own rewards, for the returns of episodes.
-	r.step.Rewards, r.step.RawRewards = r.rewards, s.Raw()
-	r.step.Seats.Rewards = r.seats
-	return &r.step, nil
+	return r.change(actions, func(out, in []float32) {
+		for i, x := range in {
+			out[i] = x * r.scale
+		}
+	})
 }

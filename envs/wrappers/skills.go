@@ -2,7 +2,6 @@ package wrappers
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,17 +49,14 @@ type Skills struct {
 // NewSkills returns env with latents behind its observations, whose space must be a Box, and behind its states, whose
 // space must be a Box or None.
 func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
-	if env == nil {
-		return nil, errors.New("wrappers: NewSkills needs an environment, got nil")
+	if _, err := boxOf(env, "NewSkills", "observation"); err != nil {
+		return nil, err
 	}
 	o.Size, o.MinSteps, o.MaxSteps = cmp.Or(o.Size, 64), cmp.Or(o.MinSteps, 1), cmp.Or(o.MaxSteps, 150)
 	if o.Size < 2 || o.MinSteps < 1 || o.MaxSteps < o.MinSteps {
 		return nil, fmt.Errorf("wrappers: NewSkills: a latent of %d dimensions, held for %d to %d steps; want at "+
 			"least 2 dimensions, and 1 ≤ MinSteps ≤ MaxSteps",
 			o.Size, o.MinSteps, o.MaxSteps)
-	}
-	if _, err := validBox(env.Spaces().Observation, "NewSkills", "observation"); err != nil {
-		return nil, err
 	}
 	set, n := env.Spaces(), env.NumEnvs()
 	if set.State.Kind != spaces.Box && set.State.Kind != spaces.None {
@@ -100,17 +96,12 @@ func longer(space spaces.Space, size int) spaces.Space {
 	if space.Low == nil && space.High == nil {
 		return out
 	}
-	of := spaces.NewBox(-1, 1, w+size)
-	for j := range w {
-		of.Low[j], of.High[j] = float32(math.Inf(-1)), float32(math.Inf(1))
+	copy(out.Low, space.Low)
+	copy(out.High, space.High)
+	for j := range size {
+		out.Low[w+j], out.High[w+j] = -1, 1
 	}
-	if space.Low != nil {
-		copy(of.Low, space.Low)
-	}
-	if space.High != nil {
-		copy(of.High, space.High)
-	}
-	return of
+	return out
 }
 
 // seed starts the sequence of latents. The second number keeps it apart from other generators with the same seed.
@@ -260,7 +251,7 @@ func (k *Skills) Observe() (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.shows(&envs.Step{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks}), nil
+	return k.shows(s), nil
 }
 
 // skillsHeader begins a saved state. Its number changes with the format.

@@ -24,6 +24,7 @@ func skills(t testing.TB, seed int64) *wrappers.Skills {
 func TestSkills(t *testing.T) {
 	env, plain := skills(t, 1), probes(t, 5, wrappers.ParallelOptions{Seed: 1}, nil)
 	must.Do(t, envs.Check(skills(t, 1), 60, 2))
+	must.Same(t, env.Spaces().Observation.Low, []float32{-inf, -inf, -inf, -1, -1, -1}, "limits")
 	latents := func(rows []float32, width int) (out [][]float32) {
 		for i := range 5 {
 			row := rows[i*(width+3):][:width+3]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 // keeper is embedded instead of inner by wrappers with a state of their own. Such a wrapper can be saved if the
@@ -77,15 +78,18 @@ type latest struct {
 	last *envs.Step
 }
 
-// present returns the present observations of the environment inside. who is the wrapper's name, for errors.
+// present returns what the environment inside shows to act on next, and nothing of how it came about. who is the
+// wrapper's name, for errors.
 func (l *latest) present(who string) (*envs.Step, error) {
 	if in, ok := envs.As[envs.Observer](l.within); ok {
 		return in.Observe()
 	}
-	if l.last == nil {
+	s := l.last
+	if s == nil {
 		return nil, fmt.Errorf("wrappers: %s: there is no observation before the first reset", who)
 	}
-	return l.last, nil
+	return &envs.Step{Observations: s.Observations, States: s.States, ActionMasks: s.ActionMasks,
+		Seats: spaces.SeatStep{Active: s.Seats.Active}}, nil
 }
 
 // Supports reports whether the environment inside is [envs.Stateful]. The wrapper is an [envs.Observer], with one

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -48,25 +47,10 @@ func TestRewardScale(t *testing.T) {
 	}
 }
 
-// spy is an environment that keeps the actions it gets and nothing else.
-type spy struct {
-	action spaces.Space
-	got    []float32
+// acts is an environment of two with an action space.
+func acts(space spaces.Space) *tape {
+	return &tape{n: 2, width: 1, action: space, steps: make([]envs.Step, 2)}
 }
-
-func (s *spy) NumEnvs() int { return 2 }
-func (s *spy) Spaces() spaces.Set {
-	return spaces.Set{Observation: spaces.Unbounded(1), Action: s.action}
-}
-func (s *spy) Reset(int64) (*envs.Step, error) {
-	return &envs.Step{Observations: make([]float32, 2)}, nil
-}
-func (s *spy) Step(actions []float32) (*envs.Step, error) {
-	s.got = slices.Clone(actions)
-	return &envs.Step{Observations: make([]float32, 2), Rewards: []float32{1, 2}, Terminated: make([]bool, 2),
-		Truncated: make([]bool, 2)}, nil
-}
-func (s *spy) Close() error { return nil }
 
 func TestActionWrappers(t *testing.T) {
 	space := func(low, high []float32) spaces.Space {
@@ -75,32 +59,30 @@ func TestActionWrappers(t *testing.T) {
 	limits := space([]float32{-2, 0}, []float32{2, 10})
 	half := space([]float32{-2, 0}, nil)
 	wide := spaces.NewBox(-math.MaxFloat32, math.MaxFloat32, 2)
-	clip := func(e envs.Env) (envs.Env, error) { return wrappers.NewClipAction(e) }
-	to := func(low, high float64) func(e envs.Env) (envs.Env, error) {
+	to := func(low, high float64) wrap {
 		return func(e envs.Env) (envs.Env, error) { return wrappers.NewClipActionTo(e, low, high) }
 	}
-	rescale := func(e envs.Env) (envs.Env, error) { return wrappers.NewRescaleAction(e) }
 	unit := spaces.NewBox(-1, 1, 2)
 	for i, c := range []struct {
-		wrap          func(envs.Env) (envs.Env, error)
+		wrap          wrap
 		inside        spaces.Space
 		outside       spaces.Space
 		actions, want []float32
 	}{
-		{clip, limits, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
-		{clip, half, half, []float32{-3, 11, 1.5, -1}, []float32{-2, 11, 1.5, 0}},
-		{clip, spaces.Unbounded(2), spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1}, []float32{-3, 1e9, 1.5, -1}},
+		{clipAction, limits, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
+		{clipAction, half, half, []float32{-3, 11, 1.5, -1}, []float32{-2, 11, 1.5, 0}},
+		{clipAction, spaces.Unbounded(2), spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1}, []float32{-3, 1e9, 1.5, -1}},
 		{to(-1, 1), limits, space([]float32{-1, 0}, []float32{1, 1}), []float32{-3, 11, .5, -1},
 			[]float32{-1, 1, .5, 0}},
 		{to(-1, math.Inf(1)), half, space([]float32{-1, 0}, nil), []float32{-3, 11, 1.5, -1},
 			[]float32{-1, 11, 1.5, 0}},
 		{to(-1, 1), spaces.Unbounded(2), unit, []float32{-3, 1e9, .5, -1}, []float32{-1, 1, .5, -1}},
-		{rescale, limits, unit, []float32{-1, -1, 1, 1}, []float32{-2, 0, 2, 10}},
-		{rescale, limits, unit, []float32{0, .5, -3, 7}, []float32{0, 7.5, -2, 10}},
-		{rescale, wide, unit, []float32{-1, 1, 0, -.5},
+		{rescaleAction, limits, unit, []float32{-1, -1, 1, 1}, []float32{-2, 0, 2, 10}},
+		{rescaleAction, limits, unit, []float32{0, .5, -3, 7}, []float32{0, 7.5, -2, 10}},
+		{rescaleAction, wide, unit, []float32{-1, 1, 0, -.5},
 			[]float32{-math.MaxFloat32, math.MaxFloat32, 0, -math.MaxFloat32 / 2}},
 	} {
-		inside := &spy{action: c.inside}
+		inside := acts(c.inside)
 		env := must.Get(c.wrap(inside))(t)
 		given := slices.Clone(c.actions)
 		must.Get(env.Step(given))(t)
@@ -115,7 +97,7 @@ func TestActionWrappers(t *testing.T) {
 }
 
 func TestConstructorsRefuse(t *testing.T) {
-	discrete, box := &spy{action: spaces.NewDiscrete(2)}, &spy{action: spaces.Unbounded(2)}
+	discrete, box := acts(spaces.NewDiscrete(2)), acts(spaces.Unbounded(2))
 	choices := &tape{n: 1, observation: spaces.NewDiscrete(2)}
 	dir := t.TempDir()
 	err := func(_ any, err error) error { return err }
@@ -142,7 +124,7 @@ func TestConstructorsRefuse(t *testing.T) {
 		{err(wrappers.NewClipAction(discrete)), "needs a Box of actions, the action space is Discrete(2)"},
 		{clipTo(discrete, -1, 1), "needs a Box of actions"},
 		{clipTo(box, 1, -1), "low must be below high"},
-		{clipTo(&spy{action: spaces.NewBox(3, 4, 2)}, -1, 1), "[-1 1] leaves nothing of the action space"},
+		{clipTo(acts(spaces.NewBox(3, 4, 2)), -1, 1), "[-1 1] leaves nothing of the action space"},
 		{err(wrappers.NewRescaleAction(discrete)), "needs a Box of actions"},
 		{err(wrappers.NewRescaleAction(box)), "needs finite limits"},
 		{err(wrappers.NewEpisodeStatistics(nil)), "got nil"},
@@ -162,16 +144,14 @@ func TestConstructorsRefuse(t *testing.T) {
 		{record(nil, wrappers.RecordOptions{GIF: true}), "got nil"},
 		{err(wrappers.NewRecord(box, wrappers.RecordOptions{Transitions: true})), "set Dir"},
 		{record(box, wrappers.RecordOptions{}), "nothing to record"},
-		{record(box, wrappers.RecordOptions{GIF: true}), "*wrappers_test.spy cannot draw itself"},
+		{record(box, wrappers.RecordOptions{GIF: true}), "*wrappers_test.tape cannot draw itself"},
 		{record(box, wrappers.RecordOptions{Transitions: true, Env: 2}),
 			"environment to record is 2; it must be 0 to 1"},
 		{record(box, wrappers.RecordOptions{Transitions: true, Every: -1}), "Every is -1"},
 		{record(box, wrappers.RecordOptions{Transitions: true, MaxSteps: -1}), "MaxSteps -1"},
 		{record(box, wrappers.RecordOptions{Transitions: true, FPS: 101}), "FPS is 101"},
 	} {
-		if c.err == nil || !strings.HasPrefix(c.err.Error(), "wrappers: ") || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("error %v, want it to contain %q", c.err, c.want)
-		}
+		must.Refuse(t, c.err, "wrappers: ", c.want)
 	}
 }
 

@@ -21,8 +21,7 @@ func ExampleEncode() {
 		Distribution: description.Distribution{Kind: description.Deterministic, ClipActions: true},
 	}, snap)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	model, err := onnx.Encode(policy, onnx.Options{Name: "lever"})
 	fmt.Println(len(model) > 100, err)

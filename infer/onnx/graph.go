@@ -152,7 +152,7 @@ func (g *graph) build() (err error) {
 		g.results = append(g.results, name)
 	}
 	if len(g.states) > 0 {
-		g.node("Concat", "hidden_out", g.states, attributeOfInt("axis", 1))
+		g.node("Concat", "hidden_out", g.states, attribute("axis", 1))
 		defer g.output("hidden_out", elementFloat, g.p.HiddenSize())
 	}
 	out := g.results[len(g.results)-1]
@@ -208,7 +208,7 @@ func (g *graph) limit(x, output string) string {
 // choose ends the graph of a discrete action space.
 func (g *graph) choose(out string) {
 	nvec := g.d.Action.NVec
-	axis := attributeOfInt("axis", 1)
+	axis := attribute("axis", 1)
 	g.node("Identity", "logits", []string{out})
 	if g.d.ActionMask {
 		allowed := g.node("Greater", "", []string{"action_mask", g.scalar(0.5)})
@@ -222,7 +222,7 @@ func (g *graph) choose(out string) {
 			part = g.slice(out, at, at+n)
 		}
 		at += n
-		choices = append(choices, g.node("ArgMax", "", []string{part}, axis, attributeOfInt("keepdims", 1)))
+		choices = append(choices, g.node("ArgMax", "", []string{part}, axis, attribute("keepdims", 1)))
 		probabilities = append(probabilities, g.node("Softmax", "", []string{part}, axis))
 	}
 	g.node("Concat", "actions", choices, axis)

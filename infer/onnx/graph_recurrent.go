@@ -25,7 +25,7 @@ func (g *graph) recurrent(s description.Step, x string, width int) string {
 	axis := g.integers(0)
 	if s.Frames > 0 {
 		width /= s.Frames
-		x = g.node("Transpose", "", []string{g.reshape(x, -1, s.Frames, width)}, attributeOfInts("perm", 1, 0, 2))
+		x = g.node("Transpose", "", []string{g.reshape(x, -1, s.Frames, width)}, attribute("perm", []int{1, 0, 2}))
 	} else {
 		x = g.node("Unsqueeze", "", []string{x, axis})
 	}
@@ -45,12 +45,12 @@ func (g *graph) recurrent(s description.Step, x string, width int) string {
 			g.floats(arrayName(names[0])+"/"+kind.op, g.ordered(names[0], kind.gates), 1, rows, width),
 			g.floats(arrayName(names[1])+"/"+kind.op, g.ordered(names[1], kind.gates), 1, rows, s.Outputs),
 			g.floats(arrayName(names[2]+"+"+names[3])+"/"+kind.op, biases, 1, 2*rows), "", initial(0)}
-		attributes := []message{attributeOfInt("hidden_size", int64(s.Outputs))}
+		attributes := []message{attribute("hidden_size", s.Outputs)}
 		t := fmt.Sprintf("t%d", len(g.nodes))
 		out := []string{t + ".all", t + ".h"}
 		switch s.Op {
 		case description.GRU:
-			attributes = append(attributes, attributeOfInt("linear_before_reset", 1))
+			attributes = append(attributes, attribute("linear_before_reset", 1))
 		case description.LSTM:
 			in, out = append(in, initial(1)), append(out, t+".c")
 		}

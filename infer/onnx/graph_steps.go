@@ -40,20 +40,20 @@ func (g *graph) step(i int) (string, error) {
 			order = append(order, 1+d)
 		}
 		x := g.node("Transpose", "", []string{g.reshape(in[0], append([]int{-1}, s.Shape...)...)},
-			attributeOfInts("perm", order...))
+			attribute("perm", order))
 		return g.reshape(x, -1, g.widths[i+1]), nil
 	case description.RNN, description.GRU, description.LSTM:
 		return g.recurrent(s, in[0], g.widths[g.d.Network.Sources(i)[0]]), nil
 	case description.Activate:
 		return g.activate(in[0], s.Activation)
 	case description.Softmax:
-		return g.node("Softmax", "", in, attributeOfInt("axis", 1)), nil
+		return g.node("Softmax", "", in, attribute("axis", 1)), nil
 	case description.Columns:
 		return g.slice(in[0], s.From, s.To), nil
 	case description.OneHot:
 		return g.oneHot(in[0], s.Choices), nil
 	case description.Concatenate:
-		return g.node("Concat", "", in, attributeOfInt("axis", 1)), nil
+		return g.node("Concat", "", in, attribute("axis", 1)), nil
 	case description.Number:
 		return g.number(i), nil
 	}
@@ -87,7 +87,7 @@ func (g *graph) number(i int) string {
 	rows := g.node("Slice", "",
 		[]string{g.node("Shape", "", []string{"observations"}), g.integers(0), g.integers(1), g.integers(0)})
 	return g.node("Expand", "",
-		[]string{c, g.node("Concat", "", []string{rows, g.integers(1)}, attributeOfInt("axis", 0))})
+		[]string{c, g.node("Concat", "", []string{rows, g.integers(1)}, attribute("axis", 0))})
 }
 
 func (g *graph) linear(s description.Step, x string, width int) (string, error) {
@@ -95,12 +95,12 @@ func (g *graph) linear(s description.Step, x string, width int) (string, error) 
 	if s.Bias != "" {
 		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
 	}
-	return g.activate(g.node("Gemm", "", in, attributeOfInt("transB", 1)), s.Activation)
+	return g.activate(g.node("Gemm", "", in, attribute("transB", 1)), s.Activation)
 }
 
 // layerNorm standardises rows by their own mean and variance. ONNX has an operation for it only later.
 func (g *graph) layerNorm(s description.Step, x string, width int) string {
-	mean := func(x string) string { return g.node("ReduceMean", "", []string{x}, attributeOfInts("axes", 1)) }
+	mean := func(x string) string { return g.node("ReduceMean", "", []string{x}, attribute("axes", []int{1})) }
 	d := g.node("Sub", "", []string{x, mean(x)})
 	variance := g.node("Add", "", []string{mean(g.node("Mul", "", []string{d, d})),
 		g.scalar(description.LayerNormEpsilon)})
@@ -121,9 +121,8 @@ func (g *graph) conv(s description.Step, x string) (string, error) {
 	if s.Bias != "" {
 		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
 	}
-	y := g.node("Conv", "", in, attributeOfInts("kernel_shape", s.Kernel...), attributeOfInts("strides", s.Stride...),
-		attributeOfInts("pads", s.Padding...), attributeOfInts("dilations", s.Dilation...), attributeOfInt("group",
-			int64(s.Groups)))
+	y := g.node("Conv", "", in, attribute("kernel_shape", s.Kernel), attribute("strides", s.Stride),
+		attribute("pads", s.Padding), attribute("dilations", s.Dilation), attribute("group", s.Groups))
 	return g.activate(g.reshape(y, -1, picture[0]*picture[1]*picture[2]), s.Activation)
 }
 
@@ -148,9 +147,9 @@ func (g *graph) oneHot(x string, choices []int) string {
 			numbers[k] = float32(k)
 		}
 		is := g.node("Equal", "", []string{column, g.floats("", numbers, 1, n)})
-		parts = append(parts, g.node("Cast", "", []string{is}, attributeOfInt("to", elementFloat)))
+		parts = append(parts, g.node("Cast", "", []string{is}, attribute("to", elementFloat)))
 	}
-	return g.node("Concat", "", parts, attributeOfInt("axis", 1))
+	return g.node("Concat", "", parts, attribute("axis", 1))
 }
 
 // activations are PyTorch's that ONNX has, too, without attributes.
@@ -165,11 +164,11 @@ func (g *graph) activate(x, name string) (string, error) {
 	case "", "identity":
 		return x, nil
 	case "elu":
-		return one("Elu", attributeOfFloat("alpha", 1)), nil
+		return one("Elu", attribute("alpha", float32(1))), nil
 	case "leaky_relu":
-		return one("LeakyRelu", attributeOfFloat("alpha", 0.01)), nil
+		return one("LeakyRelu", attribute("alpha", float32(0.01))), nil
 	case "selu":
-		return one("Selu", attributeOfFloat("alpha", 1.6732632), attributeOfFloat("gamma", 1.050701)), nil
+		return one("Selu", attribute("alpha", float32(1.6732632)), attribute("gamma", float32(1.050701))), nil
 	case "silu":
 		return g.node("Mul", "", []string{x, one("Sigmoid")}), nil
 	case "gelu": // x/2 · (1 + erf(x/√2))

@@ -45,7 +45,7 @@ func transformed(t *testing.T, dir string, i int, c actors.Case) compared {
 	for j := range w {
 		mean[j], variance[j] = 20*float64(j)-40, 0.01+float64(j*j)
 	}
-	return prepareBehind(t, dir, i, c, func(snap *checkpoint.Snapshot) {
+	return prepare(t, dir, i, c, func(snap *checkpoint.Snapshot) {
 		d := must.Get(description.Of(snap.Values[layout.Description]))(t)
 		d.Transforms = []description.Transform{{Mean: "m", Variance: "v", Epsilon: 1e-8}, {Low: -1.25, High: 2}}
 		snap.Values[layout.Description] = d.Values()
@@ -68,7 +68,7 @@ func TestPeersOnnxruntime(t *testing.T) {
 	dir := t.TempDir()
 	var list []compared
 	for i, c := range actors.Cases() {
-		list = append(list, prepare(t, dir, i, c))
+		list = append(list, prepare(t, dir, i, c, func(*checkpoint.Snapshot) {}, nil))
 	}
 	for _, c := range actors.Cases() {
 		if c.Name == "tanh/ppo" || c.Name == "tanh/ppo/scaled" {
@@ -81,15 +81,9 @@ func TestPeersOnnxruntime(t *testing.T) {
 	}
 }
 
-// prepare lets an agent act, and writes its model and its observations.
-func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
-	t.Helper()
-	return prepareBehind(t, dir, i, c, func(*checkpoint.Snapshot) {}, nil)
-}
-
-// prepareBehind is prepare with a change of the snapshot, and with an agent that is given what behind makes of rows. It
-// may change the rows themselves.
-func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*checkpoint.Snapshot),
+// prepare lets an agent act, and writes its model, of the changed snapshot, and its observations. The agent is given
+// what behind makes of rows, which may change the rows themselves; nil makes nothing of them.
+func prepare(t *testing.T, dir string, i int, c actors.Case, change func(*checkpoint.Snapshot),
 	behind func(rows []float32) []float32) compared {
 	t.Helper()
 	agent := c.New(t, int64(i))

@@ -17,10 +17,6 @@ func (m *message) integer(field protowire.Number, n int64) {
 	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), uint64(n))
 }
 
-func (m *message) real(field protowire.Number, x float32) {
-	*m = protowire.AppendFixed32(protowire.AppendTag(*m, field, protowire.Fixed32Type), math.Float32bits(x))
-}
-
 func (m *message) bytes(field protowire.Number, b []byte) {
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), b)
 }
@@ -73,28 +69,22 @@ func constant(name string, element int64, data []byte, shape ...int) message {
 	return t
 }
 
-func attributeOfInt(name string, n int64) message {
+// attribute is an attribute of a node: an int, a list of ints or a float32.
+func attribute(name string, value any) message {
 	var a message
 	a.text(attributeName, name)
-	a.integer(attributeInt, n)
-	a.integer(attributeType, attributeIsInt)
-	return a
-}
-
-func attributeOfInts(name string, list ...int) message {
-	var a message
-	a.text(attributeName, name)
-	for _, n := range list {
-		a.integer(attributeInts, int64(n))
+	switch v := value.(type) {
+	case int:
+		a.integer(attributeInt, int64(v))
+		a.integer(attributeType, attributeIsInt)
+	case []int:
+		for _, n := range v {
+			a.integer(attributeInts, int64(n))
+		}
+		a.integer(attributeType, attributeIsInts)
+	case float32:
+		a = protowire.AppendFixed32(protowire.AppendTag(a, attributeFloat, protowire.Fixed32Type), math.Float32bits(v))
+		a.integer(attributeType, attributeIsFloat)
 	}
-	a.integer(attributeType, attributeIsInts)
-	return a
-}
-
-func attributeOfFloat(name string, x float32) message {
-	var a message
-	a.text(attributeName, name)
-	a.real(attributeFloat, x)
-	a.integer(attributeType, attributeIsFloat)
 	return a
 }

@@ -70,7 +70,10 @@ func (m *merger) assignPointer(path string, dst, v reflect.Value, r rules) bool 
 		dst.Set(v)
 		return m.check(path, dst, v.Interface(), r)
 	}
-	target := fresh(dst)
+	target := reflect.New(dst.Type().Elem())
+	if !dst.IsNil() {
+		target.Elem().Set(dst.Elem())
+	}
 	if !m.assign(path, target.Elem(), v.Interface(), r) {
 		return false
 	}

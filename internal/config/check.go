@@ -22,14 +22,12 @@ func (c *checker) section(prefix string, v reflect.Value) {
 func (c *checker) value(path string, v reflect.Value, r rules) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		// What other packages keep behind a pointer is theirs to check; sections and scalars are ours.
 		if !v.IsNil() {
-			if _, ok := section(v.Type()); ok || v.Elem().Kind() != reflect.Struct {
-				c.value(path, v.Elem(), r)
-			}
+			c.value(path, v.Elem(), r)
 		}
 	case reflect.Struct:
-		if !readsItself(v.Type()) {
+		// What types that read themselves hold is theirs to check.
+		if section(v.Type()) {
 			c.section(path+".", v)
 		}
 	case reflect.Slice, reflect.Array:

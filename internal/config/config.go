@@ -41,17 +41,11 @@ type Options struct {
 
 // Alias is another, usually older, name of a setting.
 type Alias struct {
-	// Key is the setting the name stands for. Empty: Convert is given a pointer to the whole struct.
+	// Key is the setting the name stands for.
 	Key string
-	// Convert stores the value given under the other name into dst, a pointer to the field of Key (for example a
-	// *float64) that holds the value so far. It replaces what a slice or map field holds and does not write into
-	// it. nil: the value is read exactly as Key's would be.
-	Convert func(value any, dst any) error
-	// Adjust says that the name does not stand for Key but changes its value, as a weight does that Key's
-	// value is multiplied with. It is applied after Key itself and is allowed beside it.
-	Adjust bool
-	// Excludes names keys and aliases that must not be given together with this one.
-	Excludes []string
+	// Factor says that the name does not stand for Key, which must be a float64, but for a factor of its value: what is
+	// given replaces this factor in the default. It cannot be given together with Key. 0: the name stands for Key.
+	Factor float64
 	// Note says in a few words how the name relates to Key; it is added to errors about the name.
 	Note string
 }
@@ -80,7 +74,10 @@ func Merge(dst any, dict map[string]any, opts Options) error {
 	m := merger{opts: opts, given: map[string]given{}}
 	m.checkAliases(work.Type())
 	m.section("", work, dict)
-	m.applyAliases(work)
+	slices.Sort(m.aliases)
+	for _, name := range m.aliases {
+		m.applyAlias(work, name)
+	}
 	if len(m.problems) > 0 {
 		return join(m.problems)
 	}
@@ -168,72 +165,44 @@ func (m *merger) checkAliases(t reflect.Type) {
 		if _, ok := find(t, name); ok {
 			panic(fmt.Sprintf("config: alias %q is a key of %s", name, t))
 		}
-		switch {
-		case a.Key == "" && a.Convert == nil:
-			panic(fmt.Sprintf("config: alias %q has neither Key nor Convert", name))
-		case a.Key == "":
-			continue
-		}
 		if _, ok := find(t, a.Key); !ok {
 			panic(fmt.Sprintf("config: alias %q stands for %q, which %s does not have", name, a.Key, t))
 		}
 	}
 }
 
-// applyAliases writes the values given under other names: first those that stand for a key, then those that change
-// a key's value, each in alphabetical order.
-func (m *merger) applyAliases(work reflect.Value) {
-	slices.Sort(m.aliases)
-	for _, adjust := range []bool{false, true} {
-		for _, name := range m.aliases {
-			if a := m.opts.Aliases[name]; a.Adjust == adjust {
-				m.applyAlias(work, name, a)
-			}
-		}
-	}
-}
-
-func (m *merger) applyAlias(work reflect.Value, name string, a Alias) {
-	value := m.given[name].value
-	for _, other := range a.Excludes {
-		if g, ok := m.given[other]; ok && g.name == other {
-			m.report(&Error{Path: name, Given: value, Reason: fmt.Sprintf("it cannot be given together with %q (%s); "+
-				"give one of them%s", other, show(g.value), note(a))})
-			return
-		}
-	}
-	if a.Key == "" {
-		whole := work.Addr().Interface()
-		if err := a.Convert(value, whole); err != nil {
-			m.report(&Error{Path: name, Given: value, Err: err})
-		}
-		return
-	}
-	dst, f := reach(work, a.Key)
-	converted := reflect.New(f.typ)
-	converted.Elem().Set(dst)
-	if a.Convert == nil {
-		if !m.assign(name, converted.Elem(), value, f.rules) {
-			return
-		}
-	} else if err := a.Convert(value, converted.Interface()); err != nil {
-		m.report(&Error{Path: name, Given: value, Err: err})
-		return
-	} else if !m.check(name, converted.Elem(), value, f.rules) {
-		return
-	}
+// applyAlias writes the value that was given under another name.
+func (m *merger) applyAlias(work reflect.Value, name string) {
+	a, value := m.opts.Aliases[name], m.given[name].value
 	first, taken := m.given[a.Key]
-	if taken && !a.Adjust {
-		if first.ok && !reflect.DeepEqual(dst.Interface(), converted.Elem().Interface()) {
+	if taken && a.Factor != 0 {
+		m.report(&Error{Path: name, Given: value, Reason: fmt.Sprintf("it cannot be given together with %q (%s); "+
+			"give one of them%s", first.name, show(first.value), note(a))})
+		return
+	}
+	f, _ := find(work.Type(), a.Key)
+	dst := work.FieldByIndex(f.index)
+	read := reflect.New(f.typ).Elem()
+	read.Set(dst)
+	if !m.assign(name, read, value, f.rules) {
+		return
+	}
+	if a.Factor != 0 {
+		read.SetFloat(dst.Float() * read.Float() / a.Factor)
+		if m.check(name, read, value, f.rules) {
+			dst.Set(read)
+		}
+		return
+	}
+	if taken {
+		if first.ok && !reflect.DeepEqual(dst.Interface(), read.Interface()) {
 			m.report(&Error{Path: name, Given: value, Reason: fmt.Sprintf("it means the same as %q, which is %s; give "+
 				"one of them%s", first.name, show(first.value), note(a))})
 		}
 		return
 	}
-	dst.Set(converted.Elem())
-	if !taken {
-		m.given[a.Key] = given{name: name, value: value, ok: true}
-	}
+	dst.Set(read)
+	m.given[a.Key] = given{name: name, value: value, ok: true}
 }
 
 func note(a Alias) string {

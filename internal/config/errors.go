@@ -28,7 +28,7 @@ type Error struct {
 	// Reason stands instead of "want " + Allowed where the problem is of another kind. Of an unknown key it is the
 	// hint.
 	Reason string
-	// Err is what a Setter or an Alias's Convert returned.
+	// Err is what a Setter returned.
 	Err error
 
 	// mismatch says that Given is of the wrong type, so that the message names its type.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -19,13 +20,8 @@ func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[Setter]())
 }
 
-// section returns the struct type whose keys nest under a field of type t.
-func section(t reflect.Type) (reflect.Type, bool) {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t, t.Kind() == reflect.Struct && !readsItself(t)
-}
+// section reports whether the keys of type t, a struct, nest under its field's.
+func section(t reflect.Type) bool { return t.Kind() == reflect.Struct && !readsItself(t) }
 
 // fieldsOf lists a struct's keys in the order of its fields.
 func fieldsOf(t reflect.Type) []field {
@@ -84,45 +80,15 @@ func collect(t reflect.Type, index []int) []field {
 func find(t reflect.Type, path string) (field, bool) {
 	name, rest, nested := strings.Cut(path, ".")
 	for _, f := range fieldsOf(t) {
-		if f.key != name {
-			continue
-		}
-		if !nested {
+		switch {
+		case f.key != name:
+		case !nested:
 			return f, true
-		}
-		if sub, ok := section(f.typ); ok {
-			return find(sub, rest)
+		case section(f.typ):
+			inner, ok := find(f.typ, rest)
+			inner.index = slices.Concat(f.index, inner.index)
+			return inner, ok
 		}
 	}
 	return field{}, false
-}
-
-// reach returns the field at a dotted path of an addressable struct. Sections behind pointers are copied on the way, so
-// that writing to the field leaves the struct they came from as it was.
-func reach(v reflect.Value, path string) (reflect.Value, field) {
-	name, rest, nested := strings.Cut(path, ".")
-	for _, f := range fieldsOf(v.Type()) {
-		if f.key != name {
-			continue
-		}
-		at := v.FieldByIndex(f.index)
-		if !nested {
-			return at, f
-		}
-		if at.Kind() == reflect.Pointer {
-			at.Set(fresh(at))
-			at = at.Elem()
-		}
-		return reach(at, rest)
-	}
-	panic(fmt.Sprintf("config: %s has no key %q", v.Type(), path))
-}
-
-// fresh returns a new pointer to a copy of what p points to, or to a zero value where p is nil.
-func fresh(p reflect.Value) reflect.Value {
-	n := reflect.New(p.Type().Elem())
-	if !p.IsNil() {
-		n.Elem().Set(p.Elem())
-	}
-	return n
 }

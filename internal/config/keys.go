@@ -55,15 +55,7 @@ func keys(prefix string, v reflect.Value) []Field {
 	var all []Field
 	for _, f := range fieldsOf(v.Type()) {
 		at := v.FieldByIndex(f.index)
-		if _, ok := section(f.typ); ok {
-			if at.Kind() == reflect.Pointer {
-				if at.IsNil() {
-					all = append(all, Field{Key: prefix + f.key, Type: f.typ.String(),
-						Allowed: allowed(f.typ, f.rules), Meaning: meaning(v.Type(), f.index, f.key)})
-					continue
-				}
-				at = at.Elem()
-			}
+		if section(f.typ) {
 			all = append(all, keys(prefix+f.key+".", at)...)
 			continue
 		}

@@ -32,12 +32,8 @@ func schemaOfStruct(v reflect.Value) map[string]any {
 	for _, f := range fieldsOf(v.Type()) {
 		at := v.FieldByIndex(f.index)
 		p := schemaOf(f.typ, f.rules)
-		if inner, ok := section(f.typ); ok {
-			value := reflect.New(inner).Elem()
-			if reflect.Indirect(at).IsValid() {
-				value = reflect.Indirect(at)
-			}
-			p = schemaOfStruct(value)
+		if section(f.typ) {
+			p = schemaOfStruct(at)
 			p["type"] = []any{"object", "null"}
 		} else if plain, ok := plainValue(at); ok && plain != nil && !empty(at) {
 			p["default"] = plain

@@ -33,7 +33,7 @@ type Agents struct {
 	Ordered bool
 }
 
-// Whole is what every agent that embeds Agents can do.
+// Whole is what every agent that embeds Agents can do, and every other agent of gorl.
 type Whole interface {
 	agents.Agent
 	agents.Binder
@@ -114,47 +114,53 @@ func (g *Agents) SetTraining(on bool) (was bool) {
 
 // HiddenSizes implements [agents.Recurrent]. Names begin with the agent's key in snapshots ("agent_0.policy").
 func (g *Agents) HiddenSizes() map[string]int {
-	sizes := map[string]int{}
-	for i, a := range g.List {
-		if r, ok := agents.As[agents.Recurrent](a); ok {
-			for name, n := range r.HiddenSizes() {
-				sizes[layout.Member(i)+"."+name] = n
-			}
-		}
-	}
-	return sizes
+	return collect(g, layout.Member, agents.Recurrent.HiddenSizes)
 }
 
 // Architectures implements [agents.Evolvable]. Names begin with the agent's key, as in "speaker.policy".
 func (g *Agents) Architectures() map[string]description.Architecture {
-	all := map[string]description.Architecture{}
+	return collect(g, g.key, agents.Evolvable.Architectures)
+}
+
+// Hyperparameters implements [agents.Tunable]. It returns the settings of all agents. Names begin with the agent's key,
+// as in "0.learning_rate".
+func (g *Agents) Hyperparameters() map[string]float64 {
+	return collect(g, g.key, agents.Tunable.Hyperparameters)
+}
+
+func (g *Agents) key(i int) string { return g.Keys[i] }
+
+// collect joins what values returns for every agent that implements T. Names begin with the agent's key.
+func collect[T, V any](g *Agents, key func(i int) string, values func(T) map[string]V) map[string]V {
+	all := map[string]V{}
+	inOrder(g, func(i int, a T) {
+		for name, v := range values(a) {
+			all[key(i)+"."+name] = v
+		}
+	})
+	return all
+}
+
+// inOrder calls f for every agent that implements T.
+func inOrder[T any](g *Agents, f func(i int, a T)) {
 	for i, a := range g.List {
-		if e, ok := agents.As[agents.Evolvable](a); ok {
-			for name, architecture := range e.Architectures() {
-				all[g.Keys[i]+"."+name] = architecture
-			}
+		if t, ok := agents.As[T](a); ok {
+			f(i, t)
 		}
 	}
-	return all
 }
 
 // SetStochastic implements [agents.Stochastic].
 func (g *Agents) SetStochastic(on bool) {
-	for _, a := range g.List {
-		if s, ok := agents.As[agents.Stochastic](a); ok {
-			s.SetStochastic(on)
-		}
-	}
+	inOrder(g, func(_ int, a agents.Stochastic) { a.SetStochastic(on) })
 }
 
 // Tracked implements [agents.Tracker].
 func (g *Agents) Tracked(f func(tag string, value float64)) {
 	all := map[string]float64{} // because tags are sorted over all agents
-	for i, a := range g.List {
-		if t, ok := agents.As[agents.Tracker](a); ok {
-			t.Tracked(func(tag string, value float64) { all[g.Tag(i, tag)] = value })
-		}
-	}
+	inOrder(g, func(i int, a agents.Tracker) {
+		a.Tracked(func(tag string, value float64) { all[g.Tag(i, tag)] = value })
+	})
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		f(tag, all[tag])
 	}
@@ -162,22 +168,16 @@ func (g *Agents) Tracked(f func(tag string, value float64)) {
 
 // Noted implements [agents.Noter]. Notes begin with the agent's name.
 func (g *Agents) Noted(f func(note string)) {
-	for i, a := range g.List {
-		if n, ok := agents.As[agents.Noter](a); ok {
-			n.Noted(func(note string) { f(g.Names[i] + ": " + note) })
-		}
-	}
+	inOrder(g, func(i int, a agents.Noter) { a.Noted(func(note string) { f(g.Names[i] + ": " + note) }) })
 }
 
 // Plan implements [agents.Planner]. Notes begin with the agent's name.
 func (g *Agents) Plan(timesteps int) (notes []string) {
-	for i, a := range g.List {
-		if p, ok := agents.As[agents.Planner](a); ok {
-			for _, note := range p.Plan(timesteps) {
-				notes = append(notes, g.Names[i]+": "+note)
-			}
+	inOrder(g, func(i int, a agents.Planner) {
+		for _, note := range a.Plan(timesteps) {
+			notes = append(notes, g.Names[i]+": "+note)
 		}
-	}
+	})
 	return notes
 }
 
@@ -189,23 +189,17 @@ const golden = 0x9e3779b97f4a7c15
 func Seed(seed int64, i int) int64 { return int64(uint64(seed) + uint64(i)*golden) }
 
 // Reseed implements [agents.Reseeder]. Every agent gets a seed of its own, derived from seed and its index.
-func (g *Agents) Reseed(seed int64) error {
-	var errs []error
-	for i, a := range g.List {
-		if r, ok := agents.As[agents.Reseeder](a); ok {
-			errs = append(errs, r.Reseed(Seed(seed, i)))
-		}
-	}
-	return errors.Join(errs...)
+func (g *Agents) Reseed(seed int64) (err error) {
+	inOrder(g, func(i int, a agents.Reseeder) { err = errors.Join(err, a.Reseed(Seed(seed, i))) })
+	return err
 }
 
 // Close closes all agents. It may be called twice.
-func (g *Agents) Close() error {
-	var errs []error
+func (g *Agents) Close() (err error) {
 	for _, a := range g.List {
-		errs = append(errs, a.Close())
+		err = errors.Join(err, a.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // HyperparametersOf returns those of an agent, or nil if it has none.
@@ -214,18 +208,6 @@ func HyperparametersOf(agent agents.Agent) map[string]float64 {
 		return t.Hyperparameters()
 	}
 	return nil
-}
-
-// Hyperparameters implements [agents.Tunable]. It returns the settings of all agents. Names begin with the agent's key,
-// as in "0.learning_rate".
-func (g *Agents) Hyperparameters() map[string]float64 {
-	all := map[string]float64{}
-	for i, a := range g.List {
-		for k, v := range HyperparametersOf(a) {
-			all[g.Keys[i]+"."+k] = v
-		}
-	}
-	return all
 }
 
 // SetHyperparameters implements [agents.Tunable]. It changes the agents one after the other. If an agent refuses, the

@@ -12,7 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // roomy are limits for small networks.
@@ -101,7 +100,7 @@ const outputs = 1
 // of observation, from where networks start and after they have gone far.
 func TestGrowthPreservesFunction(t *testing.T) {
 	for name, space := range allSpaces() {
-		for _, activation := range tensor.ActivationNames() {
+		for _, activation := range description.Activations() {
 			t.Run(name+"/"+activation, func(t *testing.T) {
 				a := architecture(t, space, []int{16}, 8, []int{24, 16}, activation)
 				arrays := arraysOf(t, network(t, a, outputs, nil))
@@ -160,7 +159,7 @@ func TestRandomEdits(t *testing.T) {
 	rng, applied := random(21), map[string]int{}
 	l := roomy
 	l.MaxLayers, l.MinNodes, l.MaxNodes, l.MinLatent, l.MaxLatent = 3, 8, 80, 4, 40
-	activations := tensor.ActivationNames()
+	activations := description.Activations()
 	const length = 25
 	for sequence := range edits / length {
 		space := all[names[sequence%len(names)]]

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -90,7 +90,11 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	if !c.training {
 		inputs := c.Inputs(s, obs, state)
 		inputs.ActionMask = c.sendMasks(s, in.ActionMasks)
-		return c.actions, c.explain(c.read(s, c.evaluate(s, inputs), in.ActionMasks), inputs)
+		var gen *tensor.Generator
+		if c.sampling {
+			gen = c.evaluationDraws(s)
+		}
+		return c.actions, c.explain(c.read(s, c.ask(s, inputs, gen).Executed, in.ActionMasks), inputs)
 	}
 	s.Copy(c.Rollout.Row("observations"), obs)
 	if state.T != nil {
@@ -158,62 +162,53 @@ func (c *scalers) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Input
 	return in
 }
 
-// drawActions samples actions, or draws them uniformly in the first random_timesteps. It stores them with their
-// log-probability under the policy. The actions that are executed differ from the stored ones if the policy clips
-// them.
+// drawActions samples actions, or draws them from the action space in the first random_timesteps. It stores them with
+// their log-probability under the policy. The actions that are executed differ from the stored ones if the policy
+// clips them.
 func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs, masks []float32) tensor.Tensor {
+	var a models.Action
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
-		actions := tensor.From(s, c.randomActions(masks), int64(c.numEnvs), int64(c.spaces.Action.Width()))
-		s.Copy(c.Rollout.Row("actions"), actions)
+		w := c.spaces.Action.Width()
+		drawn := make([]float32, c.numEnvs*w)
+		c.spaces.SampleActions(c.Rng, drawn, masks)
+		a.Actions = tensor.From(s, drawn, int64(c.numEnvs), int64(w))
 		if h := c.hiddenOf(layout.Policy); h != nil { // it remembers what it has not acted on, too
 			inputs = h.addState(inputs, h.now)
-			_, next := c.Policy.(models.RecurrentPolicy).ModeHidden(s, inputs)
-			s.Copy(h.after, next)
+			c.ask(s, inputs, nil)
 		}
-		e := c.Policy.Evaluate(s, inputs, actions)
-		s.Copy(c.Rollout.Row("log_prob"), e.LogProb)
-		c.recordDistribution(s, e.Mean, e.StdDev)
-		return actions
+		e := c.Policy.Evaluate(s, inputs, a.Actions)
+		a.Executed, a.LogProb, a.Mean, a.StdDev = a.Actions, e.LogProb, e.Mean, e.StdDev
+	} else {
+		a = c.ask(s, inputs, c.Gen)
 	}
-	a := c.sampleActions(s, inputs)
 	c.recordDistribution(s, a.Mean, a.StdDev)
 	s.Copy(c.Rollout.Row("actions"), a.Actions)
 	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
 	return a.Executed
 }
 
-// sampleActions draws actions in training. Record advances the policy's memory.
-func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Action {
+// ask returns the policy's actions, drawn with gen or, if gen is nil, the mean or mode, which is Executed alone. A
+// policy with memory reads the state of the present mode. In evaluation its memory advances, in training Record
+// advances it.
+func (c *Collector) ask(s *tensor.Scope, in models.Inputs, gen *tensor.Generator) (a models.Action) {
 	h := c.hiddenOf(layout.Policy)
-	if h == nil {
-		return c.Policy.Sample(s, in, c.Gen)
+	switch {
+	case h == nil && gen == nil:
+		return models.Action{Executed: c.Policy.Mode(s, in)}
+	case h == nil:
+		return c.Policy.Sample(s, in, gen)
 	}
-	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.addState(in, h.now), c.Gen)
-	s.Copy(h.after, next)
+	p, now, next, after := c.Policy.(models.RecurrentPolicy), h.evaluation, h.evaluation, tensor.Tensor{}
+	if c.training {
+		now, next = h.now, h.after
+	}
+	if in = h.addState(in, now); gen == nil {
+		a.Executed, after = p.ModeHidden(s, in)
+	} else {
+		a, after = p.SampleHidden(s, in, gen)
+	}
+	s.Copy(next, after)
 	return a
-}
-
-// randomActions draws actions (N, A) from the action space: uniformly, or from a standard normal distribution in
-// dimensions without bounds. With masks (N, K) it draws from the choices that these allow.
-func (c *Core) randomActions(masks []float32) []float32 {
-	a := c.spaces.Action
-	out := make([]float32, c.numEnvs*a.Width())
-	if len(a.Entries) > 0 || len(masks) > 0 {
-		c.spaces.SampleActions(c.Rng, out, masks)
-		return out
-	}
-	for i := range out {
-		j := i % a.Width()
-		switch {
-		case a.Kind != spaces.Box:
-			out[i] = float32(c.Rng.IntN(a.NVec[j]))
-		case a.Bounded():
-			out[i] = a.Low[j] + float32(c.Rng.Float64())*(a.High[j]-a.Low[j])
-		default:
-			out[i] = float32(c.Rng.NormFloat64())
-		}
-	}
-	return out
 }
 
 // staged are observations and states in a transfer; without states, or without both, the parts are zero.
@@ -255,12 +250,9 @@ func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor, masks []float32
 	if err := tensor.Read(actions, c.actions); err != nil {
 		return err
 	}
-	for i, a := range c.actions {
-		if math.IsNaN(float64(a)) || math.IsInf(float64(a), 0) {
-			w := c.spaces.Action.Width()
-			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w,
-				i/w, a)}
-		}
+	if i, w := number.FirstNonFinite(c.actions), c.spaces.Action.Width(); i >= 0 {
+		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w,
+			i/w, c.actions[i])}
 	}
 	if len(masks) == 0 {
 		return nil

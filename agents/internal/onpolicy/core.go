@@ -5,7 +5,7 @@
 // (core.go) is what the others share: settings, networks, scalers, random sequences and the rollout. Values
 // (bootstrap.go) asks the critics. Collector acts and records (act.go, record.go), also in evaluation (evaluation.go).
 // Learner makes updates: read learner.go for their frame, minibatches.go for the passes over a rollout, and losses.go
-// for what a minibatch computes. State saves and restores (snapshot.go, restore.go). [Overlap] lets two sets of Parts
+// for what a minibatch computes. State saves and restores (snapshot.go, archive.go). [Overlap] lets two sets of Parts
 // act and learn at once, and [Serial] refuses calls that overlap.
 package onpolicy
 
@@ -173,17 +173,18 @@ func (c *Core) probe() (gaussian bool, err error) {
 		return false, c.errorf("the models do not fit the spaces %v and %v: %w", c.spaces.Observation,
 			c.spaces.Action, err)
 	}
-	if got := tensor.Shape(mode); len(got) != 2 || got[1] != int64(c.spaces.Action.Width()) {
-		return false, c.errorf("the policy's actions have shape %v, want (N, %d)", got, c.spaces.Action.Width())
+	return e.Mean.T != nil && e.StdDev.T != nil, cmp.Or(
+		c.CheckOutput("the policy's actions have", mode, c.spaces.Action.Width(), ""),
+		c.CheckOutput("the policy's log-probabilities have", judged, 1, ": one an action (reduction \"sum\")"),
+		c.CheckOutput("the value network's output has", v, 1, ""))
+}
+
+// CheckOutput returns an error unless the output of a probe has the shape (N, width). what and hint begin and end it.
+func (c *Core) CheckOutput(what string, out tensor.Tensor, width int, hint string) error {
+	if got := tensor.Shape(out); len(got) != 2 || got[1] != int64(width) {
+		return c.errorf("%s shape %v, want (N, %d)%s", what, got, width, hint)
 	}
-	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
-		return false, c.errorf("the policy's log-probabilities have shape %v, want (N, 1): one an action "+
-			"(reduction \"sum\")", got)
-	}
-	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
-		return false, c.errorf("the value network's output has shape %v, want (N, 1)", got)
-	}
-	return e.Mean.T != nil && e.StdDev.T != nil, nil
+	return nil
 }
 
 // ZeroInputs returns one row of zeros as the networks read it, for probes of their widths.

@@ -3,7 +3,6 @@ package onpolicy
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,19 +25,6 @@ func (c *State) Architectures() map[string]description.Architecture {
 		}
 	}
 	return out
-}
-
-// architectureValues returns them as snapshots hold them, nil if no network has one.
-func (c *State) architectureValues() map[string]any {
-	all := c.Architectures()
-	if len(all) == 0 {
-		return nil
-	}
-	tree := make(map[string]any, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		tree[name] = all[name].Values()
-	}
-	return tree
 }
 
 // checkChoices refuses a scaler in front of a network that reads indices: choices that are encoded one-hot must not be

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -104,29 +102,6 @@ func (c *Collector) truncateLast(s *tensor.Scope, cut tensor.Tensor) {
 				at(k.Final)))
 		}
 	}
-}
-
-// evaluate returns the actions of an agent in evaluation and advances the policy's memory.
-func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	h := c.hiddenOf(layout.Policy)
-	switch {
-	case h == nil && c.sampling:
-		return c.Policy.Sample(s, in, c.evaluationDraws(s)).Executed
-	case h == nil:
-		return c.Policy.Mode(s, in)
-	}
-	p := c.Policy.(models.RecurrentPolicy)
-	in = h.addState(in, h.evaluation)
-	var actions, next tensor.Tensor
-	if c.sampling {
-		var a models.Action
-		a, next = p.SampleHidden(s, in, c.evaluationDraws(s))
-		actions = a.Executed
-	} else {
-		actions, next = p.ModeHidden(s, in)
-	}
-	s.Copy(h.evaluation, next)
-	return actions
 }
 
 // resetEnded clears the memories of evaluation in environments whose episodes have ended.

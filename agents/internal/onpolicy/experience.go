@@ -83,13 +83,9 @@ func (x *Experience) ValidRows(s *tensor.Scope, field string) tensor.Tensor {
 	return pickRows(s, x.Rollout.Rows(field), x.Valid(s))
 }
 
-// ValidOf returns the rows (n, 1) of values (T, N, 1) that show a transition, or the values themselves if all do.
+// ValidOf returns the rows (n, 1) of values (T, N, 1) that show a transition.
 func (x *Experience) ValidOf(s *tensor.Scope, values tensor.Tensor) tensor.Tensor {
-	rows := x.Valid(s)
-	if rows.T == nil {
-		return values
-	}
-	return s.IndexSelect(s.Reshape(values, x.rows(), 1), 0, rows)
+	return pickRows(s, s.Reshape(values, x.rows(), 1), x.Valid(s))
 }
 
 // learnable returns which of the given rows of the rollout show a transition, as positions within rows. It is a zero

@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -72,37 +73,43 @@ func (c *Learner) Conclude(s *tensor.Scope, m *Meter, count int, more map[string
 	if c.hasStdDev {
 		scalars, names = append(scalars, c.stdDev), append(names, "Policy / Standard deviation")
 	}
-	flags := len(scalars) // of the ranks, behind the other figures
 	if c.Group.Several() {
 		for r := range c.Group.Size() {
 			scalars = append(scalars, s.Select(c.flags, 0, int64(r)))
 		}
 	}
-	x, err := m.read(s, slices.Concat(c.allStatistics(), c.undo.statistics), scalars...)
+	own := s.Full(tensor.Float64, 0, int64(len(scalars)))
+	s.Tally(own, scalars...)
+	all := s.Cat(0, slices.Concat([]tensor.Tensor{m.sum, own}, c.allStatistics(), c.statistics)...)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	read, err := tensor.Float64s(all)
 	if err != nil {
 		return err
 	}
-	x, statistics := x[:len(m.names)+len(scalars)], x[len(m.names)+len(scalars):]
-	if err := c.checkFlags(x[len(m.names)+flags:]); err != nil {
+	sums, x, statistics := read[:len(m.names)], read[len(m.names):], read[len(m.names)+len(scalars):]
+	if err := c.checkFlags(x[1+len(names) : len(scalars)]); err != nil {
 		return err
 	}
-	means, err := m.means(c.name, count, x)
-	if err != nil {
-		return err
+	for i, name := range m.names {
+		if sum := sums[i]; math.IsNaN(sum) || math.IsInf(sum, 0) {
+			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s is %g after %d minibatches", name, sum,
+				m.count)}
+		}
 	}
-	x = x[len(m.names):]
 	if sum := x[0]; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", sum)}
 	}
 	if err := c.outliers.check(statistics[:len(statistics)/2], statistics[len(statistics)/2:],
-		c.undo.rewards); err != nil {
+		c.rewards); err != nil {
 		return err
 	}
 	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0,
 		"Loss / Bounds loss": c.Config.BoundsLossScale == 0}
-	for tag, mean := range means {
+	for i, tag := range m.names {
 		if !off[tag] {
-			c.Figures.Add(tag, mean)
+			c.Figures.Add(tag, sums[i]/float64(cmp.Or(count, max(1, m.count))))
 		}
 	}
 	for i, tag := range names {
@@ -157,41 +164,12 @@ func (m *Meter) EpochMean(name string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, n := range m.names {
-		if n == name {
-			mean := (sums[i] - m.before[i]) / float64(m.count-m.last)
-			copy(m.before, sums)
-			m.last = m.count
-			return mean, nil
-		}
+	i := slices.Index(m.names, name)
+	if i < 0 {
+		panic("onpolicy: no meter is named " + name)
 	}
-	panic("onpolicy: no meter is named " + name)
-}
-
-// read returns the sums, followed by the given scalars (float32) and the vectors (float64). It waits for the device.
-func (m *Meter) read(s *tensor.Scope, vectors []tensor.Tensor, scalars ...tensor.Tensor) ([]float64, error) {
-	own := s.Full(tensor.Float64, 0, int64(len(scalars)))
-	s.Tally(own, scalars...)
-	all := s.Cat(0, append([]tensor.Tensor{m.sum, own}, vectors...)...)
-	if err := s.Err(); err != nil {
-		return nil, err
-	}
-	return tensor.Float64s(all)
-}
-
-// means divides sums as Conclude says, by name.
-func (m *Meter) means(agent string, count int, sums []float64) (map[string]float64, error) {
-	if count == 0 {
-		count = max(1, m.count)
-	}
-	out := make(map[string]float64, len(m.names))
-	for i, name := range m.names {
-		x := sums[i]
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", name,
-				x, m.count)}
-		}
-		out[name] = x / float64(count)
-	}
-	return out, nil
+	mean := (sums[i] - m.before[i]) / float64(m.count-m.last)
+	copy(m.before, sums)
+	m.last = m.count
+	return mean, nil
 }

@@ -22,9 +22,10 @@ type Learner struct {
 	NoReplays bool
 
 	optimizers []namedOptimizer
-	segments   []tensor.Group  // the flat range of each network
-	backup     tensor.Tensor   // the parameters when the update began
-	undo       undo            // what else an update changes
+	segments   []tensor.Group // the flat range of each network
+	undo       []func(s *tensor.Scope)
+	statistics []tensor.Tensor // those of all scalers when the update began, one after the other
+	rewards    tensor.Tensor   // the rollout's when the update began
 	none       tensor.Tensor   // a scalar 0, the figure of a loss that is off
 	stdDev     tensor.Tensor   // the latest mean standard deviation of actions
 	hasStdDev  bool            // whether there was any
@@ -87,32 +88,33 @@ func (c *Learner) Attempt(ctx context.Context, update func(s *tensor.Scope) erro
 // keepState copies everything that an update changes, so that rollback can undo an update that diverges, fails or is
 // cancelled. The copies live as long as scope s; errors are the scope's.
 func (c *Learner) keepState(s *tensor.Scope) {
-	s.Copy(c.backup, c.Flat.Values)
-	for i := range c.optimizers {
-		o := &c.optimizers[i]
-		s.Copy(o.avg, o.ExpAvg)
-		s.Copy(o.avgSq, o.ExpAvgSq)
-		o.steps = o.Steps
+	c.undo = nil
+	c.Keep(s, c.Flat.Values)
+	for _, o := range c.optimizers {
+		c.Keep(s, o.ExpAvg, o.ExpAvgSq)
+		steps := o.Steps
+		c.OnRollback(func(*tensor.Scope) { o.Steps = steps })
 	}
-	u := undo{rewards: s.Clone(c.Rollout.Tensor("rewards")), values: s.Clone(c.Rollout.Tensor("values"))}
-	var err error
-	if u.generator, err = c.Gen.State(); err != nil {
-		s.Fail(err)
-	}
-	if u.pcg, err = c.pcg.MarshalBinary(); err != nil {
-		s.Fail(err)
-	}
-	if c.Scheduler != nil {
-		u.schedule = c.Scheduler.State()
-	}
-	for _, x := range c.allStatistics() {
-		u.statistics = append(u.statistics, s.Clone(x))
-	}
-	c.undo = u
+	c.rewards = c.Keep(s, c.Rollout.Tensor("rewards"), c.Rollout.Tensor("values"))[0]
+	c.statistics = c.Keep(s, c.allStatistics()...)
 	for _, f := range c.distributionFields() {
-		field := c.Rollout.Tensor(f.Name)
-		was := s.Clone(field)
-		c.OnRollback(func(undo *tensor.Scope) { undo.Copy(field, was) })
+		c.Keep(s, c.Rollout.Tensor(f.Name))
+	}
+	generator, err := c.Gen.State()
+	s.Fail(err)
+	pcg, err := c.pcg.MarshalBinary()
+	s.Fail(err)
+	// No error is possible in what follows: these are the agent's own states when the update began.
+	c.OnRollback(func(*tensor.Scope) {
+		_ = c.Gen.SetState(generator)
+		_ = c.pcg.UnmarshalBinary(pcg)
+	})
+	if c.Scheduler != nil {
+		schedule := c.Scheduler.State()
+		c.OnRollback(func(*tensor.Scope) {
+			_ = c.Scheduler.Restore(schedule)
+			c.ApplyRates()
+		})
 	}
 	if c.Group.Several() {
 		s.Fill(c.flags, 0)
@@ -123,49 +125,31 @@ func (c *Learner) keepState(s *tensor.Scope) {
 	}
 }
 
+// Keep copies tensors that the update in progress changes, so that rollback puts them back, and returns the copies.
+func (c *Learner) Keep(s *tensor.Scope, tensors ...tensor.Tensor) (was []tensor.Tensor) {
+	for _, x := range tensors {
+		before := s.Clone(x)
+		if was = append(was, before); s.Err() == nil {
+			c.OnRollback(func(undo *tensor.Scope) { undo.Copy(x, before) })
+		}
+	}
+	return was
+}
+
 // rollback restores what keepState copied. The agent is as it was, its random sequences included, and the update
 // can be tried again.
 func (c *Learner) rollback() {
 	s := tensor.NoGrad()
 	defer s.Close()
-	s.Copy(c.Flat.Values, c.backup)
-	for _, o := range c.optimizers {
-		s.Copy(o.ExpAvg, o.avg)
-		s.Copy(o.ExpAvgSq, o.avgSq)
-		o.Steps = o.steps
-	}
-	u := c.undo
-	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
-	s.Copy(c.Rollout.Tensor("values"), u.values)
-	for i, x := range c.allStatistics() {
-		s.Copy(x, u.statistics[i])
-	}
-	for _, f := range u.extra {
+	for _, f := range c.undo {
 		f(s)
 	}
-	// No error is possible: these three were the agent's own state when the update began.
-	_ = c.Gen.SetState(u.generator)
-	_ = c.pcg.UnmarshalBinary(u.pcg)
-	if c.Scheduler != nil {
-		_ = c.Scheduler.Restore(u.schedule)
-		c.ApplyRates()
-	}
-	c.seenKL = c.seenKL[:0]
-	c.undo = undo{}
+	c.seenKL, c.undo = c.seenKL[:0], nil
 }
 
-// undo holds what an update changes, except parameters and moments, as it was when the update began. Its tensors
-// belong to the update's scope.
-type undo struct {
-	generator, pcg  []byte
-	schedule        map[string]float64
-	statistics      []tensor.Tensor // of all scalers, one after the other
-	rewards, values tensor.Tensor   // fields of the rollout that an update overwrites
-	extra           []func(s *tensor.Scope)
-}
-
-// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself.
-func (c *Learner) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
+// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself, beside
+// tensors.
+func (c *Learner) OnRollback(f func(s *tensor.Scope)) { c.undo = append(c.undo, f) }
 
 // Wait implements [agents.Overlapping]: an update has ended when Update returns.
 func (c *Learner) Wait(context.Context) error { return nil }

@@ -42,8 +42,8 @@ type column struct {
 // float32. It reports the outliers behind statistics that have jumped. after and before are the numbers of
 // scalers.statistics now and before the update. rewards are the rollout's as they were then.
 func (c *outlierCheck) check(after, before []float64, rewards tensor.Tensor) error {
-	for _, x := range c.allScalers() {
-		jumped := c.Updates == 0 && x.Scaler != nil
+	for _, x := range c.all {
+		jumped := c.Updates == 0
 		for _, of := range x.statistics() {
 			spread := of.name == layout.RunningVariance || of.name == layout.RunningMeanAbs
 			limit := math.MaxFloat64

@@ -2,7 +2,6 @@ package onpolicy
 
 import (
 	"cmp"
-	"encoding/base64"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -31,18 +30,13 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	w := writer{snap: snap}
-	state, err := v.acting.Gen.State()
-	w.fail(err)
-	snap.Arrays[layout.ActingGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
-	pcg, err := v.acting.pcg.MarshalBinary()
-	w.fail(err)
-	snap.Values[layout.ActingRandom] = base64.StdEncoding.EncodeToString(pcg)
+	a := newArchive(snap, v.acting.Core, false)
+	defer a.views.Close()
+	a.random(v.acting.Core, layout.ActingRandom, layout.ActingGenerator)
 	if opt.Buffers && v.acting.Rollout != nil && !v.behind && !v.acting.Rollout.Full() {
-		w.entries(layout.Acting(""), v.acting.Flat, v.acting.Flat.Values)
-		w.statistics(layout.Acting(""), v.acting.scalers)
+		a.acting(v.acting.Core)
 	}
-	return snap, w.err
+	return snap, a.err
 }
 
 // Restore implements [agents.Snapshotter]. If the snapshot has no parameters of the actor, the actor acts with the
@@ -53,15 +47,26 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, v.exchangeRollouts()) }()
-	r := reader{snap: snap, name: strings.ToLower(v.learning.name)}
-	r.readActor(v.acting.Core)
-	if r.err != nil {
-		return r.err
+	a := newArchive(snap, v.acting.Core, true)
+	defer a.views.Close()
+	// The actor's random states, and its parameters and statistics, as far as the snapshot has them.
+	_, generator := snap.Arrays[layout.ActingGenerator]
+	if _, err := snap.Text(layout.ActingRandom); err == nil || generator {
+		a.random(v.acting.Core, layout.ActingRandom, layout.ActingGenerator)
+	}
+	for name := range snap.Arrays {
+		if strings.HasPrefix(name, layout.Acting("")) {
+			a.acting(v.acting.Core)
+			break
+		}
+	}
+	if a.err != nil {
+		return a.err
 	}
 	if err := v.Algorithm.Restore(snap); err != nil {
 		return err
 	}
-	if err := cmp.Or(v.copyParameters(), v.handMemories(), r.apply()); err != nil {
+	if err := cmp.Or(v.copyParameters(), v.handMemories(), a.apply()); err != nil {
 		return err
 	}
 	v.acting.Timestep, v.acting.acted = v.learning.Timestep, false
@@ -71,20 +76,4 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	v.learning.Fetched, v.behind, v.err = nil, false, nil
 	v.rate = v.learning.LearningRate()
 	return nil
-}
-
-// readActor reads the actor's random states, and its parameters and statistics, as far as the snapshot has them.
-func (r *reader) readActor(c *Core) {
-	_, has := r.snap.Arrays[layout.ActingGenerator]
-	if _, err := r.snap.Text(layout.ActingRandom); err == nil || has {
-		r.random(c, layout.ActingRandom, layout.ActingGenerator)
-	}
-	for name := range r.snap.Arrays {
-		if !strings.HasPrefix(name, layout.Acting("")) {
-			continue
-		}
-		r.entries(layout.Acting(""), c.Flat, c.Flat.Values)
-		r.statistics(layout.Acting(""), c.scalers)
-		break
-	}
 }

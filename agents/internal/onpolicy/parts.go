@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/joint"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
@@ -17,18 +18,7 @@ import (
 // Algorithm is an agent as [Overlap] and [Serial] drive it: [Parts] with an Update and the hyperparameters of the
 // algorithm.
 type Algorithm interface {
-	agents.Agent
-	agents.Binder
-	agents.Tracker
-	agents.Noter
-	agents.Tunable
-	agents.Planner
-	agents.Snapshotter
-	agents.Reseeder
-	agents.Stochastic
-	agents.Evolvable
-	agents.Recurrent
-	agents.Overlapping
+	joint.Whole
 	agents.Distributed
 	LearningRate() float64
 }
@@ -46,10 +36,7 @@ type Parts struct {
 // network once, so that a width that does not fit is an error here. The networks belong to the Parts from then on, and
 // New closes them if it fails. A network that belongs to other Parts is an error, and stays open.
 func New(o Options) (p Parts, err error) {
-	networks := append([]NamedNetwork{
-		{layout.Policy, o.Policy.Parameters(), o.Policy.Close, o.Policy},
-		{layout.Value, o.Value.Parameters(), o.Value.Close, o.Value},
-	}, o.Extra...)
+	networks := append([]NamedNetwork{{layout.Policy, o.Policy}, {layout.Value, o.Value}}, o.Extra...)
 	// On an error everything made so far is closed: the parts with their networks or, before there are any, the
 	// networks.
 	defer func() {
@@ -60,7 +47,7 @@ func New(o Options) (p Parts, err error) {
 			p = Parts{}
 		default:
 			for _, n := range networks {
-				closeFree(n.Parameters, n.Close, nil)
+				closeFree(n, nil)
 			}
 		}
 	}()
@@ -140,7 +127,7 @@ func newCore(o Options) (*Core, error) {
 func (p Parts) Close() error {
 	c := p.Core
 	for _, n := range c.networks {
-		closeFree(n.Parameters, n.Close, c.Flat)
+		closeFree(n, c.Flat)
 	}
 	p.Learner.close()
 	for _, m := range p.replays {
@@ -149,10 +136,8 @@ func (p Parts) Close() error {
 	if c.Flat != nil {
 		c.Flat.Close()
 	}
-	for _, s := range c.allScalers() {
-		if s.Scaler != nil {
-			s.Close()
-		}
+	for _, s := range c.all {
+		s.Close()
 	}
 	if c.Rollout != nil {
 		c.Rollout.Close()
@@ -171,13 +156,16 @@ func (p Parts) Close() error {
 }
 
 // NamedNetwork is one of the agent's networks. Its name begins the names of its parameters in snapshots
-// ("policy/net.0.weight").
+// ("policy/net.0.weight"). Snapshots record its architecture if it has one.
 type NamedNetwork struct {
-	Name       string
-	Parameters []tensor.Parameter
-	Close      func()
-	// Network is the network itself. Snapshots record its architecture if it has one.
-	Network any
+	Name string
+	Network
+}
+
+// Network is what agents own of policies and of other networks alike.
+type Network interface {
+	Parameters() []tensor.Parameter
+	Close()
 }
 
 // flatten moves the parameters of all networks into one flat tensor, and their gradients into another. Clipping, the
@@ -190,7 +178,7 @@ type NamedNetwork struct {
 func (c *Learner) flatten(separateFrom int, own string) (err error) {
 	var params []tensor.Parameter
 	for _, n := range c.networks {
-		for _, p := range n.Parameters {
+		for _, p := range n.Parameters() {
 			if !tensor.Valid(p.Tensor) {
 				return c.errorf("the parameter %q of the %s network is not a tensor or is released; "+
 					"an agent closes its networks when it is closed: build one network for each agent", p.Name, n.Name)
@@ -230,7 +218,6 @@ func (c *Learner) flatten(separateFrom int, own string) (err error) {
 	if c.Optimizer, err = tensor.NewOptimizer(c.Flat, c.OptimizerConfig(), groups, clips); err != nil {
 		return err
 	}
-	c.backup = c.resident.Zeros(c.Flat.Len())
 	c.AddOptimizer(layout.Optimizer, c.Optimizer)
 	if err = c.newScheduler(); err != nil {
 		return err
@@ -240,28 +227,24 @@ func (c *Learner) flatten(separateFrom int, own string) (err error) {
 }
 
 // CloseFree closes a network unless it belongs to an agent. It does nothing for nil.
-func CloseFree(n interface {
-	Parameters() []tensor.Parameter
-	Close()
-}) {
-
+func CloseFree(n Network) {
 	switch v := reflect.ValueOf(n); {
 	case n == nil:
 	case v.Kind() == reflect.Pointer && v.IsNil():
 		n.Close()
 	default:
-		closeFree(n.Parameters(), n.Close, nil)
+		closeFree(n, nil)
 	}
 }
 
 // closeFree closes a network unless one of its parameters belongs to an agent. The agent of own does not count.
-func closeFree(params []tensor.Parameter, close func(), own *tensor.Flat) {
-	for _, p := range params {
+func closeFree(n Network, own *tensor.Flat) {
+	for _, p := range n.Parameters() {
 		if f := tensor.FlatOf(p.Tensor); f != nil && f != own {
 			return
 		}
 	}
-	close()
+	n.Close()
 }
 
 // OptimizerConfig returns the optimizer's rule as the configuration has it.
@@ -281,16 +264,13 @@ func (c *Learner) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
-// namedOptimizer is an optimizer with its name in snapshots, and its moments as they were when the update began.
+// namedOptimizer is an optimizer with its name in snapshots.
 type namedOptimizer struct {
 	name string
 	*tensor.Optimizer
-	avg, avgSq tensor.Tensor
-	steps      int64
 }
 
 // AddOptimizer registers an algorithm's own optimizer over the flat parameters for snapshots, Rollback and Close.
 func (c *Learner) AddOptimizer(name string, o *tensor.Optimizer) {
-	c.optimizers = append(c.optimizers,
-		namedOptimizer{name, o, c.resident.Zeros(c.Flat.Len()), c.resident.Zeros(c.Flat.Len()), 0})
+	c.optimizers = append(c.optimizers, namedOptimizer{name, o})
 }

@@ -78,7 +78,7 @@ func (c *Core) shareParameters(settings any) error {
 	delete(dict, "device")
 	delete(dict, "cuda_graphs")
 	for _, n := range c.networks {
-		for _, p := range n.Parameters {
+		for _, p := range n.Parameters() {
 			shapes[layout.Parameter(n.Name, p.Name)] = tensor.Shape(p.Tensor)
 		}
 	}

@@ -81,28 +81,19 @@ func (c *Collector) stageTransition(t agents.Transition) error {
 		return err
 	}
 	o, n := &c.delivery, int64(c.numEnvs)
-	var err error
-	if o.rewards, err = tensor.Put(c.Transfer, c.rewards, n, 1); err != nil {
-		return err
-	}
-	if o.terminated, err = c.stageFlags(t.Terminated); err != nil {
-		return err
-	}
-	if o.truncated, err = c.stageFlags(t.Truncated); err != nil {
-		return err
-	}
+	var failed [4]error
+	o.rewards, failed[0] = tensor.Put(c.Transfer, c.rewards, n, 1)
+	o.terminated, failed[1] = c.stageFlags(t.Terminated)
+	o.truncated, failed[2] = c.stageFlags(t.Truncated)
 	if len(c.hiddens) > 0 && !c.Config.Skrl() && slices.Contains(t.Invalid, true) {
-		if o.invalid, err = c.stageFlags(t.Invalid); err != nil {
-			return err
-		}
+		o.invalid, failed[3] = c.stageFlags(t.Invalid)
 	}
-	if err = c.stageFinals(t); err != nil {
+	err := cmp.Or(cmp.Or(failed[:]...), c.stageFinals(t))
+	if err == nil && c.StageRecord != nil {
+		err = c.StageRecord(t)
+	}
+	if err != nil {
 		return err
-	}
-	if c.StageRecord != nil {
-		if err = c.StageRecord(t); err != nil {
-			return err
-		}
 	}
 	// On a device the next Act finds its observations there, unless they are others.
 	if !c.Device.IsCPU() || c.lastStep() || c.Config.Skrl() {

@@ -15,38 +15,42 @@ type scalers struct {
 	// The scalers standardise observations, states and returns. A nil scaler leaves them as they are.
 	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
 
-	more               []scaler        // those of the algorithm
+	all                []scaler        // first these, then those of the algorithm
 	obsRows, stateRows *memory.Packing // how rows of observations and states are kept
 }
 
 // makeScalers makes the scalers that the settings ask for, and writes all defaults into the settings.
-func (c *Core) makeScalers() error {
-	make := func(key, kind string, kwargs *map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
-		if kind == "" || size == 0 {
-			return nil, nil
+func (c *Core) makeScalers() (err error) {
+	for _, x := range []struct {
+		key, kind string // the setting's key is the scaler's name
+		kwargs    *map[string]any
+		size      int
+		to        **preprocessors.RunningStandardScaler
+	}{
+		{layout.ObservationScaler, c.Config.ObservationPreprocessor, &c.Config.ObservationPreprocessorKwargs,
+			c.spaces.Observation.Width(), &c.ObservationScaler},
+		{layout.StateScaler, c.Config.StatePreprocessor, &c.Config.StatePreprocessorKwargs, c.spaces.State.Width(),
+			&c.StateScaler},
+		{layout.ValueScaler, c.Config.ValuePreprocessor, &c.Config.ValuePreprocessorKwargs, 1, &c.VScaler},
+	} {
+		if x.kind == "" || x.size == 0 {
+			continue
 		}
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = c.Config.Skrl()
-		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		if err := MergeScaler(prefix, kwargs, size, &cfg); err != nil {
-			return nil, err
+		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), x.key)
+		if err := MergeScaler(prefix, x.kwargs, x.size, &cfg); err != nil {
+			return err
 		}
-		return preprocessors.NewRunningStandardScaler(size, cfg, c.Device)
+		if *x.to, err = preprocessors.NewRunningStandardScaler(x.size, cfg, c.Device); err != nil {
+			return err
+		}
+		c.AddScaler(x.key, *x.to)
 	}
-	var err error
-	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor,
-		&c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
-		return err
-	}
-	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, &c.Config.StatePreprocessorKwargs,
-		c.spaces.State.Width()); err != nil {
-		return err
-	}
-	c.VScaler, err = make("value_preprocessor", c.Config.ValuePreprocessor, &c.Config.ValuePreprocessorKwargs, 1)
-	return err
+	return nil
 }
 
-// scaler is a running scaler with its name in snapshots; the scaler is nil if the configuration has none.
+// scaler is a running scaler with its name in snapshots.
 type scaler struct {
 	name string
 	preprocessors.Scaler
@@ -70,26 +74,9 @@ func (x scaler) statistics() []statistic {
 	return nil
 }
 
-// allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
-func (c *scalers) allScalers() []scaler {
-	var all []scaler
-	for _, x := range []struct {
-		name   string
-		scaler *preprocessors.RunningStandardScaler
-	}{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler,
-		c.VScaler}} {
-		if x.scaler == nil {
-			all = append(all, scaler{name: x.name})
-		} else {
-			all = append(all, scaler{x.name, x.scaler})
-		}
-	}
-	return append(all, c.more...)
-}
-
 // allStatistics returns the statistics of all scalers, one after the other.
 func (c *scalers) allStatistics() (list []tensor.Tensor) {
-	for _, x := range c.allScalers() {
+	for _, x := range c.all {
 		for _, of := range x.statistics() {
 			list = append(list, of.Tensor)
 		}
@@ -97,9 +84,11 @@ func (c *scalers) allStatistics() (list []tensor.Tensor) {
 	return list
 }
 
-// AddScaler registers an algorithm's own scaler (nil for none) for snapshots, Rollback and Close.
+// AddScaler registers a scaler (nil for none) for snapshots, Rollback and Close.
 func (c *scalers) AddScaler(name string, s preprocessors.Scaler) {
-	c.more = append(c.more, scaler{name, s})
+	if s != nil {
+		c.all = append(c.all, scaler{name, s})
+	}
 }
 
 // LearnScale lets a scaler learn from rows (…, width), with several ranks from the rows of all ranks. kept says how

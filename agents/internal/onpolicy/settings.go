@@ -16,33 +16,29 @@ import (
 // Validate returns which of the settings that PPO and AMP share makes no sense. networks is how many networks the agent
 // trains.
 func Validate(c *agents.OnPolicy, prefix string, networks int) error {
-	if n := len(c.LearningRate); n != 1 && n != networks {
-		return fmt.Errorf("%s: \"learning_rate\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
-	}
-	if n := len(c.GradNormClip); n != 1 && n != networks {
-		return fmt.Errorf("%s: \"grad_norm_clip\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
-	}
-	if l := c.SequenceLength; l > 0 && c.Rollouts%l != 0 {
+	switch rates, clips, l := len(c.LearningRate), len(c.GradNormClip), c.SequenceLength; {
+	case rates != 1 && rates != networks:
+		return fmt.Errorf("%s: \"learning_rate\" has %d values: want 1, or %d (one a network)", prefix, rates,
+			networks)
+	case clips != 1 && clips != networks:
+		return fmt.Errorf("%s: \"grad_norm_clip\" has %d values: want 1, or %d (one a network)", prefix, clips,
+			networks)
+	case l > 0 && c.Rollouts%l != 0:
 		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
 			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
-	}
-	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
+	case c.SGDMomentum > 0 && c.Optimizer != "sgd":
 		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set "+
 			"\"optimizer\" to \"sgd\"", prefix, c.SGDMomentum, c.Optimizer)
-	}
-	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
+	case c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random"):
 		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor "+
 			"\"mini_batch_order\"", prefix, c.Compatibility)
-	}
-	if c.Skrl() && c.Overlap {
+	case c.Skrl() && c.Overlap:
 		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns",
 			prefix, c.Compatibility)
-	}
-	if c.Experiment.StoreSeparately {
+	case c.Experiment.StoreSeparately:
 		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose "+
 			"arrays are named by module; set it to false", prefix)
-	}
-	if c.RewardsShaperScale == 0 {
+	case c.RewardsShaperScale == 0:
 		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1",
 			prefix)
 	}

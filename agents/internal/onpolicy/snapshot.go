@@ -1,15 +1,15 @@
 package onpolicy
 
 import (
-	"encoding/base64"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // snapshotFormat is the version of what Snapshot writes.
@@ -24,6 +24,17 @@ type State struct {
 	described *description.Policy // see policyValues
 }
 
+// namedReplay is a memory with its name in snapshots.
+type namedReplay struct {
+	name string
+	*memory.Replay
+}
+
+// AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
+func (c *State) AddReplay(name string, m *memory.Replay) {
+	c.replays = append(c.replays, namedReplay{name, m})
+}
+
 // Snapshot returns everything needed to continue training. Arrays are named
 //
 //	policy/net.0.weight              a parameter, by network
@@ -35,171 +46,252 @@ type State struct {
 // and everything else (counters, schedule, hyperparameters, the policy's description) is among the values.
 func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	snap := checkpoint.NewSnapshot()
-	w := writer{snap: snap}
-	w.entries("", c.Flat, c.Flat.Values)
-	steps := map[string]any{}
-	for _, o := range c.learner.optimizers {
-		w.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
-		w.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
-		steps[o.name] = o.Steps
-	}
-	w.statistics("", c.scalers)
-	state, err := c.Gen.State()
-	w.fail(err)
-	snap.Arrays[layout.RandomGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
-	pcg, err := c.pcg.MarshalBinary()
-	w.fail(err)
+	a := newArchive(snap, c.Core, false)
+	defer a.views.Close()
 	// The order of the parameters is recorded because the optimizers of other libraries number them by it.
-	parameters := []any{}
+	parameters, hyper := []any{}, map[string]any{}
 	for _, e := range c.Flat.Entries() {
 		parameters = append(parameters, e.Name)
 	}
-	values := map[string]any{
-		layout.Format: snapshotFormat, layout.Agent: c.name, layout.Timestep: c.Timestep, layout.Updates: c.Updates,
-		layout.Random: base64.StdEncoding.EncodeToString(pcg), layout.OptimizerSteps: steps, layout.RolloutSteps: 0,
-		layout.Parameters: parameters, layout.LearningRate: c.learner.LearningRate(),
+	for k, v := range ReadTunable(c.Config.Tunable()) {
+		hyper[k] = v
+	}
+	snap.Values = map[string]any{layout.Format: snapshotFormat, layout.Agent: c.name, layout.Parameters: parameters,
+		layout.LearningRate: c.learner.LearningRate(), layout.Hyperparameters: hyper,
 		layout.Optimizer: map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay,
 			"epsilon": c.Config.AdamEpsilon, "beta1": c.Config.AdamBetas[0], "beta2": c.Config.AdamBetas[1]},
 	}
 	if !c.Device.IsCPU() {
-		values[layout.RandomDevice] = c.Device.Kind()
+		snap.Values[layout.RandomDevice] = c.Device.Kind()
 	}
-	if g := c.learner.gradients; g != nil {
-		values[layout.GradientScaler] = map[string]any{"scale": g.scale, "good_steps": g.good}
-	}
-	if tree := c.architectureValues(); tree != nil {
-		values[layout.Architectures] = tree
-	}
-	if c.learner.Scheduler != nil {
-		values[layout.Scheduler] = c.learner.Scheduler.Name()
-		state := map[string]any{}
-		for k, v := range c.learner.Scheduler.State() {
-			state[k] = v
+	if all := c.Architectures(); len(all) > 0 {
+		tree := make(map[string]any, len(all))
+		for name, x := range all {
+			tree[name] = x.Values()
 		}
-		values[layout.SchedulerState] = state
+		snap.Values[layout.Architectures] = tree
 	}
-	// The algorithm's memories, with how far each is filled and where it writes next.
 	if opt.Buffers {
-		cursors := map[string]any{}
-		for _, m := range c.replays {
-			w.rows(layout.MemoryRows(m.name), m.Data())
-			cursors[m.name] = map[string]any{"length": m.Len(), "next": m.Next()}
-		}
-		values[layout.Memories] = cursors
+		snap.Values[layout.Memories] = map[string]any{}
 	}
-	// The rollout in progress. Of a complete one, which an update is to learn from, what follows its last step is
-	// needed, too.
-	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
-		values[layout.RolloutSteps] = c.Rollout.Len()
-		s := tensor.NoGrad()
-		defer s.Close()
-		for _, name := range c.recorded() {
-			rows := s.Narrow(c.Rollout.Tensor(name), 0, 0, int64(c.Rollout.Len()))
-			w.fail(s.Err())
-			w.rows(layout.Rollout(name), rows)
-		}
-		if invalid := c.recordedInvalid(); slices.Contains(invalid, true) {
-			shape := []int64{int64(c.Rollout.Len()), int64(c.numEnvs)}
-			snap.Arrays[layout.Rollout(layout.Invalid)] = checkpoint.ArrayBool(shape, invalid)
-		}
-		if idle := c.recordedIdle(); slices.Contains(idle, true) {
-			shape := []int64{int64(c.Rollout.Len()) + 1, int64(c.numEnvs)}
-			snap.Arrays[layout.Rollout(layout.Idle)] = checkpoint.ArrayBool(shape, idle)
-		}
-		if c.Rollout.Full() {
-			w.rows(layout.Rollout(layout.NextObservations), c.nextObs)
-			if c.nextState.T != nil {
-				w.rows(layout.Rollout(layout.NextStates), c.nextState)
-			}
-		}
+	c.carry(a, opt.Buffers)
+	if a.err == nil { // describing reads the arrays written so far
+		snap.Values[layout.Description] = c.policyValues(snap)
 	}
-	// The states of networks with memory: the present ones, and those from which the sequences of the rollout begin.
-	if opt.Buffers && c.Rollout != nil && len(c.hiddens) > 0 {
-		values[layout.SequenceLength] = c.length
-		s := tensor.NoGrad()
-		defer s.Close()
-		for _, h := range c.hiddens {
-			w.float32s(layout.Hidden(h.name), h.now)
-			if n := c.countBegun(c.Rollout.Len()); n > 0 {
-				stored := s.Narrow(h.stored, 0, 0, int64(n))
-				w.fail(s.Err())
-				w.float32s(layout.Sequences(h.name), stored)
-			}
-		}
-	}
-	hyper := map[string]any{}
-	for k, v := range ReadTunable(c.Config.Tunable()) {
-		hyper[k] = v
-	}
-	values[layout.Hyperparameters] = hyper
-	if w.err == nil { // describing reads the arrays written so far
-		values[layout.Description] = c.policyValues(snap)
-	}
-	snap.Values = values
-	return snap, w.err
+	return snap, a.err
 }
 
-// statistics writes those of the agent's scalers, under names that begin with prefix.
-func (w *writer) statistics(prefix string, c *scalers) {
-	for _, s := range c.allScalers() {
-		for _, x := range s.statistics() {
-			w.float64s(prefix+layout.Statistic(s.name, x.name), x.Tensor)
+// Restore puts a snapshot into the running agent: a checkpoint's, or the weights of another member of a population.
+// Everything is read and checked before anything is changed, so that on an error the agent is as it was.
+func (c *State) Restore(snap *checkpoint.Snapshot) error {
+	a := newArchive(snap, c.Core, true)
+	defer a.views.Close()
+	if agent, err := snap.Text(layout.Agent); err != nil || agent != c.name {
+		return c.errorf("the checkpoint is of an agent %q, not %s", agent, c.name)
+	}
+	if format, err := snap.Int(layout.Format); err != nil || format != snapshotFormat {
+		return c.errorf("the checkpoint's format is %d, this version of gorl reads %d", format, snapshotFormat)
+	}
+	// Architectures first: their error says more than that of an array of another shape.
+	c.checkArchitectures(a)
+	c.checkRecurrentLayers(a)
+	_, err := snap.Value(layout.Memories)
+	c.carry(a, err == nil)
+	if a.err != nil {
+		return a.err
+	}
+	// Nothing below fails if the checks above have passed, but for errors of the device.
+	if err := a.apply(); err != nil {
+		return err
+	}
+	if c.Group.Rank() > 0 { // the random numbers are those of rank 0, which saved; go on with others
+		if err := c.Reseed(int64(c.Rng.Uint64() >> 1)); err != nil {
+			return err
 		}
 	}
+	c.collector.acted = false
+	c.learner.ApplyRates()
+	return nil
 }
 
-// writer puts tensors into a snapshot and keeps the first error.
-type writer struct {
-	snap *checkpoint.Snapshot
-	err  error
+// carry carries everything that continues training, and with buffers the memories and the rollout in progress.
+func (c *State) carry(a *archive, buffers bool) {
+	a.entries("", c.Flat, c.Flat.Values)
+	for _, o := range c.learner.optimizers {
+		a.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
+		a.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
+		assign(a, &o.Steps, a.integer(o.Steps, layout.OptimizerSteps, o.name))
+	}
+	if buffers {
+		c.carryReplays(a)
+	}
+	a.statistics("", c.scalers)
+	assign(a, &c.Timestep, a.integer(c.Timestep, layout.Timestep))
+	assign(a, &c.Updates, a.integer(c.Updates, layout.Updates))
+	c.carryRollout(a, buffers)
+	c.carrySchedule(a)
+	// A checkpoint of an agent without a scale of losses leaves it as it is.
+	if g := c.learner.gradients; g != nil && (!a.reading || a.snap.Values[layout.GradientScaler] != nil) {
+		scale := a.float(g.scale, layout.GradientScaler, "scale")
+		if a.reading && !(scale > 0) {
+			a.fail(fmt.Errorf("the checkpoint's scale of losses is %g; it must be positive", scale))
+		}
+		good := a.integer(int64(g.good), layout.GradientScaler, "good_steps")
+		assign(a, g, gradientScaler{scale, int(good)})
+	}
+	a.random(c.Core, layout.Random, layout.RandomGenerator)
 }
 
-func (w *writer) fail(err error) {
-	if w.err == nil {
-		w.err = err
+// carryReplays carries the algorithm's memories, with how far each is filled and where it writes next.
+func (c *State) carryReplays(a *archive) {
+	for _, m := range c.replays {
+		a.array(layout.MemoryRows(m.name), m.Data())
+		length := a.integer(m.Len(), layout.Memories, m.name, "length")
+		next := a.integer(m.Next(), layout.Memories, m.name, "next")
+		if length > m.Capacity() || next >= m.Capacity() {
+			a.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
+		}
+		a.then(func() error { return m.SetCursor(length, next) })
 	}
 }
 
-// float32s writes one tensor; float64s is the same in double precision, which scalers count in.
-func (w *writer) float32s(name string, t tensor.Tensor) {
-	data, err := tensor.Float32s(t)
-	w.fail(err)
-	w.snap.Arrays[name] = checkpoint.ArrayFloat32(tensor.Shape(t), data)
-}
-
-// rows writes rows as a memory keeps them, numbers or bytes.
-func (w *writer) rows(name string, t tensor.Tensor) {
-	if w.err != nil || tensor.TypeOf(t) != tensor.Uint8 {
-		w.float32s(name, t)
+// carryRollout carries the rollout in progress. Of a complete one, which an update is to learn from, what follows its
+// last step is needed, too. A rollout fits only an agent with the same rollouts and number of environments.
+func (c *State) carryRollout(a *archive, buffers bool) {
+	var steps int64
+	if c.Rollout != nil && buffers {
+		steps = int64(c.Rollout.Len())
+	}
+	steps = a.integer(steps, layout.RolloutSteps)
+	if steps > int64(c.Config.Rollouts) || steps > 0 && c.Rollout == nil {
+		a.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d "+
+			"environments; use the same rollouts and number of environments", steps, c.Config.Rollouts, c.numEnvs))
 		return
 	}
-	data := make([]uint8, tensor.Numel(t))
-	w.fail(tensor.Read(t, data))
-	w.snap.Arrays[name] = checkpoint.ArrayBytes(tensor.Shape(t), data)
+	if c.Rollout == nil {
+		return
+	}
+	if steps > 0 {
+		for _, name := range c.recorded() {
+			a.array(layout.Rollout(name), a.first(steps, c.Rollout.Tensor(name)))
+		}
+		a.marks(layout.Invalid, c.invalid[:int(steps)*c.numEnvs], c.numEnvs)
+		a.marks(layout.Idle, c.idle[:int(steps+1)*c.numEnvs], c.numEnvs)
+	}
+	if steps == int64(c.Config.Rollouts) {
+		a.array(layout.Rollout(layout.NextObservations), c.nextObs)
+		if c.nextState.T != nil {
+			a.array(layout.Rollout(layout.NextStates), c.nextState)
+		}
+	}
+	if buffers || a.reading {
+		c.carryHidden(a, steps)
+	}
+	a.then(func() error { return c.Rollout.SetLen(int(steps)) })
 }
 
-func (w *writer) float64s(name string, t tensor.Tensor) {
-	data, err := tensor.Float64s(t)
-	w.fail(err)
-	w.snap.Arrays[name] = checkpoint.ArrayFloat64(tensor.Shape(t), data)
-}
-
-// entries writes the parts of a flat tensor under a prefix and the names of its table of contents.
-func (w *writer) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
-	data, err := tensor.Float32s(flat)
-	w.fail(err)
-	for _, e := range f.Entries() {
-		w.snap.Arrays[prefix+e.Name] = checkpoint.ArrayFloat32(e.Shape, data[e.Offset:e.Offset+e.Size])
+// carryHidden carries the states of networks with memory: the present ones, and those from which the sequences of a
+// rollout of so many steps begin. Without a rollout in progress they start from zero if the snapshot has none, or has
+// those of another number of environments.
+func (c *State) carryHidden(a *archive, steps int64) {
+	if len(c.hiddens) == 0 {
+		return
+	}
+	if steps > 0 || !a.reading {
+		if l := a.integer(int64(c.length), layout.SequenceLength); l != int64(c.length) {
+			a.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d timesteps, "+
+				"this agent's have %d; use the same sequence_length", l, c.length))
+		}
+	}
+	for _, h := range c.hiddens {
+		x, ok := a.snap.Arrays[layout.Hidden(h.name)]
+		if a.reading && steps == 0 && (!ok || len(x.Shape) == 2 && x.Shape[0] != int64(c.numEnvs)) {
+			a.then(func() error {
+				a.views.Fill(h.now, 0)
+				return a.views.Err()
+			})
+		} else {
+			a.array(layout.Hidden(h.name), h.now)
+		}
+		if begun := int64(c.countBegun(int(steps))); begun > 0 {
+			a.array(layout.Sequences(h.name), a.first(begun, h.stored))
+		}
 	}
 }
 
-// namedReplay is a memory with its name in snapshots.
-type namedReplay struct {
-	name string
-	*memory.Replay
+// carrySchedule carries the state of the learning-rate schedule, if the agent has one. Another schedule is an error.
+func (c *State) carrySchedule(a *archive) {
+	schedule := c.learner.Scheduler
+	if schedule == nil {
+		return
+	}
+	if !a.reading {
+		a.snap.Values[layout.Scheduler] = schedule.Name()
+	}
+	if name, err := a.snap.Text(layout.Scheduler); err != nil || name != schedule.Name() {
+		a.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name, schedule.Name()))
+		return
+	}
+	state := map[string]float64{}
+	for k, x := range schedule.State() {
+		state[k] = a.float(x, layout.SchedulerState, k)
+	}
+	// Before all other writes, because only the schedule itself knows whether its numbers fit.
+	a.writes = slices.Insert(a.writes, 0, func() error {
+		if err := schedule.Restore(state); err != nil {
+			return c.errorf("the checkpoint's learning-rate schedule: %w", err)
+		}
+		return nil
+	})
 }
 
-// AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
-func (c *State) AddReplay(name string, m *memory.Replay) {
-	c.replays = append(c.replays, namedReplay{name, m})
+// checkArchitectures compares the networks' architectures with the agent's, if the snapshot names them.
+func (c *State) checkArchitectures(a *archive) {
+	theirs, _ := a.snap.Values[layout.Architectures].(map[string]any)
+	ours := c.Architectures()
+	for _, n := range c.networks {
+		v, ok := theirs[n.Name]
+		if !ok {
+			continue
+		}
+		their, err := description.ArchitectureOf(v)
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if our, shaped := ours[n.Name]; !shaped {
+			a.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the "+
+				"agent from the checkpoint's", n.Name, their))
+		} else if !their.Equal(our) {
+			a.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the "+
+				"checkpoint's architecture", n.Name, their, our))
+		}
+	}
+}
+
+// checkRecurrentLayers refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other
+// way round.
+func (c *State) checkRecurrentLayers(a *archive) {
+	ours, theirs := map[string]string{}, map[string]string{}
+	note := func(layers map[string]string, parameter string) {
+		if network, name, _ := layout.CutParameter(parameter); strings.Contains(name, "weight_hh_l") {
+			layers[network] = parameter
+		}
+	}
+	for _, e := range c.Flat.Entries() {
+		note(ours, e.Name)
+	}
+	for name := range a.snap.Arrays {
+		note(theirs, name)
+	}
+	for _, n := range c.networks {
+		switch own, other := ours[n.Name], theirs[n.Name]; {
+		case own == "" && other != "":
+			a.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
+				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
+		case own != "" && other == "":
+			a.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
+				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
+		}
+	}
 }

@@ -14,9 +14,6 @@ import (
 // that action, and the estimate of the step before it bootstraps from its value. Rewards and ends that reach a row
 // before its first action of an episode, or of the rollout, are dropped.
 
-// recordedIdle returns the marks of the steps recorded so far and of the row that follows them: ((steps+1)·N).
-func (x *Experience) recordedIdle() []bool { return x.idle[:(x.Rollout.Len()+1)*x.Rollout.Envs()] }
-
 // steps are the steps of a complete rollout from turn to turn. action, last and rewards are (T·N). The column of each
 // environment has the rows that nothing learns from first, and then the steps in order.
 type steps struct {

@@ -198,10 +198,7 @@ func TestPeersBatchGroups(t *testing.T) {
 	}
 	must.Do(t, envs.Check(e, 50, 1))
 	o.StateGroups = []string{"critics"}
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "state_groups has 'critics'") ||
-		!strings.Contains(err.Error(), "'critic', 'debug', 'policy'") {
-		t.Errorf("a group that there is not: %v", err)
-	}
+	must.Refused(New(o))(t, "state_groups has 'critics'", "'critic', 'debug', 'policy'")
 }
 
 // Episodes may begin at random lengths; these first ones end apart, and no figures are made of them.

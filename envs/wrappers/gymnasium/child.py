@@ -600,9 +600,6 @@ class Bridge:
     def description(self):
         first = self.envs[0]
         return {
-            "python": platform.python_version(),
-            "gymnasium": gymnasium.__version__,
-            "numpy": np.__version__,
             "observation": describe(self.observation, "observation"),
             "action": describe(self.action, "action"),
             "state": describe(self.state, "state") if self.state is not None else None,

@@ -157,11 +157,6 @@ func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 // bytes.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
-// Versions returns the versions of Python, gymnasium and numpy.
-func (e *Env) Versions() (python, gymnasium, numpy string) {
-	return e.about.Python, e.about.Gymnasium, e.about.NumPy
-}
-
 // Replaced is how many children have been replaced.
 func (e *Env) Replaced() int { return e.replaced }
 
@@ -177,7 +172,7 @@ func (e *Env) Observe() (*envs.Step, error) {
 // observed returns a step that has what is to be acted on next, and nothing of how it came about.
 func (e *Env) observed() envs.Step {
 	return envs.Step{Observations: e.observations.now, States: e.states.now, ActionMasks: e.masks.now,
-		Seats: spaces.SeatStep{Active: e.own.seats.Active}}
+		Seats: spaces.SeatStep{Active: e.own.Seats.Active}}
 }
 
 // Close ends the children. Idle children close their environments first, and have two seconds for it. A second call

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -23,9 +24,11 @@ type exchange struct {
 	header []byte
 	// observations, states, amp and masks are the rows that the children write.
 	observations, states, amp, masks table
-	// shared are the other arrays in the memory, own their checked copies.
+	// shared are the other arrays in the memory. own has their checked copies, and exact the rewards in float64, from
+	// which the returns of episodes are summed.
 	shared arrays
-	own    batch
+	own    envs.Step
+	exact  []float64
 	// columns is how many numbers of an info have a place, K; 0 for none.
 	columns int
 	// choices are those of the columns of actions, see table.
@@ -70,17 +73,6 @@ type arrays struct {
 	flags, seats []uint8
 }
 
-// batch is what Step returns beside the tables, copied from the shared memory.
-type batch struct {
-	rewards []float32
-	// exact are the rewards in float64, from which the returns of episodes are summed.
-	exact []float64
-	// unknown and invalid become FinalUnknown and Invalid of [envs.Step] if any is set.
-	terminated, truncated, unknown, invalid []bool
-	// seats is what the step brought to the seats of a game.
-	seats spaces.SeatStep
-}
-
 // allocate lays out and maps the memory of n environments in so many children, and makes the copies. It writes the
 // header, which the children read.
 func (x *exchange) allocate(file *os.File, children, n int) error {
@@ -111,11 +103,9 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	}
 	copy(x.memory, x.header)
 	x.find(x.memory, x.layout)
-	x.own = batch{rewards: make([]float32, n), exact: make([]float64, n),
-		terminated: make([]bool, n), truncated: make([]bool, n), unknown: make([]bool, n), invalid: make([]bool, n),
-		seats: x.set.MakeSeatStep(n),
-	}
-	x.out = make([]bool, n*seats)
+	x.own = envs.Step{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
+		FinalUnknown: make([]bool, n), Invalid: make([]bool, n), Seats: x.set.MakeSeatStep(n)}
+	x.exact, x.out = make([]float64, n), make([]bool, n*seats)
 	return nil
 }
 
@@ -202,9 +192,9 @@ func (x *exchange) copyTransition(c *child, i int) error {
 	if flags > flagTerminated|flagTruncated|flagUnknown|flagInvalid || !ended && flags&flagUnknown != 0 {
 		return c.fault(FaultProtocol, nil, "environment %d: the flags are %#x", i, flags)
 	}
-	x.own.terminated[i], x.own.truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
-	x.own.unknown[i], x.own.invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
-	if !ended || x.own.unknown[i] {
+	x.own.Terminated[i], x.own.Truncated[i] = flags&flagTerminated != 0, flags&flagTruncated != 0
+	x.own.FinalUnknown[i], x.own.Invalid[i] = flags&flagUnknown != 0, flags&flagInvalid != 0
+	if !ended || x.own.FinalUnknown[i] {
 		return nil
 	}
 	if err := x.observations.takeLast(c, i); err != nil {
@@ -235,8 +225,8 @@ func (x *exchange) truncate(c *child) {
 	x.states.repeat(c, x.states.finals)
 	x.amp.repeat(c, x.amp.now)
 	for k := c.from; k < c.to; k++ {
-		x.own.rewards[k], x.own.exact[k], x.own.terminated[k], x.own.truncated[k] = 0, 0, false, true
-		x.own.unknown[k], x.own.invalid[k] = false, false
+		x.own.Rewards[k], x.exact[k], x.own.Terminated[k], x.own.Truncated[k] = 0, 0, false, true
+		x.own.FinalUnknown[k], x.own.Invalid[k] = false, false
 		x.truncateSeats(k)
 	}
 }

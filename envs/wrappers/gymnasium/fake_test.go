@@ -54,7 +54,7 @@ func misbehaves(index, steps int) bool {
 }
 
 // fakeSpaces is what a fake child says of its environments.
-const fakeSpaces = `{"python": "0", "gymnasium": "0", "numpy": "0",
+const fakeSpaces = `{
 	"observation": {"kind": "Dict", "keys": ["a", "b"], "spaces": [
 		{"kind": "Box", "shape": [3], "low": [null], "high": [null]}, {"kind": "Discrete", "nvec": [100000]}]},
 	"action": {"kind": "Box", "shape": [2], "low": [-1], "high": [1]},

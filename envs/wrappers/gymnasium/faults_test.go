@@ -67,16 +67,24 @@ func hurry(e *Env, mode string) {
 	}
 }
 
+// faulted returns the fault of a child that an error is. It must be of a kind and mention words.
+func faulted(t *testing.T, err error, kind Fault, words string) *ChildError {
+	t.Helper()
+	var fault *ChildError
+	if !errors.As(err, &fault) || fault.Fault != kind {
+		t.Fatalf("%v, want the fault %q and %q", err, kind, words)
+	}
+	must.Refuse(t, err, words)
+	return fault
+}
+
 func TestFaults(t *testing.T) {
 	for _, m := range misdeeds {
 		t.Run(m.mode, func(t *testing.T) {
 			e := unlucky(t, m.mode, func(*Options) {})
 			hurry(e, m.mode)
 			_, err := e.Step(actions(4))
-			var fault *ChildError
-			if !errors.As(err, &fault) || fault.Fault != m.fault || !strings.Contains(err.Error(), m.words) {
-				t.Fatalf("%v, want the fault %q and %q", err, m.fault, m.words)
-			}
+			fault := faulted(t, err, m.fault, m.words)
 			if m.mode != "header" && (fault.Child != 1 || fault.From != 2 || fault.To != 4 ||
 				!strings.Contains(err.Error(), "child 1 (process")) {
 				t.Errorf("it names the wrong child: %+v", fault)
@@ -173,7 +181,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	envtest.Reset(t, e, 61)
 	lose(t, e, 1)
 	got := slices.Clone(envtest.Step(t, e, actions(4)).AMPObservations)
-	if !slices.Equal(got[2:], last[2:]) || !slices.Equal(got[:2], []float32{1, 101}) || !slices.Equal(e.own.truncated,
+	if !slices.Equal(got[2:], last[2:]) || !slices.Equal(got[:2], []float32{1, 101}) || !slices.Equal(e.own.Truncated,
 		[]bool{false, false, true, true}) {
 		t.Errorf("after resets and a failed step the AMP observations are %v, the last that were shown %v", got, last)
 	}
@@ -192,33 +200,34 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	}
 	for i := 2; i < 4; i++ {
 		o, f := first.step.Observations[4*i:4*i+4], first.step.FinalObservations[4*i:4*i+4]
-		if !first.own.truncated[i] || first.own.rewards[i] != 0 || o[2] != 0 ||
+		if !first.own.Truncated[i] || first.own.Rewards[i] != 0 || o[2] != 0 ||
 			!slices.Equal(f, observations[4*i:4*i+4]) {
 			t.Errorf("environment %d: truncated %t at %v with the reward %g, and starts again with %v", i,
-				first.own.truncated[i], f, first.own.rewards[i], o)
+				first.own.Truncated[i], f, first.own.Rewards[i], o)
 		}
 	}
 }
 
 func TestStartFaults(t *testing.T) {
-	for mode, want := range map[string]string{
-		"start-error":    "there is no module named gymnasium",
-		"start-exit":     "ended with status 7 before it had made its environments; it printed last:\n\tcannot go on",
-		"start-hang":     "raise start_timeout where they take longer to make",
-		"start-other":    "they must be the same",
-		"start-garbage":  "cannot be read",
-		"start-nonsense": `the kind "Graph" is unknown`,
+	for _, c := range []struct {
+		mode  string
+		fault Fault
+		words string
+	}{
+		{"start-error", FaultStart, "there is no module named gymnasium"},
+		{"start-exit", FaultExit, "ended with status 7 before it had made its environments; it printed last:\n\tcannot"},
+		{"start-hang", FaultTimeout, "raise start_timeout where they take longer to make"},
+		{"start-other", FaultStart, "they must be the same"},
+		{"start-garbage", FaultProtocol, "cannot be read"},
+		{"start-nonsense", FaultStart, `the kind "Graph" is unknown`},
 	} {
-		t.Run(mode, func(t *testing.T) {
-			o := fake(t, 4, 2, mode)
-			if mode == "start-hang" {
+		t.Run(c.mode, func(t *testing.T) {
+			o := fake(t, 4, 2, c.mode)
+			if c.mode == "start-hang" {
 				o.StartTimeout = time.Second
 			}
 			_, err := New(o)
-			var fault *ChildError
-			if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want %q", err, want)
-			}
+			faulted(t, err, c.fault, c.words)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package gymnasium
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -90,11 +90,7 @@ type playedGame struct {
 
 // row returns the row of this step of an array with w columns.
 func (p *playedGame) row(name string, w int) []float32 {
-	row := make([]float32, w)
-	for j, x := range p.arrays[name][p.step*w : (p.step+1)*w] {
-		row[j] = float32(x)
-	}
-	return row
+	return number.Float32s(nil, p.arrays[name][p.step*w:(p.step+1)*w])
 }
 
 // same fails unless the rows of the copy in a batch are those of an array.
@@ -377,10 +373,7 @@ func TestPeersGamesRefused(t *testing.T) {
 				}
 				_, err = e.Step(actions)
 			}
-			var fault *ChildError
-			if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q of kind %s", err, c.want, c.fault)
-			}
+			faulted(t, err, c.fault, c.want)
 		})
 	}
 }

@@ -30,7 +30,7 @@ func (e *Env) collectMetrics() {
 			continue
 		}
 		for i := c.from; i < c.to; i++ {
-			if e.own.invalid[i] { // it has no infos of a step
+			if e.own.Invalid[i] { // it has no infos of a step
 				continue
 			}
 			e.numbers(c, i, e.options.StepMetrics, func(name string, x float64) {

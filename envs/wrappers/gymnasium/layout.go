@@ -157,8 +157,12 @@ func (l *layout) check(size, header int) error {
 	}
 	c := l.Control
 	if c.Count < 1 || c.Count > size || c.Stride < controlStride || c.Stride > pageSize || c.Offset < 0 ||
-		c.Offset > size {
+		c.Offset > size || c.Offset%64 != 0 || c.Stride%8 != 0 {
 		return fmt.Errorf("its header has %d control blocks of %d bytes at %d", c.Count, c.Stride, c.Offset)
+	}
+	type span struct { // from byte from to byte to (exclusive)
+		name     string
+		from, to int
 	}
 	spans := []span{{"the header", 0, header}, {"the control blocks", c.Offset, c.Offset + c.Count*c.Stride}}
 	for name, p := range l.Arrays {
@@ -176,20 +180,6 @@ func (l *layout) check(size, header int) error {
 		}
 		spans = append(spans, span{name, p.Offset, p.Offset + p.bytes()})
 	}
-	if c.Offset%64 != 0 || c.Stride%8 != 0 {
-		return fmt.Errorf("its header has control blocks of %d bytes at %d", c.Stride, c.Offset)
-	}
-	return apart(spans, size)
-}
-
-// span is a part of the memory, from byte from to byte to (exclusive), with a name for errors.
-type span struct {
-	name     string
-	from, to int
-}
-
-// apart returns an error if spans overlap or end beyond size. It sorts spans in place.
-func apart(spans []span, size int) error {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, strings.Compare(a.name, b.name)) })
 	for i, s := range spans {
 		if s.to > size {

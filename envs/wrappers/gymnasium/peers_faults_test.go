@@ -1,7 +1,6 @@
 package gymnasium
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -80,13 +79,10 @@ func TestPeersFaults(t *testing.T) {
 					}
 					err = seen
 				}
-				var fault *ChildError
-				if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.words) ||
-					strings.Contains(c.words, "reward") && strings.Contains(err.Error(), "Traceback") {
-					t.Fatalf("%v, want the fault %q and %q", err, c.fault, c.words)
-				}
-				if text := err.Error(); len(text) > 20_000 || strings.ContainsAny(text, "\x1b\a\u202e") {
-					t.Errorf("an error of %d bytes, with control characters: %.200q", len(text), text)
+				faulted(t, err, c.fault, c.words)
+				if text := err.Error(); len(text) > 20_000 || strings.ContainsAny(text, "\x1b\a\u202e") ||
+					strings.Contains(c.words, "reward") && strings.Contains(text, "Traceback") {
+					t.Errorf("an error of %d bytes, with control characters or a traceback: %.200q", len(text), text)
 				}
 				must.Do(t, e.Close())
 				if left := children(t); len(left) > 0 {
@@ -118,53 +114,41 @@ func TestPeersRefusals(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(folder, "gymnasium.py"), []byte(text), 0o600))
 		return func(o *Options) { o.Path = []string{folder} }
 	}
+	factory := func(name string) func(*Options) { return func(o *Options) { o.Factory = name } }
+	amp := func(key string) func(*Options) { return func(o *Options) { o.AMPObservations = key } }
+	silent, timed := counting(t, 4, map[string]any{"silent": true}), counting(t, 4, nil)
+	timed.RandomEpisodeLengths = true
 	for want, o := range map[string]Options{
 		"; set environment.python to the Python of the simulator": batch(func(o *Options) {
-			o.Simulator, o.Factory,
-				o.ID = IsaacLab, "", "X"
+			o.Simulator, o.Factory, o.ID = IsaacLab, "", "X"
 		}),
 		"-m pip install 'gymnasium>=1.0'":                     single(module("raise ImportError")),
 		"has gymnasium 0.29.1; the bridge needs 1.0 or later": single(module("__version__ = '0.29.1'")),
-		"returned a vector environment": single(
-			func(o *Options) { o.Factory = "bridge_environments:vector" }),
-		"it must be a gymnasium.Env": single(
-			func(o *Options) { o.Factory = "bridge_environments:nothing" }),
-		"No module named 'missing_module'": single(
-			func(o *Options) { o.Factory = "missing_module:f" }),
+		"returned a vector environment":                       single(factory("bridge_environments:vector")),
+		"it must be a gymnasium.Env":                          single(factory("bridge_environments:nothing")),
+		"No module named 'missing_module'":                    single(factory("missing_module:f")),
 		"Environment `Missing` doesn't exist": single(func(o *Options) {
-			o.Factory, o.ID = "",
-				"Missing-v0"
+			o.Factory, o.ID = "", "Missing-v0"
 		}),
 		"how many states are there": single(func(o *Options) {
-			o.Factory,
-				o.States = "bridge_environments:Rooms", "critics"
+			o.Factory, o.States = "bridge_environments:Rooms", "critics"
 		}),
 		"have no 'amp', where the AMP observation should be": single(func(o *Options) {
-			o.AMPObservations,
-				o.AMPSize = "amp", 2
+			o.AMPObservations, o.AMPSize = "amp", 2
 		}),
 		"'critic': a value has the shape (4,); its space says (3,)": single(func(o *Options) {
-			o.States,
-				o.StateSize = "critic", 3
+			o.States, o.StateSize = "critic", 3
 		}),
-		"'critic': a value has the shape (4,); its space says (2,)": single(
-			func(o *Options) { o.AMPObservations = "critic" }),
-		"set autoreset to same_step, next_step or disabled": batch(
-			func(o *Options) { o.Kwargs = map[string]any{"silent": true} }),
-		"its autoreset is same_step; the options say disabled": batch(
-			func(o *Options) { o.Autoreset = Disabled }),
-		"has 3 environments (num_envs); the options say 4": batch(
-			func(o *Options) { o.Factory = "bridge_batches:few" }),
-		"must be a batch with num_envs, reset and step": batch(
-			func(o *Options) { o.Factory = "bridge_environments:nothing" }),
+		"'critic': a value has the shape (4,); its space says (2,)":   single(amp("critic")),
+		"set autoreset to same_step, next_step or disabled":           silent,
+		"its autoreset is same_step; the options say disabled":        batch(func(o *Options) { o.Autoreset = Disabled }),
+		"has 3 environments (num_envs); the options say 4":            batch(factory("bridge_batches:few")),
+		"must be a batch with num_envs, reset and step":               batch(factory("bridge_environments:nothing")),
+		"needs a simulator with episode_length_buf":                   timed,
+		"the infos of step have no 'amp', where the AMP observation ": batch(amp("amp")),
 		"how many AMP observations are there": batch(func(o *Options) {
-			o.Factory,
-				o.AMPObservations = "bridge_batches:Bare", "amp"
+			o.Factory, o.AMPObservations = "bridge_batches:Bare", "amp"
 		}),
-		"needs a simulator with episode_length_buf": batch(
-			func(o *Options) { o.RandomEpisodeLengths = true }),
-		"the infos of step have no 'amp', where the AMP observation ": batch(
-			func(o *Options) { o.AMPObservations = "amp" }),
 	} {
 		e, err := New(o)
 		if err == nil {
@@ -176,7 +160,6 @@ func TestPeersRefusals(t *testing.T) {
 		must.Refuse(t, err, want)
 	}
 	// What the batch does not say can be said.
-	o := counting(t, 4, map[string]any{"silent": true})
-	o.Autoreset = SameStep
-	must.Do(t, envs.Check(open(t, o), 20, 1))
+	silent.Autoreset = SameStep
+	must.Do(t, envs.Check(open(t, silent), 20, 1))
 }

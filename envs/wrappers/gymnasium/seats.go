@@ -44,10 +44,7 @@ const flagActive = flagUnknown
 // in a game, all seats end with the game, and at least one seat acts next.
 func (x *exchange) copySeats(c *child, i int, what command) error {
 	k := len(x.set.Seats)
-	to, over, acts := x.own.seats.Row(i, k), x.own.terminated[i] || x.own.truncated[i], false
-	if what == commandReset {
-		over = true
-	}
+	to, over, acts := x.own.Seats.Row(i, k), x.own.Ended(i), false
 	for j := range k {
 		flags, out := x.shared.seats[i*k+j], x.out[i*k+j]
 		ended := flags&(flagTerminated|flagTruncated) != 0
@@ -75,11 +72,11 @@ func (x *exchange) copySeats(c *child, i int, what command) error {
 
 // copyRewards copies the reward of environment i. With seats it copies the reward of each, and sums them.
 func (x *exchange) copyRewards(c *child, i int) error {
-	seats := x.own.seats.Row(i, len(x.set.Seats)).Rewards
+	seats := x.own.Seats.Row(i, len(x.set.Seats)).Rewards
 	k := max(1, len(seats))
-	x.own.exact[i] = 0
+	x.exact[i] = 0
 	for j, r := range x.shared.rewards[i*k : (i+1)*k] {
-		x.own.exact[i] += r
+		x.exact[i] += r
 		if seats == nil {
 			continue
 		}
@@ -88,9 +85,9 @@ func (x *exchange) copyRewards(c *child, i int) error {
 				x.set.Seats[j].Name, r)
 		}
 	}
-	x.own.rewards[i] = float32(x.own.exact[i])
-	if r := x.own.rewards[i]; r-r != 0 {
-		return c.fault(FaultData, nil, "environment %d: the reward is %g; it must be finite", i, x.own.exact[i])
+	x.own.Rewards[i] = float32(x.exact[i])
+	if r := x.own.Rewards[i]; r-r != 0 {
+		return c.fault(FaultData, nil, "environment %d: the reward is %g; it must be finite", i, x.exact[i])
 	}
 	return nil
 }
@@ -98,7 +95,7 @@ func (x *exchange) copyRewards(c *child, i int) error {
 // truncateSeats ends the seats of environment i after its child was replaced in this step: all seats that were not out
 // are truncated, with reward 0. Active already belongs to the new game.
 func (x *exchange) truncateSeats(i int) {
-	seats := x.own.seats.Row(i, len(x.set.Seats))
+	seats := x.own.Seats.Row(i, len(x.set.Seats))
 	clear(seats.Rewards)
 	clear(seats.Terminated)
 	for j := range seats.Truncated {
@@ -108,10 +105,8 @@ func (x *exchange) truncateSeats(i int) {
 
 // settleSeats records which seats are out, after all children have completed the step.
 func (x *exchange) settleSeats() {
-	k := len(x.set.Seats)
 	for at := range x.out {
-		i, seats := at/k, x.own.seats
-		over := x.own.terminated[i] || x.own.truncated[i]
-		x.out[at] = !over && (x.out[at] || seats.Terminated[at] || seats.Truncated[at])
+		seats := x.own.Seats
+		x.out[at] = !x.own.Ended(at/len(x.set.Seats)) && (x.out[at] || seats.Terminated[at] || seats.Truncated[at])
 	}
 }

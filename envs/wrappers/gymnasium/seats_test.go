@@ -1,13 +1,12 @@
 package gymnasium
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -16,9 +15,9 @@ import (
 func seatedExchange() (*exchange, *child) {
 	x := &exchange{set: spaces.NewSeats(spaces.Space{}, seat("a"), seat("b"), seat("c"))}
 	x.shared = arrays{rewards: make([]float64, 3), seats: make([]uint8, 3)}
-	x.own = batch{seats: x.set.MakeSeatStep(1), rewards: make([]float32, 1), exact: make([]float64, 1),
-		terminated: make([]bool, 1), truncated: make([]bool, 1)}
-	x.out = make([]bool, 3)
+	x.own = envs.Step{Seats: x.set.MakeSeatStep(1), Rewards: make([]float32, 1), Terminated: make([]bool, 1),
+		Truncated: make([]bool, 1)}
+	x.exact, x.out = make([]float64, 1), make([]bool, 3)
 	return x, &child{process: &exec.Cmd{Process: &os.Process{}}}
 }
 
@@ -50,24 +49,19 @@ func TestSeatFlags(t *testing.T) {
 		x, child := seatedExchange()
 		copy(x.out, c.out)
 		copy(x.shared.seats, c.flags)
-		x.own.terminated[0] = c.over
+		x.own.Terminated[0] = c.over
 		err := x.copySeats(child, 0, commandStep)
-		var fault *ChildError
 		if c.want != "" {
-			if !errors.As(err, &fault) || fault.Fault != FaultProtocol || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%d: %v, want %q", i, err, c.want)
-			}
+			faulted(t, err, FaultProtocol, c.want)
 			continue
 		}
-		if err != nil {
-			t.Fatalf("%d: %v", i, err)
-		}
+		must.Do(t, err)
 		x.settleSeats()
 		for j, flags := range c.flags {
 			if out := !c.over && (c.out[j] || flags&(ends|cut) != 0); x.out[j] != out ||
-				x.own.seats.Terminated[j] != (flags&ends != 0) || x.own.seats.Truncated[j] != (flags&cut != 0) ||
-				x.own.seats.Active[j] != (flags&acts != 0) {
-				t.Errorf("%d: agent %d is out: %t, %+v", i, j, x.out[j], x.own.seats)
+				x.own.Seats.Terminated[j] != (flags&ends != 0) || x.own.Seats.Truncated[j] != (flags&cut != 0) ||
+				x.own.Seats.Active[j] != (flags&acts != 0) {
+				t.Errorf("%d: agent %d is out: %t, %+v", i, j, x.out[j], x.own.Seats)
 			}
 		}
 	}
@@ -80,9 +74,9 @@ func TestSeatFlags(t *testing.T) {
 func TestSeatRewards(t *testing.T) {
 	x, child := seatedExchange()
 	copy(x.shared.rewards, []float64{1e9, -1e9, 0.1})
-	if err := x.copyRewards(child, 0); err != nil || x.own.rewards[0] != 0.1 || fmt.Sprint(x.own.seats.Rewards) !=
+	if err := x.copyRewards(child, 0); err != nil || x.own.Rewards[0] != 0.1 || fmt.Sprint(x.own.Seats.Rewards) !=
 		"[1e+09 -1e+09 0.1]" {
-		t.Errorf("%v of %v, %v", x.own.rewards, x.own.seats.Rewards, err)
+		t.Errorf("%v of %v, %v", x.own.Rewards, x.own.Seats.Rewards, err)
 	}
 	x.shared.rewards[1] = 1e300 // no float32
 	must.Refuse(t, x.copyRewards(child, 0), "the reward of agent b is 1e+300")
@@ -108,8 +102,7 @@ func TestSeatsDescribed(t *testing.T) {
 		"action space of agent a is a Tuple; it must be Box":     text(box, `{"kind": "Tuple", "spaces": [`+box+`]}`, a),
 		"action mask": text(box, box, a), // a Box has no choices
 	} {
-		if _, _, err := parseDescription(description); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, _, err := parseDescription(description)
+		must.Refuse(t, err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/peers"
@@ -53,7 +54,7 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 				last.Next = row
 				continue
 			}
-			l := lived{Reward: e.own.exact[i], Terminated: s.Terminated[i], Truncated: s.Truncated[i], Next: row}
+			l := lived{Reward: e.exact[i], Terminated: s.Terminated[i], Truncated: s.Truncated[i], Next: row}
 			returns[i], lengths[i] = returns[i]+l.Reward, lengths[i]+1
 			if l.Terminated || l.Truncated {
 				l.Final = slices.Clone(s.FinalObservations[i*w : (i+1)*w])
@@ -156,14 +157,7 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	python := peers.Simulators(t, "envpool")
 	const name, n, steps, seed = "HalfCheetah-v4", 4, 10_000, 17
 	numbers := reference(t, python, "envpool_reference.py", name, n, steps, seed)
-	array := func(name string) []float32 {
-		v := numbers(name)
-		out := make([]float32, len(v))
-		for i, x := range v {
-			out[i] = float32(x)
-		}
-		return out
-	}
+	array := func(name string) []float32 { return number.Float32s(nil, numbers(name)) }
 	observations, rewards, flags, acts := array("observations"), array("rewards"), array("flags"), array("actions")
 	e := open(t, Options{Python: python, Simulator: EnvPool, ID: name, NumEnvs: n, Seed: 3})
 	const w, wA = 17, 6

@@ -38,10 +38,6 @@ type spaceJSON struct {
 
 // description is what a child says about its environments.
 type description struct {
-	// Python, Gymnasium and NumPy are the versions.
-	Python    string `json:"python"`
-	Gymnasium string `json:"gymnasium"`
-	NumPy     string `json:"numpy"`
 	// The spaces of one environment. State and AMP are nil if there are none.
 	Observation *spaceJSON `json:"observation"`
 	Action      *spaceJSON `json:"action"`
@@ -136,19 +132,18 @@ func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 		}
 		return space, nil
 	}
-	if s.Kind != "Dict" && s.Kind != "Tuple" {
-		return spaces.Space{}, fmt.Errorf("the kind %q is unknown", s.Kind)
-	}
-	if s.Kind == "Dict" && len(s.Keys) != len(s.Spaces) {
+	whole, dict := spaces.Space{Kind: spaces.Tuple}, s.Kind == "Dict"
+	switch {
+	case dict && len(s.Keys) != len(s.Spaces):
 		return spaces.Space{}, fmt.Errorf("a Dict with %d keys has %d parts", len(s.Keys), len(s.Spaces))
-	}
-	whole := spaces.Space{Kind: spaces.Tuple}
-	if s.Kind == "Dict" {
+	case dict:
 		whole.Kind = spaces.Dict
+	case s.Kind != "Tuple":
+		return spaces.Space{}, fmt.Errorf("the kind %q is unknown", s.Kind)
 	}
 	for i := range s.Spaces {
 		key := strconv.Itoa(i)
-		if s.Kind == "Dict" {
+		if dict {
 			key = s.Keys[i]
 		}
 		part, err := s.Spaces[i].space(depth+1, parts)

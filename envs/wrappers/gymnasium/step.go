@@ -67,17 +67,15 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		return nil, err
 	}
 	e.ready, e.stepped = true, true
-	e.step = envs.Step{
-		Observations: e.observations.now, States: e.states.now, Rewards: e.own.rewards,
-		Terminated: e.own.terminated, Truncated: e.own.truncated, AMPObservations: e.amp.now, ActionMasks: e.masks.now,
-		Seats: e.own.seats,
-	}
+	e.step = e.own
+	e.step.Observations, e.step.States = e.observations.now, e.states.now
+	e.step.AMPObservations, e.step.ActionMasks = e.amp.now, e.masks.now
 	e.settleSeats()
-	if slices.Contains(e.own.unknown, true) {
-		e.step.FinalUnknown = e.own.unknown
+	if !slices.Contains(e.own.FinalUnknown, true) {
+		e.step.FinalUnknown = nil
 	}
-	if slices.Contains(e.own.invalid, true) {
-		e.step.Invalid = e.own.invalid
+	if !slices.Contains(e.own.Invalid, true) {
+		e.step.Invalid = nil
 	}
 	e.collectEpisodes()
 	e.collectMetrics()
@@ -171,9 +169,9 @@ func (e *Env) collectEpisodes() {
 			if e.step.ResetOnly(i) {
 				continue
 			}
-			e.returns[i] += e.own.exact[i]
+			e.returns[i] += e.exact[i]
 			e.lengths[i]++
-			if !e.own.terminated[i] && !e.own.truncated[i] {
+			if !e.own.Ended(i) {
 				continue
 			}
 			ended = true

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -51,16 +52,7 @@ type suite struct {
 // open makes an environment that lives as long as the test.
 func (s suite) open(seed int64, workers int) envs.Env {
 	s.Helper()
-	env, err := s.make(seed, workers)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		if err := env.Close(); err != nil {
-			s.Error(err)
-		}
-	})
-	return env
+	return must.Open(s.make(seed, workers))(s.T)
 }
 
 // reset returns the first observations, which are the caller's.
@@ -70,53 +62,40 @@ func (s suite) reset(env envs.Env, seed int64) []float32 {
 }
 
 // play takes random steps and returns all that the environment shows of them.
-func (s suite) play(env envs.Env, steps int, seed uint64) [][]float32 {
+func (s suite) play(env envs.Env, steps int, seed uint64) (out []float32) {
 	s.Helper()
-	var out [][]float32
 	rng := rand.New(rand.NewPCG(seed, 1))
 	set := env.Spaces()
-	actions := set.Action.Rows(env.NumEnvs())
+	actions, w := set.Action.Rows(env.NumEnvs()), set.Observation.Width()
 	var masks []float32
 	if o, ok := envs.As[envs.Observer](env); ok && set.ActionMask.Kind != spaces.None {
-		now, err := o.Observe()
-		if err != nil {
-			s.Fatal(err)
-		}
-		masks = now.ActionMasks
+		masks = must.Get(o.Observe())(s.T).ActionMasks
 	}
 	for range steps {
 		set.SampleActions(rng, actions, masks)
 		step := Step(s.T, env, actions)
 		masks = step.ActionMasks
 		out = append(out, slices.Concat(step.Observations, step.States, step.Rewards, step.AMPObservations, masks,
-			step.Seats.Rewards))
-		for _, flags := range [][]bool{step.Seats.Terminated, step.Seats.Truncated, step.Seats.Active} {
-			for _, on := range flags {
-				out = append(out, []float32{map[bool]float32{true: 1}[on]})
-			}
+			step.Seats.Rewards)...)
+		for _, on := range slices.Concat(step.Seats.Terminated, step.Seats.Truncated, step.Seats.Active) {
+			out = append(out, map[bool]float32{true: 1}[on])
 		}
 		for _, name := range slices.Sorted(maps.Keys(step.Metrics)) {
-			out = append(out, []float32{float32(step.Metrics[name])})
+			out = append(out, float32(step.Metrics[name]))
 		}
-		w := env.Spaces().Observation.Width()
 		for _, e := range step.Episodes {
 			if step.FinalKnown(e.Env) {
-				out = append(out, slices.Clone(step.FinalObservations[e.Env*w:(e.Env+1)*w]))
+				out = append(out, step.FinalObservations[e.Env*w:(e.Env+1)*w]...)
 			}
-			out = append(out, []float32{float32(e.Env), float32(e.Return), float32(e.Length)})
+			out = append(out, float32(e.Env), float32(e.Return), float32(e.Length))
 		}
 	}
 	return out
 }
 
-func equal(a, b [][]float32) bool { return slices.EqualFunc(a, b, slices.Equal[[]float32]) }
-
 // order calls methods before Reset and after Close.
 func (s suite) order() {
-	env, err := s.make(1, 2)
-	if err != nil {
-		s.Fatal(err)
-	}
+	env := must.Get(s.make(1, 2))(s.T)
 	refused := func(when string) {
 		if _, err := env.Step(env.Spaces().Action.Rows(env.NumEnvs())); err == nil {
 			s.Errorf("stepped %s", when)
@@ -135,9 +114,7 @@ func (s suite) order() {
 	refused("before Reset")
 	s.reset(env, 0)
 	for range 2 {
-		if err := env.Close(); err != nil {
-			s.Error(err)
-		}
+		must.Do(s.T, env.Close())
 	}
 	refused("after Close")
 	if _, err := env.Reset(0); err == nil {
@@ -181,10 +158,10 @@ func (s suite) seeds() {
 	a, b := s.open(5, 0), s.open(6, 0)
 	first := s.reset(a, -1)
 	run := s.play(a, 40, 1)
-	if !slices.Equal(first, s.reset(b, 5)) || !equal(run, s.play(b, 40, 1)) {
+	if !slices.Equal(first, s.reset(b, 5)) || !slices.Equal(run, s.play(b, 40, 1)) {
 		s.Error("Reset(-1) of a new environment and Reset with the options' seed give two runs")
 	}
-	if !slices.Equal(first, s.reset(a, 5)) || !equal(run, s.play(a, 40, 1)) {
+	if !slices.Equal(first, s.reset(a, 5)) || !slices.Equal(run, s.play(a, 40, 1)) {
 		s.Error("the same seed gives another run the second time")
 	}
 	again, alike := false, true
@@ -202,14 +179,14 @@ func (s suite) seeds() {
 
 // workers compares runs with different numbers of workers.
 func (s suite) workers() {
-	var want [][]float32
+	var want []float32
 	for _, workers := range []int{1, 2, 3, 0} {
 		env := s.open(5, workers)
 		s.reset(env, 7)
 		got := s.play(env, 80, 2)
 		if want == nil {
 			want = got
-		} else if !equal(got, want) {
+		} else if !slices.Equal(got, want) {
 			s.Errorf("%d workers give another run than one", workers)
 		}
 	}
@@ -249,13 +226,11 @@ func (s suite) states() {
 	want := s.play(a, 60, 3)
 	for name, env := range map[string]envs.Env{"a new": fresh, "a used": used} {
 		restorer, _ := envs.As[envs.Stateful](env)
-		if err := restorer.RestoreState(state); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s.T, restorer.RestoreState(state))
 		if again, err := restorer.MarshalState(); err != nil || !bytes.Equal(state, again) {
 			s.Errorf("%s environment saves another state than was restored: %v", name, err)
 		}
-		if !equal(want, s.play(env, 60, 3)) {
+		if !slices.Equal(want, s.play(env, 60, 3)) {
 			s.Errorf("%s environment with a restored state goes on differently", name)
 		}
 	}
@@ -277,29 +252,17 @@ func (s suite) states() {
 // Reset resets an environment; an error ends the test.
 func Reset(t testing.TB, env envs.Env, seed int64) *envs.Step {
 	t.Helper()
-	step, err := env.Reset(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return step
+	return must.Get(env.Reset(seed))(t)
 }
 
 // Step steps an environment; an error ends the test.
 func Step(t testing.TB, env envs.Env, actions []float32) *envs.Step {
 	t.Helper()
-	step, err := env.Step(actions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return step
+	return must.Get(env.Step(actions))(t)
 }
 
 // State returns an environment's state; an error ends the test.
 func State(t testing.TB, env envs.Stateful) []byte {
 	t.Helper()
-	state, err := env.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
+	return must.Get(env.MarshalState())(t)
 }

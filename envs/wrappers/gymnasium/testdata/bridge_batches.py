@@ -263,31 +263,6 @@ class Nameless:
         return np.zeros((5, 1)), np.zeros(5), np.zeros(5, bool), np.zeros(5, bool), {}
 
 
-class Flat:
-    """Returns at once what a humanoid's batch does: 105 observations and 210 AMP observations a row."""
-
-    metadata = {"autoreset_mode": "same_step"}
-
-    def __init__(self, num_envs):
-        self.num_envs = num_envs
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (105,), np.float32)
-        self.single_action_space = spaces.Box(-1, 1, (28,), np.float32)
-        self.amp_observation_space = spaces.Box(-np.inf, np.inf, (210,), np.float32)
-        rng = np.random.default_rng(0)
-        self.observations = rng.normal(size=(num_envs, 105)).astype(np.float32)
-        self.infos = {"amp_obs": rng.normal(size=(num_envs, 210)).astype(np.float32)}
-        self.rewards, self.none = np.ones(num_envs, np.float32), np.zeros(num_envs, bool)
-
-    def reset(self, seed=None):
-        return self.observations, {}
-
-    def step(self, actions):
-        return self.observations, self.rewards, self.none, self.none, self.infos
-
-    def close(self):
-        pass
-
-
 class Timed:
     """Environments with a time limit of 10 steps that shows how far they are, as Isaac Lab's and mjlab's keep it."""
 
