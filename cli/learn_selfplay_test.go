@@ -41,7 +41,7 @@ func TestLearnSelfPlay(t *testing.T) {
 		store := get(workspace.OpenFolder(dir, 3, workspace.FolderOptions{}))(t)
 		best, _, err := store.Best(false)
 		must(t, err)
-		policy := get(infer.FromSnapshot(get(store.FetchBest(best))(t)))(t)
+		policy := get(infer.FromSnapshot(get(store.Fetch(best))(t)))(t)
 		rng := rand.New(rand.NewPCG(1, 2))
 		match := func(against selfplay.Player) (wins, draws, losses int) {
 			wins, draws, err := selfplay.Match(&classic.TicTacToe{}, selfplay.NewPlayer(policy, true), against, 1000, rng)

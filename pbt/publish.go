@@ -191,7 +191,7 @@ func (g *group) fetchBest() (found *Result, err error) {
 		if !ok {
 			return nil, nil
 		}
-		snapshot, err := g.cfg.Store.FetchBest(best)
+		snapshot, err := g.cfg.Store.Fetch(best)
 		if found = newResult(best, snapshot); err == nil {
 			break
 		}

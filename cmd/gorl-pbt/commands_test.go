@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
@@ -65,28 +66,42 @@ func TestGuides(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	path, _ := file(t, "[member]")
+	dir, empty := journalFolder(t), t.TempDir()
+	const wrong, failed = commandline.WrongUse, commandline.Failed
 	for _, c := range []struct {
-		args []string
-		want string
+		status int
+		want   string
+		args   []string
 	}{
-		{nil, "usage: gorl-pbt SUBCOMMAND"},
-		{[]string{"ruin"}, `there is no subcommand "ruin"; did you mean run?`},
-		{[]string{"gibberish"}, `there is no subcommand "gibberish": want one of completion, help, kubernetes, `},
-		{[]string{"run"}, "--config is missing"},
-		{[]string{"run", "--confg", path}, "unknown flag: --confg; did you mean --config? (see gorl-pbt run --help)"},
-		{[]string{"run", "-config", path}, "did you mean --config?"},
-		{[]string{"run", path}, "what is"},
-		{[]string{"run", "--config", path, "--every", "x"}, `--every is "x": want a time such as`},
-		{[]string{"status"}, "want one population's folder"},
-		{[]string{"status", "a", "b"}, "want one population's folder"},
-		{[]string{"status", "a", "--every", "0s"}, "must be above 0"},
-		{[]string{"slurm", "--config", path, "--print", "--submit"}, "give one of them"},
+		{wrong, "usage: gorl-pbt SUBCOMMAND", nil},
+		{wrong, `there is no subcommand "ruin"; did you mean run?`, []string{"ruin"}},
+		{wrong, `there is no subcommand "gibberish": want one of completion, help, kubernetes, `, []string{"gibberish"}},
+		{wrong, "--config is missing", []string{"run"}},
+		{wrong, "unknown flag: --confg; did you mean --config? (see gorl-pbt run --help)",
+			[]string{"run", "--confg", path}},
+		{wrong, "did you mean --config?", []string{"run", "-config", path}},
+		{wrong, "what is", []string{"run", path}},
+		{wrong, `--every is "x": want a time such as`, []string{"run", "--config", path, "--every", "x"}},
+		{wrong, "want one population's folder", []string{"status"}},
+		{wrong, "want one population's folder", []string{"status", "a", "b"}},
+		{wrong, "must be above 0", []string{"status", "a", "--every", "0s"}},
+		{wrong, "give one of them", []string{"slurm", "--config", path, "--print", "--submit"}},
+		{wrong, "the population's folder", []string{"report"}},
+		{failed, empty, []string{"report", empty}},
+		{failed, "MaxEvents is -1", []string{"report", dir, "--events", "-1"}},
+		{wrong, `--member is "worst"`, []string{"replay", dir, "--member", "worst"}},
+		{failed, "2", []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
+		{failed, "-5", []string{"replay", "--ray", "-5", filepath.Join(dir, "000", journal.File)}},
+		{wrong, "--config is missing", []string{"simulate"}},
+		{wrong, "--scale is -1", []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},
+		{failed, "x.yaml", []string{"simulate", "--config", filepath.Join(empty, "x.yaml")}},
 	} {
-		if status, _, stderr := use(t.Context(), c.args...); status != commandline.WrongUse || !strings.Contains(stderr,
-			c.want) {
-			t.Errorf("%q ends with %d and says %q, want %d and %q", c.args, status, stderr, commandline.WrongUse,
-				c.want)
+		if status, _, stderr := use(t.Context(), c.args...); status != c.status || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q ends with %d and says %q, want %d and %q", c.args, status, stderr, c.status, c.want)
 		}
+	}
+	if left, err := filepath.Glob(filepath.Join(empty, "*")); err != nil || len(left) > 0 {
+		t.Errorf("wrong uses leave %v", left)
 	}
 }
 

@@ -68,8 +68,7 @@ func TestReplay(t *testing.T) {
 		if status != commandline.Done || !strings.Contains(stdout, "from environment step") {
 			t.Fatalf("%d %s %s", status, stdout, stderr)
 		}
-		s, err := timeline.Read(path)
-		must.Do(t, err)
+		s := must.Get(timeline.Read(path))(t)
 		if got := fmt.Sprint(s.Phases); got != want || s.Seed != 8 || s.Steps != 20 {
 			t.Errorf("member %s: %s of seed %d, %d steps; want %s", member, got, s.Seed, s.Steps, want)
 		}
@@ -117,30 +116,5 @@ func TestSimulate(t *testing.T) {
 	if _, again, _ := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals",
 		"10"); again != stdout {
 		t.Error("the same flags give another result")
-	}
-}
-
-func TestWrongUses(t *testing.T) {
-	dir, empty := journalFolder(t), t.TempDir()
-	for _, test := range []struct {
-		status int
-		args   []string
-	}{
-		{commandline.WrongUse, []string{"report"}},
-		{commandline.Failed, []string{"report", empty}},
-		{commandline.Failed, []string{"report", dir, "--events", "-1"}},
-		{commandline.WrongUse, []string{"replay", dir, "--member", "worst"}},
-		{commandline.Failed, []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
-		{commandline.Failed, []string{"replay", "--ray", "-5", filepath.Join(dir, "000", journal.File)}},
-		{commandline.WrongUse, []string{"simulate"}},
-		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},
-		{commandline.Failed, []string{"simulate", "--config", filepath.Join(empty, "x.yaml")}},
-	} {
-		if status, stdout, stderr := use(t.Context(), test.args...); status != test.status || stderr == "" {
-			t.Errorf("%v: %d, want %d; %s%s", test.args, status, test.status, stdout, stderr)
-		}
-	}
-	if left, err := filepath.Glob(filepath.Join(empty, "*")); err != nil || len(left) > 0 {
-		t.Errorf("wrong uses leave %v", left)
 	}
 }

@@ -54,8 +54,7 @@ func text(t *testing.T, path string) string {
 // steps.
 func whole(t *testing.T, dir string, members, intervals int, steps int64) {
 	t.Helper()
-	all, err := journal.Read(dir)
-	must.Do(t, err)
+	all := must.Get(journal.Read(dir))(t)
 	for member := range members {
 		var seen []int64
 		var last journal.Event
@@ -119,8 +118,7 @@ func TestRankKilled(t *testing.T) {
 			training = err == nil && view.Members[0].Heartbeat != nil && view.Members[0].Heartbeat.Iteration >= 3
 		}
 	}
-	pid, err := strconv.Atoi(started(t, dir, 0)[0][1])
-	must.Do(t, err)
+	pid := must.Get(strconv.Atoi(started(t, dir, 0)[0][1]))(t)
 	must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 	if said := <-done; !strings.HasPrefix(said, "status 0") {
 		t.Fatal(said)

@@ -2,114 +2,56 @@ package evolution
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// agent is one that can be evolved.
-type agent interface {
-	agenttest.Agent
-	agents.Evolvable
-}
-
 const rows = 3
 
-// kind makes agents of one algorithm in one set of spaces.
-type kind struct {
-	sp   spaces.Set
-	make func(t testing.TB, a map[string]description.Architecture) agent
-	// first are the architectures to begin with.
-	first func(t testing.TB, activation string) map[string]description.Architecture
-}
+// ampSpaces are those of an agent with a discriminator.
+var ampSpaces = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
+	AMPObservation: spaces.Unbounded(3)}
 
-func made(t testing.TB, a agent, err error) agent {
+// ampAgent makes an agent with the networks.
+func ampAgent(t testing.TB, a map[string]description.Architecture) *amp.Agent {
 	t.Helper()
-	must.Do(t, err)
-	must.Do(t, a.Bind(rows))
-	t.Cleanup(func() { _ = a.Close() })
-	return a
+	x := must.Get(amp.New(amp.Options{Spaces: ampSpaces, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Seed: 4,
+		Models: amp.Evolvable(ampSpaces, a["policy"], a["value"], a["discriminator"], amp.DefaultGaussian()),
+		Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_batch_size": 20,
+			"motion_dataset_size": 50, "reply_buffer_size": 60, "task_reward_scale": 0.5,
+			"value_preprocessor": "RunningStandardScaler", "discriminator_optimizer": "separate"}}))(t)
+	must.Do(t, x.Bind(rows))
+	t.Cleanup(func() { _ = x.Close() })
+	return x
 }
 
-// kinds are agents with privileged states, with choices to observe and to make, and with discriminators.
-func kinds() map[string]kind {
-	small := func(settings map[string]any) map[string]any {
-		out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
-			"value_preprocessor": "RunningStandardScaler"}
-		maps.Copy(out, settings)
-		return out
+// ampNetworks are the networks to begin with.
+func ampNetworks(t testing.TB, activation string) map[string]description.Architecture {
+	t.Helper()
+	return map[string]description.Architecture{
+		"policy":        architecture(t, ampSpaces.Observation, []int{12}, 8, []int{16}, activation),
+		"value":         architecture(t, ampSpaces.Observation, nil, 0, []int{16}, activation),
+		"discriminator": architecture(t, ampSpaces.AMPObservation, nil, 8, []int{16, 16}, activation),
 	}
-	out := map[string]kind{}
-	for name, sp := range map[string]spaces.Set{
-		"states": {Observation: spaces.Unbounded(4), State: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 2)},
-		"dict": {Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2),
-			"gripper": spaces.NewDiscrete(3)}),
-			Action: spaces.NewMultiDiscrete(3, 2)},
-	} {
-		out[name] = kind{sp,
-			func(t testing.TB, a map[string]description.Architecture) agent {
-				t.Helper()
-				x, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, a["policy"], a["value"],
-					models.DefaultGaussianConfig()), Dict: small(nil), Seed: 4})
-				return made(t, x, err)
-			},
-			func(t testing.TB, activation string) map[string]description.Architecture {
-				t.Helper()
-				value := sp.Observation
-				if sp.State.Width() > 0 {
-					value = sp.State
-				}
-				return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8,
-					[]int{16},
-					activation),
-					"value": architecture(t, value, []int{12}, 8, []int{16}, activation)}
-			}}
-	}
-	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
-		AMPObservation: spaces.Unbounded(3)}
-	out["amp"] = kind{sp,
-		func(t testing.TB, a map[string]description.Architecture) agent {
-			t.Helper()
-			x, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, a["policy"], a["value"],
-				a["discriminator"],
-				amp.DefaultGaussian()),
-				Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Seed: 4,
-				Dict: small(map[string]any{"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60,
-					"task_reward_scale": 0.5, "discriminator_optimizer": "separate"})})
-			return made(t, x, err)
-		},
-		func(t testing.TB, activation string) map[string]description.Architecture {
-			t.Helper()
-			return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8,
-				[]int{16},
-				activation),
-				"value":         architecture(t, sp.Observation, nil, 0, []int{16}, activation),
-				"discriminator": architecture(t, sp.AMPObservation, nil, 8, []int{16, 16}, activation)}
-		}}
-	return out
 }
 
 // decisions are what an agent would do, without randomness.
-func decisions(t testing.TB, a agents.Agent, sp spaces.Set) []float32 {
+func decisions(t testing.TB, a agents.Agent) []float32 {
 	t.Helper()
 	a.SetTraining(false)
 	defer a.SetTraining(true)
 	var all []float32
-	w := agenttest.NewWorld(sp, agenttest.Seeds(50, rows)...)
+	w := agenttest.NewWorld(ampSpaces, agenttest.Seeds(50, rows)...)
 	for range 5 {
-		actions, err := a.Act(w.Now())
-		must.Do(t, err)
+		actions := must.Get(a.Act(w.Now()))(t)
 		all = append(all, actions...)
 		w.Step(actions)
 	}
@@ -121,120 +63,69 @@ var small = Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 100, MinLa
 // An agent that has learned goes on after every edit: the same decisions, a snapshot of the new shapes, and no
 // interruption in learning.
 func TestEditAgents(t *testing.T) {
-	for name, k := range kinds() {
-		t.Run(name, func(t *testing.T) {
-			agenttest.CheckLive(t)
-			first := k.first(t, "tanh")
-			a := k.make(t, first)
-			for network, architecture := range a.Architectures() {
-				if !architecture.Equal(first[network]) || len(a.Architectures()) != len(first) {
-					t.Errorf("%s is %v, want %v", network, architecture, first[network])
-				}
-			}
-			w := agenttest.NewWorld(k.sp, agenttest.Seeds(1, rows)...)
-			agenttest.Learn(t, a, w, 2)
-			snap := agenttest.Through(t, agenttest.Snapshot(t, a))
-			read, err := Architectures(snap)
-			must.Do(t, err)
-			same := decisions(t, a, k.sp)
-			edits := growing(first["policy"])
-			edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode,
-				Nodes: 4},
-				Edit{Kind: RemoveLayer, Module: "head", Nodes: 4}, Edit{Kind: ChangeActivation, Activation: "silu"})
-			for _, e := range edits {
-				for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
-					done, err := EditNetworks(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
-					must.Do(t, err)
-					for network := range first {
-						_, has := done.Done[network]
-						a := first[network]
-						want := e.Fits(a) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
-						if has != want || has == a.Equal(done.Architectures[network]) {
-							t.Errorf("%v: %s became %v, done %t", e, network, done.Architectures[network], has)
-						}
-					}
-					b := k.make(t, done.Architectures)
-					if err := b.Restore(agenttest.Through(t, done.Snapshot)); err != nil {
-						t.Fatalf("%v: %v", e, err)
-					}
-					if d := agenttest.Differences(done.Snapshot, agenttest.Snapshot(t, b)); len(d) > 0 {
-						t.Errorf("%v: the snapshot restored differs in %q", e, d)
-					}
-					if how == PreserveFunction && strings.HasPrefix(string(e.Kind), "add") {
-						if d := difference(same, decisions(t, b, k.sp)); !(d <= 1e-5) {
-							t.Errorf("%v changes decisions by %g", e, d)
-						}
-					}
-					steps := done.Snapshot.Values["optimizer_steps"].(map[string]any)
-					for optimizer, n := range steps {
-						if (fmt.Sprint(n) == "0") != (how == PreserveOverlap) {
-							t.Errorf("%v, %s: %s has %v steps behind it", e, how, optimizer, n)
-						}
-					}
-					agenttest.Learn(t, b, w.Clone(), 1)
-					if err := a.Restore(done.Snapshot); err == nil || !strings.Contains(err.Error(),
-						fmt.Sprintf("the checkpoint's policy network is %v, this agent's %v",
-							done.Architectures["policy"],
-							first["policy"])) {
-						t.Errorf("%v: restored into the agent before: %v", e, err)
-					}
-					_ = b.Close()
-				}
-			}
-			// the snapshot is as it was, too
-			if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 {
-				t.Errorf("%q of the agent before have changed", d)
-			}
-			_ = a.Close()
-		})
+	agenttest.CheckLive(t)
+	first := ampNetworks(t, "tanh")
+	a := ampAgent(t, first)
+	for network, architecture := range a.Architectures() {
+		if !architecture.Equal(first[network]) || len(a.Architectures()) != len(first) {
+			t.Errorf("%s is %v, want %v", network, architecture, first[network])
+		}
 	}
-}
-
-// Every network has its own limits, and is given what was finally done to the policy.
-func TestEditOtherNetworks(t *testing.T) {
-	k := kinds()["amp"]
-	first := k.first(t, "tanh") // policy [16], value [16], discriminator [16 16]
-	snap := agenttest.Snapshot(t, k.make(t, first))
-	narrow := small
-	narrow.MaxNodes, narrow.MaxLayers = 20, 2
-	for _, c := range []struct {
-		edit    Edit
-		limits  Limits   // of the discriminator
-		heads   [3][]int // of policy, value and discriminator
-		message string
-	}{
-		{Edit{Kind: AddLayer, Module: "head", Nodes: 4}, narrow, [3][]int{{16, 16}, {16, 16}, {20, 16}},
-			"head.add_layer, discriminator: head.add_node(layer 0, 4)"},
-		{Edit{Kind: AddNode, Module: "head", Layer: 1, Nodes: 16}, narrow, [3][]int{{32}, {32}, {16, 16}},
-			"head.add_node(layer 0, 16)"},
-		{Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, small, [3][]int{{32}, {32}, {32, 16}},
-			"head.add_node(layer 0, 16)"},
-		{Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, small, [3][]int{{16}, {16}, {16, 16}},
-			"encoder.observation.add_node(layer 0, 16)"},
-	} {
-		done, err := EditNetworks(first, snap, c.edit, EditOptions{Limits: small,
-			NetworkLimits: map[string]Limits{"discriminator": c.limits}}, random(1))
-		must.Do(t, err)
-		for i, name := range []string{"policy", "value", "discriminator"} {
-			if got := done.Architectures[name].Head.Hidden; !slices.Equal(got, c.heads[i]) {
-				t.Errorf("%v: %s has %v, want %v", c.edit, name, got, c.heads[i])
+	w := agenttest.NewWorld(ampSpaces, agenttest.Seeds(1, rows)...)
+	agenttest.Learn(t, a, w, 2)
+	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
+	read := must.Get(Architectures(snap))(t)
+	same := decisions(t, a)
+	edits := growing(first["policy"])
+	edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode,
+		Nodes: 4},
+		Edit{Kind: RemoveLayer, Module: "head", Nodes: 4}, Edit{Kind: ChangeActivation, Activation: "silu"})
+	for _, e := range edits {
+		for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
+			done, err := EditNetworks(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
+			must.Do(t, err)
+			for network := range first {
+				_, has := done.Done[network]
+				a := first[network]
+				want := e.Fits(a) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
+				if has != want || has == a.Equal(done.Architectures[network]) {
+					t.Errorf("%v: %s became %v, done %t", e, network, done.Architectures[network], has)
+				}
 			}
+			b := ampAgent(t, done.Architectures)
+			if err := b.Restore(agenttest.Through(t, done.Snapshot)); err != nil {
+				t.Fatalf("%v: %v", e, err)
+			}
+			if d := agenttest.Differences(done.Snapshot, agenttest.Snapshot(t, b)); len(d) > 0 {
+				t.Errorf("%v: the snapshot restored differs in %q", e, d)
+			}
+			if how == PreserveFunction && strings.HasPrefix(string(e.Kind), "add") {
+				if d := difference(same, decisions(t, b)); !(d <= 1e-5) {
+					t.Errorf("%v changes decisions by %g", e, d)
+				}
+			}
+			steps := done.Snapshot.Values["optimizer_steps"].(map[string]any)
+			for optimizer, n := range steps {
+				if (fmt.Sprint(n) == "0") != (how == PreserveOverlap) {
+					t.Errorf("%v, %s: %s has %v steps behind it", e, how, optimizer, n)
+				}
+			}
+			agenttest.Learn(t, b, w.Clone(), 1)
+			must.RefuseAs(t, e, a.Restore(done.Snapshot), fmt.Sprintf(
+				"the checkpoint's policy network is %v, this agent's %v", done.Architectures["policy"], first["policy"]))
+			_ = b.Close()
 		}
-		if done.String() != c.message {
-			t.Errorf("%v: %v, want %s", c.edit, done, c.message)
-		}
-		if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
-			t.Error(err)
-		}
+	}
+	// the snapshot is as it was, too
+	if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("%q of the agent before have changed", d)
 	}
 }
 
 func TestEditRefuses(t *testing.T) {
-	k := kinds()["dict"]
-	all := k.first(t, "tanh")
-	snap := agenttest.Snapshot(t, k.make(t, all))
+	all := ampNetworks(t, "tanh")
+	snap := agenttest.Snapshot(t, ampAgent(t, all))
 	node := Edit{Kind: AddNode, Module: "head", Nodes: 16}
-	hand := Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}
 	none := EditOptions{NetworkLimits: map[string]Limits{"value": {MaxLayers: 3}}}
 	for want, x := range map[string]struct {
 		architectures map[string]description.Architecture
@@ -242,43 +133,36 @@ func TestEditRefuses(t *testing.T) {
 		edit          Edit
 		options       EditOptions
 	}{
-		"architecture of its policy":        {nil, snap, node, EditOptions{}},
-		`no module "encoder.hand"`:          {all, snap, hand, EditOptions{}},
-		"limits of value: nodes are 0 to 0": {all, snap, node, none},
-		"has no policy/":                    {all, checkpoint.NewSnapshot(), node, EditOptions{}},
-		`no way "most"`:                     {all, snap, node, EditOptions{Preserve: "most"}},
+		"architecture of its policy": {nil, snap, node, EditOptions{}},
+		`no module "encoder.hand"`: {all, snap, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16},
+			EditOptions{}},
+		"limits of value: nodes are 0 to 0":  {all, snap, node, none},
+		"the snapshot has no discriminator/": {all, checkpoint.NewSnapshot(), node, EditOptions{}},
+		`no way "most"`:                      {all, snap, node, EditOptions{Preserve: "most"}},
 		`"sinus"`: {all, snap, Edit{Kind: ChangeActivation, Activation: "sinus"},
 			EditOptions{}},
 	} {
-		_, err := EditNetworks(x.architectures, x.snap, x.edit, x.options, random(1))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refused(EditNetworks(x.architectures, x.snap, x.edit, x.options, random(1)))(t, want)
 	}
 	for want, values := range map[string]map[string]any{
 		"names no architectures": {},
 		"are a int":              {"architectures": 3},
 		"policy: description":    {"architectures": map[string]any{"policy": 3}},
 	} {
-		if _, err := Architectures(&checkpoint.Snapshot{Values: values}); err == nil || !strings.Contains(err.Error(),
-			want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refused(Architectures(&checkpoint.Snapshot{Values: values}))(t, want)
 	}
 }
 
 // TestDrawActivations: every network is given one of the other activations, and no weight changes.
 func TestDrawActivations(t *testing.T) {
-	k := kinds()["amp"]
-	all := k.first(t, "relu")
+	all := ampNetworks(t, "relu")
 	elu := all["value"]
 	elu.Activation = "ELU"
 	all["value"] = elu
-	snap := agenttest.Snapshot(t, k.make(t, all))
+	snap := agenttest.Snapshot(t, ampAgent(t, all))
 	rng, count := random(2), map[string]int{}
 	for range 600 {
-		done, err := DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng)
-		must.Do(t, err)
+		done := must.Get(DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng))(t)
 		unchanged(t, snap.Arrays, done.Snapshot.Arrays)
 		for name, x := range done.Architectures {
 			count[name+" "+x.Activation]++
@@ -295,7 +179,5 @@ func TestDrawActivations(t *testing.T) {
 	if err != nil || len(done.Done) != 1 || done.Done["value"].Activation != "relu" {
 		t.Fatalf("%v, %v", done, err)
 	}
-	if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, ampAgent(t, done.Architectures).Restore(done.Snapshot))
 }

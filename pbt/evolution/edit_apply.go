@@ -15,30 +15,25 @@ import (
 // have is an error.
 func (e Edit) Apply(a description.Architecture, l Limits) (next description.Architecture, done Edit, changed bool,
 	err error) {
-	next, l = a.Clone(), l.filled()
-	switch e.Kind {
-	case AddLatentNode, RemoveLatentNode:
+	next, done, l = a.Clone(), e, l.filled()
+	picture := pictureOf(&next, e.Module)
+	switch nodes := e.Kind == AddNode || e.Kind == RemoveNode; {
+	case e.Kind == AddLatentNode || e.Kind == RemoveLatentNode:
 		changed = a.Latent > 0 && e.resize(&next.Latent, l.MinLatent+1, l.MaxLatent-1)
-		return next, e, changed, nil
-	case ChangeActivation:
+	case e.Kind == ChangeActivation:
 		changed, err = e.changeActivation(&next)
-		return next, e, changed, err
-	}
-	if !e.Fits(a) {
-		return a, e, false, fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for it", e, a,
+	case !e.Fits(a):
+		err = fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for an edit of this kind", e, a,
 			e.Module)
-	}
-	switch p := pictureOf(&next, e.Module); {
 	case e.Module == description.MemoryModule:
 		changed = e.resize(&next.Recurrent.HiddenSize, l.MinHidden, l.MaxHidden)
-		return next, e, changed, nil
-	case p != nil && e.Kind != AddNode && e.Kind != RemoveNode:
-		if done, changed, err = e.applyToPicture(p, l, a.Activation); changed && next.Validate() != nil {
+	case picture != nil && !nodes:
+		if done, changed = e.applyToPicture(picture, l, a.Activation); changed && next.Validate() != nil {
 			return a, e, false, nil // pictures between the layers have become too large
 		}
-		return next, done, changed, err
+	default:
+		done, changed = e.applyToStack(stackOf(&next, e.Module), l, a.Activation)
 	}
-	done, changed, err = e.applyToStack(stackOf(&next, e.Module), l, a.Activation)
 	return next, done, changed, err
 }
 
@@ -52,11 +47,12 @@ func (e Edit) Fits(a description.Architecture) bool {
 		return a.Latent > 0
 	case AddChannel, RemoveChannel, ChangeKernel:
 		return pictureOf(&a, e.Module) != nil
+	case AddNode, RemoveNode:
+		return stackOf(&a, e.Module) != nil || e.Module == description.MemoryModule && !a.Recurrent.None()
+	case AddLayer, RemoveLayer:
+		return stackOf(&a, e.Module) != nil
 	}
-	if e.Module == description.MemoryModule {
-		return !a.Recurrent.None() && (e.Kind == AddNode || e.Kind == RemoveNode)
-	}
-	return stackOf(&a, e.Module) != nil
+	return false
 }
 
 // partOf returns the part of the encoder, nil if the module is no encoder of a.
@@ -126,7 +122,7 @@ func (e Edit) changeActivation(a *description.Architecture) (changed bool, err e
 }
 
 // applyToStack edits hidden layers. usual is the architecture's activation.
-func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done Edit, changed bool, err error) {
+func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done Edit, changed bool) {
 	n := len(s.Hidden)
 	nameAll := func() { // the activation of each layer
 		if len(s.Activations) == 0 {
@@ -139,29 +135,26 @@ func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done E
 			nameAll()
 			activation, _ := identityAfter(s.Activations[n-1])
 			s.Hidden, s.Activations = append(s.Hidden, s.Hidden[n-1]), append(s.Activations, activation)
-			return e, true, nil
+			return e, true
 		}
 		e.Kind = AddNode
 	case RemoveLayer:
 		if n > max(l.MinLayers, 1) {
 			nameAll()
 			s.Hidden, s.Activations = s.Hidden[:n-1], s.Activations[:n-1]
-			return e, true, nil
+			return e, true
 		}
 		e.Kind = AddNode
-	case AddNode, RemoveNode:
-	default:
-		return e, false, fmt.Errorf("evolution: %q is no kind of edit", e.Kind)
 	}
 	if n == 0 || e.Nodes < 1 || e.Layer < 0 {
-		return e, false, nil
+		return e, false
 	}
 	e.Layer = min(e.Layer, n-1)
-	return e, e.resize(&s.Hidden[e.Layer], l.MinNodes+1, l.MaxNodes), nil
+	return e, e.resize(&s.Hidden[e.Layer], l.MinNodes+1, l.MaxNodes)
 }
 
 // applyToPicture edits the convolutions of a picture's encoder.
-func (e Edit) applyToPicture(p *description.Part, l Limits, usual string) (done Edit, changed bool, err error) {
+func (e Edit) applyToPicture(p *description.Part, l Limits, usual string) (done Edit, changed bool) {
 	n := len(p.Convolutions)
 	if e.Kind == ChangeKernel && n == 1 {
 		e.Kind = AddLayer
@@ -172,33 +165,30 @@ func (e Edit) applyToPicture(p *description.Part, l Limits, usual string) (done 
 			activation, _ := identityAfter(cmp.Or(p.Convolutions[n-1].Activation, usual))
 			p.Convolutions = append(p.Convolutions, description.Convolution{Channels: last[0], Kernel: 3, Stride: 1,
 				Padding: 1, Activation: activation})
-			return e, true, nil
+			return e, true
 		}
 		e.Kind = AddChannel
 	case RemoveLayer:
 		if n > l.MinConvolutions {
 			p.Convolutions = p.Convolutions[:n-1]
-			return e, true, nil
+			return e, true
 		}
 		e.Kind = AddChannel
-	case AddChannel, RemoveChannel, ChangeKernel:
-	default:
-		return e, false, fmt.Errorf("evolution: %q is no kind of edit", e.Kind)
 	}
 	if e.Layer < 0 {
-		return e, false, nil
+		return e, false
 	}
 	e.Layer = min(e.Layer, n-1)
 	c := &p.Convolutions[e.Layer]
 	if e.Kind != ChangeKernel {
-		return e, e.resize(&c.Channels, l.MinChannels, l.MaxChannels), nil
+		return e, e.resize(&c.Channels, l.MinChannels, l.MaxChannels)
 	}
 	before := p.Pictures()[e.Layer]
 	if e.Kernel < 1 || e.Kernel == c.Kernel || e.Kernel > min(before[1], before[2]) {
-		return e, false, nil
+		return e, false
 	}
 	c.Kernel, c.Extra = e.Kernel, max(0, c.Extra+e.Kernel-c.Kernel)
-	return e, true, nil
+	return e, true
 }
 
 // identityAfter returns how a layer after one with the activation before starts as the identity: with identity weights,
@@ -224,17 +214,11 @@ func identityAfter(before string) (activation string, shift float64) {
 	return "elu", 1 // elu, tanh and softsign are at least −1
 }
 
-// RandomEdit draws an edit as AgileRL does: with probability newLayer one of the head's layer edits, otherwise one of
-// all node edits, each uniformly. Widths change by 16, 32 or 64, the latent and channels by 8, 16 or 32. Edits of
-// channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels change in the second to
-// fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
-func RandomEdit(a description.Architecture, rng *rand.Rand, newLayer float64) Edit {
-	_, e := randomEdit([]description.Architecture{a}, rng, newLayer)
-	return e
-}
-
-// randomEdit is RandomEdit for the policies of several agents: it draws from the edits of all of them, each uniformly,
-// and returns the index of the policy that the edit is for. One with more edits of nodes is drawn more often.
+// randomEdit draws an edit as AgileRL does, for the policies of one or several agents: with probability newLayer one of
+// the head's layer edits, otherwise one of all node edits, each uniformly. It returns the index of the policy that the
+// edit is for. One with more edits of nodes is drawn more often. Widths change by 16, 32 or 64, the latent and channels
+// by 8, 16 or 32. Edits of channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels
+// change in the second to fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
 func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer float64) (which int, e Edit) {
 	if rng.Float64() < newLayer {
 		n := rng.IntN(2 * len(policies))
@@ -271,7 +255,7 @@ func randomEdit(policies []description.Architecture, rng *rand.Rand, newLayer fl
 	return which, e
 }
 
-// nodeEdits lists the edits that RandomEdit draws from, apart from those of layers. Another order would change what a
+// nodeEdits lists the edits that randomEdit draws from, apart from those of layers. Another order would change what a
 // seed draws.
 func nodeEdits(a description.Architecture) (choices []Edit) {
 	both := func(grow, shrink EditKind, module string) {
@@ -297,7 +281,7 @@ func nodeEdits(a description.Architecture) (choices []Edit) {
 	return choices
 }
 
-// kernelSizes lists what RandomEdit may give the kernels of a convolution, as AgileRL has it: 1 up to a quarter of the
+// kernelSizes lists what randomEdit may give the kernels of a convolution, as AgileRL has it: 1 up to a quarter of the
 // shorter side of the layer's result, at most 9, without the present size. It is 1 if that leaves none.
 func kernelSizes(p *description.Part, layer int) []int {
 	after := p.Pictures()[layer+1]

@@ -1,11 +1,12 @@
 package evolution
 
 import (
-	"math/rand/v2"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -90,48 +91,56 @@ func TestEditActivation(t *testing.T) {
 	}
 }
 
-// What is drawn, and how often: layers share a fifth, each of the node edits an equal part of the rest.
+// What is drawn, and how often: of all policies together, layers share a fifth, and each of the node edits has an equal
+// part of the rest.
 func TestRandomEdit(t *testing.T) {
 	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "tanh")
-	rng := rand.New(rand.NewPCG(1, 2))
+	if n := len(nodeEdits(a)); n != 12 {
+		t.Errorf("%d edits of nodes, want two of the latent, of each of four encoders and of the head", n)
+	}
+	snap, _ := teamSnapshot(t)
 	const n = 60_000
-	count, sizes, layers := map[string]int{}, map[int]int{}, map[int]int{}
-	for range n {
-		e := RandomEdit(a, rng, 0.2)
-		if !e.Fits(a) {
-			t.Fatalf("%v has no %v", a, e)
+	for _, policies := range [][]description.Architecture{{a}, policiesOf(t, snap)} {
+		want, edits := map[string]float64{}, 0
+		for _, a := range policies {
+			edits += len(nodeEdits(a))
 		}
-		count[e.Module+"."+string(e.Kind)]++
-		if e.Module == "head" {
-			sizes[e.Nodes]++
-			layers[e.Layer]++
-		} else if e.Module == "" && !slices.Contains([]int{8, 16, 32}, e.Nodes) {
-			t.Fatalf("%v", e)
+		for i, a := range policies {
+			for _, e := range nodeEdits(a) {
+				want[fmt.Sprint(i, e.Module, e.Kind)] = .8 / float64(edits)
+			}
+			for _, kind := range []EditKind{AddLayer, RemoveLayer} {
+				want[fmt.Sprint(i, "head", kind)] = .1 / float64(len(policies))
+			}
 		}
-	}
-	want := map[string]float64{"head.add_layer": .1, "head.remove_layer": .1}
-	for _, name := range []string{".add_latent_node", ".remove_latent_node", "head.add_node", "head.remove_node"} {
-		want[name] = .8 / 12
-	}
-	for _, p := range a.Parts {
-		want["encoder."+p.Name+".add_node"], want["encoder."+p.Name+".remove_node"] = .8/12, .8/12
-	}
-	if len(count) != len(want) {
-		t.Errorf("drawn: %v", count)
-	}
-	for name, share := range want {
-		if got := float64(count[name]) / n; got < share-.006 || got > share+.006 {
-			t.Errorf("%s has a share of %.4f, want %.4f", name, got, share)
+		count, sizes, layers := map[string]int{}, map[int]float64{}, map[int]float64{}
+		rng, head := random(1), 0.0
+		for range n {
+			i, e := randomEdit(policies, rng, 0.2)
+			if !e.Fits(policies[i]) {
+				t.Fatalf("%v has no %v", policies[i], e)
+			}
+			count[fmt.Sprint(i, e.Module, e.Kind)]++
+			if e.Module == "head" {
+				head++
+				sizes[e.Nodes]++
+				layers[e.Layer]++
+			} else if e.Module == "" && !slices.Contains([]int{8, 16, 32}, e.Nodes) {
+				t.Fatalf("%v", e)
+			}
 		}
-	}
-	head := sizes[16] + sizes[32] + sizes[64]
-	for _, k := range []int{16, 32, 64} {
-		if share := float64(sizes[k]) / float64(head); share < .31 || share > .36 {
-			t.Errorf("%d nodes have a share of %.3f", k, share)
+		if len(count) != len(want) {
+			t.Errorf("drawn: %v", count)
 		}
-	}
-	if share := float64(layers[0]) / float64(head); len(layers) != 2 || share < .48 || share > .52 {
-		t.Errorf("layers %v", layers)
+		for name, share := range want {
+			must.Near(t, float64(count[name])/n, share, .006, "the share of %s", name)
+		}
+		for _, k := range []int{16, 32, 64} {
+			must.Near(t, sizes[k]/head, 1.0/3, .025, "the share of %d nodes", k)
+		}
+		if len(policies) == 1 {
+			must.Near(t, layers[0]/head, .5, .02, "the share of the first of two layers")
+		}
 	}
 }
 
@@ -198,17 +207,6 @@ func TestEditPicturesAndMemory(t *testing.T) {
 		next.String() != "20×24×3→[16k8s4 16k3p1:elu]→16→[32] tanh" {
 		t.Errorf("%v: %v", done, next)
 	}
-	for _, e := range []Edit{{Kind: AddLayer, Module: "memory"}, {Kind: AddChannel, Module: "head", Nodes: 8},
-		{Kind: AddChannel, Module: "encoder.goal", Nodes: 8}} {
-		a := remembering(t, models.LSTM(48))
-		if _, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || e.Fits(a) {
-			t.Errorf("%v: changed %t, %v", e, changed, err)
-		}
-	}
-	if _, _, _, err := (Edit{Kind: AddNode, Module: "memory", Nodes: 16}).Apply(architecture(t, seen(), nil, 8, nil,
-		"tanh"), DefaultLimits()); err == nil {
-		t.Error("nodes for a memory that is not there")
-	}
 }
 
 // TestEditFits: an edit of a module that an architecture does not have, or that is none, changes nothing.
@@ -224,11 +222,20 @@ func TestEditFits(t *testing.T) {
 			t.Errorf("%v does not fit", e)
 		}
 	}
-	for _, e := range []Edit{{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, {Kind: AddNode, Module: "tail",
-		Nodes: 16},
-		{Kind: AddNode, Nodes: 16}, {Kind: "add_channel", Module: "head"}, {}} {
-		if next, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || !next.Equal(a) || e.Fits(a) {
-			t.Errorf("%v: %v, changed %t, error %v", e, next, changed, err)
+	seeing := remembering(t, models.LSTM(48))
+	for _, x := range []struct {
+		a description.Architecture
+		e Edit
+	}{
+		{a, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}}, {a, Edit{Kind: AddNode, Module: "tail", Nodes: 16}},
+		{a, Edit{Kind: AddNode, Nodes: 16}}, {a, Edit{Kind: AddChannel, Module: "head"}}, {a, Edit{}},
+		{a, Edit{Kind: AddNode, Module: "memory", Nodes: 16}}, {seeing, Edit{Kind: AddLayer, Module: "memory"}},
+		{seeing, Edit{Kind: AddChannel, Module: "head", Nodes: 8}},
+		{seeing, Edit{Kind: AddChannel, Module: "encoder.goal", Nodes: 8}},
+	} {
+		next, _, changed, err := x.e.Apply(x.a, DefaultLimits())
+		if err == nil || changed || !next.Equal(x.a) || x.e.Fits(x.a) {
+			t.Errorf("%v: %v, changed %t, error %v", x.e, next, changed, err)
 		}
 	}
 }

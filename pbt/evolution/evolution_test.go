@@ -104,8 +104,7 @@ func finish(t *testing.T, e *evolution.Evolution) outcome {
 	t.Helper()
 	o := outcome{journal: e.Population().Journal()}
 	for id := range e.Population().Generation().Members {
-		s, err := e.Population().Trainee(id).Snapshot()
-		must.Do(t, err)
+		s := must.Get(e.Population().Trainee(id).Snapshot())(t)
 		o.snapshots = append(o.snapshots, s)
 	}
 	must.Do(t, e.Close())
@@ -114,11 +113,8 @@ func finish(t *testing.T, e *evolution.Evolution) outcome {
 
 func train(t *testing.T, o evolution.Options) outcome {
 	t.Helper()
-	e, err := evolution.New(o)
-	must.Do(t, err)
-	if _, err := e.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(evolution.New(o))(t)
+	must.Get(e.Train(t.Context()))(t)
 	return finish(t, e)
 }
 
@@ -150,49 +146,87 @@ func interrupted(t *testing.T, every int64, build func(stop func()) evolution.Op
 	}
 }
 
-func compare(t *testing.T, want, got outcome) {
-	t.Helper()
-	if d := cmp.Diff(want.journal, got.journal); d != "" {
-		t.Errorf("the journals differ: %.3000s", d)
-	}
-	for id := range want.snapshots {
-		if d := agenttest.Differences(want.snapshots[id], got.snapshots[id]); len(d) > 0 {
-			t.Errorf("member %d differs in %v", id, d)
+// TestResume: an evolution that is stopped in the middle of generations, rollouts and episodes, and continued in
+// another process, ends as one that was not, however many members train at a time.
+func TestResume(t *testing.T) {
+	pair := func(centralised bool) builder {
+		return func(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
+			return pair(centralised, rendezvous{}, onStep)
 		}
+	}
+	groups := func(o *evolution.Options) {
+		o.Sample = map[string]explore.Range{"speaker_0.learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}
+		o.Mutations.Architecture, o.TotalSteps = 1.5, 4*o.IntervalSteps
+	}
+	shapes := func(o *evolution.Options) {
+		m := o.Mutations
+		m.Architecture, m.Activation, m.NewLayerProb = 5, 0.05, 0.05
+		m.Limits.MinHidden, m.Limits.MaxHidden, m.Limits.MinChannels, m.Limits.MaxChannels = 2, 128, 4, 64
+		o.Members, o.IntervalSteps, o.TotalSteps, o.Seed, o.Sample = 3, 24, 8*24, 4, nil
+	}
+	for name, c := range map[string]struct {
+		build     builder
+		change    func(o *evolution.Options)
+		check     func(t *testing.T, o evolution.Options, e *evolution.Evolution)
+		mutations []string // the beginnings of those that must occur
+	}{
+		"cartpole": {cartpole, func(*evolution.Options) {}, otherSeed, []string{"param(", "learning_rate", "activation("}},
+		"IPPO":     {pair(false), groups, checkGroups, []string{"speaker_0: ", "listener_0: "}},
+		"MAPPO":    {pair(true), groups, checkGroups, []string{"speaker_0: ", "listener_0: "}},
+		"memory":   {walker, shapes, checkMemory, []string{"memory."}},
+		"pictures": {looking, shapes, nil, []string{"encoder.observation."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			o := options()
+			c.change(&o)
+			o.Directory, o.Parallel, o.New = t.TempDir(), 1, c.build(nil)
+			e := must.Get(evolution.New(o))(t)
+			must.Get(e.Train(t.Context()))(t)
+			if c.check != nil {
+				c.check(t, o, e)
+			}
+			want, again := finish(t, e), o
+			again.Directory, again.Parallel = t.TempDir(), 4
+			got := interrupted(t, 77, func(stop func()) evolution.Options {
+				again.New = c.build(func() error { stop(); return nil })
+				return again
+			})
+			must.Equal(t, "the journal", want.journal, got.journal)
+			must.Equal(t, "the journal's file", must.Get(journal.Read(o.Directory))(t)[1:],
+				must.Get(journal.Read(again.Directory))(t)[1:])
+			for id := range want.snapshots {
+				if d := agenttest.Differences(want.snapshots[id], got.snapshots[id]); len(d) > 0 {
+					t.Errorf("member %d differs in %v", id, d)
+				}
+			}
+			architectures, done := map[string]bool{}, map[string]int{}
+			for _, e := range want.journal {
+				if e.Kind == journal.ApplyFailed || e.Kind == journal.Failed {
+					t.Errorf("%+v", e)
+				}
+				architectures[e.Architecture] = true
+				for _, beginning := range c.mutations {
+					if strings.HasPrefix(e.Mutation, beginning) {
+						done[beginning]++
+					}
+				}
+			}
+			if len(architectures) < 4 || len(done) < len(c.mutations) {
+				t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(architectures)), done)
+			}
+		})
 	}
 }
 
-// TestResumeInMidGeneration: an evolution that is stopped in the middle of generations, rollouts and episodes, and
-// continued in another process, ends as one that was not, however many members train at a time.
-func TestResumeInMidGeneration(t *testing.T) {
-	agenttest.CheckLive(t)
-	whole := options()
-	whole.Directory, whole.Parallel = t.TempDir(), 1
-	want, dir := train(t, whole), t.TempDir()
-	compare(t, want, interrupted(t, 101, func(stop func()) evolution.Options {
-		o := options()
-		o.Directory, o.Parallel = dir, 4
-		o.New = cartpole(func() error { stop(); return nil })
-		return o
-	}))
-	read := func(dir string) string {
-		events, err := journal.Read(dir)
-		must.Do(t, err)
-		return fmt.Sprint(events[1:])
-	}
-	if read(dir) != read(whole.Directory) {
-		t.Error("the journals' bytes differ")
-	}
-	shapes, done := map[string]bool{}, map[string]int{}
-	for _, e := range want.journal {
-		shapes[e.Architecture] = true
-		done[strings.SplitN(e.Mutation, "(", 2)[0]]++
-	}
-	if len(shapes) < 4 || done["param"] == 0 || done["learning_rate"] == 0 || done["activation"] == 0 {
-		t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(shapes)), done)
-	}
-	whole.Directory, whole.Mutations.Seed = "", 1
-	if other := train(t, whole); cmp.Equal(want.journal, other.journal) {
+// builder makes a function that builds members. onStep is called after every step, where it is not nil.
+type builder = func(onStep func() error) func(m pbt.Member) (pbt.Trainee, error)
+
+// otherSeed checks that another seed of mutations leads to another evolution.
+func otherSeed(t *testing.T, o evolution.Options, e *evolution.Evolution) {
+	o.Directory, o.Mutations = "", busy()
+	o.Mutations.Seed = 1
+	if cmp.Equal(e.Population().Journal(), train(t, o).journal) {
 		t.Error("another seed of mutations gives the same journal")
 	}
 }
@@ -202,21 +236,15 @@ func TestEliteAndCheckpoints(t *testing.T) {
 	o := options()
 	o.Directory = t.TempDir()
 	o.SaveElite, o.Checkpoint = true, 400
-	e, err := evolution.New(o)
-	must.Do(t, err)
-	best, err := e.Train(t.Context())
-	must.Do(t, err)
+	e := must.Get(evolution.New(o))(t)
+	best := must.Get(e.Train(t.Context()))(t)
 	defer e.Close()
-	saved, err := evolution.LoadElite(filepath.Join(o.Directory, "elite"))
-	must.Do(t, err)
+	saved := must.Get(evolution.LoadElite(filepath.Join(o.Directory, "elite")))(t)
 	if saved.Manifest.Step != best.Steps {
 		t.Errorf("the elite saved has %d steps, the best %d", saved.Manifest.Step, best.Steps)
 	}
-	elite, err := evolution.Build(o.New, saved.Snapshot, o.Seed)
-	must.Do(t, err)
-	defer elite.Close()
-	snap, err := elite.Snapshot()
-	must.Do(t, err)
+	elite := must.Open(evolution.Build(o.New, saved.Snapshot, o.Seed))(t)
+	snap := must.Get(elite.Snapshot())(t)
 	if d := agenttest.Differences(best.Snapshot, snap); len(d) > 0 {
 		t.Errorf("the elite differs from the best in %v", d)
 	}
@@ -224,8 +252,7 @@ func TestEliteAndCheckpoints(t *testing.T) {
 	if err != nil || len(files) != 4*2 { // of 1080 steps, after 540 and 900
 		t.Errorf("checkpoints: %v, %v", files, err)
 	}
-	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); err == nil || !errors.Is(err,
-		os.ErrNotExist) {
+	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an elite from nowhere: %v", err)
 	}
 	var table strings.Builder

@@ -106,9 +106,6 @@ func (e *Evolver) checkNetworks(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// Registry returns the registry in use, which must not be changed.
-func (e *Evolver) Registry() Registry { return e.registry }
-
 // Validate implements pbt.Evolver: members must have all hyperparameters that may mutate.
 func (e *Evolver) Validate(hyperparameters []string) error {
 	var problems []error

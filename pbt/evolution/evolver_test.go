@@ -21,8 +21,7 @@ import (
 // optimizers and a rollout in progress.
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
-	a, err := description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh")
-	must.Do(t, err)
+	a := must.Get(description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh"))(t)
 	snap := checkpoint.NewSnapshot()
 	rng := rand.New(rand.NewPCG(1, 2))
 	fill := func(shape ...int64) checkpoint.Array {
@@ -78,8 +77,7 @@ func only(set func(m *Mutations)) Mutations {
 func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 	t.Helper()
 	snap, r := handmade(t)
-	e, err := NewEvolver(m, r, snap, handmadeValues)
-	must.Do(t, err)
+	e := must.Get(NewEvolver(m, r, snap, handmadeValues))(t)
 	return e, pbt.Candidate{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
 }
 
@@ -103,8 +101,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 	if out.Snapshot == in.Snapshot {
 		return out, what
 	}
-	all, err := Architectures(out.Snapshot)
-	must.Do(t, err)
+	all := must.Get(Architectures(out.Snapshot))(t)
 	for _, network := range []string{"actor", "critic"} {
 		if _, err := load(out.Snapshot.Arrays, network+"/", all[network]); err != nil {
 			t.Fatalf("%s: %v", what, err)
@@ -124,9 +121,7 @@ func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candid
 func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 	t.Helper()
 	for _, network := range []string{"actor", "critic"} {
-		if d := cmp.Diff(layout.Below(s, network), layout.Below(s, "target_"+network)); d != "" {
-			t.Errorf("%s: the target is no copy of %s: %.500s", what, network, d)
-		}
+		must.Equal(t, what+": the target of "+network, layout.Below(s, network), layout.Below(s, "target_"+network))
 		tree := s.Values["architectures"].(map[string]any)
 		if !cmp.Equal(tree[network], tree["target_"+network]) {
 			t.Errorf("%s: the target has the architecture %v, %s %v", what, tree["target_"+network], network,
@@ -214,9 +209,7 @@ func TestActivationOfCustomAgent(t *testing.T) {
 func TestHyperparameterOfCustomAgent(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Strict = 1, strict }))
-		if d := cmp.Diff([]string{"batch_size", "lr_actor", "lr_critic"}, e.Keys()); d != "" {
-			t.Errorf("by default: %s", d)
-		}
+		must.Equal(t, "by default", []string{"batch_size", "lr_actor", "lr_critic"}, e.Keys())
 		seen := map[string]bool{}
 		for seed := range uint64(40) {
 			out, what := evolve(t, e, in, seed)
@@ -280,100 +273,5 @@ func TestDraw(t *testing.T) {
 	}
 	if len(counts) != 3 {
 		t.Errorf("drawn were %v", counts)
-	}
-}
-
-func tuned(name string, p RLParameter) func(m *Mutations) {
-	return func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{name: p} }
-}
-
-func TestMutationsValidate(t *testing.T) {
-	if err := DefaultMutations().Validate(); err != nil {
-		t.Error(err)
-	}
-	for want, set := range map[string]func(m *Mutations){
-		"Architecture is -1":             func(m *Mutations) { m.Architecture = -1 },
-		"all weights of mutations are 0": func(m *Mutations) { *m = Mutations{} },
-		"NewLayerProb is 1.5":            func(m *Mutations) { m.NewLayerProb = 1.5 },
-		"MutationSD is -0.1":             func(m *Mutations) { m.MutationSD = -0.1 },
-		"ActivationSelection: ":          func(m *Mutations) { m.ActivationSelection = []string{"swiss"} },
-		"ActivationSelection is empty":   func(m *Mutations) { m.Activation, m.ActivationSelection = 1, []string{} },
-		`did you mean "overlap"?`:        func(m *Mutations) { m.Preserve = "overlaps" },
-		"limits of policy":               func(m *Mutations) { m.Limits = Limits{MinLayers: 3, MaxLayers: 1} },
-		"limits of critic": func(
-			m *Mutations) {
-			m.NetworkLimits = map[string]Limits{"critic": {MinLayers: -1}}
-		},
-		`hyperparameter "learning"`: tuned("learning", RLParameter{}),
-		"grow_factor is 0.9":        tuned("tau", RLParameter{Min: 1, Max: 2, GrowFactor: 0.9}),
-		"shrink_factor is 1.5":      tuned("tau", RLParameter{Min: 1, Max: 2, ShrinkFactor: 1.5}),
-		`dtype is "text"`:           tuned("tau", RLParameter{Min: 1, Max: 2, Kind: "text"}),
-		"must be whole":             tuned("tau", RLParameter{Min: 0.5, Max: 2, Kind: KindInt}),
-	} {
-		m := DefaultMutations()
-		set(&m)
-		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// TestEvolverRefuses: a registry and mutations that do not fit the members' snapshot are refused.
-func TestEvolverRefuses(t *testing.T) {
-	type change = func(m *Mutations, r *Registry, s *checkpoint.Snapshot)
-	registry := func(f func(r *Registry)) change {
-		return func(_ *Mutations, r *Registry, _ *checkpoint.Snapshot) { f(r) }
-	}
-	tuned := func(name string) change {
-		return func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
-			m.Hyperparameters = HyperparameterConfig{name: {Min: 0.1, Max: 1}}
-		}
-	}
-	for want, set := range map[string]change{
-		`0 of 2 groups are the policy's`: registry(func(r *Registry) { r.Groups[0].Policy = false }),
-		`2 of 2 groups are the policy's`: registry(func(r *Registry) { r.Groups[1].Policy = true }),
-		`"critic" is named twice`:        registry(func(r *Registry) { r.Groups[0].Shared = []string{"critic"} }),
-		`did you mean "actor"?`: registry(func(r *Registry) {
-			r.Groups[0].Name, r.Optimizers = "acto",
-				nil
-		}),
-		`"target_critic" has an architecture`: registry(func(r *Registry) { r.Groups[1].Shared = nil }),
-		`no optimizer "adam"`:                 registry(func(r *Registry) { r.Optimizers[0].Name = "adam" }),
-		`trains "actr", which is in no group`: registry(
-			func(r *Registry) { r.Optimizers[0].Networks = []string{"actr"} }),
-		`members have no hyperparameter "lr_acto"`: registry(func(r *Registry) {
-			r.Optimizers[0].LearningRate = "lr_acto"
-		}),
-		`shared with "actor", but its arrays are others`: registry(func(r *Registry) {
-			r.Groups[0].Shared = []string{"target_actor", "nobody"}
-		}),
-		`a network is named "a/b"`: registry(func(r *Registry) {
-			r.Groups = append(r.Groups, NetworkGroup{Name: "a/b"})
-		}),
-		`hyperparameter "tau" is not in the registry`: tuned("tau"),
-		`no hyperparameter "gamma"`:                   tuned("gamma"),
-		`did you mean "critic"?`: func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
-			m.NetworkLimits = map[string]Limits{"critc": DefaultLimits()}
-		},
-		"(arch_mut, act_mut) a weight of 0": func(_ *Mutations, _ *Registry, s *checkpoint.Snapshot) {
-			delete(s.Values, "architectures")
-		},
-		"(params_mut) a weight of 0": func(_ *Mutations, _ *Registry, s *checkpoint.Snapshot) {
-			maps.DeleteFunc(s.Arrays, func(name string, _ checkpoint.Array) bool {
-				return strings.Contains(name, "actor/head") && strings.HasSuffix(name, ".weight") &&
-					!strings.Contains(name, "adam")
-			})
-		},
-	} {
-		snap, r := handmade(t)
-		m := DefaultMutations()
-		set(&m, &r, snap)
-		if _, err := NewEvolver(m, r, snap, handmadeValues); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	snap, _ := handmade(t)
-	if _, err := RegistryOf(snap); err == nil || !strings.Contains(err.Error(), "give a Registry") {
-		t.Errorf("an agent without a network named policy: %v", err)
 	}
 }

@@ -14,33 +14,35 @@ import (
 func (w *wiring) function(layers map[string]matrix) error {
 	m := w.module(w.from)
 	chain, at := m.Layers(), w.edit.Layer
-	convolutions := len(m.Convolutions) > 0
+	n, convolutions := len(m.Hidden), len(m.Convolutions)
 	switch kind := w.edit.Kind; {
 	case kind == ChangeActivation:
-	case m.Recurrent.Kind != "" && kind == AddNode:
-		w.remember(layers, m)
-	case m.Recurrent.Kind != "" && kind == RemoveNode:
-		w.forget(layers, m)
-	case kind == AddNode:
-		w.widen(layers, chain[at].Name, reader{chain[at+1].Name + ".weight", 0, 1}, m.Hidden[at])
-	case kind == RemoveNode:
-		w.narrow(layers, chain[at].Name, reader{chain[at+1].Name + ".weight", 0, 1})
-	case kind == AddChannel:
-		w.widen(layers, convolution(m, at), channels(m, at), m.Convolutions[at].Channels)
-	case kind == RemoveChannel:
-		w.narrow(layers, convolution(m, at), channels(m, at))
-	case kind == ChangeKernel:
-		w.kernel(layers, m)
 	case kind == AddLatentNode || kind == RemoveLatentNode:
 		w.latent(layers)
-	case kind == AddLayer && convolutions:
-		w.convolve(layers, m)
-	case kind == RemoveLayer && convolutions:
-		w.deconvolve(layers, m)
+	case m.Recurrent.Kind != "" && (kind == AddNode || kind == RemoveNode):
+		for k := range m.Recurrent.Layers {
+			w.resize(layers, w.recurrent(m, k))
+		}
+	case kind == AddNode || kind == RemoveNode:
+		w.resize(layers, linear(layers, chain[at].Name, m.Hidden[at], reader{chain[at+1].Name + ".weight", 0, 1}))
+	case kind == AddChannel || kind == RemoveChannel:
+		w.resize(layers, linear(layers, convolution(m, at), m.Convolutions[at].Channels, channels(m, at)))
+	case kind == ChangeKernel:
+		w.kernel(layers, m)
+	case kind == AddLayer && convolutions > 0:
+		w.passOn(layers, convolution(m, convolutions), chain[0].Name, convolution(m, convolutions-1),
+			m.Pictures[convolutions][0], w.module(w.to).Convolutions[convolutions].Kernel,
+			m.Convolutions[convolutions-1].Activation)
 	case kind == AddLayer:
-		w.identity(layers, m)
-	case kind == RemoveLayer:
-		w.compose(layers, m)
+		out := m.Name + ".out"
+		w.passOn(layers, fmt.Sprintf("%s.%d", m.Name, n), out, out, m.Hidden[n-1], 0, m.Activations[n-1])
+	case kind == RemoveLayer && convolutions > 0:
+		w.bypass(layers, convolution(m, convolutions-1), chain[0].Name, m.Convolutions[convolutions-1],
+			m.Pictures[convolutions-1], m.Pictures[convolutions])
+	case kind == RemoveLayer: // a linear layer is a convolution of one pixel
+		last := chain[n-1].Name
+		w.bypass(layers, last, m.Name+".out", description.Convolution{Stride: 1, Activation: m.Activations[n-1]},
+			[3]int{layers[last+".weight"].cols, 1, 1}, [3]int{m.Hidden[n-1], 1, 1})
 	default:
 		return fmt.Errorf("evolution: no weights follow an edit of kind %q", w.edit.Kind)
 	}
@@ -58,48 +60,89 @@ func (w *wiring) module(of description.Architecture) (m description.Module) {
 	return m
 }
 
+// nodes are the nodes of a layer, the channels of a convolution or the values of a recurrent layer.
+type nodes struct {
+	n      int
+	rows   []string // the arrays with a row for each node, or in recurrent layers for each node of every gate
+	inputs int      // of the layer, for drawing new weights
+	by     []reader // the weights that read the nodes
+}
+
 // reader is a weight that reads the nodes of a layer: in columns from offset on, so many for each node.
 type reader struct {
 	weight       string
 	offset, each int
 }
 
-// widen adds w.edit.Nodes nodes at the end of the layer name, which has n. Their incoming weights and biases are drawn.
-// The layer that reads them gets columns of zeros for them. The new nodes therefore add nothing to what the network
-// computes; their outgoing weights have a gradient, and learning makes use of them.
-func (w *wiring) widen(layers map[string]matrix, name string, by reader, n int) {
-	weight, bias := layers[name+".weight"], layers[name+".bias"]
-	drawn := w.fresh(weight.cols)
-	layers[name+".weight"] = weight.insertRows(weight.rows, w.edit.Nodes, w.begin(weight, drawn))
-	layers[name+".bias"] = bias.insertRows(bias.rows, w.edit.Nodes, w.begin(bias, drawn))
-	w.unread(layers, by, n)
+// linear are the n nodes of a layer with a weight and a bias.
+func linear(layers map[string]matrix, name string, n int, by reader) nodes {
+	weight := name + ".weight"
+	return nodes{n, []string{weight, name + ".bias"}, layers[weight].cols, []reader{by}}
 }
 
-// unread gives the weight that reads a layer of n nodes columns of zeros for w.edit.Nodes more.
-func (w *wiring) unread(layers map[string]matrix, by reader, n int) {
-	next := layers[by.weight]
-	layers[by.weight] = next.insertColumns(by.offset+n*by.each, w.edit.Nodes*by.each, w.begin(next, nil))
+// recurrent are the values of layer k of the recurrent layers, which the layer itself and the next one read.
+func (w *wiring) recurrent(m description.Module, k int) nodes {
+	name := func(part string, k int) string { return fmt.Sprintf("%s.%s_l%d", m.Name, part, k) }
+	next := name("weight_ih", k+1)
+	if k == m.Recurrent.Layers-1 {
+		modules := w.from.Modules()
+		next = modules[len(modules)-1].Layers()[0].Name + ".weight"
+	}
+	hidden := name("weight_hh", k)
+	return nodes{m.Recurrent.HiddenSize,
+		[]string{name("weight_ih", k), hidden, name("bias_ih", k), name("bias_hh", k)},
+		m.Recurrent.HiddenSize + w.edit.Nodes, []reader{{next, 0, 1}, {hidden, 0, 1}}}
 }
 
-// narrow drops w.edit.Nodes nodes of the layer name: those whose outgoing weights have the smallest sum of sizes,
-// because without them the network changes least. (AgileRL drops the last nodes.) Nodes that widen added and that have
-// not learned yet have a sum of zero, so narrow undoes widen.
-func (w *wiring) narrow(layers map[string]matrix, name string, by reader) {
-	bias := layers[name+".bias"]
-	drop := w.least(layers, name, bias.rows, by)
-	layers[name+".weight"] = layers[name+".weight"].withoutRows(drop)
-	layers[name+".bias"] = bias.withoutRows(drop)
-	layers[by.weight] = layers[by.weight].withoutColumns(by.columns(drop))
+// resize adds w.edit.Nodes nodes, or drops them.
+//
+// New nodes come last, in every gate. Their incoming weights and biases are drawn, and what reads the nodes gets
+// columns of zeros for them. The new nodes therefore add nothing to what the network computes, at no step of a
+// sequence; their outgoing weights have a gradient, and learning makes use of them.
+//
+// The nodes that go are those whose outgoing weights have the smallest sum of sizes, because without them the network
+// changes least. (AgileRL drops the last nodes.) Nodes that were added and that have not learned yet have a sum of
+// zero, so dropping undoes adding.
+func (w *wiring) resize(layers map[string]matrix, x nodes) {
+	switch w.edit.Kind {
+	case AddNode, AddChannel, AddLatentNode:
+		drawn := w.fresh(x.inputs)
+		for _, name := range x.rows {
+			before := layers[name]
+			for gate := before.rows / x.n; gate > 0; gate-- { // the last first, so that the others stay in place
+				layers[name] = layers[name].insertRows(gate*x.n, w.edit.Nodes, w.begin(before, drawn))
+			}
+		}
+		for _, by := range x.by {
+			next := layers[by.weight]
+			layers[by.weight] = next.insertColumns(by.offset+x.n*by.each, w.edit.Nodes*by.each, w.begin(next, nil))
+		}
+		return
+	}
+	drop := w.least(layers, x)
+	for _, name := range x.rows {
+		var rows []int
+		for gate := range layers[name].rows / x.n {
+			for _, c := range drop {
+				rows = append(rows, gate*x.n+c)
+			}
+		}
+		layers[name] = layers[name].withoutRows(rows)
+	}
+	for _, by := range x.by {
+		layers[by.weight] = layers[by.weight].withoutColumns(by.columns(drop))
+	}
 }
 
-// least returns which w.edit.Nodes of a layer's n nodes have the smallest outgoing weights, of all readers together.
-// Moments drop the nodes that the parameters decided on.
-func (w *wiring) least(layers map[string]matrix, name string, n int, by ...reader) []int {
+// least returns which w.edit.Nodes of the nodes have the smallest outgoing weights, of all readers together. Moments
+// drop the nodes that the parameters decided on.
+func (w *wiring) least(layers map[string]matrix, x nodes) []int {
+	name := x.rows[0]
 	if w.holds == values {
-		sums, order := make([]float64, n), make([]int, n)
-		for c := range n {
+		sums, order := make([]float64, x.n), make([]int, x.n)
+		for c := range x.n {
 			order[c] = c
-			for _, b := range by {
+			for _, b := range x.by {
 				next := layers[b.weight]
 				for r := range next.rows {
 					for _, column := range b.columns([]int{c}) {
@@ -136,19 +179,8 @@ func (w *wiring) latent(layers map[string]matrix) {
 		by = next[0].Name + ".weight"
 	}
 	for i, m := range slices.Backward(modules[:encoders]) {
-		name, columns := m.Name+".out", reader{by, i * w.from.Latent, 1}
-		if w.edit.Kind == AddLatentNode {
-			w.widen(layers, name, columns, w.from.Latent)
-		} else {
-			w.narrow(layers, name, columns)
-		}
+		w.resize(layers, linear(layers, m.Name+".out", w.from.Latent, reader{by, i * w.from.Latent, 1}))
 	}
-}
-
-// identity adds a hidden layer before the output of module m that passes on what it reads, see passOn.
-func (w *wiring) identity(layers map[string]matrix, m description.Module) {
-	n, out := len(m.Hidden), m.Name+".out"
-	w.passOn(layers, fmt.Sprintf("%s.%d", m.Name, n), out, out, m.Hidden[n-1], 0, m.Activations[n-1])
 }
 
 // passOn adds a layer called name between one of so many outputs, whose activation is before, and the layer out. It
@@ -174,38 +206,37 @@ func (w *wiring) passOn(layers map[string]matrix, name, out, like string, output
 	layers[name+".weight"], layers[name+".bias"] = weight, bias
 }
 
-// compose drops the last hidden layer of module m, see bypass. (AgileRL keeps the output layer's weights, which then
-// read other inputs than they learned on.)
-func (w *wiring) compose(layers map[string]matrix, m description.Module) {
-	n := len(m.Hidden) - 1
-	last := m.Layers()[n].Name
-	w.bypass(layers, last, m.Name+".out", m.Activations[n], 1, layers[last+".weight"].cols, matrix.times)
-}
-
-// bypass drops the layer last, each of whose outputs are so many pixels. The layer out, which read them, then reads
-// what last did, so many columns, through last as if its activation were the straight line slope·x + offset:
+// bypass drops the layer last, the convolution c from pictures to others. The layer out, which read its pixels, then
+// reads what last did, through last as if its activation were the straight line slope·x + offset:
 //
 //	out.weight' = out.weight · slope · last.weight
 //	out.bias'   = out.bias + out.weight · (slope · last.bias + offset)
 //
-// product is the first of these products. This undoes passOn. The product's weights are new to the optimizer, so their
-// moments start from zero.
-func (w *wiring) bypass(layers map[string]matrix, last, out, activation string, pixels, columns int,
-	product func(outer, inner matrix) matrix) {
+// The first product is the convolution's transpose. This undoes passOn. The product's weights are new to the
+// optimizer, so their moments start from zero. (AgileRL keeps the weights of out, which then read other inputs than
+// they learned on.)
+func (w *wiring) bypass(layers map[string]matrix, last, out string, c description.Convolution, from, to [3]int) {
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
+	product := zeros(outer.rows, from[0]*from[1]*from[2], form{})
 	if w.holds == values {
-		slope, offset := tangent(activation)
+		slope, offset := tangent(c.Activation)
 		reaches := zeros(outer.cols, 1, form{vector: true})
 		for i := range reaches.data {
-			reaches.data[i] = slope*bias.data[i/pixels] + offset
+			reaches.data[i] = slope*bias.data[i/(to[1]*to[2])] + offset
 		}
 		layers[out+".bias"] = layers[out+".bias"].plus(outer.times(reaches), 1)
-		layers[out+".weight"] = product(outer, inner).scaled(slope)
+		sums := make([]float64, product.cols)
+		for r := range outer.rows {
+			clear(sums)
+			scatter(sums, outer.data[r*outer.cols:(r+1)*outer.cols], inner, c, from, to)
+			for i, x := range sums {
+				product.data[r*product.cols+i] = slope * float32(x)
+			}
+		}
 	} else {
-		fresh := zeros(outer.rows, columns, form{})
-		fresh.fill(w.begin(outer, nil))
-		layers[out+".weight"] = fresh
+		product.fill(w.begin(outer, nil))
 	}
+	layers[out+".weight"] = product
 	delete(layers, last+".weight")
 	delete(layers, last+".bias")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
-	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/spaces"
@@ -124,67 +122,37 @@ func pair(centralised bool, game rendezvous, onStep func() error) func(m pbt.Mem
 	}
 }
 
-// Two kinds of agents evolve together, IPPO's and MAPPO's: each kind has networks of its own after a few generations,
-// table and report show them by agent, and an evolution that is interrupted ends as one that is not.
-func TestGroupsEvolve(t *testing.T) {
-	for name, centralised := range map[string]bool{"IPPO": false, "MAPPO": true} {
-		t.Run(name, func(t *testing.T) {
-			agenttest.CheckLive(t)
-			o := options()
-			o.Sample = map[string]explore.Range{"speaker_0.learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}
-			o.New, o.Directory, o.Parallel = pair(centralised, rendezvous{}, nil), t.TempDir(), 1
-			o.Mutations.Architecture, o.TotalSteps = 1.5, 4*o.IntervalSteps
-			e, err := evolution.New(o)
-			must.Do(t, err)
-			best, err := e.Train(t.Context())
-			must.Do(t, err)
-			elite, err := evolution.Build(o.New, best.Snapshot, 1)
-			must.Do(t, err)
-			snap, err := elite.Snapshot()
-			must.Do(t, err)
-			if d := agenttest.Differences(best.Snapshot, snap); len(d) > 0 {
-				t.Errorf("the elite differs from the best in %v", d)
-			}
-			must.Do(t, elite.Close())
-			var table strings.Builder
-			must.Do(t, e.WriteTable(&table))
-			h, err := journal.NewHistory(e.Population().Journal())
-			must.Do(t, err)
-			folder := t.TempDir()
-			must.Do(t, report.Write(folder, h, report.Options{}))
-			page, err := os.ReadFile(filepath.Join(folder, "report.html"))
-			must.Do(t, err)
-			for _, want := range []string{"speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate"} {
-				if !strings.Contains(table.String(), want) || !strings.Contains(string(page), want) {
-					t.Errorf("table or report have no %q:\n%s", want, table.String())
-				}
-			}
-			want := finish(t, e)
-			own, edits := 0, map[string]int{}
-			for _, s := range want.snapshots {
-				all, err := evolution.Architectures(s)
-				must.Do(t, err)
-				speaker, listener := all["speaker_0.policy"], all["listener_0.policy"]
-				if speaker.Parts[0].Encoder.Hidden[0] != listener.Parts[0].Encoder.Hidden[0] ||
-					speaker.Latent != listener.Latent || !slices.Equal(speaker.Head.Hidden, listener.Head.Hidden) {
-					own++
-				}
-			}
-			for _, event := range want.journal {
-				agent, _, _ := strings.Cut(event.Mutation, ": ")
-				edits[agent]++
-			}
-			if own == 0 || edits["speaker_0"] == 0 || edits["listener_0"] == 0 {
-				t.Errorf("%d members have networks that differ, mutations %v: this shows little", own, edits)
-			}
-			dir := t.TempDir()
-			compare(t, want, interrupted(t, 101, func(stop func()) evolution.Options {
-				again := o
-				again.Directory, again.Parallel = dir, 4
-				again.New = pair(centralised, rendezvous{}, func() error { stop(); return nil })
-				return again
-			}))
-		})
+// checkGroups checks that each of two kinds of agents has networks of its own after a few generations, and that table
+// and report show them by agent.
+func checkGroups(t *testing.T, o evolution.Options, e *evolution.Evolution) {
+	best := e.Elite()
+	elite := must.Get(evolution.Build(o.New, best.Snapshot, 1))(t)
+	if d := agenttest.Differences(best.Snapshot, must.Get(elite.Snapshot())(t)); len(d) > 0 {
+		t.Errorf("the elite differs from the best in %v", d)
+	}
+	must.Do(t, elite.Close())
+	var table strings.Builder
+	must.Do(t, e.WriteTable(&table))
+	h := must.Get(journal.NewHistory(e.Population().Journal()))(t)
+	folder := t.TempDir()
+	must.Do(t, report.Write(folder, h, report.Options{}))
+	page := must.Read(t, filepath.Join(folder, "report.html"))
+	for _, want := range []string{"speaker_0.policy 2→", "listener_0.value ", "listener_0.learning_rate"} {
+		if !strings.Contains(table.String(), want) || !strings.Contains(string(page), want) {
+			t.Errorf("table or report have no %q:\n%s", want, table.String())
+		}
+	}
+	own := 0
+	for id := range o.Members {
+		all := must.Get(evolution.Architectures(must.Get(e.Population().Trainee(id).Snapshot())(t)))(t)
+		speaker, listener := all["speaker_0.policy"], all["listener_0.policy"]
+		if speaker.Parts[0].Encoder.Hidden[0] != listener.Parts[0].Encoder.Hidden[0] ||
+			speaker.Latent != listener.Latent || !slices.Equal(speaker.Head.Hidden, listener.Head.Hidden) {
+			own++
+		}
+	}
+	if own == 0 {
+		t.Error("no member has networks that differ: this shows little")
 	}
 }
 
@@ -197,11 +165,8 @@ func TestGroupsFitness(t *testing.T) {
 	}{{rendezvous{fixed: true}, 4*1 + 7*10}, {rendezvous{rival: true}, 0}} {
 		o := options()
 		o.Sample, o.New, o.Members, o.TotalSteps = nil, pair(false, c.game, nil), 2, 3*o.IntervalSteps
-		e, err := evolution.New(o)
-		must.Do(t, err)
-		if _, err := e.Train(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(evolution.New(o))(t)
+		must.Get(e.Train(t.Context()))(t)
 		for _, r := range e.Table().Rows {
 			if r.Objective != c.fitness {
 				t.Errorf("member %d has the fitness %v, want %v", r.Member, r.Objective, c.fitness)

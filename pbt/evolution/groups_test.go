@@ -1,15 +1,12 @@
 package evolution
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/agents/ippo"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -50,9 +47,7 @@ func teamSnapshot(t *testing.T) (*checkpoint.Snapshot, map[string]float64) {
 		networks["watcher."+role] = seeing(t, description.RecurrentLayer{}, "tanh")
 	}
 	a := team(t, networks)
-	if d := cmp.Diff(networks, a.Architectures()); d != "" {
-		t.Fatal(d)
-	}
+	must.Equal(t, "the architectures", networks, a.Architectures())
 	snap := agenttest.Snapshot(t, a)
 	rng := random(1)
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
@@ -119,8 +114,7 @@ func TestGroupEdits(t *testing.T) {
 				m := only(func(m *Mutations) {
 					m.Architecture, m.Limits, m.NetworkLimits, m.Strict = 1, least, c.limits, strict
 				})
-				e, err := NewEvolver(m, registryOf(t, snap), snap, values)
-				must.Do(t, err)
+				e := must.Get(NewEvolver(m, registryOf(t, snap), snap, values))(t)
 				before := groupsOf(t, snap)
 				next, text, err := e.edit(snap, kindArchitecture, drawing(t, snap, c.agent, c.edit))
 				must.Do(t, err)
@@ -177,16 +171,12 @@ func TestGroupEdits(t *testing.T) {
 
 func registryOf(t *testing.T, snap *checkpoint.Snapshot) Registry {
 	t.Helper()
-	r, err := RegistryOf(snap)
-	must.Do(t, err)
-	return r
+	return must.Get(RegistryOf(snap))(t)
 }
 
 func groupsOf(t *testing.T, snap *checkpoint.Snapshot) map[string]description.Architecture {
 	t.Helper()
-	all, err := Architectures(snap)
-	must.Do(t, err)
-	return all
+	return must.Get(Architectures(snap))(t)
 }
 
 // policiesOf are the policies of mixed in order.
@@ -208,31 +198,6 @@ func drawing(t *testing.T, snap *checkpoint.Snapshot, agent int, edit Edit) *ran
 	return nil
 }
 
-// Edits are drawn over all agents together: those of layers share their probability, the others the rest.
-func TestGroupDraws(t *testing.T) {
-	snap, _ := teamSnapshot(t)
-	policies, count, n, sum := policiesOf(t, snap), map[string]int{}, 20_000, 0
-	rng := random(9)
-	for range n {
-		which, e := randomEdit(policies, rng, 0.3)
-		kind := "other"
-		if e.Kind == AddLayer || e.Kind == RemoveLayer {
-			kind = "layer"
-		}
-		count[fmt.Sprint(which, kind)]++
-	}
-	for _, a := range policies {
-		sum += len(nodeEdits(a))
-	}
-	for i, a := range policies {
-		for kind, p := range map[string]float64{"layer": 0.3 / 3, "other": 0.7 * float64(len(nodeEdits(a))) / float64(sum)} {
-			if got := float64(count[fmt.Sprint(i, kind)]) / float64(n); math.Abs(got-p) > 0.012 {
-				t.Errorf("%s edits of agent %d: share %.3f, want %.3f", kind, i, got, p)
-			}
-		}
-	}
-}
-
 // Hyperparameters mutate by agent, under Strict together; noise is put on every agent's policy, another activation is
 // given to one agent.
 func TestGroupMutations(t *testing.T) {
@@ -242,9 +207,7 @@ func TestGroupMutations(t *testing.T) {
 		values[rate] = math.Pow(10, -3-float64(i))
 	}
 	evolver := func(set func(m *Mutations)) *Evolver {
-		e, err := NewEvolver(only(set), registryOf(t, snap), snap, values)
-		must.Do(t, err)
-		return e
+		return must.Get(NewEvolver(only(set), registryOf(t, snap), snap, values))(t)
 	}
 	in := pbt.Candidate{Iteration: 1, Snapshot: snap, Hyperparameters: values}
 	changed := func(e *Evolver, seed uint64) (keys []string, agents []int, what string, out pbt.Candidate) {
@@ -316,9 +279,6 @@ func TestGroupMutations(t *testing.T) {
 			m.RLHP, m.Hyperparameters = 1, HyperparameterConfig{"x.learning_rate": {Min: 0, Max: 1}}
 		},
 	} {
-		_, err := NewEvolver(only(set), registryOf(t, snap), snap, values)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		must.Refused(NewEvolver(only(set), registryOf(t, snap), snap, values))(t, want)
 	}
 }

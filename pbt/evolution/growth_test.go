@@ -46,8 +46,7 @@ func edit(t testing.TB, a description.Architecture, arrays map[string]checkpoint
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
 	given := deep(arrays)
-	out, err := rewire(arrays, "policy/", a, to, done, how, random(3))
-	must.Do(t, err)
+	out := must.Get(rewire(arrays, "policy/", a, to, done, how, random(3)))(t)
 	unchanged(t, given, arrays)
 	return to, out
 }
@@ -109,7 +108,7 @@ func TestGrowthPreservesFunction(t *testing.T) {
 					for _, l := range m.Layers()[:len(m.Hidden)] {
 						name := "policy/" + l.Name + ".weight"
 						m, _ := read(arrays[name].Clone())
-						arrays[name] = m.scaled(3).array()
+						arrays[name] = m.plus(m, 2).array()
 					}
 				}
 				for _, e := range growing(a) {
@@ -172,7 +171,7 @@ func TestRandomEdits(t *testing.T) {
 		}
 		arrays := arraysOf(t, network(t, a, 2, nil))
 		for range length {
-			e := RandomEdit(a, rng, 0.3)
+			_, e := randomEdit([]description.Architecture{a}, rng, 0.3)
 			if e.Kind == ChangeKernel {
 				e.Kernel = 1 + rng.IntN(4)
 			}

@@ -27,9 +27,7 @@ func allSpaces() map[string]spaces.Space {
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int,
 	activation string) description.Architecture {
 	t.Helper()
-	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
-	must.Do(t, err)
-	return a
+	return must.Get(description.NewArchitecture(s, encoder, latent, head, activation))(t)
 }
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
@@ -37,8 +35,7 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 // network makes a network with the arrays' parameters under "policy/", or its own where arrays is nil.
 func network(t testing.TB, a description.Architecture, outputs int, arrays map[string]checkpoint.Array) *models.Net {
 	t.Helper()
-	e, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs}, 11)
-	must.Do(t, err)
+	e := must.Get(models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs}, 11))(t)
 	t.Cleanup(e.Close)
 	count := 0
 	for name := range arrays {
@@ -72,8 +69,7 @@ func arraysOf(t testing.TB, e *models.Net) map[string]checkpoint.Array {
 	t.Helper()
 	out := map[string]checkpoint.Array{}
 	for _, p := range e.Parameters() {
-		data, err := tensor.Float32s(p.Tensor)
-		must.Do(t, err)
+		data := must.Get(tensor.Float32s(p.Tensor))(t)
 		out["policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), data)
 		out["optimizer/exp_avg/policy/"+p.Name] = checkpoint.ArrayFloat32(tensor.Shape(p.Tensor), slices.Clone(data))
 		squares := slices.Clone(data)
@@ -96,8 +92,7 @@ func answers(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	must.Do(t, s.Err())
 	var all []float32
 	for _, x := range []tensor.Tensor{out, penalty} {
-		data, err := tensor.Float32s(x)
-		must.Do(t, err)
+		data := must.Get(tensor.Float32s(x))(t)
 		all = append(all, data...)
 	}
 	return all
@@ -120,9 +115,7 @@ func difference(a, b []float32) float64 {
 
 func floats(t testing.TB, a checkpoint.Array) []float32 {
 	t.Helper()
-	data, err := a.Float32s()
-	must.Do(t, err)
-	return data
+	return must.Get(a.Float32s())(t)
 }
 
 var camera = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(10, 12, 3),

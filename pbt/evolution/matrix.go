@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -26,25 +25,24 @@ func zeros(rows, cols int, f form) matrix {
 	return matrix{rows, cols, make([]float32, rows*cols), f}
 }
 
-// read returns an array as a matrix. Other types than float32, and shapes that are not a bias's, a weight's or square
-// kernels', are errors.
+// shaped returns numbers as a matrix: those of a bias, a weight or square kernels, which have a shape of one, two or
+// four dimensions.
+func shaped(shape []int64, data []float32) matrix {
+	m := matrix{rows: int(shape[0]), data: data, form: form{vector: len(shape) == 1}}
+	m.cols = len(data) / max(m.rows, 1)
+	if len(shape) == 4 {
+		m.kernel = int(shape[3])
+	}
+	return m
+}
+
+// read returns an array as a matrix, see shaped. Other types than float32 are errors.
 func read(a checkpoint.Array) (matrix, error) {
 	data, err := a.Float32s()
 	if err != nil {
 		return matrix{}, err
 	}
-	switch len(a.Shape) {
-	case 1:
-		return matrix{int(a.Shape[0]), 1, data, form{vector: true}}, nil
-	case 2:
-		return matrix{int(a.Shape[0]), int(a.Shape[1]), data, form{}}, nil
-	case 4:
-		if a.Shape[2] == a.Shape[3] {
-			return matrix{int(a.Shape[0]), int(a.Shape[1] * a.Shape[2] * a.Shape[3]), data,
-				form{kernel: int(a.Shape[2])}}, nil
-		}
-	}
-	return matrix{}, fmt.Errorf("an array of shape %v is no weight and no bias of a layer", a.Shape)
+	return shaped(a.Shape, data), nil
 }
 
 func (m matrix) array() checkpoint.Array {
@@ -121,14 +119,6 @@ func (m matrix) plus(o matrix, scale float32) matrix {
 	return out
 }
 
-// scaled multiplies m in place and returns it.
-func (m matrix) scaled(by float32) matrix {
-	for i := range m.data {
-		m.data[i] *= by
-	}
-	return m
-}
-
 // fill sets every element of m in place, calling value for each.
 func (m matrix) fill(value func() float32) {
 	for i := range m.data {
@@ -136,21 +126,18 @@ func (m matrix) fill(value func() float32) {
 	}
 }
 
-// overlay copies the leading rows and columns that m and o have in common from o into m; of kernels, the leading rows
-// and columns of the leading inputs.
-func (m matrix) overlay(o matrix) {
-	block := func(x matrix) (inputs, side int) {
-		side = max(x.kernel, 1)
-		return x.cols / (side * side), side
-	}
-	inputs, side := block(m)
-	others, other := block(o)
-	n := min(side, other)
+// grid is the size of the grids of numbers that a row consists of: those of kernels, else single numbers.
+func (m matrix) grid() [2]int { return [2]int{max(m.kernel, 1), max(m.kernel, 1)} }
+
+// overlay copies from o into m what they have in common if their rows are grids of the sizes to and from: of the
+// leading rows the leading grids, and of these the leading rows and columns.
+func (m matrix) overlay(o matrix, to, from [2]int) {
+	size, other, n := to[0]*to[1], from[0]*from[1], min(to[1], from[1])
 	for r := range min(m.rows, o.rows) {
-		for c := range min(inputs, others) {
-			for y := range n {
-				to, from := r*m.cols+(c*side+y)*side, r*o.cols+(c*other+y)*other
-				copy(m.data[to:to+n], o.data[from:from+n])
+		for g := range min(m.cols/size, o.cols/other) {
+			for y := range min(to[0], from[0]) {
+				at, of := r*m.cols+g*size+y*to[1], r*o.cols+g*other+y*from[1]
+				copy(m.data[at:at+n], o.data[of:of+n])
 			}
 		}
 	}

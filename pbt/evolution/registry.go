@@ -89,14 +89,9 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	return r, nil
 }
 
-// policy returns the name of the network that leads.
+// policy returns the name of the network that leads, which a valid registry has.
 func (r Registry) policy() string {
-	for _, g := range r.Groups {
-		if g.Policy {
-			return g.Name
-		}
-	}
-	return layout.Policy
+	return r.Groups[slices.IndexFunc(r.Groups, func(g NetworkGroup) bool { return g.Policy })].Name
 }
 
 // mutable reports whether a hyperparameter may be mutated.

@@ -122,15 +122,13 @@ func load(arrays map[string]checkpoint.Array, scope string, a description.Archit
 			return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope,
 				want.Name, a)
 		}
-		x, err := read(array)
-		if err != nil {
-			return nil, fmt.Errorf("evolution: %s%s: %w", scope, want.Name, err)
-		}
 		if !slices.Equal(array.Shape, want.Shape) {
 			return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope,
 				want.Name, array.Shape, a)
 		}
-		layers[want.Name] = x
+		if layers[want.Name], err = read(array); err != nil {
+			return nil, fmt.Errorf("evolution: %s%s: %w", scope, want.Name, err)
+		}
 	}
 	return layers, nil
 }
@@ -171,14 +169,10 @@ func (w *wiring) overlap(layers map[string]matrix) (map[string]matrix, error) {
 		return nil, fmt.Errorf("evolution: %w", err)
 	}
 	for _, a := range arrays {
-		empty := checkpoint.Array{Shape: a.Shape}
-		m, err := read(checkpoint.ArrayFloat32(a.Shape, make([]float32, empty.Len())))
-		if err != nil {
-			return nil, fmt.Errorf("evolution: %s: %w", a.Name, err)
-		}
-		if w.holds == values {
+		m := shaped(a.Shape, make([]float32, checkpoint.Array{Shape: a.Shape}.Len()))
+		if old := layers[a.Name]; w.holds == values {
 			m.fill(w.fresh(a.Fan))
-			m.overlay(layers[a.Name])
+			m.overlay(old, m.grid(), old.grid())
 		}
 		next[a.Name] = m
 	}

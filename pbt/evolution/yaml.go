@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -184,19 +183,6 @@ var aliases = map[string]config.Alias{
 	"training.target":          {Key: "training.target_score"},
 	"training.checkpoint":      {Key: "training.checkpoint_steps"},
 	"tournament_selection":     {Key: "selection_strategy", Note: "the section's older name"},
-}
-
-// FromFile reads a YAML file; see [FromYAML]. Errors name the file.
-func FromFile(path string, hyperparameters ...string) (*Settings, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("evolution: %w", err)
-	}
-	s, err := FromYAML(data, hyperparameters...)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nevolution: the file is %s", err, path)
-	}
-	return s, nil
 }
 
 // FromYAML reads a manifest as AgileRL's are: the sections mutation, selection_strategy, training and network, with

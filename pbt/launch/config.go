@@ -214,8 +214,10 @@ func (c Config) Validate() error {
 			`"gpus" is %d and "ranks_per_member" %d: every rank takes a GPU; leave "gpus" out if they share one`,
 			c.GPUs, c.RanksPerMember)
 	}
-	if c.RanksPerMember > 1 {
-		errs = append(errs, c.checkRanks())
+	ranks, gpus, nodes := c.RanksPerMember, c.Slurm.GPUsPerMember, c.Slurm.Nodes
+	if ranks > 1 && nodes > 0 && (ranks%nodes != 0 || gpus%nodes != 0) {
+		wrong(`"ranks_per_member" is %d, "slurm.gpus_per_member" %d and "slurm.nodes" %d: want multiples of the nodes, `+
+			`as ranks and GPUs are divided evenly among them`, ranks, gpus, nodes)
 	}
 	// The tags of the fields bound numbers only, so times are checked here.
 	for _, t := range []struct {
@@ -246,26 +248,6 @@ func (c Config) Validate() error {
 	for i, word := range c.Command {
 		if strings.ContainsRune(word, 0) {
 			wrong(`"command[%d]" holds a zero byte`, i)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// checkRanks checks what else several ranks ask for.
-func (c Config) checkRanks() error {
-	var errs []error
-	for _, x := range []struct {
-		key   string
-		value int
-		by    string
-	}{
-		{"ranks_per_member", c.RanksPerMember, "ranks are divided evenly among the nodes"},
-		{"slurm.gpus_per_member", c.Slurm.GPUsPerMember, "GPUs are divided evenly among the nodes"},
-	} {
-		if n := c.Slurm.Nodes; n > 0 && x.value%n != 0 {
-			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key,
-				x.value, n,
-				x.by))
 		}
 	}
 	return errors.Join(errs...)

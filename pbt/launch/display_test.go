@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -49,9 +47,7 @@ func TestPages(t *testing.T) {
 	p.show(rows) // too early
 	p.end(exampleRows())
 	want := "12:00:00 member 0: started\n\n" + exampleTable + "\n\n" + exampleTable + "\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the pages", want, out.String())
 }
 
 // A table that is redrawn in place keeps within the terminal; the last one is whole.
@@ -72,15 +68,11 @@ func TestScreenKeepsWithinTheTerminal(t *testing.T) {
 }
 
 func TestStatusOfAFolder(t *testing.T) {
-	f, _ := population(t, "", "train=1")
-	if _, err := f.Install(); err != nil {
-		t.Fatal(err)
-	}
-	board, err := workspace.OpenFolder(f.Dir(), 3, workspace.FolderOptions{})
-	must.Do(t, err)
+	f := population(t, "", "")
+	must.Get(f.Install())(t)
+	board := must.Get(workspace.OpenFolder(f.Dir(), 3, workspace.FolderOptions{}))(t)
 	for member, phase := range []workspace.Phase{workspace.Training, workspace.Finished} {
-		seat, err := board.Join(t.Context(), member)
-		must.Do(t, err)
+		seat := must.Get(board.Join(t.Context(), member))(t)
 		h := workspace.Heartbeat{Member: member, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}
 		must.Do(t, errors.Join(seat.Beat(h), seat.Release()))
 	}
@@ -101,8 +93,5 @@ func TestStatusOfAFolder(t *testing.T) {
 	// Without the file the folders of members count.
 	must.Do(t, os.Remove(filepath.Join(f.Dir(), ConfigFile)))
 	check(time.Hour, "training", "finished")
-	if _, err := Status(t.TempDir(), time.Hour); err == nil || !strings.Contains(err.Error(),
-		"give a population's folder") {
-		t.Errorf("error %v, want that it is no population's folder", err)
-	}
+	must.Refused(Status(t.TempDir(), time.Hour))(t, "give a population's folder")
 }

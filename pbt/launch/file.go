@@ -263,7 +263,7 @@ func sameRun(before, after []byte) (note string, err error) {
 		note = fmt.Sprintf("pbt.total_steps has grown from %d to %d: the population trains further", from, to)
 		is["pbt"].(map[string]any)["total_steps"] = from
 	}
-	if lines := differences("", was, is); len(lines) > 0 {
+	if lines := differences(was, is); len(lines) > 0 {
 		return "", errors.New("\n\t" + strings.Join(lines, "\n\t"))
 	}
 	return note, nil
@@ -277,25 +277,23 @@ func totalSteps(dict map[string]any) int {
 }
 
 // differences lists the settings that differ, by dotted keys in order. was is the file in the folder ("there" in the
-// lines), is the given file ("here"), and prefix the dotted keys of the sections around them.
-func differences(prefix string, was, is map[string]any) []string {
-	var lines []string
-	keys := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		a, had := was[key]
-		b, has := is[key]
-		before, isMap := a.(map[string]any)
-		after, isMapToo := b.(map[string]any)
+// lines), is the given file ("here").
+func differences(was, is map[string]any) (lines []string) {
+	there, here := map[string]any{}, map[string]any{}
+	config.Walk(was, func(key string, value any) { there[key] = value })
+	config.Walk(is, func(key string, value any) { here[key] = value })
+	both := maps.Clone(there)
+	maps.Copy(both, here)
+	for _, key := range slices.Sorted(maps.Keys(both)) {
+		a, had := there[key]
+		b, has := here[key]
 		switch {
-		case isMap && isMapToo:
-			lines = append(lines, differences(prefix+key+".", before, after)...)
 		case !had:
-			lines = append(lines, fmt.Sprintf("%s%s: nothing there, %v here", prefix, key, b))
+			lines = append(lines, fmt.Sprintf("%s: nothing there, %v here", key, b))
 		case !has:
-			lines = append(lines, fmt.Sprintf("%s%s: %v there, nothing here", prefix, key, a))
+			lines = append(lines, fmt.Sprintf("%s: %v there, nothing here", key, a))
 		case !reflect.DeepEqual(a, b):
-			lines = append(lines, fmt.Sprintf("%s%s: %v there, %v here", prefix, key, a, b))
+			lines = append(lines, fmt.Sprintf("%s: %v there, %v here", key, a, b))
 		}
 	}
 	return lines

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -44,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		{launcher("members_per_gpu: 1"), `"members_per_gpu" is 1 without "gpus"`},
 		{launcher("command: ['']"), `"command" begins with an empty word`},
 		{launcher("ranks_per_member: 2, gpus: 1"), `"gpus" is 1 and "ranks_per_member" 2`},
-		{launcher("ranks_per_member: 3, slurm: {nodes: 2}"), `"ranks_per_member" is 3 and "slurm.nodes" 2`},
+		{launcher("ranks_per_member: 3, slurm: {nodes: 2}"), `"slurm.gpus_per_member" 0 and "slurm.nodes" 2`},
 		{launcher("ranks_per_member: 2, kubernetes: {env: {RANK: 1}}"), `"kubernetes.env" sets RANK`},
 		{launcher("ranks_per_member: 2, gpus: 2, members_per_gpu: 2, max_parallel: 3"), `"max_parallel" is 3`},
 		{"distributed: {timeout: 1m}\npbt: {num_policies: 4}", `set "launcher.ranks_per_member"`},
@@ -65,9 +64,7 @@ func TestRefusals(t *testing.T) {
 		} else if err == nil {
 			_, err = Slurm(f)
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "launch: ") {
-			t.Errorf("%s\n\tgives %v\n\twant one with %s", c.text, err, c.want)
-		}
+		must.RefuseAs(t, c.text, err, "launch: ", c.want)
 	}
 }
 
@@ -117,9 +114,7 @@ func TestInstall(t *testing.T) {
 		t.Error("the file has changed")
 	}
 	must.Do(t, os.WriteFile(path, []byte("pbt: {"), 0o644))
-	if _, err := f.Install(); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("error %v, want that the file there is damaged", err)
-	}
+	must.Refused(f.Install())(t, path)
 }
 
 func TestFromEnvironment(t *testing.T) {
@@ -153,22 +148,16 @@ func TestFromEnvironment(t *testing.T) {
 	// The pods are the ranks: that of index 3 is rank 1 of member 1, and meets at its first pod.
 	env := Vars{EnvRanks: "2", envService: "walkers", index: "3"}
 	want := Vars{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "walkers-2.walkers"}
-	if diff := cmp.Diff(want, podRanks(func(name string) string { return env[name] })); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the pod's rank", want, podRanks(func(name string) string { return env[name] }))
 }
 
 func TestCanonical(t *testing.T) {
-	f, err := Parse([]byte("# one\nlauncher:\n  slice: 2\n  num_policies: 3\n  env: {A: 1}\npbt: {workspace: w, " +
-		"mutation: {b: x, a: y}}\nagent: {rollouts: 16}\n"))
-	must.Do(t, err)
-	got, err := f.canonical()
-	must.Do(t, err)
+	f := must.Get(Parse([]byte("# one\nlauncher:\n  slice: 2\n  num_policies: 3\n  env: {A: 1}\npbt: {workspace: w, " +
+		"mutation: {b: x, a: y}}\nagent: {rollouts: 16}\n")))(t)
+	got := must.Get(f.canonical())(t)
 	want := "agent:\n  rollouts: 16\nlauncher:\n  env:\n    A: 1\n  slice: 2\npbt:\n  mutation:\n    a: \"y\"\n    " +
 		"b: x\n  num_policies: 3\n  workspace: w\n"
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the canonical file", want, string(got))
 	if _, ok := f.sections["pbt"].(map[string]any)["num_policies"]; ok {
 		t.Error("Canonical changed the file")
 	}
@@ -197,17 +186,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, first)
 		}
-		if diff := cmp.Diff(file.Launcher, again.Launcher); diff != "" {
-			t.Errorf("(-read +read again):\n%s", diff)
-		}
+		must.Equal(t, "the launcher read again", file.Launcher, again.Launcher)
 		if file.Dir() != again.Dir() {
 			t.Errorf("%q became %q", file.Dir(), again.Dir())
 		}
-		second, err := again.canonical()
-		must.Do(t, err)
-		if diff := cmp.Diff(string(first), string(second)); diff != "" {
-			t.Errorf("(-written +written again):\n%s", diff)
-		}
+		second := must.Get(again.canonical())(t)
+		must.Equal(t, "the file written again", string(first), string(second))
 		if manifests, err := Kubernetes(file); err == nil {
 			var config struct{ Data map[string]string }
 			if err := yaml.Unmarshal(manifests, &config); err != nil || config.Data[ConfigFile] != string(first) {

@@ -23,19 +23,15 @@ func TestGoldenSchedule(t *testing.T) {
 
 // TestGoldenClusters runs the dialogues in testdata/clusters: a population's file, and what a cluster is given.
 func TestGoldenClusters(t *testing.T) {
-	files, err := filepath.Abs("testdata/clusters/*.txt")
-	must.Do(t, err)
+	files := must.Get(filepath.Abs("testdata/clusters/*.txt"))(t)
 	t.Chdir("/") // which is in the script
 	dialogue.Run(t, files, func(t *testing.T, c dialogue.Case) string {
-		f, err := Parse([]byte(strings.Join(c.Input, "\n")))
-		must.Do(t, err)
+		f := must.Get(Parse([]byte(strings.Join(c.Input, "\n"))))(t)
 		if c.Words[0] == "kubernetes" {
-			manifests, err := Kubernetes(f)
-			must.Do(t, err)
+			manifests := must.Get(Kubernetes(f))(t)
 			return string(manifests)
 		}
-		job, err := Slurm(f)
-		must.Do(t, err)
+		job := must.Get(Slurm(f))(t)
 		return job.Script
 	})
 }
@@ -77,8 +73,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 			}
 			switch words[0] {
 			case "beat":
-				steps, err := strconv.ParseInt(words[2], 10, 64)
-				must.Do(t, err)
+				steps := must.Get(strconv.ParseInt(words[2], 10, 64))(t)
 				s.beat(member, progress{steps: steps})
 			case "exit":
 				status, how := -1, words[2]

@@ -46,12 +46,8 @@ func TestLocalised(t *testing.T) {
 	given := sections(LocalDevice)
 	got, err := localised(given, func(name string) string { return map[string]string{EnvLocal: "2"}[name] })
 	must.Do(t, err)
-	if diff := cmp.Diff(sections("cuda:2"), got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(sections(LocalDevice), given); diff != "" {
-		t.Errorf("the file has changed:\n%s", diff)
-	}
+	must.Equal(t, "the sections", sections("cuda:2"), got)
+	must.Equal(t, "the file has changed", sections(LocalDevice), given)
 	// Without it nothing is asked of the environment, wrong or not.
 	plain := sections("cpu")
 	got, err = localised(plain, func(string) string { return "nonsense" })

@@ -2,50 +2,57 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+	"strconv"
 	"testing"
+
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// envAlive names a pipe that the tests' process holds open for writing: the processes it started end when it has ended.
-const envAlive = "GORL_FAKE_ALIVE"
-
-// TestMain runs the tests, or makes the tests' own program what a test starts it as: a launcher, a fake member, or a
-// helper of one.
+// TestMain runs the tests, or makes the tests' own program what a test starts it as: a launcher, or one that writes a
+// member's heartbeat.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "launcher":
-			f, err := ReadFile(os.Args[2])
-			if err == nil {
-				err = Run(context.Background(), f, Options{})
+	if len(os.Args) < 3 || os.Args[1] != "launcher" && os.Args[1] != "beat" {
+		os.Exit(m.Run())
+	}
+	run := beat
+	if os.Args[1] == "launcher" {
+		run = func(path string) error {
+			f, err := ReadFile(path)
+			if err != nil {
+				return err
 			}
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		case "member":
-			os.Exit(fakeMember(os.Args[2:]))
-		case "helper":
-			fakeHelper(os.Args[2])
+			return Run(context.Background(), f, Options{})
 		}
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "launch-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		alive := filepath.Join(dir, "alive")
-		if err := syscall.Mkfifo(alive, 0o600); err != nil {
-			panic(err)
-		}
-		pipe, err := os.OpenFile(alive, os.O_RDWR, 0)
-		if err != nil {
-			panic(err)
-		}
-		defer pipe.Close()
-		os.Setenv(envAlive, alive)
-		return m.Run()
-	}())
+	if err := run(os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// beat writes the heartbeat of a member that has trained for so many intervals.
+func beat(intervals string) error {
+	n, err := strconv.ParseInt(intervals, 10, 64)
+	if err != nil {
+		return err
+	}
+	p, _, err := FromEnvironment()
+	if err != nil {
+		return err
+	}
+	board, err := workspace.OpenFolder(filepath.Dir(p.Config), 3, workspace.FolderOptions{})
+	if err != nil {
+		return err
+	}
+	seat, err := board.Join(context.Background(), p.Member)
+	if err != nil {
+		return err
+	}
+	return errors.Join(seat.Beat(workspace.Heartbeat{Member: p.Member, Phase: workspace.Training, Parent: -1,
+		Iteration: n + 1, Steps: 100 * n, Objective: float64(n), HasObjective: true}), seat.Release())
 }

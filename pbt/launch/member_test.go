@@ -98,8 +98,7 @@ func TestMemberRequeuesItself(t *testing.T) {
 		"scontrol requeue 13: exit status 1") {
 		t.Errorf("where scontrol fails the status is %d and it says %q", status, stderr)
 	}
-	data, err := os.ReadFile(said)
-	must.Do(t, err)
+	data := must.Read(t, said)
 	if got := string(data); got != "requeue 12\nrequeue 9_3\nrequeue 13\n" {
 		t.Errorf("scontrol was told\n%s", got)
 	}

@@ -15,8 +15,7 @@ func TestOutputIsPutAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "logs", "000.log")
 	write := func(texts ...string) {
 		t.Helper()
-		o, err := openOutput(path, 20, 2)
-		must.Do(t, err)
+		o := must.Get(openOutput(path, 20, 2))(t)
 		for _, text := range texts {
 			fmt.Fprint(o, text)
 		}

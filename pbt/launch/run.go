@@ -96,7 +96,7 @@ type ended struct {
 }
 
 // newRunner prepares a run: the folder with its lock and its canonical file, and the logs. It starts no process.
-func newRunner(f *File, o Options) (r *runner, err error) {
+func newRunner(f *File, o Options) (_ *runner, err error) {
 	d := f.Launcher
 	if len(d.Command) == 0 {
 		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments " +
@@ -105,21 +105,24 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	if _, err := exec.LookPath(d.Command[0]); err != nil {
 		return nil, fmt.Errorf("launch: \"launcher.command\": %w", err)
 	}
-	r = &runner{f: f, o: o, turns: newTurns(d), exits: make(chan ended), unlock: func() error { return nil }}
+	r := &runner{f: f, o: o, turns: newTurns(d), exits: make(chan ended)}
 	if r.visible, err = visibleGPUs(d.GPUs, os.Getenv("CUDA_VISIBLE_DEVICES")); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	// The lock comes before Install, which replaces a file that members of another launcher would read.
-	if r.unlock, err = lockFolder(f.Dir()); err != nil {
-		return nil, err
+	// The lock comes before Install, which replaces a file that members of another launcher would read. Two launchers
+	// would also start every member twice.
+	if r.unlock, err = durable.Lock(f.Dir(), LockFile); errors.Is(err, durable.ErrInUse) {
+		return nil, fmt.Errorf("launch: another launcher runs the population in %s; end it or choose another "+
+			"pbt.workspace: %w", f.Dir(), err)
+	} else if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
 	}
-	opened := r
 	defer func() {
-		if err != nil { // r is nil by now
-			err = errors.Join(err, opened.close())
+		if err != nil {
+			err = errors.Join(err, r.close())
 		}
 	}()
 	if r.config, err = f.Install(); err != nil {
@@ -346,17 +349,4 @@ func (r *runner) close() error {
 		errs = append(errs, r.log.close())
 	}
 	return errors.Join(append(errs, r.unlock())...)
-}
-
-// lockFolder locks dir for this launcher. Two launchers would start every member twice.
-func lockFolder(dir string) (unlock func() error, err error) {
-	unlock, err = durable.Lock(dir, LockFile)
-	switch {
-	case errors.Is(err, durable.ErrInUse):
-		return func() error { return nil }, fmt.Errorf("launch: another launcher runs the population in %s; "+
-			"end it or choose another pbt.workspace: %w", dir, err)
-	case err != nil:
-		return func() error { return nil }, fmt.Errorf("launch: %w", err)
-	}
-	return unlock, nil
 }

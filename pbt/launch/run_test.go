@@ -14,36 +14,21 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// population writes a population's file whose members are fakes, and reads it.
-func population(t *testing.T, settings string, script ...string) (*File, string) {
+// population is a population of three members, which are a few lines of shell. $dir is the population's folder, $n
+// counts the starts of the member, and beat writes its heartbeat after so many intervals.
+func population(t *testing.T, settings, member string) *File {
 	t.Helper()
-	dir := t.TempDir()
-	self, err := os.Executable()
-	must.Do(t, err)
-	words := append([]string{self, "member"}, script...)
-	if command, ok := strings.CutPrefix(settings, "shell"); ok { // behind a shell that does not hand signals on
-		settings = command
-		words = []string{"/bin/sh", "-c", quoteWords(words) + "; exit $?"}
-	}
-	for i, word := range words {
-		words[i] = fmt.Sprintf("%q", word)
-	}
-	if !strings.Contains(settings, "restarts") {
-		settings += ", restarts: {backoff: 1ms, max_backoff: 2ms, max: 2}"
-	}
-	settings = strings.TrimPrefix(settings, ", ")
-	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir,
-		strings.Join(words, ", "), settings)
-	path := filepath.Join(dir, "population.yaml")
-	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-	f, err := ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return f, path
+	self := must.Get(os.Executable())(t)
+	return job(t, "restarts: {backoff: 1ms, max_backoff: 2ms, max: 2}"+settings, `
+dir=${GORL_PBT_CONFIG%/*} member=$GORL_PBT_POLICY_IDX
+echo x >>"$dir/starts-$member"; n=$(wc -l <"$dir/starts-$member")
+beat() { `+process.QuoteWord(self)+` beat "$1"; }
+`+member)
 }
 
 // buffer may be written and read at once.
@@ -66,8 +51,7 @@ func (b *buffer) String() string {
 
 func written(t *testing.T, f *File, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(f.Dir(), name))
-	must.Do(t, err)
+	data := must.Read(t, filepath.Join(f.Dir(), name))
 	return string(data)
 }
 
@@ -81,8 +65,8 @@ func wantIn(t *testing.T, what, text string, parts ...string) {
 }
 
 func TestRunToTheEnd(t *testing.T) {
-	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING",
-		"env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_LOCAL_IDX", "env=GORL_PBT_CONFIG")
+	f := population(t, ", env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", `beat 2
+echo "$GREETING on $CUDA_VISIBLE_DEVICES, $GORL_PBT_SLICE, $GORL_PBT_LOCAL_IDX, $GORL_PBT_CONFIG"`)
 	t.Setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7,9")
 	var out buffer
 	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
@@ -92,46 +76,37 @@ func TestRunToTheEnd(t *testing.T) {
 		"member 2: finished", "member  phase",
 		"     0  finished          3                200          2       -         0    -")
 	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 1: finished")
-	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
-	must.Do(t, err)
+	config := must.Get(filepath.Abs(filepath.Join(f.Dir(), ConfigFile)))(t)
 	for member, gpu := range []string{"5", "GPU-7", "5"} {
-		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n",
-			"CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n",
-			"GORL_PBT_CONFIG="+config+"\n")
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)),
+			"hello on "+gpu+", 0, 0, "+config+"\n")
 	}
 	// A second run finds everything done and adds to the logs.
 	must.Do(t, Run(context.Background(), f, Options{}))
-	if n := strings.Count(written(t, f, "logs/000.log"), "GREETING=hello"); n != 2 {
+	if n := strings.Count(written(t, f, "logs/000.log"), "hello"); n != 2 {
 		t.Errorf("the member's log has %d greetings after two runs, want 2", n)
 	}
 }
 
-// Members that see all devices know their places among those that run: one that is started again takes the free one.
-func TestRunTellsPlaces(t *testing.T) {
-	f, _ := population(t, "", "env=GORL_PBT_LOCAL_IDX", "1:restart", "train=1")
+// A member that is started again takes the free place among those that run, and the restarts that it may have are
+// counted.
+func TestRunRestarts(t *testing.T) {
+	f := population(t, "", `echo "place $GORL_PBT_LOCAL_IDX"
+case $n in 1) exit 76 ;; 2) exit 1 ;; 3) exit 3 ;; esac`)
 	must.Do(t, Run(context.Background(), f, Options{}))
 	for member := range 3 {
-		log := written(t, f, fmt.Sprintf("logs/%03d.log", member))
-		if strings.Count(log, fmt.Sprintf("GORL_PBT_LOCAL_IDX=%d\n", member)) != 2 {
-			t.Errorf("member %d has, in two starts,\n%s", member, log)
+		if log := written(t, f, fmt.Sprintf("logs/%03d.log", member)); strings.Count(log, "place ") != 4 ||
+			!strings.HasPrefix(log, strings.Repeat(fmt.Sprintf("place %d\n", member), 2)) {
+			t.Errorf("member %d has, in its starts,\n%s", member, log)
 		}
 	}
 	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"),
-		"member 0: restarts for a setting that needs it")
-}
-
-func TestRunRestartsWhatFails(t *testing.T) {
-	f, _ := population(t, "", "1:fail=the first time", "2:exit=3", "train=1")
-	must.Do(t, Run(context.Background(), f, Options{}))
-	if got := written(t, f, "starts-1"); got != "x\nx\nx\n" {
-		t.Errorf("member 1 was started %d times, want 3", strings.Count(got, "x"))
-	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 2: exit status 1; restart 1 of 2",
+		"member 0: restarts for a setting that needs it", "member 2: exit status 1; restart 1 of 2",
 		"member 2: exit status 3; restart 2 of 2", "member 2: finished")
 }
 
 func TestRunNamesWhoGaveUp(t *testing.T) {
-	f, _ := population(t, "", "p1:say=out of luck", "p1:exit=9", "train=1")
+	f := population(t, "", `[ $member != 1 ] || { echo out of luck; exit 9; }`)
 	err := Run(context.Background(), f, Options{})
 	if err == nil || errors.Is(err, ErrStopped) {
 		t.Fatalf("error %v, want that member 1 gave up", err)
@@ -143,31 +118,31 @@ func TestRunNamesWhoGaveUp(t *testing.T) {
 }
 
 func TestRunLetsMembersTakeTurns(t *testing.T) {
-	f, _ := population(t, "max_parallel: 1, slice: 2", "order=order", "train=5")
+	f := population(t, ", max_parallel: 1, slice: 2", `echo $member >>"$dir/order"
+[ $GORL_PBT_SLICE = 2 ] && beat $((2 * n)) || exit 1
+[ $n = 3 ] || exit 75`)
 	must.Do(t, Run(context.Background(), f, Options{}))
 	if got := strings.Join(strings.Fields(written(t, f, "order")), ""); got != "012012012" {
 		t.Errorf("the turns were %s, want 012012012", got)
 	}
 }
 
-// pipe makes a named pipe for members to hold.
-func pipe(t *testing.T) string {
+// held is a named pipe, and the line of a member that opens it: the pipe says that the process is there, and by its end
+// that it has gone, whatever ended it.
+func held(t *testing.T) (path, hold string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "pipe")
+	path = filepath.Join(t.TempDir(), "pipe")
 	must.Do(t, syscall.Mkfifo(path, 0o600))
-	return path
+	return path, "exec 9>" + process.QuoteWord(path) + "; echo here >&9\n"
 }
 
 // lines opens a named pipe and reads so many lines, one from each process that holds it; then the rest.
 func lines(t *testing.T, path string, n int) (rest func() string) {
 	t.Helper()
-	file, err := os.Open(path)
-	must.Do(t, err)
+	file := must.Get(os.Open(path))(t)
 	r := bufio.NewReader(file)
 	for range n {
-		if _, err := r.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.ReadString('\n'))(t)
 	}
 	return func() string {
 		defer file.Close()
@@ -176,11 +151,17 @@ func lines(t *testing.T, path string, n int) (rest func() string) {
 	}
 }
 
+// stubborn is the end of a member that signals do not end.
+const stubborn = "exec sleep 300"
+
 func TestRunStops(t *testing.T) {
-	for _, settings := range []string{"", "shell"} {
-		t.Run("behind "+settings, func(t *testing.T) {
-			p := pipe(t)
-			f, _ := population(t, settings, "hold="+p, "wait")
+	for _, behind := range []string{"", "a shell that does not hand signals on"} {
+		t.Run("behind "+behind, func(t *testing.T) {
+			p, hold := held(t)
+			f := population(t, "", "trap 'echo saved; exit 78' TERM\n"+hold+"while :; do sleep 0.05; done")
+			if behind != "" {
+				f.Launcher.Command = []string{"/bin/sh", "-c", quoteWords(f.Launcher.Command) + "; exit $?"}
+			}
 			ctx, cancel := context.WithCancelCause(context.Background())
 			why := errors.New("the machine is wanted back")
 			go func() {
@@ -199,8 +180,8 @@ func TestRunStops(t *testing.T) {
 }
 
 func TestRunKillsWhoDoesNotEnd(t *testing.T) {
-	p := pipe(t)
-	f, _ := population(t, "grace: 1ms", "stubborn", "hold="+p, "forever")
+	p, hold := held(t)
+	f := population(t, ", grace: 1ms", "trap '' TERM\n"+hold+stubborn)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { defer cancel(); lines(t, p, 3) }()
 	if err := Run(ctx, f, Options{}); !errors.Is(err, ErrStopped) {
@@ -210,23 +191,26 @@ func TestRunKillsWhoDoesNotEnd(t *testing.T) {
 		"ended by signal: killed")
 }
 
+// A process that a member started and that does not end with it is killed, also one that holds the member's output.
 func TestNothingOutlivesAMember(t *testing.T) {
-	for _, helper := range []string{"helper", "loud-helper"} {
-		t.Run(helper, func(t *testing.T) {
-			p := pipe(t)
-			f, _ := population(t, "grace: 1ms", "p1:"+helper+"="+p, "train=1")
-			var all sync.WaitGroup
-			all.Go(func() { lines(t, p, 1)() })
-			must.Do(t, Run(context.Background(), f, Options{}))
-			all.Wait() // returns only if the helper is gone
-		})
+	for _, output := range []string{">/dev/null 2>&1", ""} {
+		p, hold := held(t)
+		f := population(t, ", grace: 1ms", "[ $member = 1 ] || exit 0\n(trap '' TERM\n"+hold+`>"$dir/there"
+`+stubborn+") "+output+` &
+until [ -e "$dir/there" ]; do sleep 0.01; done`)
+		var all sync.WaitGroup
+		all.Go(func() { lines(t, p, 1)() })
+		must.Do(t, Run(context.Background(), f, Options{}))
+		all.Wait() // returns only if the helper is gone
 	}
 }
 
 func TestNoMemberOutlivesItsLauncher(t *testing.T) {
-	p := pipe(t)
-	_, path := population(t, "", "stubborn", "hold="+p, "forever")
+	p, hold := held(t)
+	f := population(t, "", "trap '' TERM\n"+hold+stubborn)
+	path := must.Get(f.Install())(t)
 	launcher := exec.Command(os.Args[0], "launcher", path)
+	launcher.Dir = f.Directory
 	must.Do(t, launcher.Start())
 	gone := lines(t, p, 3)
 	must.Do(t, launcher.Process.Kill())
@@ -241,29 +225,18 @@ func TestRunRefuses(t *testing.T) {
 		"/nowhere/member":                     func(f *File) { f.Launcher.Command = []string{"/nowhere/member"} },
 		"CUDA_VISIBLE_DEVICES has 1":          func(f *File) { f.Launcher.GPUs = 2 },
 	} {
-		f, _ := population(t, "", "train=1")
-		if _, err := f.Install(); err != nil {
-			t.Fatal(err)
-		}
+		f := population(t, "", "")
+		must.Get(f.Install())(t)
 		t.Setenv("CUDA_VISIBLE_DEVICES", "3")
 		spoil(f)
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		must.Refuse(t, Run(context.Background(), f, Options{}), want)
 	}
 	// A second launcher.
-	f, _ := population(t, "", "train=1")
+	f := population(t, "", "")
 	must.Do(t, os.MkdirAll(f.Dir(), 0o755))
-	unlock, err := lockFolder(f.Dir())
-	must.Do(t, err)
+	unlock := must.Get(durable.Lock(f.Dir(), LockFile))(t)
 	defer unlock()
-	if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(),
-		"another launcher") {
-		t.Errorf("error %v, want that there is another launcher", err)
-	}
+	must.Refuse(t, Run(context.Background(), f, Options{}), "another launcher")
 	// A program that does not know of ranks must not train one member several times at once.
-	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(),
-		"multirank.Train") {
-		t.Errorf("a program of one process says %v", err)
-	}
+	must.Refuse(t, Program{}.Train(t.Context(), Process{Ranks: 2}), "multirank.Train")
 }

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +16,10 @@ import (
 // job makes a population whose members are a few lines of shell.
 func job(t *testing.T, settings, member string) *File {
 	t.Helper()
-	f, err := Parse([]byte("pbt: {num_policies: 4, workspace: w}\nlauncher: {" + settings + "}"))
-	must.Do(t, err)
+	command := must.Get(json.Marshal([]string{"/bin/sh", "-c", member}))(t)
+	f := must.Get(Parse(fmt.Appendf(nil, "pbt: {num_policies: 3, workspace: w}\nlauncher: {command: %s, %s}", command,
+		settings)))(t)
 	f.Directory = t.TempDir()
-	f.Launcher.Command = []string{"/bin/sh", "-c", member}
 	return f
 }
 
@@ -89,8 +91,7 @@ func TestBatchScript(t *testing.T) {
 			}
 			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " +
 				c.member
-			job, err := Slurm(job(t, c.settings, member))
-			must.Do(t, err)
+			job := must.Get(Slurm(job(t, c.settings, member)))(t)
 			path := filepath.Join(dir, "it's a job.sbatch")
 			must.Do(t, os.WriteFile(path, []byte(job.Script), 0o644))
 			command := exec.CommandContext(t.Context(), bash, path)
@@ -121,8 +122,7 @@ func TestSubmit(t *testing.T) {
 	script(t, "sbatch", `printf '%s\n' "$@" >`+process.QuoteWord(said)+"; echo '4711;north'")
 	f := job(t, "", "true")
 	f.Directory = filepath.Join(f.Directory, `it's "here"`)
-	j, err := Slurm(f)
-	must.Do(t, err)
+	j := must.Get(Slurm(f))(t)
 	id, err := j.Submit(t.Context())
 	if err != nil || id != "4711" {
 		t.Fatalf("job %q, %v", id, err)
@@ -145,11 +145,7 @@ func TestSubmit(t *testing.T) {
 	}
 
 	script(t, "sbatch", "echo 'no such partition' >&2; exit 1")
-	if _, err := j.Submit(t.Context()); err == nil || !strings.Contains(err.Error(), "no such partition") {
-		t.Errorf("error %v, want sbatch's own words", err)
-	}
+	must.Refused(j.Submit(t.Context()))(t, "no such partition")
 	script(t, "sbatch", "echo welcome")
-	if _, err := j.Submit(t.Context()); err == nil || !strings.Contains(err.Error(), `said "welcome"`) {
-		t.Errorf("error %v, want what sbatch said", err)
-	}
+	must.Refused(j.Submit(t.Context()))(t, `said "welcome"`)
 }

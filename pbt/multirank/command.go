@@ -76,7 +76,11 @@ func broken(err error) error { return fmt.Errorf("%w: %w", pbt.ErrBroken, err) }
 // part makes this rank's part of a command, and hears from the others how theirs went. An error of any rank is
 // one of all ranks; where one has failed, those that have not undo what they did, if there is anything to undo.
 func part(g *distributed.Group, do func() (undo func() error, err error)) error {
-	undo, own := guarded(do)
+	var undo func() error
+	var own error
+	if p := panics.Catch(func() { undo, own = do() }); p != nil {
+		undo, own = nil, p
+	}
 	var panicked *pbt.PanicError
 	if errors.As(own, &panicked) {
 		g.Leave(own) // it may have stopped between two of the operations that all ranks make together
@@ -107,14 +111,6 @@ func part(g *distributed.Group, do func() (undo func() error, err error)) error 
 		return err
 	}
 	return nil
-}
-
-// guarded turns a panic into an error.
-func guarded(do func() (func() error, error)) (undo func() error, err error) {
-	if p := panics.Catch(func() { undo, err = do() }); p != nil {
-		return nil, p
-	}
-	return undo, err
 }
 
 // carry makes a rank's part of a command that changes a trainee.

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -29,8 +27,7 @@ func on(t *testing.T, build Build, follower context.Context, member memberFunc) 
 	t.Helper()
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
-	groups, err := distributed.Local(2, cfg)
-	must.Do(t, err)
+	groups := must.Get(distributed.Local(2, cfg))(t)
 	var wait sync.WaitGroup
 	for r, g := range groups {
 		wait.Go(func() {
@@ -173,9 +170,7 @@ func populate(t *testing.T, o pbt.Options, train func(id int, member memberFunc)
 	}
 	wait.Wait()
 	must.Do(t, errors.Join(errs...))
-	events, err := journal.Merge(journals...)
-	must.Do(t, err)
-	return events
+	return must.Get(journal.Merge(journals...))(t)
 }
 
 // count is how many events of a kind there are.
@@ -203,9 +198,7 @@ func TestJournalAsOfOneRank(t *testing.T) {
 			errs := on(t, fakes(&both[id], nil), t.Context(), member)
 			return errors.Join(errs[:]...)
 		})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the journals differ:\n%s", diff)
-		}
+		must.Equal(t, "the journals differ", want, got)
 		if n := count(got, journal.Replace); n < 3 {
 			t.Errorf("%d replacements, want several", n)
 		}
@@ -216,9 +209,7 @@ func TestJournalAsOfOneRank(t *testing.T) {
 			}
 		}
 		for id := range both {
-			if diff := cmp.Diff(both[id].calls[0], both[id].calls[1]); diff != "" {
-				t.Errorf("the ranks of member %d were told differently:\n%s", id, diff)
-			}
+			must.Equal(t, fmt.Sprint("what the ranks of member ", id, " were told"), both[id].calls[0], both[id].calls[1])
 			for _, call := range both[id].calls[1] {
 				if call == "close" {
 					closed++
@@ -269,9 +260,7 @@ func TestUndo(t *testing.T) {
 				}
 				return f.Train(ctx, 10) // and both go on
 			})
-			if err := errors.Join(errs[:]...); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, errors.Join(errs[:]...))
 			for r, f := range trainees {
 				if f.steps != 30 || f.talent != 1 || f.rate != 0.01 {
 					t.Errorf("rank %d fails to %s: after 10 more steps rank %d has %+v, want it as before", failing,
@@ -322,8 +311,7 @@ func TestBroken(t *testing.T) {
 		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {
 			t.Errorf("%s: the journal has %v", what, events)
 		}
-		view, err := store.View()
-		must.Do(t, err)
+		view := must.Get(store.View())(t)
 		if h := view.Members[0].Heartbeat; h == nil || h.Phase != workspace.Stopped {
 			t.Errorf("%s: peers see %+v", what, h)
 		}

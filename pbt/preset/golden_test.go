@@ -36,8 +36,7 @@ func answer(t *testing.T, words []string, document string) string {
 	}
 	g := strategy.Generation{Iteration: 1}
 	for i, w := range words {
-		o, err := strconv.ParseFloat(w, 64)
-		must.Do(t, err)
+		o := must.Get(strconv.ParseFloat(w, 64))(t)
 		g.Members = append(g.Members, strategy.Status{Member: i, Objective: o, HasObjective: true})
 	}
 	var out strings.Builder

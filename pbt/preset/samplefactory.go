@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -184,12 +185,8 @@ func (c *sampleFactory) note(f *file, s *Settings) {
 	if !f.selfPlay {
 		s.idle(f, "pbt_mix_policies_in_one_env", "the environment has no wrapper self_play")
 	}
-	for _, key := range []string{
-		"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior",
-		"heartbeat_interval",
-		"heartbeat_reporting_interval", "lr_schedule",
-	} {
-		s.idle(f, key, "the population keeps and continues its state by itself, and schedules belong to agent:")
+	for _, flag := range config.Keys(idleFlags{}) {
+		s.idle(f, flag.Key, "the population keeps and continues its state by itself, and schedules belong to agent:")
 	}
 }
 

@@ -24,9 +24,7 @@ import (
 func TestTunableAreTheAgents(t *testing.T) {
 	cfg := amp.DefaultConfig()
 	want := slices.Sorted(maps.Keys(cfg.Tunable()))
-	if diff := cmp.Diff(want, explore.AgentSettings()); diff != "" {
-		t.Errorf("-agents +preset:\n%s", diff)
-	}
+	must.Equal(t, "tunable settings", want, explore.AgentSettings())
 	for _, n := range []names{rlGames, sampleFactoryNames, rllib} {
 		for theirs, ours := range n.gorl {
 			if !slices.Contains(explore.AgentSettings(), ours) {
@@ -42,11 +40,8 @@ func TestTunableAreTheAgents(t *testing.T) {
 }
 
 func TestOptionalHyperparameters(t *testing.T) {
-	s, err := FromYAML([]byte("{preset: samplefactory, pbt: {parameters: {env.bonus: {rule: perturb_bool}}}}"))
-	must.Do(t, err)
-	if err := s.Options.Explore.Validate([]string{"env.bonus"}); err != nil {
-		t.Errorf("a member without the usual hyperparameters is refused: %v", err)
-	}
+	s := must.Get(FromYAML([]byte("{preset: samplefactory, pbt: {parameters: {env.bonus: {rule: perturb_bool}}}}")))(t)
+	must.Do(t, s.Options.Explore.Validate([]string{"env.bonus"}))
 	if err := s.Options.Explore.Validate([]string{"learning_rate"}); err == nil {
 		t.Error("a member without a hyperparameter that the file names is not refused")
 	}
@@ -70,9 +65,8 @@ func TestRegister(t *testing.T) {
 		}
 		return strategy.IsaacLab{ThresholdAbs: o.Margin}, nil, nil
 	})
-	s, err := FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, " +
-		"parameters: {learning_rate: {rule: mutate_float, max: 1}}}}"))
-	must.Do(t, err)
+	s := must.Get(FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, " +
+		"parameters: {learning_rate: {rule: mutate_float, max: 1}}}}")))(t)
 	want := strategy.Limited{Strategy: strategy.IsaacLab{ThresholdAbs: 2}, MaxCopies: 1}
 	o := s.Options
 	if m := o.Explore.(explore.Mutation); o.Strategy != want || o.Objective != "x" || o.IntervalSteps != 7 ||
@@ -91,9 +85,7 @@ func TestRegister(t *testing.T) {
 		"{preset: own, pbt: {model: true, parameters: {gae_lambda: {min: 0}}}}": `"pbt.parameters" is`,
 		"{preset: owm, pbt: {}}":                                                `did you mean "own"`,
 	} {
-		if _, err := FromYAML([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", document, err, want)
-		}
+		must.RefusedAs(FromYAML([]byte(document)))(t, document, want)
 	}
 	taken := func() {
 		Register("own", own{}, func(own) (strategy.Strategy, explore.Explorer, error) { return nil, nil, nil })
@@ -106,14 +98,9 @@ func TestRegister(t *testing.T) {
 // A file's errors name the file; names that the caller gives are known beside gorl's own.
 func TestFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "population.yaml")
-	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("the error of a missing file is %v", err)
-	}
+	must.Refused(FromFile(path))(t, path)
 	must.Do(t, os.WriteFile(path, []byte("pbt: {policy_idx: 3, mutation: {rate: mutate_float}}"), 0o644))
-	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(),
-		"rate") {
-		t.Errorf("the error of a file with an unknown hyperparameter is %v", err)
-	}
+	must.Refused(FromFile(path))(t, path, "rate")
 	s, err := FromFile(path, "rate")
 	if err != nil || s.PolicyIdx != 3 || s.Options.Explore.(explore.Mutation).Rules["rate"] != explore.MutateFloat {
 		t.Errorf("%+v, %v", s, err)
@@ -126,8 +113,7 @@ func FuzzFromYAML(f *testing.F) {
 		f.Fatal("no seeds", err)
 	}
 	for _, path := range files {
-		data, err := os.ReadFile(path)
-		must.Do(f, err)
+		data := must.Read(f, path)
 		for _, block := range strings.Split(string(data), "\n\n") {
 			if _, document, ok := strings.Cut(block, "\n"); ok {
 				document, _, _ = strings.Cut(document, "----")
@@ -148,10 +134,8 @@ func FuzzFromYAML(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the second time: %v", err)
 		}
-		if diff := cmp.Diff(s, again, ignore, cmpopts.EquateNaNs(),
-			cmp.Comparer(func(a, b explore.Rule) bool { return a == b })); diff != "" {
-			t.Errorf("two readings differ:\n%s", diff)
-		}
+		must.Equal(t, "two readings differ", s, again, ignore, cmpopts.EquateNaNs(),
+			cmp.Comparer(func(a, b explore.Rule) bool { return a == b }))
 		o := s.Options
 		if o.Members < 1 || o.IntervalSteps < 1 || o.Objective == "" || o.Strategy == nil ||
 			s.PolicyIdx >= s.NumPolicies {
@@ -188,9 +172,8 @@ func TestRegistered(t *testing.T) {
 	explore.Register("Halving", halving{Rate: 1}, func(s halving) (explore.Explorer, error) {
 		return explore.Mutation{Rate: s.Rate}, nil
 	})
-	s, err := FromYAML([]byte("pbt: {strategy: FirstLeads, strategy_kwargs: {explore: true}, explorer: Halving, " +
-		"explorer_kwargs: {rate: 0.5}, max_copies: 2}"))
-	must.Do(t, err)
+	s := must.Get(FromYAML([]byte("pbt: {strategy: FirstLeads, strategy_kwargs: {explore: true}, explorer: Halving, " +
+		"explorer_kwargs: {rate: 0.5}, max_copies: 2}")))(t)
 	want := strategy.Limited{Strategy: firstLeads{true}, MaxCopies: 2}
 	if s.Options.Strategy != want || s.Options.Explore.(explore.Mutation).Rate != 0.5 {
 		t.Errorf("the file gives %+v and %+v", s.Options.Strategy, s.Options.Explore)
@@ -200,8 +183,6 @@ func TestRegistered(t *testing.T) {
 		"strategy: FirstLeads, strategy_kwargs: {explor: true}": `"explore"`,
 		"explorer: Halving, explorer_kwargs: {rate: 2}":         "rate",
 	} {
-		if _, err := FromYAML([]byte("pbt: {" + text + "}")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: the error is %v, want %q", text, err, want)
-		}
+		must.RefusedAs(FromYAML([]byte("pbt: {"+text+"}")))(t, text, want)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -10,22 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
-
-// The facts of the journal that the golden page shows, counted by hand.
-func TestFacts(t *testing.T) {
-	f, err := gather(recorded(t, "small"))
-	must.Do(t, err)
-	if d := cmp.Diff([]Count{{"copies", 6}, {"mutations without a copy", 1}, {"failures", 1}, {"divergences", 1},
-		{"rescues", 2}, {"decisions not applied", 1}, {"surviving lineages", 1}}, f.page.Counts); d != "" {
-		t.Error(d)
-	}
-	want := []journal.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500,
-		ToSteps: 4000}, {Member: 2, From: 4, To: 5, FromSteps: 4000, ToSteps: 5000}, {Member: 1, From: 5, To: 6,
-		FromSteps: 5000, ToSteps: 6000}, {Member: 0, From: 6, To: 8, FromSteps: 6000, ToSteps: 8000}}
-	if d := cmp.Diff(want, f.ancestry); d != "" {
-		t.Error(d)
-	}
-}
 
 // The state is read from the last events, and the best from the objectives: a higher or a lower one.
 func TestStateAndBest(t *testing.T) {
@@ -59,53 +42,11 @@ func TestStateAndBest(t *testing.T) {
 
 func factsOf(t testing.TB, events []journal.Event) *facts {
 	t.Helper()
-	h, err := journal.NewHistory(events)
-	must.Do(t, err)
-	f, err := gather(h)
-	must.Do(t, err)
-	return f
+	h := must.Get(journal.NewHistory(events))(t)
+	return must.Get(gather(h))(t)
 }
 
-// What was copied begins at its source's objective, at the steps of the member that copied.
-func TestCurvesOfCopies(t *testing.T) {
-	f, err := gather(recorded(t, "small"))
-	must.Do(t, err)
-	lines, copies := f.panels()[0].Lines, 0
-	i := 0
-	for _, member := range f.lanes {
-		for _, s := range f.courses[member] {
-			line := lines[i]
-			if i++; s.Parent < 0 {
-				continue
-			}
-			copies++
-			source := math.NaN()
-			for _, p := range f.Members[s.Parent].Objective {
-				if p.Steps == s.ParentSteps {
-					source = p.Value
-				}
-			}
-			if p := line.Points[0]; p != (XY{Number(s.From), Number(source)}) {
-				t.Errorf("a copy of %v begins at %v", source, p)
-			}
-		}
-	}
-	if copies != f.page.Counts[0].N || i != len(lines) {
-		t.Errorf("%d lines, %d of copies", len(lines), copies)
-	}
-}
-
-// What the journal says of member 2, counted by hand.
-func TestNetworks(t *testing.T) {
-	f, err := gather(recorded(t, "evolving"))
-	must.Do(t, err)
-	var got []float64
-	for _, p := range f.sizes[2] {
-		got = append(got, float64(p.Iteration), p.Value)
-	}
-	if d := cmp.Diff([]float64{0, 16, 2, 96}, got); d != "" {
-		t.Error(d)
-	}
+func TestHiddenNodes(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "grown": 0, "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160,
 		"4→[8] + 3→[16]→8→[4] relu": 28, "[9999999999]": 0,
 		"policy 84×84×3→[16k8s4 24k3p1+2:elu]→64→gru[40 40]→[7] relu, value 4→[3] relu": 130} {

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -23,20 +21,15 @@ var rewrite = flag.Bool("rewrite", false, "write what the page shows into testda
 
 func recorded(t testing.TB, name string) *journal.History {
 	t.Helper()
-	events, err := journal.Read(filepath.Join("testdata", name+".jsonl"))
-	must.Do(t, err)
-	h, err := journal.NewHistory(events)
-	must.Do(t, err)
-	return h
+	events := must.Get(journal.Read(filepath.Join("testdata", name+".jsonl")))(t)
+	return must.Get(journal.NewHistory(events))(t)
 }
 
 // The golden files have what the page shows: a line for every field.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"small", "evolving"} {
-		p, err := Of(recorded(t, name), Options{})
-		must.Do(t, err)
-		text, err := json.Marshal(p)
-		must.Do(t, err)
+		p := must.Get(Of(recorded(t, name), Options{}))(t)
+		text := must.Get(json.Marshal(p))(t)
 		var fields map[string]json.RawMessage
 		must.Do(t, json.Unmarshal(text, &fields))
 		got := "{"
@@ -48,11 +41,8 @@ func TestGolden(t *testing.T) {
 		if *rewrite {
 			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		}
-		want, err := os.ReadFile(path)
-		must.Do(t, err)
-		if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
-			t.Error(d)
-		}
+		want := must.Read(t, path)
+		must.Equal(t, name, strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 	}
 }
 
@@ -69,8 +59,7 @@ func TestWrite(t *testing.T) {
 	for range 2 { // again over what is there
 		must.Do(t, Write(dir, h, Options{Title: "Walkers " + hostile}))
 	}
-	page, err := os.ReadFile(filepath.Join(dir, PageFile))
-	must.Do(t, err)
+	page := must.Read(t, filepath.Join(dir, PageFile))
 	const scripts = 8
 	if n := bytes.Count(page, []byte("<script")); n != 1+scripts {
 		t.Errorf("%d scripts, want the data and %d", n, scripts)
@@ -131,9 +120,7 @@ func TestWriteRejects(t *testing.T) {
 		"foreign event": broken(func(h *journal.History) { h.Events[0].Member = 4 }),
 	} {
 		dir := filepath.Join(t.TempDir(), "report")
-		if err := Write(dir, h, Options{}); err == nil || !strings.HasPrefix(err.Error(), "report: ") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.RefuseAs(t, name, Write(dir, h, Options{}), "report: ")
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: a folder was made", name)
 		}
@@ -152,8 +139,7 @@ func TestMaxEvents(t *testing.T) {
 		}
 	}
 	rows := func(most int) int {
-		p, err := Of(h, Options{MaxEvents: most})
-		must.Do(t, err)
+		p := must.Get(Of(h, Options{MaxEvents: most}))(t)
 		return len(p.Events)
 	}
 	all := len(h.Events)
@@ -166,8 +152,7 @@ func TestMaxEvents(t *testing.T) {
 
 func FuzzJournal(f *testing.F) {
 	for _, name := range []string{"small.jsonl", "evolving.jsonl"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		must.Do(f, err)
+		data := must.Read(f, filepath.Join("testdata", name))
 		f.Add(data)
 	}
 	f.Add([]byte(`{"event":"population","run":{"schema":1,"members":65536,"objective":"o"}}
@@ -189,9 +174,7 @@ func FuzzJournal(f *testing.F) {
 			return
 		}
 		if p, err := Of(h, Options{}); err == nil {
-			if _, err := json.Marshal(p); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(json.Marshal(p))(t)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -64,26 +65,13 @@ func DefaultConfig() Config {
 		Rating: DefaultElo()}
 }
 
-// Validate returns an error that names the first setting that is not allowed.
+// Validate returns an error that names the settings that are not allowed.
 func (c Config) Validate() error {
-	wrong := func(key string, value any, want string) error {
-		return fmt.Errorf("selfplay: %s is %v; want %s", key, value, want)
+	err := config.Check(c, "selfplay")
+	if c.Seat == "" {
+		err = errors.Join(err, errors.New(`selfplay: seat is ""; want random, turns or the name of a seat`))
 	}
-	switch {
-	case !slices.Contains([]string{Uniform, PFSP, Rating, Self}, c.Matchmaking):
-		return wrong("matchmaking", fmt.Sprintf("%q", c.Matchmaking), "uniform, pfsp, rating or self")
-	case !(c.Power >= 0):
-		return wrong("power", c.Power, "0 or more")
-	case !(c.PastShare >= 0 && c.PastShare <= 1):
-		return wrong("past_share", c.PastShare, "0 to 1")
-	case c.PastSelves < 2:
-		return wrong("past_selves", c.PastSelves, "at least 2")
-	case c.Seat == "":
-		return wrong("seat", `""`, "random, turns or the name of a seat")
-	case !(c.Rating.K > 0) || !(c.Rating.Scale > 0) || c.Rating.Initial-c.Rating.Initial != 0:
-		return wrong("rating", fmt.Sprintf("%+v", c.Rating), "k and scale above 0 and a finite initial rating")
-	}
-	return nil
+	return err
 }
 
 // seatsFor returns the indices of the seats that the learner may play in a game, which must have equal spaces.

@@ -78,9 +78,6 @@ func (g *Game) Unwrap() envs.Single { return g.single }
 // Close closes the game inside.
 func (g *Game) Close() error { return g.single.Close() }
 
-// Seat returns the index of the seat that the learner plays in this episode.
-func (g *Game) Seat() int { return g.seat }
-
 // Reset draws the learner's seat and its opponents, starts a game, and plays it to the learner's first turn.
 func (g *Game) Reset(rng *rand.Rand, out envs.Row) error {
 	g.rng, g.foreign = rng, false

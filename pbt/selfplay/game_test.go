@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/envtest"
@@ -56,9 +54,7 @@ func TestGameResults(t *testing.T) {
 			rating += 16 * (won - DefaultElo().Expected(rating, 1000))
 			want := map[string]float64{"win": won, "draw": 0, "loss": 1 - won, "win/random": won, "draw/random": 0,
 				"loss/random": 1 - won, "rating": rating}
-			if d := cmp.Diff(want, e.Metrics); d != "" {
-				t.Fatal(d)
-			}
+			must.Match(t, want, e.Metrics, "the figures")
 		}
 	}
 	if wins < 90 {
@@ -142,9 +138,7 @@ func TestGameWaitsAndOut(t *testing.T) {
 	}}
 	cfg := DefaultConfig()
 	cfg.Seat = "a"
-	env, err := NewGames(1, func(int) (envs.Single, error) { return g, nil }, cfg, wrappers.ParallelOptions{})
-	must.Do(t, err)
-	defer env.Close()
+	env := must.Open(NewGames(1, func(int) (envs.Single, error) { return g, nil }, cfg, wrappers.ParallelOptions{}))(t)
 	step, err := env.Reset(1)
 	if err != nil || step.Observations[0] != 10 {
 		t.Fatalf("the first row is %v (%v), want that of the learner's first turn, 10", step.Observations, err)
@@ -169,15 +163,11 @@ func TestGameWaitsAndOut(t *testing.T) {
 
 func TestGameRefuses(t *testing.T) {
 	single := func() envs.Env {
-		p, err := wrappers.NewParallel(1, func(int) (envs.Single, error) { return &nim{}, nil },
-			wrappers.ParallelOptions{})
-		must.Do(t, err)
-		return p
+		return must.Get(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &nim{}, nil },
+			wrappers.ParallelOptions{}))(t)
 	}
 	limited := func() envs.Env {
-		env, err := wrappers.NewEpisodeStatistics(newNim(t, 1, DefaultConfig(), 0))
-		must.Do(t, err)
-		return env
+		return must.Get(wrappers.NewEpisodeStatistics(newNim(t, 1, DefaultConfig(), 0)))(t)
 	}
 	for _, c := range []struct {
 		env    envs.Env
@@ -185,18 +175,16 @@ func TestGameRefuses(t *testing.T) {
 		want   string
 	}{
 		{single(), func(c *Config) { c.Seat = "third" }, "random, turns, or one of the seats: first, second"},
-		{single(), func(c *Config) { c.Matchmaking = "best" }, `matchmaking is "best"; want uniform, pfsp`},
-		{single(), func(c *Config) { c.Power = -1 }, "power is -1; want 0 or more"},
-		{single(), func(c *Config) { c.PastShare = 1.5 }, "past_share is 1.5; want 0 to 1"},
-		{single(), func(c *Config) { c.PastSelves = 1 }, "past_selves is 1; want at least 2"},
-		{single(), func(c *Config) { c.Rating.K = 0 }, "k and scale above 0"},
+		{single(), func(c *Config) { c.Matchmaking = "best" }, `"matchmaking" is "best": want one of "uniform", "pfsp"`},
+		{single(), func(c *Config) { c.Power = -1 }, `"power" is -1`},
+		{single(), func(c *Config) { c.PastShare = 1.5 }, `"past_share" is 1.5`},
+		{single(), func(c *Config) { c.PastSelves = 1 }, `"past_selves" is 1`},
+		{single(), func(c *Config) { c.Rating.K = 0 }, `"rating.k" is 0`},
 		{limited(), func(*Config) {}, "in a *wrappers.Parallel"},
 		{newNim(t, 1, DefaultConfig(), 0).Unwrap(), func(*Config) {}, "no seats to play against each other"},
 	} {
 		cfg := DefaultConfig()
 		c.change(&cfg)
-		if _, err := Wrap(c.env, cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("the error is %v, want %q", err, c.want)
-		}
+		must.Refused(Wrap(c.env, cfg))(t, c.want)
 	}
 }

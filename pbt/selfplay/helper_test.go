@@ -83,10 +83,8 @@ var perfect = PlayerFunc(func(_ *rand.Rand, observation, _, action []float32) er
 
 func newNim(t testing.TB, n int, cfg Config, seed int64) *Env {
 	t.Helper()
-	env, err := NewGames(n, func(int) (envs.Single, error) { return &nim{}, nil }, cfg,
-		wrappers.ParallelOptions{Seed: seed, Workers: 2})
-	must.Do(t, err)
-	return env
+	return must.Get(NewGames(n, func(int) (envs.Single, error) { return &nim{}, nil }, cfg,
+		wrappers.ParallelOptions{Seed: seed, Workers: 2}))(t)
 }
 
 // learner returns a member that plays nim.
@@ -106,10 +104,6 @@ func learner(t testing.TB, m pbt.Member, cfg Config, games int) (*Trainee, error
 // snapshotOf returns the snapshot of a new learner.
 func snapshotOf(t testing.TB, seed int64) *checkpoint.Snapshot {
 	t.Helper()
-	l, err := learner(t, pbt.Member{Seed: seed}, DefaultConfig(), 1)
-	must.Do(t, err)
-	defer l.Close()
-	s, err := l.Snapshot()
-	must.Do(t, err)
-	return s
+	l := must.Open(learner(t, pbt.Member{Seed: seed}, DefaultConfig(), 1))(t)
+	return must.Get(l.Snapshot())(t)
 }

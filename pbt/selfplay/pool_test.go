@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -48,13 +46,11 @@ func full(t *testing.T, cfg Config) *Pool {
 	p := newPool(cfg, (&nim{}).Spaces().Seat(0))
 	snapshot := snapshotOf(t, 1)
 	for i, rating := range []float64{1200, 800} {
-		o, err := p.freeze(ID{i + 1, 2}, false, rating, snapshot)
-		must.Do(t, err)
+		o := must.Get(p.freeze(ID{i + 1, 2}, false, rating, snapshot))(t)
 		p.members = append(p.members, o)
 	}
 	for i, rating := range []float64{1000, 1400} {
-		o, err := p.freeze(ID{0, int64(i + 1)}, true, rating, snapshot)
-		must.Do(t, err)
+		o := must.Get(p.freeze(ID{0, int64(i + 1)}, true, rating, snapshot))(t)
 		p.past = append(p.past, o)
 	}
 	return p
@@ -109,25 +105,21 @@ func TestPastSelves(t *testing.T) {
 	p := newPool(cfg, (&nim{}).Spaces().Seat(0))
 	snapshot := snapshotOf(t, 1)
 	for i := range int64(12) {
-		self, err := p.freeze(ID{0, i + 1}, true, 0, snapshot)
-		must.Do(t, err)
+		self := must.Get(p.freeze(ID{0, i + 1}, true, 0, snapshot))(t)
 		p.next(nil, self, 0)
 	}
 	var kept []int64
 	for _, o := range p.past {
 		kept = append(kept, o.id.Interval)
 	}
-	if d := cmp.Diff([]int64{0, 4, 7, 12}, kept); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "kept", []int64{0, 4, 7, 12}, kept)
 }
 
 // A pool that is restored is the same, its policies act alike, and a damaged state changes nothing.
 func TestPoolState(t *testing.T) {
 	p := full(t, DefaultConfig())
 	p.record([]result{{ID{1, 2}, false, 1}, {ID{0, 1}, true, 0.5}, {ID{9, 9}, false, 1}})
-	state, err := p.marshal([]byte("inner"))
-	must.Do(t, err)
+	state := must.Get(p.marshal([]byte("inner")))(t)
 	q := newPool(DefaultConfig(), p.seat)
 	inner, err := q.restore(state)
 	if err != nil || string(inner) != "inner" {
@@ -137,9 +129,7 @@ func TestPoolState(t *testing.T) {
 	if err != nil || string(again) != string(state) {
 		t.Fatalf("a restored pool differs (%v)", err)
 	}
-	if d := cmp.Diff(p.results(), q.results()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "q.results()", p.results(), q.results())
 	if p.rating <= 1000 || p.members[0].all != (tally{Games: 1, Wins: 1}) || p.past[1].recent != (tally{1, 0, 1}) {
 		t.Errorf("the table is %v, %+v and %+v", p.rating, p.members[0].all, p.past[1].recent)
 	}
@@ -185,17 +175,11 @@ func TestMeet(t *testing.T) {
 		must.Do(t, env.Meet(1, interval, members, s))
 	}
 	meet(1, s, s, s)
-	if d := cmp.Diff([]ID{{0, 1}, {2, 1}, randomID, {1, 1}}, ids()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "ids()", []ID{{0, 1}, {2, 1}, randomID, {1, 1}}, ids())
 	meet(2, nil, s, s)
-	if d := cmp.Diff([]ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}, ids()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "ids()", []ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}, ids())
 	meet(2, nil, nil, nil) // decided about again after a crash
-	if d := cmp.Diff([]ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}, ids()); d != "" {
-		t.Error(d)
-	}
+	must.Equal(t, "ids()", []ID{{0, 1}, {2, 2}, randomID, {1, 1}, {1, 2}}, ids())
 	if err := env.Meet(1, 3, []*checkpoint.Snapshot{checkpoint.NewSnapshot()}, s); err == nil {
 		t.Error("a snapshot without a pool was taken")
 	}
@@ -221,13 +205,9 @@ func TestForeignEpisodes(t *testing.T) {
 		return games
 	}
 	counted := func() int { return env.Pool().past[0].all.Games }
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	before, err := env.CurriculumState()
-	must.Do(t, err)
-	state, err := env.MarshalState()
-	must.Do(t, err)
+	must.Get(env.Reset(1))(t)
+	before := must.Get(env.CurriculumState())(t)
+	state := must.Get(env.MarshalState())(t)
 	games := play()
 	if games == 0 || counted() != games {
 		t.Fatalf("%d of %d games were counted", counted(), games)

@@ -37,8 +37,7 @@ func text(t testing.TB, events []journal.Event) string {
 	t.Helper()
 	var b strings.Builder
 	for _, e := range events {
-		line, err := json.Marshal(e)
-		must.Do(t, err)
+		line := must.Get(json.Marshal(e))(t)
 		b.Write(append(line, '\n'))
 	}
 	return b.String()
@@ -48,12 +47,8 @@ func text(t testing.TB, events []journal.Event) string {
 // one that is neither. The journal says who met whom.
 func TestPopulation(t *testing.T) {
 	const total = 6 * 256
-	p, err := pbt.New(population(t, total))
-	must.Do(t, err)
-	defer p.Close()
-	if _, err := p.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Open(pbt.New(population(t, total)))(t)
+	must.Get(p.Train(t.Context()))(t)
 	whole := text(t, p.Journal())
 	checkJournal(t, p.Journal())
 
@@ -110,9 +105,7 @@ func TestPopulation(t *testing.T) {
 	if events, err = journal.Read(dir); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(whole, text(t, events)); d != "" {
-		t.Errorf("processes: %s", d)
-	}
+	must.Equal(t, "processes", whole, text(t, events))
 }
 
 // checkJournal checks that members met the random player first, and each other and their past selves later, and that
@@ -161,13 +154,9 @@ func TestPopulationLearnsNim(t *testing.T) {
 	}
 	opt := population(t, 20*1024)
 	opt.IntervalSteps = 1024
-	p, err := pbt.New(opt)
-	must.Do(t, err)
-	defer p.Close()
-	best, err := p.Train(t.Context())
-	must.Do(t, err)
-	policy, err := infer.FromSnapshot(best.Snapshot)
-	must.Do(t, err)
+	p := must.Open(pbt.New(opt))(t)
+	best := must.Get(p.Train(t.Context()))(t)
+	policy := must.Get(infer.FromSnapshot(best.Snapshot))(t)
 	for _, heap := range []int{1, 2, 3, 5, 6, 7} { // 4 is lost
 		x, mask, want, got := make([]float32, stones+1), []float32{1, 1, 1}, [1]float32{}, [1]float32{}
 		x[heap] = 1

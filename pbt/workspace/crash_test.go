@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,10 +97,10 @@ func TestKillNine(t *testing.T) {
 				continue
 			}
 			if b, isBest := strings.CutPrefix(text, "best "); isBest {
-				best = max(best, parseIteration(t, b))
+				best = max(best, whole(t, b))
 				continue
 			}
-			n := parseIteration(t, text)
+			n := whole(t, text)
 			// A kill between the rename and the line leaves one more than was printed.
 			if first && (n < last || n > last+1) {
 				t.Fatalf("a restart began with iteration %d after %d", n, last)
@@ -137,10 +136,8 @@ func TestKillNine(t *testing.T) {
 	// The next owner clears away what the killed have left.
 	s := join(t, f, 0)
 	mustPublish(t, s, record(0, last+1, 1e9))
-	if err := errors.Join(s.PublishBest(record(0, last+1, 1e9), weights(0, last+1), false),
-		s.Prune(Keep{Oldest: last + 1000})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(s.PublishBest(record(0, last+1, 1e9), weights(0, last+1), false),
+		s.Prune(Keep{Oldest: last + 1000})))
 	name := fmt.Sprintf("%06d", last+1)
 	var left []string
 	for _, file := range files(t, dir) {
@@ -153,11 +150,4 @@ func TestKillNine(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
-}
-
-func parseIteration(t *testing.T, text string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(text, 10, 64)
-	must.Do(t, err)
-	return n
 }

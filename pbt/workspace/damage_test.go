@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -22,11 +20,11 @@ func board3(t *testing.T) (dir string, s Lease) {
 	t.Helper()
 	dir = t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
-	s = mustJoin(t, f, 0)
+	s = join(t, f, 0)
 	for i := int64(1); i <= 3; i++ {
 		mustPublish(t, s, record(0, i, float64(i)))
 	}
-	mustPublish(t, mustJoin(t, f, 1), record(1, 3, 1))
+	mustPublish(t, join(t, f, 1), record(1, 3, 1))
 	return dir, s
 }
 
@@ -42,7 +40,7 @@ func TestDamagedRecords(t *testing.T) {
 	t.Parallel()
 	replace := func(old, new string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
-			text := string(read(t, path))
+			text := string(must.Read(t, path))
 			if !strings.Contains(text, old) {
 				t.Fatalf("%q is not in\n%s", old, text)
 			}
@@ -53,15 +51,15 @@ func TestDamagedRecords(t *testing.T) {
 		"empty": func(t *testing.T, p string) { write(t, p, nil) },
 		"huge":  func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte("#"), maxRecord+1)) },
 		"altered": func(t *testing.T, p string) {
-			write(t, p, bytes.Replace(read(t, p), []byte("true_objective: 3.0"), []byte("true_objective: 4.0"), 1))
+			write(t, p, bytes.Replace(must.Read(t, p), []byte("true_objective: 3.0"), []byte("true_objective: 4.0"), 1))
 		},
-		"cut off":             func(t *testing.T, p string) { write(t, p, read(t, p)[:200]) },
+		"cut off":             func(t *testing.T, p string) { write(t, p, must.Read(t, p)[:200]) },
 		"not YAML":            func(t *testing.T, p string) { write(t, p, seal("a: [b\n")) },
 		"Isaac Lab's":         func(t *testing.T, p string) { write(t, p, []byte("frame: 1\niteration: 3\n")) },
-		"another iteration's": func(t *testing.T, p string) { write(t, p, read(t, p[:len(p)-6]+"2.yaml")) },
+		"another iteration's": func(t *testing.T, p string) { write(t, p, must.Read(t, p[:len(p)-6]+"2.yaml")) },
 		"another member's": func(t *testing.T, p string) {
 			write(t, p,
-				read(t, filepath.Join(p, "../../001/000003.yaml")))
+				must.Read(t, filepath.Join(p, "../../001/000003.yaml")))
 		},
 		"newer format":  replace("schema: 1", "schema: 2"),
 		"absolute path": replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "/etc/passwd"`),
@@ -91,13 +89,9 @@ func TestDamagedRecords(t *testing.T) {
 				wantDamaged(t, f, path)
 			}
 			mustPublish(t, s, record(0, 4, 4))
-			if err := s.Prune(Keep{Oldest: 23}); err != nil {
-				t.Error(err)
-			}
-			v, err := warm.View()
-			if diff := cmp.Diff([]int64{4}, iterations(v.Members[0].Records)); diff != "" || err != nil {
-				t.Error(diff, err)
-			}
+			must.Do(t, s.Prune(Keep{Oldest: 23}))
+			v := must.Get(warm.View())(t)
+			must.Equal(t, "the records", []int64{4}, iterations(v.Members[0].Records))
 		})
 	}
 }
@@ -120,7 +114,7 @@ func TestDamagedWeights(t *testing.T) {
 		"truncated": {func(t *testing.T, p string) { os.Truncate(p, 50) }, false},
 		"link":      {link("000002.safetensors"), false},
 		"a pipe":    {pipe, false},
-		"another's": {func(t *testing.T, p string) { write(t, p, read(t, p[:len(p)-13]+"2.safetensors")) }, true},
+		"another's": {func(t *testing.T, p string) { write(t, p, must.Read(t, p[:len(p)-13]+"2.safetensors")) }, true},
 	} {
 		dir, _ := board3(t)
 		f := openFolder(t, dir, 2, FolderOptions{})
@@ -138,7 +132,7 @@ func TestDamagedWeights(t *testing.T) {
 	}
 	dir, _ := board3(t)
 	f := openFolder(t, dir, 2, FolderOptions{})
-	write(t, filepath.Join(dir, "..", "secret.safetensors"), read(t, filepath.Join(dir, "000", "000003.safetensors")))
+	write(t, filepath.Join(dir, "..", "secret.safetensors"), must.Read(t, filepath.Join(dir, "000", "000003.safetensors")))
 	for name, spoil := range map[string]func(r *Record){
 		"path up":      func(r *Record) { r.Weights.Path = "../secret.safetensors" },
 		"absolute":     func(r *Record) { r.Weights.Path = filepath.Join(dir, "000", "000003.safetensors") },
@@ -149,9 +143,7 @@ func TestDamagedWeights(t *testing.T) {
 	} {
 		r := mustView(t, f).Members[0].Records[0]
 		spoil(&r)
-		if _, err := f.Fetch(r); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.RefusedAs(f.Fetch(r))(t, name, "workspace: ")
 	}
 }
 
@@ -159,25 +151,24 @@ func TestDamagedWeights(t *testing.T) {
 func TestDamagedHeartbeat(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string){
-		"truncated": func(t *testing.T, p string) { write(t, p, read(t, p)[:40]) },
+		"truncated": func(t *testing.T, p string) { write(t, p, must.Read(t, p)[:40]) },
 		"huge":      func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte(" "), maxHeartbeat+1)) },
 		"another member's": func(t *testing.T, p string) {
 			write(t, p,
-				read(t, filepath.Join(p, "../../001/heartbeat.json")))
+				must.Read(t, filepath.Join(p, "../../001/heartbeat.json")))
 		},
 		"a pipe": pipe,
 	} {
 		dir := t.TempDir()
 		f := openFolder(t, dir, 2, FolderOptions{})
-		s := mustJoin(t, f, 0)
+		s := join(t, f, 0)
 		beat := Heartbeat{Phase: Training, Iteration: 7, Parent: -1}
-		must.Do(t, errors.Join(s.Beat(beat), mustJoin(t, f, 1).Beat(beat)))
+		must.Do(t, errors.Join(s.Beat(beat), join(t, f, 1).Beat(beat)))
 		seen := mustView(t, f).Members[0].Seen
 		path := filepath.Join(dir, "000", heartbeatName)
 		damage(t, path)
 		for i, reader := range []*Folder{f, f, openFolder(t, dir, 2, FolderOptions{})} {
-			v, err := reader.View()
-			must.Do(t, err)
+			v := must.Get(reader.View())(t)
 			p := v.Members[0]
 			var d *checkpoint.DamagedError
 			if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
@@ -202,12 +193,9 @@ func pipe(t *testing.T, path string) {
 // wantDamaged checks that member 0's third record is reported, and the ones before are there.
 func wantDamaged(t *testing.T, f *Folder, path string) {
 	t.Helper()
-	v, err := f.View()
-	must.Do(t, err)
+	v := must.Get(f.View())(t)
 	p := v.Members[0]
-	if diff := cmp.Diff([]int64{2, 1}, iterations(p.Records)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "iterations(p.Records)", []int64{2, 1}, iterations(p.Records))
 	var d *checkpoint.DamagedError
 	if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path || d.Reason == "" ||
 		!strings.HasPrefix(p.Damaged[0].Error(), "workspace: member 0: ") {
@@ -239,17 +227,11 @@ func TestDamagedFolders(t *testing.T) {
 	if len(v.Members[1].Records) != 1 {
 		t.Error("another member suffers")
 	}
-	if _, err := f.Join(t.Context(), 0); err == nil {
-		t.Error("joined behind a link")
-	}
+	must.RefusedAs(f.Join(t.Context(), 0))(t, "behind a link", "")
 	write(t, folder, nil)
-	if _, err := f.Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), folder) {
-		t.Errorf("a file in place of a member's folder: %v", err)
-	}
+	must.RefusedAs(f.Join(t.Context(), 0))(t, "a file in place of a member's folder", folder)
 	must.Do(t, os.RemoveAll(dir))
-	if _, err = f.View(); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Errorf("the store is gone: %v", err)
-	}
+	must.RefusedAs(f.View())(t, "the store is gone", dir)
 }
 
 // A damaged best is passed over, listed by View, and replaced by the member's next offer.
@@ -257,12 +239,12 @@ func TestDamagedBest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
-	s, other := mustJoin(t, f, 0), mustJoin(t, f, 1)
+	s, other := join(t, f, 0), join(t, f, 1)
 	err := errors.Join(s.PublishBest(record(0, 2, 9), weights(0, 2), false), other.PublishBest(record(1, 2, 5),
 		weights(1, 2), false))
 	must.Do(t, err)
 	yaml := filepath.Join(dir, "best", "000", "000002.yaml")
-	write(t, yaml, read(t, yaml)[:200])
+	write(t, yaml, must.Read(t, yaml)[:200])
 	if best, ok, err := f.Best(false); err != nil || !ok || best.Member != 1 {
 		t.Errorf("the best of the rest is %+v, %t, %v", best, ok, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,63 +135,46 @@ func (f *Folder) Members() int { return f.members }
 // Dir is the store's folder, as an absolute path.
 func (f *Folder) Dir() string { return f.dir }
 
-// Fetch reads the weights of a record, see Store.
-func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, false) }
-
-// FetchBest reads the weights of what Best returned, see Store.
-func (f *Folder) FetchBest(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, true) }
-
-// fetch reads weights that Publish or, with best, PublishBest stored. If reading fails it looks at the record again:
-// if that is no longer the one given, the weights were replaced, which is not damage.
-func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
+// Fetch reads the weights of a record, see Store. If reading fails it looks at the record again: if that is no longer
+// the one given, the weights were replaced, which is not damage.
+func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) {
 	if err := noWeights(r); err != nil {
 		return nil, err
 	}
 	if err := r.check(f.members); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	folder := folderOf(r.Member, best)
+	folder := folderOf(r.Member, strings.HasPrefix(r.Weights.Path, bestFolder))
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
 		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or "+
 			"Best returned",
 			r.Weights.Path, r.Member, r.Iteration)
 	}
-	path := f.path(r.Weights.Path)
 	data, _, err := f.readFile(r.Weights.Path, r.Weights.Size)
 	if err == nil {
 		var snap *checkpoint.Snapshot
-		if snap, err = decodeWeights(path, data, *r.Weights); err == nil {
+		if snap, err = decodeWeights(data, *r.Weights); err == nil {
 			return snap, nil
 		}
 	}
+	path := f.path(r.Weights.Path)
 	if errors.Is(err, fs.ErrNotExist) || f.replaced(r, folder) {
 		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced, look at the store again", path,
 			fs.ErrNotExist)
 	}
-	var d *checkpoint.DamagedError
-	if !errors.As(err, &d) {
-		err = fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
-	}
-	return nil, err
+	return nil, fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
 }
 
 // decodeWeights verifies size and checksum and decodes the weights. The snapshot shares data's memory.
-func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot, error) {
-	damage := &checkpoint.DamagedError{Path: path}
+func decodeWeights(data []byte, want Weights) (*checkpoint.Snapshot, error) {
 	sum := sha256.Sum256(data)
 	switch {
 	case int64(len(data)) != want.Size:
-		damage.Reason = fmt.Sprintf("%d bytes, where the record says %d", len(data), want.Size)
+		return nil, fmt.Errorf("%d bytes, where the record says %d", len(data), want.Size)
 	case hex.EncodeToString(sum[:]) != want.SHA256:
-		damage.Reason = "the checksum is not the record's"
-	default:
-		snapshot, err := checkpoint.DecodeSafetensors(data)
-		if err == nil {
-			return snapshot, nil
-		}
-		damage.Reason, damage.Err = err.Error(), err
+		return nil, errors.New("the checksum is not the record's")
 	}
-	return nil, fmt.Errorf("workspace: %w", damage)
+	return checkpoint.DecodeSafetensors(data)
 }
 
 // replaced reports whether a record is no longer the one of its iteration, so that what lies under its weights' name

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,12 +20,14 @@ import (
 // folderLease is a [Lease] of a Folder.
 type folderLease struct {
 	store *Folder
-	// folder is the member's, bestFolder that of its best, both with forward slashes below the store's.
-	member             int
-	folder, bestFolder string
+	// folder is the member's below the store's, with forward slashes.
+	member int
+	folder string
+	text   leaseFileText
+	bytes  []byte   // the contents of the lease's file, which renew writes again
+	file   *os.File // the lease's, open, because closing it would free the lock
 	// weights stores the snapshots in folder, each with a manifest of its own.
 	weights *checkpoint.Store
-	lease   *heldLease
 	// temporaries counts files written aside, for their names.
 	temporaries atomic.Int64
 	// lost is closed when another process is found to have taken the member over.
@@ -44,13 +47,9 @@ func (f *Folder) Join(ctx context.Context, member int) (Lease, error) {
 	if f.opt.ReadOnly {
 		return nil, fmt.Errorf("workspace: %s was opened to be read only; open it without ReadOnly to take part", f.dir)
 	}
-	l, err := f.acquire(ctx, member)
+	s, err := f.acquire(ctx, member)
 	if err != nil {
 		return nil, err
-	}
-	s := &folderLease{
-		store: f, member: member, folder: folderOf(member, false), bestFolder: folderOf(member, true), lease: l,
-		lost: make(chan struct{}),
 	}
 	if s.weights, err = checkpoint.NewStore(s.Dir(), checkpoint.Options{}); err != nil {
 		return nil, errors.Join(fmt.Errorf("workspace: %w", err), s.Release())
@@ -58,7 +57,6 @@ func (f *Folder) Join(ctx context.Context, member int) (Lease, error) {
 	return s, nil
 }
 
-func (s *folderLease) Member() int           { return s.member }
 func (s *folderLease) Dir() string           { return s.store.path(s.folder) }
 func (s *folderLease) Lost() <-chan struct{} { return s.lost }
 
@@ -73,7 +71,7 @@ func (s *folderLease) mine() error {
 	if s.gone {
 		return ErrLeaseLost
 	}
-	return s.noticed(s.lease.verify())
+	return s.noticed(s.verify())
 }
 
 // noticed closes Lost where err says that the lease is lost, and returns err. s.mu is held.
@@ -96,7 +94,7 @@ func (s *folderLease) did(what string, err error) error {
 // temporary returns a name for a file aside that no other write has. The lease's token in it tells Prune of a later
 // process that the file is not its own.
 func (s *folderLease) temporary(base string) string {
-	return fmt.Sprintf(".%s-%s-%d", base, s.lease.text.Token, s.temporaries.Add(1))
+	return fmt.Sprintf(".%s-%s-%d", base, s.text.Token, s.temporaries.Add(1))
 }
 
 // Publish makes weights and their record visible; [Folder] lists the steps. The lease is renewed last, so that a record
@@ -156,30 +154,6 @@ func (s *folderLease) Beat(h Heartbeat) error {
 	return s.did("renewing the lease", s.renew())
 }
 
-// renew sets the lease's time to now, so that no other process takes the member over for another LeaseTTL.
-func (s *folderLease) renew() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.released || s.gone {
-		return nil
-	}
-	return s.noticed(s.lease.renew())
-}
-
-// Release marks the lease as given back. A lease that is lost is another's and stays as it is.
-func (s *folderLease) Release() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.released {
-		return nil
-	}
-	s.released = true
-	if s.gone {
-		return s.lease.file.Close() // the name is another's by now
-	}
-	return s.did("releasing", s.lease.release())
-}
-
 // PublishBest stores weights in the folder of the member's best, see [Lease]. It writes the new one before it deletes
 // the old one, so that a crash leaves one of them, or both, of which Best chooses the better.
 func (s *folderLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error {
@@ -206,21 +180,19 @@ func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimi
 	s.store.mu.Unlock()
 	best, ok := bestOf(records, minimise)
 	// First what a process that died in between left, so that names do not depend on it.
-	if err := s.sweep(s.bestFolder, func(iteration int64) bool {
-		return ok &&
-			iteration == best.Iteration
-	}); err != nil {
+	folder := folderOf(s.member, true)
+	if err := s.sweep(folder, func(iteration int64) bool { return ok && iteration == best.Iteration }); err != nil {
 		return err
 	}
 	if ok && !r.beats(best, minimise) {
 		return nil
 	}
-	store, err := checkpoint.NewStore(s.store.path(s.bestFolder), checkpoint.Options{})
+	store, err := checkpoint.NewStore(s.store.path(folder), checkpoint.Options{})
 	if err != nil {
 		return err
 	}
-	if err := s.publish(&r, weights, store, s.bestFolder); err != nil {
+	if err := s.publish(&r, weights, store, folder); err != nil {
 		return err
 	}
-	return s.sweep(s.bestFolder, func(iteration int64) bool { return iteration == r.Iteration })
+	return s.sweep(folder, func(iteration int64) bool { return iteration == r.Iteration })
 }

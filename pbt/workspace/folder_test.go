@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -20,16 +18,7 @@ import (
 
 func openFolder(t *testing.T, dir string, members int, opt FolderOptions) *Folder {
 	t.Helper()
-	f, err := OpenFolder(dir, members, opt)
-	must.Do(t, err)
-	return f
-}
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	must.Do(t, err)
-	return data
+	return must.Get(OpenFolder(dir, members, opt))(t)
 }
 
 func write(t *testing.T, path string, data []byte) {
@@ -56,25 +45,19 @@ func files(t *testing.T, dir string) []string {
 func TestLayout(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
-	s := mustJoin(t, f, 1)
+	s := join(t, f, 1)
 	r := record(1, 12, 1e-5)
 	r.Failure, r.Evaluation, r.HasEvaluation = "none: really", 3, true
 	r = mustPublish(t, s, r)
-	if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1}), s.PublishBest(r, weights(1, 12),
-		false)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.View(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1}), s.PublishBest(r, weights(1, 12),
+		false)))
+	must.Get(f.View())(t)
 	want := []string{
 		"001/000012.json", "001/000012.safetensors", "001/000012.yaml", "001/heartbeat.json", "001/lease-000001.json",
 		"best/001/000012.json", "best/001/000012.safetensors", "best/001/000012.yaml", "clock",
 	}
-	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
-		t.Error(diff)
-	}
-	text := string(read(t, filepath.Join(dir, "001", "000012.yaml")))
+	must.Equal(t, "the files", want, files(t, dir))
+	text := string(must.Read(t, filepath.Join(dir, "001", "000012.yaml")))
 	body, _, _ := strings.Cut(text, checkKey)
 	wantText := fmt.Sprintf(`schema: 1
 checkpoint: "001/000012.safetensors"
@@ -98,9 +81,7 @@ failure: "none: really"
 size: %d
 sha256: "%s"
 `, r.Weights.Size, r.Weights.SHA256)
-	if diff := cmp.Diff(wantText, body); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the record", wantText, body)
 	if s.Dir() != filepath.Join(dir, "001") || f.Dir() != dir {
 		t.Errorf("folders %s, %s", s.Dir(), f.Dir())
 	}
@@ -117,44 +98,35 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		fs.ErrNotExist) {
 		t.Errorf("a missing folder: %v", err)
 	}
-	mustPublish(t, mustJoin(t, openFolder(t, dir, 1, FolderOptions{}), 0), record(0, 1, 1))
+	mustPublish(t, join(t, openFolder(t, dir, 1, FolderOptions{}), 0), record(0, 1, 1))
 	before := files(t, dir)
 	f := openFolder(t, dir, 1, FolderOptions{ReadOnly: true})
 	v := mustView(t, f)
 	if _, err := f.Fetch(v.Members[0].Records[0]); err != nil || v.Now.IsZero() {
 		t.Errorf("%v, now %v", err, v.Now)
 	}
-	if _, err := f.Join(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "ReadOnly") {
-		t.Errorf("joined: %v", err)
-	}
-	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	must.Refused(f.Join(t.Context(), 0))(t, "ReadOnly")
+	must.Equal(t, "the files", before, files(t, dir))
 }
 
 // Records that have not changed are not read again, and weights never are.
 func TestViewReadsWhatChanged(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 1, FolderOptions{})
-	s := mustJoin(t, f, 0)
+	s := join(t, f, 0)
 	r := mustPublish(t, s, record(0, 1, 1))
 	first := mustView(t, f)
 	for _, name := range []string{"000001.yaml", "000001.safetensors"} { // other contents, of the same size and time
 		path := filepath.Join(dir, "000", name)
-		info, err := os.Stat(path)
-		must.Do(t, err)
-		data := read(t, path)
+		info := must.Get(os.Stat(path))(t)
+		data := must.Read(t, path)
 		for i := range data {
 			data[i] ^= 1
 		}
-		if err := errors.Join(os.WriteFile(path, data, 0o644), os.Chtimes(path, time.Time{},
-			info.ModTime())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(path, data, 0o644), os.Chtimes(path, time.Time{},
+			info.ModTime())))
 	}
-	if diff := cmp.Diff(first.Members, mustView(t, f).Members); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the members", first.Members, mustView(t, f).Members)
 	var d *checkpoint.DamagedError
 	if _, err := f.Fetch(r); !errors.As(err, &d) {
 		t.Errorf("altered weights: %v", err)
@@ -168,16 +140,16 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
-	s := mustJoin(t, f, 0)
+	s := join(t, f, 0)
 	for i := int64(1); i <= 3; i++ {
 		mustPublish(t, s, record(0, i, 1))
 	}
-	mustPublish(t, mustJoin(t, f, 1), record(1, 1, 1))
+	mustPublish(t, join(t, f, 1), record(1, 1, 1))
 	must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
 	mustView(t, f)
 	// A damaged record keeps its weights: it may be repaired.
 	yaml := filepath.Join(dir, "000", "000002.yaml")
-	write(t, yaml, read(t, yaml)[:100])
+	write(t, yaml, must.Read(t, yaml)[:100])
 	before := files(t, dir)
 	others := []string{
 		"000/state.json", "000/journal.jsonl", "000/state.json.tmp-1-2-3-4", "000/own/000001.safetensors",
@@ -197,8 +169,7 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	write(t, old, nil)
 	must.Do(t, os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
 	dead := leaseFileText{Schema: leaseSchema, Number: 9, Token: "0e", Domain: f.domain} // killed while it joined
-	text, err := durable.Seal(&dead, &dead.Check)
-	must.Do(t, err)
+	text := must.Get(durable.Seal(&dead, &dead.Check))(t)
 	if f.domain != "" {
 		write(t, filepath.Join(dir, "000", ".lease-0e"), text)
 	}
@@ -209,9 +180,7 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	slices.Sort(want)
 	got := files(t, dir)
 	slices.Sort(got)
-	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "what is left", slices.Compact(want), got)
 }
 
 // A reader that holds a record whose weights' name has meanwhile gone to other weights is told to look again, not that
@@ -219,12 +188,10 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 func TestFetchOfAReplacedRecord(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 1, FolderOptions{})
-	s := mustJoin(t, f, 0)
+	s := join(t, f, 0)
 	old := mustPublish(t, s, record(0, 1, 1))
 	for range 2 { // to 000001-2 and, once that is free, back to 000001
-		if _, err := s.Publish(record(0, 1, 2), weights(0, 7)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Publish(record(0, 1, 2), weights(0, 7)))(t)
 		must.Do(t, s.Prune(Keep{}))
 	}
 	now := mustView(t, f).Members[0].Records[0]
@@ -239,7 +206,7 @@ func TestFetchOfAReplacedRecord(t *testing.T) {
 // TestViewIsNotTorn: who is seen in an interval is seen with the record of the one before, however long the look takes.
 func TestViewIsNotTorn(t *testing.T) {
 	dir := t.TempDir()
-	s := mustJoin(t, openFolder(t, dir, 1, FolderOptions{}), 0)
+	s := join(t, openFolder(t, dir, 1, FolderOptions{}), 0)
 	next := func(i int64) {
 		if _, err := s.Publish(Record{Iteration: i, Parent: -1}, nil); err != nil {
 			t.Error(err)
@@ -279,7 +246,7 @@ func TestViewIsNotTorn(t *testing.T) {
 func TestUnchangedFolders(t *testing.T) {
 	dir := t.TempDir()
 	f, looking := openFolder(t, dir, 2, FolderOptions{}), openFolder(t, dir, 2, FolderOptions{ReadOnly: true})
-	s := mustJoin(t, f, 0)
+	s := join(t, f, 0)
 	mustPublish(t, s, record(0, 1, 5))
 	must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1, Steps: 10}))
 	settled := func() {
@@ -289,10 +256,8 @@ func TestUnchangedFolders(t *testing.T) {
 	}
 	look := func(records, damaged int, steps int64) {
 		t.Helper()
-		v, err := looking.View()
-		must.Do(t, err)
-		beats, err := looking.Heartbeats()
-		must.Do(t, err)
+		v := must.Get(looking.View())(t)
+		beats := must.Get(looking.Heartbeats())(t)
 		m, b := v.Members[0], beats.Members[0]
 		if len(m.Records) != records || len(m.Damaged) != damaged || m.Heartbeat.Steps != steps ||
 			b.Heartbeat.Steps != steps || !b.Seen.Equal(m.Seen) || b.Records != nil || len(beats.Members) != 2 {

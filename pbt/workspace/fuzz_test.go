@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -17,8 +15,7 @@ import (
 func FuzzDecodeRecord(f *testing.F) {
 	r := record(1, 3, math.NaN())
 	r.Weights = &Weights{Path: "001/000003.safetensors", Size: 100, SHA256: strings.Repeat("0a", 32)}
-	own, err := encodeRecord(r, "001")
-	must.Do(f, err)
+	own := must.Get(encodeRecord(r, "001"))(f)
 	f.Add(own, true)
 	f.Add(own, false)
 	f.Add(own[:200], true)
@@ -38,15 +35,12 @@ func FuzzDecodeRecord(f *testing.F) {
 		if r.Weights != nil && !ownWeights(r.Weights.Path, "001", 3) {
 			t.Fatalf("%+v", r.Weights)
 		}
-		again, err := encodeRecord(r, "001")
-		must.Do(t, err)
+		again := must.Get(encodeRecord(r, "001"))(t)
 		back, err := decodeRecord(again, 1, 2, "001", 3)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)
 		}
-		if diff := cmp.Diff(r, back, sameNaN); diff != "" {
-			t.Fatal(diff)
-		}
+		must.Equal(t, "read again", r, back, sameNaN)
 	})
 }
 
@@ -64,22 +58,18 @@ func FuzzRecordRoundTrip(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := encodeRecord(r, "001")
-		must.Do(t, err)
+		text := must.Get(encodeRecord(r, "001"))(t)
 		back, err := decodeRecord(text, 1, 2, "001", 3)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if diff := cmp.Diff(r, back, sameNaN); diff != "" {
-			t.Fatal(diff)
-		}
+		must.Equal(t, "read again", r, back, sameNaN)
 	})
 }
 
 func FuzzDecodeHeartbeat(f *testing.F) {
-	text, err := encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1),
-		HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"})
-	must.Do(f, err)
+	text := must.Get(encodeHeartbeat(Heartbeat{Owner: "a:1", Phase: Training, Iteration: 3, Objective: math.Inf(1),
+		HasObjective: true, Hyperparameters: map[string]float64{"x": 1e-5}, Parent: -1, Note: "n"}))(f)
 	f.Add(text)
 	f.Add(text[:50])
 	f.Add([]byte(`{"schema": 1, "objective": "NaN"}`))
@@ -95,22 +85,18 @@ func FuzzDecodeHeartbeat(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := encodeHeartbeat(h)
-		must.Do(t, err)
+		again := must.Get(encodeHeartbeat(h))(t)
 		back, err := decodeHeartbeat(again, 0, 2)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)
 		}
-		if diff := cmp.Diff(h, back, sameNaN); diff != "" {
-			t.Fatal(diff)
-		}
+		must.Equal(t, "read again", h, back, sameNaN)
 	})
 }
 
 func FuzzDecodeLease(f *testing.F) {
 	l := leaseFileText{Schema: leaseSchema, Number: 3, Token: "0a", Owner: "a:1", Domain: "b"}
-	text, err := durable.Seal(&l, &l.Check)
-	must.Do(f, err)
+	text := must.Get(durable.Seal(&l, &l.Check))(f)
 	f.Add(text)
 	f.Add(bytes.Repeat([]byte("["), 100))
 	f.Fuzz(func(t *testing.T, text []byte) {

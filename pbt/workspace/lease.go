@@ -65,15 +65,6 @@ func decodeLease(text []byte, member int, number int64) (leaseFileText, error) {
 	return l, nil
 }
 
-// heldLease is a lease that this process holds.
-type heldLease struct {
-	files  *sharedFiles
-	folder string
-	text   leaseFileText
-	bytes  []byte   // the file's contents, which renew writes again
-	file   *os.File // open, because closing it would free the lock
-}
-
 // leaseFileName is the name of a lease's file below the store's folder.
 func leaseFileName(folder string, number int64) string {
 	return fmt.Sprintf("%s/lease-%06d.json", folder, number)
@@ -81,13 +72,13 @@ func leaseFileName(folder string, number int64) string {
 
 // createLease makes a lease of that number appear, complete and locked. It returns fs.ErrExist if another process
 // was faster.
-func (f *Folder) createLease(member int, folder string, number int64) (*heldLease, error) {
+func (f *Folder) createLease(member int, folder string, number int64) (*folderLease, error) {
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	l := &heldLease{files: &f.sharedFiles, folder: folder,
+	l := &folderLease{store: f, member: member, folder: folder, lost: make(chan struct{}),
 		text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.opt.Owner}}
-	name, temp := leaseFileName(folder, number), folder+"/.lease-"+l.text.Token
+	name, temp := l.name(), folder+"/.lease-"+l.text.Token
 	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
@@ -117,7 +108,7 @@ func (f *Folder) createLease(member int, folder string, number int64) (*heldLeas
 
 // fillLease locks a new file, and then writes and syncs the lease, so that no reader sees a lease whose lock is still
 // free.
-func (f *Folder) fillLease(l *heldLease, file *os.File) (err error) {
+func (f *Folder) fillLease(l *folderLease, file *os.File) (err error) {
 	l.file, l.text.Domain = file, ""
 	if f.domain != "" && lockFile(file) {
 		l.text.Domain = f.domain
@@ -137,10 +128,13 @@ func token() string {
 	return hex.EncodeToString(b)
 }
 
+// name is that of the lease's file below the store's folder.
+func (s *folderLease) name() string { return leaseFileName(s.folder, s.text.Number) }
+
 // verify returns ErrLeaseLost if the lease no longer has the highest number, and another error if it cannot find out.
 // It looks for the next number first, which costs one request: numbers have no gaps.
-func (l *heldLease) verify() error {
-	_, err := l.files.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
+func (s *folderLease) verify() error {
+	_, err := s.store.root.Lstat(leaseFileName(s.folder, s.text.Number+1))
 	if err == nil {
 		return ErrLeaseLost
 	}
@@ -148,8 +142,8 @@ func (l *heldLease) verify() error {
 		return err
 	}
 	// The next one may be history already; then so is this.
-	text, _, err := l.files.readFile(leaseFileName(l.folder, l.text.Number), maxLease)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, l.bytes) && !l.same() {
+	text, _, err := s.store.readFile(s.name(), maxLease)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, s.bytes) && !s.same() {
 		return ErrLeaseLost
 	}
 	return err
@@ -157,45 +151,58 @@ func (l *heldLease) verify() error {
 
 // same reports whether the lease's name still stands for the file that this process created. Then other contents are
 // damage, which renew repairs, and not another owner's.
-func (l *heldLease) same() bool {
-	named, err := l.files.root.Lstat(leaseFileName(l.folder, l.text.Number))
+func (s *folderLease) same() bool {
+	named, err := s.store.root.Lstat(s.name())
 	if err != nil {
 		return false
 	}
-	open, err := l.file.Stat()
+	open, err := s.file.Stat()
 	return err == nil && os.SameFile(named, open)
 }
 
-// renew gives the lease the file server's present time, by writing what stands there already: a change of the time
-// alone would carry this machine's.
-func (l *heldLease) renew() error {
-	file, err := l.files.root.OpenFile(leaseFileName(l.folder, l.text.Number), os.O_WRONLY, 0)
+// renew gives the lease the file server's present time, so that no other process takes the member over for another
+// LeaseTTL. It writes what stands there already: a change of the time alone would carry this machine's.
+func (s *folderLease) renew() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.released || s.gone {
+		return nil
+	}
+	file, err := s.store.root.OpenFile(s.name(), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrLeaseLost
+		return s.noticed(ErrLeaseLost)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteAt(l.bytes, 0)
+	_, err = file.WriteAt(s.bytes, 0)
 	return errors.Join(err, file.Close()) // a network file system writes when it closes
 }
 
-// release marks the lease as given back, for processes on other machines, which cannot see its lock, and frees the
-// lock.
-func (l *heldLease) release() error {
-	err := l.verify()
+// Release marks the lease as given back, for processes on other machines, which cannot see its lock, and frees the
+// lock. A lease that is lost is another's and stays as it is.
+func (s *folderLease) Release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.released {
+		return nil
+	}
+	s.released = true
+	if s.gone {
+		return s.file.Close() // the name is another's by now
+	}
+	err := s.verify()
 	if err == nil {
-		l.text.Released = true
+		s.text.Released = true
 		var text []byte
-		if text, err = durable.Seal(&l.text, &l.text.Check); err == nil {
-			err = l.files.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false,
-				l.verify)
+		if text, err = durable.Seal(&s.text, &s.text.Check); err == nil {
+			err = s.store.writeAside(s.name(), ".lease-"+s.text.Token, text, false, s.verify)
 		}
 	}
 	if errors.Is(err, ErrLeaseLost) {
 		err = nil // another's already
 	}
-	return errors.Join(err, l.file.Close())
+	return s.did("releasing", errors.Join(err, s.file.Close()))
 }
 
 // died reports whether the process of a lease has died on this machine: the lock on its file is free.
@@ -212,7 +219,7 @@ type watched struct {
 
 // acquire waits for a member's lease. It looks ever more rarely, at most every twentieth of LeaseTTL or second: a
 // population of hundreds of waiting processes must not keep the file server busy.
-func (f *Folder) acquire(ctx context.Context, member int) (*heldLease, error) {
+func (f *Folder) acquire(ctx context.Context, member int) (*folderLease, error) {
 	var w watched
 	longest := min(f.opt.LeaseTTL/20, time.Second)
 	for pause := 5 * time.Millisecond; ; pause = max(pause, min(2*pause, longest)) {
@@ -230,7 +237,7 @@ func (f *Folder) acquire(ctx context.Context, member int) (*heldLease, error) {
 
 // claim tries once to take a member. It returns the lease, or the name of the owner where another process holds it. The
 // loop is for processes that take the member and release it between two looks.
-func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err error) {
+func (f *Folder) claim(member int, w *watched) (l *folderLease, owner string, err error) {
 	folder := folderOf(member, false)
 	for range 100 { // each turn of the loop is another process's lease that came or went since the last look
 		last, err := f.lastLease(folder)
@@ -262,7 +269,7 @@ func (f *Folder) claim(member int, w *watched) (l *heldLease, owner string, err 
 
 // take creates the lease of that number. It returns fs.ErrExist if another process has it, or if the number is
 // history: a network file system may list a folder as it was some time ago.
-func (f *Folder) take(member int, folder string, number int64) (*heldLease, error) {
+func (f *Folder) take(member int, folder string, number int64) (*folderLease, error) {
 	l, err := f.createLease(member, folder, number)
 	if err != nil {
 		return nil, err

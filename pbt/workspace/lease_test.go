@@ -29,12 +29,11 @@ func on(machine string, f *Folder) *Folder {
 // limit is how long a test waits for what must come.
 const limit = 30 * time.Second
 
-func join(t *testing.T, f *Folder, member int) Lease {
+func join(t *testing.T, f Store, member int) Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	s, err := f.Join(ctx, member)
-	must.Do(t, err)
+	s := must.Get(f.Join(ctx, member))(t)
 	t.Cleanup(func() { s.Release() })
 	return s
 }
@@ -68,7 +67,7 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 	for _, machine := range []string{"the same", "another"} {
 		const ttl = 400 * time.Millisecond
 		dir := t.TempDir()
-		first := mustJoin(t, openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl}), 0)
+		first := join(t, openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl}), 0)
 		mustPublish(t, first, record(0, 1, 1))
 		beat := Heartbeat{Phase: Training, Parent: -1, Iteration: 2}
 		must.Do(t, first.Beat(beat))
@@ -94,15 +93,9 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 			}
 		}
 		<-first.Lost()
-		if err := first.Release(); err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-			t.Errorf("the fenced-off owner wrote: %s", diff)
-		}
-		if err := s.Beat(beat); err != nil {
-			t.Errorf("the new owner: %v", err)
-		}
+		must.Do(t, first.Release())
+		must.Equal(t, "the fenced-off owner wrote", before, contents(t, dir))
+		must.Do(t, s.Beat(beat))
 	}
 }
 
@@ -111,7 +104,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	m := make(map[string]string)
 	for _, name := range files(t, filepath.Join(dir, "000")) {
-		m[name] = string(read(t, filepath.Join(dir, "000", name)))
+		m[name] = string(must.Read(t, filepath.Join(dir, "000", name)))
 	}
 	return m
 }
@@ -121,7 +114,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestOwnerOnAnotherMachine(t *testing.T) {
 	for ttl := 300 * time.Millisecond; ; ttl *= 3 {
 		dir := t.TempDir()
-		s := mustJoin(t, on("theirs", openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl})), 0)
+		s := join(t, on("theirs", openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl})), 0)
 		joined := make(chan error, 1)
 		go func() {
 			other, err := on("ours", openFolder(t, dir, 2, FolderOptions{LeaseTTL: ttl})).Join(t.Context(), 0)
@@ -169,7 +162,7 @@ func TestReleasedLeaseIsFree(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})
-	mustJoin(t, on("theirs", f), 0)
+	join(t, on("theirs", f), 0)
 	future := time.Now().Add(24 * time.Hour)
 	must.Do(t, os.Chtimes(filepath.Join(dir, "000", "lease-000001.json"), future, future))
 	join(t, on("ours", openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})), 0)
@@ -180,7 +173,7 @@ func TestDamagedLease(t *testing.T) {
 	for _, text := range []string{"", `{"schema": 1, "pol`, `{"schema": 2}`} {
 		dir := t.TempDir()
 		f := openFolder(t, dir, 2, FolderOptions{LeaseTTL: 200 * time.Millisecond})
-		s := mustJoin(t, f, 0)
+		s := join(t, f, 0)
 		path := filepath.Join(dir, "000", "lease-000001.json")
 		damage := func() {
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // in place
@@ -189,9 +182,7 @@ func TestDamagedLease(t *testing.T) {
 		}
 		damage()
 		must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
-		if _, err := decodeLease(read(t, path), 0, 1); err != nil {
-			t.Errorf("a heartbeat does not mend the lease: %v", err)
-		}
+		must.Get(decodeLease(must.Read(t, path), 0, 1))(t)
 		damage()
 		done, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -209,7 +200,7 @@ func TestDamagedLease(t *testing.T) {
 func TestRemovedFolderIsALostSeat(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
-	s := mustJoin(t, f, 0)
+	s := join(t, f, 0)
 	must.Do(t, os.RemoveAll(filepath.Join(dir, "000")))
 	if err := s.Prune(Keep{}); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("%v", err)
@@ -229,9 +220,7 @@ func TestLeaseOfThePast(t *testing.T) {
 		if _, err := f.take(0, "000", number); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("took lease %d where 6 is the last: %v", number, err)
 		}
-		if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
-			t.Errorf("the owner: %v", err)
-		}
+		must.Do(t, s.Beat(Heartbeat{Phase: Training, Parent: -1}))
 	}
 	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000005.json",
 		"lease-000006.json"}) {
@@ -294,8 +283,7 @@ func TestRaceForASeat(t *testing.T) {
 func stale(t *testing.T, dir string) {
 	t.Helper()
 	l := leaseFileText{Schema: leaseSchema, Number: 7, Token: "0a", Owner: "gone:1", Domain: "gone"}
-	text, err := durable.Seal(&l, &l.Check)
-	must.Do(t, err)
+	text := must.Get(durable.Seal(&l, &l.Check))(t)
 	path := filepath.Join(dir, "000", "lease-000007.json")
 	write(t, path, text)
 	old := time.Now().Add(-time.Hour)

@@ -27,8 +27,7 @@ type Memory struct {
 
 // memoryMember is what Memory keeps of one member.
 type memoryMember struct {
-	holder    *memoryLease  // nil while the member is free
-	free      chan struct{} // closed when the holder leaves
+	seat      chan struct{} // full while a lease is held
 	heartbeat *Heartbeat    // the last one, nil before the first
 	seen      time.Time     // when that was given
 	records   map[int64]Record
@@ -44,7 +43,7 @@ func NewMemory(members int) *Memory {
 	}
 	m := &Memory{snapshots: make(map[string]*checkpoint.Snapshot)}
 	for range members {
-		m.members = append(m.members, &memoryMember{records: make(map[int64]Record)})
+		m.members = append(m.members, &memoryMember{seat: make(chan struct{}, 1), records: make(map[int64]Record)})
 	}
 	return m
 }
@@ -57,23 +56,17 @@ func (m *Memory) Join(ctx context.Context, member int) (Lease, error) {
 	if err := checkMember(member, len(m.members)); err != nil {
 		return nil, err
 	}
-	for { // of several goroutines that wait for the same member one gets it, and the others wait again
-		m.mu.Lock()
-		p := m.members[member]
-		if p.holder == nil {
-			s := &memoryLease{store: m, member: member}
-			p.holder, p.free = s, make(chan struct{})
-			m.mu.Unlock()
-			return s, nil
-		}
-		free := p.free
-		m.mu.Unlock()
+	p := m.members[member]
+	select {
+	case p.seat <- struct{}{}:
+	default:
 		select {
-		case <-free:
+		case p.seat <- struct{}{}:
 		case <-ctx.Done():
 			return nil, taken(ctx, member, memoryOwner)
 		}
 	}
+	return &memoryLease{store: m, member: member}, nil
 }
 
 // memoryOwner is the owner in errors of Join: goroutines have no names.
@@ -131,9 +124,6 @@ func (m *Memory) Best(minimise bool) (Record, bool, error) {
 	return best, ok, nil
 }
 
-// FetchBest reads the weights of what Best returned.
-func (m *Memory) FetchBest(r Record) (*checkpoint.Snapshot, error) { return m.Fetch(r) }
-
 // put keeps weights, unless they are nil, under a path that no other weights have or had, so that a record of replaced
 // weights never finds the new ones. m.mu is held.
 func (m *Memory) put(folder string, r *Record, weights *checkpoint.Snapshot) {
@@ -146,11 +136,11 @@ func (m *Memory) put(folder string, r *Record, weights *checkpoint.Snapshot) {
 
 // memoryLease is a [Lease] of a Memory. All its state is guarded by the store's mutex.
 type memoryLease struct {
-	store  *Memory
-	member int
+	store    *Memory
+	member   int
+	released bool
 }
 
-func (s *memoryLease) Member() int { return s.member }
 func (s *memoryLease) Dir() string { return "" }
 
 // Lost is never closed: no other goroutine can take the lease over.
@@ -165,11 +155,10 @@ func released(member int) error {
 func (s *memoryLease) change(f func(p *memoryMember)) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	p := s.store.members[s.member]
-	if p.holder != s {
+	if s.released {
 		return released(s.member)
 	}
-	f(p)
+	f(s.store.members[s.member])
 	return nil
 }
 
@@ -259,9 +248,9 @@ func newestWithWeights(records map[int64]Record) int64 {
 
 // Release frees the member, and wakes up a goroutine that waits in Join for it.
 func (s *memoryLease) Release() error {
-	_ = s.change(func(p *memoryMember) { // where it is another's by now, there is nothing to free
-		close(p.free)
-		p.holder, p.free = nil, nil
+	_ = s.change(func(p *memoryMember) { // once
+		s.released = true
+		<-p.seat
 	})
 	return nil
 }

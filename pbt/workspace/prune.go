@@ -72,8 +72,8 @@ func (s *folderLease) prune(k Keep) error {
 	return s.sweep(s.folder, keep)
 }
 
-// sweep deletes, in this order, the records that are not wanted, the manifests and weights that no record refers to,
-// and the temporary files of processes that have ended. Files that are not the store's are left alone, as are the
+// sweep deletes the temporary files of processes that have ended, the records that are not wanted, and then the
+// manifests and weights that no record refers to. Files that are not the store's are left alone, as are the
 // weights of a record that cannot be read, which might be repaired. A crash within sweep leaves weights without a
 // record, which no reader looks at and the next sweep deletes.
 func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) error {
@@ -94,7 +94,10 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 	}
 	for _, name := range names {
 		iteration, kind := parseName(name)
-		switch {
+		switch m := ours.FindStringSubmatch(name); {
+		case m != nil && m[2] != s.text.Token, saving.MatchString(name),
+			joins.MatchString(name) && f.abandoned(folder+"/"+name):
+			remove(name)
 		case kind != recordFile:
 		case !wanted(iteration):
 			remove(name)
@@ -117,12 +120,6 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 			if n, k := parseName(name); k == kind && !unknown[n] && !refers[stem(name)] {
 				remove(name)
 			}
-		}
-	}
-	for _, name := range names {
-		if m := ours.FindStringSubmatch(name); m != nil && m[2] != s.lease.text.Token || saving.MatchString(name) ||
-			joins.MatchString(name) && f.abandoned(folder+"/"+name) {
-			remove(name)
 		}
 	}
 	return errors.Join(errs...)

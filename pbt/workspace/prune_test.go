@@ -17,9 +17,7 @@ func TestGoldenPruneIsaacGymEnvs(t *testing.T) { pruneDialogue(t, "isaacgymenvs"
 
 func whole(t *testing.T, text string) int64 {
 	t.Helper()
-	n, err := strconv.ParseInt(text, 10, 64)
-	must.Do(t, err)
-	return n
+	return must.Get(strconv.ParseInt(text, 10, 64))(t)
 }
 
 // pruneDialogue runs the cases of a file: what to keep, the iterations, "----", and the answer.
@@ -47,8 +45,7 @@ func pruneAnswer(t *testing.T, args []string, input string) string {
 		}
 	}
 	before := slices.Clone(iterations)
-	k, err := k.withDefaults()
-	must.Do(t, err)
+	k = must.Get(k.withDefaults())(t)
 	gone := k.superfluous(iterations)
 	if !slices.Equal(before, iterations) {
 		t.Error("superfluous changed its argument")

@@ -112,16 +112,10 @@ func (r Record) check(members int) error {
 	if r.Iteration < 1 || r.Iteration > maxIteration {
 		return fmt.Errorf("iteration %d; the first is 1, the last %d", r.Iteration, int64(maxIteration))
 	}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"copies", r.Copies}, {"steps", r.Steps}, {"weight steps", r.WeightSteps}, {"steps since copy", r.SinceCopy},
-		{"steps since change", r.SinceChange}, {"samples", int64(r.Samples)},
-	} {
-		if n.value < 0 {
-			return fmt.Errorf("iteration %d: %s %d; want 0 or more", r.Iteration, n.name, n.value)
-		}
+	if min(r.Copies, r.Steps, r.WeightSteps, r.SinceCopy, r.SinceChange, int64(r.Samples)) < 0 {
+		return fmt.Errorf("iteration %d: copies %d, steps %d, weight steps %d, steps since copy %d, steps since change %d, "+
+			"samples %d; want 0 or more", r.Iteration, r.Copies, r.Steps, r.WeightSteps, r.SinceCopy, r.SinceChange,
+			r.Samples)
 	}
 	if r.Parent < -1 || r.Parent >= members {
 		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration,
@@ -131,14 +125,13 @@ func (r Record) check(members int) error {
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
 	}
-	if w := r.Weights; w != nil {
-		if w.Size < 0 || w.Size > maxSize {
-			return fmt.Errorf("iteration %d: weights of %d bytes", r.Iteration, w.Size)
-		}
-		if !isSHA256(w.SHA256) {
-			return fmt.Errorf("iteration %d: %.80q is not a SHA-256 in 64 lower-case hexadecimal digits", r.Iteration,
-				w.SHA256)
-		}
+	switch w := r.Weights; {
+	case w == nil:
+	case w.Size < 0 || w.Size > maxSize:
+		return fmt.Errorf("iteration %d: weights of %d bytes", r.Iteration, w.Size)
+	case len(w.SHA256) != 64 || strings.Trim(w.SHA256, "0123456789abcdef") != "":
+		return fmt.Errorf("iteration %d: %.80q is not a SHA-256 in 64 lower-case hexadecimal digits", r.Iteration,
+			w.SHA256)
 	}
 	return nil
 }
@@ -157,11 +150,6 @@ func checkParams(params map[string]float64) error {
 		}
 	}
 	return nil
-}
-
-// isSHA256 reports whether s is a checksum as Publish writes it.
-func isSHA256(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // cut shortens a text to maxText bytes and makes it valid UTF-8, so that YAML and JSON read back what was written.
@@ -267,5 +255,5 @@ func noWeights(r Record) error {
 	return nil
 }
 
-// errNoBest is the error of PublishBest without weights, because FetchBest would have nothing to return.
+// errNoBest is the error of PublishBest without weights, because Fetch would have nothing to return.
 var errNoBest = errors.New("workspace: there are no weights to offer for the best")

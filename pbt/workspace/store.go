@@ -61,18 +61,15 @@ type Store interface {
 	// View returns everything that all members have published, in order of their numbers. A damaged file is listed in
 	// its member's Damaged and does not make View fail.
 	View() (View, error)
-	// Fetch reads the weights of a record. Weights whose size or checksum differ from the record's are an error that
-	// wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the record was read are one
-	// that wraps fs.ErrNotExist: call View again.
+	// Fetch reads the weights of a record that View or Best returned. Weights whose size or checksum differ from the
+	// record's are an error that wraps a *checkpoint.DamagedError. Weights that have been pruned or replaced since the
+	// record was read are one that wraps fs.ErrNotExist: call View or Best again.
 	Fetch(r Record) (*checkpoint.Snapshot, error)
 	// Best returns the best record that any member offered with PublishBest. It compares evaluations, and objectives of
 	// records without an evaluation. Figures that are not finite never count. Of equal records it returns the one of
 	// the lowest iteration, then of the lowest member. It skips damaged records, which View lists. ok is false if there
 	// is no record.
 	Best(minimise bool) (best Record, ok bool, err error)
-	// FetchBest reads the weights of a record that Best returned. If the member has replaced them since, the error
-	// wraps fs.ErrNotExist: call Best again.
-	FetchBest(r Record) (*checkpoint.Snapshot, error)
 }
 
 // Lease is the right to publish as one member, which one process holds at a time. It is used by one goroutine at a
@@ -82,8 +79,6 @@ type Store interface {
 // Publish for the store's LeaseTTL: after a pause of the whole process, or when the shared folder could not be reached.
 // Its methods then return an error that wraps [ErrLeaseLost], and write nothing more.
 type Lease interface {
-	// Member is the number of the member.
-	Member() int
 	// Dir is the member's own folder, in which package pbt keeps the member's state and journal; empty for a store in
 	// memory. Names in it that begin with six digits, "heartbeat.json" and "lease-..." are the store's, which also
 	// deletes them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ import (
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	onEach(t, 2, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 0)
+		s := join(t, b, 0)
 		for name, spoil := range map[string]func(r *Record){
 			"another member": func(r *Record) { r.Member = 1 },
 			"iteration 0":    func(r *Record) { r.Iteration = 0 },
@@ -29,20 +30,14 @@ func TestRefused(t *testing.T) {
 		} {
 			r := record(0, 1, 1)
 			spoil(&r)
-			if _, err := s.Publish(r, weights(0, 1)); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
-				t.Errorf("%s: published: %v", name, err)
-			}
-			if err := s.PublishBest(r, weights(0, 1), false); err == nil {
-				t.Errorf("%s: published as best", name)
-			}
+			must.RefusedAs(s.Publish(r, weights(0, 1)))(t, name, "workspace: ")
+			must.RefuseAs(t, name, s.PublishBest(r, weights(0, 1), false), "workspace: ")
 		}
 		for _, h := range []Heartbeat{
 			{Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2},
 			{Phase: Training, Hyperparameters: map[string]float64{"x": math.Inf(1)}},
 		} {
-			if err := s.Beat(h); err == nil {
-				t.Errorf("%+v was accepted", h)
-			}
+			must.RefuseAs(t, h, s.Beat(h), "workspace: ")
 		}
 		if v := mustView(t, b); len(v.Members[0].Records) > 0 || v.Members[0].Heartbeat != nil {
 			t.Errorf("something was published: %+v", v.Members[0])
@@ -63,8 +58,8 @@ func (w waiting) Done() <-chan struct{} {
 
 func TestJoinWaits(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
-		first := mustJoin(t, b, 0)
-		mustJoin(t, b, 1) // another member's lease is free
+		first := join(t, b, 0)
+		join(t, b, 1) // another member's lease is free
 		stop := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(stop)
@@ -84,9 +79,7 @@ func TestJoinWaits(t *testing.T) {
 		<-waits
 		must.Do(t, first.Release())
 		must.Do(t, <-joined)
-		if err := first.Release(); err != nil {
-			t.Errorf("released twice: %v", err)
-		}
+		must.Do(t, first.Release())
 		_, published := first.Publish(record(0, 1, 1), weights(0, 1))
 		for i, err := range []error{
 			published, first.Beat(Heartbeat{Phase: Training}), first.Prune(Keep{}),
@@ -115,33 +108,31 @@ func readAll(b Store) error {
 	if err != nil {
 		return err
 	}
+	best, ok, err := b.Best(false)
+	if err != nil {
+		return err
+	}
+	var records []Record
+	if ok {
+		records = append(records, best)
+	}
 	for _, p := range v.Members {
 		if len(p.Damaged) > 0 {
 			return p.Damaged[0]
 		}
-		for _, r := range append(p.Records, p.Stale...) {
-			snap, err := b.Fetch(r)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err == nil {
-				err = checkWeights(snap, r.Member, r.Iteration)
-			}
-			if err != nil {
-				return fmt.Errorf("member %d, iteration %d: %w", r.Member, r.Iteration, err)
-			}
+		records = slices.Concat(records, p.Records, p.Stale)
+	}
+	for _, r := range records {
+		snap, err := b.Fetch(r)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = checkWeights(snap, r.Member, r.Iteration)
+		}
+		if err != nil {
+			return fmt.Errorf("member %d, iteration %d: %w", r.Member, r.Iteration, err)
 		}
 	}
-	best, ok, err := b.Best(false)
-	if err != nil || !ok {
-		return err
-	}
-	snap, err := b.FetchBest(best)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return checkWeights(snap, best.Member, best.Iteration)
+	return nil
 }

@@ -7,10 +7,8 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -65,25 +63,14 @@ func record(member int, iteration int64, objective float64) Record {
 	}
 }
 
-func mustJoin(t *testing.T, b Store, member int) Lease {
-	t.Helper()
-	s, err := b.Join(t.Context(), member)
-	must.Do(t, err)
-	t.Cleanup(func() { s.Release() })
-	return s
-}
-
 func mustPublish(t *testing.T, s Lease, r Record) Record {
 	t.Helper()
-	got, err := s.Publish(r, weights(r.Member, r.Iteration))
-	must.Do(t, err)
-	return got
+	return must.Get(s.Publish(r, weights(r.Member, r.Iteration)))(t)
 }
 
 func mustView(t *testing.T, b Store) View {
 	t.Helper()
-	v, err := b.View()
-	must.Do(t, err)
+	v := must.Get(b.View())(t)
 	for _, p := range v.Members {
 		for _, d := range p.Damaged {
 			t.Errorf("member %d: %v", p.Member, d)
@@ -104,7 +91,7 @@ var sameNaN = cmpopts.EquateNaNs()
 
 func TestPublishedIsRead(t *testing.T) {
 	onEach(t, 3, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 1)
+		s := join(t, b, 1)
 		want := Record{
 			Member: 1, Iteration: 2, Steps: 7, WeightSteps: 1 << 60, SinceCopy: 5, SinceChange: 3, Samples: 12,
 			Parent:    2,
@@ -119,30 +106,24 @@ func TestPublishedIsRead(t *testing.T) {
 		failed, err := s.Publish(Record{Member: 1, Iteration: 3, Parent: -1, Failure: "loss is NaN\nat step 7"}, nil)
 		must.Do(t, err)
 		v := mustView(t, b)
-		if diff := cmp.Diff([]Record{failed, want}, v.Members[1].Records, sameNaN); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, "v.Members[1].Records", []Record{failed, want}, v.Members[1].Records, sameNaN)
 		if pv := v.Members[2]; pv.Member != 2 || pv.Heartbeat != nil || !pv.Seen.IsZero() || pv.Records != nil {
 			t.Errorf("a member that never started: %+v", pv)
 		}
-		if _, err := b.Fetch(failed); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
-			t.Errorf("the weights of a failure: %v", err)
-		}
+		must.Refused(b.Fetch(failed))(t, "loss is NaN")
 		// What was read of records is the reader's.
 		v.Members[1].Records[1].Hyperparameters["small"] = 99
 		v.Members[1].Records[1].Weights.Path = "nowhere"
 		if snap, err := b.Fetch(published); err != nil || checkWeights(snap, 1, 2) != nil {
 			t.Errorf("a reader changed the store's weights, or they are others: %v", err)
 		}
-		if diff := cmp.Diff([]Record{failed, want}, mustView(t, b).Members[1].Records, sameNaN); diff != "" {
-			t.Errorf("a reader changed the store's records: %s", diff)
-		}
+		must.Equal(t, "the store's own", []Record{failed, want}, mustView(t, b).Members[1].Records, sameNaN)
 	})
 }
 
 func TestHeartbeatIsRead(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 0)
+		s := join(t, b, 0)
 		h := Heartbeat{
 			Member: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Steps: 300, Total: 1000,
 			Objective: math.Inf(-1), HasObjective: true,
@@ -150,9 +131,7 @@ func TestHeartbeatIsRead(t *testing.T) {
 		}
 		must.Do(t, s.Beat(h))
 		v := mustView(t, b)
-		if diff := cmp.Diff(&h, v.Members[0].Heartbeat); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, "v.Members[0].Heartbeat", &h, v.Members[0].Heartbeat)
 		if silent := v.Now.Sub(v.Members[0].Seen); silent < 0 || silent > 1e11 {
 			t.Errorf("a heartbeat of now was %v ago", silent)
 		}
@@ -168,19 +147,15 @@ func TestHeartbeatIsRead(t *testing.T) {
 func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
 	t.Parallel()
 	onEach(t, 2, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 0)
+		s := join(t, b, 0)
 		for i := int64(1); i <= 3; i++ {
 			mustPublish(t, s, record(0, i, float64(i)))
 		}
 		check := func(records, stale []int64) {
 			t.Helper()
 			p := mustView(t, b).Members[0]
-			if diff := cmp.Diff(records, iterations(p.Records)); diff != "" {
-				t.Errorf("records: %s", diff)
-			}
-			if diff := cmp.Diff(stale, iterations(p.Stale)); diff != "" {
-				t.Errorf("stale: %s", diff)
-			}
+			must.Equal(t, "records", records, iterations(p.Records))
+			must.Equal(t, "stale", stale, iterations(p.Stale))
 		}
 		check([]int64{3, 2, 1}, []int64{})
 		must.Do(t, s.Beat(Heartbeat{Phase: Training, Copies: 1, Parent: 1, Iteration: 4}))
@@ -194,11 +169,10 @@ func TestRecordsOfReplacedWeightsAreStale(t *testing.T) {
 
 func TestARecordIsReplaced(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, b Store) {
-		s := mustJoin(t, b, 0)
+		s := join(t, b, 0)
 		old := mustPublish(t, s, record(0, 5, 1))
 		r := record(0, 5, 2)
-		next, err := s.Publish(r, weights(0, 55))
-		must.Do(t, err)
+		next := must.Get(s.Publish(r, weights(0, 55)))(t)
 		if next.Weights.Path == old.Weights.Path {
 			t.Error("weights were written over")
 		}
@@ -222,7 +196,7 @@ func TestARecordIsReplaced(t *testing.T) {
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	onEach(t, 2, func(t *testing.T, b Store) {
-		s, other := mustJoin(t, b, 0), mustJoin(t, b, 1)
+		s, other := join(t, b, 0), join(t, b, 1)
 		kept := mustPublish(t, other, record(1, 1, 1))
 		var published []Record
 		for i := int64(1); i <= 40; i++ {
@@ -231,29 +205,19 @@ func TestPrune(t *testing.T) {
 		must.Do(t, s.Prune(Keep{Oldest: 25}))
 		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8,
 			6}
-		if diff := cmp.Diff(want, iterations(mustView(t, b).Members[0].Records)); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, "the records left", want, iterations(mustView(t, b).Members[0].Records))
 		if _, err := b.Fetch(published[24]); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("iteration 25 was pruned: %v", err)
 		}
-		if _, err := b.Fetch(kept); err != nil {
-			t.Errorf("another member's weights: %v", err)
-		}
+		must.Get(b.Fetch(kept))(t)
 		// A member that has diverged keeps the weights that it can go back to.
 		for i := int64(100); i < 130; i++ {
-			if _, err := s.Publish(Record{Member: 0, Iteration: i, Parent: -1, Failure: "diverged"}, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Publish(Record{Member: 0, Iteration: i, Parent: -1, Failure: "diverged"}, nil))(t)
 		}
 		must.Do(t, s.Prune(Keep{Oldest: 1000}))
 		records := mustView(t, b).Members[0].Records
-		if diff := cmp.Diff([]int64{129, 40}, iterations(records)); diff != "" {
-			t.Fatal(diff)
-		}
-		if _, err := b.Fetch(records[1]); err != nil {
-			t.Error(err)
-		}
+		must.Same(t, iterations(records), []int64{129, 40}, "the records left")
+		must.Get(b.Fetch(records[1]))(t)
 	})
 }
 
@@ -285,7 +249,7 @@ func TestBest(t *testing.T) {
 			sign = -1
 		}
 		onEach(t, 3, func(t *testing.T, b Store) {
-			leases := []Lease{mustJoin(t, b, 0), mustJoin(t, b, 1), mustJoin(t, b, 2)}
+			leases := []Lease{join(t, b, 0), join(t, b, 1), join(t, b, 2)}
 			for _, o := range offers {
 				r := record(o.member, o.iteration, o.objective*sign)
 				r.Evaluation, r.HasEvaluation = o.eval*sign, !math.IsNaN(o.eval)
@@ -298,7 +262,7 @@ func TestBest(t *testing.T) {
 				if !ok {
 					continue
 				}
-				snap, err := b.FetchBest(best)
+				snap, err := b.Fetch(best)
 				if err == nil {
 					err = checkWeights(snap, o.best, o.of)
 				}

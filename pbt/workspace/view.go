@@ -25,10 +25,10 @@ type folderCache struct {
 	info      fs.FileInfo // of the heartbeat that was read last
 	damage    error       // of that file
 	seen      time.Time   // of the last good one
-	// found and damaged are what the folder held at the time of listed. beaten is of the heartbeat.
-	found          []Record
-	damaged        []error
-	listed, beaten stamp
+	// found and damaged are what the folder held at the time of listed.
+	found   []Record
+	damaged []error
+	listed  stamp
 }
 
 // stamp is a folder as it was before it was read, not earlier than at by the store's clock. The zero value is of no
@@ -254,19 +254,14 @@ func (f *Folder) weightsAreThere(dir *os.Root, name string, c cachedRecord) erro
 // and uses the one read before: damage of one file must not make a living member seem dead. f.mu is held.
 func (f *Folder) heartbeat(member int, v *MemberView) error {
 	folder := folderOf(member, false)
-	name := folder + "/" + heartbeatName
-	c := f.cached(folder)
-	before, err := f.folder(folder)
-	if err != nil || !c.beaten.holds(before) {
-		c.beaten = stamp{before, f.clock}
-		info, err := f.root.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			c.heartbeat, c.info, c.damage = nil, nil, nil
-			return nil
-		}
-		if err != nil || !unchanged(c.info, info) {
-			f.readHeartbeat(member, name, c, err)
-		}
+	name, c := folder+"/"+heartbeatName, f.cached(folder)
+	info, err := f.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.heartbeat, c.info, c.damage = nil, nil, nil
+		return nil
+	}
+	if err != nil || !unchanged(c.info, info) {
+		f.readHeartbeat(member, name, c, err)
 	}
 	if c.heartbeat != nil {
 		h := c.heartbeat.clone()
@@ -291,7 +286,7 @@ func (f *Folder) readHeartbeat(member int, name string, c *folderCache, err erro
 		return
 	}
 	d := &checkpoint.DamagedError{Path: f.path(name), Reason: err.Error(), Err: err}
-	c.beaten, c.info = stamp{}, nil
+	c.info = nil
 	c.damage = fmt.Errorf("workspace: member %d: %w; its next heartbeat replaces it", member, d)
 }
 

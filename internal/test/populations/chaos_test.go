@@ -364,7 +364,7 @@ func (c *chaos) verify() {
 	}
 	best, ok, err := c.board.Best(false)
 	if err == nil && ok {
-		_, err = c.board.FetchBest(best)
+		_, err = c.board.Fetch(best)
 	}
 	if err != nil || !ok {
 		t.Errorf("the best: %v", err)
