@@ -23,11 +23,12 @@
 // # Reading order
 //
 // options.go and trainee.go are what a user gives, population.go and process.go what a user calls. A group, in
-// interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
-// are one member. decide.go, exploit.go and evolver.go are what is decided about it, and what that does to a running
-// agent; package internal/inherit has what a copy keeps. publish.go and wait.go are about members of other groups;
-// package internal/peers says what they may see of each other. worker.go saves a member and continues from that;
-// package internal/states has the files.
+// interval.go, is the loop: the members that train and are decided about together. member.go is one member with its
+// objective, build.go makes it, and measure.go has the settings of measuring. decide.go and exploit.go are what is
+// decided about it, and what that does to a running agent; package internal/inherit has what a copy keeps. publish.go
+// is what a group writes: journals, states, and records for others. wait.go waits for those of other groups; package
+// internal/peers says what members may see of each other. worker.go continues a member from its state; package
+// internal/states has the files.
 package pbt
 
 import (

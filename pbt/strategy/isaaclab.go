@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -44,10 +45,8 @@ type Bands struct {
 
 // Validate checks that both thresholds are finite and not negative.
 func (s IsaacLab) Validate() error {
-	if err := checkThreshold("IsaacLab.ThresholdStd", s.ThresholdStd, "0.1"); err != nil {
-		return err
-	}
-	return checkThreshold("IsaacLab.ThresholdAbs", s.ThresholdAbs, "0.025, in units of the objective")
+	return cmp.Or(checkThreshold("IsaacLab.ThresholdStd", s.ThresholdStd, "0.1"),
+		checkThreshold("IsaacLab.ThresholdAbs", s.ThresholdAbs, "0.025, in units of the objective"))
 }
 
 // Bands divides a generation into leaders, underperformers and the rest.

@@ -139,11 +139,7 @@ func (s MultiFrequency) Decide(g Generation, rng *rand.Rand) []Decision {
 			act = sub.act
 		}
 		for _, d := range act(rng) {
-			for k, m := range all {
-				if m.Member == d.Member {
-					decisions[k] = d
-				}
-			}
+			decisions[d.Member] = d
 		}
 	}
 	return decisions
