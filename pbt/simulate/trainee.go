@@ -95,6 +95,9 @@ func (t *trainee) Samples(figure string, n int) []float64 {
 	return append([]float64{}, t.readings[len(t.readings)-n:]...)
 }
 
+// CheckEvaluation implements pbt.Evaluator.
+func (t *trainee) CheckEvaluation() error { return nil }
+
 // EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes, so its noise falls with the
 // square root of their number. It draws from a generator of its own: evaluations do not change how the member trains.
 func (t *trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
