@@ -111,7 +111,7 @@ func TestResult(t *testing.T) {
 func TestMinimise(t *testing.T) {
 	up := config(strategy.IsaacLab{ThresholdStd: 0.3})
 	down := up
-	down.Options.Measure.Minimise = true
+	down.Options.Measure.Minimise, down.Options.Measure.EvaluationEpisodes = true, 5
 	down.Model.Offset = 1 // the loss is 1 - skill
 	down.Model.Scale = -1
 	a, b := run(t, up).Summary(), run(t, down).Summary()
