@@ -131,7 +131,7 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 	if m.steps >= end {
-		m.read(m.opt, m.trainee, m.metrics, iteration)
+		m.read(iteration)
 	}
 	return nil
 }
@@ -279,18 +279,18 @@ type measured struct {
 
 // read takes the objective from the trainee's latest figures. If they do not have it, or not enough measurements of it,
 // the objective stays as it was.
-func (m *measured) read(o *Options, t Trainee, figures map[string]float64, iteration int64) {
-	w := o.Measure
+func (m *member) read(iteration int64) {
+	w := m.opt.Measure
 	if w.EvaluationEpisodes > 0 { // that is the only measurement
 		return
 	}
-	name, value, ok := figureOf(figures, o.Objective, m.figure)
+	name, value, ok := figureOf(m.metrics, m.opt.Objective, m.figure)
 	if !ok {
 		return
 	}
 	m.figure = name
 	if n := max(w.Window, w.MinSamples); n > 0 {
-		samples := m.measurements(t, value, n)
+		samples := m.measurements(value, n)
 		m.samples = len(samples)
 		if len(samples) < w.MinSamples {
 			return
@@ -299,13 +299,13 @@ func (m *measured) read(o *Options, t Trainee, figures map[string]float64, itera
 			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
 		}
 	}
-	m.set(w, iteration, value)
+	m.set(iteration, value)
 }
 
 // measurements returns up to n of the latest measurements behind the figure: the trainee's own, or else the readings
 // since the last copy, to which this value is added.
-func (m *measured) measurements(t Trainee, value float64, n int) []float64 {
-	if s, ok := t.(Sampler); ok {
+func (m *member) measurements(value float64, n int) []float64 {
+	if s, ok := m.trainee.(Sampler); ok {
 		if samples := s.Samples(m.figure, n); len(samples) > 0 {
 			return samples[max(0, len(samples)-n):]
 		}
@@ -316,48 +316,38 @@ func (m *measured) measurements(t Trainee, value float64, n int) []float64 {
 }
 
 // set sets the objective of an interval from a figure, and the peak within the interval.
-func (m *measured) set(w Measure, iteration int64, figure float64) {
-	m.objective, m.hasObjective, m.measuredAt = w.signed(figure), true, iteration
+func (m *member) set(iteration int64, figure float64) {
+	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
 	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
 		m.peak, m.hasPeak = m.objective, true
 	}
 }
 
-// measureEnd completes what is known of a member at an interval's end: by an evaluation where one is wanted, and
-// whether its weights are finite. A cancelled context leaves it incomplete; it is then done again.
+// measureEnd completes what is known of a member at an interval's end: by the separate evaluation of
+// Measure.EvaluationEpisodes, and whether its weights are finite, unless the objective tells already. Weights can be NaN
+// while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
+// snapshot cannot be taken is not judged by it. A cancelled context leaves it incomplete; it is then done again.
 func (m *member) measureEnd(ctx context.Context, iteration int64) {
 	if m.failure != "" {
 		return
 	}
-	if m.opt.Measure.EvaluationEpisodes > 0 {
-		if err := guarded(func() error { return m.evaluate(ctx, m.opt, m.trainee, iteration) }); err != nil {
+	if w := m.opt.Measure; w.EvaluationEpisodes > 0 {
+		var figures map[string]float64
+		if err := guarded(func() (err error) {
+			figures, err = m.trainee.(Evaluator).EvaluateMetrics(ctx, w.EvaluationEpisodes, w.EvaluationSeed)
+			return err
+		}); err != nil {
 			if ctx.Err() == nil {
 				m.fail(iteration, fmt.Errorf("evaluation: %w", err))
 			}
 			return
 		}
+		m.evaluation = maps.Clone(figures)
+		if name, value, ok := figureOf(figures, m.opt.Objective, m.figure); ok {
+			m.figure, m.samples = name, w.EvaluationEpisodes
+			m.set(iteration, value)
+		}
 	}
-	m.checkWeights()
-}
-
-// evaluate runs the separate evaluation of Measure.EvaluationEpisodes and takes the objective from its figures.
-func (m *measured) evaluate(ctx context.Context, o *Options, t Trainee, iteration int64) error {
-	figures, err := t.(Evaluator).EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
-	if err != nil {
-		return err
-	}
-	m.evaluation = maps.Clone(figures)
-	if name, value, ok := figureOf(figures, o.Objective, m.figure); ok {
-		m.figure, m.samples = name, o.Measure.EvaluationEpisodes
-		m.set(o.Measure, iteration, value)
-	}
-	return nil
-}
-
-// checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
-// while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
-// snapshot cannot be taken is not judged by it.
-func (m *member) checkWeights() {
 	m.diverged = ""
 	if m.hasObjective && !number.Finite(m.objective) {
 		return

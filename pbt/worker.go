@@ -30,10 +30,10 @@ type worker struct {
 
 	published []workspace.Record // the latest, or what an earlier process left
 
-	copies  int64    // how often the member took over weights
-	cause   string   // of the last decision
+	copies  int64  // how often the member took over weights
+	cause   string // of the last decision
 	pending *states.Pending
-	ended   bool     // the journal has the end of training, and these options ask for no more steps
+	ended   bool // the journal has the end of training, and these options ask for no more steps
 }
 
 // open takes the leases, starts the heartbeats, reads the private states and builds the members, in this order: a
