@@ -180,23 +180,16 @@ type CopyOptions struct {
 	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
 }
 
-// Part says where a replaced member has a part of its snapshot from.
-type Part string
+// Part says where a replaced member has a part of its snapshot from. It is a string.
+type Part = inherit.Part
 
 // The sources of a part. The zero value is CopyPart.
 const (
-	CopyPart  Part = inherit.Copy
-	KeepPart  Part = inherit.Keep
-	ResetPart Part = inherit.Reset
-	DecayPart Part = inherit.Decay
+	CopyPart  = inherit.Copy
+	KeepPart  = inherit.Keep
+	ResetPart = inherit.Reset
+	DecayPart = inherit.Decay
 )
-
-// parts returns the options as package inherit reads them.
-func (o CopyOptions) parts() inherit.Parts {
-	return inherit.Parts{Optimizer: string(o.Optimizer), MomentDecay: o.MomentDecay,
-		Normalizers: string(o.Normalizers), Schedule: string(o.Schedule), Environment: string(o.Environment),
-		Buffers: string(o.Buffers)}
-}
 
 // Target ends training early, as soon as the mean of the last 10 scores of every member (strategy.Status.Scores) has
 // reached a figure.
