@@ -190,7 +190,7 @@ func load(fsys durable.FS, path string) (*Saved, error) {
 	}
 	snap, err := readData(fsys, data, m)
 	if err != nil {
-		return nil, asDamaged(data, err)
+		return nil, err
 	}
 	return &Saved{Path: data, Manifest: m, Snapshot: snap}, nil
 }

@@ -3,11 +3,12 @@ package checkpoint
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
+	"unicode/utf8"
 )
 
 // The layout of a safetensors file: 8 bytes with the little-endian length of the header, the header (a JSON object,
@@ -62,26 +63,19 @@ func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := make([]byte, lengthBytes, lengthBytes+256*len(order))
-	b = append(b, '{')
-	b = append(b, `"`+metadataKey+`":`...)
-	b = append(b, metadata...)
-	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
+	entries := map[string]any{metadataKey: json.RawMessage(metadata)}
+	for _, name := range order {
+		if !utf8.ValidString(name) {
+			return nil, nil, fmt.Errorf("checkpoint: the array name %q is not valid UTF-8", name)
+		}
 		a := s.Arrays[name]
-		b = append(b, ',')
-		if b, err = appendString(b, fmt.Sprintf("the array name %q", name), name); err != nil {
-			return nil, nil, err
-		}
-		b = append(b, `:{"dtype":"`+string(a.DType)+`","shape":[`...)
-		for i, d := range a.Shape {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, d, 10)
-		}
-		b = fmt.Appendf(b, `],"data_offsets":[%d,%d]}`, offsets[name], offsets[name]+int64(len(a.Data)))
+		entries[name] = entry{DType: a.DType, Shape: append([]int64{}, a.Shape...),
+			Offsets: []int64{offsets[name], offsets[name] + int64(len(a.Data))}}
 	}
-	b = append(b, '}')
+	b, err := appendJSON(make([]byte, lengthBytes, lengthBytes+256*len(order)), entries)
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: the header: %w", err)
+	}
 	for len(b)%8 != 0 {
 		b = append(b, ' ')
 	}

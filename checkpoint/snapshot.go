@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -74,57 +75,48 @@ func readArray[T any](s *Snapshot, name string, shape []int64, read func(Array) 
 // Int returns the integer at a path through the maps of Values, for example Int("scheduler", "epoch"). A float without
 // a fraction counts as an integer. Any other value, or a missing one, is an error that names the path.
 func (s *Snapshot) Int(path ...string) (int64, error) {
-	v, err := s.Value(path...)
-	if err != nil {
-		return 0, err
-	}
-	switch v := v.(type) {
-	case int64:
-		return v, nil
-	case int:
-		return int64(v), nil
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v), nil
+	return readValue(s, path, "an integer", func(v reflect.Value) (int64, bool) {
+		switch {
+		case v.CanInt():
+			return v.Int(), true
+		case v.CanFloat():
+			x := v.Float()
+			return int64(x), x == math.Trunc(x) && math.Abs(x) < 1<<53
 		}
-	}
-	return 0, wrongType(path, v, "an integer")
+		return 0, false
+	})
 }
 
 // Float returns the number at a path through the maps of Values. Any other value, or a missing one, is an error that
 // names the path.
 func (s *Snapshot) Float(path ...string) (float64, error) {
-	v, err := s.Value(path...)
-	if err != nil {
-		return 0, err
-	}
-	switch v := v.(type) {
-	case float64:
-		return v, nil
-	case float32:
-		return float64(v), nil
-	case int64:
-		return float64(v), nil
-	case int:
-		return float64(v), nil
-	case uint64:
-		return float64(v), nil
-	}
-	return 0, wrongType(path, v, "a number")
+	return readValue(s, path, "a number", func(v reflect.Value) (float64, bool) {
+		if float := reflect.TypeFor[float64](); v.CanFloat() || v.CanInt() || v.CanUint() {
+			return v.Convert(float).Float(), true
+		}
+		return 0, false
+	})
 }
 
 // Text returns the string at a path through the maps of Values. Any other value, or a missing one, is an error that
 // names the path.
 func (s *Snapshot) Text(path ...string) (string, error) {
+	return readValue(s, path, "a string", func(v reflect.Value) (string, bool) {
+		return v.String(), v.Kind() == reflect.String
+	})
+}
+
+// readValue returns the value at a path as read converts it. ok is false for a value of another type.
+func readValue[T any](s *Snapshot, path []string, want string, read func(reflect.Value) (x T, ok bool)) (T, error) {
+	var none T
 	v, err := s.Value(path...)
 	if err != nil {
-		return "", err
+		return none, err
 	}
-	text, ok := v.(string)
-	if !ok {
-		return "", wrongType(path, v, "a string")
+	if x, ok := read(reflect.ValueOf(v)); ok {
+		return x, nil
 	}
-	return text, nil
+	return none, fmt.Errorf("checkpoint: value %q is %v (%T), want %s", strings.Join(path, "."), v, v, want)
 }
 
 // Value returns the value at a path through the maps of Values, or an error that names the path.
@@ -140,10 +132,6 @@ func (s *Snapshot) Value(path ...string) (any, error) {
 		}
 	}
 	return v, nil
-}
-
-func wrongType(path []string, v any, want string) error {
-	return fmt.Errorf("checkpoint: value %q is %v (%T), want %s", strings.Join(path, "."), v, v, want)
 }
 
 // CheckFinite returns an error that names every F32 and F64 array with a NaN or an infinity. A run that has diverged

@@ -64,13 +64,20 @@ func appendString(b []byte, path, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("checkpoint: %s is not valid UTF-8", path)
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(s); err != nil {
+	b, err := appendJSON(b, s)
+	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s: %w", path, err)
 	}
-	return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...), nil
+	return b, nil
+}
+
+// appendJSON appends v as compact JSON with sorted keys, which leaves <, > and & as they are.
+func appendJSON(b []byte, v any) ([]byte, error) {
+	text := bytes.NewBuffer(b)
+	encoder := json.NewEncoder(text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 func appendList(b []byte, path string, list reflect.Value, depth int) ([]byte, error) {

@@ -1,8 +1,6 @@
 package distributed
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -39,21 +37,9 @@ func init() { config.Declare("distributed", "distributed", DefaultConfig()) }
 // FromDict returns the defaults with the settings of a dictionary, which is the section distributed of a run's file.
 func FromDict(dict map[string]any) (Config, error) {
 	cfg := DefaultConfig()
-	if err := config.Merge(&cfg, dict, config.Options{Prefix: "distributed"}); err != nil {
-		return cfg, err
-	}
-	return cfg, cfg.Validate()
+	err := config.Merge(&cfg, dict, config.Options{Prefix: "distributed"})
+	return cfg, err
 }
 
-// Validate returns an error that names the first invalid field.
-func (c Config) Validate() error {
-	switch {
-	case !slices.Contains([]string{"auto", "sockets", "nccl", "gloo"}, c.Backend):
-		return fmt.Errorf("distributed: \"backend\" is %q; want auto, sockets or nccl", c.Backend)
-	case c.Timeout <= 0:
-		return fmt.Errorf("distributed: \"timeout\" is %v; want a positive duration such as 10m", c.Timeout)
-	case c.JoinTimeout <= 0:
-		return fmt.Errorf("distributed: \"join_timeout\" is %v; want a positive duration such as 5m", c.JoinTimeout)
-	}
-	return nil
-}
+// Validate returns an error that names every invalid field.
+func (c Config) Validate() error { return config.Check(c, "distributed") }

@@ -29,19 +29,9 @@ func (g *Group) RequireEqual(values map[string]any) error {
 			own[key] = fmt.Sprint(value)
 		}
 	})
-	var text bytes.Buffer
-	if err := gob.NewEncoder(&text).Encode(own); err != nil {
-		return fmt.Errorf("distributed: %w", err)
-	}
-	all, err := g.GatherBytes(text.Bytes())
+	ranks, err := Gather(g, own)
 	if err != nil {
 		return err
-	}
-	ranks := make([]map[string]string, len(all))
-	for r, text := range all {
-		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&ranks[r]); err != nil {
-			return fmt.Errorf("distributed: the settings of rank %d: %w", r, err)
-		}
 	}
 	keys := map[string]bool{}
 	for _, of := range ranks {
@@ -67,6 +57,26 @@ func (g *Group) RequireEqual(values map[string]any) error {
 	}
 	return fmt.Errorf("distributed: the ranks differ: %s; give all ranks the same program, file and options",
 		strings.Join(differ, ", "))
+}
+
+// Gather returns the values of all ranks, by rank. Of structs only exported fields are exchanged. The values may have
+// NaN, which JSON has not. A nil group returns the rank's own value.
+func Gather[T any](g *Group, own T) ([]T, error) {
+	if !g.Several() {
+		return []T{own}, nil
+	}
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(own); err != nil {
+		return nil, fmt.Errorf("distributed: a %T for the other ranks: %w", own, err)
+	}
+	texts, err := g.GatherBytes(text.Bytes())
+	all := make([]T, len(texts))
+	for r, text := range texts {
+		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&all[r]); err != nil {
+			return nil, fmt.Errorf("distributed: a %T of rank %d: %w", own, r, err)
+		}
+	}
+	return all, err
 }
 
 // quoted returns the value of a key as an error quotes it.

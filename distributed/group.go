@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,40 +109,23 @@ func Local(size int, cfg Config) ([]*Group, error) {
 	return groups, nil
 }
 
+// alone is what a nil group stands for.
+var alone = &Group{place: Place{Size: 1, LocalSize: 1}}
+
 // Rank returns the number of this rank, from 0.
-func (g *Group) Rank() int {
-	if g == nil {
-		return 0
-	}
-	return g.place.Rank
-}
+func (g *Group) Rank() int { return cmp.Or(g, alone).place.Rank }
 
 // Size returns the number of ranks.
-func (g *Group) Size() int {
-	if g == nil {
-		return 1
-	}
-	return g.place.Size
-}
+func (g *Group) Size() int { return cmp.Or(g, alone).place.Size }
 
 // Place returns the place of this rank.
-func (g *Group) Place() Place {
-	if g == nil {
-		return Place{Size: 1, LocalSize: 1}
-	}
-	return g.place
-}
+func (g *Group) Place() Place { return cmp.Or(g, alone).place }
 
 // Config returns the configuration of the group.
 func (g *Group) Config() Config { return g.cfg }
 
 // Spent returns the time that this rank has spent in operations. Most of it is waiting for the others.
-func (g *Group) Spent() time.Duration {
-	if g == nil {
-		return 0
-	}
-	return g.spent
-}
+func (g *Group) Spent() time.Duration { return cmp.Or(g, alone).spent }
 
 // Several reports whether there are other ranks.
 func (g *Group) Several() bool { return g.Size() > 1 }

@@ -2,9 +2,11 @@ package distributed
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"time"
 )
@@ -217,11 +219,11 @@ func (l *link) until(t time.Time) { _ = l.conn.SetDeadline(t) } // a closed conn
 // whose connection failed is nil, too.
 type links []*link
 
-// others yields the ranks to which there is a connection.
-func (all links) others() func(yield func(int) bool) {
-	return func(yield func(int) bool) {
+// others yields the ranks to which there is a connection, with their links.
+func (all links) others() iter.Seq2[int, *link] {
+	return func(yield func(int, *link) bool) {
 		for r, l := range all {
-			if l != nil && !yield(r) {
+			if l != nil && !yield(r, l) {
 				return
 			}
 		}
@@ -230,24 +232,22 @@ func (all links) others() func(yield func(int) bool) {
 
 // until sets the deadline of all links.
 func (all links) until(t time.Time) {
-	for r := range all.others() {
-		all[r].until(t)
+	for _, l := range all.others() {
+		l.until(t)
 	}
 }
 
 // flush waits until everything is sent. It returns the first error.
 func (all links) flush() (err error) {
-	for r := range all.others() {
-		if failed := all[r].flush(); err == nil {
-			err = failed
-		}
+	for _, l := range all.others() {
+		err = cmp.Or(err, l.flush())
 	}
 	return err
 }
 
 // close closes the connections.
 func (all links) close() {
-	for r := range all.others() {
-		_ = all[r].conn.Close() // all frames are sent, or lost
+	for _, l := range all.others() {
+		_ = l.conn.Close() // all frames are sent, or lost
 	}
 }

@@ -3,8 +3,6 @@
 package distributed
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"time"
@@ -63,9 +61,9 @@ func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 // failGPU returns the error of a failed operation of NCCL. NCCL does not know why another rank has ended, so failGPU
 // reads the reports of the other ranks.
 func (g *Group) failGPU(op error) error {
-	for r := range g.links.others() {
-		g.links[r].until(time.Now().Add(reportTime))
-		if f := g.links[r].control(); f != nil && f.kind == kindLeft {
+	for r, l := range g.links.others() {
+		l.until(time.Now().Add(reportTime))
+		if f := l.control(); f != nil && f.kind == kindLeft {
 			op = &PeerError{Ranks: []int{r}, Reason: f.text, Err: op}
 			break
 		}
@@ -103,20 +101,12 @@ func (g *Group) passKeys(own <-chan error) error {
 			}
 			k.Values[key] = value
 		}
-		var text bytes.Buffer
-		if err := gob.NewEncoder(&text).Encode(k); err != nil {
-			return err
-		}
-		all, err := g.GatherBytes(text.Bytes())
+		all, err := Gather(g, k)
 		if err != nil {
 			return err
 		}
 		through := true
-		for r, text := range all {
-			var other keys
-			if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&other); err != nil {
-				return err
-			}
+		for r, other := range all {
 			if other.Error != "" {
 				return fmt.Errorf("distributed: NCCL on rank %d: %s", r, other.Error)
 			}

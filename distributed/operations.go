@@ -29,8 +29,8 @@ func (g *Group) exchange(f func() error) error {
 
 // sendAll sends to each other rank the bytes that payload returns for that rank.
 func (g *Group) sendAll(k kind, payload func(rank int) []byte) error {
-	for r := range g.links.others() {
-		if err := g.links[r].send(frame{kind: k, op: g.op}, payload(r)); err != nil {
+	for r, l := range g.links.others() {
+		if err := l.send(frame{kind: k, op: g.op}, payload(r)); err != nil {
 			return err
 		}
 	}

@@ -82,8 +82,7 @@ func (g *Group) fail(op error) error {
 // sendControl sends a frame outside of operations to all other ranks.
 func (g *Group) sendControl(f frame, text string) {
 	var sent sync.WaitGroup
-	for r := range g.links.others() {
-		l := g.links[r]
+	for _, l := range g.links.others() {
 		sent.Go(func() {
 			if l.flush() == nil && !l.torn {
 				// after a failure the others notice the closed connection

@@ -38,9 +38,7 @@ func sound(t *testing.T) ClipConfig {
 func TestCheckFindsFaults(t *testing.T) {
 	column := func(name string) int {
 		at, _, ok := HumanoidSkeleton().description().Find(name)
-		if !ok {
-			t.Fatal(name)
-		}
+		must.Not(t, !ok, "%v", name)
 		return at
 	}
 	for _, x := range []struct {
@@ -115,13 +113,11 @@ func TestCheckFindsFaults(t *testing.T) {
 			if x.want == "" && len(r.Faults) == 0 {
 				return
 			}
-			if len(r.Faults) != 1 || r.Faults[0].Kind != x.want || !strings.Contains(r.Faults[0].Text, x.text) {
-				t.Fatalf("%+v, want %s: ...%s...", r.Faults, x.want, x.text)
-			}
+			must.Not(t, len(r.Faults) != 1 || r.Faults[0].Kind != x.want || !strings.Contains(r.Faults[0].Text, x.text),
+				"%+v, want %s: ...%s...", r.Faults, x.want, x.text)
 			f := r.Faults[0]
-			if f.Value <= f.Limit || (x.want != "floor" && x.want != "sliding" && f.Frame != x.frame) {
-				t.Errorf("%+v", f)
-			}
+			must.Not(t, f.Value <= f.Limit || (x.want != "floor" && x.want != "sliding" && f.Frame != x.frame), "%+v",
+				f)
 		})
 	}
 }

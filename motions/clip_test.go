@@ -3,7 +3,6 @@ package motions
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
@@ -18,22 +17,6 @@ func near(t *testing.T, what string, got []float64, want ...float64) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 			return
 		}
-	}
-}
-
-// refuses fails unless an error begins with a prefix and contains a text.
-func refuses(t *testing.T, err error, prefix, want string) {
-	t.Helper()
-	if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) {
-		t.Errorf("got the error %v; want %s...%s", err, prefix, want)
-	}
-}
-
-// refused is refuses for a call that also returns a value.
-func refused[T any](_ T, err error) func(t *testing.T, prefix, want string) {
-	return func(t *testing.T, prefix, want string) {
-		t.Helper()
-		refuses(t, err, prefix, want)
 	}
 }
 
@@ -135,9 +118,7 @@ func TestTurnsOn(t *testing.T) {
 		at := float64(i) / 10
 		h := math.Pi / 2 * at
 		pos, vel := sampleAt(c, at+1e-12)
-		if math.Hypot(pos[0]-2*math.Sin(h), pos[1]-2+2*math.Cos(h)) > 1e-8 {
-			t.Errorf("place at %g: %v", at, pos[:2])
-		}
+		must.Not(t, math.Hypot(pos[0]-2*math.Sin(h), pos[1]-2+2*math.Cos(h)) > 1e-8, "place at %g: %v", at, pos[:2])
 		if q := rotation.Of(pos[3:]); math.Abs(math.Abs(q.Dot(rotation.Of(about(0, 0, 1, h))))-1) > 1e-9 {
 			t.Errorf("heading at %g: %v", at, q)
 		}
@@ -184,7 +165,7 @@ func TestNewClipRejects(t *testing.T) {
 	} {
 		cfg := good()
 		change(&cfg)
-		refused(NewClip(cfg))(t, "motions: c: ", want)
+		must.Refused(NewClip(cfg))(t, "motions: c: ", want)
 	}
 	must.Get(NewClip(good()))(t)
 }

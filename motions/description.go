@@ -142,6 +142,16 @@ func (d *Description) add(name string, n int, kind Kind) {
 	}
 }
 
+// addBodies appends the places of bodies, BODY/x, BODY/y and BODY/z for each, and then their rotations.
+func (d *Description) addBodies(names []string) {
+	for _, b := range names {
+		d.Columns = append(d.Columns, Column{b + "/x", Travel}, Column{b + "/y", Travel}, Column{b + "/z", Linear})
+	}
+	for _, b := range names {
+		d.Columns = append(d.Columns, Column{b + "/rotation", Rotation})
+	}
+}
+
 // rawDescription describes n unknown values.
 func rawDescription(n int) *Description {
 	d := &Description{Columns: make([]Column, n)}

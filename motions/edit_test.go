@@ -11,12 +11,11 @@ import (
 func TestCut(t *testing.T) {
 	c := stroll(t, 31) // 1 s
 	cut := must.Get(c.Cut(0.3, 0.7))(t)
-	if cut.NumFrames() != 13 || math.Abs(cut.Duration()-0.4) > 1e-9 || cut.Loop() != LoopNone {
-		t.Errorf("%d frames, %g s", cut.NumFrames(), cut.Duration())
-	}
+	must.Not(t, cut.NumFrames() != 13 || math.Abs(cut.Duration()-0.4) > 1e-9 || cut.Loop() != LoopNone,
+		"%d frames, %g s", cut.NumFrames(), cut.Duration())
 	near(t, "first", cut.Frame(0), c.Frame(9)...)
 	near(t, "last", cut.Frame(12), c.Frame(21)...)
-	refused(c.Cut(0.31, 0.32))(t, "motions: stroll: ", "fewer than two of its frames")
+	must.Refused(c.Cut(0.31, 0.32))(t, "motions: stroll: ", "fewer than two of its frames")
 }
 
 // A cycle that is cut out of many, and closed, is the cycle.
@@ -36,31 +35,29 @@ func TestBestLoop(t *testing.T) {
 	c := must.Get(NewClip(cfg))(t)
 	loop, gap, err := c.BestLoop(0.3, 0.6)
 	must.Do(t, err)
-	if math.Abs(loop.Duration()-trot.Duration()) > 1e-9 || gap > 0.002 || loop.Loop() != LoopWrap {
-		t.Errorf("%g s, gap %g; the trot has %g s", loop.Duration(), gap, trot.Duration())
-	}
+	must.Not(t, math.Abs(loop.Duration()-trot.Duration()) > 1e-9 || gap > 0.002 || loop.Loop() != LoopWrap,
+		"%g s, gap %g; the trot has %g s", loop.Duration(), gap, trot.Duration())
 	first, last := loop.Frame(0), loop.Frame(loop.NumFrames()-1)
 	near(t, "the last frame is the first", last[1:], first[1:]...)
 	if d := loop.LoopTravel()[0]; math.Abs(d-0.4) > 1e-9 || len(faultsOf(Check(loop), "seam")) > 0 {
 		t.Errorf("travels %g", d)
 	}
 	_, _, err = c.BestLoop(5, 6)
-	refuses(t, err, "motions: long: ", "no part between 5 and 6 s")
+	must.Refuse(t, err, "motions: long: ", "no part between 5 and 6 s")
 }
 
 func TestClosed(t *testing.T) {
 	c := spin(t, LoopNone) // turns by 1.5 rad about an oblique axis
-	refused(c.Closed())(t, "motions: spin: ", "turned by 86°")
-	refused(c.Forwards())(t, "motions: spin: ", "no skeleton")
+	must.Refused(c.Closed())(t, "motions: spin: ", "turned by 86°")
+	must.Refused(c.Forwards())(t, "motions: spin: ", "no skeleton")
 	s := stroll(t, 31)
 	closed := must.Get(s.Closed())(t)
 	near(t, "closed", closed.Frame(30)[2:], closed.Frame(0)[2:]...)
 	for k := range 31 { // the middle stays, and nothing moves by more than half of the gap
 		for i, x := range closed.Frame(k) {
 			d, gap := math.Abs(x-s.Frame(k)[i]), math.Abs(s.Frame(30)[i]-s.Frame(0)[i])
-			if i >= 7 && d > gap*math.Abs(float64(k)/30-0.5)+1e-9 {
-				t.Fatalf("frame %d, value %d moved by %g of %g", k, i, d, gap)
-			}
+			must.Not(t, i >= 7 && d > gap*math.Abs(float64(k)/30-0.5)+1e-9, "frame %d, value %d moved by %g of %g", k,
+				i, d, gap)
 		}
 	}
 	stretch := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
@@ -83,9 +80,7 @@ func TestForwards(t *testing.T) {
 	sameMotion(t, got, want, 1e-9)
 	last := got.Frame(30)
 	near(t, "along x", []float64{got.Frame(0)[0], got.Frame(0)[1], last[1]}, 0, 0, 0)
-	if last[0] < 1 {
-		t.Errorf("it goes %g m", last[0])
-	}
+	must.Not(t, last[0] < 1, "it goes %g m", last[0])
 	still := must.Get(Trot(0))(t)
 	if f, err := still.Forwards(); err != nil || math.Abs(rotation.Of(f.Frame(0)[3:]).Heading()) > 1e-9 {
 		t.Error(err)
@@ -121,9 +116,8 @@ func TestOnFloor(t *testing.T) {
 			heights, _ := bodyHeights(c)
 			for k, h := range heights {
 				want := jump(float64(k) / 30)
-				if h < -1e-9 || math.Abs(h-want) > 0.012 {
-					t.Errorf("%s, %v: frame %d is %.4f m high, want %.4f", name, loop, k, h, want)
-				}
+				must.Not(t, h < -1e-9 || math.Abs(h-want) > 0.012, "%s, %v: frame %d is %.4f m high, want %.4f", name,
+					loop, k, h, want)
 			}
 		}
 	}
@@ -143,5 +137,5 @@ func TestOnFloor(t *testing.T) {
 		math.Abs(upside-0.5297) > 0.01 {
 		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
 	}
-	refused(spin(t, LoopNone).OnFloor())(t, "motions: spin: ", "no feet")
+	must.Refused(spin(t, LoopNone).OnFloor())(t, "motions: spin: ", "no feet")
 }

@@ -72,7 +72,7 @@ func (c *Clip) Export(w io.Writer, cfg ExportConfig) (err error) {
 	for _, b := range c.skeleton.Bodies {
 		bodies = append(bodies, b.Name)
 	}
-	f := even.bodyMotion()
+	f := even.bodyMotion(bodies)
 	array := func(name string, values []float32, last int) *npz.Array {
 		if last == 0 {
 			return npz.New(name, values, n, len(joints))
@@ -96,19 +96,11 @@ type bodyMotion struct {
 	angles, speeds, places, turns, linear, angular []float32
 }
 
-// bodyMotion computes where the bodies of a clip of hinges are, and how they move in the world.
-func (c *Clip) bodyMotion() *bodyMotion {
-	f, s := &bodyMotion{}, c.skeleton
-	d, rows := &Description{}, make([][]float64, c.n)
-	for _, b := range s.Bodies {
-		for _, axis := range []string{"/x", "/y", "/z"} {
-			d.Columns = append(d.Columns, Column{b.Name + axis, Linear})
-		}
-	}
-	for _, b := range s.Bodies {
-		d.Columns = append(d.Columns, Column{b.Name + "/rotation", Rotation})
-	}
-	p := newPose(s, nil)
+// bodyMotion computes where the named bodies of a clip of hinges are, and how they move in the world.
+func (c *Clip) bodyMotion(names []string) *bodyMotion {
+	f, d, rows := &bodyMotion{}, &Description{}, make([][]float64, c.n)
+	d.addBodies(names)
+	p := newPose(c.skeleton, nil)
 	for k := range rows {
 		p.set(c.Frame(k))
 		rows[k] = append(append(rows[k], p.positions...), p.rotations...)
@@ -122,8 +114,8 @@ func (c *Clip) bodyMotion() *bodyMotion {
 	}
 	for k := range c.n {
 		v := bodies.frameVelocity(k)
-		f.linear = number.Float32s(f.linear, v[:3*len(s.Bodies)])
-		f.angular = number.Float32s(f.angular, v[3*len(s.Bodies):])
+		f.linear = number.Float32s(f.linear, v[:3*len(names)])
+		f.angular = number.Float32s(f.angular, v[3*len(names):])
 	}
 	return f
 }

@@ -28,39 +28,36 @@ func TestExport(t *testing.T) {
 		must.Do(t, c.Export(&file, x.cfg))
 		back := must.Get(parse(file.Bytes(), "walk"))(t)
 		wraps := x.cfg == ExportConfig{Format: "mimickit", Rate: 30}
-		if back.NumFrames() != x.frames || (back.Loop() == LoopWrap) != wraps {
-			t.Errorf("%+v: %d frames, loop %v", x.cfg, back.NumFrames(), back.Loop())
-		}
+		must.Not(t, back.NumFrames() != x.frames || (back.Loop() == LoopWrap) != wraps, "%+v: %d frames, loop %v",
+			x.cfg, back.NumFrames(), back.Loop())
 		if x.cfg.Format == "isaaclab" { // joints, then all bodies' places and rotations
 			p := newPose(c.skeleton, nil)
 			for k := range back.NumFrames() {
 				c.At(back.FrameTime(k), want, nil)
 				p.set(want)
 				row, joints := back.Frame(k), len(want)-7
-				if !close5(row[:joints], want[7:]) || !close5(row[joints:joints+len(p.positions)], p.positions) ||
-					!close5(row[joints+len(p.positions):], p.rotations) {
-					t.Fatalf("%+v: frame %d is %v, want %v, %v and %v", x.cfg, k, row, want[7:], p.positions, p.rotations)
-				}
+				must.Not(t, !close5(row[:joints], want[7:]) || !close5(row[joints:joints+len(p.positions)],
+					p.positions) || !close5(row[joints+len(p.positions):], p.rotations),
+					"%+v: frame %d is %v, want %v, %v and %v", x.cfg, k, row, want[7:], p.positions, p.rotations)
 			}
 			continue
 		}
 		on := must.Get(back.On(robot()))(t)
 		for k := range on.NumFrames() {
 			c.At(on.FrameTime(k), want, nil)
-			if !close5(on.Frame(k), want) {
-				t.Fatalf("%+v: frame %d is %v, want %v", x.cfg, k, on.Frame(k), want)
-			}
+			must.Not(t, !close5(on.Frame(k), want), "%+v: frame %d is %v, want %v", x.cfg, k, on.Frame(k), want)
 		}
 		if name := back.Description().Columns[4].Name; x.cfg.Format == "mjlab" && name != "left_hip_pitch_joint" {
 			t.Errorf("the first joint is %s", name)
 		}
 	}
-	refuses(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "fbx"}), "motions: humanoid_walk: ", "mjlab, isaaclab")
-	refuses(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab", Rate: -1}), "motions: humanoid_walk: ", "Rate")
-	refuses(t, spin(t, LoopNone).Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: spin: ", "no skeleton")
-	refused(c.On(robot()))(t, "motions: humanoid_walk: ", "columns")
+	must.Refuse(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "fbx"}), "motions: humanoid_walk: ", "mjlab, isaaclab")
+	must.Refuse(t, c.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab", Rate: -1}), "motions: humanoid_walk: ", "Rate")
+	must.Refuse(t, spin(t, LoopNone).Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: spin: ",
+		"no skeleton")
+	must.Refused(c.On(robot()))(t, "motions: humanoid_walk: ", "columns")
 	ball := must.Get(walk.Retarget(mimicKitHumanoid(), RetargetConfig{}))(t)
-	refuses(t, ball.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: humanoid_walk: ", "ball joint")
+	must.Refuse(t, ball.Export(&bytes.Buffer{}, ExportConfig{Format: "mjlab"}), "motions: humanoid_walk: ", "ball joint")
 }
 
 // close5 reports whether two rows agree to 1e-5 but for the signs of their quaternions.
@@ -95,7 +92,5 @@ print("read", m.time_step_total, tuple(m.joint_pos.shape), tuple(m.body_quat_w.s
       bool((v - m.body_lin_vel_w[1:-1]).abs().max() < 1e-3))`, path, fmt.Sprint(len(robot().Bodies))).CombinedOutput()
 	must.Do(t, err)
 	want := fmt.Sprintf("read 201 (201, %d) (201, %d, 4) True", len(robot().Joints()), len(robot().Bodies))
-	if !strings.Contains(string(out), want) {
-		t.Errorf("%s; want %s", out, want)
-	}
+	must.Not(t, !strings.Contains(string(out), want), "%s; want %s", out, want)
 }

@@ -36,9 +36,8 @@ func readLegs(t *testing.T, text string, cfg BVHConfig) *Clip {
 // Bodies stand where matrices in the file's own axes put them.
 func TestBVH(t *testing.T) {
 	c := readLegs(t, legs, BVHConfig{Scale: 0.01})
-	if math.Abs(c.Duration()-2./30) > 1e-9 || c.NumFrames() != 3 || len(c.Repairs()) != 0 {
-		t.Fatalf("%g s, %d frames, %q", c.Duration(), c.NumFrames(), c.Repairs())
-	}
+	must.Not(t, math.Abs(c.Duration()-2./30) > 1e-9 || c.NumFrames() != 3 || len(c.Repairs()) != 0,
+		"%g s, %d frames, %q", c.Duration(), c.NumFrames(), c.Repairs())
 	turn := func(order string, degrees ...float64) [3][3]float64 {
 		q := rotation.Quat{1, 0, 0, 0}
 		for i, d := range degrees {
@@ -70,9 +69,8 @@ func TestBVH(t *testing.T) {
 	for i, want := range [][3]float64{root, knee, ankle, toes, back, head} {
 		near(t, s.Bodies[i].Name, positions[3*i:3*i+3], want[2]/100, want[0]/100, want[1]/100)
 	}
-	if s.Bodies[3].Name != "RightFoot/end" || len(s.Bodies[3].Contacts) != 1 || len(s.Bodies[1].Contacts) != 0 {
-		t.Errorf("%+v", s.Bodies)
-	}
+	must.Not(t, s.Bodies[3].Name != "RightFoot/end" || len(s.Bodies[3].Contacts) != 1 || len(s.Bodies[1].Contacts) != 0,
+		"%+v", s.Bodies)
 }
 
 // What is guessed or left out stands in the repairs.
@@ -84,9 +82,8 @@ func TestBVHNotes(t *testing.T) {
 		"says 300 frames, has 3": strings.Replace(legs, "Frames: 3", "Frames: 300", 1),
 	} {
 		r := readLegs(t, text, BVHConfig{Scale: 0.01}).Repairs()
-		if len(r) != 1 || !strings.Contains(strings.ReplaceAll(r[0], " and has", ", has"), want) {
-			t.Errorf("%q, want %s", r, want)
-		}
+		must.Not(t, len(r) != 1 || !strings.Contains(strings.ReplaceAll(r[0], " and has", ", has"), want),
+			"%q, want %s", r, want)
 	}
 	for factor, want := range map[float64]string{1000: "millimetres", 1: " metres", 17.7: "CMU"} {
 		text := legs
@@ -126,9 +123,8 @@ func amassArrays() []*npz.Array {
 
 func TestAMASS(t *testing.T) {
 	c := must.Get(parse(npzOf(t, amassArrays()...), "person"))(t)
-	if math.Abs(c.Duration()-3./120) > 1e-9 || len(c.Skeleton().Joints()) != 21 {
-		t.Fatalf("%g s, %v", c.Duration(), c.Description())
-	}
+	must.Not(t, math.Abs(c.Duration()-3./120) > 1e-9 || len(c.Skeleton().Joints()) != 21, "%g s, %v", c.Duration(),
+		c.Description())
 	s := c.Skeleton()
 	positions := make([]float64, 3*len(s.Bodies))
 	s.Forward(c.Frame(1), positions, nil)
@@ -164,9 +160,8 @@ func TestMimicKit(t *testing.T) {
 	frames := mimicKitFrames()
 	c, err := parse(pickled(map[string]any{"loop_mode": 1, "fps": 30, "frames": frames}), "m")
 	must.Do(t, err)
-	if c.NumFrames() != 3 || c.Loop() != LoopWrap || math.Abs(c.Duration()-2./30) > 1e-12 || c.Skeleton() == nil {
-		t.Fatalf("%d frames, %v, %g s", c.NumFrames(), c.Loop(), c.Duration())
-	}
+	must.Not(t, c.NumFrames() != 3 || c.Loop() != LoopWrap || math.Abs(c.Duration()-2./30) > 1e-12 ||
+		c.Skeleton() == nil, "%d frames, %v, %g s", c.NumFrames(), c.Loop(), c.Duration())
 	f := c.Frame(1)
 	for i, at := range []int{3, 6, 9, 12} { // root, abdomen, neck, right shoulder, each a map of three
 		if off := rotation.Of(f[3+4*i:]).AngleTo(rotation.Exp(frames[1][at:])); off > 1e-9 {
@@ -228,16 +223,13 @@ func TestDeepMimicLoops(t *testing.T) {
 		`"LoopMode":"Clamp",`: LoopNone, `"Loop":true,`: LoopWrap, `"Loop":false,`: LoopNone, ``: LoopNone,
 	} {
 		c := must.Get(parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip"))(t)
-		if c.Loop() != want || !c.Raw() || c.Duration() != 1 {
-			t.Errorf("%s: %v", text, c)
-		}
+		must.Not(t, c.Loop() != want || !c.Raw() || c.Duration() != 1, "%s: %v", text, c)
 	}
 	data := must.Get(os.ReadFile("testdata/turn_left.txt"))(t)
 	turning := load(t, "testdata/turn_left.txt")
 	near(t, "w comes first", turning.Frame(0)[3:7], 1, 0, 0, 0)
-	if turning.Weight() != 0.5 || math.Abs(turning.Duration()-1) > 1e-3 {
-		t.Errorf("weight %g, %g s", turning.Weight(), turning.Duration())
-	}
+	must.Not(t, turning.Weight() != 0.5 || math.Abs(turning.Duration()-1) > 1e-3, "weight %g, %g s", turning.Weight(),
+		turning.Duration())
 	// Without offsets each loop starts over at the same place.
 	c := must.Get(parse([]byte(strings.ReplaceAll(string(data), ": true", ": false")), "still"))(t)
 	a, _ := sampleAt(c, 0.25)
@@ -248,9 +240,8 @@ func TestDeepMimicLoops(t *testing.T) {
 // A file of an unknown skeleton is raw, and has joints with a description.
 func TestDeepMimicDescription(t *testing.T) {
 	raw := load(t, "testdata/arm.txt")
-	if !raw.Raw() || raw.Width() != 12 || raw.VelocityWidth() != 12 {
-		t.Errorf("raw: %v %d %d", raw.Raw(), raw.Width(), raw.VelocityWidth())
-	}
+	must.Not(t, !raw.Raw() || raw.Width() != 12 || raw.VelocityWidth() != 12, "raw: %v %d %d", raw.Raw(), raw.Width(),
+		raw.VelocityWidth())
 	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
 		{"root_rotation", Rotation}, {"shoulder", Rotation}, {"elbow", Hinge}}}
 	c := must.Get(LoadDeepMimic("testdata/arm.txt", d))(t)
@@ -260,7 +251,7 @@ func TestDeepMimicDescription(t *testing.T) {
 	near(t, "elbow", pos[11:], 0.25)
 	near(t, "shoulder's velocity", vel[6:9], 0, 0, 2)
 	near(t, "root's velocity", vel[:3], 3, 0, -1)
-	refused(LoadDeepMimic("testdata/hop.txt", d))(t, "motions: testdata/hop.txt: ",
+	must.Refused(LoadDeepMimic("testdata/hop.txt", d))(t, "motions: testdata/hop.txt: ",
 		"frame 0 has 2 values, the description 12")
 }
 
@@ -277,13 +268,12 @@ func TestSave(t *testing.T) {
 		must.Do(t, c.Save(&file, "who made it"))
 		back := must.Get(parse([]byte(file.String()), c.Name()))(t)
 		sameMotion(t, back, c, 1e-6)
-		if back.Loop() != c.Loop() || back.Skeleton().Name != c.Skeleton().Name {
-			t.Errorf("%s: %v, %s", c.Name(), back.Loop(), back.Skeleton().Name)
-		}
+		must.Not(t, back.Loop() != c.Loop() || back.Skeleton().Name != c.Skeleton().Name, "%s: %v, %s", c.Name(),
+			back.Loop(), back.Skeleton().Name)
 	}
 	err := quadruped(3, LoopNone, []float64{.1, .2, 0}).Save(&strings.Builder{}, "")
-	refuses(t, err, "motions: part: ", "evenly apart")
-	refuses(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "no skeleton")
+	must.Refuse(t, err, "motions: part: ", "evenly apart")
+	must.Refuse(t, spin(t, LoopNone).Save(&strings.Builder{}, ""), "motions: spin: ", "no skeleton")
 	other := QuadrupedSkeleton() // a skeleton of that name that is another one is in the file
 	other.Bodies[1].Offset[0], other.Bodies[1].Orientation = 0.3, rotation.About([3]float64{0, 0, 1}, 0.2)
 	c := must.Get(NewClip(ClipConfig{Name: "other", Skeleton: other, Frames: framesOf(trot)[:3],
@@ -291,7 +281,5 @@ func TestSave(t *testing.T) {
 	var file strings.Builder
 	must.Do(t, c.Save(&file, ""))
 	back := must.Get(parse([]byte(file.String()), "other"))(t)
-	if !reflect.DeepEqual(back.skeleton, c.skeleton) {
-		t.Errorf("%v, want %v", back.skeleton, c.skeleton)
-	}
+	must.Not(t, !reflect.DeepEqual(back.skeleton, c.skeleton), "%v, want %v", back.skeleton, c.skeleton)
 }

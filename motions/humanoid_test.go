@@ -34,11 +34,9 @@ func stroll(t *testing.T, frames int) *Clip {
 
 func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
 	t.Helper()
-	if got.NumFrames() != want.NumFrames() || got.Width() != want.Width() ||
-		math.Abs(got.Duration()-want.Duration()) > 1e-6 {
-		t.Fatalf("%d frames of %d, %g s; want %d of %d, %g s", got.NumFrames(), got.Width(), got.Duration(),
-			want.NumFrames(), want.Width(), want.Duration())
-	}
+	must.Not(t, got.NumFrames() != want.NumFrames() || got.Width() != want.Width() ||
+		math.Abs(got.Duration()-want.Duration()) > 1e-6, "%d frames of %d, %g s; want %d of %d, %g s", got.NumFrames(),
+		got.Width(), got.Duration(), want.NumFrames(), want.Width(), want.Duration())
 	for k := range got.NumFrames() {
 		for i, x := range got.Frame(k) {
 			must.Near(t, x, want.Frame(k)[i], tolerance, "frame %d, %s", k, got.description.nameValue(i))
@@ -123,5 +121,5 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 	}
 	again := must.Get(Humanoid(h))(t)
 	must.Is(t, again, h, "a humanoid's clip is its own")
-	refused(Humanoid(spin(t, LoopNone)))(t, "motions: spin: ", "neither DeepMimic's humanoid")
+	must.Refused(Humanoid(spin(t, LoopNone)))(t, "motions: spin: ", "neither DeepMimic's humanoid")
 }

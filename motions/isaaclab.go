@@ -85,12 +85,7 @@ func (m *isaacFrames) clip() (*Clip, error) {
 	for _, name := range m.dofs {
 		d.Columns = append(d.Columns, Column{name, Hinge})
 	}
-	for _, b := range m.bodies {
-		d.Columns = append(d.Columns, Column{b + "/x", Travel}, Column{b + "/y", Travel}, Column{b + "/z", Linear})
-	}
-	for _, b := range m.bodies {
-		d.Columns = append(d.Columns, Column{b + "/rotation", Rotation})
-	}
+	d.addBodies(m.bodies)
 	c, err := newClip(ClipConfig{Name: m.name, Description: d, Frames: m.positions, Velocities: m.velocities,
 		Durations: evenly(len(m.positions), m.step)})
 	if err == nil {

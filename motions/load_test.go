@@ -99,10 +99,10 @@ func TestLoadKnowsFormats(t *testing.T) {
 		}
 		must.Do(t, os.WriteFile(path, data[:len(data)*2/3], 0o600))
 		if _, err := Load(path); format != "csv" {
-			refuses(t, err, "motions: "+path+": ", "")
+			must.Refuse(t, err, "motions: "+path+": ", "")
 		}
 	}
-	refused(Load("testdata/README.md"))(t, "motions: testdata/README.md: ", "not a clip")
+	must.Refused(Load("testdata/README.md"))(t, "motions: testdata/README.md: ", "not a clip")
 	if _, err := Load("testdata/absent.txt"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
@@ -111,16 +111,14 @@ func TestLoadKnowsFormats(t *testing.T) {
 		func(path string) (*Clip, error) { return LoadCSV(path, CSVConfig{}) },
 		func(path string) (*Clip, error) { return LoadDeepMimic(path, nil) },
 	} {
-		refused(load("testdata/tiny.npz"))(t, "motions: testdata/tiny.npz: ", "line 1")
+		must.Refused(load("testdata/tiny.npz"))(t, "motions: testdata/tiny.npz: ", "line 1")
 	}
 }
 
 // An error of a damaged file names the line or frame, or the array, and the value.
 func TestLoadRefuses(t *testing.T) {
 	replace := func(text, old, new string) []byte {
-		if !strings.Contains(text, old) {
-			t.Fatalf("%q is not in the file", old)
-		}
+		must.Not(t, !strings.Contains(text, old), "%q is not in the file", old)
 		return []byte(strings.Replace(text, old, new, 1))
 	}
 	bvh := func(old, new string) []byte { return replace(legs, old, new) }
@@ -200,12 +198,12 @@ func TestLoadRefuses(t *testing.T) {
 		{saved(npz.NewString("joints", []string{"a"}, 1)), "the joints are [a]"},
 		{saved(npz.NewString("loop", []string{"circle"})), `"circle"`},
 	} {
-		refused(parse(x.data, "bad"))(t, "", x.want)
+		must.Refused(parse(x.data, "bad"))(t, "", x.want)
 	}
 	for want, cfg := range map[string]BVHConfig{"Up": {Up: "x"}, "Scale": {Scale: -1}} {
-		refused(parseBVH([]byte(legs), "", cfg))(t, "BVHConfig.", want)
+		must.Refused(parseBVH([]byte(legs), "", cfg))(t, "BVHConfig.", want)
 	}
-	refused(parseCSV([]byte(rows), "", CSVConfig{Rate: -1}))(t, "CSVConfig.Rate", "-1")
+	must.Refused(parseCSV([]byte(rows), "", CSVConfig{Rate: -1}))(t, "CSVConfig.Rate", "-1")
 }
 
 func FuzzLoad(f *testing.F) {

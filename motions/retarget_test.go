@@ -105,11 +105,9 @@ func TestRetargetRobot(t *testing.T) {
 	walk := must.Get(Builtin("humanoid_walk"))(t)
 	c := must.Get(walk.Retarget(robot(), RetargetConfig{}))(t)
 	before, after := Check(walk), Check(c)
-	if len(after.Faults) > 0 || after.Sliding > 0.6*before.Sliding || after.FeetLowest < -0.005 ||
-		after.FeetHighest > 0.03 {
-		t.Errorf("feet slide at %.3f m/s (%.3f before), from %.4f to %.4f m, %v", after.Sliding, before.Sliding,
-			after.FeetLowest, after.FeetHighest, after.Faults)
-	}
+	must.Not(t, len(after.Faults) > 0 || after.Sliding > 0.6*before.Sliding || after.FeetLowest < -0.005 ||
+		after.FeetHighest > 0.03, "feet slide at %.3f m/s (%.3f before), from %.4f to %.4f m, %v", after.Sliding,
+		before.Sliding, after.FeetLowest, after.FeetHighest, after.Faults)
 	v := newSolver(robot())
 	must.Is(t, len(v.pairs), 1, "pairs of capsules")
 	worst := 0.0 // of the forearms' angle to the human's
@@ -126,9 +124,7 @@ func TestRetargetRobot(t *testing.T) {
 			worst = max(worst, math.Acos(min(1, dot(a, b))))
 		}
 	}
-	if worst > 0.2 {
-		t.Errorf("a forearm is %g rad off", worst)
-	}
+	must.Not(t, worst > 0.2, "a forearm is %g rad off", worst)
 	for i, x := range c.Frame(0)[2:] {
 		if d := math.Abs(x - c.Frame(c.NumFrames() - 1)[2+i]); d > 1e-9 {
 			t.Errorf("value %d of the loop's ends differs by %g", 2+i, d)
@@ -136,18 +132,15 @@ func TestRetargetRobot(t *testing.T) {
 	}
 	// A mapping of the user's counts.
 	bodies := must.Get(ProposeBodies(walk.Skeleton(), robot()))(t)
-	if len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" ||
-		bodies["right_wrist_roll_link"] != "right_hand" {
-		t.Errorf("%v", bodies)
-	}
+	must.Not(t, len(bodies) != 14 || bodies["left_hip_yaw_link"] != "left_thigh" ||
+		bodies["right_wrist_roll_link"] != "right_hand", "%v", bodies)
 	delete(bodies, "left_elbow_link")
 	delete(bodies, "left_wrist_roll_link")
 	stiff := must.Get(walk.Retarget(robot(), RetargetConfig{Bodies: bodies}))(t)
 	elbow, _, _ := stiff.description.Find("left_elbow_joint")
 	for k := range stiff.NumFrames() {
-		if math.Abs(stiff.Frame(k)[elbow]) > 1e-6 {
-			t.Fatalf("an elbow that follows nothing is at %g", stiff.Frame(k)[elbow])
-		}
+		must.Not(t, math.Abs(stiff.Frame(k)[elbow]) > 1e-6, "an elbow that follows nothing is at %g",
+			stiff.Frame(k)[elbow])
 	}
 }
 
@@ -179,9 +172,7 @@ Frame Time: 0.05
 	c := must.Get(bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
 	at := func(name string) float64 {
 		i, _, ok := c.description.Find(name)
-		if !ok {
-			t.Fatal(name)
-		}
+		must.Not(t, !ok, "%v", name)
 		return c.Frame(0)[i] * 180 / math.Pi
 	}
 	for name, want := range map[string]float64{"left_knee": 70, "right_knee": 0, "left_shoulder_x": 0,
@@ -196,9 +187,8 @@ Frame Time: 0.05
 	// A knee that bends forwards is held straight, and the report says so.
 	bvh = must.Get(parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01}))(t)
 	c = must.Get(bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t)
-	if at("left_knee") != 0 || !strings.Contains(fmt.Sprint(c.Repairs()), "1 joints were held") {
-		t.Errorf("%g°, %q", at("left_knee"), c.Repairs())
-	}
+	must.Not(t, at("left_knee") != 0 || !strings.Contains(fmt.Sprint(c.Repairs()), "1 joints were held"), "%g°, %q",
+		at("left_knee"), c.Repairs())
 	for want, cfg := range map[string]RetargetConfig{
 		"head follows Nose, but the source person has no such body": {Bodies: map[string]string{"pelvis": "Hips",
 			"head": "Nose"}},
@@ -207,13 +197,13 @@ Frame Time: 0.05
 		"the target's root pelvis follows no body": {Bodies: map[string]string{"head": "Head"}},
 		"Rest has 3 values":                        {Rest: []float64{1, 2, 3}},
 	} {
-		refused(bvh.Retarget(HumanoidSkeleton(), cfg))(t, "motions: person: ", want)
+		must.Refused(bvh.Retarget(HumanoidSkeleton(), cfg))(t, "motions: person: ", want)
 	}
 	if _, err := bvh.Retarget(QuadrupedSkeleton(), RetargetConfig{}); err != nil {
 		t.Errorf("a quadruped needs no names of a humanoid: %v", err)
 	}
 	dog := must.Get(Trot(0))(t)
-	refused(dog.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: trot: ", "right_upper_arm")
+	must.Refused(dog.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: trot: ", "right_upper_arm")
 }
 
 // A skeleton whose zero pose lies flat, as LAFAN1's do, needs a rest pose, and with one is carried over as any other.
@@ -249,7 +239,7 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		rows = append(rows, row)
 	}
 	c := must.Get(NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)}))(t)
-	refused(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: flat: ", "head")
+	must.Refused(c.Retarget(HumanoidSkeleton(), RetargetConfig{}))(t, "motions: flat: ", "head")
 	back := must.Get(c.Retarget(barefoot(HumanoidSkeleton()), RetargetConfig{Rest: rest}))(t)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {

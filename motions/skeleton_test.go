@@ -99,56 +99,6 @@ func chain() *Skeleton {
 	}}
 }
 
-// Forward kinematics agree with matrices multiplied by hand.
-func TestForward(t *testing.T) {
-	s := chain()
-	rng := rand.New(rand.NewPCG(3, 1))
-	mul := func(a, b [3][3]float64) (c [3][3]float64) {
-		for i := range 3 {
-			for j := range 3 {
-				for k := range 3 {
-					c[i][j] += a[i][k] * b[k][j]
-				}
-			}
-		}
-		return c
-	}
-	turn := func(axis int, a float64) [3][3]float64 {
-		s, c := math.Sincos(a)
-		if axis == 0 {
-			return [3][3]float64{{1, 0, 0}, {0, c, -s}, {0, s, c}}
-		}
-		return [3][3]float64{{c, 0, s}, {0, 1, 0}, {-s, 0, c}}
-	}
-	for range 20 {
-		root, ball := randomQuat(rng), randomQuat(rng)
-		row := []float64{rng.Float64(), rng.Float64(), rng.Float64(), root[0], root[1], root[2], root[3], ball[0],
-			ball[1], ball[2], ball[3], rng.NormFloat64(), rng.NormFloat64()}
-		r := matrix(root)
-		p := [3]float64{row[0], row[1], row[2]}
-		want := [][3]float64{p}
-		for i, local := range [][3][3]float64{matrix(ball), mul(turn(0, row[11]), turn(1, row[12])),
-			{{1}, {0, 1}, {0, 0, 1}}} {
-			for k := range 3 {
-				p[k] += dot(r[k], s.Bodies[i+1].Offset)
-			}
-			r = mul(r, local)
-			want = append(want, p)
-		}
-		positions, rotations := make([]float64, 12), make([]float64, 16)
-		s.Forward(row, positions, rotations)
-		for i, w := range want {
-			near(t, s.Bodies[i].Name, positions[3*i:3*i+3], w[:]...)
-		}
-		got := matrix(rotation.Of(rotations[12:]))
-		for i := range 3 {
-			near(t, "orientation", got[i][:], r[i][:]...)
-		}
-		near(t, "sole", []float64{newPose(s, row).lowest(3)}, p[2]-0.1*r[2][2]-0.02)
-		must.Is(t, testing.AllocsPerRun(10, func() { s.Forward(row, positions, rotations) }), 0, "allocations")
-	}
-}
-
 func TestSkeletonRejects(t *testing.T) {
 	for want, change := range map[string]func(*Skeleton){
 		"has no bodies":                    func(s *Skeleton) { s.Bodies = nil },

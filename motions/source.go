@@ -112,14 +112,7 @@ func (s *Source) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, erro
 	if n < 0 {
 		return nil, fmt.Errorf("motions: cannot draw %d rows", n)
 	}
-	m := s.Width()
-	out := make([]float32, n*m)
-	d := s.newDrawer()
-	for i := range n {
-		d.draw(float64(s.cfg.History-1)*s.cfg.TimeStep, rng)
-		d.write(0, out[i*m:(i+1)*m])
-	}
-	return out, nil
+	return s.collect(n, 1, rng), nil
 }
 
 // CollectOverlappingMotions draws n pairs of rows of a clip, n × 2M values. The second row begins 1 to History − 1 time
@@ -132,51 +125,38 @@ func (s *Source) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, er
 		return nil, fmt.Errorf("motions: rows of History %d have one moment and cannot overlap; set History to at "+
 			"least 2", s.cfg.History)
 	}
-	m := s.Width()
-	out := make([]float32, 2*m*n)
-	d := s.newDrawer()
+	return s.collect(n, 2, rng), nil
+}
+
+// collect draws n rows, or n pairs of rows: for each a clip by weight and a time from which the clip lasts as long as
+// the rows, or wraps.
+func (s *Source) collect(n, rows int, rng *rand.Rand) []float32 {
+	m, f, dt := s.Width(), s.cfg.Features.Width, s.cfg.TimeStep
+	pos, vel := make([]float64, s.clips[0].w), make([]float64, s.clips[0].v)
+	out := make([]float32, n*rows*m)
 	for i := range n {
-		later := 1 + rng.IntN(s.cfg.History-1)
-		d.draw(float64(s.cfg.History-1+later)*s.cfg.TimeStep, rng)
-		pair := out[2*m*i:][:2*m]
-		d.write(0, pair[:m])
-		d.write(later, pair[m:])
+		later := 0 // time steps from the first row to the second
+		if rows > 1 {
+			later = 1 + rng.IntN(s.cfg.History-1)
+		}
+		span := float64(s.cfg.History-1+later) * dt
+		x := rng.Float64() * s.cumulative[len(s.cumulative)-1]
+		k := sort.Search(len(s.cumulative), func(k int) bool { return s.cumulative[k] > x })
+		clip := s.clips[min(k, len(s.clips)-1)]
+		begin, length := 0.0, clip.Duration()
+		if clip.loop == LoopWrap {
+			begin = -span // the row may reach over the seam
+		} else {
+			length = max(length-span, 0)
+		}
+		begin += rng.Float64() * length
+		for row := range rows {
+			t := begin + float64(row*later)*dt
+			for h := range s.cfg.History {
+				clip.At(t+float64(h)*dt, pos, vel)
+				s.cfg.Features.Write(pos, vel, out[(i*rows+row)*m+h*f:][:f])
+			}
+		}
 	}
-	return out, nil
-}
-
-// drawer draws moments and writes rows.
-type drawer struct {
-	*Source
-	clip     *Clip
-	time     float64
-	pos, vel []float64
-}
-
-func (s *Source) newDrawer() *drawer {
-	return &drawer{Source: s, pos: make([]float64, s.clips[0].w), vel: make([]float64, s.clips[0].v)}
-}
-
-// draw chooses a clip by weight and a time from which the clip lasts for a span in seconds, or wraps.
-func (d *drawer) draw(span float64, rng *rand.Rand) {
-	x := rng.Float64() * d.cumulative[len(d.cumulative)-1]
-	i := sort.Search(len(d.cumulative), func(i int) bool { return d.cumulative[i] > x })
-	d.clip = d.clips[min(i, len(d.clips)-1)]
-	begin, length := 0.0, d.clip.Duration()
-	if d.clip.loop == LoopWrap {
-		begin = -span // the row may reach over the seam
-	} else {
-		length = max(length-span, 0)
-	}
-	d.time = begin + rng.Float64()*length
-}
-
-// write writes the row that begins a number of time steps after the drawn time.
-func (d *drawer) write(later int, out []float32) {
-	f := d.cfg.Features.Width
-	t := d.time + float64(later)*d.cfg.TimeStep
-	for h := range d.cfg.History {
-		d.clip.At(t+float64(h)*d.cfg.TimeStep, d.pos, d.vel)
-		d.cfg.Features.Write(d.pos, d.vel, out[h*f:(h+1)*f])
-	}
+	return out
 }

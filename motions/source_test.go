@@ -34,9 +34,8 @@ func rowsOf(t *testing.T, cfg SourceConfig, n int, clips ...*Clip) []float32 {
 	t.Helper()
 	s := must.Get(NewSource(cfg, clips...))(t)
 	rows, err := s.CollectReferenceMotions(n, rand.New(rand.NewPCG(3, 3)))
-	if err != nil || len(rows) != n*s.Width() || s.Width() != cfg.History*cfg.Features.Width {
-		t.Fatal(len(rows), s.Width(), err)
-	}
+	must.Not(t, err != nil || len(rows) != n*s.Width() || s.Width() != cfg.History*cfg.Features.Width, "%v, %v, %v",
+		len(rows), s.Width(), err)
 	return rows
 }
 
@@ -78,9 +77,8 @@ func TestRowsLieInClips(t *testing.T) {
 		if loop == LoopWrap {
 			wantLow = -0.3
 		}
-		if math.Abs(low-wantLow) > 0.01 || math.Abs(high-1) > 0.01 || low < wantLow-1e-6 || high > 1+1e-6 {
-			t.Errorf("%v: rows reach from %v to %v", loop, low, high)
-		}
+		must.Not(t, math.Abs(low-wantLow) > 0.01 || math.Abs(high-1) > 0.01 || low < wantLow-1e-6 || high > 1+1e-6,
+			"%v: rows reach from %v to %v", loop, low, high)
 	}
 	cfg := SourceConfig{History: 3, TimeStep: 0.1, Features: clock}
 	if row := rowsOf(t, cfg, 1, ramp(t, "short", 0, 0.1, 1, LoopNone)); row[0] != 0 ||
@@ -94,9 +92,7 @@ func TestSourceIsDeterministicAndShared(t *testing.T) {
 	gait := Gait()
 	f := StateFeatures(gait)
 	s := must.Get(NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: f}, gait))(t)
-	if f.Width != 8+9 || s.Width() != 34 {
-		t.Errorf("widths %d, %d", f.Width, s.Width())
-	}
+	must.Not(t, f.Width != 8+9 || s.Width() != 34, "widths %d, %d", f.Width, s.Width())
 	results := make([][]float32, 4)
 	var wg sync.WaitGroup
 	for i := range results {
@@ -105,9 +101,8 @@ func TestSourceIsDeterministicAndShared(t *testing.T) {
 	wg.Wait()
 	other, _ := s.CollectReferenceMotions(100, rand.New(rand.NewPCG(7, 8)))
 	for _, r := range results {
-		if len(r) != 3400 || !slices.Equal(r, results[0]) || slices.Equal(r, other) {
-			t.Error("the same generator gave other rows, or another the same")
-		}
+		must.Not(t, len(r) != 3400 || !slices.Equal(r, results[0]) || slices.Equal(r, other),
+			"the same generator gave other rows, or another the same")
 	}
 }
 
@@ -130,13 +125,11 @@ func TestOverlappingMotions(t *testing.T) {
 					t.Fatalf("rows %v and %v are no windows of one motion", first, second)
 				}
 			}
-			if loop == LoopNone && (first[0] < 0 || second[4] > 2+1e-5) {
-				t.Fatalf("rows %v and %v leave the clip", first, second)
-			}
+			must.Not(t, loop == LoopNone && (first[0] < 0 || second[4] > 2+1e-5), "rows %v and %v leave the clip",
+				first, second)
 		}
-		if len(seen) != 2 || seen[1] < 50 || seen[2] < 50 {
-			t.Errorf("the second row was this many time steps behind the first: %v", seen)
-		}
+		must.Not(t, len(seen) != 2 || seen[1] < 50 || seen[2] < 50,
+			"the second row was this many time steps behind the first: %v", seen)
 		must.Refused(s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))))(t, "")
 	}
 }
@@ -148,12 +141,12 @@ func TestSourceRejects(t *testing.T) {
 	for want, clips := range map[string][]*Clip{
 		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw},
 	} {
-		refused(NewSource(good, clips...))(t, "motions: ", want)
+		must.Refused(NewSource(good, clips...))(t, "motions: ", want)
 	}
-	refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ", "TimeStep")
+	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ", "TimeStep")
 	s := must.Get(NewSource(good, a))(t)
-	refused(s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "motions: ", "-1")
-	refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")
+	must.Refused(s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "motions: ", "-1")
+	must.Refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")
 	if b, err := a.WithWeight(5); err != nil || b.Weight() != 5 || a.Weight() != 1 {
 		t.Error(b, err)
 	}

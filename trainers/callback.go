@@ -240,14 +240,20 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 	return list, nil
 }
 
-// save adds the states of callbacks to a snapshot, each under layout.Callback of its name.
-func (c *callbacks) save(snap *checkpoint.Snapshot) error {
+// parts returns the states of callbacks, each under layout.Callback of its name.
+func (c *callbacks) parts() (list []part) {
 	for _, own := range c.stateful {
-		state, err := own.MarshalState()
-		if err != nil {
-			return fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err)
+		list = append(list, part{layout.Callback(own.StateName()), own.MarshalState, own.RestoreState})
+	}
+	return list
+}
+
+// save adds the states of callbacks to a snapshot.
+func (c *callbacks) save(snap *checkpoint.Snapshot) error {
+	for _, own := range c.parts() {
+		if _, err := own.save(snap); err != nil {
+			return err
 		}
-		snap.Arrays[layout.Callback(own.StateName())] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
 	}
 	return nil
 }
@@ -256,24 +262,12 @@ func (c *callbacks) save(snap *checkpoint.Snapshot) error {
 // states from before, in reverse order. On an error nothing has changed.
 func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
 	var changed undos
-	for _, own := range c.stateful {
-		array, has := snap.Arrays[layout.Callback(own.StateName())]
-		if !has {
-			continue
+	for _, own := range c.parts() {
+		back, err := own.put(snap)
+		if err != nil { // this callback has not changed
+			return nil, errors.Join(err, changed.run())
 		}
-		state, err := array.Bytes()
-		var before []byte
-		if err == nil {
-			before, err = own.MarshalState()
-		}
-		if err == nil {
-			err = own.RestoreState(state)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err),
-				changed.run())
-		}
-		changed = append(changed, func() error { return own.RestoreState(before) })
+		changed = append(changed, back)
 	}
 	return changed.run, nil
 }

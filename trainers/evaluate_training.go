@@ -277,16 +277,13 @@ func (w *world) apart(cfg *Config, seed int64, play func(*stepper) error) (err e
 // pause copies the environment's state and gives all environments the parameters set last. resume restores the state,
 // or calls restart if the environment cannot restore its state. resume does nothing to a blocked environment.
 func (w *world) pause(restart func() error) (resume func() error, err error) {
-	// An evaluation must not move the curriculum.
-	curriculum := func() error { return nil }
-	if c, ok := envs.As[envs.Curriculum](w.env); ok {
-		if curriculum, err = keepCurriculum(c); err != nil {
-			return nil, err
-		}
+	curriculum, err := w.curriculum().keep() // an evaluation must not move it
+	if err != nil {
+		return nil, err
 	}
 	// Without a state to return to, training goes on with new episodes, and the figures of those in progress are
 	// dropped.
-	s, o, can := w.stateful()
+	_, _, can := w.stateful()
 	if w.now == nil || !can || w.needsReset {
 		return func() error {
 			if w.stepper.blocked != nil {
@@ -298,16 +295,16 @@ func (w *world) pause(restart func() error) (resume func() error, err error) {
 			return restart()
 		}, w.parameters.all()
 	}
-	state, err := s.MarshalState()
+	state, err := w.state().keep()
 	if err != nil {
-		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+		return nil, err
 	}
 	// The parameters of each environment are restored after the state that they belong to.
-	before := w.parameters.standing()
+	before := w.parameters.copy()
 	return func() error {
 		if w.stepper.blocked != nil {
 			return nil
 		}
-		return errors.Join(curriculum(), w.setState(s, o, state), w.parameters.restore(before))
+		return errors.Join(curriculum(), state(), w.parameters.restore(before))
 	}, w.parameters.all()
 }

@@ -152,14 +152,8 @@ func (m *metrics) state() map[string]any {
 	for kind, rings := range m.kinds() {
 		figures := map[string]any{}
 		for name, r := range *rings {
-			values := make([]any, 0, window)
-			for _, x := range r.values[:min(r.n, window)] {
-				if !math.IsNaN(x) && !math.IsInf(x, 0) {
-					values = append(values, x)
-				}
-			}
-			if len(values) == min(r.n, window) {
-				figures[name] = map[string]any{"count": r.n, "values": values, "written": r.written}
+			if values := r.values[:min(r.n, window)]; finite(values) {
+				figures[name] = map[string]any{"count": r.n, "values": list(values), "written": r.written}
 			}
 		}
 		out[kind] = figures
@@ -171,21 +165,17 @@ func (m *metrics) state() map[string]any {
 // without them.
 func (m *metrics) restore(snap *checkpoint.Snapshot) {
 	for kind, rings := range m.kinds() {
-		v, err := snap.Value(layout.Trainer, kind)
-		figures, ok := v.(map[string]any)
-		if err != nil || !ok {
-			continue
-		}
+		v, _ := snap.Value(layout.Trainer, kind)
+		figures, _ := v.(map[string]any)
 		for name := range figures {
 			count, _ := snap.Int(layout.Trainer, kind, name, "count")
-			v, _ := snap.Value(layout.Trainer, kind, name, "values")
-			values, _ := v.([]any)
+			values := numbers(snap, kind, name, "values")
 			// A ring is restored completely or not at all. If values were missing, its mean would be another figure.
 			if count < 1 || len(values) != int(min(count, window)) {
 				continue
 			}
 			for _, x := range values {
-				push(rings, name, number(x))
+				push(rings, name, x)
 			}
 			r := (*rings)[name]
 			written, _ := snap.Int(layout.Trainer, kind, name, "written")

@@ -83,11 +83,7 @@ func (f *files) lock(timestep int64) error {
 // newest returns the timestep of the newest valid checkpoint of the run that cfg names, or 0 if there is none. New
 // calls it, so it changes nothing and ignores errors: resume reports them.
 func newest(cfg Config) int64 {
-	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
-	if _, err := os.Stat(dir); err != nil { // a store would make it
-		return 0
-	}
-	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	store, err := storeIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
 	if err != nil {
 		return 0
 	}
@@ -97,7 +93,7 @@ func newest(cfg Config) int64 {
 	}
 	// The manifests begin with the latest.
 	for _, m := range manifests {
-		if _, err := checkpoint.Verify(filepath.Join(dir, m.File)); err == nil {
+		if _, err := checkpoint.Verify(filepath.Join(store.Dir(), m.File)); err == nil {
 			return m.Step
 		}
 	}
@@ -106,6 +102,15 @@ func newest(cfg Config) int64 {
 
 // checkpointsIn returns the folder of checkpoints in a run's folder.
 func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
+
+// storeIn returns the store of a run's checkpoints. It is an error if the run has none.
+func storeIn(dir string) (*checkpoint.Store, error) {
+	dir = checkpointsIn(dir)
+	if _, err := os.Stat(dir); err != nil { // a store would make it
+		return nil, err
+	}
+	return checkpoint.NewStore(dir, checkpoint.Options{})
+}
 
 // latest returns the newest checkpoint whose manifest and checksum are right. If there is no checkpoint, the result has
 // no snapshot, and the run starts from scratch. If all checkpoints are damaged, latest returns an error.

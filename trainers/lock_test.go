@@ -1,16 +1,15 @@
 package trainers_test
 
 import (
-	"bufio"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -68,33 +67,6 @@ func TestTwoTrainersOfOneFolder(t *testing.T) {
 	doneThird()
 }
 
-// A folder in which another process trains is refused. Once that process has been killed the folder is free.
-func TestTwoProcessesOfOneFolder(t *testing.T) {
-	dir := t.TempDir()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childDir+"="+dir)
-	lines := bufio.NewScanner(value(child.StdoutPipe())(t))
-	must(t, child.Start())
-	for range 4 { // a checkpoint is there
-		if !lines.Scan() {
-			t.Fatal("the child does not train")
-		}
-	}
-	env := exampleEnv()
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	tr := sequential(t, env, agent, killed(dir, 10))
-	taken(t, tr)
-	must(t, child.Process.Kill())
-	for lines.Scan() { // to its end
-	}
-	_ = child.Wait()
-	if err := tr.Open(t.Context()); err != nil || tr.Timestep() == 0 {
-		t.Errorf("after the child was killed: %v at timestep %d", err, tr.Timestep())
-	}
-}
-
 // A trainer of a program's own records every start that trains in its folder, and what has changed since the one
 // before.
 func TestStartsAreRecorded(t *testing.T) {
@@ -111,3 +83,5 @@ func TestStartsAreRecorded(t *testing.T) {
 		t.Errorf("the starts are recorded as %+v", starts)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(tensortest.Run(m)) }

@@ -19,16 +19,21 @@ const environmentPrefix = "env."
 // parameters are those of an environment's reward, see [envs.RewardShaper]. A new value never takes effect during an
 // episode, because its return would then belong to neither value. A nil *parameters is that of an environment without
 // parameters. Its methods do nothing, or return an error if there is something to set.
+type parameters struct {
+	standing
+	shaper envs.RewardShaper
+	rows   []int // room for stepped, which runs every step and must not allocate
+}
+
+// standing says which environment has which values. Slices are (N). A copy of it is taken before a change that may be
+// undone, or read from a snapshot.
 //
 // An environment has the target if its pointer in current equals target. Different pointers may still have equal
 // values.
-type parameters struct {
-	shaper  envs.RewardShaper
+type standing struct {
 	target  *values   // set last; what every environment will have
 	current []*values // what each environment has now
 	fresh   []bool    // by environment: its episode has not taken a step yet
-	waiting int       // the number of environments that do not have the target yet
-	rows    []int     // room for stepped, which runs every step and must not allocate
 }
 
 // values are the parameters of a reward in two forms: the environment's own tree, and numbers by flattened key. Values
@@ -51,9 +56,9 @@ func newParameters(env envs.Env) (*parameters, error) {
 		return nil, fmt.Errorf("trainers: the environment's parameters: %w", err)
 	}
 	n := env.NumEnvs()
-	p := &parameters{shaper: shaper, target: &values{tree, flat}, rows: make([]int, 0, n)}
-	p.current, p.fresh = slices.Repeat([]*values{p.target}, n), slices.Repeat([]bool{true}, n)
-	return p, nil
+	own := &values{tree, flat}
+	return &parameters{shaper: shaper, rows: make([]int, 0, n),
+		standing: standing{own, slices.Repeat([]*values{own}, n), slices.Repeat([]bool{true}, n)}}, nil
 }
 
 // changed returns the target with the values of flat in it. It returns an error if the environment refuses the values.
@@ -94,13 +99,10 @@ func (p *parameters) set(v *values) error {
 		return err
 	}
 	// Environments with equal values share v from now on, so that comparing pointers shows which ones wait.
-	p.target, p.waiting = v, 0
+	p.target = v
 	for i, has := range p.current {
 		if maps.Equal(has.flat, v.flat) {
 			p.current[i] = v
-		}
-		if p.current[i] != v {
-			p.waiting++
 		}
 	}
 	return nil
@@ -130,15 +132,11 @@ func (p *parameters) stepped(s *envs.Step) error {
 	p.rows = p.rows[:0]
 	for i := range p.fresh {
 		p.fresh[i] = s.Terminated[i] || s.Truncated[i]
-		if p.waiting > 0 && p.fresh[i] && p.current[i] != p.target {
+		if p.fresh[i] && p.current[i] != p.target {
 			p.rows = append(p.rows, i)
 		}
 	}
-	if err := p.give(p.target, p.rows); err != nil {
-		return err
-	}
-	p.waiting -= len(p.rows)
-	return nil
+	return p.give(p.target, p.rows)
 }
 
 // all gives the target to every environment. It is called before a reset, which begins new episodes in all
@@ -147,7 +145,7 @@ func (p *parameters) all() error {
 	if p == nil {
 		return nil
 	}
-	if p.waiting > 0 { // nil: all environments
+	if slices.ContainsFunc(p.current, func(has *values) bool { return has != p.target }) { // nil: all environments
 		if err := p.shaper.SetRewardShaping(p.target.tree, nil); err != nil {
 			return fmt.Errorf("trainers: the environment's parameters: %w", err)
 		}
@@ -155,20 +153,11 @@ func (p *parameters) all() error {
 	for i := range p.current {
 		p.current[i], p.fresh[i] = p.target, true
 	}
-	p.waiting = 0
 	return nil
 }
 
-// standing is a copy of which environment has which values, for restore. It is taken before a change that may be
-// undone, or read from a snapshot. Slices are (N).
-type standing struct {
-	target  *values
-	current []*values
-	fresh   []bool
-}
-
-// standing returns a copy of the present assignment. The values themselves are shared.
-func (p *parameters) standing() standing {
+// copy returns a copy of the present assignment. The values themselves are shared.
+func (p *parameters) copy() standing {
 	if p == nil {
 		return standing{}
 	}
@@ -181,30 +170,27 @@ func (p *parameters) restore(s standing) error {
 	if p == nil {
 		return nil
 	}
-	// Each of the distinct values is given once, to all environments that have it.
-	given := map[*values]bool{}
-	for _, v := range s.current {
-		if given[v] {
-			continue
-		}
-		given[v] = true
-		var rows []int
-		for i, has := range s.current {
-			if has == v {
-				rows = append(rows, i)
-			}
-		}
-		if err := p.give(v, rows); err != nil {
+	for _, group := range groups(s.current) {
+		if err := p.give(s.current[group[0]], group); err != nil {
 			return err
 		}
 	}
-	p.target, p.fresh, p.waiting = s.target, slices.Clone(s.fresh), 0
-	for _, has := range p.current {
-		if has != p.target {
-			p.waiting++
-		}
-	}
+	p.target, p.fresh = s.target, slices.Clone(s.fresh)
 	return nil
+}
+
+// groups returns the indices of the environments that have the same values, a list for each of the distinct values.
+func groups(current []*values) (list [][]int) {
+	at := map[*values]int{}
+	for i, v := range current {
+		k, ok := at[v]
+		if !ok {
+			k = len(list)
+			at[v], list = k, append(list, nil)
+		}
+		list[k] = append(list[k], i)
+	}
+	return list
 }
 
 // parametersState is the JSON form of parameters in a snapshot. Example of four environments: two of them still play an
@@ -239,15 +225,8 @@ const parametersFormat = 1
 func (p *parameters) marshal(whole bool) ([]byte, error) {
 	s := parametersState{Format: parametersFormat, Target: p.target.flat}
 	if whole {
-		group := map[*values]int{} // the index in Current of values that several environments share
-		for i, v := range p.current {
-			k, ok := group[v]
-			if !ok {
-				k = len(s.Current)
-				group[v] = k
-				s.Current = append(s.Current, currentState{Values: v.flat})
-			}
-			s.Current[k].Environments = append(s.Current[k].Environments, i)
+		for _, group := range groups(p.current) {
+			s.Current = append(s.Current, currentState{p.current[group[0]].flat, group})
 		}
 		for i, fresh := range p.fresh {
 			if fresh {

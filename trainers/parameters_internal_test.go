@@ -30,7 +30,7 @@ func FuzzDecodeParameters(f *testing.F) {
 				has[i] = v
 			}
 		}
-		p := &parameters{target: &values{flat: s.Target}, current: has, fresh: make([]bool, n)}
+		p := &parameters{standing: standing{&values{flat: s.Target}, has, make([]bool, n)}}
 		for _, i := range s.Fresh {
 			p.fresh[i] = true
 		}

@@ -3,7 +3,6 @@ package trainers
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"time"
@@ -152,19 +151,11 @@ func (l *loop) exchange() error {
 	}
 	// Every rank gathers the reports of all, its own too, in the order of the ranks: figures are counted in the same
 	// order everywhere, and come to the same.
-	text, err := encode(own)
-	if err != nil {
-		return err
-	}
-	all, err := r.GatherBytes(text)
+	all, err := distributed.Gather(r.Group, own)
 	if err != nil {
 		return fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
 	}
-	for from, text := range all {
-		var report rankReport
-		if err := decode(text, &report); err != nil {
-			return err
-		}
+	for from, report := range all {
 		if report.Timestep != l.timestep {
 			return fmt.Errorf("trainers: rank %d is at timestep %d, this one at %d: all ranks must run the same "+
 				"program with the same settings", from, report.Timestep, l.timestep)
@@ -198,39 +189,16 @@ func (r *rank) know(counted *tracking.Episodes) { r.episodes, r.finished = nil, 
 // share returns the result of f on rank 0 on all ranks. Only rank 0 calls f. If f fails there, rank 0 sends nothing:
 // the other ranks learn of it when rank 0 leaves.
 func share[T any](r rank, f func() (T, error)) (x T, err error) {
-	if !r.Several() {
-		return f()
-	}
-	var text []byte
 	if r.Rank() == 0 {
 		if x, err = f(); err != nil {
 			return x, err
 		}
-		if text, err = encode(x); err != nil {
-			return x, err
-		}
 	}
-	if text, err = r.BroadcastBytes(0, text); err == nil && r.Rank() > 0 {
-		err = decode(text, &x)
+	all, err := distributed.Gather(r.Group, x)
+	if err != nil {
+		return x, err
 	}
-	return x, err
-}
-
-// encode returns a value as bytes that decode reads on another rank. It uses gob because JSON has no NaN.
-func encode(x any) ([]byte, error) {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(x); err != nil {
-		return nil, fmt.Errorf("trainers: what a rank tells the others: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// decode reads into x, a pointer, what encode has written.
-func decode(b []byte, x any) error {
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(x); err != nil {
-		return fmt.Errorf("trainers: what another rank has told: %w", err)
-	}
-	return nil
+	return all[0], nil
 }
 
 // shareSnapshot returns rank 0's snapshot on all ranks, nil if it is nil. The other ranks have no checkpoints.

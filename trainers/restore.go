@@ -232,13 +232,9 @@ func trained(path string) (*checkpoint.Saved, error) {
 	if !info.IsDir() {
 		return checkpoint.Load(path)
 	}
-	dir := checkpointsIn(path)
-	if _, err := os.Stat(dir); err != nil { // a store would make it
-		return nil, fmt.Errorf("%s is not the folder of a run with one agent: %w", path, err)
-	}
-	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	store, err := storeIn(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s is not the folder of a run with one agent: %w", path, err)
 	}
 	saved, damaged, err := store.Best()
 	if errors.Is(err, checkpoint.ErrNone) && len(damaged) == 0 {

@@ -41,8 +41,11 @@ type mlps struct {
 }
 
 // models reads the section "models" for the roles that the agent has, and completes r.Models by all defaults, for Dict.
-func (r *runner) models(roles ...string) (m *modelSpecs, err error) {
-	m, r.Models, err = readModels(r.Models, r.sp, roles...)
+func (r *runner) models(roles ...string) (*modelSpecs, error) {
+	m, full, err := readModels(r.Models, r.sp, roles...)
+	if err == nil {
+		r.Models = full
+	}
 	return m, err
 }
 
@@ -116,11 +119,6 @@ func (r *runner) ampRoles() ([]string, error) {
 // style_value is like the value. It only reads: the agent builds the networks.
 func readModels(section map[string]any, sp spaces.Set, roles ...string) (m *modelSpecs, full map[string]any,
 	err error) {
-	defer func() {
-		if err != nil {
-			m, full = nil, section
-		}
-	}()
 	if len(section) == 0 {
 		return nil, nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: "+
 			"{mlp: [64, 64], activation: elu}", roles)

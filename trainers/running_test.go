@@ -1,14 +1,21 @@
 package trainers_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -124,5 +131,139 @@ func TestTakeoverUndone(t *testing.T) {
 			want) || len(got) == 0 {
 			t.Errorf("buffers %t: episodes of %v are counted, want %v", buffers, got, want)
 		}
+	}
+}
+
+// lesson is an environment with parameters and a curriculum: its level is the number of episodes that have ended. It
+// says of every episode which scales it has seen. Its state has neither parameters nor level.
+type lesson struct {
+	length, steps int
+	level         uint64
+	x             float64
+
+	scale, delta float64
+	count        int
+	on           bool
+
+	low, high float64 // scales in this episode
+}
+
+func (l *lesson) Spaces() spaces.Set {
+	return spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
+}
+
+func (l *lesson) Reset(rng *rand.Rand, out envs.Row) error {
+	l.steps, l.x, l.low, l.high = 0, rng.Float64(), math.Inf(1), math.Inf(-1)
+	out.Observation[0], out.Observation[1] = float32(l.x), 0
+	return nil
+}
+
+func (l *lesson) Step(action []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
+	l.steps++
+	l.x += 0.1*float64(action[0]) + 0.001*float64(l.level)
+	l.low, l.high = min(l.low, l.scale), max(l.high, l.scale)
+	out.Observation[0], out.Observation[1] = float32(l.x), float32(l.steps)
+	if l.steps == l.length {
+		l.level++
+	}
+	if l.on {
+		reward = 1
+	}
+	return reward + l.scale*l.x + float64(l.count) + l.delta, l.steps == l.length &&
+		l.length%2 == 0, l.steps == l.length && l.length%2 == 1, nil
+}
+
+func (l *lesson) Close() error { return nil }
+
+func (l *lesson) EpisodeMetrics() map[string]float64 {
+	return map[string]float64{"lowest": l.low, "highest": l.high, "true_objective": float64(l.length),
+		"Curriculum/difficulty_level": float64(l.level)}
+}
+
+func (l *lesson) RewardShaping() map[string]any {
+	return map[string]any{"scale": l.scale, "count": l.count, "nested": map[string]any{"on": l.on, "name": "as it is",
+		"delta": []any{l.delta}}}
+}
+
+func (l *lesson) SetRewardShaping(values map[string]any) error {
+	scale, nested := values["scale"].(float64), values["nested"].(map[string]any)
+	if scale > 100 {
+		return fmt.Errorf("scale %g is too much", scale)
+	}
+	if nested["name"] != "as it is" {
+		return errors.New("the text has changed")
+	}
+	l.scale, l.count, l.on = scale, values["count"].(int), nested["on"].(bool)
+	l.delta = nested["delta"].([]any)[0].(float64)
+	return nil
+}
+
+func (l *lesson) CurriculumState() ([]byte, error) {
+	return binary.LittleEndian.AppendUint64(nil, l.level), nil
+}
+
+func (l *lesson) SetCurriculumState(b []byte) error {
+	if len(b) != 8 {
+		return fmt.Errorf("a level of %d bytes", len(b))
+	}
+	l.level = binary.LittleEndian.Uint64(b)
+	return nil
+}
+
+func (l *lesson) MarshalState() ([]byte, error) {
+	return binary.Append(nil, binary.LittleEndian, [4]float64{float64(l.steps), l.x, l.low, l.high})
+}
+
+func (l *lesson) RestoreState(b []byte) error {
+	var state [4]float64
+	if n, err := binary.Decode(b, binary.LittleEndian, &state); err != nil || n != len(b) {
+		return errors.New("not a lesson")
+	}
+	l.steps, l.x, l.low, l.high = int(state[0]), state[1], state[2], state[3]
+	return nil
+}
+
+// forgetful is a lesson that cannot be saved.
+type forgetful struct{ *lesson }
+
+func (forgetful) MarshalState() {} // hides the method of that name
+
+// lessons are a batch whose episodes last 3, 4, 5, ... steps, behind wrappers.
+func lessons(t testing.TB, n int, saved bool) envs.Env {
+	t.Helper()
+	env := value(wrappers.NewParallel(n, func(i int) (envs.Single, error) {
+		l := &lesson{length: 3 + i, scale: 1, count: 2, delta: 0.5}
+		if !saved {
+			return wrappers.NewTimeLimit(forgetful{l}, 50)
+		}
+		return wrappers.NewTimeLimit(l, 50)
+	}, wrappers.ParallelOptions{Workers: 2}))(t)
+	scaled := value(wrappers.NewRewardScale(env, 0.5))(t)
+	return scaled
+}
+
+// scholar trains in lessons. All scholars begin alike.
+func scholar(t testing.TB, n int, cfg trainers.Config) *trainers.Trainee {
+	t.Helper()
+	return student(t, lessons(t, n, true), cfg)
+}
+
+func student(t testing.TB, env envs.Env, cfg trainers.Config) *trainers.Trainee {
+	t.Helper()
+	agent := smallPPO(t, env.Spaces(), 7, nil)
+	m := sequential(t, env, agent, cfg).Trainee()
+	t.Cleanup(func() {
+		must(t, m.Close())
+	})
+	return m
+}
+
+// sameStanding fails where two trainers would not go on alike.
+func sameStanding(t *testing.T, what string, want, got *trainers.Trainee) {
+	t.Helper()
+	a := value(want.Snapshot())(t)
+	b := value(got.Snapshot())(t)
+	if d := agenttest.Differences(agenttest.Through(t, a), agenttest.Through(t, b)); len(d) > 0 {
+		t.Errorf("%s: %q differ", what, d)
 	}
 }

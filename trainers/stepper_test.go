@@ -3,12 +3,19 @@ package trainers_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -173,5 +180,183 @@ func TestStepsDoNotAllocate(t *testing.T) {
 		if x[0] > x[1] {
 			t.Errorf("%g allocations a step with %s, %g without", x[0], name, x[1])
 		}
+	}
+}
+
+// counting counts the steps of an episode that never ends: its observation. Step number bad fails once, after it has
+// changed the environment, and the reward of step number nan is NaN once.
+type counting struct {
+	set      spaces.Set
+	at       float32
+	bad, nan int
+	steps    int
+}
+
+func (c *counting) Spaces() spaces.Set { return c.set }
+func (c *counting) Close() error       { return nil }
+func (c *counting) show(out envs.Row)  { out.Observation[0], out.Observation[1] = c.at, 1 }
+
+func (c *counting) advance(out envs.Row) (reward float64, err error) {
+	c.at++
+	c.steps++
+	c.show(out)
+	switch c.steps {
+	case c.bad:
+		return 0, errLost
+	case c.nan:
+		return math.NaN(), nil
+	}
+	return 1, nil
+}
+
+// single is a counting in a wrappers.Parallel, which has a state if its environments have.
+type single struct{ counting }
+
+func (s *single) Reset(_ *rand.Rand, out envs.Row) error { s.at = 0; s.show(out); return nil }
+
+func (s *single) Step(_ []float32, out envs.Row) (float64, bool, bool, error) {
+	reward, err := s.advance(out)
+	return reward, false, false, err
+}
+
+// direct is a counting that is an envs.Env itself. After an error it goes on as if nothing had happened.
+type direct struct{ counting }
+
+func (d *direct) NumEnvs() int { return 1 }
+
+func (d *direct) Reset(int64) (*envs.Step, error) {
+	d.at = 0
+	return &envs.Step{Observations: []float32{0, 1}}, nil
+}
+
+func (d *direct) Step([]float32) (*envs.Step, error) {
+	s := &envs.Step{Observations: make([]float32, 2), Terminated: []bool{false}, Truncated: []bool{false}}
+	reward, err := d.advance(envs.Row{Observation: s.Observations})
+	s.Rewards = []float32{float32(reward)}
+	return s, err
+}
+
+// rolloutOf returns the first value in each row of a field of the rollout in progress.
+func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int) (out []float32) {
+	t.Helper()
+	for row := range slices.Chunk(value(snap.Arrays["rollout/"+field].Float32s())(t), width) {
+		out = append(out, row[0])
+	}
+	return out
+}
+
+// A rollout in progress does not go on over a reset: the step before it is marked truncated, whatever caused the
+// reset. Nothing else of the rollout changes, and an error of the environment is one that Train goes on after.
+func TestResetWithinRollout(t *testing.T) {
+	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
+	// Each case makes 10 steps. The environment is reset after the sixth, and the figures and notes say so.
+	for name, test := range map[string]struct {
+		bad, nan int
+		fails    string
+	}{
+		"evaluation":               {},
+		"resume":                   {},
+		"error of the environment": {bad: 7, fails: "lost a wheel"},
+		"error of the agent":       {nan: 7, fails: "NaN"},
+	} {
+		for kind, make := range map[string]func(c counting) envs.Env{
+			"direct": func(c counting) envs.Env { return &direct{c} },
+			"parallel": func(c counting) envs.Env {
+				return value(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &single{c}, nil },
+					wrappers.ParallelOptions{}))(t)
+			},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				dir := t.TempDir()
+				start := func() *trainers.Trainer {
+					env := make(counting{set: set, bad: test.bad, nan: test.nan})
+					agent := smallPPO(t, set, 1, map[string]any{"rollouts": 12})
+					tr := sequential(t, env, agent, trainers.Config{Timesteps: 10, Directory: dir, Name: "run",
+						SaveBuffers: true,
+						Resume:      true, WriteInterval: every(1), CloseEnvironmentAtExit: true})
+					t.Cleanup(func() { must(t, errors.Join(tr.Close(), agent.Close())) })
+					return tr
+				}
+				tr := start()
+				for range 6 {
+					value(tr.Step(t.Context()))(t)
+				}
+				switch {
+				case name == "evaluation":
+					value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 1, MaxSteps: 3}))(t)
+				case name == "resume": // stopped, as by a signal
+					wantError(t, name, tr.Train(&countdown{Context: t.Context()}), context.Canceled.Error())
+					wantError(t, "the notes", errors.New(strings.Join(tr.Notes(), "; ")), `"save_buffers"`,
+						"cannot save its state")
+					must(t, tr.Close())
+					tr = start()
+				default: // the error says what to do
+					wantError(t, name, tr.Train(t.Context()), test.fails, "may be called again", "timestep 6")
+				}
+				must(t, tr.Train(t.Context()))
+				snap := value(tr.Snapshot())(t)
+				if got := fmt.Sprint(rolloutOf(t, snap, "observations", 2)); got != "[0 1 2 3 4 5 0 1 2 3]" {
+					t.Errorf("the rollout is of the observations %s", got)
+				}
+				if got := fmt.Sprint(rolloutOf(t, snap, "truncated", 1)); got != "[0 0 0 0 0 1 0 0 0 0]" {
+					t.Errorf("the steps marked truncated are %s, want the one before the reset", got)
+				}
+				if final := rolloutOf(t, snap, "final_values", 1); final[5] == 0 || final[4] != 0 || final[6] != 0 {
+					t.Errorf("final values %v, want one of the step before the reset", final)
+				}
+				if name == "resume" {
+					return
+				}
+				const figure = "Stats / Environment resets"
+				if list := scalars(t, tr.Dir())[figure]; tr.Metrics()[figure] != 1 || len(list) == 0 ||
+					list[0].Step != 7 || list[0].Value != 1 {
+					t.Errorf("%q is %g and was written as %v, want 1 from timestep 7 on", figure, tr.Metrics()[figure],
+						list)
+				}
+			})
+		}
+	}
+}
+
+// unlisted is an environment that ends its episodes and does not list them in Step.Episodes.
+type unlisted struct{ direct }
+
+func (u *unlisted) Step(actions []float32) (*envs.Step, error) {
+	s, err := u.direct.Step(actions)
+	if u.at == 4 {
+		s.Truncated[0], s.FinalObservations = true, []float32{4, 1}
+		u.at = 0
+	}
+	return s, err
+}
+
+// An evaluation that would wait for ever is an error: of an environment that does not list the episodes that end, at
+// the first of them, and of one whose episodes do not end.
+func TestEvaluationEnds(t *testing.T) {
+	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
+	for want, env := range map[string]envs.Env{
+		"step 3: environment 0 (*trainers_test.unlisted) ended an episode (Terminated or Truncated) that is not in " +
+			"Step.Episodes": &unlisted{direct{counting{set: set}}},
+		"environment 0 (*trainers_test.direct) has not ended after 1000000 steps; give " +
+			"EvaluateOptions.MaxSteps": &direct{counting{set: set}},
+	} {
+		refused(trainers.Evaluate(context.Background(), env, newMinimal(set),
+			trainers.EvaluateOptions{Episodes: 1}))(t, want, want)
+	}
+}
+
+// A reset that gives NaN is an error of Train, and the next Train resets again.
+func TestBadResetIsRepeated(t *testing.T) {
+	env, agent := scenes[0].made(t)
+	broken := &faulty{Env: env, at: 1, fault: func(s *envs.Step) (*envs.Step, error) {
+		s.Observations = slices.Clone(s.Observations)
+		s.Observations[5] = float32(math.NaN())
+		return s, nil
+	}}
+	tr := sequential(t, broken, agent, trainers.Config{Timesteps: 20})
+	const want = "timestep 0: ppo: Act"
+	wantError(t, "error", tr.Train(t.Context()), want, "dimension 1 is NaN")
+	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 20 {
+		t.Errorf("%v at timestep %d, want the end at 20", err, tr.Timestep())
 	}
 }

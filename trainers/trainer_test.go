@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -341,7 +342,8 @@ func exampleEnv() envs.Env {
 }
 
 func exampleAgent(env envs.Env) agents.Agent {
-	a, err := newPPO(env)
+	a, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"),
+		Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 2}, Seed: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -95,29 +95,19 @@ func (w *world) forget() {
 // save adds the environment's part to a snapshot. Statistics, curriculum and parameters are always saved. The whole
 // state and the episodes in progress are saved with SaveBuffers, after the first reset.
 func (w *world) save(snap *checkpoint.Snapshot) error {
-	add := func(name string, b []byte, err error) error {
-		if err != nil {
-			return fmt.Errorf("trainers: %s: %w", name, err)
-		}
-		snap.Arrays[name] = checkpoint.ArrayBytes([]int64{int64(len(b))}, b)
-		return nil
-	}
 	w.saveStatistics(snap)
 	if err := w.saveTransforms(snap); err != nil {
 		return err
 	}
-	if c, ok := envs.As[envs.Curriculum](w.env); ok {
-		state, err := c.CurriculumState()
-		if err := add(layout.EnvironmentCurriculum, state, err); err != nil {
-			return err
-		}
+	if _, err := w.curriculum().save(snap); err != nil {
+		return err
 	}
 	// The state is large, and needed only to continue bit for bit. After a failed step it is left out, because the
 	// environment is reset before it is used again.
 	s, whole := envs.As[envs.Stateful](w.env)
 	if whole = whole && w.keepsState && w.now != nil && !w.needsReset; whole { // before the first reset there is none
-		state, err := s.MarshalState()
-		if err := add(layout.EnvironmentState, state, err); err != nil {
+		state, err := part{array: layout.EnvironmentState, marshal: s.MarshalState}.save(snap)
+		if err != nil {
 			return err
 		}
 		w.running.save(snap, state)
@@ -125,8 +115,9 @@ func (w *world) save(snap *checkpoint.Snapshot) error {
 	if w.parameters == nil {
 		return nil
 	}
-	b, err := w.parameters.marshal(whole)
-	return add(layout.EnvironmentParameters, b, err)
+	marshal := func() ([]byte, error) { return w.parameters.marshal(whole) }
+	_, err := part{array: layout.EnvironmentParameters, marshal: marshal}.save(snap)
+	return err
 }
 
 // takesState reports whether restore puts back the environment's whole state. SaveBuffers must be on, and the snapshot
@@ -145,14 +136,101 @@ func (w *world) stateful() (s envs.Stateful, o envs.Observer, can bool) {
 	return s, o, restores && shows
 }
 
-// undos are functions that undo changes, in the order of the changes. A change that changed nothing has none.
+// part is a state that a snapshot keeps as bytes, such as the environment's curriculum. The zero value is that of an
+// environment without one: its methods do nothing.
+type part struct {
+	array   string // its name in a snapshot, and in errors
+	marshal func() ([]byte, error)
+	restore func([]byte) error
+}
+
+// fail returns an error of the part, nil for nil.
+func (p part) fail(err error) error {
+	if err != nil {
+		return fmt.Errorf("trainers: the state %q: %w", p.array, err)
+	}
+	return nil
+}
+
+// save adds the present state to a snapshot, and returns it.
+func (p part) save(snap *checkpoint.Snapshot) ([]byte, error) {
+	if p.marshal == nil {
+		return nil, nil
+	}
+	state, err := p.marshal()
+	if err == nil {
+		snap.Arrays[p.array] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
+	}
+	return state, p.fail(err)
+}
+
+// keep returns a function that restores the present state.
+func (p part) keep() (back func() error, err error) {
+	if p.marshal == nil {
+		return func() error { return nil }, nil
+	}
+	state, err := p.marshal()
+	return func() error { return p.fail(p.restore(state)) }, p.fail(err)
+}
+
+// put restores the state of a snapshot, if the snapshot has one. undo restores the state before it. undo is nil if
+// nothing can have changed.
+func (p part) put(snap *checkpoint.Snapshot) (undo func() error, err error) {
+	array, has := snap.Arrays[p.array]
+	if !has || p.marshal == nil {
+		return nil, nil
+	}
+	state, err := array.Bytes()
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	if undo, err = p.keep(); err != nil {
+		return nil, err
+	}
+	return undo, p.fail(p.restore(state))
+}
+
+// curriculum returns the environment's curriculum.
+func (w *world) curriculum() part {
+	c, ok := envs.As[envs.Curriculum](w.env)
+	if !ok {
+		return part{}
+	}
+	return part{layout.EnvironmentCurriculum, c.CurriculumState, c.SetCurriculumState}
+}
+
+// state returns the environment's whole state, for an environment that can restore it and show what to act on.
+func (w *world) state() part {
+	s, o, _ := w.stateful()
+	return part{array: layout.EnvironmentState, marshal: func() ([]byte, error) {
+		if w.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
+			if err := w.reset(context.Background(), w.seed); err != nil {
+				return nil, err
+			}
+		}
+		return s.MarshalState()
+	}, restore: func(state []byte) error {
+		if err := s.RestoreState(state); err != nil {
+			return err
+		}
+		now, err := o.Observe() // the restored state's observations, as a step without a step
+		if err == nil {
+			w.now, w.needsReset = now, false // a failed step before it no longer matters
+		}
+		return err
+	}}
+}
+
+// undos are functions that undo changes, in the order of the changes. That of a change that changed nothing is nil.
 type undos []func() error
 
 // run undoes the changes, the latest first.
 func (u undos) run() error {
 	var errs []error
 	for _, back := range slices.Backward(u) {
-		errs = append(errs, back())
+		if back != nil {
+			errs = append(errs, back())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -168,14 +246,9 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 		}
 	}()
 	keep := func(back func() error, err error) error {
-		if back != nil {
-			changes = append(changes, back)
-		}
+		changes = append(changes, back)
 		return err
 	}
-	// stateful and observer may be nil here. They are used only if whole is true, which implies both.
-	array := snap.Arrays[layout.EnvironmentState]
-	stateful, observer, _ := w.stateful()
 	whole := w.takesState(snap)
 
 	// Read and check statistics and parameters before anything changes.
@@ -188,18 +261,17 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 		return nil, err
 	}
 	// The curriculum goes with the weights, with or without a state.
-	if c, ok := envs.As[envs.Curriculum](w.env); ok {
-		if err := keep(w.restoreCurriculum(c, snap)); err != nil {
-			return nil, err
-		}
+	if err := keep(w.curriculum().put(snap)); err != nil {
+		return nil, err
 	}
 	// With a state, each environment gets the parameters that it had in the snapshot. Without one, the snapshot's
 	// target is set like any new value: each environment takes it when its episode ends.
-	before := w.parameters.standing()
-	changes = append(changes, func() error { return w.parameters.restore(before) })
+	before := w.parameters.copy()
+	lost := w.needsReset
+	changes = append(changes, func() error { w.needsReset = lost; return w.parameters.restore(before) })
 	switch {
 	case whole:
-		if err := keep(w.restoreState(array, stateful, observer)); err != nil {
+		if err := keep(w.state().put(snap)); err != nil {
 			return nil, err
 		}
 		if !given { // the snapshot is older than parameters are: assume that no episode has just begun
@@ -248,81 +320,7 @@ func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	c, ok := envs.As[envs.Curriculum](t.world.env)
-	if !ok {
-		return nil
-	}
-	_, err := t.world.restoreCurriculum(c, snap)
-	return err
-}
-
-// restoreCurriculum restores the curriculum, if the snapshot has one. It returns a function that undoes this.
-func (w *world) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
-	array, has := snap.Arrays[layout.EnvironmentCurriculum]
-	if !has {
-		return func() error { return nil }, nil
-	}
-	after, err := array.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentCurriculum, err)
-	}
-	if undo, err = keepCurriculum(c); err != nil {
-		return nil, err
-	}
-	return undo, setCurriculum(c, after)
-}
-
-// keepCurriculum returns a function that restores the present state of the curriculum.
-func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
-	before, err := c.CurriculumState()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: the environment's curriculum: %w", err)
-	}
-	return func() error { return setCurriculum(c, before) }, nil
-}
-
-// setCurriculum puts a curriculum's state back.
-func setCurriculum(c envs.Curriculum, state []byte) error {
-	if err := c.SetCurriculumState(state); err != nil {
-		return fmt.Errorf("trainers: the environment's curriculum: %w", err)
-	}
-	return nil
-}
-
-// restoreState puts back the environment's whole state. undo restores the state before it. undo is not nil if the state
-// may have changed, also with an error.
-func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error, err error) {
-	after, err := array.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
-	}
-	if w.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
-		if err := w.reset(context.Background(), w.seed); err != nil {
-			return nil, err
-		}
-	}
-	before, err := s.MarshalState()
-	if err != nil {
-		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
-	}
-	lost := w.needsReset
-	return func() error {
-		err := w.setState(s, o, before)
-		w.needsReset = lost
-		return err
-	}, w.setState(s, o, after)
-}
-
-// setState puts a state into the environment and asks the environment what the agent acts on next. A failed step before
-// it no longer matters, so it clears needsReset.
-func (w *world) setState(s envs.Stateful, o envs.Observer, state []byte) error {
-	if err := s.RestoreState(state); err != nil {
-		return fmt.Errorf("trainers: the environment's state: %w", err)
-	}
-	now, err := o.Observe() // the restored state's observations, as a step without a step
-	if err == nil {
-		w.now, w.needsReset = now, false
-	}
+	_, err := t.world.curriculum().put(snap)
 	return err
 }
 

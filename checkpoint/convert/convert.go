@@ -1,15 +1,13 @@
 // Package convert converts tensors between the files of PyTorch (.pt), safetensors and NumPy (.npz).
 //
 // Every format is read into a snapshot: tensors by name, and the file's other values. The names of a .pt's tensors are
-// the keys on the way to them, joined by "/". The tree of dictionaries and lists around the tensors, with its numbers
-// and texts, is kept in the snapshot's Values under "torch". A .pt that has been another format in between is therefore
-// restored with its containers and the order of its keys. A safetensors file holds Values and Metadata in its header, a
-// .npz as text in an array "__metadata__", and a .pt under the keys "gorl" and "__metadata__" if they do not come from
-// a .pt.
+// the keys on the way to them, joined by "/". Its numbers and texts are kept in the snapshot's Values under "torch", in
+// maps and lists like those of the .pt. A safetensors file holds Values and Metadata in its header, a .npz as text in an
+// array "__metadata__", and a .pt under the keys "gorl" and "__metadata__".
 //
 // Element types are kept: a type that a format does not have is an error. Nothing that is read is executed.
 //
-// convert.go chooses the format, torch.go and tree.go convert a .pt, numpy.go a .npz.
+// convert.go chooses the format, torch.go converts a .pt, numpy.go a .npz.
 package convert
 
 import (

@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"maps"
@@ -78,55 +79,31 @@ func TestEveryDirection(t *testing.T) {
 	}
 }
 
-// A .pt of PyTorch that was another format in between is restored: the order of keys, containers, numbers.
-func TestTreeSurvives(t *testing.T) {
-	for _, file := range []string{"../torchfile/testdata/values.pt", "../skrl/testdata/ppo/first.pt"} {
-		v := must.Get(torchfile.Open(file))(t)
-		d := v.(*torchfile.Dict)
-		d.Set("infinite", torchfile.Tuple{math.Inf(-1), 1.0})
-		for _, key := range []string{"bf16", "c64"} { // a .npz has neither
-			if _, ok := d.Get(key); ok {
-				d.Set(key, nil)
-			}
+// The other values of a .pt of PyTorch are kept beside its tensors, through every format.
+func TestOtherValues(t *testing.T) {
+	weight := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{1}, []float32{1}))
+	state := torchfile.NewDict(0, torchfile.NewDict("step", weight), "betas", torchfile.Tuple{0.9, math.Inf(1)})
+	v := torchfile.NewDict("model", torchfile.NewOrderedDict("w", weight), "optimizer", state, "epoch", int64(3),
+		"raw", []byte{255}, "none", nil, "list", &torchfile.List{Items: []any{weight, "x"}})
+	want := map[string]any{"torch": map[string]any{"epoch": int64(3), "raw": "/w==", "none": nil,
+		"list": []any{nil, "x"}, "optimizer": map[string]any{"betas": []any{0.9, "+Inf"}}}}
+	dir := t.TempDir()
+	last := filepath.Join(dir, "a.pt")
+	must.Do(t, torchfile.WriteFile(last, v))
+	for _, name := range []string{"a.pt", "b.npz", "c.safetensors", "d.pt"} {
+		path := filepath.Join(dir, name)
+		if path != last {
+			must.Do(t, convert.File(last, path))
 		}
-		dir := t.TempDir()
-		in := func(name string) string { return filepath.Join(dir, name) }
-		must.Do(t, torchfile.WriteFile(in("start.pt"), d))
-		for _, step := range [][2]string{{"start.pt", "direct.pt"}, {"start.pt", "a.safetensors"},
-			{"a.safetensors", "by_a.pt"},
-			{"start.pt", "b.npz"}, {"b.npz", "by_b.pt"}} {
-			must.Do(t, convert.File(in(step[0]), in(step[1])))
+		s := read(t, path)
+		names := slices.Sorted(maps.Keys(s.Arrays))
+		if diff := cmp.Diff(want, s.Values); diff != "" || !slices.Equal(names, []string{"list/0", "model/w",
+			"optimizer/0/step"}) {
+			t.Errorf("%s has the tensors %q; -want +got:\n%s", name, names, diff)
 		}
-		equalFiles(t, in("by_a.pt"), in("direct.pt"))
-		equalFiles(t, in("by_b.pt"), in("direct.pt"))
-		back := must.Get(torchfile.Open(in("direct.pt")))(t)
-		keys := func(d *torchfile.Dict) (keys []any) {
-			for k := range d.All() {
-				keys = append(keys, k)
-			}
-			return keys
-		}
-		if diff := cmp.Diff(keys(d), keys(back.(*torchfile.Dict))); diff != "" {
-			t.Errorf("keys: -want +got:\n%s", diff)
-		}
+		last = path
 	}
-}
-
-// A tree that does not fit its arrays is not used.
-func TestStaleTree(t *testing.T) {
-	f32 := func(x float32) checkpoint.Array { return checkpoint.ArrayFloat32([]int64{1}, []float32{x}) }
-	inner := torchfile.NewDict("w", torchfile.NewTensor(f32(1)))
-	s := must.Get(convert.FromTorch(torchfile.NewDict("a", inner, "n", int64(3))))(t)
-	s.Arrays["b"] = f32(2)
-	b := map[string]any{"tensor": "b"}
-	for name, tree := range map[string]any{"of other arrays": s.Values["torch"], "text": "x",
-		"a pair": map[string]any{"dict": []any{"x"}}, "twice": map[string]any{"list": []any{b, b}},
-		"a key": map[string]any{"dict": []any{[]any{1.5, nil}}}} {
-		s.Values["torch"] = tree
-		if v, err := convert.ToTorch(s); err != nil || v.(*torchfile.Dict).Len() != 2 {
-			t.Errorf("%s: %v, %v", name, v, err)
-		}
-	}
+	must.RefusedAs(convert.FromTorch(torchfile.NewDict(1, "a", "1", "b")))(t, "two keys", "two values would be named")
 }
 
 // Names that cannot be nested stay in one dictionary.
@@ -220,4 +197,40 @@ func TestPeersRead(t *testing.T) {
 	if !strings.Contains(out, "equal") {
 		t.Error(out)
 	}
+}
+
+// Any safetensors file gives a .pt that reads back with the same tensors, or an error.
+func FuzzTree(f *testing.F) {
+	f.Add(
+		`{"__metadata__":{"gorl":"{\"torch\":{\"dict\":[[\"a\",{\"tensor\":\"a\"}],[3,{\"tuple\":[1,2.5,null]}]]}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
+	f.Add(
+		`{"__metadata__":{"gorl":"{\"torch\":{\"ordered\":[[\"a\",{\"tensor\":\"a\"}]],\"attributes\":{\"dict\":[]}}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
+	f.Add(
+		`{"__metadata__":{"x":"y","gorl":"{\"list\":[{\"float\":\"inf\"}]}"},"gorl/a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"b":{"dtype":"I8","shape":[1],"data_offsets":[1,2]}}`)
+	f.Fuzz(func(t *testing.T, header string) {
+		file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+		s, err := checkpoint.DecodeSafetensors(append(append(file, header...), 1, 2))
+		if err != nil {
+			return
+		}
+		v, err := convert.ToTorch(s)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := torchfile.Write(&b, v); err != nil {
+			return
+		}
+		back, err := torchfile.Read(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatalf("what was written is refused: %v", err)
+		}
+		again, err := convert.FromTorch(back)
+		if err != nil {
+			return // two names that are one
+		}
+		if len(again.Arrays) != len(s.Arrays) {
+			t.Errorf("%d arrays became %d", len(s.Arrays), len(again.Arrays))
+		}
+	})
 }

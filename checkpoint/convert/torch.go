@@ -1,8 +1,10 @@
 package convert
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +14,7 @@ import (
 )
 
 const (
-	treeKey   = "torch" // the key in Values of a .pt's tree
+	otherKey  = "torch" // the key in Values of a .pt's other values
 	valuesKey = "gorl"  // the key in a .pt of Values from another format
 )
 
@@ -20,34 +22,108 @@ const (
 // memory.
 func FromTorch(v any) (*checkpoint.Snapshot, error) {
 	s := checkpoint.NewSnapshot()
-	d, ok := v.(*torchfile.Dict)
-	if ok && isGorls(d) {
-		return s, readGorls(s, d)
-	}
-	tree, err := describe(s, nil, v)
+	other, kept, err := gather(s, nil, v)
 	if err != nil {
 		return nil, err
 	}
-	s.Values[treeKey] = tree
+	if top, ok := other.(map[string]any); ok {
+		if values, ok := top[valuesKey].(map[string]any); ok {
+			s.Values = values
+			delete(top, valuesKey)
+		}
+		if metadata, ok := texts(top[metadataKey]); ok {
+			s.Metadata = metadata
+			delete(top, metadataKey)
+		}
+		kept = len(top) > 0
+	}
+	if kept {
+		s.Values[otherKey] = other
+	}
 	return s, nil
 }
 
-// ToTorch is the inverse of [FromTorch]. A snapshot from another format becomes nested dictionaries, by the "/" in its
-// names.
+// texts returns a map of texts. ok is false for any other value.
+func texts(v any) (out map[string]string, ok bool) {
+	m, ok := v.(map[string]any)
+	out = map[string]string{}
+	for key, x := range m {
+		text, isText := x.(string)
+		out[key], ok = text, ok && isText
+	}
+	return out, ok
+}
+
+// gather puts the tensors of a value into a snapshot, under the keys that lead to them. It returns the other values as
+// lists and maps, with a text for bytes and for numbers that JSON does not have. In a list the place of a tensor is
+// nil. kept is false if the value has nothing but tensors.
+func gather(s *checkpoint.Snapshot, path []string, v any) (other any, kept bool, err error) {
+	switch v := v.(type) {
+	case nil, bool, int64, string:
+		return v, true, nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return strconv.FormatFloat(v, 'g', -1, 64), true, nil
+		}
+		return v, true, nil
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v), true, nil
+	case torchfile.Tuple:
+		return gatherList(s, path, v)
+	case *torchfile.List:
+		return gatherList(s, path, v.Items)
+	case *torchfile.Dict:
+		return gatherDict(s, path, v)
+	case *torchfile.Tensor:
+		name := strings.Join(path, "/")
+		if len(path) == 0 {
+			name = "tensor"
+		}
+		if _, taken := s.Arrays[name]; taken {
+			return nil, false, fmt.Errorf("two tensors would be named %q; rename a key", name)
+		}
+		s.Arrays[name] = v.Array()
+		return nil, false, nil
+	}
+	return nil, false, fmt.Errorf("%s is a %T, which cannot be converted", strings.Join(path, "/"), v)
+}
+
+func gatherList(s *checkpoint.Snapshot, path []string, items []any) (any, bool, error) {
+	list, kept := make([]any, len(items)), len(items) == 0
+	for i, x := range items {
+		item, has, err := gather(s, append(path[:len(path):len(path)], strconv.Itoa(i)), x)
+		if err != nil {
+			return nil, false, err
+		}
+		list[i], kept = item, kept || has
+	}
+	return list, kept, nil
+}
+
+func gatherDict(s *checkpoint.Snapshot, path []string, d *torchfile.Dict) (any, bool, error) {
+	m := map[string]any{}
+	for k, x := range d.All() {
+		key := fmt.Sprint(k)
+		item, has, err := gather(s, append(path[:len(path):len(path)], key), x)
+		if _, taken := m[key]; err == nil && taken {
+			err = fmt.Errorf("two values would be named %q; rename a key", key)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if has {
+			m[key] = item
+		}
+	}
+	return m, len(m) > 0 || d.Len() == 0, nil
+}
+
+// ToTorch returns a snapshot as a value that torchfile writes: nested dictionaries by the "/" in the names of arrays.
 func ToTorch(s *checkpoint.Snapshot) (any, error) {
 	for name, a := range s.Arrays {
 		if err := validate(name, a); err != nil {
 			return nil, err
 		}
-	}
-	values := maps.Clone(s.Values)
-	if tree, ok := values[treeKey]; ok {
-		b := builder{s: s, used: map[string]bool{}}
-		v, err := b.build(tree, 0)
-		if err == nil && len(b.used) == len(s.Arrays) && len(values) == 1 && len(s.Metadata) == 0 {
-			return v, nil
-		}
-		delete(values, treeKey) // the tree has other tensors
 	}
 	d := nested(s)
 	for _, key := range []string{valuesKey, metadataKey} {
@@ -56,8 +132,8 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 				"rename it", key)
 		}
 	}
-	if len(values) > 0 {
-		v, err := toPlain(values, valuesKey)
+	if len(s.Values) > 0 {
+		v, err := toPlain(s.Values, valuesKey)
 		if err != nil {
 			return nil, err
 		}
@@ -103,69 +179,7 @@ func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 	return top
 }
 
-// isGorls reports whether a .pt was written from another format with Values: everything else in it is tensors.
-func isGorls(d *torchfile.Dict) bool {
-	v, ok := d.Get(valuesKey)
-	if !ok || d.Ordered {
-		return false
-	}
-	if _, ok := fromPlain(v); !ok {
-		return false
-	}
-	for k, v := range d.All() {
-		_, isText := k.(string)
-		if k != any(valuesKey) && k != any(metadataKey) && (!isText || !onlyTensors(v)) {
-			return false
-		}
-	}
-	return true
-}
-
-// onlyTensors reports whether v consists of plain tensors in plain dictionaries with texts as keys.
-func onlyTensors(v any) bool {
-	if t, ok := v.(*torchfile.Tensor); ok {
-		return !t.Parameter && !t.RequiresGrad
-	}
-	d, ok := v.(*torchfile.Dict)
-	if !ok || d.Ordered {
-		return false
-	}
-	for k, x := range d.All() {
-		if _, isText := k.(string); !isText || !onlyTensors(x) {
-			return false
-		}
-	}
-	return true
-}
-
-func readGorls(s *checkpoint.Snapshot, d *torchfile.Dict) error {
-	for k, v := range d.All() {
-		switch k {
-		case valuesKey:
-			plain, _ := fromPlain(v) // isGorls has checked that it can be read
-			s.Values, _ = plain.(map[string]any)
-		case metadataKey:
-			s.Metadata = map[string]string{}
-			m, ok := v.(*torchfile.Dict)
-			if !ok {
-				return fmt.Errorf("%q is not a dictionary", metadataKey)
-			}
-			for key, text := range m.All() {
-				name, isName := key.(string)
-				if s.Metadata[name], ok = text.(string); !ok || !isName {
-					return fmt.Errorf("%q: %v is not a text", metadataKey, key)
-				}
-			}
-		default:
-			if _, err := describe(s, []string{keyName(k)}, v); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// toPlain and fromPlain convert the lists and maps of Values to those of a .pt and back.
+// toPlain returns the lists and maps of Values as those of a .pt.
 func toPlain(v any, path string) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, string:
@@ -196,40 +210,4 @@ func toPlain(v any, path string) (any, error) {
 		return d, nil
 	}
 	return nil, fmt.Errorf("value %s is a %T, which has no place in a .pt", path, v)
-}
-
-func fromPlain(v any) (plain any, ok bool) {
-	switch v := v.(type) {
-	case nil, bool, int64, float64, string:
-		return v, true
-	case *torchfile.List:
-		list := []any{}
-		for _, x := range v.Items {
-			item, ok := fromPlain(x)
-			if !ok {
-				return nil, false
-			}
-			list = append(list, item)
-		}
-		return list, true
-	case *torchfile.Dict:
-		m := map[string]any{}
-		for k, x := range v.All() {
-			item, ok := fromPlain(x)
-			name, isText := k.(string)
-			if !ok || !isText {
-				return nil, false
-			}
-			m[name] = item
-		}
-		return m, true
-	}
-	return nil, false
-}
-
-func keyName(k any) string {
-	if n, ok := k.(int64); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return k.(string)
 }

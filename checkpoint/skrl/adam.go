@@ -44,44 +44,41 @@ func (c *Checkpoint) Adam() (*Adam, error) {
 }
 
 func parseAdam(d *torchfile.Dict) (*Adam, error) {
-	g, err := onlyGroup(d)
-	if err != nil {
-		return nil, err
+	groups := sequence(at(d, "param_groups"))
+	if len(groups) != 1 {
+		return nil, fmt.Errorf("it has %d parameter groups; skrl's optimizer has 1", len(groups))
 	}
-	a := &Adam{}
-	for _, setting := range []struct {
-		key string
-		to  *float64
-	}{{"lr", &a.LearningRate}, {"eps", &a.Eps}, {"weight_decay", &a.WeightDecay}} {
-		if *setting.to, err = number(g, setting.key); err != nil {
-			return nil, err
-		}
+	g, ok := groups[0].(*torchfile.Dict)
+	if !ok {
+		return nil, fmt.Errorf("its parameter group is not a dictionary")
 	}
-	v, _ := g.Get("betas")
-	betas := sequence(v)
+	betas := sequence(at(g, "betas"))
 	if len(betas) != 2 {
 		return nil, fmt.Errorf("it has no betas, so it is not Adam; gorl continues only with Adam")
 	}
-	var ok [2]bool
-	a.Beta1, ok[0] = plainNumber(betas[0])
-	if a.Beta2, ok[1] = plainNumber(betas[1]); !ok[0] || !ok[1] {
-		return nil, fmt.Errorf("its betas are not numbers")
+	a := &Adam{Decoupled: at(g, "decoupled_weight_decay") == true}
+	for _, setting := range []struct {
+		name  string
+		value any
+		to    *float64
+	}{{"lr", at(g, "lr"), &a.LearningRate}, {"eps", at(g, "eps"), &a.Eps},
+		{"weight_decay", at(g, "weight_decay"), &a.WeightDecay},
+		{"first beta", betas[0], &a.Beta1}, {"second beta", betas[1], &a.Beta2}} {
+		if *setting.to, ok = plainNumber(setting.value); !ok {
+			return nil, fmt.Errorf("its %s is not a number", setting.name)
+		}
 	}
-	v, _ = g.Get("decoupled_weight_decay")
-	a.Decoupled = v == true
 	for _, flag := range []string{"amsgrad", "maximize"} {
-		if v, _ := g.Get(flag); v == true {
+		if at(g, flag) == true {
 			return nil, fmt.Errorf("%s is on, which gorl's Adam does not have", flag)
 		}
 	}
-	v, _ = g.Get("params")
-	ids := sequence(v)
+	ids := sequence(at(g, "params"))
 	if len(ids) == 0 {
 		return nil, fmt.Errorf("its parameter group is empty")
 	}
-	v, _ = d.Get("state")
-	state, isDict := v.(*torchfile.Dict)
-	if !isDict {
+	state, ok := at(d, "state").(*torchfile.Dict)
+	if !ok {
 		return nil, fmt.Errorf("its state is not a dictionary")
 	}
 	used := 0
@@ -92,6 +89,7 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 		}
 		if v, ok := state.Get(id); ok {
 			used++
+			var err error
 			if m, err = parseMoments(v); err != nil {
 				return nil, fmt.Errorf("parameter %d: %w", i, err)
 			}
@@ -104,18 +102,10 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 	return a, nil
 }
 
-// onlyGroup returns the one parameter group.
-func onlyGroup(d *torchfile.Dict) (*torchfile.Dict, error) {
-	v, _ := d.Get("param_groups")
-	list := sequence(v)
-	if len(list) != 1 {
-		return nil, fmt.Errorf("it has %d parameter groups; skrl's optimizer has 1", len(list))
-	}
-	g, ok := list[0].(*torchfile.Dict)
-	if !ok {
-		return nil, fmt.Errorf("its parameter group is not a dictionary")
-	}
-	return g, nil
+// at returns the value of a key, nil if it is missing.
+func at(d *torchfile.Dict, key any) any {
+	v, _ := d.Get(key)
+	return v
 }
 
 func parseMoments(v any) (moments, error) {
@@ -123,34 +113,25 @@ func parseMoments(v any) (moments, error) {
 	if !ok {
 		return moments{}, fmt.Errorf("its state is not a dictionary")
 	}
-	step, err := number(d, "step")
-	if err != nil {
-		return moments{}, err
+	step, ok := plainNumber(at(d, "step"))
+	if !ok {
+		return moments{}, fmt.Errorf("its step is not a number")
 	}
 	if !(step >= 0 && step <= 1<<53 && step == math.Trunc(step)) {
 		return moments{}, fmt.Errorf("its step is %v", step)
 	}
 	m := moments{step: int64(step)}
-	for name, at := range map[string]*checkpoint.Array{"exp_avg": &m.expAvg, "exp_avg_sq": &m.expAvgSq} {
-		v, _ := d.Get(name)
-		t, ok := v.(*torchfile.Tensor)
+	for name, to := range map[string]*checkpoint.Array{"exp_avg": &m.expAvg, "exp_avg_sq": &m.expAvgSq} {
+		t, ok := at(d, name).(*torchfile.Tensor)
 		if !ok || t.DType != checkpoint.F32 {
 			return moments{}, fmt.Errorf("its %s is not a tensor of float32", name)
 		}
-		*at = t.Array()
+		*to = t.Array()
 	}
 	return m, nil
 }
 
-// number returns the number of a key. PyTorch may store it as a tensor of one element.
-func number(d *torchfile.Dict, key string) (float64, error) {
-	v, _ := d.Get(key)
-	if x, ok := plainNumber(v); ok {
-		return x, nil
-	}
-	return 0, fmt.Errorf("its %s is not a number", key)
-}
-
+// plainNumber returns a finite number. PyTorch may store one as a tensor of one element.
 func plainNumber(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:

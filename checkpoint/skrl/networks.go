@@ -104,8 +104,7 @@ func (c *Checkpoint) shared() bool {
 	}
 	for k, v := range policy.All() {
 		p, ok := v.(*torchfile.Tensor)
-		w, _ := value.Get(k)
-		q, too := w.(*torchfile.Tensor)
+		q, too := at(value, k).(*torchfile.Tensor)
 		if !ok || !too {
 			return false
 		}

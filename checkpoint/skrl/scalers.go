@@ -49,8 +49,7 @@ func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dic
 			strings.Join(layout.Statistics(), ", "))
 	}
 	for _, entry := range layout.Statistics() {
-		v, _ := d.Get(entry)
-		t, ok := v.(*torchfile.Tensor)
+		t, ok := at(d, entry).(*torchfile.Tensor)
 		if !ok || t.DType != checkpoint.F64 {
 			return fmt.Errorf("skrl: %s: its %s is not a tensor of float64", module, entry)
 		}

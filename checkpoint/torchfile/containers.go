@@ -5,30 +5,6 @@ import (
 	"strings"
 )
 
-// container executes the instructions of lists, tuples and dicts.
-func (m *machine) container(op byte) {
-	switch op {
-	case opEmptyDict:
-		m.make(&Dict{})
-	case opEmptyList:
-		m.make(&List{})
-	case opEmptyTuple:
-		m.make(Tuple{})
-	case opTuple:
-		m.make(Tuple(m.popMark()))
-	case opTuple1, opTuple2, opTuple3:
-		m.make(Tuple(m.popLast(int(op-opTuple1) + 1)))
-	case opAppend:
-		m.append(m.popLast(1))
-	case opAppends:
-		m.append(m.popMark())
-	case opSetItem:
-		m.setItems(m.popLast(2))
-	case opSetItems:
-		m.setItems(m.popMark())
-	}
-}
-
 // append adds items to the list on top of the stack.
 func (m *machine) append(items []any) {
 	v := m.top()

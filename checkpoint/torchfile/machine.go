@@ -154,9 +154,24 @@ func (m *machine) step(op byte) {
 		m.build()
 	case opBinPersID:
 		m.persistent()
-	case opEmptyDict, opEmptyList, opEmptyTuple, opTuple, opTuple1, opTuple2, opTuple3, opAppend, opAppends,
-		opSetItem, opSetItems:
-		m.container(op)
+	case opEmptyDict:
+		m.make(&Dict{})
+	case opEmptyList:
+		m.make(&List{})
+	case opEmptyTuple:
+		m.make(Tuple{})
+	case opTuple:
+		m.make(Tuple(m.popMark()))
+	case opTuple1, opTuple2, opTuple3:
+		m.make(Tuple(m.popLast(int(op-opTuple1) + 1)))
+	case opAppend:
+		m.append(m.popLast(1))
+	case opAppends:
+		m.append(m.popMark())
+	case opSetItem:
+		m.setItems(m.popLast(2))
+	case opSetItems:
+		m.setItems(m.popMark())
 	default:
 		if what, ok := refused[op]; ok {
 			m.fail(hostile("", "the instruction %s", what))

@@ -1,6 +1,7 @@
 package torchfile
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -124,7 +125,8 @@ func TestReadsEveryProtocol(t *testing.T) {
 	}
 }
 
-// What is read and written again says the same, shares the same storages, and is the same bytes every time.
+// What is read and written again says the same, shares the same storages, and is the same bytes every time. Data begins
+// at multiples of 64 bytes, as PyTorch's do.
 func TestRoundTrip(t *testing.T) {
 	d := openDict(t, "testdata/values.pt")
 	d.Set("special", Tuple{math.Inf(1), int64(math.MaxInt64), int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
@@ -133,6 +135,11 @@ func TestRoundTrip(t *testing.T) {
 	must.Do(t, Write(&two, d))
 	if !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Error("the same value gave different bytes")
+	}
+	for _, entry := range must.Get(zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len())))(t).File {
+		if at, err := entry.DataOffset(); err != nil || at%64 != 0 {
+			t.Errorf("the data of %s begin at byte %d, %v", entry.Name, at, err)
+		}
 	}
 	back := must.Get(Read(bytes.NewReader(one.Bytes()), int64(one.Len())))(t)
 	if got, want := dump(back), dump(d); got != want {

@@ -3,6 +3,7 @@ package torchfile
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -27,8 +28,7 @@ func Write(w io.Writer, v any) error {
 	}
 	e.b = append(e.b, opStop)
 	buffered := bufio.NewWriter(w)
-	z := &zipWriter{w: &counter{w: buffered}}
-	z.zip = zip.NewWriter(z.w)
+	z := &zipWriter{zip: zip.NewWriter(buffered)}
 	z.add("data.pkl", e.b)
 	z.add("byteorder", []byte("little"))
 	for i, s := range e.order {
@@ -61,7 +61,7 @@ func WritePickle(v any) ([]byte, error) {
 // zipWriter writes entries as PyTorch does: uncompressed, with data that begins at multiples of 64 bytes.
 type zipWriter struct {
 	zip *zip.Writer
-	w   *counter
+	at  int64 // where the next entry begins
 	err error
 }
 
@@ -75,34 +75,16 @@ func (z *zipWriter) add(name string, data []byte) {
 	if z.err != nil {
 		return
 	}
-	if z.err = z.zip.Flush(); z.err != nil {
-		return
-	}
 	name = folder + name
-	begin := z.w.n + localHeader + int64(len(name)) + 4
-	pad := int(-begin & (alignment - 1))
-	extra := append([]byte("FB"), byte(pad), 0)
-	for range pad {
-		extra = append(extra, 'Z')
-	}
+	begin := z.at + localHeader + int64(len(name)) + 4
+	pad := -begin & (alignment - 1)
+	z.at = begin + pad + int64(len(data))
 	entry, err := z.zip.CreateRaw(&zip.FileHeader{
-		Name: name, Method: zip.Store, Extra: extra, CRC32: crc32.ChecksumIEEE(data),
-		CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)),
+		Name: name, Method: zip.Store, Extra: append([]byte{'F', 'B', byte(pad), 0}, bytes.Repeat([]byte{'Z'}, int(pad))...),
+		CRC32: crc32.ChecksumIEEE(data), CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)),
 	})
 	if err == nil {
 		_, err = entry.Write(data)
 	}
 	z.err = err
-}
-
-// counter counts the bytes that are written.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

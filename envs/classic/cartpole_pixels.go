@@ -134,28 +134,15 @@ func (c *CartPolePixels) draw(i int) {
 	frame, x, theta := c.frames[i], c.seen[i][0], c.seen[i][1]
 	clear(frame.Pix)
 	// The track fills the width; cart and pole, 1.3 m together, most of the height.
-	across, up := float64(c.cfg.Width)/(2*cartPoleTrack), float64(c.cfg.Height)/1.5
-	// fill fills the polygon through points x0, y0, x1, y1, ... in metres, y upwards.
-	fill := func(points ...float64) {
-		c.raster.Reset(c.cfg.Width, c.cfg.Height)
-		for k := 0; k < len(points); k += 2 {
-			px, py := float32((points[k]+cartPoleTrack)*across), float32(float64(c.cfg.Height)-(points[k+1]+0.2)*up)
-			if k == 0 {
-				c.raster.MoveTo(px, py)
-			} else {
-				c.raster.LineTo(px, py)
-			}
-		}
-		c.raster.ClosePath()
-		c.raster.Draw(frame, frame.Rect, image.Opaque, image.Point{})
-	}
-	fill(x-0.3, -0.12, x+0.3, -0.12, x+0.3, 0.12, x-0.3, 0.12)
+	p := picture{image: frame, raster: c.raster, scale: float64(c.cfg.Width) / (2 * cartPoleTrack),
+		scaleY: float64(c.cfg.Height) / 1.5, left: -cartPoleTrack, base: -0.2}
+	p.fill(image.Opaque, x-0.3, -0.12, x+0.3, -0.12, x+0.3, 0.12, x-0.3, 0.12)
 	sin, cos := math.Sincos(theta)
 	// half is half the pole's width in m, foot the height of its lower end.
 	const half, foot = 0.06, 0.1
 	tipX, tipY := x+2*cartPoleHalfLength*sin, foot+2*cartPoleHalfLength*cos
-	fill(x-half*cos, foot+half*sin, tipX-half*cos, tipY+half*sin, tipX+half*cos, tipY-half*sin, x+half*cos,
-		foot-half*sin)
+	p.fill(image.Opaque, x-half*cos, foot+half*sin, tipX-half*cos, tipY+half*sin, tipX+half*cos, tipY-half*sin,
+		x+half*cos, foot-half*sin)
 }
 
 // show writes the observation (Height, Width, Frames): the frames are the channels, the newest last.

@@ -34,9 +34,8 @@ func TestConnectFour(t *testing.T) {
 		}
 		out := envs.Row{Observation: make([]float32, 2*cells), ActionMask: make([]float32, boardColumns)}
 		reward, terminated, _, err := m.Step([]float32{c.column}, out)
-		if err != nil || reward != c.reward || terminated != c.ended {
-			t.Errorf("%s: reward %g, terminated %t, %v; want %g, %t", name, reward, terminated, err, c.reward, c.ended)
-		}
+		must.Not(t, err != nil || reward != c.reward || terminated != c.ended,
+			"%s: reward %g, terminated %t, %v; want %g, %t", name, reward, terminated, err, c.reward, c.ended)
 	}
 	full := &ConnectFour{rng: rand.New(rand.NewPCG(1, 1))}
 	for row := range boardRows {

@@ -121,15 +121,8 @@ func ExampleNewPendulum() {
 		log.Fatal(err)
 	}
 	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		log.Fatal(err)
-	}
-	step, err := env.Step([]float32{-2, 0, 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(step.Observations), len(step.Rewards), env.Spaces().Action)
-	// Output: 9 3 Box(1)
+	fmt.Println(env.NumEnvs(), env.Spaces().Observation, env.Spaces().Action)
+	// Output: 3 Box(3) Box(1)
 }
 
 // Every column is open when a game begins.

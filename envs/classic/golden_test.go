@@ -55,9 +55,7 @@ func TestGoldenGymnasium(t *testing.T) {
 		out := envs.Row{Observation: make([]float32, env.Spaces().Observation.Width())}
 		for i, want := range c.Steps {
 			reward, terminated, truncated, err := env.Step([]float32{want.Action}, out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for d, v := range state() {
 				must.Near(t, v, want.State[d], tolerance, "%s from %v, step %d: state %d", c.Environment, s, i, d)
 			}
@@ -68,16 +66,13 @@ func TestGoldenGymnasium(t *testing.T) {
 			// Gymnasium computes with the action in float32.
 			must.Near(t, reward, want.Reward, 1e-6*math.Max(1, math.Abs(want.Reward)),
 				"%s from %v, step %d: reward", c.Environment, s, i)
-			if terminated != want.Terminated || truncated {
-				t.Fatalf("%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i,
-					terminated, truncated, want.Terminated)
-			}
+			must.Not(t, terminated != want.Terminated || truncated,
+				"%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i, terminated,
+				truncated, want.Terminated)
 		}
 		seen[c.Environment]++
 	}
 	for _, name := range []string{"CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCarContinuous-v0"} {
-		if seen[name] < 3 {
-			t.Errorf("%d trajectories of %s, want at least 3", seen[name], name)
-		}
+		must.Not(t, seen[name] < 3, "%d trajectories of %s, want at least 3", seen[name], name)
 	}
 }

@@ -18,15 +18,13 @@ func TestMaskedCartPole(t *testing.T) {
 	must.Do(t, full.Reset(rand.New(rand.NewPCG(1, 1)), all))
 	must.Do(t, masked.Reset(rand.New(rand.NewPCG(1, 1)), some))
 	for i := range 12 {
-		if some.Observation[0] != all.Observation[0] || some.Observation[1] != all.Observation[2] {
-			t.Fatalf("step %d: %v of %v", i, some.Observation, all.Observation)
-		}
+		must.Not(t, some.Observation[0] != all.Observation[0] || some.Observation[1] != all.Observation[2],
+			"step %d: %v of %v", i, some.Observation, all.Observation)
 		action := []float32{float32(i % 2)}
 		r, end, _, err := full.Step(action, all)
 		r2, end2, _, err2 := masked.Step(action, some)
-		if r != r2 || end != end2 || err != nil || err2 != nil {
-			t.Fatalf("step %d: reward %g, %g, terminated %t, %t, %v, %v", i, r, r2, end, end2, err, err2)
-		}
+		must.Not(t, r != r2 || end != end2 || err != nil || err2 != nil,
+			"step %d: reward %g, %g, terminated %t, %t, %v, %v", i, r, r2, end, end2, err, err2)
 	}
 }
 
@@ -85,9 +83,7 @@ func TestTMaze(t *testing.T) {
 		must.Do(t, m.Reset(rand.New(rand.NewPCG(seed, 1)), out))
 		start := slices.Clone(out.Observation)
 		north := slices.Equal(start, []float32{0, 1, 1})
-		if !north && !slices.Equal(start, []float32{1, 1, 0}) {
-			t.Fatalf("the start looks like %v", start)
-		}
+		must.Not(t, !north && !slices.Equal(start, []float32{1, 1, 0}), "the start looks like %v", start)
 		signs[north]++
 		right, wrong := float32(0), float32(2)
 		if !north {
@@ -109,18 +105,13 @@ func TestTMaze(t *testing.T) {
 			{1, -0.1, junction, false}, {3, 0, corridor, false}, {1, 0, junction, false}, {turn, pay, junction, true},
 		} {
 			reward, terminated, truncated, err := m.Step([]float32{s.action}, out)
-			if err != nil || reward != s.reward || terminated != s.end || truncated ||
-				!slices.Equal(out.Observation, s.see) {
-				t.Fatalf("step %d: reward %g, terminated %t, sees %v, %v; want %+v", i, reward, terminated,
-					out.Observation,
-					err, s)
-			}
+			must.Not(t, err != nil || reward != s.reward || terminated != s.end || truncated ||
+				!slices.Equal(out.Observation, s.see), "step %d: reward %g, terminated %t, sees %v, %v; want %+v", i,
+				reward, terminated, out.Observation, err, s)
 		}
 		must.Is(t, m.EpisodeMetrics()["success"], success, "success")
 	}
-	if signs[true] < 8 || signs[false] < 8 {
-		t.Errorf("signs %v", signs)
-	}
+	must.Not(t, signs[true] < 8 || signs[false] < 8, "signs %v", signs)
 	env := must.Open(NewTMaze(TMazeConfig{Length: 2}))(t)
 	must.Get(env.Reset(1))(t)
 	for i := 1; i <= 30; i++ {

@@ -11,10 +11,10 @@ import (
 
 // picture is a canvas with metres for units, y upwards. The environments draw themselves on it.
 type picture struct {
-	image  *image.RGBA
+	image  draw.Image
 	raster *vector.Rasterizer
-	// scale is in pixels a metre.
-	scale float64
+	// scale and scaleY are in pixels a metre, across and upwards.
+	scale, scaleY float64
 	// left and base are the lower left corner, in metres.
 	left, base float64
 }
@@ -22,18 +22,21 @@ type picture struct {
 // newPicture returns a white canvas of width × height pixels.
 func newPicture(width, height int, scale, left, base float64) *picture {
 	p := &picture{image: image.NewRGBA(image.Rect(0, 0, width, height)), raster: vector.NewRasterizer(width, height),
-		scale: scale, left: left, base: base}
-	draw.Draw(p.image, p.image.Rect, image.White, image.Point{}, draw.Src)
+		scale: scale, scaleY: scale, left: left, base: base}
+	draw.Draw(p.image, p.image.Bounds(), image.White, image.Point{}, draw.Src)
 	return p
 }
 
 // polygon fills the polygon through points x0, y0, x1, y1, ...
-func (p *picture) polygon(c color.Color, points ...float64) {
-	size := p.image.Rect
+func (p *picture) polygon(c color.Color, points ...float64) { p.fill(image.NewUniform(c), points...) }
+
+// fill fills the polygon through points x0, y0, x1, y1, ... with the colours of another picture.
+func (p *picture) fill(with image.Image, points ...float64) {
+	size := p.image.Bounds()
 	p.raster.Reset(size.Dx(), size.Dy())
 	for i := 0; i < len(points); i += 2 {
 		x := float32((points[i] - p.left) * p.scale)
-		y := float32(float64(size.Dy()) - (points[i+1]-p.base)*p.scale)
+		y := float32(float64(size.Dy()) - (points[i+1]-p.base)*p.scaleY)
 		if i == 0 {
 			p.raster.MoveTo(x, y)
 		} else {
@@ -41,7 +44,7 @@ func (p *picture) polygon(c color.Color, points ...float64) {
 		}
 	}
 	p.raster.ClosePath()
-	p.raster.Draw(p.image, size, image.NewUniform(c), image.Point{})
+	p.raster.Draw(p.image, size, with, image.Point{})
 }
 
 // box fills an upright rectangle from (x0, y0) to (x1, y1).

@@ -188,32 +188,27 @@ func (s *Spread) EpisodeMetrics() map[string]float64 {
 // Close does nothing.
 func (s *Spread) Close() error { return nil }
 
-// MarshalState returns positions and velocities.
-func (s *Spread) MarshalState() ([]byte, error) {
-	values := make([]float64, 0, 6*spreadAgents)
-	for _, points := range [...][spreadAgents][2]float64{s.at, s.v, s.landmarks} {
-		for _, point := range points {
-			values = append(values, point[:]...)
+// numbers returns pointers to the positions and velocities, in the order of a saved state.
+func (s *Spread) numbers() (all []*float64) {
+	for _, points := range []*[spreadAgents][2]float64{&s.at, &s.v, &s.landmarks} {
+		for i := range points {
+			all = append(all, &points[i][0], &points[i][1])
 		}
 	}
-	return marshal(spreadHeader, values...)
+	return all
+}
+
+// MarshalState returns positions and velocities.
+func (s *Spread) MarshalState() ([]byte, error) {
+	e := statecodec.NewEncoder(spreadHeader)
+	for _, x := range s.numbers() {
+		e.Float(*x)
+	}
+	return e.State(), nil
 }
 
 // RestoreState puts back what MarshalState returned, all or (on an error) nothing.
-func (s *Spread) RestoreState(b []byte) error {
-	d := statecodec.NewDecoder(spreadHeader, b)
-	saved := Spread{figures: s.figures}
-	for _, points := range []*[spreadAgents][2]float64{&saved.at, &saved.v, &saved.landmarks} {
-		for i := range points {
-			points[i] = [2]float64{d.Float(), d.Float()}
-		}
-	}
-	if err := d.End(); err != nil {
-		return fmt.Errorf("classic: %w", err)
-	}
-	*s = saved
-	return nil
-}
+func (s *Spread) RestoreState(b []byte) error { return restore(spreadHeader, b, s.numbers()...) }
 
 // Render draws the plane from (-1.5, -1.5) to (1.5, 1.5), 240 × 240 pixels: agents are blue, landmarks dark, a covered
 // landmark is green, and the square in which episodes begin is grey.

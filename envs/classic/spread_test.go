@@ -12,12 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// spreadRow is a row for the task to write into.
-func spreadRow() envs.Row {
-	set := (&Spread{}).Spaces()
-	return envs.Row{Observation: set.Observation.Rows(1), State: set.State.Rows(1), Seats: set.MakeSeatStep(1)}
-}
-
 // Positions, rewards and states are those of mpe2's simple_spread_v3 (testdata/spread.py).
 func TestSpreadGolden(t *testing.T) {
 	b := must.Get(os.ReadFile("testdata/spread.json"))(t)
@@ -37,24 +31,19 @@ func TestSpreadGolden(t *testing.T) {
 	near := func(a, b, within float64) bool { return math.Abs(a-b) <= within }
 	touched, states := 0, 0
 	for e, episode := range golden.Episodes {
-		s, out := &Spread{at: episode.Agents, landmarks: episode.Landmarks}, spreadRow()
+		s, out := &Spread{at: episode.Agents, landmarks: episode.Landmarks}, rowOf(&Spread{})
 		for k, want := range episode.Steps {
 			reward, terminated, truncated, err := s.Step(want.Actions, out)
-			if err != nil || terminated || truncated {
-				t.Fatal(terminated, truncated, err)
-			}
+			must.Not(t, err != nil || terminated || truncated, "%v, %v, %v", terminated, truncated, err)
 			sum := 0.0
 			for i, at := range s.at {
 				sum += want.Rewards[i]
-				if !near(at[0], want.Agents[i][0], 1e-9) || !near(at[1], want.Agents[i][1], 1e-9) ||
-					!near(float64(out.Seats.Rewards[i]), want.Rewards[i], 1e-6) {
-					t.Fatalf("episode %d, step %d: agent %d is at %v with the reward %g; want %v and %g", e, k, i, at,
-						out.Seats.Rewards[i], want.Agents[i], want.Rewards[i])
-				}
+				must.Not(t, !near(at[0], want.Agents[i][0], 1e-9) || !near(at[1], want.Agents[i][1], 1e-9) ||
+					!near(float64(out.Seats.Rewards[i]), want.Rewards[i], 1e-6),
+					"episode %d, step %d: agent %d is at %v with the reward %g; want %v and %g", e, k, i, at,
+					out.Seats.Rewards[i], want.Agents[i], want.Rewards[i])
 			}
-			if !near(reward, sum, 1e-9) {
-				t.Fatalf("episode %d, step %d: the reward is %g, want %g", e, k, reward, sum)
-			}
+			must.Not(t, !near(reward, sum, 1e-9), "episode %d, step %d: the reward is %g, want %g", e, k, reward, sum)
 			if slices.Max(want.Rewards)-slices.Min(want.Rewards) > 0.1 {
 				touched++
 			}
@@ -65,9 +54,8 @@ func TestSpreadGolden(t *testing.T) {
 			}
 		}
 	}
-	if touched < 2 || states < 3*54 {
-		t.Errorf("agents touched in %d steps, and %d numbers of states were compared", touched, states)
-	}
+	must.Not(t, touched < 2 || states < 3*54, "agents touched in %d steps, and %d numbers of states were compared",
+		touched, states)
 }
 
 // A batch keeps to the contract, ends after 25 steps, and counts covered landmarks.
@@ -80,12 +68,12 @@ func TestSpread(t *testing.T) {
 	for range 25 {
 		s = envtest.Step(t, env, []float32{0, 0, 0})
 	}
-	if !s.Truncated[0] || slices.Contains(s.Seats.Truncated, false) || s.Episodes[0].Length != 25 {
-		t.Errorf("after 25 steps: %v, %v, %v", s.Truncated, s.Seats.Truncated, s.Episodes)
-	}
+	must.Not(t, !s.Truncated[0] || slices.Contains(s.Seats.Truncated, false) || s.Episodes[0].Length != 25,
+		"after 25 steps: %v, %v, %v", s.Truncated, s.Seats.Truncated, s.Episodes)
 	// Two agents at one place have no direction to push each other in.
 	at := [spreadAgents][2]float64{{0.5, 0.5}, {0.5, 0.5}, {-1, 0}}
-	covered, out := &Spread{at: at, landmarks: [spreadAgents][2]float64{{0.55, 0.5}, {-1, 0.2}, {-1, 0.05}}}, spreadRow()
+	covered := &Spread{at: at, landmarks: [spreadAgents][2]float64{{0.55, 0.5}, {-1, 0.2}, {-1, 0.05}}}
+	out := rowOf(covered)
 	if _, _, _, err := covered.Step([]float32{0, 0, 0}, out); err != nil || covered.at != at ||
 		covered.EpisodeMetrics()["covered"] != 2 || math.Abs(float64(out.Seats.Rewards[0]-out.Seats.Rewards[2])+.5) > 1e-6 {
 		t.Errorf("agents at %v, rewards %v, figures %v, %v", covered.at, out.Seats.Rewards, covered.figures, err)

@@ -11,18 +11,12 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// sumoRow is a row for the contest to write into.
-func sumoRow() envs.Row {
-	set := (&Sumo{}).Spaces()
-	return envs.Row{Observation: set.Observation.Rows(1), Seats: set.MakeSeatStep(1)}
-}
-
 // Seats that exchange their actions exchange what they see and get, bit for bit: neither has an advantage.
 func TestSumoIsFair(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	touched, ended := 0, 0
 	for range 200 {
-		a, here, there := &Sumo{}, sumoRow(), sumoRow()
+		a, here, there := &Sumo{}, rowOf(&Sumo{}), rowOf(&Sumo{})
 		must.Do(t, a.Reset(rng, here))
 		b := &Sumo{} // with the seats exchanged
 		for k := range 2 {
@@ -34,15 +28,12 @@ func TestSumoIsFair(t *testing.T) {
 				-here.Observation[sumoObservation+1]} // the second pushes to the middle
 			_, ends, _, err := a.Step(action, here)
 			_, ends2, _, err2 := b.Step(slices.Concat(action[2:], action[:2]), there)
-			if err != nil || err2 != nil || ends != ends2 {
-				t.Fatal(err, err2, ends, ends2)
-			}
-			if !slices.Equal(here.Observation[:sumoObservation], there.Observation[sumoObservation:]) ||
+			must.Not(t, err != nil || err2 != nil || ends != ends2, "%v, %v, %v, %v", err, err2, ends, ends2)
+			must.Not(t, !slices.Equal(here.Observation[:sumoObservation], there.Observation[sumoObservation:]) ||
 				!slices.Equal(here.Observation[sumoObservation:], there.Observation[:sumoObservation]) ||
-				here.Seats.Rewards[0] != there.Seats.Rewards[1] || here.Seats.Rewards[1] != there.Seats.Rewards[0] {
-				t.Fatalf("after %d steps the seats see %v, and with exchanged actions %v", k, here.Observation,
-					there.Observation)
-			}
+				here.Seats.Rewards[0] != there.Seats.Rewards[1] || here.Seats.Rewards[1] != there.Seats.Rewards[0],
+				"after %d steps the seats see %v, and with exchanged actions %v", k, here.Observation,
+				there.Observation)
 			if between(a.at[0], a.at[1]) < 2*sumoDisc+1e-9 {
 				touched++
 			}
@@ -52,9 +43,8 @@ func TestSumoIsFair(t *testing.T) {
 			}
 		}
 	}
-	if touched < 20 || ended < 20 {
-		t.Errorf("discs touched in %d steps, %d contests ended; want more of both", touched, ended)
-	}
+	must.Not(t, touched < 20 || ended < 20, "discs touched in %d steps, %d contests ended; want more of both", touched,
+		ended)
 }
 
 // Forces move discs as the formulas say; who stays alone in the ring wins.
@@ -62,7 +52,7 @@ func TestSumo(t *testing.T) {
 	envtest.Conform(t, 300, func(seed int64, workers int) (envs.Env, error) {
 		return NewSumo(Config{NumEnvs: 3, Seed: seed, Workers: workers, MaxEpisodeSteps: 60})
 	})
-	out := sumoRow()
+	out := rowOf(&Sumo{})
 	s := &Sumo{at: [2][2]float64{{0.5, 0}, {-0.5, 0}}}
 	if _, _, _, err := s.Step([]float32{3, 4, 0.5, 0}, out); err != nil { // (1, 1) of these counts
 		t.Fatal(err)
@@ -70,9 +60,7 @@ func TestSumo(t *testing.T) {
 	v := 2 / math.Sqrt2 * 0.05
 	for i, want := range []float64{s.v[0][0] - v, s.v[0][1] - v, s.at[0][0] - 0.5 - v*0.05, s.v[1][0] + 0.05,
 		s.at[1][0] + 0.5 + 0.0025} {
-		if math.Abs(want) > 1e-15 {
-			t.Errorf("number %d is off by %g", i, want)
-		}
+		must.Not(t, math.Abs(want) > 1e-15, "number %d is off by %g", i, want)
 	}
 	for _, c := range []struct {
 		at, v   [2][2]float64
@@ -87,10 +75,9 @@ func TestSumo(t *testing.T) {
 	} {
 		s := &Sumo{at: c.at, v: c.v}
 		_, ends, truncated, err := s.Step(make([]float32, 4), out)
-		if err != nil || truncated || ends != c.ends || out.Seats.Rewards[0] != c.winner ||
-			out.Seats.Rewards[1] != -c.winner || out.Seats.Terminated[1] != ends || s.EpisodeMetrics()[c.figures] != 1 {
-			t.Errorf("%+v: %t, %+v, %v, %v", c, ends, out.Seats, s.figures, err)
-		}
+		must.Not(t, err != nil || truncated || ends != c.ends || out.Seats.Rewards[0] != c.winner ||
+			out.Seats.Rewards[1] != -c.winner || out.Seats.Terminated[1] != ends || s.EpisodeMetrics()[c.figures] != 1,
+			"%+v: %t, %+v, %v, %v", c, ends, out.Seats, s.figures, err)
 	}
 	// A collision keeps the momentum, and takes half of the speed of approach.
 	hit := &Sumo{at: [2][2]float64{{-0.2, 0}, {0.19, 0}}, v: [2][2]float64{{1, 0}, {0, 0}}}

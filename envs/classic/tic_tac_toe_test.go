@@ -13,12 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/tictactoe"
 )
 
-// ticTacToeRow is a row for the game to write into.
-func ticTacToeRow() envs.Row {
-	set := (&TicTacToe{}).Spaces()
-	return envs.Row{Observation: set.Observation.Rows(1), ActionMask: set.ActionMask.Rows(1), Seats: set.MakeSeatStep(1)}
-}
-
 // All 255,168 games end as they must: 131,184 are won by the first seat, 77,904 by the second, and 46,080 are drawn.
 // They pass through 5,478 boards.
 func TestTicTacToeAllGames(t *testing.T) {
@@ -28,9 +22,8 @@ func TestTicTacToeAllGames(t *testing.T) {
 		boards[g.board] = true
 		mask := slices.Clone(out.ActionMask)
 		turn := slices.Index(out.Seats.Active, true)
-		if turn != g.marks%2 || slices.Contains(mask[(1-turn)*fields:(2-turn)*fields], 0) {
-			t.Fatalf("after %d marks seat %d acts, and the mask is %v", g.marks, turn, mask)
-		}
+		must.Not(t, turn != g.marks%2 || slices.Contains(mask[(1-turn)*fields:(2-turn)*fields], 0),
+			"after %d marks seat %d acts, and the mask is %v", g.marks, turn, mask)
 		for field := range fields {
 			if mask[turn*fields+field] != 1 {
 				continue
@@ -38,13 +31,10 @@ func TestTicTacToeAllGames(t *testing.T) {
 			next, action := g, []float32{0, 0}
 			action[turn] = float32(field)
 			reward, ended, truncated, err := next.Step(action, out)
-			if err != nil || reward != 0 || truncated {
-				t.Fatal(reward, truncated, err)
-			}
+			must.Not(t, err != nil || reward != 0 || truncated, "%v, %v, %v", reward, truncated, err)
 			s := out.Seats
-			if s.Rewards[0] != -s.Rewards[1] || s.Terminated[0] != ended || s.Terminated[1] != ended {
-				t.Fatalf("seats %+v", s)
-			}
+			must.Not(t, s.Rewards[0] != -s.Rewards[1] || s.Terminated[0] != ended || s.Terminated[1] != ended,
+				"seats %+v", s)
 			if ended {
 				boards[next.board] = true
 				results[s.Rewards[0]]++
@@ -53,7 +43,7 @@ func TestTicTacToeAllGames(t *testing.T) {
 			}
 		}
 	}
-	out := ticTacToeRow()
+	out := rowOf(&TicTacToe{})
 	g := TicTacToe{}
 	must.Do(t, g.Reset(nil, out))
 	play(g, out)
@@ -69,14 +59,13 @@ func TestTicTacToePlayers(t *testing.T) {
 	match := func(games int, players [2]player) map[string]float64 {
 		sum := map[string]float64{}
 		for range games {
-			g, out := &TicTacToe{}, ticTacToeRow()
+			g, out := &TicTacToe{}, rowOf(&TicTacToe{})
 			must.Do(t, g.Reset(rng, out))
 			for ended := false; !ended; {
 				turn, action := slices.Index(out.Seats.Active, true), []float32{0, 0}
 				own, other := out.Observation[turn*18:turn*18+18], out.Observation[18-turn*18:36-turn*18]
-				if !slices.Equal(own[:9], other[9:]) || !slices.Equal(own[9:], other[:9]) {
-					t.Fatalf("seats see %v and %v", own, other)
-				}
+				must.Not(t, !slices.Equal(own[:9], other[9:]) || !slices.Equal(own[9:], other[:9]),
+					"seats see %v and %v", own, other)
 				action[turn] = players[turn](own, rng)
 				var err error
 				if _, ended, _, err = g.Step(action, out); err != nil {
@@ -110,7 +99,7 @@ func TestTicTacToe(t *testing.T) {
 	envtest.ConformLearning(t, create)
 	env := must.Open(create(1, 1))(t)
 	must.Do(t, envs.Check(env, 200, 1))
-	g, out := &TicTacToe{}, ticTacToeRow()
+	g, out := &TicTacToe{}, rowOf(&TicTacToe{})
 	must.Do(t, g.Reset(nil, out))
 	if _, _, _, err := g.Step([]float32{4, 0}, out); err != nil {
 		t.Fatal(err)

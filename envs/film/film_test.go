@@ -42,9 +42,8 @@ func TestSaveGIF(t *testing.T) {
 	must.Do(t, SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}))
 	f := must.Open(os.Open(path))(t)
 	g := must.Get(gif.DecodeAll(f))(t)
-	if !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30 {
-		t.Errorf("delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
-	}
+	must.Not(t, !slices.Equal(g.Delay, []int{3, 4, 3, 3, 4}) || g.Config.Width != 84 || g.Config.Height != 30,
+		"delays %v, %d × %d", g.Delay, g.Config.Width, g.Config.Height)
 	// Laying the parts over each other gives the pictures back.
 	shown := image.NewRGBA(image.Rect(0, 0, 84, 30))
 	for i, part := range g.Image {
@@ -57,10 +56,8 @@ func TestSaveGIF(t *testing.T) {
 	if err := SaveGIF(path, 5, 25, Panel{broken}); err == nil || err.Error() != "film: frame 0: out of ink" {
 		t.Error(err)
 	}
-	if SaveGIF(path, 0, 25, Panel{frame}) == nil || SaveGIF(path, 1, 100, Panel{frame}) == nil ||
-		SaveGIF(path, 1, 25) == nil {
-		t.Error("accepted a bad argument")
-	}
+	must.Not(t, SaveGIF(path, 0, 25, Panel{frame}) == nil || SaveGIF(path, 1, 100, Panel{frame}) == nil || SaveGIF(path,
+		1, 25) == nil, "accepted a bad argument")
 	if now, _ := os.ReadFile(path); !slices.Equal(now, kept) {
 		t.Error("a failed film changed the file")
 	}
@@ -85,7 +82,5 @@ func TestSaveStrip(t *testing.T) {
 			t.Errorf("picture %d of the strip is not %d but %d", i, k, r>>8/10)
 		}
 	}
-	if SaveStrip(path, nil, 1, 1) == nil || SaveStrip(path, pictures, 0, 1) == nil {
-		t.Error("a strip of nothing")
-	}
+	must.Not(t, SaveStrip(path, nil, 1, 1) == nil || SaveStrip(path, pictures, 0, 1) == nil, "a strip of nothing")
 }

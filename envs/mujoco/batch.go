@@ -223,11 +223,8 @@ func (b *Batch) resetList(worker int, which []C.int) error {
 }
 
 // forward takes positions and velocities of simulations first to last-1 from their rows and recomputes what depends on
-// them. It keeps time, activations and warm start.
-func (b *Batch) forward(first, last int) error { return b.forwardBy(0, first, last) }
-
-// forwardBy is forward on a worker.
-func (b *Batch) forwardBy(worker, first, last int) error {
+// them, on a worker. It keeps time, activations and warm start.
+func (b *Batch) forward(worker, first, last int) error {
 	failed := C.gm_forward(b.c, C.int(worker), C.int(first), C.int(last), b.message[worker])
 	return b.failure("restore", worker, int(failed))
 }

@@ -105,11 +105,10 @@ func LoadBody(path string, cfg BodyConfig) (_ CharacterBody, err error) {
 	if l.body.Feet, err = l.bodies("Feet", cfg.Feet); err != nil {
 		return CharacterBody{}, err
 	}
-	if l.body.Keys, err = l.bodies("Keys", cfg.Keys); err != nil {
-		return CharacterBody{}, err
-	}
-	if len(cfg.Keys) == 0 {
-		l.body.Keys = l.body.Feet
+	if l.body.Keys = l.body.Feet; len(cfg.Keys) > 0 {
+		if l.body.Keys, err = l.bodies("Keys", cfg.Keys); err != nil {
+			return CharacterBody{}, err
+		}
 	}
 	if err := l.motors(); err != nil {
 		return CharacterBody{}, err
@@ -126,17 +125,11 @@ func LoadBody(path string, cfg BodyConfig) (_ CharacterBody, err error) {
 // check validates what does not depend on the file. Errors have no prefix.
 func (c *BodyConfig) check() error {
 	for i, a := range c.Actuators {
-		for _, v := range []struct {
-			name  string
-			value float64
-			least bool
-		}{{"Stiffness", a.Stiffness, a.Stiffness > 0}, {"Damping", a.Damping, a.Damping >= 0},
-			{"Armature", a.Armature, a.Armature >= 0}, {"EffortLimit", a.EffortLimit, a.EffortLimit >= 0},
-			{"ActionScale", a.ActionScale, a.ActionScale >= 0}} {
-			if !v.least || math.IsInf(v.value, 0) {
-				return fmt.Errorf("Actuators[%d] (%s): %s is %g; it must be finite and not negative, Stiffness positive",
-					i, a.Joints, v.name, v.value)
-			}
+		if err := checkBounds(fmt.Sprintf("Actuators[%d] (%s): ", i, a.Joints),
+			bound{"Stiffness", a.Stiffness, aboveZero, anySize}, bound{"Damping", a.Damping, 0, anySize},
+			bound{"Armature", a.Armature, 0, anySize}, bound{"EffortLimit", a.EffortLimit, 0, anySize},
+			bound{"ActionScale", a.ActionScale, 0, anySize}); err != nil {
+			return err
 		}
 	}
 	if err := checkBounds("", bound{"DefaultHeight", c.DefaultHeight, 0, anySize},
@@ -228,13 +221,35 @@ func (l *loader) read() error {
 		l.body.DefaultHeight = floats(m.m.key_qpos, m.NQ())[2]
 	}
 	if l.body.DefaultHeight == 0 {
-		low, err := lowest(m, pose)
+		batch, err := posed(m, pose)
 		if err != nil {
 			return err
+		}
+		defer func() { _ = batch.Close() }()
+		_, low := bottoms(m, batch.data[0])
+		if math.IsInf(low, 1) {
+			return errors.New("no geom of the model collides; give some contype and conaffinity 1")
 		}
 		l.body.DefaultHeight = -low
 	}
 	return nil
+}
+
+// matching returns the indices of the hinges that a pattern matches, of which there must be one.
+func (l *loader) matching(setting, pattern string) (hinges []int, err error) {
+	r, err := whole(setting, pattern)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range l.hinges {
+		if r.MatchString(name) {
+			hinges = append(hinges, i)
+		}
+	}
+	if hinges == nil {
+		return nil, fmt.Errorf("%s: no hinge matches %q; there are %q", setting, pattern, l.hinges)
+	}
+	return hinges, nil
 }
 
 // pose returns the default angles of the hinges.
@@ -248,26 +263,18 @@ func (l *loader) pose() ([]float64, error) {
 	}
 	pose, by := make([]float64, len(l.hinges)), make([]string, len(l.hinges))
 	for pattern, angle := range given {
-		r, err := whole("DefaultPose", pattern)
+		matched, err := l.matching("DefaultPose", pattern)
 		if err != nil {
 			return nil, err
 		}
-		matched := false
-		for i, name := range l.hinges {
-			if !r.MatchString(name) {
-				continue
-			}
-			matched = true
-			switch {
+		for _, i := range matched {
+			switch name := l.hinges[i]; {
 			case by[i] == name: // the name itself has precedence
 				continue
 			case by[i] != "" && pattern != name && pose[i] != angle:
 				return nil, fmt.Errorf("DefaultPose: %q and %q both match the joint %s and differ", by[i], pattern, name)
 			}
 			pose[i], by[i] = angle, pattern
-		}
-		if !matched {
-			return nil, fmt.Errorf("DefaultPose: no hinge matches %q; there are %q", pattern, l.hinges)
 		}
 	}
 	for i, name := range l.hinges {
@@ -323,13 +330,11 @@ func (l *loader) split(kind Kind, id int, name string) (string, error) {
 	if e == nil {
 		return "", fmt.Errorf("%v %s is not in the file's <worldbody>", kind, name)
 	}
-	place := floats(l.model.m.geom_pos, 3*(id+1))
+	places := l.model.m.geom_pos
 	if kind == Site {
-		place = floats(l.model.m.site_pos, 3*(id+1))
+		places = l.model.m.site_pos
 	}
-	place = place[3*id:]
-	own := mjcf.New("body", "name", name, "pos",
-		number(place[0])+" "+number(place[1])+" "+number(place[2]))
+	own := mjcf.New("body", "name", name, "pos", numbers(floats(places, 3*id+3)[3*id:]...))
 	if _, taken := l.root.Find("body", name); taken != nil {
 		return name, nil // split before, or a body after all
 	}

@@ -33,13 +33,12 @@ func explain(err *error, what string) {
 // prepare adds a floor and the options of the simulation.
 func (l *loader) prepare() error {
 	floor, world := false, (*mjcf.Element)(nil)
-	for _, section := range l.root.Children {
-		if section.Name != "worldbody" {
-			continue
-		}
-		world = section
-		for _, e := range section.Children {
-			floor = floor || e.Name == "geom" && (e.Get("type") == "plane" || e.Get("type") == "hfield")
+	for parent, e := range l.root.All {
+		switch kind := e.Get("type"); {
+		case e.Name == "worldbody":
+			world = e
+		case e.Name == "geom" && parent.Name == "worldbody":
+			floor = floor || kind == "plane" || kind == "hfield"
 		}
 	}
 	if world == nil {
@@ -52,7 +51,7 @@ func (l *loader) prepare() error {
 	}
 	option := mjcf.New("option", "integrator", "Euler")
 	if l.cfg.TimeStep > 0 {
-		option.Set("timestep", number(l.cfg.TimeStep))
+		option.Set("timestep", numbers(l.cfg.TimeStep))
 	}
 	if l.cfg.Solver != "" {
 		option.Set("solver", l.cfg.Solver)
@@ -80,8 +79,14 @@ func (l *loader) prepare() error {
 	return nil
 }
 
-// number formats a number for MJCF.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// numbers formats numbers for MJCF.
+func numbers(values ...float64) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strings.Join(words, " ")
+}
 
 // dropNewer removes attributes of MuJoCo 3 that MuJoCo 2 does not know from an element. Attributes of options only
 // affect speed. Attributes of actuators change the motion, so a file with them needs an entry of Actuators for every

@@ -23,22 +23,15 @@ func (l *loader) motors() error {
 	}
 	taken := make([]string, len(l.hinges))
 	for _, a := range l.cfg.Actuators {
-		r, err := whole("Actuators", a.Joints)
+		matched, err := l.matching("Actuators", a.Joints)
 		if err != nil {
 			return err
 		}
-		matched := false
-		for i, name := range l.hinges {
-			if !r.MatchString(name) {
-				continue
-			}
+		for _, i := range matched {
 			if taken[i] != "" {
-				return fmt.Errorf("Actuators: %q and %q both match the joint %s", taken[i], a.Joints, name)
+				return fmt.Errorf("Actuators: %q and %q both match the joint %s", taken[i], a.Joints, l.hinges[i])
 			}
-			taken[i], own[i], matched = a.Joints, a, true
-		}
-		if !matched {
-			return fmt.Errorf("Actuators: no hinge matches %q; there are %q", a.Joints, l.hinges)
+			taken[i], own[i] = a.Joints, a
 		}
 	}
 	for i, name := range l.hinges {
@@ -66,15 +59,15 @@ func (l *loader) motors() error {
 		if joint == nil {
 			return fmt.Errorf("the joint %s is not in the file's <worldbody>", name)
 		}
-		joint.Set("damping", number(a.Damping))
-		joint.Set("armature", number(a.Armature))
+		joint.Set("damping", numbers(a.Damping))
+		joint.Set("armature", numbers(a.Armature))
 		// All attributes are set, because the file's default classes would supply missing ones.
 		e := mjcf.New("general", "name", name, "joint", name, "gear", "1", "ctrllimited", "false", "dyntype", "none",
-			"gaintype", "fixed", "gainprm", number(a.Stiffness), "biastype", "affine", "biasprm",
-			"0 "+number(-a.Stiffness)+" 0", "forcelimited", "false")
+			"gaintype", "fixed", "gainprm", numbers(a.Stiffness), "biastype", "affine", "biasprm",
+			numbers(0, -a.Stiffness, 0), "forcelimited", "false")
 		if a.EffortLimit > 0 {
 			e.Set("forcelimited", "true")
-			e.Set("forcerange", number(-a.EffortLimit)+" "+number(a.EffortLimit))
+			e.Set("forcerange", numbers(-a.EffortLimit, a.EffortLimit))
 		}
 		section.Children = append(section.Children, e)
 		l.body.Actuators = append(l.body.Actuators, *a)
@@ -149,30 +142,26 @@ func posed(m *Model, hinges []float64) (*Batch, error) {
 	clear(q)
 	q[3] = 1
 	copy(q[rootPositions:], hinges)
-	if err := batch.forward(0, 1); err != nil {
+	if err := batch.forward(0, 0, 1); err != nil {
 		return nil, errors.Join(err, batch.Close())
 	}
 	return batch, nil
 }
 
-// lowest returns the height in metres of the lowest point of all colliding geoms, relative to an upright root, for the
-// given angles of the hinges.
-func lowest(m *Model, hinges []float64) (float64, error) {
-	batch, err := posed(m, hinges)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = batch.Close() }()
-	low := math.Inf(1)
+// bottoms returns the heights in metres of the lowest points of a model's geoms in the world, and the least of them. A
+// height is NaN for geoms of the world body and for geoms that do not collide. Without others low is infinite.
+func bottoms(m *Model, d *C.mjData) (heights []float64, low float64) {
+	low = math.Inf(1)
 	for g := range int(m.m.ngeom) {
-		if at, solid := bottom(m, batch.data[0], g); solid {
-			low = min(low, at)
+		height, solid := bottom(m, d, g)
+		if !solid {
+			height = math.NaN()
+		} else {
+			low = min(low, height)
 		}
+		heights = append(heights, height)
 	}
-	if math.IsInf(low, 1) {
-		return 0, errors.New("no geom of the model collides; give some contype and conaffinity 1")
-	}
-	return low, nil
+	return heights, low
 }
 
 // collides reports whether a geom can touch another, by its contype and conaffinity or by a pair in <contact>.

@@ -6,7 +6,6 @@ import "C"
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -153,22 +152,16 @@ func (l *loader) soles() ([]string, error) {
 	defer func() { _ = batch.Close() }()
 	m := l.model
 	geoms, bodies, owners := m.Names(Geom), m.Names(Body), unsafe.Slice(m.m.geom_bodyid, int(m.m.ngeom))
-	heights, solid := make([]float64, len(geoms)), make([]bool, len(geoms))
-	low := math.Inf(1)
-	for g := range geoms {
-		if heights[g], solid[g] = bottom(m, batch.data[0], g); solid[g] {
-			low = min(low, heights[g])
-		}
-	}
+	heights, low := bottoms(m, batch.data[0])
 	var out []string
 	for g, name := range geoms {
-		if !solid[g] || heights[g] > low+lowSole {
+		if !(heights[g] <= low+lowSole) {
 			continue
 		}
 		// If all geoms of a body are near the floor, the body is the foot, otherwise its lowest geom is.
 		top, lowest := heights[g], true
 		for k := range geoms {
-			if solid[k] && owners[k] == owners[g] {
+			if heights[k] == heights[k] && owners[k] == owners[g] {
 				top, lowest = max(top, heights[k]), lowest && heights[g] <= heights[k]
 			}
 		}

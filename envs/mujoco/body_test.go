@@ -53,6 +53,21 @@ func g1() BodyConfig {
 	}
 }
 
+// stood returns a body's model, and the positions after so many control steps from its default pose.
+func stood(t *testing.T, body *CharacterBody, steps int) (*Model, []float64) {
+	t.Helper()
+	m := must.Open(parseModel(body.XML, body.Assets))(t)
+	b := must.Open(NewBatch(m, 1, 1))(t)
+	q := b.QPos(0)
+	clear(q)
+	q[2], q[3] = body.DefaultHeight, 1
+	copy(q[rootPositions:], body.DefaultPose)
+	copy(b.Ctrl(0), body.DefaultPose)
+	must.Do(t, b.Reset(0))
+	must.Do(t, b.Step(steps*body.Substeps))
+	return m, q
+}
+
 // The robots stand in their default pose. With mjlab's gains the Go1 sinks by a fifth, and the G1, which nothing keeps
 // in balance, begins to fall after a second.
 func TestRobotsStand(t *testing.T) {
@@ -63,15 +78,7 @@ func TestRobotsStand(t *testing.T) {
 	}{"go1": {"unitree_go1/xmls/go1.xml", go1(), 100}, "g1": {"unitree_g1/xmls/g1.xml", g1(), 40}} {
 		t.Run(name, func(t *testing.T) {
 			body := must.Get(LoadBody(robot(t, c.path), c.config))(t)
-			m := must.Open(parseModel(body.XML, body.Assets))(t)
-			b := must.Open(NewBatch(m, 1, 1))(t)
-			q := b.QPos(0)
-			clear(q)
-			q[2], q[3] = body.DefaultHeight, 1
-			copy(q[rootPositions:], body.DefaultPose)
-			copy(b.Ctrl(0), body.DefaultPose)
-			must.Do(t, b.Reset(0))
-			must.Do(t, b.Step(c.steps*body.Substeps))
+			m, q := stood(t, &body, c.steps)
 			worst, up := 0.0, 1-2*(q[4]*q[4]+q[5]*q[5])
 			for i, a := range body.DefaultPose {
 				worst = max(worst, math.Abs(q[rootPositions+i]-a))
@@ -79,9 +86,8 @@ func TestRobotsStand(t *testing.T) {
 			t.Logf("%s: %.1f kg, %d hinges, feet %q, keys %q; after %d steps the root is at %.3f m, of %.3f; the worst "+
 				"joint is off by %.2f rad", body.Name, m.Mass(), len(body.DefaultPose), body.Feet, body.Keys, c.steps,
 				q[2], body.DefaultHeight, worst)
-			if q[2] < 0.75*body.DefaultHeight || up < 0.95 || worst > 0.35 {
-				t.Errorf("the robot does not stand: the cosine of its tilt is %.3f", up)
-			}
+			must.Not(t, q[2] < 0.75*body.DefaultHeight || up < 0.95 || worst > 0.35,
+				"the robot does not stand: the cosine of its tilt is %.3f", up)
 		})
 	}
 }
@@ -149,24 +155,10 @@ func TestModelsOfOthers(t *testing.T) {
 			}
 			continue
 		}
-		if c.want != "" && headerVersion < 3000000 {
-			t.Errorf("%s loads; want an error with %q", c.path, c.want)
-		}
-		m := must.Get(parseModel(body.XML, body.Assets))(t)
-		b := must.Get(NewBatch(m, 1, 1))(t)
-		q := b.QPos(0)
-		clear(q)
-		q[2], q[3] = body.DefaultHeight, 1
-		copy(q[rootPositions:], body.DefaultPose)
-		copy(b.Ctrl(0), body.DefaultPose)
-		must.Do(t, b.Reset(0))
-		must.Do(t, b.Step(25*body.Substeps))
+		must.Not(t, c.want != "" && headerVersion < 3000000, "%s loads; want an error with %q", c.path, c.want)
+		m, q := stood(t, &body, 25)
 		t.Logf("%s loads: %s, %.1f kg, %d hinges, height %.3f m, after 0.5 s %.3f m", c.path, body.Name, m.Mass(),
 			len(body.DefaultPose), body.DefaultHeight, q[2])
-		if q[2] != q[2] {
-			t.Errorf("%s: the simulation diverges", c.path)
-		}
-		must.Do(t, b.Close())
-		must.Do(t, m.Close())
+		must.Not(t, q[2] != q[2], "%s: the simulation diverges", c.path)
 	}
 }

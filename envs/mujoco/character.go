@@ -294,7 +294,6 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 
 // check validates the settings after NewCharacter has filled in the defaults. Errors have no prefix.
 func (c *CharacterConfig) check() error {
-	finite := func(v float64) bool { return v-v == 0 }
 	switch {
 	case c.Body.XML == "":
 		return errors.New("there is no Body; give HumanoidBody(), QuadrupedBody() or one of your own")
@@ -305,22 +304,12 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("there are no Motions; give at least one clip with the body's columns. Only a body with a "+
 			"DefaultPose does without, in the tasks %q and %q, without Clock, Residual, Difference and "+
 			"FailureStarts", Velocity, Command)
-	case !(c.ActionScale > 0) || !finite(c.ActionScale):
-		return fmt.Errorf("ActionScale is %g; it must be positive and finite", c.ActionScale)
-	case c.History < 1 || c.History > 64:
-		return fmt.Errorf("History is %d; it must be between 1 and 64", c.History)
-	case !(c.Lead >= 0) || !finite(c.Lead):
-		return fmt.Errorf("Lead is %g; it must be a finite number of seconds from 0 on", c.Lead)
-	case c.Fade < 0:
-		return fmt.Errorf("Fade is %d; it must not be negative", c.Fade)
 	case c.Fade > 0 && c.Task != Track:
 		return fmt.Errorf("Fade is for the task %q, which becomes %q; the task is %q", Track, Imitate, c.Task)
 	case c.Fade > 0 && c.Difference:
 		return errors.New("Fade and Difference exclude each other: a difference needs the clip to the end")
 	case c.Lead > 0 && !c.Residual:
 		return errors.New("Lead needs Residual: without it targets do not follow the clip")
-	case !(c.Deviation > 0):
-		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
 	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
 		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
 	case c.Difference && !c.Clock:
@@ -333,30 +322,24 @@ func (c *CharacterConfig) check() error {
 	case (c.Task == Track || c.Difference) && len(c.Motions) != 1:
 		return fmt.Errorf("the task %q and Difference need exactly one clip", Track)
 	}
-	if err := c.Velocity.check(); err != nil {
-		return err
-	}
-	if err := c.Randomize.Terrain.check(); err != nil {
+	d := &c.Command
+	if err := cmp.Or(checkBounds("", bound{"ActionScale", c.ActionScale, aboveZero, anySize},
+		bound{"History", float64(c.History), 1, 64}, bound{"Lead", c.Lead, 0, anySize},
+		bound{"Fade", float64(c.Fade), 0, anySize}, bound{"Deviation", c.Deviation, aboveZero, math.Inf(1)},
+		bound{"FailureStarts", c.FailureStarts, 0, 1}, bound{"Command.Turn", d.Turn, 0, math.Pi},
+		bound{"Command.Seconds", d.Seconds, 0, anySize}), c.Velocity.check(), c.Randomize.Terrain.check(),
+		c.Recovery.check(c)); err != nil {
 		return err
 	}
 	if c.Randomize.Terrain.on() && (c.Task == Track || c.Difference) {
 		return fmt.Errorf("Randomize.Terrain does not fit the task %q and Difference, whose clip is on flat ground",
 			Track)
 	}
-	if err := c.Recovery.check(c); err != nil {
-		return err
-	}
-	d := &c.Command
-	if !(d.MinSpeed >= 0) || !(d.MaxSpeed >= d.MinSpeed) || !finite(d.MaxSpeed) {
+	if !(d.MinSpeed >= 0) || !(d.MaxSpeed >= d.MinSpeed) || math.IsInf(d.MaxSpeed, 0) {
 		return fmt.Errorf("Command.MinSpeed and MaxSpeed are %g and %g m/s; they must be finite, not negative and "+
-			"in order",
-			d.MinSpeed, d.MaxSpeed)
+			"in order", d.MinSpeed, d.MaxSpeed)
 	}
-	if !(d.Turn >= 0) || d.Turn > math.Pi {
-		return fmt.Errorf("Command.Turn is %g; it must be between 0 and π", d.Turn)
-	}
-	return checkBounds("", bound{"Command.Seconds", d.Seconds, 0, anySize},
-		bound{"FailureStarts", c.FailureStarts, 0, 1})
+	return nil
 }
 
 // Motions returns the reference clips.

@@ -14,21 +14,12 @@ type Commanded struct {
 	Speed, MinSpeed, MaxSpeed float64
 }
 
-// commander is a task with commands.
-type commander interface {
-	// commanded returns the command in force. It returns false if this task's configuration has no commands.
-	commanded(s *State) (Commanded, bool)
-	// setCommand replaces the command until the episode ends. direction is in radians, speed in m/s.
-	setCommand(s *State, direction, speed float64)
-}
-
 // Commanded returns the command of environment i. ok is false if the task has no commands.
 func (e *Env) Commanded(i int) (c Commanded, ok bool) {
-	t, ok := e.task.(commander)
-	if !ok || e.has(i) != nil {
+	if e.cfg.character == nil || e.has(i) != nil {
 		return Commanded{}, false
 	}
-	return t.commanded(&e.states[i])
+	return e.cfg.character.commanded(&e.states[i])
 }
 
 // SetCommand sets the command of environment i until its episode ends. The task draws no other command until then.
@@ -44,14 +35,15 @@ func (e *Env) SetCommand(i int, direction, speed float64) error {
 	}
 	if direction-direction != 0 || !(speed >= 0) || math.IsInf(speed, 0) {
 		return fmt.Errorf("mujoco: a command of %g m/s in direction %g; both must be finite, the speed not negative",
-			speed,
-			direction)
+			speed, direction)
 	}
-	e.task.(commander).setCommand(&e.states[i], direction, speed)
+	// An infinite number of steps is left, so that Observe draws no other command.
+	mem := e.cfg.character.memory(&e.states[i])
+	mem[memoryDirection], mem[memorySpeed], mem[memoryLeft] = direction, speed, math.Inf(1)
 	return nil
 }
 
-// commanded implements commander.
+// commanded returns the command in force. It returns false if the task has no commands.
 func (c *characterTask) commanded(s *State) (Commanded, bool) {
 	mem, d := c.memory(s), &c.cfg.Command
 	if c.cfg.Task == Velocity {
@@ -64,13 +56,6 @@ func (c *characterTask) commanded(s *State) (Commanded, bool) {
 		return out, true
 	}
 	return Commanded{mem[memoryDirection], mem[memorySpeed], d.MinSpeed, d.MaxSpeed}, c.cfg.Task == Command
-}
-
-// setCommand implements commander.
-func (c *characterTask) setCommand(s *State, direction, speed float64) {
-	mem := c.memory(s)
-	// An infinite number of steps is left, so that Observe draws no other command.
-	mem[memoryDirection], mem[memorySpeed], mem[memoryLeft] = direction, speed, math.Inf(1)
 }
 
 // draw draws a command into mem: a direction, which turns from the last one by at most Turn, and a speed. dt is the

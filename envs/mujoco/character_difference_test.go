@@ -17,7 +17,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 	for name, body := range bodies {
 		e := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 6, Task: Track, Residual: true, Difference: true,
 			Deviation: 1e6})
-		m, pose := e.Model(), batchOf(t, e.Model(), 1, 1)
+		m, pose := e.Model(), must.Open(NewBatch(e.Model(), 1, 1))(t)
 		envtest.Reset(t, e, 2)
 		hinges := m.NU()
 		width := 12 + 2*hinges + 3*len(e.task.keys)
@@ -37,7 +37,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 				e.task.refs[0].at(mem[memoryTime], clip)
 				clip.qpos[0] -= mem[memoryX]
 				clip.qpos[1] -= mem[memoryY]
-				must.Do(t, pose.forward(0, 1))
+				must.Do(t, pose.forward(0, 0, 1))
 				xpos, xmat := floats(pose.data[0].xpos, 3*m.NumBodies()), floats(pose.data[0].xmat, 9*m.NumBodies())
 				// a vector in the heading frame of a body's matrix
 				ahead := func(mat []float64, v [3]float64) [3]float64 {
@@ -104,15 +104,12 @@ func TestDifferenceHasNoReference(t *testing.T) {
 		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: difference})
 		_, single := envs.As[envs.MotionSource](e)
 		_, overlapping := envs.As[envs.OverlappingMotionSource](e)
-		if single == difference || overlapping == difference {
-			t.Errorf("with Difference %v there is reference motion: %v, %v", difference, single, overlapping)
-		}
+		must.Not(t, single == difference || overlapping == difference,
+			"with Difference %v there is reference motion: %v, %v", difference, single, overlapping)
 		_, err1 := e.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 1)))
 		_, err2 := e.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1)))
-		if errors.Is(err1, errors.ErrUnsupported) != difference ||
-			errors.Is(err2, errors.ErrUnsupported) != difference {
-			t.Errorf("with Difference %v: %v, %v", difference, err1, err2)
-		}
+		must.Not(t, errors.Is(err1, errors.ErrUnsupported) != difference || errors.Is(err2,
+			errors.ErrUnsupported) != difference, "with Difference %v: %v, %v", difference, err1, err2)
 	}
 	var rows [2][]float32
 	for k := range rows {

@@ -22,9 +22,7 @@ func TestCharacterFade(t *testing.T) {
 	plain.Task, plain.Residual = Imitate, false
 	imitating := characterOf(t, plain)
 	curriculum, ok := envs.As[envs.Curriculum](e)
-	if !ok {
-		t.Fatal("a character with Fade is no curriculum")
-	}
+	must.Not(t, !ok, "a character with Fade is no curriculum")
 	if _, ok := envs.As[envs.Curriculum](tracking); ok {
 		t.Error("a character without Fade is a curriculum")
 	}
@@ -47,14 +45,12 @@ func TestCharacterFade(t *testing.T) {
 				"after %g of 8 steps target %d", steps, i)
 		}
 		for i, v := range clip(got) {
-			if steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0 {
-				t.Fatalf("after %g of 8 steps the clip's part of the observation is %v, of the task track %v", steps,
-					clip(got), clip(track))
-			}
+			must.Not(t, steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0,
+				"after %g of 8 steps the clip's part of the observation is %v, of the task track %v", steps, clip(got),
+				clip(track))
 		}
-		if told == 0 && (got.Rewards[0] != 1 || got.Terminated[0]) {
-			t.Errorf("faded, the reward is %g, terminated %t", got.Rewards[0], got.Terminated[0])
-		}
+		must.Not(t, told == 0 && (got.Rewards[0] != 1 || got.Terminated[0]), "faded, the reward is %g, terminated %t",
+			got.Rewards[0], got.Terminated[0])
 	}
 	state := must.Get(curriculum.CurriculumState())(t)
 	must.Is(t, string(state), `{"steps":21}`, "the curriculum")

@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
@@ -14,24 +15,23 @@ const successLimit = 0.5
 
 // record is the running episode of one environment, for the metrics of CharacterConfig.Measure.
 type record struct {
-	steps int
 	// clip is the index of the clip in which the episode began.
 	clip int
 	// start is the time in the clip, in seconds, of the first recorded step.
 	start float64
 	// x, y is where the clip's root is, in metres, when the episode's is at the origin.
 	x, y float64
-	// bodies (steps, bodies, 3) are positions in the world in metres, without the world body.
-	bodies []float64
-	// qpos (steps, NQ) are the model's positions.
-	qpos []float64
+	// bodies has, for each step, the positions (bodies, 3) in the world in metres, without the world body.
+	bodies [][]float64
+	// qpos has, for each step, the model's positions (NQ).
+	qpos [][]float64
 }
 
 // measuredTask is the task of characters with CharacterConfig.Measure. It records whole episodes and computes their
 // metrics when they end. It is a type of its own so that other characters pay nothing for the recording.
 type measuredTask struct {
 	*characterTask
-	// records (N) are the running episodes. Their slices are reused.
+	// records (N) are the running episodes.
 	records []record
 }
 
@@ -39,29 +39,6 @@ type measuredTask struct {
 func (c *measuredTask) Init(m *Model) (Spec, error) {
 	c.records = make([]record, len(c.terms))
 	return c.characterTask.Init(m)
-}
-
-// track returns the positions of nb bodies and the headings in every step. nq is the model's number of positions. The
-// rows share memory with the record.
-func (r *record) track(nb, nq int) *metrics.Track {
-	t := &metrics.Track{}
-	for k := range r.steps {
-		t.Positions = append(t.Positions, r.bodies[3*nb*k:3*nb*(k+1)])
-		t.Headings = append(t.Headings, heading(r.pose(k, nq)))
-	}
-	return t
-}
-
-// pose returns the model's positions (NQ) in step k.
-func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
-
-// poses returns the model's positions from index first on, in every step.
-func (r *record) poses(nq, first int) [][]float64 {
-	rows := make([][]float64, r.steps)
-	for k := range rows {
-		rows[k] = r.pose(k, nq)[first:]
-	}
-	return rows
 }
 
 // EpisodeMetricNames implements [EpisodeTask]. The names depend on the task and on what the clips provide.
@@ -100,22 +77,22 @@ func (c *measuredTask) Follow(s *State) {
 	r := &c.records[s.Env]
 	if s.Steps == 1 {
 		mem := c.memory(s)
-		*r = record{clip: int(mem[memoryClip]), start: mem[memoryTime], x: mem[memoryX], y: mem[memoryY],
-			bodies: r.bodies[:0], qpos: r.qpos[:0]}
+		*r = record{clip: int(mem[memoryClip]), start: mem[memoryTime], x: mem[memoryX], y: mem[memoryY]}
 		if !c.cfg.Clock { // with a clock, Act has already advanced the time to this step
 			r.start += c.dt
 		}
 	}
-	r.steps++
-	r.bodies, r.qpos = append(r.bodies, s.XPos[3:]...), append(r.qpos, s.QPos...)
+	r.bodies, r.qpos = append(r.bodies, slices.Clone(s.XPos[3:])), append(r.qpos, slices.Clone(s.QPos))
 }
 
 // EpisodeMetrics implements [EpisodeTask]. The reference is the clip with the smallest pose error, because a policy
 // without a clock is free to change its clip.
 func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) {
 	r := &c.records[s.Env]
-	nb := len(s.XPos)/3 - 1
-	episode := r.track(nb, c.nq)
+	nb, episode := len(s.XPos)/3-1, &metrics.Track{Positions: r.bodies}
+	for _, q := range r.qpos {
+		episode.Headings = append(episode.Headings, heading(q))
+	}
 	track := c.cfg.Task == Track && c.told() > 0
 	poseError, nearest, reference := math.Inf(1), 0, (*metrics.Track)(nil)
 	for i := range c.refs {
@@ -151,7 +128,7 @@ func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) 
 				value = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
 			}
 		case "foot_sliding":
-			value = c.skeleton().FootSliding(r.poses(c.nq, 0), c.dt)
+			value = c.skeleton().FootSliding(r.qpos, c.dt)
 		case "phase_error":
 			if reference != nil {
 				value = orNaN(c.phaseError(reference, episode, c.refs[nearest].clip.Duration()))
@@ -181,7 +158,7 @@ func (c *measuredTask) startIn(i int, r *record) float64 {
 	}
 	best, row := math.Inf(1), 0
 	for k, pose := range c.refs[i].poses {
-		if d := apart(r.pose(0, c.nq)[rootPositions:], pose, best); d < best {
+		if d := apart(r.qpos[0][rootPositions:], pose, best); d < best {
 			best, row = d, k
 		}
 	}
@@ -196,7 +173,7 @@ func (r *reference) place(pose *Batch, dt float64) error {
 	xpos := floats(pose.data[0].xpos, 3*nb)
 	for k := range rows {
 		r.at(r.clip.Duration()*float64(k)/float64(rows-1), moment{pose.QPos(0), pose.QVel(0)})
-		if err := pose.forward(0, 1); err != nil {
+		if err := pose.forward(0, 0, 1); err != nil {
 			return err
 		}
 		q := pose.QPos(0)
@@ -215,7 +192,7 @@ func (r *reference) place(pose *Batch, dt float64) error {
 func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.Track {
 	t, qpos, rows := &metrics.Track{}, make([]float64, r.clip.Width()), len(r.bodies)/(3*nb)
 	wraps := r.clip.Loop() == motions.LoopWrap
-	for k := range episode.steps {
+	for k := range episode.qpos {
 		now := start + float64(k)*dt
 		if k > 0 && !wraps && now > r.clip.Duration() {
 			break
@@ -276,5 +253,9 @@ func (c *measuredTask) coverage(r *record) float64 {
 	for i := range c.refs {
 		clips = append(clips, c.refs[i].poses)
 	}
-	return orNaN(metrics.Coverage(clips, r.poses(c.nq, rootPositions)))
+	var hinges [][]float64
+	for _, q := range r.qpos {
+		hinges = append(hinges, q[rootPositions:])
+	}
+	return orNaN(metrics.Coverage(clips, hinges))
 }

@@ -30,7 +30,7 @@ func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float
 		for i := rootPositions; i < len(s.QPos); i++ {
 			s.QPos[i] += hinges
 		}
-		must.Do(t, c.batch.forward(0, 1))
+		must.Do(t, c.batch.forward(0, 0, 1))
 		s.Steps = k
 		c.ledger.whole.Follow(s)
 	}
@@ -51,13 +51,9 @@ func TestCharacterMeasure(t *testing.T) {
 		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track,
 			Measure: true})
 		got := follows(t, c, 0, steps, start, 0, 0)
-		if !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) ||
-			!(got["phase_error"] < 0.005) {
-			t.Errorf("from %g s: the clip itself has the figures %v", start, got)
-		}
-		if len(got) != 6 || got["survived"] != 1 || !(got["foot_sliding"] < 0.3) {
-			t.Errorf("figures %v", got)
-		}
+		must.Not(t, !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) ||
+			!(got["phase_error"] < 0.005), "from %g s: the clip itself has the figures %v", start, got)
+		must.Not(t, len(got) != 6 || got["survived"] != 1 || !(got["foot_sliding"] < 0.3), "figures %v", got)
 		got = follows(t, c, 0, steps, start, 0.25, 0)
 		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) ||
 			got["success"] != 0 {
@@ -86,9 +82,8 @@ func TestCharacterMeasure(t *testing.T) {
 func TestCharacterMeasureClips(t *testing.T) {
 	c := must.Open(NewQuadruped(CharacterConfig{Measure: true, Task: Command}))(t)
 	got := follows(t, c, 2, 150, 0.1, 0, 0)
-	if !(got["pose_error"] < 0.002) || !(got["phase_error"] < 0.01) || got["coverage"] < 1.0/3-1e-9 {
-		t.Errorf("the third clip has the figures %v", got)
-	}
+	must.Not(t, !(got["pose_error"] < 0.002) || !(got["phase_error"] < 0.01) || got["coverage"] < 1.0/3-1e-9,
+		"the third clip has the figures %v", got)
 	if _, has := got["root_velocity_error"]; has {
 		t.Error("root_velocity_error without a clip that is tracked")
 	}

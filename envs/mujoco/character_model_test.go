@@ -3,13 +3,10 @@ package mujoco
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // TestSizes puts every geom into the floor and every joint beyond its limit: the models' sizes must hold it.
@@ -19,8 +16,8 @@ func TestSizes(t *testing.T) {
 		height, root   int // the root's coordinates: that of its height, and how many there are
 		contacts, rows int
 	}{{walkerXML, 1, 3, 14, 62}, {humanoidXML, 2, 7, 34, 164}, {quadrupedXML, 2, 7, 24, 108}} {
-		m := modelOf(t, c.xml)
-		b := batchOf(t, m, 1, 1)
+		m := must.Open(ParseModel(c.xml))(t)
+		b := must.Open(NewBatch(m, 1, 1))(t)
 		q, hinges := b.QPos(0), m.NQ()-c.root
 		q[c.height] = -3
 		if c.root == 3 {
@@ -69,26 +66,15 @@ func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 	}
 }
 
-// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep
-// characters up for a while without any learning, so the models, their actuators and the clips' signs agree.
+// TestCharactersFollowClips: targets taken from the clips that come with gorl keep characters up for a while without
+// any learning, so the models, their actuators and the clips' signs agree.
 func TestCharactersFollowClips(t *testing.T) {
 	for name, c := range map[string]struct {
-		make          func(CharacterConfig) (*Character, error)
-		clip          func(t *testing.T) []*motions.Clip
-		length, speed float64
-	}{
-		"humanoid":  {NewHumanoid, nil, 15, 0.3},
-		"quadruped": {NewQuadruped, nil, 100, 0.3},
-		"DeepMimic": {NewHumanoid, func(t *testing.T) []*motions.Clip {
-			return []*motions.Clip{deepMimic(t, "humanoid3d_walk.txt")}
-		}, 22, 0.5},
-	} {
+		make   func(CharacterConfig) (*Character, error)
+		length float64
+	}{"humanoid": {NewHumanoid, 15}, "quadruped": {NewQuadruped, 100}} {
 		t.Run(name, func(t *testing.T) {
-			cfg := CharacterConfig{NumEnvs: 32, Residual: true}
-			if c.clip != nil {
-				cfg.Motions = c.clip(t)
-			}
-			e := must.Open(c.make(cfg))(t)
+			e := must.Open(c.make(CharacterConfig{NumEnvs: 32, Residual: true}))(t)
 			envtest.Reset(t, e, 1)
 			actions := make([]float32, 32*e.Model().NU())
 			var length, speed, joint, episodes float64
@@ -102,26 +88,8 @@ func TestCharactersFollowClips(t *testing.T) {
 			}
 			length, speed, joint = length/episodes, speed/episodes, joint/episodes
 			t.Logf("%g episodes, length %.1f, speed %.2f, joint error %.3f", episodes, length, speed, joint)
-			if length < c.length || speed < c.speed || joint > 0.15 {
-				t.Error("characters that follow the clip fall at once")
-			}
+			must.Not(t, length < c.length || speed < 0.3 || joint > 0.15,
+				"characters that follow the clip fall at once")
 		})
 	}
-}
-
-// deepMimic reads a clip of the folder GORL_MOTIONS.
-func deepMimic(t *testing.T, name string) *motions.Clip {
-	t.Helper()
-	folder := os.Getenv("GORL_MOTIONS")
-	if folder == "" {
-		t.Skip("GORL_MOTIONS names no folder of clips")
-	}
-	clip, err := motions.Load(filepath.Join(folder, "deepmimic", name))
-	if err != nil {
-		t.Skip(err)
-	}
-	if clip, err = motions.Humanoid(clip); err != nil {
-		t.Fatal(err)
-	}
-	return clip
 }

@@ -83,7 +83,7 @@ func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
 	for i := range simulation.Len() {
 		clear(simulation.QVel(i))
 	}
-	if err := simulation.forward(0, simulation.Len()); err != nil {
+	if err := simulation.forward(0, 0, simulation.Len()); err != nil {
 		return nil, err
 	}
 	var poses []fallenPose

@@ -212,7 +212,7 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 	for row := range r.rows {
 		for k := range c.cfg.History {
 			r.at(r.time(row)+float64(k)*c.dt, moment{pose.QPos(0), pose.QVel(0)})
-			if err := pose.forward(0, 1); err != nil {
+			if err := pose.forward(0, 0, 1); err != nil {
 				return reference{}, err
 			}
 			c.writeFeatures(pose.QPos(0), pose.QVel(0), xpos, all)

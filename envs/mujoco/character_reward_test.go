@@ -20,13 +20,11 @@ func TestTracking(t *testing.T) {
 	place := func(change func(q, v []float64)) (float64, bool) {
 		r.at(mem[memoryTime], moment{s.QPos, s.QVel})
 		change(s.QPos, s.QVel)
-		must.Do(t, e.batch.forward(0, 1))
+		must.Do(t, e.batch.forward(0, 0, 1))
 		return task.tracking(s, &task.terms[0], task.cfg.Deviation)
 	}
 	best, lost := place(func(q, v []float64) {})
-	if math.Abs(best-1) > 1e-5 || lost {
-		t.Errorf("in the clip the reward is %g, lost: %t", best, lost)
-	}
+	must.Not(t, math.Abs(best-1) > 1e-5 || lost, "in the clip the reward is %g, lost: %t", best, lost)
 	for name, change := range map[string]func(q, v []float64){
 		"pose":          func(q, v []float64) { q[7+3] += 0.5 },
 		"velocity":      func(q, v []float64) { v[6] += 10 },
@@ -42,9 +40,8 @@ func TestTracking(t *testing.T) {
 		*task.terms[0].fields()[name+".sharpness"] = *terms.fields()[name+".sharpness"]
 		alone, _ := place(change)
 		task.terms[0] = terms
-		if got > 0.97 || lost || alone > 0.9 {
-			t.Errorf("%s is changed: reward %g, its own term %g, lost: %t", name, got, alone, lost)
-		}
+		must.Not(t, got > 0.97 || lost || alone > 0.9, "%s is changed: reward %g, its own term %g, lost: %t", name, got,
+			alone, lost)
 	}
 	if _, lost := place(func(q, v []float64) { q[2] += 0.51 }); !lost {
 		t.Error("half a metre above the clip the episode goes on")
@@ -70,17 +67,14 @@ func TestCommand(t *testing.T) {
 			must.Near(t, float64(s.Observations[52*i+51]), mem[memorySpeed], 1e-6, "observed")
 			if mem[memorySpeed] != before[i] && !s.Terminated[i] {
 				changes++
-				if (k+1)%6 != 0 && e.State(i).Steps == k+1 {
-					t.Fatalf("the command changed in step %d", k+1)
-				}
+				must.Not(t, (k+1)%6 != 0 && e.State(i).Steps == k+1, "the command changed in step %d", k+1)
 			}
 			before[i] = mem[memorySpeed]
 			low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
 		}
 	}
-	if low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60 {
-		t.Errorf("speeds of %g to %g m/s, %d changes", low, high, changes)
-	}
+	must.Not(t, low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60, "speeds of %g to %g m/s, %d changes", low,
+		high, changes)
 	s, mem := e.State(0), e.task.memory(e.State(0))
 	sin, cos := math.Sincos(mem[memoryDirection])
 	s.QVel[0], s.QVel[1] = mem[memorySpeed]*cos, mem[memorySpeed]*sin
@@ -113,8 +107,7 @@ func TestCharacterShaping(t *testing.T) {
 	must.Do(t, e.SetRewardShaping(e.RewardShaping(), nil))
 	must.Do(t, e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1},
 		[]int{1}))
-	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {
-		t.Errorf("%+v", e.task.terms)
-	}
+	must.Not(t, e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 ||
+		e.task.terms[1].alive != 1, "%+v", e.task.terms)
 	must.Refuse(t, e.SetRewardShaping(map[string]any{"facing": map[string]any{"sharpness": -1.0}}, nil), "")
 }

@@ -82,10 +82,17 @@ func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 	return clip, rng.IntN(c.refs[clip].rows)
 }
 
-// shared implements sharedTask: the counts of terminations are saved, and a seeded Reset clears them.
-func (c *characterTask) shared() []float64 { return c.starts.counts }
+// counts returns what a task keeps for all environments together: a character's counts of terminations, or nil. The
+// numbers change only between steps, so that results do not depend on the order in which workers step environments.
+// They are part of a saved state, and a seeded Reset clears them.
+func (e *Env) counts() []float64 {
+	if e.cfg.character == nil {
+		return nil
+	}
+	return e.cfg.character.starts.counts
+}
 
-// stepped implements sharedTask: it advances the fade and counts the step's terminations. Workers only note
+// stepped advances the fade and counts the step's terminations, after all environments have stepped. Workers only note
 // terminations in fell, because adding to shared counts would need a lock.
 func (c *characterTask) stepped() {
 	c.faded++

@@ -88,9 +88,7 @@ func TestFailureCounts(t *testing.T) {
 				t.Fatalf("the counts are %v, want %v", counts(), want)
 			}
 		}
-		if ended < 10 {
-			t.Errorf("only %d episodes terminated", ended)
-		}
+		must.Not(t, ended < 10, "only %d episodes terminated", ended)
 		runs[k] = slices.Clone(counts())
 		envtest.Reset(t, e, -1)
 		must.Same(t, counts(), runs[k], "a Reset without a seed changes the counts")
@@ -146,10 +144,9 @@ func TestFloorStarts(t *testing.T) {
 		}
 		lying++
 		history := s.Memory[:e.task.style()]
-		if math.Abs(history[0]-s.QPos[2]) > 1e-6 || s.QVel[2] != 0 || s.QPos[0] != 0 {
-			t.Fatalf("environment %d lies at %g with the velocity %g; its history is of a root at %g", i, s.QPos[:3],
-				s.QVel[:3], history[0])
-		}
+		must.Not(t, math.Abs(history[0]-s.QPos[2]) > 1e-6 || s.QVel[2] != 0 || s.QPos[0] != 0,
+			"environment %d lies at %g with the velocity %g; its history is of a root at %g", i, s.QPos[:3], s.QVel[:3],
+			history[0])
 	}
 	if want, sigma := 0.25*n, math.Sqrt(n*0.25*0.75); math.Abs(float64(lying)-want) > 5*sigma {
 		t.Errorf("%d of %d begin on the floor, want about %g", lying, n, want)
@@ -161,11 +158,10 @@ func TestFloorStarts(t *testing.T) {
 			if !low[ep.Env] {
 				continue // it may fall later
 			}
-			if ep.Length != limit || ep.Return <= 0 || ep.Return > 0.5*float64(limit) || ep.Metrics["recovered"] != 0 ||
-				ep.Metrics["falls"] != 1 {
-				t.Errorf("an episode on the floor ended after %d steps, not %d, with the return %g and %v", ep.Length,
-					limit, ep.Return, ep.Metrics)
-			}
+			must.Not(t, ep.Length != limit || ep.Return <= 0 || ep.Return > 0.5*float64(limit) ||
+				ep.Metrics["recovered"] != 0 || ep.Metrics["falls"] != 1,
+				"an episode on the floor ended after %d steps, not %d, with the return %g and %v", ep.Length, limit,
+				ep.Return, ep.Metrics)
 			low[ep.Env] = false
 			lying--
 		}

@@ -30,24 +30,23 @@ var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravi
 // observedTerm is a part of an observation.
 type observedTerm struct {
 	part
-	write termWriter
+	// write writes the values for a state. full is the complete observation.
+	write func(s *State, full, out []float32)
 }
-
-// termWriter writes the values of a term for a state. full is the complete observation.
-type termWriter func(c *characterTask, s *State, full, out []float32)
 
 // readTerms makes the terms of CharacterConfig.Observations. The complete observation has some of them as columns.
 func (c *characterTask) readTerms() error {
 	hinges, known := c.nq-rootPositions, map[string]observedTerm{}
-	add := func(name string, width int, write termWriter) {
+	add := func(name string, width int, write func(s *State, full, out []float32)) {
 		known[name] = observedTerm{part{name, width}, write}
 	}
-	add("base_lin_vel", 3, func(_ *characterTask, s *State, _, out []float32) { inRoot(s, out, [3]float64(s.QVel)) })
-	add("base_ang_vel", 3, numbersOf(func(_ *characterTask, s *State) []float64 { return s.QVel[3:rootVelocities] }))
-	add("projected_gravity", 3, func(_ *characterTask, s *State, _, out []float32) {
-		inRoot(s, out, [3]float64{0, 0, -1})
-	})
-	add("joint_pos", hinges, func(c *characterTask, s *State, _, out []float32) {
+	columns := func(name string, width, at int) {
+		add(name, width, func(_ *State, full, out []float32) { copy(out, full[at:]) })
+	}
+	add("base_lin_vel", 3, func(s *State, _, out []float32) { inRoot(s, out, [3]float64(s.QVel)) })
+	add("base_ang_vel", 3, func(s *State, _, out []float32) { convert(out, s.QVel[3:rootVelocities]) })
+	add("projected_gravity", 3, func(s *State, _, out []float32) { inRoot(s, out, [3]float64{0, 0, -1}) })
+	add("joint_pos", hinges, func(s *State, _, out []float32) {
 		pose := c.cfg.Body.DefaultPose
 		for i := range out {
 			if out[i] = float32(s.QPos[rootPositions+i]); pose != nil {
@@ -55,12 +54,12 @@ func (c *characterTask) readTerms() error {
 			}
 		}
 	})
-	add("joint_vel", hinges, numbersOf(func(_ *characterTask, s *State) []float64 { return s.QVel[rootVelocities:] }))
-	add("actions", hinges, numbersOf((*characterTask).acted))
-	add("height", 1, columnsFrom(0))
+	add("joint_vel", hinges, func(s *State, _, out []float32) { convert(out, s.QVel[rootVelocities:]) })
+	add("actions", hinges, func(s *State, _, out []float32) { convert(out, c.acted(s)) })
+	columns("height", 1, 0)
 	at := 0
 	for _, p := range c.whole() {
-		add(p.name, p.width, columnsFrom(at))
+		columns(p.name, p.width, at)
 		at += p.width
 	}
 	for _, name := range c.cfg.Observations {
@@ -84,16 +83,6 @@ func (c *characterTask) readTerms() error {
 	return nil
 }
 
-// numbersOf returns a function that writes a term of numbers of the state.
-func numbersOf(of func(*characterTask, *State) []float64) termWriter {
-	return func(c *characterTask, s *State, _, out []float32) { convert(out, of(c, s)) }
-}
-
-// columnsFrom returns a function that copies a term from the complete observation, beginning at a column.
-func columnsFrom(at int) termWriter {
-	return func(_ *characterTask, _ *State, full, out []float32) { copy(out, full[at:]) }
-}
-
 // inRoot writes a vector of the world in the root's frame.
 func inRoot(s *State, out []float32, v [3]float64) {
 	put(out, rotation.Of(s.QPos[3:]).Conj().Rotate(v))
@@ -103,7 +92,7 @@ func inRoot(s *State, out []float32, v [3]float64) {
 func (c *characterTask) writeTerms(s *State, full, out []float32) {
 	for i := range c.observed {
 		t := &c.observed[i]
-		t.write(c, s, full, out[:t.width])
+		t.write(s, full, out[:t.width])
 		out = out[t.width:]
 	}
 }

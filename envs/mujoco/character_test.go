@@ -85,14 +85,10 @@ func characterReset(t *testing.T, e *Character) {
 				found = row
 			}
 		}
-		if found < 0 {
-			t.Fatalf("character %d does not begin in the clip", i)
-		}
+		must.Not(t, found < 0, "character %d does not begin in the clip", i)
 		rows[found] = true
 	}
-	if len(rows) < 30 {
-		t.Errorf("%d characters began in %d places", n, len(rows))
-	}
+	must.Not(t, len(rows) < 30, "%d characters began in %d places", n, len(rows))
 	s = envtest.Step(t, e, make([]float32, n*28))
 	for i := range n {
 		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
@@ -147,12 +143,12 @@ func TestReferenceVelocities(t *testing.T) {
 // TestHeadingFrame: turning and moving a character over the ground changes no feature.
 func TestHeadingFrame(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody()})
-	pose := batchOf(t, e.Model(), 1, 1)
+	pose := must.Open(NewBatch(e.Model(), 1, 1))(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	features := func(q, v []float64) []float32 {
 		copy(pose.QPos(0), q)
 		copy(pose.QVel(0), v)
-		must.Do(t, pose.forward(0, 1))
+		must.Do(t, pose.forward(0, 0, 1))
 		out := make([]float32, e.task.features())
 		e.task.writeFeatures(q, v, floats(pose.data[0].xpos, 3*e.Model().NumBodies()), out)
 		return out
@@ -196,29 +192,24 @@ func TestFallEndsTheEpisode(t *testing.T) {
 			s := envtest.Step(t, e, actions)
 			for _, ep := range s.Episodes {
 				ended++
-				if !s.Terminated[ep.Env] {
-					t.Errorf("%s: %+v did not fall", name, ep)
-				}
+				must.Not(t, !s.Terminated[ep.Env], "%s: %+v did not fall", name, ep)
 			}
 			for i := range 4 {
 				touch := e.State(i).Touch
 				for id, bodyName := range e.Model().Names(Body) {
-					if id > 0 && touch[id] != 0 && !slices.Contains(b.Feet, bodyName) {
-						t.Fatalf("%s: %s touches the floor, and the episode goes on", name, bodyName)
-					}
+					must.Not(t, id > 0 && touch[id] != 0 && !slices.Contains(b.Feet, bodyName),
+						"%s: %s touches the floor, and the episode goes on", name, bodyName)
 				}
 			}
 		}
-		if ended == 0 {
-			t.Errorf("%s: no character fell", name)
-		}
+		must.Not(t, ended == 0, "%s: no character fell", name)
 	}
 }
 
 // Of a pair of reference rows the second begins with what the first ends with: the walker's one control step later, a
 // character's of four steps one to three later.
 func TestOverlappingMotions(t *testing.T) {
-	w := walkerOf(t, WalkerConfig{NumEnvs: 1})
+	w := must.Open(NewWalker(WalkerConfig{NumEnvs: 1}))(t)
 	overlaps(t, w, 2, 1e-4)
 	for _, body := range bodies {
 		overlaps(t, characterOf(t, CharacterConfig{Body: body(), History: 4}), 4, 0.1)
@@ -231,15 +222,11 @@ func TestOverlappingMotions(t *testing.T) {
 func overlaps(t *testing.T, e envs.Env, moments int, tolerance float64) {
 	t.Helper()
 	source, ok := envs.As[envs.OverlappingMotionSource](e)
-	if !ok {
-		t.Fatalf("%T shows no overlapping windows", e)
-	}
+	must.Not(t, !ok, "%T shows no overlapping windows", e)
 	const n = 100
 	rows, err := source.CollectOverlappingMotions(n, rand.New(rand.NewPCG(1, 2)))
 	m := e.Spaces().AMPObservation.Width()
-	if err != nil || len(rows) != n*2*m {
-		t.Fatalf("%d values, %v", len(rows), err)
-	}
+	must.Not(t, err != nil || len(rows) != n*2*m, "%d values, %v", len(rows), err)
 	seen, width := map[int]int{}, m/moments
 	for i := range n {
 		first, second := rows[2*m*i:][:m], rows[2*m*i+m:][:m]
@@ -249,10 +236,8 @@ func overlaps(t *testing.T, e envs.Env, moments int, tolerance float64) {
 				best, at = d, later
 			}
 		}
-		if best > tolerance {
-			t.Fatalf("%T: pair %d overlaps nowhere: at %d steps behind the first, the second row is %g away", e, i, at,
-				best)
-		}
+		must.Not(t, best > tolerance,
+			"%T: pair %d overlaps nowhere: at %d steps behind the first, the second row is %g away", e, i, at, best)
 		seen[at]++
 	}
 	must.Is(t, len(seen), moments-1, "%T: the second row was this many steps behind the first: %v", e, seen)

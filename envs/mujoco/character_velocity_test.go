@@ -82,9 +82,8 @@ func TestVelocity(t *testing.T) {
 	const n = 400
 	e := must.Open(NewCharacter(CharacterConfig{Body: standing(), Task: Velocity, Velocity: velocity, NumEnvs: n,
 		Measure: true}))(t)
-	if e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)) {
-		t.Error("without clips there are AMP observations")
-	}
+	must.Not(t, e.Spaces().AMPObservation.Width() != 0 || e.Supports(new(envs.MotionSource)),
+		"without clips there are AMP observations")
 	if _, err := e.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("without clips, reference motion gives %v", err)
 	}
@@ -101,9 +100,8 @@ func TestVelocity(t *testing.T) {
 	}
 	must.Near(t, float64(still), 0.2*n, 5*math.Sqrt(n*0.2*0.8), "of")
 	for k, bound := range [][2]float64{velocity.LinearX, velocity.LinearY, velocity.AngularZ} {
-		if low[k] < bound[0] || high[k] > bound[1] || high[k]-low[k] < 0.9*(bound[1]-bound[0]) {
-			t.Errorf("command %d is from %g to %g, want %g", k, low[k], high[k], bound)
-		}
+		must.Not(t, low[k] < bound[0] || high[k] > bound[1] || high[k]-low[k] < 0.9*(bound[1]-bound[0]),
+			"command %d is from %g to %g, want %g", k, low[k], high[k], bound)
 	}
 	s := e.State(0)
 	mem, turn := e.task.memory(s), 0.8
@@ -135,9 +133,8 @@ func TestVelocity(t *testing.T) {
 	for range 20 {
 		envtest.Step(t, e, make([]float32, n*12))
 		want := math.Remainder(turn+1-heading(s.QPos), 2*math.Pi)
-		if s.Steps > 0 && (mem[memoryForward] != 0.6 || math.Abs(mem[memoryTurn]-max(-1, min(1, 2*want))) > 1e-9) {
-			t.Fatalf("step %d: the command is %g, %g", s.Steps, mem[memoryForward], mem[memoryTurn])
-		}
+		must.Not(t, s.Steps > 0 && (mem[memoryForward] != 0.6 || math.Abs(mem[memoryTurn]-max(-1, min(1,
+			2*want))) > 1e-9), "step %d: the command is %g, %g", s.Steps, mem[memoryForward], mem[memoryTurn])
 		if s.Steps == 0 {
 			break
 		}

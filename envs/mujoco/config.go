@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Config says what simulations an [Env] runs.
@@ -33,29 +34,21 @@ type Config struct {
 	Stagger int
 	// Render sets the look of pictures. The zero value is a good choice.
 	Render RenderConfig
-	// character is the task of characters, which may be randomised.
+	// character is the task of characters. They have commands, and may be randomised.
 	character *characterTask
 }
 
 // check validates the settings and replaces zeros by their defaults. Workers stays 0, which NewBatch resolves.
 func (c *Config) check() error {
-	given := 0
-	for _, b := range []bool{c.Model != nil, c.File != "", c.XML != ""} {
-		if b {
-			given++
-		}
-	}
-	if given != 1 {
+	missing := []bool{c.Model == nil, c.File == "", c.XML == ""}
+	if len(slices.DeleteFunc(missing, func(missing bool) bool { return missing })) != 1 {
 		return errors.New("mujoco: give exactly one of Model, File and XML")
 	}
-	for _, v := range []struct {
-		name  string
-		value int64
-	}{{"NumEnvs", int64(c.NumEnvs)}, {"Substeps", int64(c.Substeps)}, {"Workers", int64(c.Workers)},
-		{"EpisodeLength", int64(c.EpisodeLength)}, {"Stagger", int64(c.Stagger)}, {"Seed", c.Seed}} {
-		if v.value < 0 {
-			return fmt.Errorf("mujoco: %s is %d; it must not be negative", v.name, v.value)
-		}
+	if err := checkBounds("mujoco: ", bound{"NumEnvs", float64(c.NumEnvs), 0, anySize},
+		bound{"Substeps", float64(c.Substeps), 0, anySize}, bound{"Workers", float64(c.Workers), 0, anySize},
+		bound{"EpisodeLength", float64(c.EpisodeLength), 0, anySize}, bound{"Stagger", float64(c.Stagger), 0, anySize},
+		bound{"Seed", float64(c.Seed), 0, anySize}); err != nil {
+		return err
 	}
 	c.NumEnvs, c.Substeps = cmp.Or(c.NumEnvs, 1), cmp.Or(c.Substeps, 1)
 	if c.Stagger > c.EpisodeLength {
@@ -65,13 +58,14 @@ func (c *Config) check() error {
 	return c.Render.check()
 }
 
-// bound is a setting with the range that it must be in. anySize is the upper end for a finite size.
+// bound is a setting with the range that it must be in.
 type bound struct {
 	name             string
 	value, low, high float64
 }
 
-const anySize = math.MaxFloat64
+// anySize is the upper end for a finite size, and aboveZero the lower end for a positive one.
+const anySize, aboveZero = math.MaxFloat64, math.SmallestNonzeroFloat64
 
 // checkBounds returns an error for the first setting that is out of its range. prefix is put before its name.
 func checkBounds(prefix string, bounds ...bound) error {
@@ -80,7 +74,10 @@ func checkBounds(prefix string, bounds ...bound) error {
 			continue
 		}
 		allowed := "finite and not negative"
-		if b.high < anySize {
+		switch {
+		case b.low == aboveZero:
+			allowed = "finite and positive"
+		case b.high < anySize:
 			allowed = fmt.Sprintf("between %g and %g", b.low, b.high)
 		}
 		return fmt.Errorf("%s%s is %g; it must be %s", prefix, b.name, b.value, allowed)

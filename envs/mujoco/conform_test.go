@@ -59,9 +59,8 @@ func TestConformCharacters(t *testing.T) {
 				if c.cfg.HideRoot {
 					style -= 13
 				}
-				if s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*style {
-					t.Errorf("spaces %v", s)
-				}
+				must.Not(t, s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*style,
+					"spaces %v", s)
 			})
 		}
 	}

@@ -14,10 +14,10 @@ import (
 // them walk, stumble, fall and lie, and returns all positions and velocities.
 func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []float64 {
 	t.Helper()
-	m := modelOf(t, xml)
-	b := batchOf(t, m, n, workers)
+	m := must.Open(ParseModel(xml))(t)
+	b := must.Open(NewBatch(m, n, workers))(t)
 	b.reference = reference
-	w := walkerOf(t, WalkerConfig{}).task
+	w := must.Open(NewWalker(WalkerConfig{}))(t).task
 	rng := rand.New(rand.NewPCG(7, 7))
 	phase := make([]int, n)
 	for i := range n {
@@ -44,29 +44,6 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 	return out
 }
 
-// modelOf is a model that lives as long as the test.
-func modelOf(t testing.TB, xml string) *Model {
-	t.Helper()
-	return must.Open(ParseModel(xml))(t)
-}
-
-// batchOf is a batch of simulations that live as long as the test.
-func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
-	t.Helper()
-	return must.Open(NewBatch(m, n, workers))(t)
-}
-
-// envOf is an environment that lives as long as the test.
-func envOf(t testing.TB, cfg Config, task Task) *Env {
-	t.Helper()
-	return must.Open(New(cfg, task))(t)
-}
-
-func walkerOf(t testing.TB, cfg WalkerConfig) *Walker {
-	t.Helper()
-	return must.Open(NewWalker(cfg))(t)
-}
-
 func farthest(a, b []float64) float64 {
 	if len(a) != len(b) {
 		return math.Inf(1)
@@ -83,9 +60,7 @@ func TestFastStepEqualsMuJoCos(t *testing.T) {
 	plain := rollout(t, walkerXML, 16, 300, 2, true)
 	d := farthest(fast, plain)
 	t.Logf("largest difference %.2g", d)
-	if !(d <= 1e-9) {
-		t.Errorf("the fast step leaves mj_step's trajectory by %g", d)
-	}
+	must.Not(t, !(d <= 1e-9), "the fast step leaves mj_step's trajectory by %g", d)
 }
 
 // TestReorderedStepEqualsMuJoCos holds the general path (models that the fast integrator is not for) to mj_step.
@@ -97,22 +72,9 @@ func TestReorderedStepEqualsMuJoCos(t *testing.T) {
 	}
 }
 
-// TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with
-// the floor, nothing with anything else.
-func TestPairsAreTheFloor(t *testing.T) {
-	words := strings.Replace(walkerText, ` collision="predefined"`, "", 1)
-	words = strings.Replace(words, `<geom type="capsule"`, `<geom contype="1" conaffinity="0" type="capsule"`, 1)
-	words = strings.Replace(words, `<geom name="floor"`, `<geom name="floor" contype="0" conaffinity="1"`, 1)
-	from, to := strings.Index(words, "<contact>"), strings.Index(words, "</contact>")
-	words = words[:from] + words[to+len("</contact>"):]
-	if d := farthest(rollout(t, walkerXML, 8, 200, 1, true), rollout(t, words, 8, 200, 1, true)); !(d <= 1e-9) {
-		t.Errorf("the trajectories differ by %g", d)
-	}
-}
-
 func TestDivergedGoesBack(t *testing.T) {
-	m := modelOf(t, walkerXML)
-	b := batchOf(t, m, 3, 2)
+	m := must.Open(ParseModel(walkerXML))(t)
+	b := must.Open(NewBatch(m, 3, 2))(t)
 	for i := range 3 {
 		must.Do(t, b.Reset(i))
 	}
@@ -120,9 +82,8 @@ func TestDivergedGoesBack(t *testing.T) {
 	before := append([]float64(nil), b.QPos(1)...)
 	floats(b.data[1].qvel, 9)[4] = math.NaN()
 	must.Do(t, b.Step(5))
-	if b.Status(0) != 0 || b.Status(1) != Diverged || b.Status(2) != 0 {
-		t.Errorf("status %d %d %d", b.Status(0), b.Status(1), b.Status(2))
-	}
+	must.Not(t, b.Status(0) != 0 || b.Status(1) != Diverged || b.Status(2) != 0, "status %d %d %d", b.Status(0),
+		b.Status(1), b.Status(2))
 	must.Is(t, farthest(before, b.QPos(1)), 0, "the diverged simulation stands at %v, was at %v", b.QPos(1), before)
 	if err := b.Step(5); err != nil || b.Status(1) != 0 {
 		t.Errorf("it does not go on: %v, status %d", err, b.Status(1))

@@ -19,11 +19,10 @@ type Env struct {
 	// cfg holds the settings with defaults filled in.
 	cfg  Config
 	task Task
-	// shared is the task if it keeps numbers for all environments together, otherwise nil.
-	shared sharedTask
-	spec   Spec
-	model  *Model
-	batch  *Batch
+	spec Spec
+	// model is that of the batch.
+	model *Model
+	batch *Batch
 	// states (N) are the task's views of the simulations.
 	states []State
 	// initial (NQ) holds the model's initial positions, from which every Reset of the task starts.
@@ -124,7 +123,6 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	if e.ledger.task != nil {
 		e.out.Metrics = map[string]float64{}
 	}
-	e.shared, _ = task.(sharedTask)
 	for range batch.pool.workers() {
 		e.lists = append(e.lists, make([]C.int, 0, n))
 	}
@@ -148,9 +146,7 @@ func (e *Env) seed(seed int64) {
 	for i, p := range e.pcg {
 		p.Seed(uint64(seed), uint64(i))
 	}
-	if e.shared != nil {
-		clear(e.shared.shared())
-	}
+	clear(e.counts())
 }
 
 // NumEnvs is the number of environments.
@@ -238,8 +234,8 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	if e.ledger.collect(&e.out); len(e.out.Episodes) > 0 {
 		e.out.FinalObservations, e.out.FinalStates = e.final.FinalObservations, e.final.FinalStates
 	}
-	if e.shared != nil {
-		e.shared.stepped()
+	if e.cfg.character != nil {
+		e.cfg.character.stepped()
 	}
 	if e.random != nil {
 		e.random.steps++

@@ -15,7 +15,7 @@ import (
 func TestRestoreRefuses(t *testing.T) {
 	cfg := WalkerConfig{NumEnvs: 6, Seed: 1, EpisodeLength: 60, Stagger: 30}
 	make := func(cfg WalkerConfig) *Walker {
-		w := walkerOf(t, cfg)
+		w := must.Open(NewWalker(cfg))(t)
 		envtest.Reset(t, w, 1)
 		return w
 	}
@@ -32,7 +32,7 @@ func TestRestoreRefuses(t *testing.T) {
 }
 
 func FuzzRestoreState(f *testing.F) {
-	w := walkerOf(f, WalkerConfig{NumEnvs: 2, Workers: 1})
+	w := must.Open(NewWalker(WalkerConfig{NumEnvs: 2, Workers: 1}))(f)
 	envtest.Reset(f, w, 1)
 	state := envtest.State(f, w)
 	f.Add(state)
@@ -49,7 +49,7 @@ func FuzzRestoreState(f *testing.F) {
 
 func TestCloseFrees(t *testing.T) {
 	before := live()
-	w := walkerOf(t, WalkerConfig{NumEnvs: 7, Workers: 3})
+	w := must.Open(NewWalker(WalkerConfig{NumEnvs: 7, Workers: 3}))(t)
 	must.Is(t, live(), before+8, "%d C objects for a model and seven simulations", live()-before)
 	envtest.Reset(t, w, 1)
 	must.Get(w.Render(0))(t)
@@ -65,9 +65,8 @@ func TestDivergedEndsTheEpisode(t *testing.T) {
 	checked, err := envs.Checked(w)
 	must.Do(t, err)
 	s := envtest.Step(t, checked, make([]float32, 18))
-	if s.Terminated[0] || !s.Terminated[2] || len(s.Episodes) != 1 || s.Episodes[0].Env != 2 {
-		t.Errorf("terminated %v, episodes %v", s.Terminated, s.Episodes)
-	}
+	must.Not(t, s.Terminated[0] || !s.Terminated[2] || len(s.Episodes) != 1 || s.Episodes[0].Env != 2,
+		"terminated %v, episodes %v", s.Terminated, s.Episodes)
 	envtest.Step(t, checked, make([]float32, 18))
 }
 
@@ -75,7 +74,7 @@ func TestDivergedEndsTheEpisode(t *testing.T) {
 // without. A Reset, a restored state and another call forget it.
 func TestTerminate(t *testing.T) {
 	cfg := WalkerConfig{NumEnvs: 3, Seed: 4}
-	w, free := walkerOf(t, cfg), walkerOf(t, cfg)
+	w, free := must.Open(NewWalker(cfg))(t), must.Open(NewWalker(cfg))(t)
 	actions := make([]float32, 18)
 	for _, x := range []*Walker{w, free} {
 		envtest.Reset(t, x, 4)
@@ -89,20 +88,16 @@ func TestTerminate(t *testing.T) {
 	terminate(true, true, false)
 	terminate(false, true, false) // replaces
 	got, want := envtest.Step(t, w, actions), envtest.Step(t, free, actions)
-	if !slices.Equal(got.Terminated, []bool{false, true, false}) || slices.Contains(got.Truncated, true) ||
-		len(got.Episodes) != 1 || got.Episodes[0].Env != 1 || got.Episodes[0].Length != 2 {
-		t.Fatalf("terminated %v, truncated %v, episodes %v", got.Terminated, got.Truncated, got.Episodes)
-	}
+	must.Not(t, !slices.Equal(got.Terminated, []bool{false, true, false}) || slices.Contains(got.Truncated, true) ||
+		len(got.Episodes) != 1 || got.Episodes[0].Env != 1 || got.Episodes[0].Length != 2,
+		"terminated %v, truncated %v, episodes %v", got.Terminated, got.Truncated, got.Episodes)
 	o := w.Spaces().Observation.Width()
 	must.Same(t, got.FinalObservations[o:2*o], want.Observations[o:2*o],
 		"the last observation is not the one that the step led to")
-	if slices.Equal(got.Observations[o:2*o], want.Observations[o:2*o]) ||
-		!slices.Equal(got.Observations[2*o:], want.Observations[2*o:]) {
-		t.Error("environment 1 alone begins a new episode")
-	}
-	if !slices.Equal(got.Rewards, want.Rewards) || !slices.Equal(got.AMPObservations, want.AMPObservations) {
-		t.Error("rewards or AMP observations are others than without Terminate")
-	}
+	must.Not(t, slices.Equal(got.Observations[o:2*o], want.Observations[o:2*o]) || !slices.Equal(got.Observations[2*o:],
+		want.Observations[2*o:]), "environment 1 alone begins a new episode")
+	must.Not(t, !slices.Equal(got.Rewards, want.Rewards) || !slices.Equal(got.AMPObservations, want.AMPObservations),
+		"rewards or AMP observations are others than without Terminate")
 	for name, forget := range map[string]func() error{
 		"step":     func() error { return nil }, // the one above
 		"reset":    func() error { terminate(true, true, true); _, err := w.Reset(-1); return err },

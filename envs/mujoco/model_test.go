@@ -26,11 +26,9 @@ const cartPoleXML = `<mujoco>
 func TestModel(t *testing.T) {
 	before := live()
 	m := must.Get(ParseModel(cartPoleXML))(t)
-	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 ||
-		m.TimeStep() != 0.01 || m.Fast() {
-		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(),
-			m.NumSensorValues(), m.TimeStep(), m.Fast())
-	}
+	must.Not(t, m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 ||
+		m.NumSensorValues() != 2 || m.TimeStep() != 0.01 || m.Fast(), "sizes %d %d %d %d %d %d, step %g, fast %t",
+		m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(), m.NumSensorValues(), m.TimeStep(), m.Fast())
 	if low, high, ok := m.ControlRange(0); low != -1 || high != 1 || !ok {
 		t.Errorf("control range %g to %g, %t", low, high, ok)
 	}
@@ -59,7 +57,7 @@ func TestModelFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cartpole.xml")
 	must.Do(t, os.WriteFile(path, []byte(cartPoleXML), 0o600))
 	m := must.Open(LoadModel(path))(t)
-	same := modelOf(t, cartPoleXML)
+	same := must.Open(ParseModel(cartPoleXML))(t)
 	must.Is(t, m.print, same.print, "a model read from a file differs from the one in memory")
 }
 
@@ -74,9 +72,8 @@ func TestBadModels(t *testing.T) {
 		{strings.Replace(cartPoleXML, `joint="slider" ctrl`, `joint="wheel" ctrl`, 1), "wheel"},
 	} {
 		_, err := ParseModel(c.xml)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "mujoco: ") {
-			t.Errorf("%.40q: %v", c.xml, err)
-		}
+		must.Not(t, err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "mujoco: "),
+			"%.40q: %v", c.xml, err)
 	}
 	must.Refused(LoadModel(filepath.Join(t.TempDir(), "none.xml")))(t, "none.xml")
 	must.Is(t, live(), before, "%d C objects are left", live()-before)
@@ -84,14 +81,12 @@ func TestBadModels(t *testing.T) {
 
 // TestOutOfMemoryIsAnError takes most of one simulation's stack away: MuJoCo's own answer is to end the process.
 func TestOutOfMemoryIsAnError(t *testing.T) {
-	m := modelOf(t, walkerXML)
-	b := batchOf(t, m, 4, 2)
+	m := must.Open(ParseModel(walkerXML))(t)
+	b := must.Open(NewBatch(m, 4, 2))(t)
 	enough := b.setArena(2, 160)
 	err := b.Step(5)
-	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(),
-		"tack") {
-		t.Errorf("no error about the stack: %v", err)
-	}
+	must.Not(t, err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(),
+		"tack"), "no error about the stack: %v", err)
 	must.Refuse(t, b.Reset(2), "reset of simulation 2: ")
 	b.setArena(2, enough)
 	must.Do(t, b.Reset(2))

@@ -42,5 +42,5 @@ func (e *Env) Push(i, body int, impulse [3]float64) error {
 	if err := e.batch.failure("push", 0, int(failed)); err != nil {
 		return err
 	}
-	return e.batch.forward(i, i+1)
+	return e.batch.forward(0, i, i+1)
 }

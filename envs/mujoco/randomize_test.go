@@ -58,30 +58,28 @@ func TestRandomizeDraws(t *testing.T) {
 	for i := range n {
 		model, mem := r.variant(i), r.memoryOf(i)
 		for k := range int(m.m.npair) {
-			mu := model[r.at[variedPairs]+5*k:]
-			if mu[0] != mu[1] || math.Abs(mu[0]-model[r.at[variedPairs]]) > 1e-12 ||
-				mu[2] != r.base[r.at[variedPairs]+5*k+2] {
-				t.Fatalf("environment %d: the pair %d has the friction %g, the first one %g", i, k, mu[:5],
-					model[r.at[variedPairs]])
-			}
+			mu := model[r.at["pairs"]+5*k:]
+			must.Not(t, mu[0] != mu[1] || math.Abs(mu[0]-model[r.at["pairs"]]) > 1e-12 ||
+				mu[2] != r.base[r.at["pairs"]+5*k+2],
+				"environment %d: the pair %d has the friction %g, the first one %g", i, k, mu[:5], model[r.at["pairs"]])
 		}
-		add("friction", model[r.at[variedPairs]])
+		add("friction", model[r.at["pairs"]])
 		for k := 1; k < m.NumBodies(); k++ {
-			f := model[r.at[variedMass]+k] / r.base[r.at[variedMass]+k]
+			f := model[r.at["mass"]+k] / r.base[r.at["mass"]+k]
 			add("mass", f)
-			if inertia := r.at[variedInertia] + 3*k; math.Abs(model[inertia]/r.base[inertia]-f) > 1e-12 {
+			if inertia := r.at["inertia"] + 3*k; math.Abs(model[inertia]/r.base[inertia]-f) > 1e-12 {
 				t.Fatalf("environment %d: mass and inertia of body %d have different factors", i, k)
 			}
 		}
 		for j := range 3 {
-			add("center", model[r.at[variedCenter]+3+j]-r.base[r.at[variedCenter]+3+j])
+			add("center", model[r.at["center"]+3+j]-r.base[r.at["center"]+3+j])
 		}
 		for k := range 12 {
 			f := func(at int) float64 { return model[at] / r.base[at] }
-			add("stiffness", f(r.at[variedGain]+k*10))
-			add("damping", f(r.at[variedDamping]+6+k))
-			add("strength", f(r.at[variedForce]+2*k))
-			add("armature", f(r.at[variedArmature]+6+k))
+			add("stiffness", f(r.at["gain"]+k*10))
+			add("damping", f(r.at["damping"]+6+k))
+			add("strength", f(r.at["force"]+2*k))
+			add("armature", f(r.at["armature"]+6+k))
 		}
 		add("offset", mem[r.offsets:]...)
 		add("action delay", mem[r.lags])
@@ -116,7 +114,7 @@ func TestRandomizeDerived(t *testing.T) {
 		return ` mass="` + strconv.FormatFloat(2*mass, 'g', -1, 64) + `"`
 	})
 	m := must.Open(ParseModel(double))(t)
-	same := must.Get(newRandomizer(e.task, batchOf(t, m, 1, 1)))(t)
+	same := must.Get(newRandomizer(e.task, must.Open(NewBatch(m, 1, 1))(t)))(t)
 	if want := same.base; math.Abs(want[1]-2*e.random.base[1]) > 1e-12 {
 		t.Fatalf("the compiled model's trunk has the mass %g", want[1])
 	}
@@ -210,8 +208,6 @@ func TestRandomizePhysics(t *testing.T) {
 	torque := func(e *Character) float64 { return e.State(0).ActuatorForce[0] }
 	ratio("torque with half the motor strength", run(RandomizeConfig{MotorStrength: at(0.25)}, 1, 5, torque),
 		run(RandomizeConfig{MotorStrength: at(0.5)}, 1, 5, torque), 1.999, 2.001)
-	ratio("torque with half the stiffness", run(RandomizeConfig{Stiffness: at(0.5)}, 1, 0.1, torque),
-		run(RandomizeConfig{Stiffness: at(1)}, 1, 0.1, torque), 1.3, 2.1)
 	turned := func(e *Character) float64 { return e.State(0).QPos[7] }
 	ratio("turn with twice the damping", run(RandomizeConfig{Damping: at(2)}, 1, 5, turned),
 		run(RandomizeConfig{Damping: at(1)}, 1, 5, turned), 1.2, 2.1)
@@ -226,9 +222,9 @@ func TestRandomizeCenter(t *testing.T) {
 	envtest.Reset(t, e, 1)
 	envtest.Reset(t, plain, 1)
 	copy(plain.batch.QPos(0), e.batch.QPos(0))
-	must.Do(t, plain.batch.forward(0, 1))
+	must.Do(t, plain.batch.forward(0, 0, 1))
 	m, a, b := e.Model(), e.batch.data[0], plain.batch.data[0]
-	at := e.random.at[variedCenter] + 3
+	at := e.random.at["center"] + 3
 	var d [3]float64
 	for j := range d {
 		d[j] = e.random.variant(0)[at+j] - e.random.base[at+j]
@@ -342,17 +338,15 @@ func TestRandomizeCurriculum(t *testing.T) {
 	check := func(e *Character, share float64) {
 		t.Helper()
 		mem := e.random.memoryOf(0)
-		own, mass := e.random.variant(0), e.random.at[variedMass]+1
-		for name, v := range map[string][2]float64{"friction": {own[e.random.at[variedPairs]], 1 - 0.8*share},
+		own, mass := e.random.variant(0), e.random.at["mass"]+1
+		for name, v := range map[string][2]float64{"friction": {own[e.random.at["pairs"]], 1 - 0.8*share},
 			"mass":  {own[mass] / e.random.base[mass], 1 + share},
 			"delay": {mem[e.random.lags], math.Round(4 * share)}} {
 			must.Near(t, v[0], v[1], 1e-9, "at a strength of %g the %s", share, name)
 		}
 		for i := range 50 {
 			for _, v := range e.random.memoryOf(i)[e.random.offsets:] {
-				if math.Abs(v) > 0.1*share+1e-12 {
-					t.Fatalf("at a strength of %g an offset is %g", share, v)
-				}
+				must.Not(t, math.Abs(v) > 0.1*share+1e-12, "at a strength of %g an offset is %g", share, v)
 			}
 		}
 	}
@@ -368,9 +362,8 @@ func TestRandomizeCurriculum(t *testing.T) {
 	must.Do(t, other.SetCurriculumState(state))
 	envtest.Reset(t, other, 1)
 	check(other, 1)
-	if !other.Supports((*envs.Curriculum)(nil)) || dog(t, CharacterConfig{}).Supports((*envs.Curriculum)(nil)) {
-		t.Error("Supports is wrong about the curriculum")
-	}
+	must.Not(t, !other.Supports((*envs.Curriculum)(nil)) || dog(t, CharacterConfig{}).Supports((*envs.Curriculum)(nil)),
+		"Supports is wrong about the curriculum")
 }
 
 // TestRandomizeTerms: noise and delays act on the terms of an observation and not on the value network's state, and the
@@ -391,9 +384,8 @@ func TestRandomizeTerms(t *testing.T) {
 		step = envtest.Step(t, e, actions)
 		for i := range 20 {
 			o, now := step.Observations[i*w:(i+1)*w], step.States[i*all:(i+1)*all]
-			if !slices.Equal(o[:3], now[all-3:]) || !slices.Equal(o[15:27], actions[12*i:12*i+12]) {
-				t.Fatal("the command or the last action is not the newest")
-			}
+			must.Not(t, !slices.Equal(o[:3], now[all-3:]) || !slices.Equal(o[15:27], actions[12*i:12*i+12]),
+				"the command or the last action is not the newest")
 			before := state[i*all:]
 			must.Same(t, o[3:15], before[rootFeatures+12:rootFeatures+24],
 				"the joints' velocities are not those of the last step")

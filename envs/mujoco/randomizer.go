@@ -22,16 +22,18 @@ type randomizer struct {
 	// steps is the number of control steps so far, for the curriculum.
 	steps float64
 
-	// at has, for each of the model's arrays, its first column in table, or -1 for an array that does not vary.
-	at [numVaried]int
+	// at has the first columns in table of the model's arrays that vary, by their names in vary.
+	at map[string]int
 	// table (N, width) holds the environments' numbers, in C memory. base (width) is a row with the model's original
 	// numbers. Both are nil if the models do not vary.
 	base, table []float64
 	// derive is true if numbers that depend on the drawn ones, such as inverse weights, must be computed again.
 	derive bool
 
-	// names are the names of metrics. The metrics of an environment are at the beginning of its memory.
-	names []string
+	// varied draw what differs, in this order, each from an environment's generator. They return the environment's
+	// metrics, whose names are names. The metrics are at the beginning of its memory.
+	varied []func(d *draws) float64
+	names  []string
 	// memory (N, size) holds each environment's metrics, then its other numbers. lags, push and offsets are the columns
 	// of the two delays, of the number of steps until the next push, and of the joints' offsets.
 	memory              []float64
@@ -46,20 +48,21 @@ type randomizer struct {
 	level   int
 }
 
-// The arrays of a model that vary.
-const (
-	variedPairs = iota
-	variedGeoms
-	variedMass
-	variedInertia
-	variedCenter
-	variedGain
-	variedBias
-	variedDamping
-	variedForce
-	variedArmature
-	numVaried
-)
+// draws are the numbers of an environment that a reset draws.
+type draws struct {
+	rng      *rand.Rand
+	strength float64
+	// own are the environment's numbers of the model. mem is its memory.
+	own, mem []float64
+}
+
+// factor draws a factor from a range.
+func (d *draws) factor(v [2]float64) float64 {
+	return 1 + d.strength*(v[0]+(v[1]-v[0])*d.rng.Float64()-1)
+}
+
+// error draws an error of at most size in both directions.
+func (d *draws) error(size float64) float64 { return d.strength * size * (2*d.rng.Float64() - 1) }
 
 // newRandomizer returns nil if the task is nil or its randomisation is off. It gives every worker of the batch a copy
 // of the model.
@@ -71,17 +74,11 @@ func newRandomizer(task *characterTask, b *Batch) (*randomizer, error) {
 	if err := cfg.check(parts); err != nil {
 		return nil, err
 	}
-	r := &randomizer{cfg: cfg, batch: b, task: task, terrain: task.terrain}
-	if err := r.vary(); err != nil {
+	r := &randomizer{cfg: cfg, batch: b, at: map[string]int{}, task: task, terrain: task.terrain}
+	if err := r.varyModel(); err != nil {
 		return nil, err
 	}
-	r.names = chosen([]choice{ // in the order of draws
-		{"friction", on(cfg.Friction)}, {"mass", on(cfg.Mass)}, {"center_of_mass", cfg.CenterOfMass > 0},
-		{"stiffness", on(cfg.Stiffness)}, {"damping", on(cfg.Damping)}, {"motor_strength", on(cfg.MotorStrength)},
-		{"armature", on(cfg.Armature)}, {"joint_offset", cfg.JointOffset > 0}, {"action_delay", cfg.ActionDelay[1] > 0},
-		{"observation_delay", cfg.ObservationDelay[1] > 0}, {"randomization", cfg.Curriculum > 0},
-		{"terrain_level", r.terrain != nil},
-	})
+	r.varySignals()
 	r.lags = len(r.names)
 	r.push = r.lags + 2
 	r.level = r.push + 1
@@ -95,47 +92,109 @@ func newRandomizer(task *characterTask, b *Batch) (*randomizer, error) {
 	return r, nil
 }
 
-// vary lists the model's arrays that vary, and makes the workers' models.
-func (r *randomizer) vary() error {
+// vary adds something that is drawn at every reset, with the name of its metric.
+func (r *randomizer) vary(metric string, draw func(d *draws) float64) {
+	r.names, r.varied = append(r.names, metric), append(r.varied, draw)
+}
+
+// varyModel lists what varies of the model, in the order of draws, and makes the workers' models.
+func (r *randomizer) varyModel() error {
 	m, cfg := r.batch.model, &r.cfg
-	for k := range r.at {
-		r.at[k] = -1
-	}
 	var arrays []*C.double
 	var lengths []C.int
 	width := 0
-	add := func(array *C.mjtNum, length int) (at int) {
-		at = width
+	// add gives an array of the model columns in table, and returns the first one.
+	add := func(name string, array *C.mjtNum, length int) int {
+		r.at[name] = width
 		arrays, lengths = append(arrays, (*C.double)(array)), append(lengths, C.int(length))
 		width += length
-		return at
+		return r.at[name]
 	}
 	nb, nv, nu := m.NumBodies(), m.NV(), Actuator.count(m.m)
-	if on(cfg.Friction) {
-		r.at[variedPairs] = add(m.m.pair_friction, 5*int(m.m.npair))
-		r.at[variedGeoms] = add(m.m.geom_friction, 3*int(m.m.ngeom))
+	// joints varies the joints and their actuators by a factor for each. The metric is the factors' mean.
+	joints := func(metric string, v [2]float64, scale func(own []float64, joint int, factor float64)) {
+		r.vary(metric, func(d *draws) (mean float64) {
+			for k := range nu {
+				f := d.factor(v)
+				scale(d.own, k, f)
+				mean += f / float64(nu)
+			}
+			return mean
+		})
+	}
+	if v := cfg.Friction; on(v) {
+		pairs := add("pairs", m.m.pair_friction, 5*int(m.m.npair))
+		geoms := add("geoms", m.m.geom_friction, 3*int(m.m.ngeom))
+		r.vary("friction", func(d *draws) (mu float64) {
+			value := v[0] + (v[1]-v[0])*d.rng.Float64()
+			replace := func(at, columns int) {
+				mu = d.own[at] + d.strength*(value-d.own[at])
+				for k := range columns {
+					d.own[at+k] = mu
+				}
+			}
+			for g := range int(m.m.ngeom) {
+				replace(geoms+3*g, 1)
+			}
+			for p := range int(m.m.npair) {
+				replace(pairs+5*p, 2)
+			}
+			return mu
+		})
 	}
 	if on(cfg.Mass) {
-		r.at[variedMass], r.at[variedInertia] = add(m.m.body_mass, nb), add(m.m.body_inertia, 3*nb)
+		masses, inertia := add("mass", m.m.body_mass, nb), add("inertia", m.m.body_inertia, 3*nb)
+		r.vary("mass", func(d *draws) float64 {
+			before, after := 0.0, 0.0
+			for k := 1; k < nb; k++ {
+				f, mass := d.factor(cfg.Mass), &d.own[masses+k]
+				before += *mass
+				*mass *= f
+				after += *mass
+				for j := range 3 {
+					d.own[inertia+3*k+j] *= f
+				}
+			}
+			return after / before
+		})
 	}
 	if cfg.CenterOfMass > 0 {
 		if unsafe.Slice((*byte)(unsafe.Pointer(m.m.body_simple)), nb)[1] != 0 {
 			return fmt.Errorf("Randomize.CenterOfMass is %g m; the model's root has no joints to move it against",
 				cfg.CenterOfMass)
 		}
-		r.at[variedCenter] = add(m.m.body_ipos, 3*nb)
+		root := add("center", m.m.body_ipos, 3*nb) + 3
+		r.vary("center_of_mass", func(d *draws) float64 {
+			distance := 0.0
+			for j := range 3 {
+				v := d.error(cfg.CenterOfMass)
+				d.own[root+j] += v
+				distance += v * v
+			}
+			return math.Sqrt(distance)
+		})
 	}
 	if on(cfg.Stiffness) {
 		if err := r.positionActuators(); err != nil {
 			return err
 		}
-		r.at[variedGain] = add(m.m.actuator_gainprm, nu*C.mjNGAIN)
-	}
-	if on(cfg.Stiffness) || on(cfg.Damping) {
-		r.at[variedBias] = add(m.m.actuator_biasprm, nu*C.mjNBIAS)
+		gain := add("gain", m.m.actuator_gainprm, nu*C.mjNGAIN)
+		bias := add("bias", m.m.actuator_biasprm, nu*C.mjNBIAS)
+		joints("stiffness", cfg.Stiffness, func(own []float64, k int, f float64) {
+			own[gain+k*C.mjNGAIN] *= f
+			own[bias+k*C.mjNBIAS+1] *= f
+		})
 	}
 	if on(cfg.Damping) {
-		r.at[variedDamping] = add(m.m.dof_damping, nv)
+		bias, shared := r.at["bias"]
+		if !shared {
+			bias = add("bias", m.m.actuator_biasprm, nu*C.mjNBIAS)
+		}
+		damping := add("damping", m.m.dof_damping, nv) + rootVelocities
+		joints("damping", cfg.Damping, func(own []float64, k int, f float64) {
+			own[bias+k*C.mjNBIAS+2] *= f
+			own[damping+k] *= f
+		})
 	}
 	if on(cfg.MotorStrength) {
 		for i, name := range m.Names(Actuator) {
@@ -144,19 +203,24 @@ func (r *randomizer) vary() error {
 					cfg.MotorStrength, name)
 			}
 		}
-		r.at[variedForce] = add(m.m.actuator_forcerange, 2*nu)
+		force := add("force", m.m.actuator_forcerange, 2*nu)
+		joints("motor_strength", cfg.MotorStrength, func(own []float64, k int, f float64) {
+			own[force+2*k] *= f
+			own[force+2*k+1] *= f
+		})
 	}
 	if on(cfg.Armature) {
-		r.at[variedArmature] = add(m.m.dof_armature, nv)
+		armature := add("armature", m.m.dof_armature, nv) + rootVelocities
+		joints("armature", cfg.Armature, func(own []float64, k int, f float64) { own[armature+k] *= f })
 	}
 	if r.derive = on(cfg.Mass) || cfg.CenterOfMass > 0 || on(cfg.Armature); r.derive {
-		add(m.m.body_subtreemass, nb)
-		add(m.m.body_invweight0, 2*nb)
-		add(m.m.dof_invweight0, nv)
-		add(m.m.dof_M0, nv)
-		add(m.m.tendon_invweight0, int(m.m.ntendon))
-		add(m.m.actuator_acc0, m.forces())
-		add(&m.m.stat.meaninertia, 1)
+		add("subtree mass", m.m.body_subtreemass, nb)
+		add("bodies' weights", m.m.body_invweight0, 2*nb)
+		add("joints' weights", m.m.dof_invweight0, nv)
+		add("joints' inertia", m.m.dof_M0, nv)
+		add("tendons' weights", m.m.tendon_invweight0, int(m.m.ntendon))
+		add("actuators' accelerations", m.m.actuator_acc0, m.forces())
+		add("mean inertia", &m.m.stat.meaninertia, 1)
 	}
 	if width == 0 {
 		return nil
@@ -170,6 +234,45 @@ func (r *randomizer) vary() error {
 	r.table = floats(r.batch.c.variants.table, r.batch.n*width)
 	r.base = append(r.base, r.table[:width]...)
 	return nil
+}
+
+// varySignals lists what varies beside the model: the joints' offsets, the delays, the curriculum's strength, which is
+// a metric alone, and the level of the terrain.
+func (r *randomizer) varySignals() {
+	cfg := &r.cfg
+	if cfg.JointOffset > 0 {
+		r.vary("joint_offset", func(d *draws) (mean float64) {
+			offsets := d.mem[r.offsets:]
+			for k := range offsets {
+				offsets[k] = d.error(cfg.JointOffset)
+				mean += math.Abs(offsets[k]) / float64(len(offsets))
+			}
+			return mean
+		})
+	}
+	delay := func(metric string, k int, v [2]int) {
+		if v[1] == 0 {
+			return
+		}
+		r.vary(metric, func(d *draws) float64 {
+			low, high := int(math.Round(d.strength*float64(v[0]))), int(math.Round(d.strength*float64(v[1])))
+			d.mem[r.lags+k] = float64(low + d.rng.IntN(high-low+1))
+			return d.mem[r.lags+k]
+		})
+	}
+	delay("action_delay", 0, cfg.ActionDelay)
+	delay("observation_delay", 1, cfg.ObservationDelay)
+	if cfg.Curriculum > 0 {
+		r.vary("randomization", func(d *draws) float64 { return d.strength })
+	}
+	if t := r.terrain; t != nil {
+		r.vary("terrain_level", func(d *draws) float64 {
+			if !t.Curriculum {
+				d.mem[r.level] = float64(d.rng.IntN(1 + int(math.Round(d.strength*float64(t.Levels-1)))))
+			}
+			return d.mem[r.level]
+		})
+	}
 }
 
 // positionActuators returns an error unless all actuators are position actuators: force = gain · (control − position).
@@ -213,140 +316,21 @@ func (r *randomizer) valid(memory []float64) bool {
 
 // draw draws the numbers of environment i for a new episode.
 func (r *randomizer) draw(worker, i int, rng *rand.Rand) error {
-	if r.table != nil {
-		copy(r.variant(i), r.base)
+	if r == nil {
+		return nil
 	}
-	d := draws{randomizer: r, rng: rng, strength: r.strength(), own: r.variant(i), mem: r.memoryOf(i)}
-	d.metrics = d.mem[:0:len(r.names)]
-	d.bodies()
-	d.joints()
-	d.signals()
+	d := draws{rng: rng, strength: r.strength(), own: r.variant(i), mem: r.memoryOf(i)}
+	copy(d.own, r.base)
+	for k, draw := range r.varied {
+		d.mem[k] = draw(&d)
+	}
+	if r.cfg.Push.Seconds > 0 {
+		d.mem[r.push] = float64(1 + rng.IntN(r.signals.period))
+	}
 	r.signals.begin(i)
 	if !r.derive {
 		return nil
 	}
 	failed := C.gm_derive(r.batch.c, C.int(worker), C.int(i), r.batch.message[worker])
 	return r.batch.failure("randomization", worker, int(failed))
-}
-
-// draws draws the numbers of an environment.
-type draws struct {
-	*randomizer
-	rng      *rand.Rand
-	strength float64
-	// own are the environment's numbers of the model. mem is its memory, which begins with the metrics.
-	own, mem, metrics []float64
-}
-
-// factor draws a factor from a range.
-func (d *draws) factor(v [2]float64) float64 {
-	return 1 + d.strength*(v[0]+(v[1]-v[0])*d.rng.Float64()-1)
-}
-
-// error draws an error of at most size in both directions.
-func (d *draws) error(size float64) float64 { return d.strength * size * (2*d.rng.Float64() - 1) }
-
-// bodies draws friction, masses and the centre of mass.
-func (d *draws) bodies() {
-	m := d.batch.model.m
-	if v := d.cfg.Friction; on(v) {
-		value, mu := v[0]+(v[1]-v[0])*d.rng.Float64(), 0.0
-		replace := func(at, columns int) {
-			mu = d.own[at] + d.strength*(value-d.own[at])
-			for k := range columns {
-				d.own[at+k] = mu
-			}
-		}
-		for g := range int(m.ngeom) {
-			replace(d.at[variedGeoms]+3*g, 1)
-		}
-		for p := range int(m.npair) {
-			replace(d.at[variedPairs]+5*p, 2)
-		}
-		d.metrics = append(d.metrics, mu)
-	}
-	if on(d.cfg.Mass) {
-		before, after := 0.0, 0.0
-		for k := 1; k < int(m.nbody); k++ {
-			f, mass := d.factor(d.cfg.Mass), &d.own[d.at[variedMass]+k]
-			before += *mass
-			*mass *= f
-			after += *mass
-			for j := range 3 {
-				d.own[d.at[variedInertia]+3*k+j] *= f
-			}
-		}
-		d.metrics = append(d.metrics, after/before)
-	}
-	if d.cfg.CenterOfMass > 0 {
-		distance := 0.0
-		for j := range 3 {
-			v := d.error(d.cfg.CenterOfMass)
-			d.own[d.at[variedCenter]+3+j] += v
-			distance += v * v
-		}
-		d.metrics = append(d.metrics, math.Sqrt(distance))
-	}
-}
-
-// joints draws factors for each joint and its actuator. The metrics are their means.
-func (d *draws) joints() {
-	joints := Actuator.count(d.batch.model.m)
-	each := func(v [2]float64, scale func(joint int, factor float64)) {
-		if !on(v) {
-			return
-		}
-		mean := 0.0
-		for k := range joints {
-			f := d.factor(v)
-			scale(k, f)
-			mean += f / float64(joints)
-		}
-		d.metrics = append(d.metrics, mean)
-	}
-	each(d.cfg.Stiffness, func(k int, f float64) {
-		d.own[d.at[variedGain]+k*C.mjNGAIN] *= f
-		d.own[d.at[variedBias]+k*C.mjNBIAS+1] *= f
-	})
-	each(d.cfg.Damping, func(k int, f float64) {
-		d.own[d.at[variedBias]+k*C.mjNBIAS+2] *= f
-		d.own[d.at[variedDamping]+rootVelocities+k] *= f
-	})
-	each(d.cfg.MotorStrength, func(k int, f float64) {
-		d.own[d.at[variedForce]+2*k] *= f
-		d.own[d.at[variedForce]+2*k+1] *= f
-	})
-	each(d.cfg.Armature, func(k int, f float64) { d.own[d.at[variedArmature]+rootVelocities+k] *= f })
-}
-
-// signals draws the joints' offsets, the delays, the level of the terrain and the time of the first push.
-func (d *draws) signals() {
-	if d.cfg.JointOffset > 0 {
-		mean, offsets := 0.0, d.mem[d.offsets:]
-		for k := range offsets {
-			offsets[k] = d.error(d.cfg.JointOffset)
-			mean += math.Abs(offsets[k]) / float64(len(offsets))
-		}
-		d.metrics = append(d.metrics, mean)
-	}
-	for k, v := range [][2]int{d.cfg.ActionDelay, d.cfg.ObservationDelay} {
-		if v[1] == 0 {
-			continue
-		}
-		low, high := int(math.Round(d.strength*float64(v[0]))), int(math.Round(d.strength*float64(v[1])))
-		d.mem[d.lags+k] = float64(low + d.rng.IntN(high-low+1))
-		d.metrics = append(d.metrics, d.mem[d.lags+k])
-	}
-	if d.cfg.Curriculum > 0 {
-		d.metrics = append(d.metrics, d.strength)
-	}
-	if t := d.terrain; t != nil {
-		if !t.Curriculum {
-			d.mem[d.level] = float64(d.rng.IntN(1 + int(math.Round(d.strength*float64(t.Levels-1)))))
-		}
-		d.metrics = append(d.metrics, d.mem[d.level])
-	}
-	if d.cfg.Push.Seconds > 0 {
-		d.mem[d.push] = float64(1 + d.rng.IntN(d.randomizer.signals.period))
-	}
 }

@@ -121,9 +121,8 @@ func TestConfigErrors(t *testing.T) {
 		{env(Config{XML: walkerXML}, balance{}), `no joint named "hinge"`},
 	} {
 		must.Refuse(t, c.err, c.want)
-		if c.err != nil && !strings.HasPrefix(c.err.Error(), "mujoco: ") {
-			t.Errorf("%v does not name the package", c.err)
-		}
+		must.Not(t, c.err != nil && !strings.HasPrefix(c.err.Error(), "mujoco: "), "%v does not name the package",
+			c.err)
 	}
 	must.Is(t, live(), before, "models and simulations")
 	lacks := RandomizeConfig{ObservationNoise: NoiseConfig{KeyPos: 1}}

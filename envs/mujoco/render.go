@@ -97,7 +97,7 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 		return nil, err
 	}
 	d.pose = pose
-	if err := pose.forward(0, 1); err != nil {
+	if err := pose.forward(0, 0, 1); err != nil {
 		d.close()
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (d *drawing) posed(m *Model, qpos []float64) (image.Image, error) {
 		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), m.NQ())
 	}
 	copy(d.pose.QPos(0), qpos)
-	if err := d.pose.forward(0, 1); err != nil {
+	if err := d.pose.forward(0, 0, 1); err != nil {
 		return nil, err
 	}
 	return d.picture(m, d.pose.data[0], nil), nil

@@ -72,9 +72,7 @@ func TestShapes(t *testing.T) {
 		{"mesh", .1, 1.4, true, false, true},
 	} {
 		got := at(c.x, c.z)
-		if (got.R > 100) != c.r || (got.G > 100) != c.g || (got.B > 100) != c.b {
-			t.Errorf("%s: %v", c.what, got)
-		}
+		must.Not(t, (got.R > 100) != c.r || (got.G > 100) != c.g || (got.B > 100) != c.b, "%s: %v", c.what, got)
 	}
 	if sky := at(0.25, .5); sky.R < 200 || sky.G < 200 {
 		t.Errorf("beside the sphere: %v", sky)
@@ -85,7 +83,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestRenderLeavesTheSimulationAlone(t *testing.T) {
-	looked, other := walkerOf(t, WalkerConfig{}), walkerOf(t, WalkerConfig{})
+	looked, other := must.Open(NewWalker(WalkerConfig{}))(t), must.Open(NewWalker(WalkerConfig{}))(t)
 	for k := range 10 {
 		var rows [2][]float32
 		for i, w := range []*Walker{looked, other} {
@@ -130,7 +128,7 @@ func towardsGait(w *Walker) func(observation, action []float32) error {
 
 func TestWalkerFilm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "walk.gif")
-	must.Do(t, WalkerFilm(path, towardsGait(walkerOf(t, WalkerConfig{})), FilmConfig{Seconds: 2, Seed: 3}))
+	must.Do(t, WalkerFilm(path, towardsGait(must.Open(NewWalker(WalkerConfig{}))(t)), FilmConfig{Seconds: 2, Seed: 3}))
 	if g := readGIF(t, path); len(g.Image) != 50 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320 {
 		t.Errorf("%d frames of %d × %d, delay %d", len(g.Image), g.Config.Width, g.Config.Height, g.Delay[0])
 	}

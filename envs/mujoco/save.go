@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
 )
@@ -79,9 +81,7 @@ func (e *Env) MarshalState() ([]byte, error) {
 	}
 	enc.Floats(e.observation)
 	enc.Floats(e.state)
-	if e.shared != nil {
-		enc.Numbers(e.shared.shared()...)
-	}
+	enc.Numbers(e.counts()...)
 	if e.random != nil {
 		enc.Float(e.random.steps)
 		enc.Floats(e.random.signals.sent)
@@ -136,39 +136,31 @@ func (e *Env) RestoreState(b []byte) error {
 		}
 	}
 	// Everything is decoded and checked before the first write, so that a bad state changes nothing.
-	n := len(e.states)
-	type saved struct {
+	all := make([]struct {
 		steps, limit int
 		parts        []float64
-		rng          []byte
-	}
-	all := make([]saved, n)
+		rng          rand.PCG
+	}, len(e.states))
 	for i := range all {
 		s := &all[i]
 		s.steps, s.limit = dec.Int(), dec.Int()
 		for _, part := range e.kept(i) {
-			for range part {
-				s.parts = append(s.parts, dec.Float())
-			}
+			s.parts = append(s.parts, part...)
 		}
-		s.rng = dec.Bytes()
+		dec.Numbers(s.parts)
+		if err := s.rng.UnmarshalBinary(dec.Bytes()); err != nil {
+			dec.Fail("generator %d: %v", i, err)
+		}
 		if r := e.random; r != nil && !r.valid(s.parts[len(s.parts)-r.size-len(r.base):]) {
 			dec.Fail("environment %d has a delay or level that the settings do not allow", i)
 		}
 		if s.steps < 0 || s.limit < 0 || s.limit > e.cfg.EpisodeLength {
 			dec.Fail("environment %d is at step %d of %d", i, s.steps, s.limit)
 		}
-		check := *e.pcg[i]
-		if err := check.UnmarshalBinary(s.rng); err != nil {
-			dec.Fail("generator %d: %v", i, err)
-		}
 	}
 	observation, state := dec.Floats(len(e.observation)), dec.Floats(len(e.state))
-	var shared []float64
-	if e.shared != nil {
-		shared = make([]float64, len(e.shared.shared()))
-		dec.Numbers(shared)
-	}
+	counts := slices.Clone(e.counts())
+	dec.Numbers(counts)
 	var steps float64
 	var sent, seen []float32
 	if r := e.random; r != nil {
@@ -177,16 +169,11 @@ func (e *Env) RestoreState(b []byte) error {
 	if err := dec.End(); err != nil {
 		return fmt.Errorf("mujoco: %w", err)
 	}
-	if e.shared != nil {
-		copy(e.shared.shared(), shared)
-	}
+	copy(e.counts(), counts)
 	for i := range all {
 		s := &all[i]
 		e.states[i].Steps, e.states[i].Diverged = s.steps, false
-		e.ledger.limit[i] = s.limit
-		if err := e.pcg[i].UnmarshalBinary(s.rng); err != nil {
-			return fmt.Errorf("mujoco: generator %d: %w", i, err)
-		}
+		e.ledger.limit[i], *e.pcg[i] = s.limit, s.rng
 		restore(e.kept(i), s.parts)
 	}
 	clear(e.ledger.seen) // the saved state does not hold what an EpisodeTask has followed
@@ -198,7 +185,7 @@ func (e *Env) RestoreState(b []byte) error {
 	copy(e.observation, observation)
 	copy(e.state, state)
 	clear(e.ends)
-	if err := e.batch.forward(0, n); err != nil {
+	if err := e.batch.forward(0, 0, len(e.states)); err != nil {
 		return err
 	}
 	// forward has computed sensors again, and with them data that is from the last substep: restore all parts.

@@ -38,7 +38,7 @@ func inside(s *shape, p r3.Vec) bool {
 // TestHits sends rays at a geom of each kind and walks along them in small steps: they must enter where hit says, and
 // not at all where it says so.
 func TestHits(t *testing.T) {
-	e := envOf(t, Config{XML: shapesXML}, still{})
+	e := must.Open(New(Config{XML: shapesXML}, still{}))(t)
 	d := must.Get(e.viewed(0))(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	random := func(scale float64) r3.Vec {
@@ -69,26 +69,18 @@ func TestHits(t *testing.T) {
 				}
 			}
 			if !ok {
-				if !math.IsInf(entered, 1) {
-					t.Fatalf("geom %d: a ray that enters at %g is said to miss", g, entered)
-				}
+				must.Not(t, !math.IsInf(entered, 1), "geom %d: a ray that enters at %g is said to miss", g, entered)
 				continue
 			}
 			hits++
-			if entered < at-1e-9 || (entered > at+step+1e-9 && !math.IsInf(entered, 1)) {
-				t.Fatalf("geom %d: a ray enters at %g, not at %g", g, entered, at)
-			}
-			if r3.Dot(normal, way) >= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9 {
-				t.Fatalf("geom %d: the normal %v does not point out", g, normal)
-			}
+			must.Not(t, entered < at-1e-9 || (entered > at+step+1e-9 && !math.IsInf(entered, 1)),
+				"geom %d: a ray enters at %g, not at %g", g, entered, at)
+			must.Not(t, r3.Dot(normal, way) >= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9,
+				"geom %d: the normal %v does not point out", g, normal)
 			out := r3.Add(r3.Add(from, r3.Scale(at, way)), r3.Scale(1e-4*shape.reach(), normal))
-			if inside(shape, s.mat.MulVecTrans(r3.Sub(out, s.pos))) {
-				t.Fatalf("geom %d: the normal leads inside", g)
-			}
+			must.Not(t, inside(shape, s.mat.MulVecTrans(r3.Sub(out, s.pos))), "geom %d: the normal leads inside", g)
 		}
-		if hits < 100 {
-			t.Errorf("geom %d: %d of 400 rays hit", g, hits)
-		}
+		must.Not(t, hits < 100, "geom %d: %d of 400 rays hit", g, hits)
 	}
 }
 
@@ -121,16 +113,12 @@ func TestMeshTree(t *testing.T) {
 			}
 		}
 		got, _, ok := tree.hit(o, d)
-		if ok != found || ok && got != want {
-			t.Fatalf("ray %d: %g, %t, want %g, %t", k, got, ok, want, found)
-		}
+		must.Not(t, ok != found || ok && got != want, "ray %d: %g, %t, want %g, %t", k, got, ok, want, found)
 		if ok {
 			hits++
 		}
 	}
-	if hits < 100 {
-		t.Errorf("only %d rays hit", hits)
-	}
+	must.Not(t, hits < 100, "only %d rays hit", hits)
 	if _, _, ok := newMeshTree(nil, nil).hit(r3.Vec{}, r3.Vec{X: 1}); ok {
 		t.Error("an empty mesh is hit")
 	}

@@ -59,10 +59,10 @@ func (s *signals) begin(i int) { clear(row(s.sent, i, s.sentSlots*s.actions)) }
 
 // act stores the action of a step, and returns the action that arrives in this step.
 func (r *randomizer) act(s *State, action []float32) []float32 {
-	g := &r.signals
-	if g.sent == nil {
+	if r == nil || r.signals.sent == nil {
 		return action
 	}
+	g := &r.signals
 	ring := row(g.sent, s.Env, g.sentSlots*g.actions)
 	copy(row(ring, s.Steps%g.sentSlots, g.actions), action)
 	lag := int(r.memoryOf(s.Env)[r.lags])
@@ -98,6 +98,9 @@ func (r *randomizer) pushed(s *State, rng *rand.Rand) bool {
 
 // observe turns the true observation of a step into what the policy sees.
 func (r *randomizer) observe(s *State, o []float32, rng *rand.Rand) {
+	if r == nil {
+		return
+	}
 	g, mem := &r.signals, r.memoryOf(s.Env)
 	strength := r.strength()
 	for k := range g.spans {

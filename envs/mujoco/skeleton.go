@@ -62,7 +62,7 @@ func (m *Model) skeleton() (*motions.Skeleton, error) {
 		return nil, err
 	}
 	defer func() { _ = batch.Close() }()
-	if err := batch.forward(0, 1); err != nil {
+	if err := batch.forward(0, 0, 1); err != nil {
 		return nil, err
 	}
 	s, n := &motions.Skeleton{Name: m.name}, m.NumBodies()
@@ -145,16 +145,15 @@ func (m *Model) jointsOf(id int, body string) (joints []motions.Joint, free bool
 
 // addGeoms adds contacts to feet and capsules to all bodies. Geoms of bodies outside the skeleton are left out.
 func (m *Model) addGeoms(s *motions.Skeleton, d *C.mjData, index []int) {
-	n := int(m.m.ngeom)
-	owners := unsafe.Slice(m.m.geom_bodyid, n)
-	heights, low := make([]float64, n), math.Inf(1)
-	for g := range n {
-		height, solid := bottom(m, d, g)
-		if heights[g] = height; !solid || index[owners[g]] < 0 {
+	owners := unsafe.Slice(m.m.geom_bodyid, int(m.m.ngeom))
+	low := math.Inf(1)
+	heights, _ := bottoms(m, d)
+	for g, height := range heights {
+		if index[owners[g]] < 0 {
 			heights[g] = math.NaN() // neither contact nor capsule
-			continue
+		} else if height == height {
+			low = min(low, height)
 		}
-		low = min(low, height)
 	}
 	for g, height := range heights {
 		if height != height {

@@ -15,7 +15,7 @@ import (
 // built-in clips move, are the models': the same joints with the same limits in the same order, and the same bodies.
 func TestSkeletonsAreTheModels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	human, dog := modelOf(t, humanoidXML), modelOf(t, quadrupedXML)
+	human, dog := must.Open(ParseModel(humanoidXML))(t), must.Open(ParseModel(quadrupedXML))(t)
 	skeletons := map[*motions.Skeleton]*Model{motions.HumanoidSkeleton(): human, motions.QuadrupedSkeleton(): dog}
 	models := []*Model{human, dog}
 	for _, name := range []string{"unitree_g1/xmls/g1.xml", "unitree_go1/xmls/go1.xml"} {
@@ -29,25 +29,21 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 		for _, body := range s.Bodies {
 			feet += min(1, len(body.Contacts))
 		}
-		if feet != 2 && feet != 4 {
-			t.Errorf("%d feet", feet)
-		}
+		must.Not(t, feet != 2 && feet != 4, "%d feet", feet)
 		skeletons[s] = m
 	}
 	for s, m := range skeletons {
-		b := batchOf(t, m, 1, 1)
-		if s.Width() != m.NQ() || len(s.Bodies) != m.NumBodies()-1 {
-			t.Fatalf("%s: %d positions and %d bodies, the model has %d and %d", s.Name, s.Width(), len(s.Bodies),
-				m.NQ(), m.NumBodies()-1)
-		}
+		b := must.Open(NewBatch(m, 1, 1))(t)
+		must.Not(t, s.Width() != m.NQ() || len(s.Bodies) != m.NumBodies()-1,
+			"%s: %d positions and %d bodies, the model has %d and %d", s.Name, s.Width(), len(s.Bodies), m.NQ(),
+			m.NumBodies()-1)
 		for i, j := range s.Joints() {
 			at, _, err := m.JointAddress(j.Name)
 			low, high, limited, rangeErr := m.JointRange(j.Name)
-			if err != nil || rangeErr != nil || at != 7+i || limited == (j.Lower == j.Upper) ||
-				limited && (math.Abs(low-j.Lower) > 1e-6 || math.Abs(high-j.Upper) > 1e-6) {
-				t.Errorf("%s: %s at %d from %g to %g, the model's at %d from %g to %g: %v, %v", s.Name, j.Name, 7+i,
-					j.Lower, j.Upper, at, low, high, err, rangeErr)
-			}
+			must.Not(t, err != nil || rangeErr != nil || at != 7+i || limited == (j.Lower == j.Upper) || limited &&
+				(math.Abs(low-j.Lower) > 1e-6 || math.Abs(high-j.Upper) > 1e-6),
+				"%s: %s at %d from %g to %g, the model's at %d from %g to %g: %v, %v", s.Name, j.Name, 7+i, j.Lower,
+				j.Upper, at, low, high, err, rangeErr)
 		}
 		positions := make([]float64, 3*len(s.Bodies))
 		for range 20 {
@@ -59,7 +55,7 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 			for i := range 4 {
 				q[3+i] /= n
 			}
-			must.Do(t, b.forward(0, 1))
+			must.Do(t, b.forward(0, 0, 1))
 			s.Forward(q, positions, nil)
 			xpos := floats(b.data[0].xpos, 3*m.NumBodies())
 			for i, body := range s.Bodies {
@@ -78,7 +74,7 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 		"root has one free":   `<body name="a"><joint name="j"/><geom size="1"/></body>`,
 		"no body has a free ": `<body name="a"><geom size="1"/></body>`,
 	} {
-		_, err := modelOf(t, "<mujoco><worldbody>"+xml+"</worldbody></mujoco>").Skeleton()
+		_, err := must.Open(ParseModel("<mujoco><worldbody>" + xml + "</worldbody></mujoco>"))(t).Skeleton()
 		must.Refuse(t, err, want)
 	}
 }

@@ -13,10 +13,7 @@ import (
 func (e *Env) stepPiece(worker, first, last int) {
 	w := e.spec.Spaces.Action.Width()
 	for i := first; i < last; i++ {
-		s, action := &e.states[i], row(e.actions, i, w)
-		if e.random == nil {
-			e.task.Act(s, action)
-		} else if err := e.actRandomized(worker, s, action); err != nil {
+		if err := e.act(worker, &e.states[i], row(e.actions, i, w)); err != nil {
 			e.batch.note(err)
 			return
 		}
@@ -50,7 +47,7 @@ func (e *Env) stepPiece(worker, first, last int) {
 func (e *Env) begin(worker int, list []C.int) {
 	for _, i := range list {
 		s := &e.states[i]
-		if e.random != nil && e.ledger.ended[i].ended {
+		if e.ledger.ended[i].ended {
 			e.random.finish(s, e.rng[i])
 		}
 		s.Steps, s.Diverged = 0, false
@@ -59,16 +56,12 @@ func (e *Env) begin(worker int, list []C.int) {
 		clear(s.Ctrl)
 		clear(s.Memory)
 		e.ledger.begin(int(i))
-		if e.random != nil {
-			if err := e.random.draw(worker, int(i), e.rng[i]); err != nil {
-				e.batch.note(err)
-				return
-			}
+		if err := e.random.draw(worker, int(i), e.rng[i]); err != nil {
+			e.batch.note(err)
+			return
 		}
 		e.task.Reset(s, e.rng[i])
-		if e.random != nil {
-			e.random.place(s)
-		}
+		e.random.place(s)
 	}
 	if err := e.batch.resetList(worker, list); err != nil {
 		e.batch.note(err)
@@ -82,19 +75,20 @@ func (e *Env) begin(worker int, list []C.int) {
 // observe lets the task observe s. The policy's part is then what its sensors show.
 func (e *Env) observe(s *State, out envs.Row) {
 	e.task.Observe(s, out)
-	if e.random != nil {
-		e.random.observe(s, out.Observation, e.rng[s.Env])
-	}
+	e.random.observe(s, out.Observation, e.rng[s.Env])
 }
 
-// actRandomized lets the task act by the action that arrives in this step, and pushes the environment if it is time.
-func (e *Env) actRandomized(worker int, s *State, action []float32) error {
+// act lets the task act by the action that arrives in this step, and pushes the environment if it is time.
+func (e *Env) act(worker int, s *State, action []float32) error {
 	e.task.Act(s, e.random.act(s, action))
+	if e.random == nil {
+		return nil
+	}
 	e.random.offset(s)
 	if !e.random.pushed(s, e.rng[s.Env]) {
 		return nil
 	}
-	return e.batch.forwardBy(worker, s.Env, s.Env+1)
+	return e.batch.forward(worker, s.Env, s.Env+1)
 }
 
 // row returns the rows of environment i in the buffers of the batch, for Task.Observe. states is nil if the task has

@@ -59,16 +59,6 @@ type ReferenceTask interface {
 	ReferencePose(s *State, qpos []float64) bool
 }
 
-// sharedTask is a task that keeps numbers for all environments together. The numbers change only between steps, so
-// that results do not depend on the order in which workers step the environments.
-type sharedTask interface {
-	// shared returns the numbers, always equally many. A seeded Reset clears them through this slice. MarshalState
-	// saves them and RestoreState writes them.
-	shared() []float64
-	// stepped updates the numbers. Env.Step calls it once, after all environments have stepped.
-	stepped()
-}
-
 // Spec describes a task.
 type Spec struct {
 	// Name is a short word, the prefix of batch metrics.

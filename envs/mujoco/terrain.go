@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gorl-dev/gorl/envs/mujoco/mjcf"
 )
@@ -163,16 +164,10 @@ func (t *terrain) install(body *CharacterBody) error {
 	if err != nil {
 		return err
 	}
-	var floor, ground *mjcf.Element
-	for _, section := range root.Children {
-		if section.Name != "worldbody" {
-			continue
-		}
-		for _, e := range section.Children {
-			if e.Name == "geom" && e.Get("type") == "plane" && floor == nil {
-				floor, ground = e, &mjcf.Element{Name: "geom"}
-				section.Children = append(section.Children, ground)
-			}
+	var floor, world *mjcf.Element
+	for parent, e := range root.All {
+		if floor == nil && parent != nil && parent.Name == "worldbody" && e.Name == "geom" && e.Get("type") == "plane" {
+			floor, world = e, parent
 		}
 	}
 	if floor == nil {
@@ -181,36 +176,33 @@ func (t *terrain) install(body *CharacterBody) error {
 	pos := [3]float64{}
 	_, _ = fmt.Sscan(floor.Get("pos"), &pos[0], &pos[1], &pos[2]) // MuJoCo has read it already
 	const name = "gorl_terrain"
-	ground.Attributes = append(ground.Attributes, floor.Attributes...)
+	ground := &mjcf.Element{Name: "geom", Attributes: slices.Clone(floor.Attributes)}
+	world.Children = append(world.Children, ground)
 	ground.Drop("size")
 	ground.Drop("material")
 	for key, value := range map[string]string{"name": name, "type": "hfield", "hfield": name,
-		"pos": "0 0 " + number(pos[2])} {
+		"pos": numbers(0, 0, pos[2])} {
 		ground.Set(key, value)
 	}
-	floor.Set("pos", number(pos[0])+" "+number(pos[1])+" "+number(pos[2]-terrainSunk))
-	root.Children = append(root.Children, mjcf.New("asset"))
-	asset := root.Children[len(root.Children)-1]
-	half := func(n int) string { return number(float64(n-1) / 2 * terrainCell) }
-	asset.Children = []*mjcf.Element{mjcf.New("hfield", "name", name, "file", terrainFile,
-		"size", half(t.nx)+" "+half(t.ny)+" "+number(t.highest)+" 1")}
-	for _, section := range root.Children {
-		switch section.Name {
-		case "contact": // what collides with the floor collides with the field
-			for _, e := range section.Children {
-				for _, key := range []string{"geom1", "geom2"} {
-					if e.Name == "pair" && e.Get(key) == floor.Get("name") {
-						pair := &mjcf.Element{Name: "pair", Attributes: append(e.Attributes[:0:0], e.Attributes...)}
-						pair.Set(key, name)
-						section.Children = append(section.Children, pair)
-					}
+	floor.Set("pos", numbers(pos[0], pos[1], pos[2]-terrainSunk))
+	half := func(n int) float64 { return float64(n-1) / 2 * terrainCell }
+	field := mjcf.New("hfield", "name", name, "file", terrainFile, "size",
+		numbers(half(t.nx), half(t.ny), t.highest, 1))
+	root.Children = append(root.Children, &mjcf.Element{Name: "asset", Children: []*mjcf.Element{field}})
+	for parent, e := range root.All {
+		switch {
+		case e.Name == "pair" && parent.Name == "contact": // what collides with the floor collides with the field
+			for _, key := range []string{"geom1", "geom2"} {
+				if e.Get(key) == floor.Get("name") {
+					pair := &mjcf.Element{Name: "pair", Attributes: slices.Clone(e.Attributes)}
+					pair.Set(key, name)
+					parent.Children = append(parent.Children, pair)
 				}
 			}
-		case "size": // a box touches a field in more points than a plane
-			if headerVersion < 3000000 && section.Get("njmax") != "" {
-				for key, value := range map[string]string{"njmax": "400", "nconmax": "90", "nstack": "400000"} {
-					section.Set(key, value)
-				}
+		case e.Name == "size" && headerVersion < 3000000 && e.Get("njmax") != "":
+			// A box touches a field in more points than a plane.
+			for key, value := range map[string]string{"njmax": "400", "nconmax": "90", "nstack": "400000"} {
+				e.Set(key, value)
 			}
 		}
 	}
@@ -228,7 +220,7 @@ func (r *randomizer) patch(i int) (x, y float64) {
 
 // place moves the first state of an episode to the environment's patch.
 func (r *randomizer) place(s *State) {
-	if r.terrain != nil {
+	if r != nil && r.terrain != nil {
 		x, y := r.patch(s.Env)
 		s.QPos[0] += x
 		s.QPos[1] += y
@@ -237,7 +229,7 @@ func (r *randomizer) place(s *State) {
 
 // finish changes the environment's level by the distance that the character covered in the episode that ends with s.
 func (r *randomizer) finish(s *State, rng *rand.Rand) {
-	if r.terrain == nil || !r.terrain.Curriculum {
+	if !r.climbs() {
 		return
 	}
 	x, y := r.patch(s.Env)
@@ -252,9 +244,12 @@ func (r *randomizer) finish(s *State, rng *rand.Rand) {
 	}
 }
 
+// climbs reports whether the terrain has a curriculum.
+func (r *randomizer) climbs() bool { return r != nil && r.terrain != nil && r.terrain.Curriculum }
+
 // levels returns the levels of all environments, or nil without a curriculum of the terrain.
 func (r *randomizer) levels() (all []int) {
-	if r == nil || r.terrain == nil || !r.terrain.Curriculum {
+	if !r.climbs() {
 		return nil
 	}
 	for i := range r.batch.n {
@@ -265,7 +260,7 @@ func (r *randomizer) levels() (all []int) {
 
 // setLevels spreads levels over the environments. On an error it changes nothing.
 func (r *randomizer) setLevels(levels []int) error {
-	if len(levels) == 0 || r == nil || r.terrain == nil || !r.terrain.Curriculum {
+	if len(levels) == 0 || !r.climbs() {
 		return nil
 	}
 	for _, v := range levels {

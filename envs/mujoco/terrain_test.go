@@ -70,14 +70,11 @@ func TestTerrainContacts(t *testing.T) {
 						low, high = min(low, h), max(high, h)
 					}
 				}
-				if z < low-0.03 || z > high+0.03 {
-					t.Errorf("%s: a contact at the height %g; the ground there is from %g to %g", name, z, low, high)
-				}
+				must.Not(t, z < low-0.03 || z > high+0.03,
+					"%s: a contact at the height %g; the ground there is from %g to %g", name, z, low, high)
 			}
 		}
-		if number < 24 {
-			t.Errorf("%s: 12 bodies have %d contacts", name, number)
-		}
+		must.Not(t, number < 24, "%s: 12 bodies have %d contacts", name, number)
 	}
 }
 
@@ -96,9 +93,7 @@ func TestTerrainEpisodes(t *testing.T) {
 		}
 	}
 	for _, k := range count {
-		if k < 3 {
-			t.Errorf("of %d episodes on 9 patches %d begin on one", n, k)
-		}
+		must.Not(t, k < 3, "of %d episodes on 9 patches %d begin on one", n, k)
 	}
 	must.Is(t, len(count), 9, "episodes begin")
 	// Standing on the ridge of the slope, the dog is as high as on the floor, and has not fallen.
@@ -185,11 +180,10 @@ func TestTerrainDrawn(t *testing.T) {
 		eye := r3.Vec{X: x, Y: y, Z: 3}
 		for _, d := range []r3.Vec{{Z: -1}, {X: 1, Y: 0.5, Z: -0.5}} {
 			p, normal, ok := f.hit(eye, d, 0, 100)
-			if !ok || math.Abs(p.Z-f.height(p.X, p.Y)) > 0.01 || r3.Norm(r3.Cross(r3.Sub(p, eye), d)) > 1e-6 ||
-				normal.Z <= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9 {
-				t.Fatalf("from %v along %v: %v with the normal %v, %t; the ground there is at %g", eye, d, p, normal, ok,
-					f.height(p.X, p.Y))
-			}
+			must.Not(t, !ok || math.Abs(p.Z-f.height(p.X, p.Y)) > 0.01 || r3.Norm(r3.Cross(r3.Sub(p, eye), d)) > 1e-6 ||
+				normal.Z <= 0 || math.Abs(r3.Norm(normal)-1) > 1e-9,
+				"from %v along %v: %v with the normal %v, %t; the ground there is at %g", eye, d, p, normal, ok,
+				f.height(p.X, p.Y))
 			if _, _, ok := f.hit(eye, d, 0, 1); ok {
 				t.Fatal("a ray of 1 m reaches the ground 3 m below")
 			}

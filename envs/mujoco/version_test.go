@@ -92,18 +92,15 @@ func TestHeadersOfAnotherVersion(t *testing.T) {
 		if refused := err != nil; refused != c.refused {
 			t.Errorf("headers of version %s: %v: %s", c.header, err, output)
 		}
-		if c.refused && !strings.Contains(output, "gorl needs MuJoCo 2.2.2 or later") {
-			t.Errorf("headers of version %s: %s", c.header, output)
-		}
+		must.Not(t, c.refused && !strings.Contains(output, "gorl needs MuJoCo 2.2.2 or later"),
+			"headers of version %s: %s", c.header, output)
 	}
 }
 
 // TestNewerFeatures steps models with features that MuJoCo 2.2 lacks as mj_step does, and goes on from a saved state.
 func TestNewerFeatures(t *testing.T) {
 	plain := strings.Replace(cartPoleXML, `timestep="0.01"`, `timestep="0.01" integrator="implicit"`, 1)
-	if !modelOf(t, plain).Fast() {
-		t.Fatal("the model has features that the fast integrator is not for")
-	}
+	must.Not(t, !must.Open(ParseModel(plain))(t).Fast(), "the model has features that the fast integrator is not for")
 	for _, c := range []struct {
 		name     string
 		since    int
@@ -120,10 +117,8 @@ func TestNewerFeatures(t *testing.T) {
 				t.Skipf("MuJoCo %s has no such feature", Version())
 			}
 			xml := strings.Replace(plain, c.from, c.to, 1)
-			m := modelOf(t, xml)
-			if m.Fast() {
-				t.Error("the fast integrator does not know it")
-			}
+			m := must.Open(ParseModel(xml))(t)
+			must.Not(t, m.Fast(), "the fast integrator does not know it")
 			with, without := swing(t, xml, false), swing(t, plain, false)
 			if d := farthest(with, swing(t, xml, true)); !(d <= 1e-12) {
 				t.Errorf("the step leaves mj_step's trajectory by %g", d)
@@ -143,7 +138,7 @@ func TestNewerFeatures(t *testing.T) {
 // swing pushes a cart with a pole to and fro for a second.
 func swing(t *testing.T, xml string, reference bool) (out []float64) {
 	t.Helper()
-	b := batchOf(t, modelOf(t, xml), 1, 1)
+	b := must.Open(NewBatch(must.Open(ParseModel(xml))(t), 1, 1))(t)
 	b.reference = reference
 	b.QPos(0)[1] = 0.1
 	must.Do(t, b.Reset(0))
@@ -192,7 +187,7 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 			if !c.all && headerVersion > 3001006 {
 				t.Skip("PGS visits the rows in another order after MuJoCo 3.1.6")
 			}
-			b := batchOf(t, modelOf(t, c.xml), 1, 1)
+			b := must.Open(NewBatch(must.Open(ParseModel(c.xml))(t), 1, 1))(t)
 			must.Do(t, b.Reset(0))
 			contacts := 0
 			for step := range 20 {
@@ -211,9 +206,7 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 					t.Errorf("%s: MuJoCo %s is %g away from 2.2.2", name, Version(), d)
 				}
 			}
-			if contacts == 0 {
-				t.Error("it touches nothing")
-			}
+			must.Not(t, contacts == 0, "it touches nothing")
 		})
 	}
 	if *rewrite {

@@ -95,7 +95,7 @@ func (d *drawing) follow(task Task, s *State) (bool, error) {
 	if !ok || !t.ReferencePose(s, d.pose.QPos(0)) {
 		return false, nil
 	}
-	return true, d.pose.forward(0, 1)
+	return true, d.pose.forward(0, 0, 1)
 }
 
 // has returns an error if the environment is closed or has no environment i.

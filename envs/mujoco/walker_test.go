@@ -17,53 +17,38 @@ import (
 func TestWalkerHidesVelocities(t *testing.T) {
 	var walkers [2]*Walker
 	for i := range walkers {
-		w := walkerOf(t, WalkerConfig{NumEnvs: 4, Seed: 1, EpisodeLength: 25, HideVelocities: i == 1})
+		w := must.Open(NewWalker(WalkerConfig{NumEnvs: 4, Seed: 1, EpisodeLength: 25, HideVelocities: i == 1}))(t)
 		walkers[i] = w
 	}
 	open, hidden := walkers[0], walkers[1]
 	s := hidden.Spaces()
-	if s.Observation.Width() != 8 || s.State.Width() != 17 || s.AMPObservation.Width() != 34 {
-		t.Fatalf("spaces %v", s)
-	}
-	same := func(what string, i int, whole, states, observations []float32) {
+	must.Not(t, s.Observation.Width() != 8 || s.State.Width() != 17 || s.AMPObservation.Width() != 34, "spaces %v", s)
+	// same compares the rows of environment i in what is observed of both.
+	same := func(i int, whole, states, observations []float32) {
 		t.Helper()
-		want := whole[17*i : 17*i+17]
-		if state, seen := states[17*i:17*i+17], observations[8*i:8*i+8]; !slices.Equal(want, state) ||
-			!slices.Equal(want[:8], seen) {
-			t.Fatalf("%s of environment %d: state %v and observation %v, want %v", what, i, state, seen, want)
-		}
+		must.Same(t, states[17*i:17*i+17], whole[17*i:17*i+17], "the state of environment %d", i)
+		must.Same(t, observations[8*i:8*i+8], whole[17*i:17*i+8], "the observation of environment %d", i)
 	}
-	a, errA := open.Reset(7)
-	b, errB := hidden.Reset(7)
-	rng, ends := rand.New(rand.NewPCG(1, 1)), 0
+	a, b := envtest.Reset(t, open, 7), envtest.Reset(t, hidden, 7)
+	rng, ends, actions := rand.New(rand.NewPCG(1, 1)), 0, make([]float32, 4*6)
 	for k := range 60 {
-		if errA != nil || errB != nil {
-			t.Fatal(errA, errB)
-		}
 		for i := range 4 {
-			same("step", i, a.Observations, b.States, b.Observations)
-			if k > 0 && (a.Terminated[i] || a.Truncated[i]) {
+			same(i, a.Observations, b.States, b.Observations)
+			if k > 0 && a.Ended(i) {
 				ends++
-				same("end", i, a.FinalObservations, b.FinalStates, b.FinalObservations)
+				same(i, a.FinalObservations, b.FinalStates, b.FinalObservations)
 			}
 		}
-		if !slices.Equal(a.AMPObservations, b.AMPObservations) || !slices.Equal(a.Rewards, b.Rewards) {
-			t.Fatalf("step %d: AMP observations or rewards differ", k)
-		}
-		actions := make([]float32, 4*6)
-		for i := range actions {
-			actions[i] = rng.Float32()*2 - 1
-		}
-		a, errA = open.Step(actions)
-		b, errB = hidden.Step(actions)
+		must.Same(t, a.AMPObservations, b.AMPObservations, "step %d: AMP observations", k)
+		must.Same(t, a.Rewards, b.Rewards, "step %d: rewards", k)
+		noise(actions, 0.6, rng)
+		a, b = envtest.Step(t, open, actions), envtest.Step(t, hidden, actions)
 	}
-	if ends == 0 {
-		t.Error("no episode ended")
-	}
+	must.Not(t, ends == 0, "no episode ended")
 }
 
 func TestWalkerReset(t *testing.T) {
-	w := walkerOf(t, WalkerConfig{NumEnvs: 200, Seed: 1})
+	w := must.Open(NewWalker(WalkerConfig{NumEnvs: 200, Seed: 1}))(t)
 	step := envtest.Reset(t, w, 5)
 	seen := map[int]bool{}
 	first := slices.Clone(step.Observations)
@@ -72,27 +57,22 @@ func TestWalkerReset(t *testing.T) {
 		k := slices.IndexFunc(w.task.pairs, func(p [34]float32) bool {
 			return slices.Equal(p[1:17], o[1:]) && math.Abs(float64(o[0]-p[0])-walkerLift) < 1e-6
 		})
-		if k < 0 {
-			t.Fatalf("environment %d does not begin in a frame of the clip: %v", i, o)
-		}
+		must.Not(t, k < 0, "environment %d does not begin in a frame of the clip: %v", i, o)
 		seen[k] = true
 	}
-	if len(seen) < 40 {
-		t.Errorf("200 walkers began in %d of %d frames", len(seen), len(w.task.pos))
-	}
+	must.Not(t, len(seen) < 40, "200 walkers began in %d of %d frames", len(seen), len(w.task.pos))
 	step = envtest.Step(t, w, make([]float32, 200*6))
 	for i := range 200 {
 		amp := step.AMPObservations[34*i : 34*i+34]
 		must.Same(t, amp[:17], first[17*i:17*i+17], "environment %d: the AMP history is not the clip's frame", i)
-		if !step.Terminated[i] && !slices.Equal(amp[17:], step.Observations[17*i:17*i+17]) {
-			t.Fatalf("environment %d: the AMP observation does not end in the observation", i)
-		}
+		must.Not(t, !step.Terminated[i] && !slices.Equal(amp[17:], step.Observations[17*i:17*i+17]),
+			"environment %d: the AMP observation does not end in the observation", i)
 	}
 }
 
 func TestWalkerEpisodes(t *testing.T) {
 	const n = 8
-	w := walkerOf(t, WalkerConfig{NumEnvs: n, Seed: 1, EpisodeLength: 30})
+	w := must.Open(NewWalker(WalkerConfig{NumEnvs: n, Seed: 1, EpisodeLength: 30}))(t)
 	envtest.Reset(t, w, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	actions := make([]float32, 6*n)
@@ -103,17 +83,14 @@ func TestWalkerEpisodes(t *testing.T) {
 		s := envtest.Step(t, w, actions)
 		for i := range n {
 			returns[i] += float64(s.Rewards[i])
-			if s.Rewards[i] < 0 || s.Rewards[i] > 1 {
-				t.Fatalf("reward %g", s.Rewards[i])
-			}
+			must.Not(t, s.Rewards[i] < 0 || s.Rewards[i] > 1, "reward %g", s.Rewards[i])
 		}
 		for _, e := range s.Episodes {
 			f := s.FinalObservations[17*e.Env : 17*e.Env+17]
 			low := f[0] < -0.25 || math.Abs(float64(f[1])) > 1
-			if s.Terminated[e.Env] != low || s.Terminated[e.Env] == s.Truncated[e.Env] {
-				t.Fatalf("terminated %t, truncated %t with height %g and pitch %g", s.Terminated[e.Env],
-					s.Truncated[e.Env], f[0], f[1])
-			}
+			must.Not(t, s.Terminated[e.Env] != low || s.Terminated[e.Env] == s.Truncated[e.Env],
+				"terminated %t, truncated %t with height %g and pitch %g", s.Terminated[e.Env], s.Truncated[e.Env],
+				f[0], f[1])
 			must.Same(t, f, s.AMPObservations[34*e.Env+17:34*e.Env+34],
 				"the last AMP observation is not of the finished episode")
 			if s.Truncated[e.Env] {
@@ -122,26 +99,20 @@ func TestWalkerEpisodes(t *testing.T) {
 			} else {
 				fell++
 			}
-			if math.Abs(e.Return-returns[e.Env]) > 1e-4 || e.Metrics["length"] != float64(e.Length) ||
-				e.Metrics["joint_error"] <= 0 || e.Metrics["speed"] == 0 {
-				t.Errorf("episode %+v, return %g", e, returns[e.Env])
-			}
+			must.Not(t, math.Abs(e.Return-returns[e.Env]) > 1e-4 || e.Metrics["length"] != float64(e.Length) ||
+				e.Metrics["joint_error"] <= 0 || e.Metrics["speed"] == 0, "episode %+v, return %g", e, returns[e.Env])
 			returns[e.Env] = 0
 		}
-		if s.Metrics["walker/joint_error"] <= 0 {
-			t.Fatalf("metrics %v", s.Metrics)
-		}
+		must.Not(t, s.Metrics["walker/joint_error"] <= 0, "metrics %v", s.Metrics)
 	}
-	if fell == 0 || cut == 0 {
-		t.Errorf("%d falls and %d time limits", fell, cut)
-	}
+	must.Not(t, fell == 0 || cut == 0, "%d falls and %d time limits", fell, cut)
 }
 
 // TestGaitFollowersStayUp: targets taken from the gait keep walkers up for a while, so the model, its actuators
 // and the clip's signs agree.
 func TestGaitFollowersStayUp(t *testing.T) {
 	const n = 32
-	w := walkerOf(t, WalkerConfig{NumEnvs: n, Seed: 1})
+	w := must.Open(NewWalker(WalkerConfig{NumEnvs: n, Seed: 1}))(t)
 	s := envtest.Reset(t, w, 1)
 	act := towardsGait(w)
 	actions := make([]float32, 6*n)
@@ -165,17 +136,14 @@ func TestGaitFollowersStayUp(t *testing.T) {
 	}
 	t.Logf("%d episodes, length %.0f, speed %.2f, joint error %.3f", len(lengths), mean(lengths), mean(speeds),
 		mean(errs))
-	if mean(lengths) < 25 || mean(speeds) < 0.5 || mean(errs) > 0.2 {
-		t.Error("walkers that follow the gait fall at once")
-	}
+	must.Not(t, mean(lengths) < 25 || mean(speeds) < 0.5 || mean(errs) > 0.2,
+		"walkers that follow the gait fall at once")
 }
 
 func TestCollectReferenceMotions(t *testing.T) {
-	w := walkerOf(t, WalkerConfig{})
+	w := must.Open(NewWalker(WalkerConfig{}))(t)
 	rows, err := w.CollectReferenceMotions(500, rand.New(rand.NewPCG(1, 2)))
-	if err != nil || len(rows) != 500*34 {
-		t.Fatal(len(rows), err)
-	}
+	must.Not(t, err != nil || len(rows) != 500*34, "%v, %v", len(rows), err)
 	clip := w.Motion()
 	pos, vel := make([]float64, 9), make([]float64, 9)
 	near := func(got float32, want float64) bool { return math.Abs(float64(got)-want) < 1e-5 }
@@ -185,9 +153,7 @@ func TestCollectReferenceMotions(t *testing.T) {
 			clip.At(clip.FrameTime(k)+0.02, pos, vel)
 			found = found || near(row[2], clip.Frame(k)[3]) && near(row[17], pos[1]) && near(row[17+11], 0.2*vel[3])
 		}
-		if !found || math.Abs(float64(row[8]-row[25])) > 0.2 {
-			t.Fatalf("%v is no pair of consecutive frames", row)
-		}
+		must.Not(t, !found || math.Abs(float64(row[8]-row[25])) > 0.2, "%v is no pair of consecutive frames", row)
 	}
 	must.Refused(w.CollectReferenceMotions(0, rand.New(rand.NewPCG(1, 2))))(t, "")
 }
@@ -197,7 +163,7 @@ func TestWalkerShaping(t *testing.T) {
 	const n = 4
 	var walkers [2]*Walker
 	for i := range walkers {
-		w := walkerOf(t, WalkerConfig{NumEnvs: n, EpisodeLength: 40, Workers: 2})
+		w := must.Open(NewWalker(WalkerConfig{NumEnvs: n, EpisodeLength: 40, Workers: 2}))(t)
 		envtest.Reset(t, w, 3)
 		walkers[i] = w
 	}
@@ -216,9 +182,8 @@ func TestWalkerShaping(t *testing.T) {
 		}
 		a := envtest.Step(t, plain, actions)
 		b := envtest.Step(t, shaped, actions)
-		if !slices.Equal(a.Observations, b.Observations) || !slices.Equal(a.Terminated, b.Terminated) {
-			t.Fatal("shaping has changed what happens")
-		}
+		must.Not(t, !slices.Equal(a.Observations, b.Observations) || !slices.Equal(a.Terminated, b.Terminated),
+			"shaping has changed what happens")
 		for i, x := range terms {
 			want := x.weight*math.Pow(float64(a.Rewards[i]), x.sharpness/2) + x.alive
 			must.Near(t, want, float64(b.Rewards[i]), 1e-4, "step %d, environment %d: reward", k, i)

@@ -10,21 +10,18 @@ import (
 	"github.com/gorl-dev/gorl/internal/loopback"
 )
 
-// client is a page that is open in a browser.
-type client struct {
-	// frames holds the newest frame that has not been sent yet. A slow page misses some, and does not slow the others
-	// down.
-	frames chan []byte
-}
+// client is a page that is open in a browser: the newest frame that has not been sent yet. A slow page misses some, and
+// does not slow the others down.
+type client chan []byte
 
 // put replaces the frame that waits to be sent. Only the goroutine of Run calls it: two callers could block each
 // other.
-func (c *client) put(frame []byte) {
+func (c client) put(frame []byte) {
 	select {
-	case <-c.frames:
+	case <-c:
 	default:
 	}
-	c.frames <- frame
+	c <- frame
 }
 
 // socket serves the WebSocket of a page until either side closes it: the scene, then frames as they come. Requests of
@@ -44,7 +41,7 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	if err := write(ctx, conn, v.scene); err != nil {
 		return
 	}
-	c := &client{frames: make(chan []byte, 1)}
+	c := make(client, 1)
 	select {
 	case v.joins <- c:
 	case <-v.ending:
@@ -59,7 +56,7 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	}()
 	for {
 		select {
-		case frame := <-c.frames:
+		case frame := <-c:
 			if err := write(ctx, conn, frame); err != nil {
 				return
 			}

@@ -55,9 +55,7 @@ func play(t *testing.T, v *Viewer, messages [][]byte) {
 				t.Fatalf("%T, call %d after %q: %v", v.cfg.Env, what, text, err)
 			}
 		}
-		if s.interval() <= 0 {
-			t.Fatalf("after %q a step takes %v", text, s.interval())
-		}
+		must.Not(t, s.interval() <= 0, "after %q a step takes %v", text, s.interval())
 		if x := s.frame.Return; math.IsNaN(x) || math.IsInf(x, 0) {
 			t.Fatalf("after %q the return is %g", text, x)
 		}

@@ -143,15 +143,11 @@ func (v *Viewer) parse(text []byte) (r Request, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("a request must be a JSON object: %w", err)
 	}
-	if r.Do == "push" && v.character == nil {
-		return r, errors.New("there is no character to push")
-	}
-	return r, r.check(v.commands, v.numClips)
+	return r, v.check(&r)
 }
 
-// check returns an error if the request makes no sense. commands says whether the task has commands, clips how many
-// clips there are to choose from. Comparisons are written so that NaN fails them.
-func (r *Request) check(commands bool, clips int) error {
+// check returns an error if the request makes no sense. Comparisons are written so that NaN fails them.
+func (v *Viewer) check(r *Request) error {
 	switch r.Do {
 	case "pause", "go", "step", "reset":
 	case "rate":
@@ -159,24 +155,27 @@ func (r *Request) check(commands bool, clips int) error {
 			return fmt.Errorf("the rate is %g; want %g to %d", r.Rate, minRate, maxRate)
 		}
 	case "push":
+		if v.character == nil {
+			return errors.New("there is no character to push")
+		}
 		for _, x := range r.Impulse {
 			if !(math.Abs(x) <= maxImpulse) {
 				return fmt.Errorf("a push of %g N·s; want at most %g", r.Impulse, maxImpulse)
 			}
 		}
 	case "command", "task":
-		if !commands {
-			return fmt.Errorf("the task has no commands")
+		if !v.commands {
+			return errors.New("the task has no commands")
 		}
 		if !(r.Speed >= 0 && r.Speed <= maxSpeed) || math.IsInf(r.Direction, 0) {
 			return fmt.Errorf("a speed of %g m/s; want 0 to %d", r.Speed, maxSpeed)
 		}
 	case "clip":
-		if clips == 0 {
+		if v.numClips == 0 {
 			return errors.New("there are no clips to choose from")
 		}
-		if r.Clip < -1 || r.Clip >= clips {
-			return fmt.Errorf("there is no clip %d; want one of %d, or -1 for any", r.Clip, clips)
+		if r.Clip < -1 || r.Clip >= v.numClips {
+			return fmt.Errorf("there is no clip %d; want one of %d, or -1 for any", r.Clip, v.numClips)
 		}
 	default:
 		return fmt.Errorf("there is no request %.20q", r.Do)

@@ -18,9 +18,7 @@ import (
 func TestPictures(t *testing.T) {
 	pole := must.Open(classic.NewCartPole(classic.Config{NumEnvs: 1}))(t)
 	s := open(t, pole)
-	if !s.scene.Pictures || s.scene.Step != 0.02 || len(s.scene.Shapes) != 0 {
-		t.Errorf("the scene is %+v", s.scene)
-	}
+	must.Not(t, !s.scene.Pictures || s.scene.Step != 0.02 || len(s.scene.Shapes) != 0, "the scene is %+v", s.scene)
 	before := s.ask(Request{Do: "pause"}).Picture
 	must.Is(t, must.Get(png.Decode(bytes.NewReader(before)))(t).Bounds().Dx(), 300, "the picture")
 	if f := s.ask(Request{Do: "step"}); bytes.Equal(f.Picture, before) || math.Abs(f.Time-0.02) > 1e-9 {
@@ -37,8 +35,6 @@ func TestMeshesOnce(t *testing.T) {
 	a, b := []float32{1, 2, 3}, []float32{1, 2, 3}
 	shapes, meshes := shared([]mujoco.Shape{{Kind: "mesh", Vertices: a}, {Kind: "box"}, {Kind: "mesh", Vertices: b},
 		{Kind: "mesh", Vertices: a}})
-	if len(meshes) != 2 || *shapes[0].Mesh != 0 || shapes[1].Mesh != nil || *shapes[2].Mesh != 1 || *shapes[3].Mesh != 0 ||
-		shapes[3].Vertices != nil {
-		t.Errorf("%+v, %+v", shapes, meshes)
-	}
+	must.Not(t, len(meshes) != 2 || *shapes[0].Mesh != 0 || shapes[1].Mesh != nil || *shapes[2].Mesh != 1 ||
+		*shapes[3].Mesh != 0 || shapes[3].Vertices != nil, "%+v, %+v", shapes, meshes)
 }

@@ -14,7 +14,7 @@ import (
 // Run steps the environment in real time until the context ends, which returns nil, or something fails. It must be
 // called once only. All pages and requests meet in its loop, so the environment is used by one goroutine.
 func (v *Viewer) Run(ctx context.Context) (err error) {
-	s := &session{Viewer: v, clients: map[*client]bool{}, frame: Frame{Rate: 1}, clip: -1}
+	s := &session{Viewer: v, clients: map[client]bool{}, frame: Frame{Rate: 1}, clip: -1}
 	// Pages learn that the viewer has ended, and their goroutines are waited for, before the program goes on.
 	defer func() {
 		close(v.ending)
@@ -62,7 +62,7 @@ func (v *Viewer) Run(ctx context.Context) (err error) {
 type session struct {
 	*Viewer
 	// clients are the pages that are open.
-	clients map[*client]bool
+	clients map[client]bool
 	// now is what Reset or Step returned last: what Act acts on.
 	now *envs.Step
 	// frame is the part of the next frame that is kept from step to step; show adds poses and the like.

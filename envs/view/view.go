@@ -72,8 +72,8 @@ type Viewer struct {
 	// requests, joins and leaves bring what pages do to the goroutine of Run. They have no buffer, so senders of
 	// requests and joins also wait for ending.
 	requests chan Request
-	joins    chan *client
-	leaves   chan *client
+	joins    chan client
+	leaves   chan client
 	// ending is closed when Run ends.
 	ending chan struct{}
 	// commands is true if the task has commands.
@@ -100,7 +100,7 @@ func New(cfg Config) (*Viewer, error) {
 		return nil, fmt.Errorf("view: the environment is a batch of %d; a viewer shows one (num_envs: 1)",
 			cfg.Env.NumEnvs())
 	}
-	v := &Viewer{cfg: cfg, requests: make(chan Request), joins: make(chan *client), leaves: make(chan *client),
+	v := &Viewer{cfg: cfg, requests: make(chan Request), joins: make(chan client), leaves: make(chan client),
 		ending: make(chan struct{}), ticker: realTime}
 	scene, err := v.draw()
 	if err != nil {

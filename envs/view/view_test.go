@@ -146,12 +146,9 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 	for k := range 5 {
 		poses := must.Get(twin.Poses(0, nil))(t)
 		ghost, ok, err := twin.ReferencePoses(0, nil)
-		if err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		if !slices.Equal(f.Poses, poses) || !slices.Equal(f.Ghost, ghost) || len(poses) != 7*len(shapes) {
-			t.Errorf("frame %d has the poses %v, want %v", k, f.Poses, poses)
-		}
+		must.Not(t, err != nil || !ok, "%v, %v", ok, err)
+		must.Not(t, !slices.Equal(f.Poses, poses) || !slices.Equal(f.Ghost, ghost) || len(poses) != 7*len(shapes),
+			"frame %d has the poses %v, want %v", k, f.Poses, poses)
 		touching := must.Get(twin.Contacts(0, nil))(t)
 		if contacts += len(touching); !slices.Equal(f.Contacts, touching) || f.Clip != nil {
 			t.Errorf("frame %d has contacts at %v, want %v, and the clip %v", k, f.Contacts, touching, f.Clip)
@@ -160,18 +157,12 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		f = s.step()
 		step := envtest.Step(t, twin, make([]float32, 28))
 		sum += float64(step.Rewards[0])
-		if f.Steps != int64(k+1) || f.Episode != 1 || math.Abs(f.Time-float64(k+1)/30) > 1e-9 ||
-			f.Reward != float64(step.Rewards[0]) || math.Abs(f.Return-sum) > 1e-9 {
-			t.Errorf("after %d steps: %+v", k+1, f)
-		}
-		if len(f.Figures) != 3 || f.Figures["humanoid/speed"] != step.Metrics["humanoid/speed"] ||
-			f.Figures["style reward"] != 0.25 {
-			t.Errorf("the figures are %v", f.Figures)
-		}
+		must.Not(t, f.Steps != int64(k+1) || f.Episode != 1 || math.Abs(f.Time-float64(k+1)/30) > 1e-9 ||
+			f.Reward != float64(step.Rewards[0]) || math.Abs(f.Return-sum) > 1e-9, "after %d steps: %+v", k+1, f)
+		must.Not(t, len(f.Figures) != 3 || f.Figures["humanoid/speed"] != step.Metrics["humanoid/speed"] ||
+			f.Figures["style reward"] != 0.25, "the figures are %v", f.Figures)
 	}
-	if contacts == 0 {
-		t.Error("nothing touches the ground")
-	}
+	must.Not(t, contacts == 0, "nothing touches the ground")
 }
 
 // A clip that is chosen is the one that this episode and coming ones begin in, until it is any again.
@@ -185,9 +176,8 @@ func TestChooseClip(t *testing.T) {
 	}
 	for k, chosen := range []int{2, 0} {
 		f := s.ask(Request{Do: "clip", Clip: chosen})
-		if *f.Clip != (Clip{chosen, chosen}) || f.Time != 0 || f.Episode != 2+7*k || f.Last == nil {
-			t.Errorf("chosen %d: episode %d, %g s after its beginning, in %v", chosen, f.Episode, f.Time, *f.Clip)
-		}
+		must.Not(t, *f.Clip != (Clip{chosen, chosen}) || f.Time != 0 || f.Episode != 2+7*k || f.Last == nil,
+			"chosen %d: episode %d, %g s after its beginning, in %v", chosen, f.Episode, f.Time, *f.Clip)
 		for range 12 {
 			if f := s.step(); *f.Clip != (Clip{chosen, chosen}) {
 				t.Fatalf("episode %d is in %v, not in %d", f.Episode, *f.Clip, chosen)
@@ -200,9 +190,7 @@ func TestChooseClip(t *testing.T) {
 		seen[f.Clip.Now] = true
 		f = s.ask(Request{Do: "reset"})
 	}
-	if len(seen) != 3 || f.Clip.Chosen != -1 {
-		t.Errorf("any clip is %v, the chosen one %d", seen, f.Clip.Chosen)
-	}
+	must.Not(t, len(seen) != 3 || f.Clip.Chosen != -1, "any clip is %v, the chosen one %d", seen, f.Clip.Chosen)
 }
 
 // A push is the environment's. The fall that follows ends the episode, whose figures stay to be seen, as a reset does.
@@ -221,14 +209,12 @@ func TestPush(t *testing.T) {
 	for f.Episode == 1 && f.Time < 6 {
 		f = s.step()
 	}
-	if f.Episode != 2 || !f.Last.Terminated || !(f.Last.Time > 0.02 && f.Last.Time < 6) || !(f.Last.Return > 0) {
-		t.Errorf("after the fall: %+v, %+v", f, f.Last)
-	}
+	must.Not(t, f.Episode != 2 || !f.Last.Terminated || !(f.Last.Time > 0.02 && f.Last.Time < 6) ||
+		!(f.Last.Return > 0), "after the fall: %+v, %+v", f, f.Last)
 	s.step()
 	f = s.ask(Request{Do: "reset"})
-	if f.Episode != 3 || f.Time != 0 || f.Last.Terminated || f.Last.Time < 0.02 {
-		t.Errorf("after the reset: %+v, %+v", f, f.Last)
-	}
+	must.Not(t, f.Episode != 3 || f.Time != 0 || f.Last.Terminated || f.Last.Time < 0.02, "after the reset: %+v, %+v",
+		f, f.Last)
 }
 
 // No step is taken while it is paused, unless the page asks for one. The rate divides the time between steps.
@@ -246,9 +232,8 @@ func TestPauseHolds(t *testing.T) {
 	}()
 	for rate, want := range map[float64]time.Duration{0.1: 200 * time.Millisecond, 2: 10 * time.Millisecond} {
 		f := s.ask(Request{Do: "rate", Rate: rate})
-		if f.Steps != 1 || f.Rate != rate || !slices.Equal(f.Poses, before.Poses) {
-			t.Errorf("while it is paused: %+v", f)
-		}
+		must.Not(t, f.Steps != 1 || f.Rate != rate || !slices.Equal(f.Poses, before.Poses), "while it is paused: %+v",
+			f)
 		must.Is(t, (&session{Viewer: s.v, frame: *f}).interval().Round(time.Microsecond), want,
 			"at the rate %g a step takes", rate)
 	}
@@ -256,9 +241,7 @@ func TestPauseHolds(t *testing.T) {
 		t.Errorf("one step: %+v", f)
 	}
 	for f := s.ask(Request{Do: "go"}); f.Steps < 3; f = s.frame() { // a frame may be passed over for a newer one
-		if f.Paused {
-			t.Errorf("it does not go on: %+v", f)
-		}
+		must.Not(t, f.Paused, "it does not go on: %+v", f)
 	}
 }
 
@@ -299,8 +282,8 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("%s: the connection ends with %v", text, err)
 		}
 	}
-	commanded := Request{Do: "command", Speed: 21}
-	must.Refuse(t, commanded.check(true, 0), "")
+	commanded := &Viewer{commands: true}
+	must.Refused(commanded.parse([]byte(`{"do": "command", "speed": 21}`)))(t, "a speed of 21 m/s")
 }
 
 // Pages are told that the viewer ends, which is no error.
@@ -325,7 +308,7 @@ func TestActFails(t *testing.T) {
 	v.ticker = func(time.Duration) (<-chan time.Time, func(time.Duration), func()) { return due, nil, func() {} }
 	ended := make(chan error, 1)
 	go func() { ended <- v.Run(t.Context()) }()
-	c := &client{frames: make(chan []byte, 1)}
+	c := make(client, 1)
 	v.joins <- c
 	go func() { <-v.ending; v.leaves <- c }()
 	if err := <-ended; !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -64,43 +64,31 @@ func (e Exit) String() string {
 func Start(o Options) (*Process, error) {
 	p := &Process{command: exec.Command(o.Argv[0], o.Argv[1:]...), grace: o.Grace, done: make(chan Exit, 1)}
 	p.command.Env, p.command.SysProcAttr = o.Env, ownGroup()
-	var pipes []*pipe
+	// The pipes are made here rather than by exec.Cmd: Wait of the latter would block until every process that
+	// inherited one has closed it.
+	pipes := map[io.Writer]pipe{}
 	closeAll := func() {
 		for _, x := range pipes {
 			x.read.Close()
 			x.write.Close()
 		}
 	}
-	// The pipes are made here rather than by exec.Cmd: Wait of the latter would block until every process that
-	// inherited one has closed it.
-	receiver := func(w io.Writer) (*os.File, error) {
+	for of, w := range map[*io.Writer]io.Writer{&p.command.Stdout: o.Stdout, &p.command.Stderr: o.Stderr} {
 		if f, ok := w.(*os.File); ok || w == nil {
-			return f, nil
-		}
-		for _, x := range pipes {
-			if x.w == w {
-				return x.write, nil
+			if f != nil { // of a nil *os.File the interface would not be nil
+				*of = f
 			}
+			continue
 		}
-		read, write, err := os.Pipe()
-		if err != nil {
-			return nil, err
+		if _, made := pipes[w]; !made {
+			read, write, err := os.Pipe()
+			if err != nil {
+				closeAll()
+				return nil, err
+			}
+			pipes[w] = pipe{read, write}
 		}
-		pipes = append(pipes, &pipe{read: read, write: write, w: w})
-		return write, nil
-	}
-	for _, x := range []struct {
-		of *io.Writer
-		w  io.Writer
-	}{{&p.command.Stdout, o.Stdout}, {&p.command.Stderr, o.Stderr}} {
-		f, err := receiver(x.w)
-		if err != nil {
-			closeAll()
-			return nil, err
-		}
-		if f != nil { // of a nil *os.File the interface would not be nil
-			*x.of = f
-		}
+		*of = pipes[w].write
 	}
 	if o.Stdin != nil {
 		p.command.Stdin = bytes.NewReader(o.Stdin)
@@ -128,11 +116,8 @@ func Start(o Options) (*Process, error) {
 	return p, nil
 }
 
-// pipe carries output to w.
-type pipe struct {
-	read, write *os.File
-	w           io.Writer
-}
+// pipe carries output to a writer.
+type pipe struct{ read, write *os.File }
 
 // PID is the process' number, and that of its group.
 func (p *Process) PID() int { return p.command.Process.Pid }
@@ -142,14 +127,14 @@ func (p *Process) PID() int { return p.command.Process.Pid }
 func (p *Process) Done() <-chan Exit { return p.done }
 
 // wait returns what Done receives.
-func (p *Process) wait(pipes []*pipe) Exit {
+func (p *Process) wait(pipes map[io.Writer]pipe) Exit {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
 		ended := make(chan struct{})
-		for _, x := range pipes {
+		for w, x := range pipes {
 			go func() {
-				_, _ = io.Copy(x.w, x.read) // ends with the pipe
+				_, _ = io.Copy(w, x.read) // ends with the pipe
 				ended <- struct{}{}
 			}()
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/must"
@@ -36,20 +35,6 @@ func allPaths(n, m int, cost func(i, j int) float64) (sum, mean float64) {
 	}
 	walk(0, 0, 0, 0)
 	return sum, mean
-}
-
-func TestWarpAgainstAllPaths(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 60 {
-		n, m := 1+rng.IntN(6), 1+rng.IntN(6)
-		costs := make([]float64, n*m)
-		for i := range costs {
-			costs[i] = rng.Float64()
-		}
-		cost := func(i, j int) float64 { return costs[i*m+j] }
-		_, want := allPaths(n, m, cost)
-		close(t, fmt.Sprintf("the mean of %d by %d", n, m), warp(n, m, cost), want)
-	}
 }
 
 // track makes a track of three bodies that swing, of a walk at another pace and heading.
@@ -94,13 +79,9 @@ func TestPoseError(t *testing.T) {
 		must.Is(t, turned > 0.01, heading != 0, "turned by %g: %g", heading, turned)
 	}
 	slower := must.Get(PoseError(track(60, 1, 0), track(72, 1/1.2, 0), true))(t)
-	if slower > 0.01 {
-		t.Errorf("a slower walk: %g", slower)
-	}
+	must.Not(t, slower > 0.01, "a slower walk: %g", slower)
 	other := must.Get(PoseError(track(60, 1, 0), track(60, 0, 0), true))(t)
-	if other < 0.1 {
-		t.Errorf("standing still: %g", other)
-	}
+	must.Not(t, other < 0.1, "standing still: %g", other)
 }
 
 func TestRootVelocityError(t *testing.T) {
@@ -122,9 +103,8 @@ func TestSuccess(t *testing.T) {
 		{track(90, 0, 0), false, 15}, // stays behind by 1/30 m a step, and the arms' swing on top
 	} {
 		ok, failed, err := Success(reference, x.episode, 0.5)
-		if err != nil || ok != x.ok || (!ok && failed > x.failed+2) || (!ok && failed < x.failed-10) {
-			t.Errorf("%v at %d, %v; want %v at %d", ok, failed, err, x.ok, x.failed)
-		}
+		must.Not(t, err != nil || ok != x.ok || (!ok && failed > x.failed+2) || (!ok && failed < x.failed-10),
+			"%v at %d, %v; want %v at %d", ok, failed, err, x.ok, x.failed)
 	}
 }
 
@@ -141,29 +121,15 @@ func TestCoverage(t *testing.T) {
 
 func TestRejects(t *testing.T) {
 	good, still := track(3, 1, 0), make([]float64, 100)
-	for want, f := range map[string]func() error{
-		"a track has no steps": func() error { _, err := PoseError(good, &Track{}, true); return err },
-		"a velocity needs two steps": func() error {
-			_,
-				err := RootVelocityError(good, track(1, 1, 0), 0.1)
-			return err
-		},
-		"clip 1 has no rows": func() error { _, err := Coverage([][][]float64{{{1}}, {}}, nil); return err },
-		"row 0 has 3 values; the skeleton humanoid has 35": func() error {
-			_, err := NewTrack(motions.HumanoidSkeleton(), [][]float64{make([]float64, 3)})
-			return err
-		},
-		"half the sampling rate": func() error { _, _, err := Phases([][]float64{still}, 0.1, 1, 6); return err },
-		"do not move":            func() error { _, _, err := Phases([][]float64{still}, 0.1, 1, 4); return err },
-		"the clip gait has no skeleton": func() error {
-			_, err := ClipTrack(motions.Gait(), 0, 0.1, 3)
-			return err
-		},
-	} {
-		if err := f(); err == nil || !strings.HasPrefix(err.Error(), "metrics: ") ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+	must.Refused(PoseError(good, &Track{}, true))(t, "metrics: a track has no steps")
+	must.Refused(RootVelocityError(good, track(1, 1, 0), 0.1))(t, "metrics: a velocity needs two steps")
+	must.Refused(Coverage([][][]float64{{{1}}, {}}, nil))(t, "metrics: clip 1 has no rows")
+	must.Refused(NewTrack(motions.HumanoidSkeleton(), [][]float64{make([]float64, 3)}))(t,
+		"metrics: row 0 has 3 values; the skeleton humanoid has 35")
+	must.Refused(ClipTrack(motions.Gait(), 0, 0.1, 3))(t, "metrics: the clip gait has no skeleton")
+	for high, want := range map[float64]string{6: "half the sampling rate", 4: "do not move"} {
+		_, _, err := Phases([][]float64{still}, 0.1, 1, high)
+		must.Refuse(t, err, "metrics: ", want)
 	}
 }
 

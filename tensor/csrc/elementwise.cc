@@ -277,11 +277,17 @@ at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index) 
   perform([within, n, at, row, to = data(out), from = data(a)] {
     TORCH_CHECK_INDEX(within(), "a row's number is out of range");
     constexpr int64_t ahead = 16;  // rows of a large memory are asked for some time before they are copied
-    for (int64_t i = 0; i < n; i++) {
-      if (i + ahead < n)
-        for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
-      copy_bytes(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
-    }
+    constexpr int64_t cost = 100;  // of an element, in multiplications of a product
+    const int64_t parts = parts_of(n, cost * n * row);
+    each(parts, [=](int64_t part) {
+      const int64_t end = begin_of(part + 1, parts, n);
+      for (int64_t i = begin_of(part, parts, n); i < end; i++) {
+        if (i + ahead < end)
+          for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
+        if (row == 1) to[i] = from[at[i]];
+        else copy_bytes(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
+      }
+    });
   }, a, index, out);
   return out;
 }

@@ -78,19 +78,13 @@ struct GaussianLogProb : Op {
 struct CrossEntropy : Op {
   at::Tensor fake, real;
   CrossEntropy(const at::Tensor& f, const at::Tensor& r) : Op(torch::autograd::collect_next_edges(f, r)), fake(bare_of(f)), real(bare_of(r)) {}
-  static float softplus(float x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
-  static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
-  static double mean(const float* p, int64_t n, float sign) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += softplus(sign * p[i]);
-    return sum / static_cast<double>(n);
-  }
   variable_list backward(const variable_list& grads) override {
     auto of = [&](const at::Tensor& t, float sign) {
       auto out = make(t.sizes());
       perform([n = t.numel(), p = data(t), g = data(grads[0]), o = data(out), sign] {
-        const float k = sign * 0.5f * *g / static_cast<float>(n);
-        for (int64_t i = 0; i < n; i++) o[i] = k * sigmoid(sign * p[i]);
+        for (int64_t i = 0; i < n; i++) o[i] = sign * p[i];
+        kernels().activate(GORL_SIGMOID, o, n);
+        kernels().scale(o, sign * 0.5f * *g / static_cast<float>(n), n);
       }, t, grads[0], out);
       return out;
     };
@@ -239,7 +233,8 @@ gorl_err gorl_cross_entropy(gorl_t fake, gorl_t real, gorl_t* out) {
   if (engine() && plain(f) && plain(r)) {
     auto loss = make({});
     perform([p = data(f), n = f.numel(), q = data(r), m = r.numel(), o = data(loss)] {
-      *o = static_cast<float>(0.5 * (CrossEntropy::mean(p, n, 1) + CrossEntropy::mean(q, m, -1)));
+      const auto mean = [](float sign, const float* x, int64_t n) { return kernels().softplus(sign, x, n) / static_cast<double>(n); };
+      *o = static_cast<float>(0.5 * (mean(1, p, n) + mean(-1, q, m)));
     }, f, r, loss);
     Call::recorded();
     if (followed(f, r)) track(loss, node<CrossEntropy>(f, r));

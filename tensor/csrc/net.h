@@ -96,32 +96,32 @@ class Gradients {
   }
   // Where a part adds its gradients; for the thread that does.
   Place at(int64_t part) {
-    if (part == 0) return own_;
-    const auto i = static_cast<size_t>(part - 1);
-    if (!std::exchange(begun_[i], 1)) std::memset(others(part), 0, static_cast<size_t>(size_) * 4);
+    if (part == 0) {
+      begun_[0] = 1;
+      return own_;
+    }
+    if (!std::exchange(begun_[static_cast<size_t>(part)], 1)) std::memset(others(part), 0, static_cast<size_t>(size_) * 4);
     return split(others(part));
   }
-  // Adds the parts up, in their order; once for all who share them. The next pass begins anew.
-  void sum() {
-    if (parts_ == 1 || !begun_[0]) return;
-    std::fill(begun_.begin(), begun_.end(), 0);
-    const int64_t slices = parts_of(size_, size_);
-    each(slices, [&](int64_t slice) {
-      for (int64_t part = 1; part < parts_; part++) {
-        const Place from = split(others(part));
-        for (size_t k = 0; k < own_.w.size(); k++) {
-          add(own_.w[k], from.w[k], weights_[k], slice, slices);
-          add(own_.b[k], from.b[k], biases_[k], slice, slices);
-        }
+  // Adds a slice of the parts up, in their order; once for all who share them. There are as many slices as parts, each of which is
+  // read from the caches of the threads that have made it. The next pass begins anew.
+  void sum(int64_t slice) {
+    if (parts_ == 1 || !std::exchange(begun_[static_cast<size_t>(slice)], 0)) return;
+    for (int64_t part = 1; part < parts_; part++) {
+      const Place from = split(others(part));
+      for (size_t k = 0; k < own_.w.size(); k++) {
+        add(own_.w[k], from.w[k], places_[2 * k], weights_[k], slice);
+        add(own_.b[k], from.b[k], places_[2 * k + 1], biases_[k], slice);
       }
-    });
+    }
   }
 
  private:
-  Gradients(const Net& net, int64_t parts) : parts_(parts), begun_(static_cast<size_t>(parts - 1)) {
+  Gradients(const Net& net, int64_t parts) : parts_(parts), begun_(static_cast<size_t>(parts)) {
     for (size_t k = 0; k < net.layers(); k++) {
       own_.w.push_back(data(net.w[k].grad()));
       own_.b.push_back(data(net.b[k].grad()));
+      for (const auto* t : {&net.w[k], &net.b[k]}) places_.push_back(t->grad().storage_offset());
       weights_.push_back(net.w[k].numel());
       biases_.push_back(net.b[k].numel());
       size_ += weights_[k] + biases_[k];
@@ -152,9 +152,8 @@ class Gradients {
     }
     return place;
   }
-  static void add(float* to, const float* from, int64_t n, int64_t slice, int64_t slices) {
-    const int64_t i = begin_of(slice, slices, n);
-    kernels().axpy(to + i, 1, from + i, begin_of(slice + 1, slices, n) - i);
+  void add(float* to, const float* from, int64_t at, int64_t n, int64_t slice) const {
+    each_own(slice, parts_, at, at + n, [&](int64_t i, int64_t count) { kernels().axpy(to + i - at, 1, from + i - at, count); });
   }
   static std::mutex& mutex() {
     static std::mutex m;
@@ -171,7 +170,7 @@ class Gradients {
 
   const int64_t parts_;
   Place own_;
-  std::vector<int64_t> weights_, biases_;
+  std::vector<int64_t> weights_, biases_, places_;  // places_: in the flat gradients
   int64_t size_ = 0, stride_ = 0;
   std::vector<float> memory_;
   std::vector<char> begun_;

@@ -28,7 +28,7 @@ void Op::leave(int64_t parts) {
 void Op::at_once(int64_t parts) {
   perform([this, parts] {
     each(parts, [this](int64_t p) { part(p); });
-    finish();
+    each(parts, [this](int64_t p) { finish(p); });
   });
 }
 
@@ -126,11 +126,14 @@ bool backpropagate(const at::Tensor& loss) {
   perform([late] {
     int64_t parts = 0;
     for (const Op* op : late) parts = std::max(parts, op->left_);
-    each(parts, [&](int64_t part) {
+    each(parts, [&](int64_t p) {
       for (Op* op : late)
-        if (part < op->left_) op->part(part);
+        if (p < op->left_) op->part(p);
     });
-    for (Op* op : late) op->finish();
+    each(parts, [&](int64_t p) {
+      for (Op* op : late)
+        if (p < op->left_) op->finish(p);
+    });
   });
   for (Op* op : late) op->release_variables();
   return true;

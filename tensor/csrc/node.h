@@ -24,12 +24,12 @@ struct Op : torch::autograd::Node, Celled {
   virtual void release() = 0;
   // A network of whose input nobody wants the gradient may leave its backward to the end of the pass, where each thread goes through
   // all such networks with its rows: the threads then meet once instead of once a network. backward calls leave with the number of
-  // parts; part follows once for each, on any thread, and then finish. Where there is no such end, or one part alone, that is at
-  // once.
+  // parts; part follows once for each, on any thread, and when all are done finish, once for each as well. Where there is no such
+  // end, or one part alone, that is at once.
   void leave(int64_t parts);
   void at_once(int64_t parts);
   virtual void part(int64_t) {}
-  virtual void finish() {}
+  virtual void finish(int64_t) {}
 
   variable_list apply(variable_list&& grads) final;
   void release_variables() final;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <numeric>
 
 #include "engine.h"
 
@@ -46,6 +47,9 @@ Factors factors_of(gorl_t h, int64_t count) {
   return {&T(h)};
 }
 
+// What an element of the parameters costs, in multiplications of a product (parts_of): it comes from another thread's cache.
+constexpr int64_t cost = 20;
+
 // Calls f(first, last) for each run of segments that lie side by side.
 template <class F>
 void each_run(const int64_t* begin, const int64_t* end, int32_t n, F f) {
@@ -66,11 +70,20 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   TORCH_CHECK(T(norms).numel() >= n, "there is room for ", T(norms).numel(), " norms, ", n, " are wanted");
   if (engine() && plain(g) && plain(T(norms))) {
     for (int32_t s = 0; s < n; s++) {
-      perform([p = data(g) + begin[s], length = end[s] - begin[s], limit = max_norm[s], out = data(T(norms)) + s] {
-        const double norm = std::sqrt(kernels().squares(p, length));
+      perform([p = data(g), begin = begin[s], end = end[s], limit = max_norm[s], out = data(T(norms)) + s] {
+        const int64_t parts = parts_of(end - begin, cost * (end - begin));
+        std::vector<double> squares(static_cast<size_t>(parts));
+        each(parts, [&](int64_t part) {
+          double sum = 0;
+          each_own(part, parts, begin, end, [&](int64_t i, int64_t count) { sum += kernels().squares(p + i, count); });
+          squares[static_cast<size_t>(part)] = sum;
+        });
+        const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.)), factor = limit / (norm + 1e-6);
         *out = static_cast<float>(norm);
-        const double factor = limit / (norm + 1e-6);
-        if (limit > 0 && factor < 1) kernels().scale(p, static_cast<float>(factor), length);
+        if (!(limit > 0 && factor < 1)) return;
+        each(parts, [&](int64_t part) {
+          each_own(part, parts, begin, end, [&](int64_t i, int64_t count) { kernels().scale(p + i, static_cast<float>(factor), count); });
+        });
       }, g, T(norms));
     }
     Call::recorded();
@@ -102,29 +115,27 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
   const Factors factor = factors_of(T(param).device().is_cpu() ? nullptr : factors, 2 * n + 1);
   const AdamFactors f(step, beta1, beta2, eps, weight_decay);
   if (engine() && plain(T(param)) && plain(T(grad)) && plain(T(exp_avg)) && plain(T(exp_avg_sq))) {
-    for (int32_t s = 0; s < n; s++) {
-      Adam c;
-      c.beta1 = static_cast<float>(beta1), c.rest1 = static_cast<float>(1 - beta1);
-      c.beta2 = static_cast<float>(beta2), c.rest2 = static_cast<float>(1 - beta2);
-      c.eps = static_cast<float>(eps), c.root2 = static_cast<float>(f.root2);
-      c.size = static_cast<float>(lr[s] / f.correction1);
-      c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
-      c.shrink = static_cast<float>(decoupled ? f.shrink(lr[s]) : 1);
-      const float* there = factors == nullptr ? nullptr : data(T(factors));
-      perform([c, there, s, n, decoupled, length = end[s] - begin[s], p = data(T(param)) + begin[s], g = data(T(grad)) + begin[s],
-               m = data(T(exp_avg)) + begin[s], v = data(T(exp_avg_sq)) + begin[s]] {
+    Adam c;
+    c.beta1 = static_cast<float>(beta1), c.rest1 = static_cast<float>(1 - beta1);
+    c.beta2 = static_cast<float>(beta2), c.rest2 = static_cast<float>(1 - beta2);
+    c.eps = static_cast<float>(eps), c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
+    std::vector<float> numbers(static_cast<size_t>(2 * n + 1));  // as gorl_adam_factors writes them
+    gorl_adam_factors(lr, n, step, beta1, beta2, eps, weight_decay, -1, numbers.data());
+    int64_t all = 0;
+    for (int32_t s = 0; s < n; s++) all += end[s] - begin[s];
+    perform([c, numbers, decoupled, n, parts = parts_of(all, cost * all), begin = std::vector<int64_t>(begin, begin + n),
+             end = std::vector<int64_t>(end, end + n), there = factors == nullptr ? nullptr : data(T(factors)), p = data(T(param)),
+             g = data(T(grad)), m = data(T(exp_avg)), v = data(T(exp_avg_sq))] {
+      const float* given = there == nullptr ? numbers.data() : there;
+      each(parts, [&](int64_t part) {
         Adam now = c;
-        if (there != nullptr) {
-          now.size = there[2 * s], now.root2 = there[2 * n];
-          if (decoupled) now.shrink = there[2 * s + 1];
+        now.root2 = given[2 * n];
+        for (size_t s = 0; s < begin.size(); s++) {
+          now.size = given[2 * s], now.shrink = decoupled ? given[2 * s + 1] : 1;
+          each_own(part, parts, begin[s], end[s], [&](int64_t i, int64_t count) { kernels().adam(now, p + i, g + i, m + i, v + i, count); });
         }
-        const int64_t parts = parts_of(length, 10 * length);
-        each(parts, [&](int64_t part) {
-          const int64_t i = begin_of(part, parts, length);
-          kernels().adam(now, p + i, g + i, m + i, v + i, begin_of(part + 1, parts, length) - i);
-        });
-      }, T(param), T(grad), T(exp_avg), T(exp_avg_sq));
-    }
+      });
+    }, T(param), T(grad), T(exp_avg), T(exp_avg_sq));
     Call::recorded();
     return nullptr;
   }

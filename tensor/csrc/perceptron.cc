@@ -128,7 +128,7 @@ struct Perceptron : Op {
     descend(net, places(net, n, data(x), hidden, data(y)), data(dy), nullptr, dx.defined() ? data(dx) : nullptr, gradients->at(p), r,
             begin_of(p + 1, parts, n) - r);
   }
-  void finish() override { gradients->sum(); }
+  void finish(int64_t p) override { gradients->sum(p); }
   void release() override { x.reset(), hidden.reset(), y.reset(), dy.reset(), dx.reset(), gradients.reset(); }
 
  private:  // of a pass
@@ -253,7 +253,7 @@ struct Critic : Op {
     kernels().add_columns(to.w[last], dv, rows, net.in(last));
     if (!piecewise_linear) descend(net, h, data(dy), &more, nullptr, to, r, rows);
   }
-  void finish() override { gradients->sum(); }
+  void finish(int64_t p) override { gradients->sum(p); }
   void release() override { x.reset(), hidden.reset(), slopes.reset(), dy.reset(), dpenalty.reset(), gradients.reset(); }
 
  private:

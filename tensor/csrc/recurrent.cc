@@ -277,7 +277,7 @@ struct Recurrent : Op {
   void part(int64_t p) override {
     back(q, Part(q, data(memory), p, parts), data(dy), dx.defined() ? data(dx) : nullptr, gradients->at(p));
   }
-  void finish() override { gradients->sum(); }
+  void finish(int64_t p) override { gradients->sum(p); }
   void release() override { input.reset(), x.reset(), memory.reset(), dy.reset(), dx.reset(), gradients.reset(), q = Sequence(); }
 
  private:

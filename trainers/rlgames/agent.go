@@ -3,6 +3,7 @@ package rlgames
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/schedulers"
@@ -64,21 +65,20 @@ func (c *conversion) need(names ...string) (all bool) {
 func (c *conversion) agent() {
 	c.need("learning_rate", "gamma", "tau", "horizon_length", "mini_epochs", "e_clip", "critic_coef", "entropy_coef")
 	if c.amp() {
-		c.need("amp_obs_demo_buffer_size", "amp_replay_buffer_size", "amp_replay_keep_prob", "amp_batch_size",
-			"amp_minibatch_size", "disc_coef", "disc_logit_reg", "disc_grad_penalty", "disc_weight_decay",
-			"disc_reward_scale", "disc_reward_w", "task_reward_w")
+		c.need("disc_reward_scale", "disc_reward_w")
 	}
 	a := c.section("agent")
 	a["class"] = "PPO"
-	a["rollouts"] = c.whole("config.horizon_length")
-	a["learning_epochs"] = c.whole("config.mini_epochs")
-	a["discount_factor"] = c.number("config.gamma")
-	a["gae_lambda"] = c.number("config.tau")
+	for _, k := range keys {
+		if k.setting == "" || k.amp && !c.amp() {
+			continue
+		}
+		if a[k.setting] = get[any](c, k.path); k.amp {
+			c.need(strings.TrimPrefix(k.path, "config."))
+		}
+	}
 	a["ratio_clip"] = c.number("config.e_clip")
-	a["entropy_loss_scale"] = c.number("config.entropy_coef")
 	a["value_loss_scale"] = c.number("config.critic_coef") / 2
-	a["weight_decay"] = c.number("config.weight_decay")
-	a["rewards_shaper_scale"] = c.number("config.reward_shaper.scale_value")
 	bootstrap := c.flag("config.value_bootstrap")
 	a["time_limit_bootstrap"] = bootstrap || c.amp()
 	switch given := c.given("config.value_bootstrap"); {
@@ -97,7 +97,7 @@ func (c *conversion) agent() {
 	if c.flag("config.clip_value") {
 		a["value_clip"] = c.number("config.e_clip")
 	}
-	a["learning_rate"], a["grad_norm_clip"] = c.number("config.learning_rate"), c.norm("config")
+	a["grad_norm_clip"] = c.norm("config")
 	for _, x := range []struct{ key, setting string }{
 		{"config.normalize_input", "observation_preprocessor"}, {"config.normalize_value", "value_preprocessor"},
 		{central + ".normalize_input", "state_preprocessor"},
@@ -265,21 +265,6 @@ func (c *conversion) central(a map[string]any) {
 func (c *conversion) imitation(a map[string]any) {
 	a["class"] = "AMP"
 	a["value_loss_scale"] = c.number("config.critic_coef")
-	for key, setting := range map[string]string{
-		"amp_obs_demo_buffer_size": "motion_dataset_size", "amp_replay_buffer_size": "reply_buffer_size",
-		"amp_batch_size": "amp_batch_size", "amp_minibatch_size": "discriminator_batch_size",
-	} {
-		a[setting] = c.whole("config." + key)
-	}
-	for key, setting := range map[string]string{
-		"amp_replay_keep_prob": "replay_admission_probability", "disc_coef": "discriminator_loss_scale",
-		"disc_logit_reg":    "discriminator_logit_regularization_scale",
-		"disc_grad_penalty": "discriminator_gradient_penalty_scale",
-		"disc_weight_decay": "discriminator_weight_decay_scale",
-		"task_reward_w":     "task_reward_scale",
-	} {
-		a[setting] = c.number("config." + key)
-	}
 	a["style_reward_scale"] = c.number("config.disc_reward_w") * c.number("config.disc_reward_scale")
 	if c.flag("config.normalize_amp_input") {
 		a["amp_observation_preprocessor"] = scaler

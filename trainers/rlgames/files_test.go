@@ -1,6 +1,7 @@
 package rlgames_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/docgen"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -145,4 +147,91 @@ func keys(t *testing.T, err error) string {
 	}
 	collect(err)
 	return strings.Join(list, ", ")
+}
+
+// A file as Isaac Lab has them, for Pendulum.
+const file = `
+params:
+  seed: 42
+  algo: {name: a2c_continuous}
+  model: {name: continuous_a2c_logstd}
+  network:
+    name: actor_critic
+    separate: False
+    space: {continuous: {fixed_sigma: True, sigma_init: {name: const_initializer, val: 0}}}
+    mlp: {units: [16, 16], activation: elu, initializer: {name: default}}
+  config:
+    name: pendulum
+    device: cuda:0
+    normalize_input: True
+    normalize_value: True
+    value_bootstrap: True
+    gamma: 0.95
+    tau: 0.95
+    learning_rate: 1e-3
+    lr_schedule: adaptive
+    kl_threshold: 0.008
+    e_clip: 0.2
+    clip_value: True
+    entropy_coef: 0.0
+    critic_coef: 2
+    truncate_grads: True
+    grad_norm: 1.0
+    horizon_length: 16
+    minibatch_size: 32
+    mini_epochs: 4
+    max_epochs: 100
+`
+
+// ExampleRead trains for 10 updates what a file of rl_games describes.
+func ExampleRead() {
+	dir, err := os.MkdirTemp("", "rlgames")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "rl_games_ppo_cfg.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := rlgames.Read(path, rlgames.Options{NumEnvs: 4, Overrides: []string{"params.config.max_epochs=10"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, note := range c.Notes {
+		fmt.Println(note)
+	}
+	environment := c.Sections["environment"].(map[string]any)
+	environment["id"], environment["num_envs"] = "Pendulum", 4
+	delete(c.Sections, "environment") // of it trainers know nothing
+	env, err := catalog.New(environment)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer env.Close()
+	trainer, err := trainers.FromDict(c.Sections, env, func(cfg *trainers.Config) {
+		*cfg = trainers.Config{Timesteps: cfg.Timesteps} // write nothing
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer trainer.Agent().Close()
+	fmt.Println(trainer.Agent().Name(), trainer.Train(context.Background()), trainer.Timestep())
+	// Output:
+	// these keys have no meaning for gorl: config.device
+	// PPO <nil> 160
+}
+
+// ExampleConvert names every key that is wrong.
+func ExampleConvert() {
+	file := map[string]any{"params": map[string]any{"algo": map[string]any{"name": "ddpg"}}}
+	_, err := rlgames.Convert(file, rlgames.Options{})
+	fmt.Println(err)
+	// Output:
+	// rlgames: "params.algo.name" is "ddpg": gorl has PPO (a2c_continuous) and AMP (amp_continuous)
 }

@@ -2,6 +2,7 @@ package rlgames
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,8 @@ type key struct {
 	kind     kind
 	fallback any                  // rl_games' value where a file does not have the key, nil for none
 	gorl     string               // gorl's setting for it
+	setting  string               // the agent's setting that takes the value as it is, or ""
+	amp      bool                 // only AMP has the key
 	check    func(value any) bool // whether a value can be honoured; nil: every one
 	why      string               // the reason for which a value is refused
 	values   string               // of a refused key, the values that are accepted
@@ -76,6 +79,16 @@ func honoured(path string, k kind, fallback any, gorl string) key {
 	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: gorl}
 }
 
+// direct returns a line for a key whose value is the value of a setting of the agent.
+func direct(path string, k kind, fallback any, setting string) key {
+	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: "`" + setting + "`", setting: setting}
+}
+
+// imitates is direct for a key that only AMP has, and needs.
+func imitates(path string, k kind, setting string) key {
+	return key{path: path, fate: isHonoured, kind: k, gorl: "AMP: `" + setting + "`", setting: setting, amp: true}
+}
+
 // but limits the values of an honoured key. check gets values in the Go type of the kind. An error gives why as the
 // reason.
 func (k key) but(check func(value any) bool, why string) key {
@@ -105,34 +118,35 @@ func oneOf(values ...any) func(any) bool {
 	return func(v any) bool { return slices.Contains(values, v) }
 }
 
-// isActivation accepts the activations of network.go. Its key must be of kind text.
-func isActivation(v any) bool {
-	_, ok := activations[v.(string)]
-	return ok
+// positive, atLeast0, share and activation limit the values of an honoured key.
+func (k key) positive() key { return k.but(within(least, math.Inf(1)), "want a number above 0") }
+func (k key) atLeast0() key { return k.but(within(0, math.Inf(1)), "want a number of at least 0") }
+func (k key) share() key    { return k.but(within(0, 1), "want a number from 0 to 1") }
+func (k key) activation() key {
+	return k.but(func(v any) bool { _, ok := activations[v.(string)]; return ok },
+		"want None, relu, tanh, sigmoid, elu, selu, swish, gelu or softplus")
 }
 
-// Checks of numbers, for keys of kinds number and whole. share accepts 0 to 1, including both.
-func positive(v any) bool { x, ok := toNumber(v); return ok && x > 0 }
-func atLeast0(v any) bool { x, ok := toNumber(v); return ok && x >= 0 }
-func share(v any) bool    { x, ok := toNumber(v); return ok && x >= 0 && x <= 1 }
+// least is the smallest number above 0.
+const least = math.SmallestNonzeroFloat64
+
+// within returns a check of numbers from low to high, including both.
+func within(low, high float64) func(any) bool {
+	return func(v any) bool { x, ok := toNumber(v); return ok && x >= low && x <= high }
+}
 
 // Reasons that several keys share.
 const (
-	wantPositive   = "want a number above 0"
-	wantAtLeast0   = "want a number of at least 0"
-	wantShare      = "want a number from 0 to 1"
-	wantActivation = "want None, relu, tanh, sigmoid, elu, selu, swish, gelu or softplus"
-	smooth         = "gorl clips the surrogate and values at their limits, not smoothly"
-	otherLosses    = "rl_games' discrete actions have other losses; use a file of skrl's"
-	noSelfPlay     = "gorl has the environment's wrapper self_play, in a population"
+	smooth      = "gorl clips the surrogate and values at their limits, not smoothly"
+	otherLosses = "rl_games' discrete actions have other losses; use a file of skrl's"
+	noSelfPlay  = "gorl has the environment's wrapper self_play, in a population"
 )
 
 // perceptron returns the keys of a perceptron. section is its path, such as "network.mlp".
 func perceptron(section string) []key {
 	return []key{
 		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
-		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").but(isActivation,
-			wantActivation),
+		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").activation(),
 		only(section+".d2rl", boolean, "gorl has no layers that read the observation again", false),
 		honoured(section+".initializer.name", text, "default", "`initial_bias: zero`, and weights as "+
 			"PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch does, which rl_games calls default"),
@@ -148,8 +162,8 @@ func layers(section string) []key {
 	return slices.Concat(perceptron(section+".mlp"), []key{
 		honoured(section+".rnn.name", text, "", "a layer `lstm`, `gru` or `rnn` in the container "+
 			"`rnn`").but(oneOf("lstm", "gru", "rnn"), "gorl has lstm, gru and rnn"),
-		honoured(section+".rnn.units", whole, nil, "`hidden_size`").but(positive, wantPositive),
-		honoured(section+".rnn.layers", whole, 1, "`num_layers`").but(positive, wantPositive),
+		honoured(section+".rnn.units", whole, nil, "`hidden_size`").positive(),
+		honoured(section+".rnn.layers", whole, 1, "`num_layers`").positive(),
 		honoured(section+".rnn.before_mlp", boolean, false,
 			"True: `rnn` reads observations and `mlp` reads `rnn`; False: the other way round"),
 		honoured(section+".rnn.concat_input", boolean, false,
@@ -169,9 +183,9 @@ var policyKeys = []key{
 	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
 	honoured("network.separate", boolean, false, "`models.separate`"),
 	honoured("network.value_activation", text, "None",
-		"a function around `ONE` in the value's output").but(isActivation, wantActivation),
+		"a function around `ONE` in the value's output").activation(),
 	honoured("network.space.continuous.mu_activation", text, "None",
-		"a function around `ACTIONS` in the policy's output").but(isActivation, wantActivation),
+		"a function around `ACTIONS` in the policy's output").activation(),
 	only("network.space.continuous.sigma_activation", text, "log σ is used as it is"),
 	only("network.space.continuous.mu_init.name", text,
 		"gorl starts weights as PyTorch does, which rl_games calls default", "default"),
@@ -188,7 +202,7 @@ var policyKeys = []key{
 	honoured("network.cnn.type", text, "", "the container `cnn`").but(oneOf("conv2d"), "gorl has conv2d"),
 	honoured("network.cnn.convs", list, nil,
 		"its layers `conv2d`, and `flatten`; each has filters, kernel_size, strides and padding"),
-	honoured("network.cnn.activation", text, "None", "its `activations`").but(isActivation, wantActivation),
+	honoured("network.cnn.activation", text, "None", "its `activations`").activation(),
 	only("network.cnn.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default",
 		"default"),
 	idle("network.cnn.initializer.scale", "no effect in rl_games either"),
@@ -196,7 +210,7 @@ var policyKeys = []key{
 	honoured("network.cnn.permute_input", boolean, true,
 		"pictures are height × width × channels and permuted; False: they are channels × height × width"),
 	honoured("network.disc.units", list, nil, "AMP: the discriminator's linear layers"),
-	honoured("network.disc.activation", text, "None", "AMP: its `activations`").but(isActivation, wantActivation),
+	honoured("network.disc.activation", text, "None", "AMP: its `activations`").activation(),
 	only("network.disc.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default",
 		"default"),
 }
@@ -211,10 +225,9 @@ var keys = slices.Concat([]key{
 	only("load_checkpoint", boolean,
 		"gorl does not read checkpoints of rl_games; gorl train --resume continues a run of gorl's", false),
 	idle("load_path", "no effect in rl_games either"),
-	honoured("env.clip_actions", number, nil, "the wrapper `clip_action`, see config.clip_actions").but(positive,
-		wantPositive),
+	honoured("env.clip_actions", number, nil, "the wrapper `clip_action`, see config.clip_actions").positive(),
 	honoured("env.clip_observations", number, nil,
-		"the wrapper `clip_observation`; states are left as they are").but(positive, wantPositive),
+		"the wrapper `clip_observation`; states are left as they are").positive(),
 	honoured("env.obs_groups.obs", list, nil,
 		"`environment.observation_groups`; [policy] is what simulators give in any case"),
 	honoured("env.obs_groups.states", list, nil,
@@ -240,56 +253,53 @@ var keys = slices.Concat([]key{
 	only("config.normalize_rms_advantage", boolean, "gorl has no running statistics of advantages", false),
 	honoured("config.value_bootstrap", boolean, false, "`time_limit_bootstrap`; of AMP always true"),
 	idle("config.num_actors", "`environment.num_envs`"),
-	honoured("config.reward_shaper.scale_value", number, 1.0,
-		"`rewards_shaper_scale`").but(func(v any) bool { return v != 0.0 }, "every reward would be 0"),
+	direct("config.reward_shaper.scale_value", number, 1.0, "rewards_shaper_scale").but(
+		func(v any) bool { return v != 0.0 }, "every reward would be 0"),
 	only("config.reward_shaper.shift_value", number, "gorl scales rewards and does not shift them", 0.0),
 	only("config.reward_shaper.min_val", number, "gorl clips rewards before it scales them: wrapper clip_reward"),
 	only("config.reward_shaper.max_val", number, "gorl clips rewards before it scales them: wrapper clip_reward"),
 	only("config.reward_shaper.log_val", boolean, "gorl takes no logarithm of rewards", false),
-	honoured("config.gamma", number, nil, "`discount_factor`").but(share, wantShare),
-	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
+	direct("config.gamma", number, nil, "discount_factor").share(),
+	direct("config.tau", number, nil, "gae_lambda").share(),
 	// The learning rate and its schedule.
-	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
+	direct("config.learning_rate", number, nil, "learning_rate").positive(),
 	honoured("config.lr_schedule", text, "None", "`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP "+
 		"`gaussian_rollout`; `linear`: `LinearLR` to 1e-6 at the end; others: constant"),
 	honoured("config.schedule_type", text, "legacy",
 		"its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`: of AMP per update, otherwise a "+
 			"constant rate, as in rl_games").but(
 		oneOf("legacy", "standard", "standard_epoch"), "want legacy, standard or standard_epoch"),
-	honoured("config.kl_threshold", number, nil, "the same key of the schedule").but(positive, wantPositive),
-	honoured("config.min_lr", number, 1e-6, "the same key of the schedule").but(positive, wantPositive),
-	honoured("config.max_lr", number, 1e-2, "the same key of the schedule").but(positive, wantPositive),
+	honoured("config.kl_threshold", number, nil, "the same key of the schedule").positive(),
+	honoured("config.min_lr", number, 1e-6, "the same key of the schedule").positive(),
+	honoured("config.max_lr", number, 1e-2, "the same key of the schedule").positive(),
 	only("config.schedule_entropy", boolean, "gorl's entropy_loss_scale has no schedule", false),
 	// The length of the run, and its checkpoints.
 	honoured("config.score_to_win", number, nil, "`trainer.stop_at_episode_return`"),
 	honoured("config.max_epochs", whole, nil, "`trainer.timesteps`, times config.horizon_length"),
 	honoured("config.max_frames", number, nil,
 		"`trainer.timesteps`, divided by the number of environments; the smaller of both counts"),
-	honoured("config.save_frequency", whole, 0, "`checkpoint_interval`, times config.horizon_length").but(atLeast0,
-		wantAtLeast0),
+	honoured("config.save_frequency", whole, 0, "`checkpoint_interval`, times config.horizon_length").atLeast0(),
 	idle("config.save_best_after", "gorl keeps the best checkpoint from the first on"),
 	idle("config.print_stats", "gorl prints progress and tracks all figures"),
 	idle("config.use_diagnostics", "gorl prints progress and tracks all figures"),
 	// The losses.
-	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").but(atLeast0,
-		wantAtLeast0),
+	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").atLeast0(),
 	honoured("config.truncate_grads", boolean, false, "False: `grad_norm_clip: 0`"),
-	honoured("config.entropy_coef", number, 0.0, "`entropy_loss_scale`").but(atLeast0, wantAtLeast0),
-	honoured("config.e_clip", number, 0.2, "`ratio_clip`, and `value_clip`").but(positive, wantPositive),
+	direct("config.entropy_coef", number, 0.0, "entropy_loss_scale").atLeast0(),
+	honoured("config.e_clip", number, 0.2, "`ratio_clip`, and `value_clip`").positive(),
 	honoured("config.clip_value", boolean, false, "False: `value_clip: 0`"),
-	honoured("config.critic_coef", number, nil, "half of it is `value_loss_scale`; of AMP, all of it").but(atLeast0,
-		wantAtLeast0),
-	honoured("config.bounds_loss_coef", number, 0.0, "`bounds_loss_scale`").but(atLeast0, wantAtLeast0),
+	honoured("config.critic_coef", number, nil, "half of it is `value_loss_scale`; of AMP, all of it").atLeast0(),
+	direct("config.bounds_loss_coef", number, 0.0, "bounds_loss_scale").atLeast0(),
 	honoured("config.bound_loss_type", text, "bound", "`bounds_loss_type`: `bound` is `limit`, `regularisation` is "+
 		"`square`; any other text leaves the loss out, as in rl_games"),
 	// Rollouts, minibatches and sequences.
-	honoured("config.horizon_length", whole, nil, "`rollouts`").but(positive, wantPositive),
+	direct("config.horizon_length", whole, nil, "rollouts").positive(),
 	honoured("config.minibatch_size", whole, nil,
-		"`mini_batch_size`, with `mini_batch_order: environments`; of AMP `random`").but(positive, wantPositive),
+		"`mini_batch_size`, with `mini_batch_order: environments`; of AMP `random`").positive(),
 	honoured("config.minibatch_size_per_env", whole, nil,
-		"`mini_batches`: config.horizon_length divided by it").but(positive, wantPositive),
-	honoured("config.mini_epochs", whole, nil, "`learning_epochs`").but(positive, wantPositive),
-	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").but(positive, wantPositive),
+		"`mini_batches`: config.horizon_length divided by it").positive(),
+	direct("config.mini_epochs", whole, nil, "learning_epochs").positive(),
+	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").positive(),
 	idle("config.seq_len", "no effect in rl_games either; config.seq_length is meant"),
 	only("config.zero_rnn_on_done", boolean, "gorl clears hidden states at every end of an episode", true),
 	// Actions, and what gorl's PPO does not have.
@@ -300,7 +310,7 @@ var keys = slices.Concat([]key{
 	idle("config.use_action_masks", "gorl uses an environment's action masks whenever there are any"),
 	only("config.self_play_config", anything, noSelfPlay),
 	only("config.self_play", boolean, noSelfPlay, false),
-	honoured("config.weight_decay", number, 0.0, "`weight_decay`").but(atLeast0, wantAtLeast0),
+	direct("config.weight_decay", number, 0.0, "weight_decay").atLeast0(),
 	idle("config.games_to_track", "gorl's figures are means over 100 episodes"),
 	honoured("config.player.deterministic", boolean, true, "False: `trainer.stochastic_evaluation: true`"),
 	only("config.freeze_critic", boolean, "gorl's value network learns in every update", false),
@@ -326,26 +336,20 @@ var keys = slices.Concat([]key{
 	idle("config.force_interval_writer", "`write_interval`"),
 }, centralKeys(), []key{
 	// AMP, as IsaacGymEnvs has it.
-	honoured("config.amp_obs_demo_buffer_size", whole, nil, "AMP: `motion_dataset_size`").but(positive, wantPositive),
-	honoured("config.amp_replay_buffer_size", whole, nil, "AMP: `reply_buffer_size`").but(positive, wantPositive),
-	honoured("config.amp_replay_keep_prob", number, nil,
-		"AMP: `replay_admission_probability`").but(func(v any) bool {
-		return positive(v) &&
-			share(v)
-	}, "want a number above 0, at most 1"),
-	honoured("config.amp_batch_size", whole, nil, "AMP: `amp_batch_size`").but(positive, wantPositive),
-	honoured("config.amp_minibatch_size", whole, nil, "AMP: `discriminator_batch_size`").but(positive, wantPositive),
-	honoured("config.disc_coef", number, nil, "AMP: `discriminator_loss_scale`").but(atLeast0, wantAtLeast0),
-	honoured("config.disc_logit_reg", number, nil, "AMP: `discriminator_logit_regularization_scale`").but(atLeast0,
-		wantAtLeast0),
-	honoured("config.disc_grad_penalty", number, nil, "AMP: `discriminator_gradient_penalty_scale`").but(atLeast0,
-		wantAtLeast0),
-	honoured("config.disc_weight_decay", number, nil, "AMP: `discriminator_weight_decay_scale`").but(atLeast0,
-		wantAtLeast0),
+	imitates("config.amp_obs_demo_buffer_size", whole, "motion_dataset_size").positive(),
+	imitates("config.amp_replay_buffer_size", whole, "reply_buffer_size").positive(),
+	imitates("config.amp_replay_keep_prob", number, "replay_admission_probability").but(
+		within(least, 1), "want a number above 0, at most 1"),
+	imitates("config.amp_batch_size", whole, "amp_batch_size").positive(),
+	imitates("config.amp_minibatch_size", whole, "discriminator_batch_size").positive(),
+	imitates("config.disc_coef", number, "discriminator_loss_scale").atLeast0(),
+	imitates("config.disc_logit_reg", number, "discriminator_logit_regularization_scale").atLeast0(),
+	imitates("config.disc_grad_penalty", number, "discriminator_gradient_penalty_scale").atLeast0(),
+	imitates("config.disc_weight_decay", number, "discriminator_weight_decay_scale").atLeast0(),
 	honoured("config.disc_reward_scale", number, nil,
-		"AMP: `style_reward_scale`, times config.disc_reward_w").but(atLeast0, wantAtLeast0),
-	honoured("config.disc_reward_w", number, nil, "AMP: see config.disc_reward_scale").but(atLeast0, wantAtLeast0),
-	honoured("config.task_reward_w", number, nil, "AMP: `task_reward_scale`").but(atLeast0, wantAtLeast0),
+		"AMP: `style_reward_scale`, times config.disc_reward_w").atLeast0(),
+	honoured("config.disc_reward_w", number, nil, "AMP: see config.disc_reward_scale").atLeast0(),
+	imitates("config.task_reward_w", number, "task_reward_scale").atLeast0(),
 	honoured("config.normalize_amp_input", boolean, true, "AMP: `amp_observation_preprocessor: RunningStandardScaler`"),
 })
 
@@ -356,8 +360,7 @@ const central = "config.central_value_config"
 // minibatches. Keys that would give it others are honoured only if they equal the policy's (conversion.central).
 func centralKeys() []key {
 	return slices.Concat([]key{
-		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").but(positive,
-			wantPositive),
+		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").positive(),
 		honoured(central+".mini_epochs", whole, nil, "must equal the policy's"),
 		honoured(central+".minibatch_size", whole, nil, "must equal the policy's"),
 		honoured(central+".minibatch_size_per_env", whole, nil, "must equal the policy's"),
@@ -366,8 +369,7 @@ func centralKeys() []key {
 		honoured(central+".normalize_input", boolean, false, "`state_preprocessor: RunningStandardScaler`"),
 		honoured(central+".truncate_grads", boolean, false,
 			"False: the second of two numbers in `grad_norm_clip` is 0"),
-		honoured(central+".grad_norm", number, 1.0, "the second of two numbers in `grad_norm_clip`").but(atLeast0,
-			wantAtLeast0),
+		honoured(central+".grad_norm", number, 1.0, "the second of two numbers in `grad_norm_clip`").atLeast0(),
 		honoured(central+".lr_schedule", text, "None",
 			"`linear` where config.lr_schedule is; any other text is a constant rate, as in rl_games"),
 		idle(central+".kl_threshold", "no effect in rl_games either"),

@@ -3,6 +3,7 @@ package rlgames
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -154,78 +155,68 @@ func (r *resolver) node(value any, path []string, depth int) (any, error) {
 	return value, nil
 }
 
-// text resolves the references in a text. A text that is a single reference takes the value and the type of its target.
-// Otherwise the values are inserted into the text. One unresolved reference makes the whole text unresolved.
-func (r *resolver) text(s string, path []string, depth int) (any, error) {
-	var b strings.Builder
-	for rest := s; ; {
-		before, after, found := strings.Cut(rest, "${")
-		b.WriteString(before)
-		if !found {
-			return b.String(), nil
-		}
-		end := closing(after)
-		if end < 0 {
-			return nil, errors.New("a ${ has no }")
-		}
-		value, err := r.reference(after[:end], path, depth+1)
-		rest = after[end+1:]
-		// alone: the text is this reference only, so the value keeps its type.
-		_, open := value.(unresolved)
-		if alone := b.Len() == 0 && rest == ""; err != nil || open || alone {
-			return value, err
-		}
-		fmt.Fprint(&b, value)
-	}
-}
+// innermost is a reference without another one in it.
+var innermost = regexp.MustCompile(`\$\{([^{}]*)\}`)
 
-// closing returns the index in s of the brace that closes one opened before s, or -1. Braces may be nested.
-func closing(s string) int {
-	depth := 1
-	for i := range len(s) {
-		switch s[i] {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i
+// mark stands in a text for the value of the first reference in it, mark+1 for that of the second, and so on. The runes
+// are of a private plane of Unicode.
+const mark = '\U000F0000'
+
+// text resolves the references in a text, inner ones first. A text that is a single reference takes the value and the
+// type of its target. Otherwise the values are inserted into the text. One unresolved reference makes the whole text
+// unresolved.
+func (r *resolver) text(s string, path []string, depth int) (any, error) {
+	var values []any
+	fill := func(s string) any {
+		var b strings.Builder
+		for _, x := range s {
+			switch i := int(x - mark); {
+			case i < 0 || i >= len(values):
+				b.WriteRune(x)
+			case s == string(x): // the text is this reference only, so the value keeps its type
+				return values[i]
+			default:
+				fmt.Fprint(&b, values[i])
 			}
 		}
+		return b.String()
 	}
-	return -1
+	for at := innermost.FindStringSubmatchIndex(s); at != nil; at = innermost.FindStringSubmatchIndex(s) {
+		if r.followed++; depth >= maxDepth || r.followed > maxReferences {
+			return nil, errors.New("the reference leads back to itself, or to too many others")
+		}
+		value, err := r.reference(s[at[2]:at[3]], fill, path, depth+1)
+		if _, open := value.(unresolved); err != nil || open {
+			return value, err
+		}
+		s = s[:at[0]] + string(mark+rune(len(values))) + s[at[1]:]
+		values = append(values, value)
+	}
+	if strings.Contains(s, "${") {
+		return nil, errors.New("a ${ has no }")
+	}
+	return fill(s), nil
 }
 
-// reference resolves the text between ${ and }. It is a call if a colon follows a name, and a path otherwise.
-func (r *resolver) reference(s string, path []string, depth int) (any, error) {
-	// A brace before the colon means that the colon belongs to a nested reference.
-	if name, args, call := strings.Cut(s, ":"); call && !strings.Contains(name, "{") {
-		return r.call(name, args, path, depth)
+// reference resolves the text between ${ and }. It is a call if it has a colon, and a path otherwise. fill inserts the
+// values of the references that were in it.
+func (r *resolver) reference(s string, fill func(string) any, path []string, depth int) (any, error) {
+	name, args, call := strings.Cut(s, ":")
+	if !call {
+		return r.follow(fmt.Sprint(fill(s)), path, depth)
 	}
-	return r.follow(s, path, depth)
-}
-
-// call returns the result of a function. Arguments may contain references. If one of them is unresolved, so is the
-// result.
-func (r *resolver) call(name, args string, path []string, depth int) (any, error) {
 	f, ok := functions[name]
 	if !ok {
 		return nil, fmt.Errorf("there is no function %q; give the value itself by agent.%s=VALUE", name,
 			strings.Join(path[1:], "."))
 	}
-	texts := split(args)
+	texts := strings.Split(args, ",")
 	if len(texts) != f.arguments {
 		return nil, fmt.Errorf("%s has %d arguments, want %d", name, len(texts), f.arguments)
 	}
 	values := make([]any, len(texts))
 	for i, t := range texts {
-		value, err := r.text(strings.TrimSpace(t), path, depth)
-		if err != nil {
-			return nil, err
-		}
-		if open, ok := value.(unresolved); ok {
-			return open, nil
-		}
-		values[i] = literal(value)
+		values[i] = literal(fill(strings.TrimSpace(t)))
 	}
 	return f.call(values), nil
 }
@@ -246,26 +237,6 @@ func literal(value any) any {
 		return v
 	}
 	return s
-}
-
-// split divides arguments at the commas outside braces: commas inside belong to a nested call.
-func split(s string) []string {
-	var parts []string
-	depth, from := 0, 0
-	for i := range len(s) {
-		switch s[i] {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts = append(parts, s[from:i])
-				from = i + 1
-			}
-		}
-	}
-	return append(parts, s[from:])
 }
 
 // follow returns the value at a dotted path, with its own references resolved. The path begins at the top, or with
@@ -291,9 +262,6 @@ func (r *resolver) follow(s string, path []string, depth int) (any, error) {
 		if value, ok = section[key]; !ok {
 			return unresolved(s), nil
 		}
-	}
-	if r.followed++; depth > maxDepth || r.followed > maxReferences {
-		return nil, errors.New("the reference leads back to itself, or to too many others")
 	}
 	return r.node(value, at, depth+1)
 }

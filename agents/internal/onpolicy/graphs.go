@@ -12,8 +12,8 @@ import (
 // replayed: a replay spares libtorch's tensors and autograd, and changes no bit. On CUDA the setting cuda_graphs turns
 // replays on, and a replay is one launch instead of one for every kernel.
 //
-// In each update the first minibatch is made as usual, the second is recorded, and the others of the same size are
-// replays of it. Before a replay the numbers of the minibatch's rows are copied to where the graph reads them, and
+// In each update the first minibatch is recorded on the CPU; on a device it is made as usual, and the second is recorded.
+// The others of the same size are replays. Before a replay the numbers of the minibatch's rows are copied to where the graph reads them, and
 // what an optimizer step depends on is put on the device (tensor.Optimizer.Advance). Whatever else changes from
 // update to update (the length of a replay buffer, settings that a population changes) is the same within one.
 //
@@ -35,7 +35,7 @@ type recorded struct {
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
 	moved    tensor.Tensor // divergence of the recorded minibatch, zero before
-	warm     bool
+	warm     bool          // on a device: whether one has been made as usual
 }
 
 // newGraphs makes the agent's graphs. On a device they need the setting cuda_graphs. There are none if no minibatch

@@ -125,8 +125,8 @@ func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch
 	return s.Err()
 }
 
-// runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
-// second, and replays the others.
+// runMinibatch makes a minibatch of the rows in order. On a device it computes the first as usual, and records and
+// replays the second. On the CPU it records the first while it computes it. It replays the others.
 func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
 		for b := range c.divide(r.rows, r.rows, r.order, []memory.Span{{Len: r.size}}, 1) {
@@ -142,7 +142,7 @@ func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minib
 	}
 	r.rows.Reset()
 	r.learning.Reset()
-	if !r.warm || c.graphs.off {
+	if c.graphs.off || !r.warm && !c.Device.IsCPU() {
 		r.warm = true
 		err = r.graph.WarmUp(r.learning, whole)
 		return moved, err

@@ -4,6 +4,8 @@ import (
 	"image"
 	"image/color"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
 // Pictures with few enough colours keep them, as do their transparent places; a reserved colour is in no picture.
@@ -19,14 +21,11 @@ func TestExactColours(t *testing.T) {
 		for y := range 16 {
 			for x := range 16 {
 				same = same && p.At(x, y) == img.At(x, y)
-				if int(p.ColorIndexAt(x, y)) < reserved {
-					t.Fatalf("%d, %d has a reserved colour", x, y)
-				}
+				must.Not(t, int(p.ColorIndexAt(x, y)) < reserved, "%d, %d has a reserved colour", x, y)
 			}
 		}
-		if same != exact || len(p.Palette) != 256 {
-			t.Errorf("%d reserved: exact is %v, of %d colours", reserved, same, len(p.Palette))
-		}
+		must.Not(t, same != exact || len(p.Palette) != 256, "%d reserved: exact is %v, of %d colours", reserved, same,
+			len(p.Palette))
 	}
 	if got := RGBA(img.SubImage(image.Rect(2, 2, 5, 6))); got.Rect != image.Rect(0, 0, 3, 4) ||
 		got.RGBAAt(1, 1) != (color.RGBA{}) {

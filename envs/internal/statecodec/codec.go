@@ -19,39 +19,28 @@ func NewEncoder(header string) *Encoder {
 	return e
 }
 
+// add appends a number, a flag, or a list of them. All have a size, so there is no error.
+func (e *Encoder) add(v any) { e.b, _ = binary.Append(e.b, binary.LittleEndian, v) }
+
 // Int appends a whole number.
-func (e *Encoder) Int(v int) { e.b = binary.LittleEndian.AppendUint64(e.b, uint64(int64(v))) }
+func (e *Encoder) Int(v int) { e.add(int64(v)) }
 
 // Float appends a float64, bit for bit.
-func (e *Encoder) Float(v float64) {
-	e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v))
-}
+func (e *Encoder) Float(v float64) { e.add(v) }
 
 // Numbers appends float64 values without their number.
-func (e *Encoder) Numbers(values ...float64) {
-	for _, v := range values {
-		e.Float(v)
-	}
-}
+func (e *Encoder) Numbers(values ...float64) { e.add(values) }
 
 // Floats appends float32 values and their number.
 func (e *Encoder) Floats(v []float32) {
 	e.Int(len(v))
-	for _, x := range v {
-		e.b = binary.LittleEndian.AppendUint32(e.b, math.Float32bits(x))
-	}
+	e.add(v)
 }
 
 // Bools appends flags, a byte each, and their number.
 func (e *Encoder) Bools(v []bool) {
 	e.Int(len(v))
-	for _, on := range v {
-		b := byte(0)
-		if on {
-			b = 1
-		}
-		e.b = append(e.b, b)
-	}
+	e.add(v)
 }
 
 // Bytes appends bytes and their number.

@@ -184,30 +184,28 @@ func (r *reader) assets(m *Model) error {
 		strip = strip || e.Get("strippath") == "true"
 		e.Drop("strippath")
 	}
-	for _, section := range m.Root.Children {
-		if section.Name != "asset" {
+	for parent, e := range m.Root.All {
+		if parent == nil || parent.Name != "asset" {
 			continue
 		}
-		for _, e := range section.Children {
-			if e.Name == "model" {
-				return fmt.Errorf("%s: models in models are not read; include them", e.where())
+		if e.Name == "model" {
+			return fmt.Errorf("%s: models in models are not read; include them", e.where())
+		}
+		key := "meshdir"
+		if e.Name == "texture" {
+			key = "texturedir"
+		}
+		folder := cmp.Or(folders[key], folders["assetdir"])
+		for _, key := range assetFiles[e.Name] {
+			name := e.Get(key)
+			if name == "" {
+				continue
 			}
-			key := "meshdir"
-			if e.Name == "texture" {
-				key = "texturedir"
+			if strip {
+				name = filepath.Base(filepath.FromSlash(name))
 			}
-			folder := cmp.Or(folders[key], folders["assetdir"])
-			for _, key := range assetFiles[e.Name] {
-				name := e.Get(key)
-				if name == "" {
-					continue
-				}
-				if strip {
-					name = filepath.Base(filepath.FromSlash(name))
-				}
-				if err := r.asset(m, e, key, folder, name); err != nil {
-					return fmt.Errorf("%s: %w", e.where(), err)
-				}
+			if err := r.asset(m, e, key, folder, name); err != nil {
+				return fmt.Errorf("%s: %w", e.where(), err)
 			}
 		}
 	}

@@ -520,6 +520,19 @@ double squares(const float* x, int64_t n) {
   for (double y : part) s += y;
   return s;
 }
+// ln(1 + e^z) = max(z, 0) + ln(1 + t) with t = e^-|z|; ln(1 + t) = 2 artanh s with s = t / (2 + t) <= 1/3, by its series.
+double softplus(float sign, const float* x, int64_t n) {
+  double total = 0;
+  walk(n, [&](int64_t i, int64_t left) {
+    const V z = all(sign) * some(x + i, left), t = exponential(smaller(z, -z)), s = t / (all(2.f) + t), q = s * s;
+    V p = all(1.f / 17);
+    for (int k = 15; k > 0; k -= 2) p = p * q + all(1.f / static_cast<float>(k));
+    float y[W];
+    store(y, larger(z, V{}) + all(2.f) * s * p);
+    for (int64_t j = 0; j < left; j++) total += static_cast<double>(y[j]);
+  });
+  return total;
+}
 // Calls f with every unit's place in a row of h and of gates, row by row.
 template <class F>
 inline void each_unit(int64_t n, int64_t h, int64_t gates, F f) {
@@ -603,7 +616,7 @@ void adam(const Adam& c, float* __restrict p, const float* __restrict g, float* 
 }  // namespace
 
 extern const Kernels kernels;
-const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale, squares, adam,
+const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale, squares, softplus, adam,
                          transpose, gru, lstm, gru_back, lstm_back};
 
 }  // namespace

@@ -40,6 +40,7 @@ struct Kernels {
   void (*axpy)(float* y, float alpha, const float* x, int64_t n);                          // y += alpha x
   void (*scale)(float* y, float alpha, int64_t n);                                         // y *= alpha
   double (*squares)(const float* x, int64_t n);                                            // sum of x^2, in float64
+  double (*softplus)(float sign, const float* x, int64_t n);                               // sum of ln(1 + e^(sign x))
   void (*adam)(const Adam&, float* p, const float* g, float* m, float* v, int64_t n);
   // Transposes p, n rows of width elements, `from` apart, to q, whose rows are `to` apart and padded with zeros to whole
   // vectors.
