@@ -324,7 +324,7 @@ func (m *member) set(iteration int64, figure float64) {
 }
 
 // measureEnd completes what is known of a member at an interval's end: by the separate evaluation of
-// Measure.EvaluationEpisodes, and whether its weights are finite, unless the objective tells already. Weights can be NaN
+// Measure.EvaluationEpisodes, and whether its weights are finite, unless the objective tells already. They can be NaN
 // while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
 // snapshot cannot be taken is not judged by it. A cancelled context leaves it incomplete; it is then done again.
 func (m *member) measureEnd(ctx context.Context, iteration int64) {

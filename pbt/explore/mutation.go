@@ -1,8 +1,8 @@
 package explore
 
 // This file holds Mutation, the explorer of three of the four presets: it selects keys at random and changes each by
-// its rule. Rules and bounds look at one hyperparameter at a time; a Constraint looks at all. Isaac Lab's rules are here,
-// the others in rules.go. mutation_validate.go checks a mutation before training.
+// its rule. Rules and bounds look at one hyperparameter at a time; a Constraint looks at all. Isaac Lab's rules are
+// here, the others in rules.go. mutation_validate.go checks a mutation before training.
 
 import (
 	"cmp"

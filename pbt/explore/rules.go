@@ -1,10 +1,10 @@
 package explore
 
 // This file keeps the registry by which YAML files name rules, and has the rules of Sample Factory and gorl's own.
-// Those of Isaac Lab are in mutation.go. gorl's repair what the originals lack: factors are drawn by their logarithm, so
-// that up and down are equally likely and equally far, and whole numbers, truth values and lists stay what they are.
-// In every rule the size of the change is drawn first, then the direction, then the rounding: the order is part of a
-// run's results.
+// Those of Isaac Lab are in mutation.go. gorl's repair what the originals lack: factors are drawn by their logarithm,
+// so that up and down are equally likely and equally far, and whole numbers, truth values and lists stay what they
+// are. In every rule the size of the change is drawn first, then the direction, then the rounding: the order is part
+// of a run's results.
 
 import (
 	"cmp"
