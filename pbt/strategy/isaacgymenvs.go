@@ -86,7 +86,7 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 	if s.Debug || s.Strict && nWorst == 0 {
 		nWorst = len(sorted)
 	}
-	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(objectives(initialized)),
+	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(each(initialized, objectiveOf)),
 		known: len(initialized), need: max(2, present/2)}
 	for _, m := range sorted[:nBest] {
 		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
@@ -107,7 +107,7 @@ func robustStd(values []float64) float64 {
 // then the coin that chooses the hyperparameters; for a diverged one the source only.
 func (s IsaacGymEnvs) Decide(g Generation, rng *rand.Rand) []Decision {
 	ranks := s.ranks(g)
-	return each(g, func(m Status) Decision { return s.decide(g, m, ranks, rng) })
+	return each(g.Members, func(m Status) Decision { return s.decide(g, m, ranks, rng) })
 }
 
 func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand) Decision {

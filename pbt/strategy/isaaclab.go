@@ -62,7 +62,7 @@ func (s IsaacLab) Bands(g Generation) Bands {
 		}
 	}
 	// Without ranked members both are NaN: no member is then above or below the cuts.
-	b.Mean, b.Std = stat.PopMeanStdDev(objectives(ranked), nil)
+	b.Mean, b.Std = stat.PopMeanStdDev(each(ranked, objectiveOf), nil)
 	margin := math.Max(s.ThresholdStd*b.Std, s.ThresholdAbs)
 	b.Upper, b.Lower = b.Mean+margin, b.Mean-margin
 	for _, m := range ranked {
@@ -87,7 +87,7 @@ func (s IsaacLab) ranks(m Status) bool {
 // member numbers, when there is at least one leader, and none otherwise.
 func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
 	b := s.Bands(g)
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		under := slices.Contains(b.Underperformers, m.Member)
 		switch {
 		case slices.Contains(b.Diverged, m.Member):

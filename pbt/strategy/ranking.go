@@ -23,13 +23,7 @@ func sound(g Generation) []Status {
 }
 
 func filter(g Generation, include func(Status) bool) []Status {
-	var kept []Status
-	for _, m := range g.Members {
-		if include(m) {
-			kept = append(kept, m)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(g.Members), func(m Status) bool { return !include(m) })
 }
 
 // descending returns the members from the highest value to the lowest; of equals the higher number comes first. NaN
@@ -37,23 +31,14 @@ func filter(g Generation, include func(Status) bool) []Status {
 func descending(members []Status, value func(Status) float64) []Status {
 	sorted := slices.Clone(members)
 	slices.SortStableFunc(sorted, func(a, b Status) int {
-		if c := cmp.Compare(value(b), value(a)); c != 0 { // NaN compares as the least
-			return c
-		}
-		return cmp.Compare(b.Member, a.Member)
+		return cmp.Or(cmp.Compare(value(b), value(a)), cmp.Compare(b.Member, a.Member)) // NaN compares as the least
 	})
 	return sorted
 }
 
 func objectiveOf(m Status) float64 { return m.Objective }
 
-func numbersOf(members []Status) []int {
-	var numbers []int
-	for _, m := range members {
-		numbers = append(numbers, m.Member)
-	}
-	return numbers
-}
+func numbersOf(members []Status) []int { return each(members, func(m Status) int { return m.Member }) }
 
 // share is the number of members in a fraction of n, rounded up.
 func share(fraction float64, n int) int {

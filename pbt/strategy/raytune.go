@@ -62,7 +62,7 @@ func (s Quantile) ranked(g Generation) []Status {
 func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 	lower, upper := s.Quantiles(g)
 	ranked := len(s.ranked(g))
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		switch {
 		case !s.Strict && m.Diverged() && !m.Absent:
 			return rescue(g, m, "upper member", upper, rng)

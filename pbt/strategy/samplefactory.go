@@ -59,7 +59,7 @@ func (s SampleFactory) Decide(g Generation, rng *rand.Rand) []Decision {
 	sorted := descending(members, objectiveOf)
 	n := share(s.ReplaceFraction, len(sorted))
 	best, worst := numbersOf(sorted[:n]), numbersOf(sorted[len(sorted)-n:])
-	spread := interquartile(objectives(members))
+	spread := interquartile(each(members, objectiveOf))
 	decide := func(m Status) Decision {
 		switch {
 		case !s.Strict && m.Diverged() && !m.Absent:
@@ -79,7 +79,7 @@ func (s SampleFactory) Decide(g Generation, rng *rand.Rand) []Decision {
 		}
 		return Mutating(m, "neither among the best nor the worst %d", n)
 	}
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		d := decide(m)
 		if s.Strict && m.Member == 0 {
 			d = asReference(d)

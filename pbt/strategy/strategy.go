@@ -167,14 +167,6 @@ type Strategy interface {
 	Decide(g Generation, rng *rand.Rand) []Decision
 }
 
-func objectives(members []Status) []float64 {
-	values := make([]float64, len(members))
-	for i, m := range members {
-		values[i] = m.Objective
-	}
-	return values
-}
-
 // Best returns the healthy member with the highest objective, of equals the first; false where none is healthy.
 func (g Generation) Best() (Status, bool) {
 	var best Status
@@ -208,13 +200,12 @@ func Copying(m Status, source int, reason string, args ...any) Decision {
 	}
 }
 
-// each decides about every member by itself, in order of their numbers.
-func each(g Generation, decide func(m Status) Decision) []Decision {
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
-		decisions = append(decisions, decide(m))
+// each returns something of every member, in order of their numbers.
+func each[T any](members []Status, of func(m Status) T) (all []T) {
+	for _, m := range members {
+		all = append(all, of(m))
 	}
-	return decisions
+	return all
 }
 
 // Ask gives a strategy a copy of a generation. It returns one decision for each member, in the order of their numbers.
