@@ -41,7 +41,7 @@ func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
 	var takers []int // indices of decisions
 	replaced := make(map[int]bool)
 	for i, d := range decisions {
-		if d.Action == Replace {
+		if d.Action == Replace && d.Member >= 0 && d.Member < len(g.Members) { // Ask refuses others
 			takers = append(takers, i)
 			replaced[d.Member] = true
 		}

@@ -113,12 +113,10 @@ type standing struct {
 
 // standings are the members' in order of the generation.
 func standings(g Generation, evalLoop int) []standing {
-	all := make([]standing, len(g.Members))
-	for i, m := range g.Members {
-		all[i].Status = m
-		all[i].fitness, all[i].sound = Fitness(m, evalLoop)
-	}
-	return all
+	return each(g.Members, func(m Status) standing {
+		fitness, sound := Fitness(m, evalLoop)
+		return standing{m, fitness, sound}
+	})
 }
 
 // compare puts those first that are worth least: members that diverged or are absent, then those of which nothing is

@@ -200,8 +200,8 @@ func Copying(m Status, source int, reason string, args ...any) Decision {
 	}
 }
 
-// each returns something of every member, in order of their numbers.
-func each[T any](members []Status, of func(m Status) T) (all []T) {
+// each returns something of every member, in their order.
+func each[M, T any](members []M, of func(m M) T) (all []T) {
 	for _, m := range members {
 		all = append(all, of(m))
 	}
