@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
@@ -30,6 +31,20 @@ type round struct {
 	sources    map[int]source      // what is copied, by member
 	standing   []journal.Event     // where the members stand before any decision is applied
 	events     []journal.Event     // to be written
+}
+
+// run makes the decision of an interval, and then gives members that play against each other ([Meeter]) the members
+// as they were before.
+func (g *round) run(ctx context.Context) ([]journal.Event, error) {
+	present, err := g.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := g.decide(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return events, g.meet(present)
 }
 
 // decide asks the strategy, applies the decisions about the group's members, and returns the events to write. If the
@@ -97,7 +112,7 @@ func (g *round) capture(ctx context.Context) (unread []journal.Event, err error)
 // fetch reads a peer's weights, which the store verifies, and the hyperparameters that belong to them. If they are
 // damaged or gone it looks again, up to four times: the peer may have been replacing them.
 func (g *round) fetch(ctx context.Context, r workspace.Record) (source, error) {
-	wait := waiter{group: g.lookout, brief: true}
+	wait := waiter{group: g.group, brief: true}
 	for try := 1; ; try++ {
 		snapshot, err := g.cfg.Store.Fetch(r)
 		if err == nil {
@@ -164,9 +179,9 @@ func (g *round) exploit() ([]journal.Event, error) {
 		applied, err := w.m.exploit(e, x)
 		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
 			g.phase = states.Decided
-			w.pending = &pending{states.Pending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
-				Source: x.source.member, SourceSteps: x.source.steps, SourceWeightSteps: x.source.weightSteps},
-				x.source.snapshot}
+			w.pending = &states.Pending{Events: before, Event: e, Values: number.MapOf(elsewhere.values),
+				Source: x.source.member, SourceSteps: x.source.steps, SourceWeightSteps: x.source.weightSteps,
+				Weights: x.source.snapshot}
 			if err := w.persist(); err != nil {
 				return nil, err
 			}
@@ -233,4 +248,61 @@ func (g *round) allEvents() ([]journal.Event, error) {
 		return nil, err
 	}
 	return events, nil
+}
+
+// present returns the snapshots of all members, by number, nil for those that have no weights to show. It returns none
+// if no member of the group plays against others.
+func (g *round) present(ctx context.Context) ([]*checkpoint.Snapshot, error) {
+	if len(g.meeters()) == 0 {
+		return nil, nil
+	}
+	all := make([]*checkpoint.Snapshot, g.opt.Members)
+	for _, w := range g.workers {
+		if !w.m.status().Diverged() {
+			all[w.id], _ = w.m.snapshotOf() // without one the member has nothing to show
+		}
+	}
+	_, records := g.filter.Generation(g.view, g.statuses()...)
+	for i, r := range records {
+		if r == nil || r.Weights == nil || r.Failure != "" {
+			continue
+		}
+		s, err := g.fetch(ctx, *r)
+		if ctx.Err() != nil {
+			return nil, contextError(ctx)
+		}
+		if err == nil { // otherwise its peers keep what they have of it
+			all[i] = s.snapshot
+		}
+	}
+	return all, nil
+}
+
+// meeters returns the group's members that play against others and can train.
+func (g *group) meeters() (all []*worker) {
+	for _, w := range g.workers {
+		if _, ok := w.m.trainee.(Meeter); ok && w.m.failure == "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// meet begins the next interval of the members that play against others.
+func (g *round) meet(present []*checkpoint.Snapshot) error {
+	for _, w := range g.meeters() {
+		if err := guarded(func() error { return w.m.trainee.(Meeter).Meet(g.iteration, present) }); err != nil {
+			return wrapMember(w.id, fmt.Errorf("opponents: %w", err))
+		}
+		w.m.snapshot = nil
+	}
+	return nil
+}
+
+// selfPlay returns whom the member met in this interval, nil for members that do not play against others.
+func (m *member) selfPlay() (s *journal.SelfPlay) {
+	if p, ok := m.trainee.(Meeter); ok && m.failure == "" {
+		_ = guarded(func() error { s = p.SelfPlay(); return nil })
+	}
+	return s
 }

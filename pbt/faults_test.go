@@ -211,11 +211,17 @@ func TestFailedApply(t *testing.T) {
 		f := once(func() error { return wrong })
 		c.faults.set = func(m *climber, _ map[string]float64) error { return f(m) }
 	}
+	evolve := func(b breeder) func(c *colony) { return func(c *colony) { c.breed(b) } }
+	barren := evolve(breeder{fault: func() error { return errors.New("barren") }})
 	for _, test := range []struct {
 		cause  string
 		action strategy.Action
 		arm    func(c *colony)
 	}{
+		{"evolution: barren", strategy.Replace, barren},
+		{"evolution: barren", strategy.SelfMutate, barren},
+		{"panic: barren", strategy.SelfMutate, evolve(breeder{fault: func() error { panic("barren") }})},
+		{"returned no snapshot", strategy.Replace, evolve(breeder{chain: "nothing"})},
 		{"restore: wrong shape", strategy.Replace,
 			func(c *colony) { c.faults.restore = once(func() error { return wrong }) }},
 		{"panic: oh", strategy.Replace, func(c *colony) { c.faults.restore = once(func() error { panic("oh") }) }},
@@ -243,6 +249,7 @@ func TestFailedApply(t *testing.T) {
 				t.Errorf("the target was %+v and is %+v", before, after)
 			}
 			if e := kinds(p.Journal(), journal.ApplyFailed); len(e) != 1 || e[0].Member != 1 || e[0].After != nil ||
+				e[0].Mutation != "" || e[0].Rebuilt || (e[0].Architecture == "size 1") != (c.opt.Evolve != nil) ||
 				!strings.Contains(e[0].Cause, test.cause) || p.Table().Rows[1].Parent != -1 {
 				t.Errorf("the journal says %+v", e)
 			}

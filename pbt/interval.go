@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -29,7 +31,9 @@ type group struct {
 	hasBest   bool
 	objective float64 // of the best member so far that this group knows of; higher is better
 	best      *Result // in a group of all members
-	lookout   *lookout
+
+	joined time.Time   // by the store's clock
+	ahead  peers.Ahead // heartbeats of the future
 
 	recovered error
 	fatal     error // what training cannot go on after
@@ -240,19 +244,19 @@ func (g *group) endInterval(ctx context.Context) error {
 		g.opt.reached(strategy.Generation{Iteration: g.iteration, Members: own})
 	// A member that has diverged still waits at the end for weights to end with.
 	if last && slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() }) {
-		if err := g.lookout.awaitKnown(ctx); err != nil {
+		if err := g.awaitKnown(ctx); err != nil {
 			return err
 		}
 		return g.finish()
 	}
-	view, err := g.lookout.gather(ctx)
+	view, err := g.gather(ctx)
 	if err != nil {
 		return err
 	}
 	// Only a failed member that does not wait for others repeats this loop, until the strategy lets it copy a peer.
 	for {
-		l := g.lookout.peers()
-		if l, view, err = g.lookout.awaitHealthy(ctx, l, view); err != nil {
+		l := g.filter()
+		if l, view, err = g.awaitHealthy(ctx, l, view); err != nil {
 			return err
 		}
 		if last {
@@ -278,7 +282,7 @@ func (g *group) endInterval(ctx context.Context) error {
 		if err := g.workers[0].persist(); err != nil {
 			return err
 		}
-		if view, err = g.lookout.awaitChange(ctx, view); err != nil {
+		if view, err = g.awaitChange(ctx, view); err != nil {
 			return err
 		}
 	}
@@ -286,7 +290,7 @@ func (g *group) endInterval(ctx context.Context) error {
 
 // nextInterval records the events of the decisions, saves, and lets old records be deleted.
 func (g *group) nextInterval(view workspace.View, events []journal.Event) error {
-	oldest := g.lookout.peers().Oldest(view)
+	oldest := g.filter().Oldest(view)
 	if err := g.proceed(events); err != nil {
 		return err
 	}

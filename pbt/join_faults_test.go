@@ -44,53 +44,6 @@ func (s recordingStrategy) Decide(g strategy.Generation, rng *rand.Rand) []strat
 	return s.Strategy.Decide(g, rng)
 }
 
-// TestWorkerEqualOrLess: members of different speed look at peers of their own age or younger only.
-func TestWorkerEqualOrLess(t *testing.T) {
-	for _, slack := range []int64{0, 2} {
-		r := newProcesses(5, workspace.NewMemory(5))
-		r.opt.Asynchronous, r.opt.Slack, r.opt.TotalSteps = true, slack, 1000
-		spy := recording(r.opt.Strategy)
-		r.opt.Strategy = spy
-		r.rates(0.06, 0.05, 0.0001, 0.0002, 0.0003)
-		var trained [5]atomic.Int64
-		r.faults.train = func(m *climber) error {
-			n := trained[m.id].Add(1)
-			// Three are slow, by at least four intervals and by so few that they have something to show.
-			for m.id >= 2 && min(trained[0].Load(), trained[1].Load()) < min(n+200, 1000) ||
-				m.id < 2 && min(trained[2].Load(), trained[3].Load(), trained[4].Load()) < n-400 {
-				time.Sleep(100 * time.Microsecond)
-			}
-			return nil
-		}
-		r.mustTrain(t)
-		younger := 0
-		for _, g := range spy.seen {
-			for _, m := range g.Members {
-				if m.HasObjective && m.Iteration > g.Iteration+slack {
-					t.Fatalf("at iteration %d a record of %d was looked at", g.Iteration, m.Iteration)
-				}
-				if m.HasObjective && m.Iteration < g.Iteration {
-					younger++
-				}
-			}
-		}
-		replaced := kinds(r.journal(t), journal.Replace)
-		for _, e := range replaced {
-			if e.ParentSteps > e.Steps+slack*r.opt.IntervalSteps {
-				t.Errorf("%d copied %d, which was ahead: %+v", e.Member, e.Parent, e)
-			}
-		}
-		if younger == 0 || len(replaced) < 3 {
-			t.Errorf("%d were behind, %d were replaced: this shows little", younger, len(replaced))
-		}
-		for id, s := range r.workers {
-			if st := status(s); st.Steps != 1000 || !st.Healthy() {
-				t.Errorf("member %d ended as %+v", id, st)
-			}
-		}
-	}
-}
-
 // TestWorkerLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
 func TestWorkerLate(t *testing.T) {
 	r := newProcesses(4, workspace.NewMemory(4))

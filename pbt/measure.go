@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -10,135 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
-
-// candidates returns the names under which trainees may report an objective, the most specific first.
-func candidates(objective string) []string {
-	names := []string{objective, "episode." + objective}
-	if objective == "true_objective" {
-		names = append(names, "episode.return")
-	}
-	return names
-}
-
-// figureOf finds an objective among figures, and the name under which it is reported. settled is that name from an
-// earlier reading: less specific names are then not tried any more, because another figure is not a later value of this
-// one.
-func figureOf(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
-	for _, name := range candidates(objective) {
-		if value, ok := figures[name]; ok {
-			return name, value, true
-		}
-		if name == settled {
-			break
-		}
-	}
-	return "", 0, false
-}
-
-// signed turns a figure into an objective, of which more is better, and back. Strategies see objectives; journals,
-// tables and results have figures.
-func (m Measure) signed(x float64) float64 {
-	if m.Minimise {
-		return -x
-	}
-	return x
-}
-
-// measured is what is known of a member's present weights. Objectives are higher-is-better.
-type measured struct {
-	objective    float64
-	hasObjective bool
-	measuredAt   int64              // the interval it belongs to, 0 for none
-	samples      int                // measurements behind it
-	readings     []float64          // the last figures read, if the trainee has no samples of its own
-	figure       string             // the name that the objective goes by, "" while unknown
-	evaluation   map[string]float64 // the figures of the last evaluation
-	peak         float64            // the best objective in the interval
-	hasPeak      bool
-	scores       []float64 // the objectives at interval ends that the weights went through, the last at scoredAt
-	scoredAt     int64
-	diverged     string // why the weights cannot be used although the member trains, "" when they can
-}
-
-// read takes the objective from the trainee's latest figures. If they do not have it, or not enough measurements of it,
-// the objective stays as it was.
-func (m *measured) read(o *Options, t Trainee, figures map[string]float64, iteration int64) {
-	w := o.Measure
-	if w.EvaluationEpisodes > 0 { // that is the only measurement
-		return
-	}
-	name, value, ok := figureOf(figures, o.Objective, m.figure)
-	if !ok {
-		return
-	}
-	m.figure = name
-	if n := max(w.Window, w.MinSamples); n > 0 {
-		samples := m.measurements(t, value, n)
-		m.samples = len(samples)
-		if len(samples) < w.MinSamples {
-			return
-		}
-		if w.Window > 0 {
-			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
-		}
-	}
-	m.set(w, iteration, value)
-}
-
-// measurements returns up to n of the latest measurements behind the figure: the trainee's own, or else the readings
-// since the last copy, to which this value is added.
-func (m *measured) measurements(t Trainee, value float64, n int) []float64 {
-	if s, ok := t.(Sampler); ok {
-		if samples := s.Samples(m.figure, n); len(samples) > 0 {
-			return samples[max(0, len(samples)-n):]
-		}
-	}
-	m.readings = append(m.readings, value)
-	m.readings = slices.Delete(m.readings, 0, max(0, len(m.readings)-n))
-	return m.readings
-}
-
-// set sets the objective of an interval from a figure, and the peak within the interval.
-func (m *measured) set(w Measure, iteration int64, figure float64) {
-	m.objective, m.hasObjective, m.measuredAt = w.signed(figure), true, iteration
-	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
-		m.peak, m.hasPeak = m.objective, true
-	}
-}
-
-// measureEnd completes what is known of a member at an interval's end: by an evaluation where one is wanted, and
-// whether its weights are finite. A cancelled context leaves it incomplete; it is then done again.
-func (m *member) measureEnd(ctx context.Context, iteration int64) {
-	if m.failure != "" {
-		return
-	}
-	if m.opt.Measure.EvaluationEpisodes > 0 {
-		if err := guarded(func() error { return m.evaluate(ctx, m.opt, m.trainee, iteration) }); err != nil {
-			if ctx.Err() == nil {
-				m.fail(iteration, fmt.Errorf("evaluation: %w", err))
-			}
-			return
-		}
-	}
-	m.checkWeights()
-}
-
-// evaluate runs the separate evaluation of Measure.EvaluationEpisodes and takes the objective from its figures.
-func (m *measured) evaluate(ctx context.Context, o *Options, t Trainee, iteration int64) error {
-	figures, err := t.(Evaluator).EvaluateMetrics(ctx, o.Measure.EvaluationEpisodes, o.Measure.EvaluationSeed)
-	if err != nil {
-		return err
-	}
-	m.evaluation = maps.Clone(figures)
-	if name, value, ok := figureOf(figures, o.Objective, m.figure); ok {
-		m.figure, m.samples = name, o.Measure.EvaluationEpisodes
-		m.set(o.Measure, iteration, value)
-	}
-	return nil
-}
 
 // checkObjective returns an error if the objective's name is probably a misspelt name of a figure. It does so in the
 // first interval, as soon as there is that figure. A name unlike all figures is no error, because that figure may come
@@ -165,23 +37,6 @@ func (o *Options) nextObjectiveCheck(figures map[string]float64, iteration, step
 	}
 	tenth := max(1, o.IntervalSteps/10)
 	return min(end, (steps/tenth+1)*tenth)
-}
-
-// checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
-// while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
-// snapshot cannot be taken is not judged by it.
-func (m *member) checkWeights() {
-	m.diverged = ""
-	if m.hasObjective && !number.Finite(m.objective) {
-		return
-	}
-	snapshot, err := m.snapshotOf()
-	if err != nil {
-		return
-	}
-	if err := snapshot.CheckFinite(); err != nil {
-		m.diverged = fmt.Sprintf("weights: %v", err)
-	}
 }
 
 // maxScores is the number of scores that a member remembers.

@@ -10,8 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
-	"github.com/gorl-dev/gorl/pbt/internal/states"
-	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -133,7 +131,7 @@ func (m *member) advance(ctx context.Context, iteration, stop, end int64) error 
 	m.metrics = maps.Clone(m.trainee.Metrics())
 	m.hyperparameters = maps.Clone(m.trainee.Hyperparameters())
 	if m.steps >= end {
-		m.read(m.opt, m.trainee, m.metrics, iteration)
+		m.read(iteration)
 	}
 	return nil
 }
@@ -230,56 +228,135 @@ func (m *member) trouble(iteration int64) []journal.Event {
 	return nil
 }
 
-// saved returns the member as it is saved.
-func (m *member) saved() states.Member {
-	s := states.Member{
-		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
-		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
-		MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged, ScoredAt: m.scoredAt,
-		Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
-		Peak:      number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
+// candidates returns the names under which trainees may report an objective, the most specific first.
+func candidates(objective string) []string {
+	names := []string{objective, "episode." + objective}
+	if objective == "true_objective" {
+		names = append(names, "episode.return")
 	}
-	if parent := m.parent; parent >= 0 {
-		s.Parent = &parent
-	}
-	if m.changedAt > m.copiedAt {
-		s.ChangedAt = m.changedAt
-	}
-	for _, r := range m.readings {
-		s.Readings = append(s.Readings, number.JSON(r))
-	}
-	for _, x := range m.scores {
-		s.Scores = append(s.Scores, number.JSON(m.opt.Measure.signed(x)))
-	}
-	return s
+	return names
 }
 
-// unbuilt returns a member without its trainee: new, or as it was saved.
-func (o *Options) unbuilt(id int, saved *states.Member) *member {
-	m := &member{opt: o, id: id, parent: -1, seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}
-	if saved != nil {
-		m.load(*saved)
+// figureOf finds an objective among figures, and the name under which it is reported. settled is that name from an
+// earlier reading: less specific names are then not tried any more, because another figure is not a later value of this
+// one.
+func figureOf(figures map[string]float64, objective, settled string) (name string, value float64, ok bool) {
+	for _, name := range candidates(objective) {
+		if value, ok := figures[name]; ok {
+			return name, value, true
+		}
+		if name == settled {
+			break
+		}
 	}
-	return m
+	return "", 0, false
 }
 
-// load puts the member back to how it was saved.
-func (m *member) load(s states.Member) {
-	m.steps, m.parent, m.hyperparameters = s.Steps, s.CopiedFrom(), s.Hyperparameters.Floats()
-	m.failure, m.failedIteration = s.Failure, s.FailedIteration
-	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
-	m.changedAt = max(s.CopiedAt, s.ChangedAt)
-	m.samples, m.figure, m.diverged, m.scoredAt = s.Samples, s.Figure, s.Diverged, s.ScoredAt
-	if x, ok := s.Objective.Known(); ok {
-		m.objective, m.hasObjective = m.opt.Measure.signed(x), true
+// signed turns a figure into an objective, of which more is better, and back. Strategies see objectives; journals,
+// tables and results have figures.
+func (m Measure) signed(x float64) float64 {
+	if m.Minimise {
+		return -x
 	}
-	if x, ok := s.Peak.Known(); ok {
-		m.peak, m.hasPeak = m.opt.Measure.signed(x), true
+	return x
+}
+
+// measured is what is known of a member's present weights. Objectives are higher-is-better.
+type measured struct {
+	objective    float64
+	hasObjective bool
+	measuredAt   int64              // the interval it belongs to, 0 for none
+	samples      int                // measurements behind it
+	readings     []float64          // the last figures read, if the trainee has no samples of its own
+	figure       string             // the name that the objective goes by, "" while unknown
+	evaluation   map[string]float64 // the figures of the last evaluation
+	peak         float64            // the best objective in the interval
+	hasPeak      bool
+	scores       []float64 // the objectives at interval ends that the weights went through, the last at scoredAt
+	scoredAt     int64
+	diverged     string // why the weights cannot be used although the member trains, "" when they can
+}
+
+// read takes the objective from the trainee's latest figures. If they do not have it, or not enough measurements of it,
+// the objective stays as it was.
+func (m *member) read(iteration int64) {
+	w := m.opt.Measure
+	if w.EvaluationEpisodes > 0 { // that is the only measurement
+		return
 	}
-	for _, r := range s.Readings {
-		m.readings = append(m.readings, float64(r))
+	name, value, ok := figureOf(m.metrics, m.opt.Objective, m.figure)
+	if !ok {
+		return
 	}
-	for _, x := range s.Scores {
-		m.scores = append(m.scores, m.opt.Measure.signed(float64(x)))
+	m.figure = name
+	if n := max(w.Window, w.MinSamples); n > 0 {
+		samples := m.measurements(value, n)
+		m.samples = len(samples)
+		if len(samples) < w.MinSamples {
+			return
+		}
+		if w.Window > 0 {
+			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
+		}
+	}
+	m.set(iteration, value)
+}
+
+// measurements returns up to n of the latest measurements behind the figure: the trainee's own, or else the readings
+// since the last copy, to which this value is added.
+func (m *member) measurements(value float64, n int) []float64 {
+	if s, ok := m.trainee.(Sampler); ok {
+		if samples := s.Samples(m.figure, n); len(samples) > 0 {
+			return samples[max(0, len(samples)-n):]
+		}
+	}
+	m.readings = append(m.readings, value)
+	m.readings = slices.Delete(m.readings, 0, max(0, len(m.readings)-n))
+	return m.readings
+}
+
+// set sets the objective of an interval from a figure, and the peak within the interval.
+func (m *member) set(iteration int64, figure float64) {
+	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
+	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
+		m.peak, m.hasPeak = m.objective, true
+	}
+}
+
+// measureEnd completes what is known of a member at an interval's end: by the separate evaluation of
+// Measure.EvaluationEpisodes, and whether its weights are finite, unless the objective tells already. They can be NaN
+// while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
+// snapshot cannot be taken is not judged by it. A cancelled context leaves it incomplete; it is then done again.
+func (m *member) measureEnd(ctx context.Context, iteration int64) {
+	if m.failure != "" {
+		return
+	}
+	if w := m.opt.Measure; w.EvaluationEpisodes > 0 {
+		var figures map[string]float64
+		if err := guarded(func() (err error) {
+			figures, err = m.trainee.(Evaluator).EvaluateMetrics(ctx, w.EvaluationEpisodes, w.EvaluationSeed)
+			return err
+		}); err != nil {
+			if ctx.Err() == nil {
+				m.fail(iteration, fmt.Errorf("evaluation: %w", err))
+			}
+			return
+		}
+		m.evaluation = maps.Clone(figures)
+		if name, value, ok := figureOf(figures, m.opt.Objective, m.figure); ok {
+			m.figure, m.samples = name, w.EvaluationEpisodes
+			m.set(iteration, value)
+		}
+	}
+	m.diverged = ""
+	if m.hasObjective && !number.Finite(m.objective) {
+		return
+	}
+	snapshot, err := m.snapshotOf()
+	if err != nil {
+		return
+	}
+	if err := snapshot.CheckFinite(); err != nil {
+		m.diverged = fmt.Sprintf("weights: %v", err)
 	}
 }

@@ -23,11 +23,12 @@
 // # Reading order
 //
 // options.go and trainee.go are what a user gives, population.go and process.go what a user calls. A group, in
-// interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
-// are one member. decide.go, exploit.go and evolver.go are what is decided about it, and what that does to a running
-// agent; package internal/inherit has what a copy keeps. publish.go and wait.go are about members of other groups;
-// package internal/peers says what they may see of each other. worker.go saves a member and continues from that;
-// package internal/states has the files.
+// interval.go, is the loop: the members that train and are decided about together. member.go is one member with its
+// objective, build.go makes it, and measure.go has the settings of measuring. decide.go and exploit.go are what is
+// decided about it, and what that does to a running agent; package internal/inherit has what a copy keeps. publish.go
+// is what a group writes: journals, states, and records for others. wait.go waits for those of other groups; package
+// internal/peers says what members may see of each other. worker.go continues a member from its state; package
+// internal/states has the files.
 package pbt
 
 import (
@@ -179,23 +180,16 @@ type CopyOptions struct {
 	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
 }
 
-// Part says where a replaced member has a part of its snapshot from.
-type Part string
+// Part says where a replaced member has a part of its snapshot from. It is a string.
+type Part = inherit.Part
 
 // The sources of a part. The zero value is CopyPart.
 const (
-	CopyPart  Part = inherit.Copy
-	KeepPart  Part = inherit.Keep
-	ResetPart Part = inherit.Reset
-	DecayPart Part = inherit.Decay
+	CopyPart  = inherit.Copy
+	KeepPart  = inherit.Keep
+	ResetPart = inherit.Reset
+	DecayPart = inherit.Decay
 )
-
-// parts returns the options as package inherit reads them.
-func (o CopyOptions) parts() inherit.Parts {
-	return inherit.Parts{Optimizer: string(o.Optimizer), MomentDecay: o.MomentDecay,
-		Normalizers: string(o.Normalizers), Schedule: string(o.Schedule), Environment: string(o.Environment),
-		Buffers: string(o.Buffers)}
-}
 
 // Target ends training early, as soon as the mean of the last 10 scores of every member (strategy.Status.Scores) has
 // reached a figure.

@@ -112,8 +112,8 @@ func (p *Population) open() error {
 
 // add adds a group of n members from the member first on.
 func (p *Population) add(cfg ProcessOptions, slots chan struct{}, first, n int) *group {
-	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: states.Training, iteration: 1}
-	g.lookout = &lookout{group: g, ahead: peers.Ahead{}}
+	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: states.Training, iteration: 1,
+		ahead: peers.Ahead{}}
 	for id := first; id < first+n; id++ {
 		g.workers = append(g.workers, &worker{group: g, id: id})
 	}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
@@ -117,18 +116,11 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 	return p, nil
 }
 
-// pending is a decision that the next process applies, because the member must be built from the new hyperparameters
-// and Options.New works only once in a process (ProcessOptions.RestartProcess).
-type pending struct {
-	states.Pending
-	weights *checkpoint.Snapshot // of the source
-}
-
 // resume applies the pending decision of the last process: it builds the member from the new hyperparameters. If that
 // fails, the member is built as it was before, and the journal says so.
 func (w *worker) resume(saved *states.Restored) error {
 	g, m, p, state := w.group, w.m, saved.State.Pending, saved.State
-	src := source{member: p.Source, snapshot: saved.Source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+	src := source{member: p.Source, snapshot: p.Weights, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
 	c := Candidate{Member: w.id, Iteration: g.iteration, Hyperparameters: p.Values.Floats()}
 	copies := p.Event.Kind == journal.Replace
 	var err error

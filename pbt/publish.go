@@ -98,6 +98,79 @@ workers:
 	return events
 }
 
+// good returns a snapshot that is worth keeping, nil if there is none. A trainee that gives no snapshot has failed. A
+// group of all members keeps diverged weights, too: a process that continues must come to the same.
+func (w *worker) good() *checkpoint.Snapshot {
+	m := w.m
+	if m.failure != "" || m.status().Diverged() && !w.group.whole() {
+		return nil
+	}
+	snapshot, err := m.snapshotOf()
+	if err != nil {
+		m.fail(w.group.iteration, err)
+		return nil
+	}
+	if !w.group.whole() && snapshot != w.files.KeptOf && snapshot.CheckFinite() != nil {
+		return nil
+	}
+	return snapshot
+}
+
+// persist saves the private state: snapshots first, then the state that refers to them. The weights of a member that
+// failed are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
+func (w *worker) persist() error {
+	g := w.group
+	if w.lease.Dir() == "" {
+		return nil
+	}
+	if err := w.lost(); err != nil {
+		return err
+	}
+	snapshot := w.good() // a member that gives none has failed, which is saved
+	s := states.State{
+		Phase: g.phase, Iteration: g.iteration, Copies: w.copies, ObjectiveKnown: g.known,
+		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: w.m.saved(),
+		Pending: w.pending,
+	}
+	// In a group of all members the state before is always of the interval before, see align.
+	return w.files.Save(s, snapshot, g.whole())
+}
+
+// checkpoint saves within an interval, if there is something good to save.
+func (w *worker) checkpoint() error {
+	if err := w.lost(); err != nil {
+		return err
+	}
+	if !w.group.whole() && w.good() == nil {
+		return nil
+	}
+	return w.persist()
+}
+
+// saved returns the member as it is saved.
+func (m *member) saved() states.Member {
+	s := states.Member{
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
+		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
+		MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged, ScoredAt: m.scoredAt,
+		Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
+		Peak:      number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
+	}
+	if parent := m.parent; parent >= 0 {
+		s.Parent = &parent
+	}
+	if m.changedAt > m.copiedAt {
+		s.ChangedAt = m.changedAt
+	}
+	for _, r := range m.readings {
+		s.Readings = append(s.Readings, number.JSON(r))
+	}
+	for _, x := range m.scores {
+		s.Scores = append(s.Scores, number.JSON(m.opt.Measure.signed(x)))
+	}
+	return s
+}
+
 // publish puts the records of the members into the store for peers, and offers the best member as the best so far.
 func (g *group) publish() error {
 	if !g.whole() {

@@ -225,8 +225,8 @@ func (breeder) Architecture(s *checkpoint.Snapshot) string {
 	return fmt.Sprint("size ", size)
 }
 
-func newBreed(members int, b breeder) *colony {
-	c := newColony(members)
+// breed lets a colony evolve.
+func (c *colony) breed(b breeder) *colony {
 	c.opt.Explore, c.opt.Evolve = nil, b
 	c.opt.New = func(m Member) (Trainee, error) {
 		t, err := c.build(m)
@@ -244,7 +244,7 @@ func newBreed(members int, b breeder) *colony {
 func TestEvolver(t *testing.T) {
 	t.Parallel()
 	build := func(stop func()) *colony {
-		c := newBreed(5, breeder{})
+		c := newColony(5).breed(breeder{})
 		c.opt.Diversify, c.opt.Reference, c.opt.ProgressSteps = true, []int{3}, 20
 		c.opt.Progress = func(Update) { stop() }
 		return c
@@ -292,34 +292,5 @@ func TestEvolver(t *testing.T) {
 			t.Errorf("only %d interruptions", breaks)
 		}
 		compare(t, p, got)
-	}
-}
-
-// TestEvolutionThatFails: whatever goes wrong with an evolution leaves the member as it was, and is in the journal.
-func TestEvolutionThatFails(t *testing.T) {
-	for want, set := range map[string]func(c *colony){
-		"panic: barren": func(c *colony) { c.opt.Evolve = breeder{fault: func() error { panic("barren") }} },
-		"evolution: barren": func(c *colony) {
-			c.opt.Evolve = breeder{fault: func() error { return errors.New("barren") }}
-		},
-		"returned no snapshot": func(c *colony) { c.opt.Evolve = breeder{chain: "nothing"} },
-	} {
-		for _, action := range []strategy.Action{strategy.Replace, strategy.SelfMutate} {
-			t.Run(want+" "+string(action), func(t *testing.T) {
-				c := newBreed(2, breeder{chain: "grow"})
-				set(c)
-				c.opt.Strategy = decided{{Member: 1, Action: action, Mutate: true, Reason: "test"}}
-				c.opt.TotalSteps = 100
-				p := mustTrain(t, c.opt)
-				e := kinds(p.Journal(), journal.ApplyFailed)
-				if len(e) != 1 || !strings.Contains(e[0].Cause, want) || e[0].Mutation != "" || e[0].Rebuilt ||
-					e[0].After != nil || e[0].Architecture != "size 1" {
-					t.Errorf("the journal has %+v, want %q", e, want)
-				}
-				if p.Trainee(1).(grown).climber != c.built[1] || p.Generation().Members[1].Steps != 100 {
-					t.Errorf("the member did not go on as it was: %+v", p.Generation().Members[1])
-				}
-			})
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,9 +49,15 @@ func (o Options) validate() error {
 	if err := strategy.Check(o.Strategy, o.Members); err != nil {
 		return err
 	}
-	for _, check := range []func() error{o.Measure.validate, o.Copy.validate, o.validateReference} {
-		if err := check(); err != nil {
-			return err
+	if err := cmp.Or(o.Measure.validate(), o.Copy.validate()); err != nil {
+		return err
+	}
+	for i, id := range o.Reference {
+		if id < 0 || id >= o.Members {
+			return fmt.Errorf("pbt: Reference names member %d; members are 0 to %d", id, o.Members-1)
+		}
+		if slices.Contains(o.Reference[:i], id) {
+			return fmt.Errorf("pbt: Reference names member %d twice", id)
 		}
 	}
 	for i, values := range o.Initial {
@@ -94,19 +101,6 @@ func (o Options) Notes() (notes []string) {
 			"between copies shorter, or the run longer", last, max(o.InitialDelay, o.StartAfter)))
 	}
 	return notes
-}
-
-// validateReference checks that Reference names members, each once.
-func (o Options) validateReference() error {
-	for i, id := range o.Reference {
-		if id < 0 || id >= o.Members {
-			return fmt.Errorf("pbt: Reference names member %d; members are 0 to %d", id, o.Members-1)
-		}
-		if slices.Contains(o.Reference[:i], id) {
-			return fmt.Errorf("pbt: Reference names member %d twice", id)
-		}
-	}
-	return nil
 }
 
 // validate checks each setting by its config tag, and the settings against each other.

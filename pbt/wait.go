@@ -25,15 +25,8 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// lookout is what a group sees of its peers: views of the store, and waits for peers that the next decision needs.
-type lookout struct {
-	*group
-	joined time.Time // by the store's clock
-	ahead  peers.Ahead
-}
-
-// peers returns the filter of peers' records for the present interval.
-func (g *lookout) peers() peers.Filter {
+// filter returns the filter of peers' records for the present interval.
+func (g *group) filter() peers.Filter {
 	return peers.Filter{
 		Member: g.workers[0].id, Iteration: g.iteration, Exact: g.exact(), Slack: g.opt.Slack,
 		Minimise: g.opt.Measure.Minimise, Silence: g.cfg.Silence, Since: g.joined,
@@ -43,7 +36,7 @@ func (g *lookout) peers() peers.Filter {
 
 // waiter is one wait for peers, or for the store itself.
 type waiter struct {
-	group     *lookout
+	group     *group
 	pause     time.Duration
 	announced bool
 	brief     bool // the wait is for the store, not for peers: the member does not yield
@@ -78,7 +71,7 @@ func (g *group) yield() error {
 
 // view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
 // times.
-func (g *lookout) view(ctx context.Context) (workspace.View, error) {
+func (g *group) view(ctx context.Context) (workspace.View, error) {
 	if g.whole() {
 		return workspace.View{}, nil
 	}
@@ -103,14 +96,14 @@ func (g *lookout) view(ctx context.Context) (workspace.View, error) {
 
 // gather returns a view of the store: once all live peers have published this interval's end, or at once if members do
 // not wait for each other.
-func (g *lookout) gather(ctx context.Context) (workspace.View, error) {
+func (g *group) gather(ctx context.Context) (workspace.View, error) {
 	view, err := g.view(ctx)
 	if !g.exact() {
 		return view, err
 	}
 	wait := waiter{group: g}
 	for n := 1; err == nil; n++ {
-		l := g.peers()
+		l := g.filter()
 		if l.Complete(view) {
 			return view, nil
 		}
@@ -128,11 +121,11 @@ func (g *lookout) gather(ctx context.Context) (workspace.View, error) {
 
 // awaitChange waits until a peer has published something new. If no live peer is left it returns the error of a member
 // that cannot be rescued.
-func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
+func (g *group) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
 	known, wait, w := peers.News(old), waiter{group: g}, g.workers[0]
 	for view := old; ; {
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
-			return p.Member != w.id && g.peers().Live(view.Now, p)
+			return p.Member != w.id && g.filter().Live(view.Now, p)
 		}) {
 			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to "+
 				"rescue it", w.id), w.m.cause)
@@ -146,7 +139,7 @@ func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspac
 
 // awaitHealthy lets members that have all failed or diverged wait until there is a healthy peer to copy, as long as one
 // may still appear. It returns the filter and the view to decide by; without hope it gives up.
-func (g *lookout) awaitHealthy(ctx context.Context, l peers.Filter, view workspace.View) (peers.Filter, workspace.View,
+func (g *group) awaitHealthy(ctx context.Context, l peers.Filter, view workspace.View) (peers.Filter, workspace.View,
 	error) {
 	wait, own := waiter{group: g}, g.statuses()
 	diverged := !slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() })
@@ -190,7 +183,7 @@ func (g *lookout) awaitHealthy(ctx context.Context, l peers.Filter, view workspa
 
 // awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
 // report one are waited for.
-func (g *lookout) awaitKnown(ctx context.Context) error {
+func (g *group) awaitKnown(ctx context.Context) error {
 	wait := waiter{group: g}
 	g.known = g.known || slices.ContainsFunc(g.statuses(), func(s strategy.Status) bool { return s.HasObjective })
 	view, err := workspace.View{}, error(nil)
@@ -198,7 +191,7 @@ func (g *lookout) awaitKnown(ctx context.Context) error {
 		view, err = g.view(ctx)
 	}
 	for !g.known && err == nil {
-		l, more := g.peers(), false
+		l, more := g.filter(), false
 		for _, p := range view.Members {
 			for _, r := range slices.Concat(p.Records, p.Stale) {
 				g.known = g.known || r.HasObjective
@@ -218,7 +211,7 @@ func (g *lookout) awaitKnown(ctx context.Context) error {
 
 // checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
 // have published something: the objective's name is probably wrong.
-func (g *lookout) checkKnown(l peers.Filter, view workspace.View) error {
+func (g *group) checkKnown(l peers.Filter, view workspace.View) error {
 	if g.known || g.opt.target(g.iteration) < g.opt.InitialDelay && g.iteration < g.opt.lastIteration() ||
 		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.failure == "" }) {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/internal/states"
+	"github.com/gorl-dev/gorl/pbt/internal/streams"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -30,10 +30,10 @@ type worker struct {
 
 	published []workspace.Record // the latest, or what an earlier process left
 
-	copies  int64    // how often the member took over weights
-	cause   string   // of the last decision
-	pending *pending // in states.Decided
-	ended   bool     // the journal has the end of training, and these options ask for no more steps
+	copies  int64  // how often the member took over weights
+	cause   string // of the last decision
+	pending *states.Pending
+	ended   bool // the journal has the end of training, and these options ask for no more steps
 }
 
 // open takes the leases, starts the heartbeats, reads the private states and builds the members, in this order: a
@@ -49,7 +49,7 @@ func (g *group) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("pbt: %w", err)
 	}
-	g.lookout.joined = view.Now
+	g.joined = view.Now
 	cfg, found := g.cfg, make([]*states.Restored, len(g.workers))
 	next := func() <-chan time.Time { return cfg.after(cfg.Heartbeat) }
 	for i, w := range g.workers {
@@ -83,7 +83,7 @@ func (g *group) open(ctx context.Context) (err error) {
 		own := view.Members[g.workers[0].id]
 		if h := own.Heartbeat; s.State.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
 			peers.WentOn(view, own.Seen, g.cfg.Silence) {
-			g.lookout.joined = *s.State.WaitingSince
+			g.joined = *s.State.WaitingSince
 		}
 	}
 	for i, w := range g.workers {
@@ -225,56 +225,34 @@ func (w *worker) build(saved *states.Member, snapshot *checkpoint.Snapshot) (*me
 	return m, err
 }
 
-// good returns a snapshot that is worth keeping, nil if there is none. A trainee that gives no snapshot has failed. A
-// group of all members keeps diverged weights, too: a process that continues must come to the same.
-func (w *worker) good() *checkpoint.Snapshot {
-	m := w.m
-	if m.failure != "" || m.status().Diverged() && !w.group.whole() {
-		return nil
+// unbuilt returns a member without its trainee: new, or as it was saved.
+func (o *Options) unbuilt(id int, saved *states.Member) *member {
+	m := &member{opt: o, id: id, parent: -1, seed: streams.Seed(o.Seed, streams.MemberSeed, int64(id))}
+	if saved != nil {
+		m.load(*saved)
 	}
-	snapshot, err := m.snapshotOf()
-	if err != nil {
-		m.fail(w.group.iteration, err)
-		return nil
-	}
-	if !w.group.whole() && snapshot != w.files.KeptOf && snapshot.CheckFinite() != nil {
-		return nil
-	}
-	return snapshot
+	return m
 }
 
-// persist saves the private state: snapshots first, then the state that refers to them. The weights of a member that
-// failed are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
-func (w *worker) persist() error {
-	g := w.group
-	if w.lease.Dir() == "" {
-		return nil
+// load puts the member back to how it was saved.
+func (m *member) load(s states.Member) {
+	m.steps, m.parent, m.hyperparameters = s.Steps, s.CopiedFrom(), s.Hyperparameters.Floats()
+	m.failure, m.failedIteration = s.Failure, s.FailedIteration
+	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
+	m.changedAt = max(s.CopiedAt, s.ChangedAt)
+	m.samples, m.figure, m.diverged, m.scoredAt = s.Samples, s.Figure, s.Diverged, s.ScoredAt
+	if x, ok := s.Objective.Known(); ok {
+		m.objective, m.hasObjective = m.opt.Measure.signed(x), true
 	}
-	if err := w.lost(); err != nil {
-		return err
+	if x, ok := s.Peak.Known(); ok {
+		m.peak, m.hasPeak = m.opt.Measure.signed(x), true
 	}
-	snapshot := w.good() // a member that gives none has failed, which is saved
-	s := states.State{
-		Phase: g.phase, Iteration: g.iteration, Copies: w.copies, ObjectiveKnown: g.known,
-		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: w.m.saved(),
+	for _, r := range s.Readings {
+		m.readings = append(m.readings, float64(r))
 	}
-	var copied *checkpoint.Snapshot
-	if w.pending != nil {
-		s.Pending, copied = &w.pending.Pending, w.pending.weights
+	for _, x := range s.Scores {
+		m.scores = append(m.scores, m.opt.Measure.signed(float64(x)))
 	}
-	// In a group of all members the state before is always of the interval before, see align.
-	return w.files.Save(s, snapshot, copied, g.whole())
-}
-
-// checkpoint saves within an interval, if there is something good to save.
-func (w *worker) checkpoint() error {
-	if err := w.lost(); err != nil {
-		return err
-	}
-	if !w.group.whole() && w.good() == nil {
-		return nil
-	}
-	return w.persist()
 }
 
 // close leaves the population and releases the trainee.

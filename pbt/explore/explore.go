@@ -12,11 +12,9 @@ package explore
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -98,31 +96,6 @@ func AllOf(constraints ...Constraint) Constraint {
 		}
 		return values, nil
 	}
-}
-
-// apply returns the constrained values, or those from before where the constraint cannot be met within the bounds: a
-// member that trains on with its old values is better than one with values that do not fit. before are the values
-// before the mutation, changed those after it. The constraint gets a copy, so that one which fails halfway leaves no
-// trace.
-func (c Constraint) apply(before, changed map[string]float64,
-	boundsOf func(string) ([2]float64, bool)) map[string]float64 {
-	if c == nil {
-		return changed
-	}
-	result, err := c(maps.Clone(changed))
-	if err != nil || len(result) != len(before) {
-		return maps.Clone(before)
-	}
-	for key, v := range result {
-		old, ok := before[key]
-		b, bounded := boundsOf(key)
-		// A value that is as before may lie outside the bounds, as members may have begun there.
-		outside := bounded && (v < b[0] || v > b[1])
-		if !ok || v != old && (!number.Finite(v) || outside) {
-			return maps.Clone(before)
-		}
-	}
-	return result
 }
 
 // AgentSettings are the settings of gorl's agents that may change while they train, for readers of files, which refuse

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +65,7 @@ func TestGoldenMutation(t *testing.T) {
 					m.Bounds[key] = pair(t, word)
 				}
 			}
-			if !p.isZero() {
+			if !reflect.ValueOf(p).IsZero() {
 				m.Parameters[key] = p
 			}
 		}
@@ -160,11 +161,6 @@ func ruleNamed(t testing.TB, name string) Rule {
 	r, err := RuleByName(name)
 	must.Do(t, err)
 	return r
-}
-
-func (p *Parameter) isZero() bool {
-	return p.Rule == nil && !p.bounded() && p.Outside == "" && p.ChangeRange == [2]float64{} && p.Step == 0 &&
-		p.Choices == nil && !p.sampled() && p.Default == nil
 }
 
 // draws are given uniform numbers.

@@ -1,13 +1,14 @@
 package explore
 
 // This file holds Mutation, the explorer of three of the four presets: it selects keys at random and changes each by
-// its rule. mutation_validate.go checks it before training; the rules are in rules.go and rules_gorl.go.
+// its rule. Rules and bounds look at one hyperparameter at a time; a Constraint looks at all. Isaac Lab's rules are
+// here, the others in rules.go. mutation_validate.go checks a mutation before training.
 
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/internal/number"
 )
@@ -127,7 +128,7 @@ func (m Mutation) mutate(key string, p Parameter, value float64, u Uniform) floa
 			Step: p.Step, Choices: p.Choices, Default: p.Default,
 		})
 		// The natural interval of a rule holds before the bounds of the user, which may be wider.
-		if known.limited {
+		if known.natural != [2]float64{} {
 			v = min(max(v, known.natural[0]), known.natural[1])
 		}
 	default: // nothing but resampling, which was not drawn
@@ -158,48 +159,151 @@ func (m Mutation) Clone() Mutation {
 	return m
 }
 
-// lookup finds the entry of a name or of the longest pattern that matches it. closeness is 0 if there is none,
-// grows with the length of the pattern, and is greatest for the name itself. It shortens the name by a part at a
-// time, so that the first pattern found is the longest.
-func lookup[V any](entries map[string]V, name string) (v V, closeness int) {
-	if v, ok := entries[name]; ok {
-		return v, len(name) + 2
+// inside brings a value within the bounds by reflecting it on scale s, where Outside says so, or by taking the bound.
+// It clamps in either case, as reflecting rounds.
+func (p Parameter) inside(v float64, s scale) float64 {
+	if !p.bounded() {
+		return v
 	}
-	for prefix := name; ; {
-		dot := strings.LastIndexByte(prefix, '.')
-		prefix = prefix[:dot+1] // with the dot, or empty
-		if v, ok := entries[prefix+"*"]; ok {
-			return v, len(prefix) + 1
-		}
-		if dot < 0 {
-			return v, 0
-		}
-		prefix = prefix[:dot]
+	if p.Outside == OutsideReflect && (v < p.Min || v > p.Max) {
+		v = s.reflect(v, p.Min, p.Max)
 	}
+	return min(max(v, p.Min), p.Max)
 }
 
-// matches reports whether a name or pattern stands for a hyperparameter. Only "*" and a "*" after a dot are patterns.
-func matches(pattern, name string) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && (prefix == "" || strings.HasSuffix(prefix, ".")) {
-		return strings.HasPrefix(name, prefix)
+// apply returns the constrained values, or those from before where the constraint cannot be met within the bounds: a
+// member that trains on with its old values is better than one with values that do not fit. before are the values
+// before the mutation, changed those after it. The constraint gets a copy, so that one which fails halfway leaves no
+// trace.
+func (c Constraint) apply(before, changed map[string]float64,
+	boundsOf func(string) ([2]float64, bool)) map[string]float64 {
+	if c == nil {
+		return changed
 	}
-	return pattern == name
+	result, err := c(maps.Clone(changed))
+	if err != nil || len(result) != len(before) {
+		return maps.Clone(before)
+	}
+	for key, v := range result {
+		old, ok := before[key]
+		b, bounded := boundsOf(key)
+		// A value that is as before may lie outside the bounds, as members may have begun there.
+		outside := bounded && (v < b[0] || v > b[1])
+		if !ok || v != old && (!number.Finite(v) || outside) {
+			return maps.Clone(before)
+		}
+	}
+	return result
 }
 
-// Expand replaces patterns by the hyperparameters that they match; names stay as they are. The result is sorted.
-func Expand(keys, hyperparameters []string) []string {
-	var names []string
-	for _, key := range keys {
-		if !strings.HasSuffix(key, "*") {
-			names = append(names, key)
-			continue
-		}
-		for _, name := range hyperparameters {
-			if matches(key, name) {
-				names = append(names, name)
-			}
-		}
+// Rule mutates one hyperparameter that was selected for mutation. The package's rules are variables: [MutateFloat],
+// [OneMinus], [Integer] and so on; [NewRule] makes one from a function. Learning rates take [MutateFloat] or [Float],
+// discount factors [MutateDiscount] or [OneMinus]. What evolution does to networks is in package evolution.
+type Rule interface {
+	// Name is the rule's name in files.
+	Name() string
+	// Apply returns the new value. It must be a pure function of its arguments and of the numbers that it draws.
+	Apply(value float64, in RuleInput) float64
+}
+
+// Rules are rules by hyperparameter.
+type Rules map[string]Rule
+
+// RuleInput is what a [Rule] may use.
+type RuleInput struct {
+	// Uniform is the only source of randomness.
+	Uniform Uniform
+	// ChangeRange are the least and greatest factor of change.
+	ChangeRange [2]float64
+	// Key is the hyperparameter's name, Bounds its bounds and Bounded whether it has any. The result is put within
+	// them after the rule.
+	Key     string
+	Bounds  [2]float64
+	Bounded bool
+	// Step, Choices and Default are those of [Parameter]; zero, empty and nil where there are none.
+	Step    float64
+	Choices []float64
+	Default *float64
+}
+
+// rule is a Rule with what [Mutation] has to know about it.
+type rule struct {
+	name  string
+	apply func(value float64, in RuleInput) float64
+	// natural is the interval that results are clamped to before the hyperparameter's own bounds; zero: none.
+	natural [2]float64
+	// scale is how the rule measures distances, whole that its values are multiples of Step.
+	scale scale
+	whole bool
+	// check returns what is wrong with a parameter of this rule; nil checks nothing.
+	check func(Parameter) error
+}
+
+func (r *rule) Name() string { return r.name }
+
+// String is the name, for messages.
+func (r *rule) String() string { return r.name }
+
+func (r *rule) Apply(value float64, in RuleInput) float64 { return r.apply(value, in) }
+
+// traits returns what is known about a rule: a rule of the user's own has none of the traits, and so has nil.
+func traits(r Rule) *rule {
+	if known, ok := r.(*rule); ok {
+		return known
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return &rule{}
+}
+
+// NewRule returns a rule with a name and a function. The name is what [RegisterRule] makes known to files.
+func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule {
+	return &rule{name: name, apply: apply}
+}
+
+// The rules of Isaac Lab and IsaacGymEnvs. The originals do not keep discounts within [0, 1]; these do. Each draws the
+// factor first and the direction second.
+var (
+	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
+	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
+	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
+	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1},
+		scale: oneMinus, check: noStep}
+	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
+	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)},
+		scale: logScale, check: noStep}
+	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
+	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3},
+		scale: logScale, check: noStep}
+	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
+	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8},
+		whole: true, check: noStep}
+)
+
+var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
+
+// mutateFloat draws the factor uniformly from ChangeRange, then divides or multiplies.
+func mutateFloat(value float64, in RuleInput) float64 {
+	low, high := in.ChangeRange[0], in.ChangeRange[1]
+	return eitherWay(value, low+(high-low)*in.Uniform.Float64(), in.Uniform)
+}
+
+// mutateDiscount changes what is left of 1, by a range of its own: 0.99 itself times 1.1 would leave [0, 1].
+func mutateDiscount(value float64, in RuleInput) float64 {
+	in.ChangeRange = [2]float64{1.1, 1.2}
+	return 1 - mutateFloat(1-value, in)
+}
+
+// mutateMiniEpochs moves by 1; Mutation clamps the result to [1, 8].
+func mutateMiniEpochs(value float64, in RuleInput) float64 {
+	if in.Uniform.Float64() < 0.5 {
+		return value + 1
+	}
+	return value - 1
+}
+
+// eitherWay draws a direction, and divides or multiplies by the factor.
+func eitherWay(value, factor float64, u Uniform) float64 {
+	if u.Float64() < 0.5 {
+		return value / factor
+	}
+	return value * factor
 }

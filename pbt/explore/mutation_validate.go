@@ -91,3 +91,49 @@ func checkKey(where, key string, hyperparameters []string) error {
 	return fmt.Errorf("pbt: %s names hyperparameter %q, which members do not have: %s", where, key,
 		config.Among(key, hyperparameters))
 }
+
+// lookup finds the entry of a name or of the longest pattern that matches it. closeness is 0 if there is none,
+// grows with the length of the pattern, and is greatest for the name itself. It shortens the name by a part at a
+// time, so that the first pattern found is the longest.
+func lookup[V any](entries map[string]V, name string) (v V, closeness int) {
+	if v, ok := entries[name]; ok {
+		return v, len(name) + 2
+	}
+	for prefix := name; ; {
+		dot := strings.LastIndexByte(prefix, '.')
+		prefix = prefix[:dot+1] // with the dot, or empty
+		if v, ok := entries[prefix+"*"]; ok {
+			return v, len(prefix) + 1
+		}
+		if dot < 0 {
+			return v, 0
+		}
+		prefix = prefix[:dot]
+	}
+}
+
+// matches reports whether a name or pattern stands for a hyperparameter. Only "*" and a "*" after a dot are patterns.
+func matches(pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && (prefix == "" || strings.HasSuffix(prefix, ".")) {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
+}
+
+// Expand replaces patterns by the hyperparameters that they match; names stay as they are. The result is sorted.
+func Expand(keys, hyperparameters []string) []string {
+	var names []string
+	for _, key := range keys {
+		if !strings.HasSuffix(key, "*") {
+			names = append(names, key)
+			continue
+		}
+		for _, name := range hyperparameters {
+			if matches(key, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

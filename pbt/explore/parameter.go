@@ -114,18 +114,6 @@ func (p Parameter) resample(u Uniform, whole bool) float64 {
 // step is the unit of whole numbers.
 func (p Parameter) step() float64 { return cmp.Or(p.Step, 1) }
 
-// inside brings a value within the bounds by reflecting it on scale s, where Outside says so, or by taking the bound.
-// It clamps in either case, as reflecting rounds.
-func (p Parameter) inside(v float64, s scale) float64 {
-	if !p.bounded() {
-		return v
-	}
-	if p.Outside == OutsideReflect && (v < p.Min || v > p.Max) {
-		v = s.reflect(v, p.Min, p.Max)
-	}
-	return min(max(v, p.Min), p.Max)
-}
-
 // contains reports whether a value is a finite number within the bounds.
 func (p Parameter) contains(v float64) bool {
 	return number.Finite(v) && (!p.bounded() || v >= p.Min && v <= p.Max)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,7 +119,6 @@ func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64),
 
 var square = PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}, "b": {Low: 1e-5, High: 1e-1, Log: true}}}
 
-// hill is highest, 1, at a = 2 and b = 1e-4.
 // minimised is the journal of a population that minimises.
 func minimised(events []journal.Event) []journal.Event {
 	run := journal.Event{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: journal.Schema,
@@ -128,6 +126,7 @@ func minimised(events []journal.Event) []journal.Event {
 	return append([]journal.Event{run}, events...)
 }
 
+// hill is highest, 1, at a = 2 and b = 1e-4.
 func hill(a, b float64, _ int) float64 {
 	x, y := (a-2)/4, (math.Log10(b)+4)/4
 	return math.Exp(-(x*x + y*y) * 8)
@@ -135,66 +134,6 @@ func hill(a, b float64, _ int) float64 {
 
 func anywhere(rng *rand.Rand) func() (a, b float64) {
 	return func() (float64, float64) { return -1 + 4*rng.Float64(), math.Pow(10, -5+4*rng.Float64()) }
-}
-
-func TestPB2FindsTheOptimum(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(11, 12))
-	events := tried(8, 12, rng, anywhere(rng), hill)
-	informed := square.Fit(events, nil)
-	b, ok := informed.(*bandit)
-	if !ok {
-		t.Fatalf("informed, it is a %T", informed)
-	}
-	given := events[len(events)-1].Before
-	values := informed.Apply(given, rng)
-	if math.Abs(values["a"]-2) > 0.5 || math.Abs(math.Log10(values["b"])+4) > 0.5 || values["other"] != 5 {
-		t.Errorf("chose %v, want about a = 2, b = 1e-4", values)
-	}
-	// No place on a fine grid is better than the one chosen.
-	context := b.learned.base([]float64{given["a"], given["b"]}).latest
-	doubts := b.varianceModel(context)
-	place := func(values []float64) float64 {
-		context.values = values
-		return b.bound(b.point(context), doubts, make([]float64, 3))
-	}
-	chosen, greatest := place([]float64{values["a"], values["b"]}), math.Inf(-1)
-	for i := range 61 {
-		for j := range 61 {
-			greatest = max(greatest, place([]float64{square.at("a", float64(i)/60), square.at("b", float64(j)/60)}))
-		}
-	}
-	if chosen < greatest-1e-3 {
-		t.Errorf("the bound chosen is %v, on a grid there is %v", chosen, greatest)
-	}
-	// The opposite objective has its best far away.
-	if v := square.Fit(minimised(events), nil).Apply(given, rng); hill(v["a"], v["b"], 0) > 0.3 {
-		t.Errorf("minimising, it chose %v", v)
-	}
-}
-
-// TestPB2KnowsConcurrentPicks: a member that chooses after others in the same iteration knows what they were given.
-func TestPB2KnowsConcurrentPicks(t *testing.T) {
-	rng := rand.New(rand.NewPCG(15, 16))
-	events := tried(5, 4, rng, anywhere(rng), hill)
-	last := len(events) - 5
-	source := events[last]
-	for id := 1; id < 5; id++ {
-		b := square.Fit(events, nil).(*bandit)
-		doubts := b.varianceModel(b.learned.base([]float64{source.Before["a"], source.Before["b"]}).latest)
-		if got := len(doubts.points) - len(b.points); got != id-1 {
-			t.Fatalf("%d pending values before member %d", got, id)
-		}
-		for i, at := range doubts.points[len(b.points):] {
-			if v := doubts.variance(at, 0, nil); v > 1e-3*doubts.kernel[variance] {
-				t.Errorf("before member %d the variance at pick %d is %v of %v", id, i, v, doubts.kernel[variance])
-			}
-		}
-		events = slices.Clone(events)
-		taken := &events[last+id]
-		taken.Kind, taken.Parent, taken.ParentSteps, taken.After = journal.Replace, 0, source.Steps,
-			b.Apply(source.Before, rng)
-	}
 }
 
 // Before training values are drawn uniformly. Afterwards they stay until there is a trial of the source to learn from.

@@ -1,92 +1,29 @@
 package explore
 
-// This file says what a rule is, keeps the registry by which YAML files name rules, and has the rules of other systems;
-// gorl's own are in rules_gorl.go.
+// This file keeps the registry by which YAML files name rules, and has the rules of Sample Factory and gorl's own.
+// Those of Isaac Lab are in mutation.go. gorl's repair what the originals lack: factors are drawn by their logarithm,
+// so that up and down are equally likely and equally far, and whole numbers, truth values and lists stay what they
+// are. In every rule the size of the change is drawn first, then the direction, then the rounding: the order is part
+// of a run's results.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// Rule mutates one hyperparameter that was selected for mutation. The package's rules are variables: [MutateFloat],
-// [OneMinus], [Integer] and so on; [NewRule] makes one from a function. Learning rates take [MutateFloat] or [Float],
-// discount factors [MutateDiscount] or [OneMinus]. What evolution does to networks is in package evolution.
-type Rule interface {
-	// Name is the rule's name in files.
-	Name() string
-	// Apply returns the new value. It must be a pure function of its arguments and of the numbers that it draws.
-	Apply(value float64, in RuleInput) float64
-}
-
-// Rules are rules by hyperparameter.
-type Rules map[string]Rule
-
-// RuleInput is what a [Rule] may use.
-type RuleInput struct {
-	// Uniform is the only source of randomness.
-	Uniform Uniform
-	// ChangeRange are the least and greatest factor of change.
-	ChangeRange [2]float64
-	// Key is the hyperparameter's name, Bounds its bounds and Bounded whether it has any. The result is put within
-	// them after the rule.
-	Key     string
-	Bounds  [2]float64
-	Bounded bool
-	// Step, Choices and Default are those of [Parameter]; zero, empty and nil where there are none.
-	Step    float64
-	Choices []float64
-	Default *float64
-}
-
-// rule is a Rule with what [Mutation] has to know about it.
-type rule struct {
-	name  string
-	apply func(value float64, in RuleInput) float64
-	// natural is the interval that results are clamped to, if limited, before the hyperparameter's own bounds.
-	natural [2]float64
-	limited bool
-	// scale is how the rule measures distances, whole that its values are multiples of Step.
-	scale scale
-	whole bool
-	// check returns what is wrong with a parameter of this rule; nil checks nothing.
-	check func(Parameter) error
-}
-
-func (r *rule) Name() string { return r.name }
-
-// String is the name, for messages.
-func (r *rule) String() string { return r.name }
-
-func (r *rule) Apply(value float64, in RuleInput) float64 { return r.apply(value, in) }
-
-// traits returns what is known about a rule: a rule of the user's own has none of the traits, and so has nil.
-func traits(r Rule) *rule {
-	if known, ok := r.(*rule); ok {
-		return known
-	}
-	return &rule{}
-}
-
-// NewRule returns a rule with a name and a function. The name is what [RegisterRule] makes known to files.
-func NewRule(name string, apply func(value float64, in RuleInput) float64) Rule {
-	return &rule{name: name, apply: apply}
-}
-
-var (
-	// registryMutex guards registry: populations may be built in several goroutines.
-	registryMutex sync.RWMutex
-	registry      = make(map[string]Rule)
-)
+// registry has the rules by name. Populations may be built in several goroutines.
+var registry sync.Map
 
 func init() {
 	for _, r := range slices.Concat(isaacRules, sampleFactoryRules, gorlRules) {
-		registry[r.Name()] = r
+		registry.Store(r.Name(), r)
 	}
 }
 
@@ -132,82 +69,25 @@ func RegisterRule(r Rule) error {
 	if own, ok := r.(*rule); ok && own.apply == nil {
 		return fmt.Errorf("pbt: rule %q has no function; give explore.NewRule one", r.Name())
 	}
-	registryMutex.Lock()
-	defer registryMutex.Unlock()
-	if _, known := registry[r.Name()]; known {
+	if _, known := registry.LoadOrStore(r.Name(), r); known {
 		return fmt.Errorf("pbt: rule %q is registered already; choose another name", r.Name())
 	}
-	registry[r.Name()] = r
 	return nil
 }
 
 // RuleNames are the names of all known rules, sorted.
-func RuleNames() []string {
-	registryMutex.RLock()
-	defer registryMutex.RUnlock()
-	return slices.Sorted(maps.Keys(registry))
+func RuleNames() (names []string) {
+	registry.Range(func(name, _ any) bool { names = append(names, name.(string)); return true })
+	slices.Sort(names)
+	return names
 }
 
 // RuleByName returns a known rule. An unknown name is an error that names the nearest one.
 func RuleByName(name string) (Rule, error) {
-	registryMutex.RLock()
-	r, ok := registry[name]
-	registryMutex.RUnlock()
-	if !ok {
-		return nil, fmt.Errorf("rule %q does not exist: %s", name, config.Among(name, RuleNames()))
+	if r, ok := registry.Load(name); ok {
+		return r.(Rule), nil
 	}
-	return r, nil
-}
-
-// The rules of Isaac Lab and IsaacGymEnvs. The originals do not keep discounts within [0, 1]; these do. Each draws the
-// factor first and the direction second.
-var (
-	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
-	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
-	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
-	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1},
-		limited: true,
-		scale:   oneMinus, check: noStep}
-	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
-	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)},
-		limited: true, scale: logScale, check: noStep}
-	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
-	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3},
-		limited: true,
-		scale:   logScale, check: noStep}
-	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
-	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8},
-		limited: true, whole: true, check: noStep}
-)
-
-var isaacRules = []Rule{MutateFloat, MutateDiscount, MutateFloatMin1, MutateEpsClip, MutateMiniEpochs}
-
-// mutateFloat draws the factor uniformly from ChangeRange, then divides or multiplies.
-func mutateFloat(value float64, in RuleInput) float64 {
-	low, high := in.ChangeRange[0], in.ChangeRange[1]
-	return eitherWay(value, low+(high-low)*in.Uniform.Float64(), in.Uniform)
-}
-
-// mutateDiscount changes what is left of 1, by a range of its own: 0.99 itself times 1.1 would leave [0, 1].
-func mutateDiscount(value float64, in RuleInput) float64 {
-	in.ChangeRange = [2]float64{1.1, 1.2}
-	return 1 - mutateFloat(1-value, in)
-}
-
-// mutateMiniEpochs moves by 1; Mutation clamps the result to [1, 8].
-func mutateMiniEpochs(value float64, in RuleInput) float64 {
-	if in.Uniform.Float64() < 0.5 {
-		return value + 1
-	}
-	return value - 1
-}
-
-// eitherWay draws a direction, and divides or multiplies by the factor.
-func eitherWay(value, factor float64, u Uniform) float64 {
-	if u.Float64() < 0.5 {
-		return value / factor
-	}
-	return value * factor
+	return nil, fmt.Errorf("rule %q does not exist: %s", name, config.Among(name, RuleNames()))
 }
 
 // Sample Factory's rules.
@@ -254,4 +134,136 @@ func checkBatchSize(p Parameter) error {
 			"to begin with")
 	}
 	return nil
+}
+
+// gorl's own rules; see [RegisterRule] for what they draw.
+var (
+	// Float divides or multiplies by a factor whose logarithm is drawn uniformly.
+	Float Rule = &rule{name: "float", apply: logFloat, scale: logScale, check: noStep}
+	// OneMinus does what Float does to one minus the value, for discounts.
+	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, scale: oneMinus,
+		check: noStep}
+	// Integer does what Float does to whole numbers.
+	Integer Rule = &rule{name: "integer", apply: integer, whole: true, check: checkInteger}
+	// Additive adds a number drawn from -Step to Step.
+	Additive Rule = &rule{name: "additive", apply: additive, check: checkAdditive}
+	// Bool turns 0 into 1 and anything else into 0.
+	Bool Rule = &rule{name: "bool", apply: flip, whole: true, check: noStep}
+	// Categorical takes another one of Choices.
+	Categorical Rule = &rule{name: "categorical", apply: categorical, check: checkChoices}
+	// Neighbour takes the choice before or after.
+	Neighbour Rule = &rule{name: "neighbour", apply: neighbour, check: checkChoices}
+)
+
+var gorlRules = []Rule{Float, OneMinus, Integer, Additive, Bool, Categorical, Neighbour}
+
+// logFactor draws a factor whose logarithm is uniform.
+func logFactor(in RuleInput) float64 {
+	low, high := math.Log(in.ChangeRange[0]), math.Log(in.ChangeRange[1])
+	return math.Exp(low + (high-low)*in.Uniform.Float64())
+}
+
+// logFloat is the rule float.
+func logFloat(value float64, in RuleInput) float64 {
+	return eitherWay(value, logFactor(in), in.Uniform)
+}
+
+// logOneMinus is the rule one_minus: 0.99 and 0.999 differ by a factor of ten in what is left of 1.
+func logOneMinus(value float64, in RuleInput) float64 {
+	return 1 - logFloat(1-value, in)
+}
+
+// integer is the rule integer: as float, then rounded to a multiple of Step.
+func integer(value float64, in RuleInput) float64 {
+	factor, up := logFactor(in), in.Uniform.Float64() >= 0.5
+	changed := value * factor
+	if up == (value < 0) { // a negative value goes up where its size goes down
+		changed = value / factor
+	}
+	return moveWhole(value, changed, cmp.Or(in.Step, 1), up, in.Uniform)
+}
+
+// moveWhole rounds value to a multiple of step at random: up with the probability of the part that is cut off, so
+// that the mean is value itself. Rounding to the nearest would leave small numbers where they are for ever (2·1.2
+// gives 2). Where the result is the old value it moves by one step, up or down as up says, so that a mutation always
+// changes something.
+func moveWhole(old, value, step float64, up bool, u Uniform) float64 {
+	n := math.Floor(value / step)
+	if u.Float64() < value/step-n {
+		n++
+	}
+	switch {
+	case n*step != old:
+	case up:
+		n++
+	default:
+		n--
+	}
+	return n * step
+}
+
+// additive is the rule additive: adds a number drawn from -Step to Step, by default a tenth of the bounds.
+func additive(value float64, in RuleInput) float64 {
+	step := cmp.Or(in.Step, (in.Bounds[1]-in.Bounds[0])/10)
+	return value + step*(2*in.Uniform.Float64()-1)
+}
+
+// flip is the rules bool and perturb_bool.
+func flip(value float64, _ RuleInput) float64 {
+	if value == 0 {
+		return 1
+	}
+	return 0
+}
+
+// categorical is the rule categorical: one of the other choices, each equally likely. check has made sure that there
+// are others.
+func categorical(value float64, in RuleInput) float64 {
+	others := slices.DeleteFunc(slices.Clone(in.Choices), func(c float64) bool { return c == value })
+	return others[index(in.Uniform, len(others))]
+}
+
+// neighbour is the rule neighbour. The number is drawn at an end of the list too, so that every case draws one.
+func neighbour(value float64, in RuleInput) float64 {
+	last := len(in.Choices) - 1
+	switch at := slices.Index(in.Choices, value); {
+	case at < 0:
+		return in.Choices[index(in.Uniform, len(in.Choices))]
+	case in.Uniform.Float64() < 0.5 && at > 0 || at == last:
+		return in.Choices[at-1]
+	default:
+		return in.Choices[at+1]
+	}
+}
+
+// noStep is the check of rules that would ignore Step: a Step given to one of them is a misunderstanding.
+func noStep(p Parameter) error {
+	if p.Step != 0 {
+		return fmt.Errorf("step is %v, which the rule does not look at; leave it at 0", p.Step)
+	}
+	return nil
+}
+
+// checkInteger is the check of rule integer; 0 stands for a Step of 1.
+func checkInteger(p Parameter) error {
+	if p.Step != math.Trunc(p.Step) {
+		return fmt.Errorf("step is %v; rule integer needs a whole number", p.Step)
+	}
+	return nil
+}
+
+// checkAdditive is the check of rule additive, which needs a size for its change.
+func checkAdditive(p Parameter) error {
+	if p.Step == 0 && !(p.Max-p.Min > 0 && number.Finite(p.Max-p.Min)) {
+		return errors.New("rule additive needs step, the greatest change, or finite bounds")
+	}
+	return nil
+}
+
+// checkChoices is the check of the rules that choose from a list.
+func checkChoices(p Parameter) error {
+	if len(p.Choices) < 2 {
+		return errors.New("the rule needs choices, at least two of them")
+	}
+	return noStep(p)
 }

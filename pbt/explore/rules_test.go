@@ -20,11 +20,7 @@ func TestRegisterRule(t *testing.T) {
 	}
 	var seen RuleInput
 	name := "mutate_" + strings.ToLower(t.Name())
-	forget := func() {
-		registryMutex.Lock()
-		delete(registry, name)
-		registryMutex.Unlock()
-	}
+	forget := func() { registry.Delete(name) }
 	forget() // of an earlier round of tests
 	if err := RegisterRule(NewRule(name, func(value float64, in RuleInput) float64 {
 		seen = in

@@ -47,9 +47,6 @@ type Model struct {
 	// Offset and Scale make an objective of the skill: Offset is that of an untrained member, Offset+Scale that of a
 	// perfect one. Scale is below 0 exactly where lower is better. Default of Scale: 1, or -1 where lower is better.
 	Offset, Scale float64
-	// Divergence is the probability, over Horizon steps, that a member with a hyperparameter above its Limit diverges:
-	// its objective is NaN from then on. Default 0.
-	Divergence float64
 
 	keys []string // of Landscapes, sorted
 }
@@ -66,8 +63,6 @@ type Landscape struct {
 	Width float64
 	// Start is where members begin for which the population's options say nothing else. Default: Optimum.
 	Start float64
-	// Limit is the value above which members can diverge. Default (0): none.
-	Limit float64
 	// OneMinus measures distances between 1-value and 1-Optimum, as discount factors need. Drift then moves 1-Optimum.
 	OneMinus bool
 }
@@ -105,8 +100,6 @@ func (m Model) validate(minimise bool) error {
 		return fmt.Errorf(
 			"simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere",
 			m.Scale)
-	case !(m.Divergence >= 0 && m.Divergence <= 1):
-		return fmt.Errorf("simulate: Model.Divergence is %v; give a probability from 0 to 1", m.Divergence)
 	}
 	for _, f := range []struct {
 		name  string
@@ -131,8 +124,8 @@ func (m Model) validate(minimise bool) error {
 				l.Optimum))
 		case !(l.Width > 0) || math.IsInf(l.Width, 0):
 			return wrong(fmt.Sprintf("Width is %v; give a number of decades above 0, e.g. 0.5", l.Width))
-		case !number.Finite(l.Drift) || !number.Finite(l.Start) || !number.Finite(l.Limit):
-			return wrong("Drift, Start and Limit must be finite numbers")
+		case !number.Finite(l.Drift) || !number.Finite(l.Start):
+			return wrong("Drift and Start must be finite numbers")
 		}
 	}
 	return nil
@@ -171,15 +164,4 @@ func (m *Model) learn(skill, g, luck float64, steps int64) float64 {
 	}
 	limit := g / rate
 	return limit + (skill-limit)*math.Exp(-luck*rate*float64(steps)/float64(m.Horizon))
-}
-
-// risky reports whether any value is above its limit, so that the member may diverge. How far above does not matter:
-// Divergence is the same for all.
-func (m *Model) risky(values map[string]float64) bool {
-	for key, l := range m.Landscapes {
-		if l.Limit != 0 && values[key] > l.Limit {
-			return true
-		}
-	}
-	return false
 }

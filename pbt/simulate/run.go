@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -55,11 +54,8 @@ type Outcome struct {
 	// Replaced is the number of members replaced at every interval's end, Lineages the number of founding members whose
 	// weights are still there after that.
 	Replaced, Lineages []int
-	// SelfMutations is the number of members that mutated their own hyperparameters, Diverged that of members found
-	// diverged, over all intervals.
-	SelfMutations, Diverged int
-	// Hopeless is true if all members had diverged, which ends the population; what comes after is as it was then.
-	Hopeless bool
+	// SelfMutations is the number of members that mutated their own hyperparameters over all intervals.
+	SelfMutations int
 }
 
 // Run simulates. Equal configurations give equal results.
@@ -168,8 +164,7 @@ func (c Config) Population() (pbt.Options, error) {
 
 // once trains one population in memory and returns what came of it at each of the intervals' ends. Skills are read from
 // the members at every interval's end, before any decision, rather than from the journal: that has objectives with
-// noise, as the strategy sees them. A population that ends because all of its members diverged is an outcome, not an
-// error.
+// noise, as the strategy sees them.
 func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (o Outcome, err error) {
 	members := make([]*trainee, opt.Members)
 	skills := make([][]float64, intervals)
@@ -184,7 +179,7 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 	}
 	opt.Progress = func(u pbt.Update) {
 		if i := u.Iteration - 1; u.Event == nil && i >= 0 && i < int64(intervals) {
-			skills[i][u.Status.Member] = members[u.Status.Member].Skill()
+			skills[i][u.Status.Member] = members[u.Status.Member].skill
 		}
 	}
 	p, err := pbt.New(opt)
@@ -192,13 +187,11 @@ func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals
 		return Outcome{}, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	_, err = p.Train(ctx)
-	hopeless := errors.Is(err, pbt.ErrNoHealthyMember)
-	if err != nil && !hopeless {
+	if _, err = p.Train(ctx); err != nil {
 		return Outcome{}, err
 	}
 	o, err = outcome(p.Journal(), opt.Members, intervals)
-	o.Seed, o.Hopeless = seed, hopeless
+	o.Seed = seed
 	for _, s := range skills {
 		slices.Sort(s)
 		o.Best = append(o.Best, c.Model.Offset+c.Model.Scale*s[len(s)-1])
@@ -218,9 +211,6 @@ func outcome(recorded []journal.Event, members, intervals int) (Outcome, error) 
 	for _, e := range h.Events {
 		if e.Kind == journal.SelfMutate {
 			o.SelfMutations++
-		}
-		if e.Kind != journal.Start && e.HasObjective && math.IsNaN(e.Objective) {
-			o.Diverged++
 		}
 	}
 	founders := make([]int, members)

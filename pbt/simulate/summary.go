@@ -29,9 +29,6 @@ type Summary struct {
 	Copies, Fraction, SelfMutations float64
 	// Lineages is the number of founding members whose weights are left at the end.
 	Lineages float64
-	// Diverged is the number of times that a member was found diverged, Hopeless the fraction of populations that
-	// were lost so.
-	Diverged, Hopeless float64
 }
 
 // Summary makes means over the seeds of the figures at the end.
@@ -54,17 +51,13 @@ func (r *Result) Summary() Summary {
 		}
 		s.SelfMutations += float64(run.SelfMutations) / decided
 		s.Lineages += float64(last(run.Lineages))
-		s.Diverged += float64(run.Diverged)
 		if gains[i] > 0 {
 			s.Wins++
-		}
-		if run.Hopeless {
-			s.Hopeless++
 		}
 	}
 	// Until here these are sums over the seeds.
 	for _, v := range []*float64{
-		&s.Best, &s.Median, &s.ControlBest, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Diverged, &s.Wins, &s.Hopeless,
+		&s.Best, &s.Median, &s.ControlBest, &s.Copies, &s.SelfMutations, &s.Lineages, &s.Wins,
 	} {
 		*v /= float64(n)
 	}
@@ -87,20 +80,16 @@ func Write(w io.Writer, results ...*Result) error {
 		return errors.New("simulate: there are no results to show")
 	}
 	header := []string{"settings", "best", "median", "control", "gain", "wins", "copies/interval", "replaced",
-		"self-mutations", "lineages left", "diverged"}
+		"self-mutations", "lineages left"}
 	var rows [][]string
 	for i, r := range results {
 		s := r.Summary()
-		diverged := fmt.Sprintf("%.1f", s.Diverged)
-		if s.Hopeless > 0 {
-			diverged += fmt.Sprintf(" (%.0f%% lost)", 100*s.Hopeless)
-		}
 		rows = append(rows, []string{
 			label(r, i), fmt.Sprintf("%.4g", s.Best), fmt.Sprintf("%.4g", s.Median), fmt.Sprintf("%.4g", s.ControlBest),
 			fmt.Sprintf("%+.3g ± %s", s.Gain, oneDigit(s.Error)), fmt.Sprintf("%.0f%%", 100*s.Wins),
 			fmt.Sprintf("%.2f of %d", s.Copies, r.Members), fmt.Sprintf("%.0f%%", 100*s.Fraction), fmt.Sprintf("%.2f",
 				s.SelfMutations),
-			fmt.Sprintf("%.1f", s.Lineages), diverged,
+			fmt.Sprintf("%.1f", s.Lineages),
 		})
 	}
 	if err := tracking.Table(w, header, rows); err != nil {

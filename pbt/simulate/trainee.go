@@ -28,7 +28,6 @@ type trainee struct {
 	steps  int64
 	values map[string]float64
 
-	diverged bool
 	readings []float64
 	source   *rand.PCG
 	rng      *rand.Rand
@@ -45,18 +44,8 @@ func newTrainee(model *Model, grain, seed int64, values map[string]float64) *tra
 // drawLuck draws the member's own speed, which does not depend on its hyperparameters. Its median is 1.
 func (t *trainee) drawLuck() { t.luck = math.Exp(t.model.Luck * t.rng.NormFloat64()) }
 
-// Skill is how far the member is, from 0 to 1, without noise; 0 once it has diverged.
-func (t *trainee) Skill() float64 {
-	if t.diverged {
-		return 0
-	}
-	return t.skill
-}
-
 // Train implements pbt.Trainee.
 func (t *trainee) Train(ctx context.Context, steps int64) error {
-	// The probability of getting through one grain undiverged.
-	survive := math.Pow(1-t.model.Divergence, float64(t.grain)/float64(t.model.Horizon))
 	for target := t.steps + steps; t.steps < target; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -67,9 +56,8 @@ func (t *trainee) Train(ctx context.Context, steps int64) error {
 		t.skill = t.model.learn(t.skill, t.model.suits(t.values, begin), t.luck, next-t.steps)
 		t.steps = next
 		if next == begin+t.grain {
-			fate, noise := t.rng.Float64(), t.rng.NormFloat64()
-			t.diverged = t.diverged || fate >= survive && t.model.risky(t.values)
-			t.readings = append(t.readings, t.reading(noise))
+			_ = t.rng.Float64() // results are those of earlier versions, which drew it
+			t.readings = append(t.readings, t.reading(t.rng.NormFloat64()))
 			if len(t.readings) > 2*keptReadings {
 				t.readings = append(t.readings[:0], t.readings[len(t.readings)-keptReadings:]...)
 			}
@@ -79,11 +67,8 @@ func (t *trainee) Train(ctx context.Context, steps int64) error {
 }
 
 // reading returns the objective as the member reports it: with noise, which has a standard deviation of 1 here and of
-// Model.Noise in the objective's units; NaN once the member has diverged.
+// Model.Noise in the objective's units.
 func (t *trainee) reading(noise float64) float64 {
-	if t.diverged {
-		return math.NaN()
-	}
 	return t.model.Offset + t.model.Scale*t.skill + t.model.Noise*noise
 }
 
@@ -109,6 +94,9 @@ func (t *trainee) Samples(figure string, n int) []float64 {
 	n = max(0, min(n, keptReadings, len(t.readings)))
 	return append([]float64{}, t.readings[len(t.readings)-n:]...)
 }
+
+// CheckEvaluation implements pbt.Evaluator.
+func (t *trainee) CheckEvaluation() error { return nil }
 
 // EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes, so its noise falls with the
 // square root of their number. It draws from a generator of its own: evaluations do not change how the member trains.
@@ -142,7 +130,7 @@ func (t *trainee) Snapshot() (*checkpoint.Snapshot, error) {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
 	return &checkpoint.Snapshot{Values: map[string]any{
-		"skill": t.skill, "luck": t.luck, "steps": t.steps, "diverged": t.diverged, "random": hex.EncodeToString(state),
+		"skill": t.skill, "luck": t.luck, "steps": t.steps, "random": hex.EncodeToString(state),
 	}}, nil
 }
 
@@ -154,18 +142,14 @@ func (t *trainee) Restore(s *checkpoint.Snapshot) error {
 	steps, err3 := s.Int("steps")
 	text, err4 := s.Text("random")
 	state, err5 := hex.DecodeString(text)
-	diverged, ok := s.Values["diverged"].(bool)
 	err := errors.Join(err1, err2, err3, err4, err5)
-	if err == nil && !ok {
-		err = errors.New("it does not say whether the member has diverged")
-	}
 	if err == nil {
 		err = t.source.UnmarshalBinary(state)
 	}
 	if err != nil {
 		return fmt.Errorf("simulate: not a snapshot of a synthetic member: %w", err)
 	}
-	t.skill, t.luck, t.steps, t.diverged, t.readings = skill, luck, steps, diverged, nil
+	t.skill, t.luck, t.steps, t.readings = skill, luck, steps, nil
 	return nil
 }
 

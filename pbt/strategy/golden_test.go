@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
@@ -170,41 +167,5 @@ func TestGolden(t *testing.T) {
 				return answer(s)
 			})
 		})
-	}
-}
-
-// TestDrawsAreEven: every leader is drawn equally often, and so are the sides of a coin.
-func TestDrawsAreEven(t *testing.T) {
-	const n = 3000
-	for _, test := range []struct {
-		rule       Strategy
-		generation string
-		sources    []int
-		own        int // how often the member keeps its own hyperparameters
-	}{
-		{DefaultIsaacLab(), "0 1 1 1", []int{1, 2, 3}, 0},
-		{DefaultIsaacGymEnvs(), "1 2 3 4 5 6 7 8", []int{5, 6, 7}, n / 2},
-	} {
-		g := script{t: t}.generation(test.generation)
-		rng, counts, own := rand.New(rand.NewPCG(7, 7)), make(map[int]int), 0
-		for range n {
-			d := test.rule.Decide(g, rng)[0]
-			counts[d.Source]++
-			if d.Origin() == d.Member {
-				own++
-			}
-		}
-		var drawn []int
-		for source, times := range counts {
-			// The standard deviation of each count is 26, that of the coin 27.
-			if drawn = append(drawn, source); times < n/3-130 || times > n/3+130 || own < test.own-135 ||
-				own > test.own+135 {
-				t.Errorf("%T: drawn were %v, and %d times own hyperparameters of %d", test.rule, counts, own, n)
-			}
-		}
-		slices.Sort(drawn)
-		if d := cmp.Diff(test.sources, drawn); d != "" {
-			t.Errorf("%T: %s", test.rule, d)
-		}
 	}
 }

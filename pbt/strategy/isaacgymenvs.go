@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -52,16 +53,10 @@ func DefaultIsaacGymEnvs() IsaacGymEnvs {
 
 // Validate checks the fractions (0 to 1) and that the thresholds are finite and not negative.
 func (s IsaacGymEnvs) Validate() error {
-	if err := checkFraction("IsaacGymEnvs.ReplaceFractionWorst", s.ReplaceFractionWorst, "0.125"); err != nil {
-		return err
-	}
-	if err := checkFraction("IsaacGymEnvs.ReplaceFractionBest", s.ReplaceFractionBest, "0.3"); err != nil {
-		return err
-	}
-	if err := checkThreshold("IsaacGymEnvs.ThresholdFracStd", s.ThresholdFracStd, "0.5"); err != nil {
-		return err
-	}
-	return checkThreshold("IsaacGymEnvs.ThresholdFracAbsolute", s.ThresholdFracAbsolute, "0.05")
+	return cmp.Or(checkFraction("IsaacGymEnvs.ReplaceFractionWorst", s.ReplaceFractionWorst, "0.125"),
+		checkFraction("IsaacGymEnvs.ReplaceFractionBest", s.ReplaceFractionBest, "0.3"),
+		checkThreshold("IsaacGymEnvs.ThresholdFracStd", s.ThresholdFracStd, "0.5"),
+		checkThreshold("IsaacGymEnvs.ThresholdFracAbsolute", s.ThresholdFracAbsolute, "0.05"))
 }
 
 // gymRanks is how IsaacGymEnvs divides a generation.
@@ -91,7 +86,7 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 	if s.Debug || s.Strict && nWorst == 0 {
 		nWorst = len(sorted)
 	}
-	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(objectives(initialized)),
+	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(each(initialized, objectiveOf)),
 		known: len(initialized), need: max(2, present/2)}
 	for _, m := range sorted[:nBest] {
 		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
@@ -112,7 +107,7 @@ func robustStd(values []float64) float64 {
 // then the coin that chooses the hyperparameters; for a diverged one the source only.
 func (s IsaacGymEnvs) Decide(g Generation, rng *rand.Rand) []Decision {
 	ranks := s.ranks(g)
-	return each(g, func(m Status) Decision { return s.decide(g, m, ranks, rng) })
+	return each(g.Members, func(m Status) Decision { return s.decide(g, m, ranks, rng) })
 }
 
 func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand) Decision {
@@ -136,7 +131,7 @@ func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand)
 	case len(r.sources) == 0:
 		return Mutating(m, "among the worst %d; nobody is among the best", len(r.worst))
 	}
-	candidate := statusOf(g, r.sources[rng.IntN(len(r.sources))])
+	candidate := g.Members[r.sources[rng.IntN(len(r.sources))]]
 	own := rng.Float64() >= 0.5 // always drawn, so that equal seeds give equal draws
 	if !candidate.known() {
 		return Keeping(m, "nothing is known of candidate %d: the original ends with an error", candidate.Member)

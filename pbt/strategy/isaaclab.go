@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -44,10 +45,8 @@ type Bands struct {
 
 // Validate checks that both thresholds are finite and not negative.
 func (s IsaacLab) Validate() error {
-	if err := checkThreshold("IsaacLab.ThresholdStd", s.ThresholdStd, "0.1"); err != nil {
-		return err
-	}
-	return checkThreshold("IsaacLab.ThresholdAbs", s.ThresholdAbs, "0.025, in units of the objective")
+	return cmp.Or(checkThreshold("IsaacLab.ThresholdStd", s.ThresholdStd, "0.1"),
+		checkThreshold("IsaacLab.ThresholdAbs", s.ThresholdAbs, "0.025, in units of the objective"))
 }
 
 // Bands divides a generation into leaders, underperformers and the rest.
@@ -63,7 +62,7 @@ func (s IsaacLab) Bands(g Generation) Bands {
 		}
 	}
 	// Without ranked members both are NaN: no member is then above or below the cuts.
-	b.Mean, b.Std = stat.PopMeanStdDev(objectives(ranked), nil)
+	b.Mean, b.Std = stat.PopMeanStdDev(each(ranked, objectiveOf), nil)
 	margin := math.Max(s.ThresholdStd*b.Std, s.ThresholdAbs)
 	b.Upper, b.Lower = b.Mean+margin, b.Mean-margin
 	for _, m := range ranked {
@@ -88,7 +87,7 @@ func (s IsaacLab) ranks(m Status) bool {
 // member numbers, when there is at least one leader, and none otherwise.
 func (s IsaacLab) Decide(g Generation, rng *rand.Rand) []Decision {
 	b := s.Bands(g)
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		under := slices.Contains(b.Underperformers, m.Member)
 		switch {
 		case slices.Contains(b.Diverged, m.Member):

@@ -41,7 +41,7 @@ func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
 	var takers []int // indices of decisions
 	replaced := make(map[int]bool)
 	for i, d := range decisions {
-		if d.Action == Replace {
+		if d.Action == Replace && d.Member >= 0 && d.Member < len(g.Members) { // Ask refuses others
 			takers = append(takers, i)
 			replaced[d.Member] = true
 		}
@@ -64,7 +64,7 @@ func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
 
 // compareNeed puts those first that need other weights most.
 func compareNeed(g Generation, a, b int) int {
-	x, y := statusOf(g, a), statusOf(g, b)
+	x, y := g.Members[a], g.Members[b]
 	for _, m := range []*Status{&x, &y} {
 		if m.Diverged() {
 			m.Objective = math.Inf(-1)
@@ -75,7 +75,7 @@ func compareNeed(g Generation, a, b int) int {
 
 // divert finds another source, or keeps the member.
 func (s Limited) divert(g Generation, d *Decision, replaced map[int]bool, copies map[int]int) {
-	m := statusOf(g, d.Member)
+	m := g.Members[d.Member]
 	for _, other := range descending(sound(g), objectiveOf) {
 		if !replaced[other.Member] && copies[other.Member] < s.MaxCopies &&
 			(m.Diverged() || other.Objective > m.Objective) {

@@ -118,15 +118,12 @@ type Brackets struct{ Winners, Survivors, Open, Losers int }
 // Decide implements Strategy. It draws one number a loser, from the better to the worse, and one for every other member
 // that a winner rescues. A population that ValidateMembers refuses is kept as it is.
 func (s MultiFrequency) Decide(g Generation, rng *rand.Rand) []Decision {
-	decisions := make([]Decision, len(g.Members))
 	all := standings(g, s.EvalLoop)
 	b, err := s.Brackets(len(all))
 	if err != nil {
-		for i, m := range all {
-			decisions[i] = Keeping(m.Status, "%v", err)
-		}
-		return decisions
+		return each(g.Members, func(m Status) Decision { return Keeping(m, "%v", err) })
 	}
+	decisions := make([]Decision, len(all))
 	s = s.withDefaults()
 	size := len(all) / s.Subpopulations
 	for i, ratio := range s.Ratios {
@@ -139,11 +136,7 @@ func (s MultiFrequency) Decide(g Generation, rng *rand.Rand) []Decision {
 			act = sub.act
 		}
 		for _, d := range act(rng) {
-			for k, m := range all {
-				if m.Member == d.Member {
-					decisions[k] = d
-				}
-			}
+			decisions[d.Member] = d
 		}
 	}
 	return decisions
@@ -167,16 +160,12 @@ type subpopulation struct {
 
 // rest decides for members while the subpopulation does not act: they are kept, or rescued.
 func (s subpopulation) rest(rng *rand.Rand) []Decision {
-	var decisions []Decision
-	for _, m := range s.own {
+	return each(s.own, func(m standing) Decision {
 		if m.Diverged() && !m.Absent && !s.strict {
-			decisions = append(decisions, s.rescue(m, s.own[:1], rng))
-		} else {
-			decisions = append(decisions, Keeping(m.Status, "subpopulation %d acts at every %d. interval", s.index,
-				s.ratio))
+			return s.rescue(m, s.own[:1], rng)
 		}
-	}
-	return decisions
+		return Keeping(m.Status, "subpopulation %d acts at every %d. interval", s.index, s.ratio)
+	})
 }
 
 // act evolves the subpopulation.

@@ -9,7 +9,7 @@ type Never struct{}
 
 // Decide implements Strategy. It draws no random numbers.
 func (Never) Decide(g Generation, _ *rand.Rand) []Decision {
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		d := Keeping(m, "control group")
 		if m.Diverged() {
 			d.Reason += ": " + m.Trouble()

@@ -62,7 +62,7 @@ func (s Quantile) ranked(g Generation) []Status {
 func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 	lower, upper := s.Quantiles(g)
 	ranked := len(s.ranked(g))
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		switch {
 		case !s.Strict && m.Diverged() && !m.Absent:
 			return rescue(g, m, "upper member", upper, rng)
@@ -71,7 +71,7 @@ func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 		case ranked < 2:
 			return Keeping(m, "nobody to compare with")
 		case slices.Contains(lower, m.Member):
-			source := statusOf(g, upper[rng.IntN(len(upper))])
+			source := g.Members[upper[rng.IntN(len(upper))]]
 			if source.Healthy() && (s.Strict || source.Objective > m.Objective) {
 				return Copying(m, source.Member, "lower quantile of %d; copies %d of the upper", len(lower), source.Member)
 			}

@@ -1,6 +1,11 @@
 package strategy
 
-import "github.com/gorl-dev/gorl/internal/config"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/config"
+)
 
 var registry = &config.Registry[Strategy]{Kind: "strategy"}
 
@@ -21,3 +26,31 @@ func Register[S any](name string, defaults S, build func(settings S) (Strategy, 
 
 // New makes a registered strategy from its keyword arguments.
 func New(name string, kwargs map[string]any) (Strategy, error) { return registry.New(name, kwargs) }
+
+// Check lets a strategy check its own settings, where it can (see [Strategy]), for a population of so many members.
+func Check(s Strategy, members int) error {
+	if v, ok := s.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	if v, ok := s.(interface{ ValidateMembers(members int) error }); ok {
+		return v.ValidateMembers(members)
+	}
+	return nil
+}
+
+// Describe returns a strategy's type and settings, for people to read in journals. Journals of format 1 name the types
+// by the packages in which they were when the format was fixed.
+func Describe(s Strategy) string {
+	text := fmt.Sprintf("%T%+v", s, s)
+	own, ok := strings.CutPrefix(text, "strategy.")
+	switch s.(type) {
+	case Tournament, MultiFrequency:
+		return "evolution." + own
+	}
+	if ok {
+		return "pbt." + own
+	}
+	return text
+}

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -43,13 +44,9 @@ func DefaultSampleFactory() SampleFactory {
 
 // Validate checks the fraction (0 to 1) and that the gaps are finite and not negative.
 func (s SampleFactory) Validate() error {
-	if err := checkFraction("SampleFactory.ReplaceFraction", s.ReplaceFraction, "0.3"); err != nil {
-		return err
-	}
-	if err := checkThreshold("SampleFactory.RewardGap", s.RewardGap, "0.1"); err != nil {
-		return err
-	}
-	return checkThreshold("SampleFactory.RewardGapAbsolute", s.RewardGapAbsolute, "1e-6, in units of the objective")
+	return cmp.Or(checkFraction("SampleFactory.ReplaceFraction", s.ReplaceFraction, "0.3"),
+		checkThreshold("SampleFactory.RewardGap", s.RewardGap, "0.1"),
+		checkThreshold("SampleFactory.RewardGapAbsolute", s.RewardGapAbsolute, "1e-6, in units of the objective"))
 }
 
 // Decide implements Strategy. In order of member numbers it draws a candidate for each of the worst, and a source for
@@ -62,7 +59,7 @@ func (s SampleFactory) Decide(g Generation, rng *rand.Rand) []Decision {
 	sorted := descending(members, objectiveOf)
 	n := share(s.ReplaceFraction, len(sorted))
 	best, worst := numbersOf(sorted[:n]), numbersOf(sorted[len(sorted)-n:])
-	spread := interquartile(objectives(members))
+	spread := interquartile(each(members, objectiveOf))
 	decide := func(m Status) Decision {
 		switch {
 		case !s.Strict && m.Diverged() && !m.Absent:
@@ -78,11 +75,11 @@ func (s SampleFactory) Decide(g Generation, rng *rand.Rand) []Decision {
 		case n == 0 && s.Strict:
 			return Keeping(m, "nobody is among the best: the original ends with an error")
 		case slices.Contains(worst, m.Member):
-			return s.compare(m, statusOf(g, best[rng.IntN(len(best))]), spread)
+			return s.compare(m, g.Members[best[rng.IntN(len(best))]], spread)
 		}
 		return Mutating(m, "neither among the best nor the worst %d", n)
 	}
-	return each(g, func(m Status) Decision {
+	return each(g.Members, func(m Status) Decision {
 		d := decide(m)
 		if s.Strict && m.Member == 0 {
 			d = asReference(d)

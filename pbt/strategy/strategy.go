@@ -11,15 +11,13 @@
 package strategy
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // Generation is a population at the end of an interval: all that a Strategy sees.
@@ -169,89 +167,6 @@ type Strategy interface {
 	Decide(g Generation, rng *rand.Rand) []Decision
 }
 
-// Describe returns a strategy's type and settings, for people to read in journals. Journals of format 1 name the types
-// by the packages in which they were when the format was fixed.
-func Describe(s Strategy) string {
-	text := fmt.Sprintf("%T%+v", s, s)
-	own, ok := strings.CutPrefix(text, "strategy.")
-	switch s.(type) {
-	case Tournament, MultiFrequency:
-		return "evolution." + own
-	}
-	if ok {
-		return "pbt." + own
-	}
-	return text
-}
-
-// uninitialized is the objective that Isaac Lab and IsaacGymEnvs give to members they know nothing about.
-const uninitialized = -1e9
-
-// known reports whether a strategy that does not care for soundness knows the member's objective. Members that failed
-// or are absent publish nothing.
-func (s Status) known() bool { return s.HasObjective && !s.Failed && !s.Absent }
-
-// sound are the members that may be ranked and copied: those that train and have a finite objective.
-func sound(g Generation) []Status {
-	return filter(g, func(m Status) bool { return m.Healthy() && !m.Absent })
-}
-
-func filter(g Generation, include func(Status) bool) []Status {
-	var kept []Status
-	for _, m := range g.Members {
-		if include(m) {
-			kept = append(kept, m)
-		}
-	}
-	return kept
-}
-
-// descending returns the members from the highest value to the lowest; of equals the higher number comes first. NaN
-// is below everything.
-func descending(members []Status, value func(Status) float64) []Status {
-	sorted := slices.Clone(members)
-	slices.SortStableFunc(sorted, func(a, b Status) int {
-		if c := cmp.Compare(value(b), value(a)); c != 0 { // NaN compares as the least
-			return c
-		}
-		return cmp.Compare(b.Member, a.Member)
-	})
-	return sorted
-}
-
-func objectiveOf(m Status) float64 { return m.Objective }
-
-func objectives(members []Status) []float64 {
-	values := make([]float64, len(members))
-	for i, m := range members {
-		values[i] = m.Objective
-	}
-	return values
-}
-
-func numbersOf(members []Status) []int {
-	var numbers []int
-	for _, m := range members {
-		numbers = append(numbers, m.Member)
-	}
-	return numbers
-}
-
-// statusOf is the member with a number; the zero Status if there is none.
-func statusOf(g Generation, number int) Status {
-	for _, m := range g.Members {
-		if m.Member == number {
-			return m
-		}
-	}
-	return Status{Member: number}
-}
-
-// share is the number of members in a fraction of n, rounded up.
-func share(fraction float64, n int) int {
-	return min(int(math.Ceil(fraction*float64(n))), n)
-}
-
 // Best returns the healthy member with the highest objective, of equals the first; false where none is healthy.
 func (g Generation) Best() (Status, bool) {
 	var best Status
@@ -285,55 +200,106 @@ func Copying(m Status, source int, reason string, args ...any) Decision {
 	}
 }
 
-// rescue decides about a member that diverged: it copies one of the sources, drawn uniformly, or, where there are none,
-// the best healthy member. role names what a source is. One number is drawn where there are sources, else none.
-func rescue(g Generation, m Status, role string, sources []int, rng *rand.Rand) Decision {
-	why := m.Trouble()
-	if len(sources) > 0 {
-		source := sources[rng.IntN(len(sources))]
-		return Copying(m, source, "%s; rescued by %s %d", why, role, source)
+// each returns something of every member, in their order.
+func each[M, T any](members []M, of func(m M) T) (all []T) {
+	for _, m := range members {
+		all = append(all, of(m))
 	}
-	if best, ok := g.Best(); ok {
-		return Copying(m, best.Member, "%s; no %s, rescued by the best, %d", why, role, best.Member)
-	}
-	return Keeping(m, "%s; nobody healthy to copy", why)
+	return all
 }
 
-// each decides about every member by itself, in order of their numbers.
-func each(g Generation, decide func(m Status) Decision) []Decision {
-	decisions := make([]Decision, 0, len(g.Members))
-	for _, m := range g.Members {
-		decisions = append(decisions, decide(m))
+// Ask gives a strategy a copy of a generation. It returns one decision for each member, in the order of their numbers.
+// Members that the strategy does not mention are kept. In a valid decision the members exist and the source is healthy.
+// An invalid decision and a panic of the strategy are errors.
+func Ask(s Strategy, g Generation, rng *rand.Rand) ([]Decision, error) {
+	decisions := make([]Decision, len(g.Members))
+	for i := range decisions {
+		decisions[i] = Decision{Member: i, Action: Keep, Source: i}
 	}
-	return decisions
+	var decided []Decision
+	if err := panics.Guard("", func() error {
+		decided = s.Decide(g.Clone(), rng)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("pbt: strategy %T: %w", s, err)
+	}
+	seen := make(map[int]bool)
+	for _, d := range decided {
+		wrong := func(what string) error {
+			return fmt.Errorf("pbt: strategy %T decided %+v: %s", s, d, what)
+		}
+		switch {
+		case d.Member < 0 || d.Member >= len(g.Members):
+			return nil, wrong("there is no such member")
+		case seen[d.Member]:
+			return nil, wrong("the member has a decision already")
+		case d.Action != Keep && d.Action != Replace && d.Action != SelfMutate:
+			return nil, wrong("there is no such action")
+		case d.Action == Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
+			return nil, wrong("the source must be another member")
+		case d.Action == Replace && (d.Origin() < 0 || d.Origin() >= len(g.Members)):
+			return nil, wrong("From must be a member there is: the source, the member itself or another")
+		case d.Action == Replace && !g.Members[d.Source].Healthy():
+			return nil, wrong("only healthy members can be copied")
+		}
+		seen[d.Member] = true
+		decisions[d.Member] = d
+	}
+	return decisions, nil
 }
 
-// unranked is the decision about a member that a strategy has nothing to go by.
-func unranked(m Status) Decision {
-	switch {
-	case m.Absent:
-		return Keeping(m, "absent")
-	case m.Diverged():
-		return Keeping(m, "%s; not ranked", m.Trouble())
-	case m.HasObjective:
-		return Keeping(m, "objective is %v; not ranked", m.Objective)
-	default:
-		return Keeping(m, "objective not known")
-	}
+// Delays are numbers of environment steps that a member trains before decisions about it. A member that failed or
+// diverged is rescued at any time, and every member can be copied at any time.
+type Delays struct {
+	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it
+	// (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
+	//
+	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
+	InitialDelay int64
+	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
+	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at
+	// any time. Default 0.
+	//
+	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
+	// is compared again.
+	StartAfter int64
+	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
+	// processes start again then. Default false.
+	SettleMutations bool
 }
 
-// checkFraction checks a setting that is a share of the population.
-func checkFraction(name string, value float64, usual string) error {
-	if !(value >= 0 && value <= 1) {
-		return fmt.Errorf("pbt: %s is %v; give a fraction from 0 to 1, e.g. %s", name, value, usual)
+// Settle applies the rules that hold for every strategy: a member is kept before InitialDelay and within StartAfter
+// (and SettleMutations) unless it needs rescue, and the hyperparameters of reference members are never mutated. Reason
+// then says which rule applied, and the strategy's reason in brackets. The given decisions are not changed.
+func Settle(decisions []Decision, g Generation, o Delays, reference []int) []Decision {
+	settled := slices.Clone(decisions)
+	for i, d := range settled {
+		if d.Action == Keep {
+			continue
+		}
+		m := g.Members[d.Member]
+		isReference := slices.Contains(reference, d.Member)
+		why := ""
+		switch {
+		case m.Diverged():
+		case m.Steps < o.InitialDelay:
+			why = fmt.Sprintf("nothing is decided before %d environment steps", o.InitialDelay)
+		case o.SettleMutations && m.SinceChange < min(m.SinceCopy, o.StartAfter):
+			why = fmt.Sprintf("only %d of %d environment steps since it mutated itself", m.SinceChange, o.StartAfter)
+		case m.SinceCopy < o.StartAfter:
+			why = fmt.Sprintf("only %d of %d environment steps since it started or took over weights", m.SinceCopy,
+				o.StartAfter)
+		}
+		switch {
+		case why != "":
+		case isReference && d.Action == SelfMutate:
+			why = "reference members are not mutated"
+		case isReference:
+			settled[i].Mutate = false
+		}
+		if why != "" {
+			settled[i] = Keeping(m, "%s (%s)", why, d.Reason)
+		}
 	}
-	return nil
-}
-
-// checkThreshold checks a threshold.
-func checkThreshold(name string, value float64, usual string) error {
-	if !(value >= 0) || math.IsInf(value, 0) {
-		return fmt.Errorf("pbt: %s is %v; give a finite number of 0 or more, e.g. %s", name, value, usual)
-	}
-	return nil
+	return settled
 }

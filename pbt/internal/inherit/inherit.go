@@ -15,19 +15,22 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// Parts say where each part comes from; see pbt.CopyOptions.
+// Parts say where each part comes from. The fields are those of pbt.CopyOptions.
 type Parts struct {
-	Optimizer, Normalizers, Schedule, Environment, Buffers string
-	// MomentDecay is the factor of Optimizer Decay.
-	MomentDecay float64
+	Optimizer                                   Part
+	MomentDecay                                 float64
+	Normalizers, Schedule, Environment, Buffers Part
 }
 
-// The sources of a part; an empty one is Copy.
+// Part is where a part comes from; an empty one is Copy.
+type Part string
+
+// The sources of a part.
 const (
-	Copy  = "copy"
-	Keep  = "keep"
-	Reset = "reset"
-	Decay = "decay"
+	Copy  Part = "copy"
+	Keep  Part = "keep"
+	Reset Part = "reset"
+	Decay Part = "decay"
 )
 
 // Combine returns the snapshot that a member restores: the source's, with those parts of the member's own that it keeps
@@ -39,8 +42,8 @@ func (o Parts) Combine(source, own *checkpoint.Snapshot) (*checkpoint.Snapshot, 
 	c := combination{from: own, to: &checkpoint.Snapshot{Arrays: maps.Clone(source.Arrays),
 		Values: cloneValues(source.Values), Metadata: source.Metadata}}
 	agents := layout.Agents(c.to.Values)
-	parts := []string{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers}
-	if len(agents) == 0 || !slices.ContainsFunc(parts, func(p string) bool { return p != "" && p != Copy }) {
+	parts := []Part{o.Optimizer, o.Normalizers, o.Schedule, o.Environment, o.Buffers}
+	if len(agents) == 0 || !slices.ContainsFunc(parts, func(p Part) bool { return p != "" && p != Copy }) {
 		return source, nil
 	}
 	mine := make(map[string]map[string]any)

@@ -183,3 +183,18 @@ func TestWentOn(t *testing.T) {
 		}
 	}
 }
+
+// TestSetBack: where the store's clock is set back, those who died before count from when their time was first seen.
+func TestSetBack(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	a, joined := Ahead{}, at(900_000)
+	for _, look := range []struct{ now, seen, want, joined int64 }{
+		{1000, 1_000_000, 1000, 1000}, {1060, 1_000_000, 1000, 1000}, {1070, 2_000_000, 1070, 1000},
+		{1080, 1075, 1075, 1000},
+	} {
+		v := workspace.View{Now: at(look.now), Members: []workspace.MemberView{{Seen: at(look.seen)}}}
+		if joined = a.SetBack(&v, joined); !v.Members[0].Seen.Equal(at(look.want)) || !joined.Equal(at(look.joined)) {
+			t.Errorf("%+v: seen at %v, joined at %v", look, v.Members[0].Seen.Unix(), joined.Unix())
+		}
+	}
+}

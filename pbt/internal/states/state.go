@@ -6,8 +6,15 @@ package states
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -99,38 +106,6 @@ func (s Member) CopiedFrom() int {
 	return *s.Parent
 }
 
-// Decode reads a state file and checks that its parts agree, so that a population can rely on it.
-func Decode(data []byte) (State, error) {
-	var s State
-	if err := durable.UnsealSchema(data, schema, &s, &s.Check); err != nil {
-		return s, fmt.Errorf("not a member's state: %w", err)
-	}
-	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
-		s.Policy >= s.Members {
-		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not "+
-			"make a member", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
-	}
-	switch s.Phase {
-	case Training, Trained, Decided, Finished:
-	default:
-		return s, fmt.Errorf("phase %q is none of this format", s.Phase)
-	}
-	if (s.Phase == Decided) != (s.Pending != nil) {
-		return s, fmt.Errorf("phase %q, and a pending decision: %t", s.Phase, s.Pending != nil)
-	}
-	if p := s.Pending; p != nil {
-		if err := p.check(s); err != nil {
-			return s, err
-		}
-	}
-	if m := s.Member; m.Steps < 0 || m.CopiedFrom() < -1 || m.CopiedFrom() >= s.Members || m.CopiedAt < 0 ||
-		max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d",
-			m.Steps, m.CopiedFrom(), m.Inherited, m.CopiedAt)
-	}
-	return s, nil
-}
-
 // names returns the names of the snapshots that a state refers to; they must not be deleted.
 func (s State) names() []string {
 	names := []string{s.Member.Snapshot}
@@ -140,60 +115,181 @@ func (s State) names() []string {
 	return names
 }
 
-// Pending is a pending decision in a state file.
+// Pending is a decision that the next process applies, because the member must be built from the new hyperparameters
+// and Options.New works only once in a process (pbt.ProcessOptions.RestartProcess).
 type Pending struct {
 	// Events came before the decision itself, Event, as announced.
 	Events []journal.Event `json:"events,omitempty"`
 	Event  journal.Event   `json:"event"`
 	Values number.Map      `json:"values"`
 	// Source is the member that is copied, SourceSteps its own environment steps then, SourceWeightSteps those behind
-	// its weights, and Snapshot the name of the copied weights in the private folder.
-	Source            int    `json:"source,omitempty"`
-	SourceSteps       int64  `json:"source_steps,omitempty"`
-	SourceWeightSteps int64  `json:"source_weight_steps,omitempty"`
-	Snapshot          string `json:"snapshot,omitempty"`
+	// its weights, and Snapshot the name of the copied weights, Weights, in the private folder.
+	Source            int                  `json:"source,omitempty"`
+	SourceSteps       int64                `json:"source_steps,omitempty"`
+	SourceWeightSteps int64                `json:"source_weight_steps,omitempty"`
+	Snapshot          string               `json:"snapshot,omitempty"`
+	Weights           *checkpoint.Snapshot `json:"-"`
 }
 
-// check checks a pending decision against the state that it is part of.
-func (p *Pending) check(s State) error {
-	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members ||
-		min(p.SourceSteps, p.SourceWeightSteps) < 0 {
-		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d environment steps",
-			p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
+const (
+	// File is the newest state, PreviousFile the one before it.
+	File         = "state.json"
+	PreviousFile = "state.previous.json"
+	// Folder holds the snapshots that the states refer to.
+	Folder = "state"
+)
+
+// Restored is a state as read, with the snapshots that it refers to.
+type Restored struct {
+	State    State
+	data     []byte               // the state as read
+	Snapshot *checkpoint.Snapshot // nil if there was none to keep
+}
+
+// Files are a member's states and snapshots in its folder. The zero value, for a store in memory, keeps nothing.
+type Files struct {
+	dir      string
+	of       Identity
+	store    *checkpoint.Store
+	sequence int64
+	last     *Restored // the newest state
+	kept     string    // the name of the snapshot saved last
+	// Before is in the file of the state before, KeptOf the snapshot saved last; nil if not known.
+	Before *State
+	KeptOf *checkpoint.Snapshot
+}
+
+// Open opens the folder of the member that a population of these options has; "" stands for none.
+func Open(dir string, of Identity) (Files, error) {
+	f := Files{dir: dir, of: of}
+	if dir == "" {
+		return f, nil
 	}
-	switch p.Event.Kind {
-	case journal.Replace:
-		if p.Snapshot == "" || p.Source == s.Policy {
-			return fmt.Errorf("the pending decision takes over weights %q of %d", p.Snapshot, p.Source)
+	var err error
+	if f.store, err = checkpoint.NewStore(filepath.Join(dir, Folder), checkpoint.Options{}); err != nil {
+		return f, fmt.Errorf("pbt: %w", err)
+	}
+	return f, nil
+}
+
+// Begin makes r the state that the next save follows; nil stands for none.
+func (f *Files) Begin(r *Restored) {
+	f.last = r
+	if r != nil {
+		f.sequence, f.kept = r.State.Sequence, r.State.Member.Snapshot
+	}
+}
+
+// Save makes s the newest state, and completes it: s has no identity, sequence and names of snapshots yet. snapshot is
+// the member's, nil where the one saved last still counts. byInterval keeps a state of the interval before as the
+// state before.
+func (f *Files) Save(s State, snapshot *checkpoint.Snapshot, byInterval bool) error {
+	err := f.keep(snapshot, s.Member.Steps)
+	if p := s.Pending; err == nil && p != nil && p.Event.Kind == journal.Replace {
+		p.Snapshot, err = f.put(p.SourceWeightSteps, p.Weights)
+	}
+	if err != nil {
+		return fmt.Errorf("pbt: member %d: %w", f.of.Policy, err)
+	}
+	s.Schema, s.Identity, s.Sequence, s.Member.Snapshot = schema, f.of, f.sequence+1, f.kept
+	// A state before with the same snapshot could not replace this one if the snapshot is damaged: then the one before
+	// that stays.
+	rotate := f.Before == nil || f.last.State.Member.Snapshot != f.kept
+	if byInterval {
+		rotate = f.Before == nil || f.last.State.Iteration != s.Iteration
+	}
+	return f.write(s, rotate)
+}
+
+// Waits saves since when the member waits for its peers, for the process that continues it.
+func (f *Files) Waits(since time.Time) error {
+	if f.last == nil || f.last.State.WaitingSince != nil && f.last.State.WaitingSince.Equal(since) {
+		return nil
+	}
+	s := f.last.State
+	s.WaitingSince = &since
+	return f.write(s, false)
+}
+
+// keep saves a snapshot for the next state, unless that is nil or is the one saved last; then the state refers to the
+// same file as the one before.
+func (f *Files) keep(snapshot *checkpoint.Snapshot, steps int64) error {
+	if snapshot == nil || snapshot == f.KeptOf && f.kept != "" {
+		return nil
+	}
+	// Snapshots of a failed save with the same number go first, so that names do not depend on failures.
+	prefix := fmt.Sprintf("%06d", f.sequence+1)
+	if err := f.remove(func(name string) bool {
+		return strings.HasPrefix(name, prefix) && name != stem(f.kept)
+	}); err != nil {
+		return err
+	}
+	name, err := f.put(steps, snapshot)
+	if err == nil {
+		f.kept, f.KeptOf = name, snapshot
+	}
+	return err
+}
+
+// put saves a snapshot for the next state and returns its file's name.
+func (f *Files) put(steps int64, snapshot *checkpoint.Snapshot) (string, error) {
+	path, err := f.store.Save(fmt.Sprintf("%06d", f.sequence+1), steps, snapshot)
+	return filepath.Base(path), err
+}
+
+// write makes s the newest state. The one before it is kept if rotate is true. At last write deletes the snapshots that
+// neither of the two refers to. A crash in between leaves one whole state.
+func (f *Files) write(s State, rotate bool) error {
+	data, err := durable.Seal(&s, &s.Check)
+	if err != nil {
+		return fmt.Errorf("pbt: state: %w", err)
+	}
+	if f.last != nil && rotate { // not what the file holds, which may be damaged
+		if err := writeFile(filepath.Join(f.dir, PreviousFile), f.last.data); err != nil {
+			return err
 		}
-	case journal.SelfMutate:
-	default:
-		return fmt.Errorf("the pending decision is %q", p.Event.Kind)
+		f.Before = &f.last.State
+	}
+	if err := writeFile(filepath.Join(f.dir, File), data); err != nil {
+		return err
+	}
+	f.sequence, f.last = s.Sequence, &Restored{State: s, data: data}
+	keep := s.names()
+	if f.Before != nil {
+		keep = append(keep, f.Before.names()...)
+	}
+	return f.remove(func(name string) bool {
+		return !slices.ContainsFunc(keep, func(file string) bool { return stem(file) == name })
+	})
+}
+
+// remove deletes the snapshots whose names, without suffixes, are not wanted. The store removes its temporary files.
+func (f *Files) remove(unwanted func(name string) bool) error {
+	entries, err := os.ReadDir(f.store.Dir())
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	for _, suffix := range []string{".json", ".safetensors"} { // data without a manifest is not reported as damaged
+		for _, e := range entries {
+			name, ok := strings.CutSuffix(e.Name(), suffix)
+			if !ok || strings.Contains(name, durable.Temporary) || !unwanted(name) {
+				continue
+			}
+			if err := os.Remove(filepath.Join(f.store.Dir(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("pbt: %w", err)
+			}
+		}
 	}
 	return nil
 }
 
-// ErrOtherPopulation is a sound state of a population with other options.
-var ErrOtherPopulation = errors.New("the directory holds another population; choose another directory, or the " +
-	"options it was begun with")
+// stem returns the common part of the names of a snapshot's two files.
+func stem(name string) string { return strings.TrimSuffix(name, ".safetensors") }
 
-// check returns an error that wraps ErrOtherPopulation if a state is of another member, or of other options.
-func (want Identity) check(path string, s State) error {
-	for _, setting := range []struct {
-		name        string
-		saved, want any
-	}{
-		{"the member", s.Policy, want.Policy},
-		{"the number of members", s.Members, want.Members},
-		{"the objective", s.Objective, want.Objective},
-		{"the interval in environment steps", s.IntervalSteps, want.IntervalSteps},
-		{"the seed", s.Seed, want.Seed},
-		{"measure.minimise", s.Minimise, want.Minimise},
-	} {
-		if setting.saved != setting.want {
-			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved,
-				setting.want, ErrOtherPopulation)
-		}
+// writeFile replaces a file as a whole, see internal/durable.
+func writeFile(path string, data []byte) error {
+	if err := checkpoint.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
+		return fmt.Errorf("pbt: %w", err)
 	}
 	return nil
 }
