@@ -138,7 +138,7 @@ func TestReplaysChangeNothing(t *testing.T) {
 						return v.make(t, "cpu")
 					}
 				}
-				replays := int64(2*2+3*3) - 2 // of the sizes 10 and 9 one each is made as usual, and one recorded
+				replays := int64(2*2 + 3*3) // of the sizes 10 and 9 one minibatch each is recorded
 				if !replayed(v) {
 					replays = 0
 				}
