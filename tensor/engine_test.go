@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -102,6 +103,28 @@ func TestNetworksShareLayers(t *testing.T) {
 		}
 		for _, recorded := range []bool{false, true} {
 			wantNear(t, fmt.Sprintf("%d rows, recorded %t", n, recorded), gradients(recorded, nets...), want, 1e-5)
+		}
+	}
+}
+
+// Passes of few and of many rows through one network, which several threads cut into other numbers of parts, add up the
+// same gradients each time.
+func TestPassesOfOtherParts(t *testing.T) {
+	defer tensor.SetThreads(tensor.Threads())
+	tensor.SetThreads(4)
+	net, flat := bound(t, 1, tensor.Tanh, 128, 512, 1)
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
+	few, more, many := own.Randn(gen, 2, 128), own.Randn(gen, 3, 128), own.Randn(gen, 16, 128)
+	var want []float64
+	for i := range 300 {
+		s := tensor.NewScope()
+		flat.ZeroGrad(s)
+		s.Backward(s.Add(s.Add(s.Sum(s.MLP(few, net)), s.Sum(s.MLP(many, net))), s.Sum(s.MLP(more, net))))
+		got := tensortest.Float64s(t, s, flat.Grads)
+		if s.Close(); i == 0 {
+			want = got
+		} else if !slices.Equal(got, want) {
+			t.Fatalf("pass %d makes other gradients than the first", i)
 		}
 	}
 }

@@ -227,6 +227,26 @@ func TestDiscriminatorLearns(t *testing.T) {
 	}
 }
 
+// A policy and a value on one trunk, beside a discriminator, learn, with one critic and with two.
+func TestSharedTrunk(t *testing.T) {
+	mlp := func(in, out int) *models.Net {
+		return check.Get(models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out}, 5))(t)
+	}
+	for _, settings := range []map[string]any{nil, {"separate_critics": true, "discriminator_optimizer": "separate"}} {
+		dist := check.Get(models.NewGaussian(plain.Action, models.DefaultGaussianConfig()))(t)
+		m := check.Get(models.NewShared(mlp(4, 8), mlp(8, 2), mlp(8, 1), dist))(t)
+		a := open(t, Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Models: Models{
+			Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1), StyleValue: mlp(4, 1)}})
+		before := agenttest.Parameters(t, a)
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
+		for name, p := range agenttest.Parameters(t, a) {
+			if p[0] == before[name][0] {
+				t.Errorf("%s has not learned", name)
+			}
+		}
+	}
+}
+
 // AMP shares what PPO has for rl_games' recipes. It adds the loss for means out of bounds, whose formula is in
 // TestBoundsLoss of package ppo. It steps the learning rate as often as the schedule says.
 func TestRLGames(t *testing.T) {

@@ -97,7 +97,8 @@ func TestRatesPerNetwork(t *testing.T) {
 }
 
 // With overlap the surrogate's ratio is against the policy that acted, in a band around where the update begins: in the
-// first minibatch the loss is −E[w·A], where w is that ratio for the policy that the update begins with.
+// first minibatch the loss is −E[w·A], where w is that ratio for the policy that the update begins with. The divergence
+// is that from the policy that the update begins with, and 0 in the first minibatch.
 func TestOverlapSurrogate(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 	agent := open(t, Options{Spaces: sp, NumEnvs: 4, Models: MLPs(sp, []int{8}, "tanh"), Seed: 1, Dict: map[string]any{
@@ -128,6 +129,9 @@ func TestOverlapSurrogate(t *testing.T) {
 		agent.Tracked(func(tag string, got float64) {
 			if tag == "Loss / Policy loss" && math.Abs(got-want) > 1e-5 {
 				t.Errorf("update %d: the policy loss is %g, want %g", round, got, want)
+			}
+			if tag == "Policy / KL divergence" && math.Abs(got) > 1e-5 {
+				t.Errorf("update %d: the divergence from the policy that the update begins with is %g", round, got)
 			}
 		})
 	}

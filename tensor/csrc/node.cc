@@ -130,10 +130,16 @@ bool backpropagate(const at::Tensor& loss) {
       for (Op* op : late)
         if (p < op->left_) op->part(p);
     });
-    each(parts, [&](int64_t p) {
-      for (Op* op : late)
-        if (p < op->left_) op->finish(p);
-    });
+    // Passes with other numbers of parts through the same parameters cut them otherwise: they follow one after the other.
+    for (int64_t next; parts > 0; parts = next) {
+      next = 0;
+      for (const Op* op : late)
+        if (op->left_ < parts) next = std::max(next, op->left_);
+      each(parts, [&](int64_t p) {
+        for (Op* op : late)
+          if (op->left_ == parts) op->finish(p);
+      });
+    }
   });
   for (Op* op : late) op->release_variables();
   return true;

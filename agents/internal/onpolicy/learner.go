@@ -147,8 +147,8 @@ func (c *Learner) rollback() {
 	c.seenKL, c.undo = c.seenKL[:0], nil
 }
 
-// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself, beside
-// tensors.
+// OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself. For
+// tensors it calls Keep.
 func (c *Learner) OnRollback(f func(s *tensor.Scope)) { c.undo = append(c.undo, f) }
 
 // Wait implements [agents.Overlapping]: an update has ended when Update returns.

@@ -10,8 +10,8 @@ import (
 )
 
 // TestGradientScaler makes steps down gradients that are finite, infinite and finite again: the finite ones are those
-// of the loss without its scale. The scale halves after an infinite gradient, which leaves parameters and moments as
-// they are, and doubles after many good steps.
+// of the loss without its scale. The scale halves after an infinite gradient, which makes no step, and doubles after
+// many good steps.
 func TestGradientScaler(t *testing.T) {
 	s := tensortest.WithGrad(t, tensor.CPU)
 	w := s.RequireGrad(tensor.From(s, []float32{2, -1}))
