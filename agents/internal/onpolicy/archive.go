@@ -146,7 +146,7 @@ func (a *archive) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	a.then(func() error { return tensor.Write(flat, all) })
 }
 
-// statistics carries those of an agent's scalers, under names that begin with prefix.
+// statistics carries the statistics of an agent's scalers, under names that begin with prefix.
 func (a *archive) statistics(prefix string, c *scalers) {
 	for _, s := range c.all {
 		for _, x := range s.statistics() {

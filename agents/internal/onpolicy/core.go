@@ -179,7 +179,8 @@ func (c *Core) probe() (gaussian bool, err error) {
 		c.CheckOutput("the value network's output has", v, 1, ""))
 }
 
-// CheckOutput returns an error unless the output of a probe has the shape (N, width). what and hint begin and end it.
+// CheckOutput returns an error unless the output of a probe has the shape (N, width). what begins the error, and hint
+// ends it.
 func (c *Core) CheckOutput(what string, out tensor.Tensor, width int, hint string) error {
 	if got := tensor.Shape(out); len(got) != 2 || got[1] != int64(width) {
 		return c.errorf("%s shape %v, want (N, %d)%s", what, got, width, hint)
