@@ -7,9 +7,11 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -44,12 +46,12 @@ func ampNetworks(t testing.TB, activation string) map[string]description.Archite
 }
 
 // decisions are what an agent would do, without randomness.
-func decisions(t testing.TB, a agents.Agent) []float32 {
+func decisions(t testing.TB, a agents.Agent, sp spaces.Set) []float32 {
 	t.Helper()
 	a.SetTraining(false)
 	defer a.SetTraining(true)
 	var all []float32
-	w := agenttest.NewWorld(ampSpaces, agenttest.Seeds(50, rows)...)
+	w := agenttest.NewWorld(sp, agenttest.Seeds(50, rows)...)
 	for range 5 {
 		actions := must.Get(a.Act(w.Now()))(t)
 		all = append(all, actions...)
@@ -75,7 +77,7 @@ func TestEditAgents(t *testing.T) {
 	agenttest.Learn(t, a, w, 2)
 	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
 	read := must.Get(Architectures(snap))(t)
-	same := decisions(t, a)
+	same := decisions(t, a, ampSpaces)
 	edits := growing(first["policy"])
 	edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode,
 		Nodes: 4},
@@ -100,7 +102,7 @@ func TestEditAgents(t *testing.T) {
 				t.Errorf("%v: the snapshot restored differs in %q", e, d)
 			}
 			if how == PreserveFunction && strings.HasPrefix(string(e.Kind), "add") {
-				if d := difference(same, decisions(t, b)); !(d <= 1e-5) {
+				if d := difference(same, decisions(t, b, ampSpaces)); !(d <= 1e-5) {
 					t.Errorf("%v changes decisions by %g", e, d)
 				}
 			}
@@ -119,6 +121,49 @@ func TestEditAgents(t *testing.T) {
 	// the snapshot is as it was, too
 	if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 {
 		t.Errorf("%q of the agent before have changed", d)
+	}
+}
+
+// TestEditPPO: agents whose value network sees privileged states, and agents with several observations and choices,
+// decide after every edit that adds something as before, and learn on.
+func TestEditPPO(t *testing.T) {
+	for name, sp := range map[string]spaces.Set{
+		"states": {Observation: spaces.Unbounded(4), State: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 2)},
+		"dict": {Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2),
+			"gripper": spaces.NewDiscrete(3)}), Action: spaces.NewMultiDiscrete(3, 2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := func(a map[string]description.Architecture) *ppo.Agent {
+				x := must.Get(ppo.New(ppo.Options{Spaces: sp, Seed: 4, Dict: map[string]any{"rollouts": 8},
+					Models: ppo.Evolvable(sp, a["policy"], a["value"], models.DefaultGaussianConfig())}))(t)
+				must.Do(t, x.Bind(rows))
+				t.Cleanup(func() { _ = x.Close() })
+				return x
+			}
+			seen := sp.Observation
+			if sp.State.Width() > 0 {
+				seen = sp.State
+			}
+			first := map[string]description.Architecture{
+				"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16}, "tanh"),
+				"value":  architecture(t, seen, []int{12}, 8, []int{16}, "tanh"),
+			}
+			a, w := agent(first), agenttest.NewWorld(sp, agenttest.Seeds(1, rows)...)
+			agenttest.Learn(t, a, w, 1)
+			snap, same := agenttest.Snapshot(t, a), decisions(t, a, sp)
+			for _, e := range growing(first["policy"]) {
+				done := must.Get(EditNetworks(first, snap, e, EditOptions{Limits: small}, random(3)))(t)
+				if _, has := done.Done["value"]; has != e.Fits(first["value"]) {
+					t.Errorf("%v: the value network's edit is %v", e, done.Done["value"])
+				}
+				b := agent(done.Architectures)
+				must.Do(t, b.Restore(agenttest.Through(t, done.Snapshot)))
+				if d := difference(same, decisions(t, b, sp)); !(d <= 1e-5) {
+					t.Errorf("%v changes decisions by %g", e, d)
+				}
+				agenttest.Learn(t, b, w.Clone(), 1)
+			}
+		})
 	}
 }
 

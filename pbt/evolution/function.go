@@ -206,8 +206,9 @@ func (w *wiring) passOn(layers map[string]matrix, name, out, like string, output
 	layers[name+".weight"], layers[name+".bias"] = weight, bias
 }
 
-// bypass drops the layer last, the convolution c from pictures to others. The layer out, which read its pixels, then
-// reads what last did, through last as if its activation were the straight line slope·x + offset:
+// bypass drops the layer last, the convolution c, which turns pictures of size from into pictures of size to. The layer
+// out, which read its pixels, then reads what last did, through last as if its activation were the straight line
+// slope·x + offset:
 //
 //	out.weight' = out.weight · slope · last.weight
 //	out.bias'   = out.bias + out.weight · (slope · last.bias + offset)

@@ -33,9 +33,9 @@ const (
 
 // rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
 // the moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture
-// before; to and done are what [description.Architecture.Apply] returned. rng draws the values of new weights,
-// uniformly in ±1/√inputs as a new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and
-// arrays of other networks are shared with it.
+// before; to and done are what [Edit.Apply] returned. rng draws the values of new weights, uniformly in ±1/√inputs as a
+// new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and arrays of other networks are
+// shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
 func rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done Edit,
