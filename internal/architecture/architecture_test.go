@@ -61,8 +61,8 @@ func TestPicture(t *testing.T) {
 	must.Do(t, docgen.Hold(filepath.Join(root, page), "picture", draw(packages(t)), *update))
 }
 
-// draw makes the picture, a flowchart of Mermaid: a box for each folder with its packages, of internal ones only the one
-// where PPO and AMP are made, and arrows to what it imports, without those that follow from others.
+// draw makes the picture, a flowchart of Mermaid. It has a box for each folder with its packages, and arrows to what
+// the folder imports, without those that follow from others. Of internal packages only the one of PPO and AMP is listed.
 func draw(all []string, imports map[string][]string) string {
 	within, next := map[string]string{}, map[string]map[string]bool{}
 	for _, path := range all {
