@@ -40,7 +40,7 @@ var (
 	episodes = flag.Int("episodes", 64, "episodes that a member is evaluated for")
 	steps    = flag.Int64("steps", 327_680, "environment steps of each member; 98304 with -evolution")
 	interval = flag.Int64("interval", 20_480, "environment steps between decisions; 4096 with -evolution")
-	out      = flag.String("out", filepath.Join("runs", "control"), "folder of the populations' pages; none with -evolution")
+	out      = flag.String("out", filepath.Join("runs", "control"), "folder of pages; none are written with -evolution")
 )
 
 func main() { compare.Main(run) }

@@ -62,7 +62,7 @@ func TestPicture(t *testing.T) {
 }
 
 // draw makes the picture, a flowchart of Mermaid. It has a box for each folder with its packages, and arrows to what
-// the folder imports, without those that follow from others. Of internal packages only the one of PPO and AMP is listed.
+// the folder imports, without those that follow from others. The only internal package listed is that of PPO and AMP.
 func draw(all []string, imports map[string][]string) string {
 	within, next := map[string]string{}, map[string]map[string]bool{}
 	for _, path := range all {

@@ -12,10 +12,11 @@ import (
 // replayed: a replay spares libtorch's tensors and autograd, and changes no bit. On CUDA the setting cuda_graphs turns
 // replays on, and a replay is one launch instead of one for every kernel.
 //
-// In each update the first minibatch is recorded on the CPU; on a device it is made as usual, and the second is recorded.
-// The others of the same size are replays. Before a replay the numbers of the minibatch's rows are copied to where the graph reads them, and
-// what an optimizer step depends on is put on the device (tensor.Optimizer.Advance). Whatever else changes from
-// update to update (the length of a replay buffer, settings that a population changes) is the same within one.
+// In each update the first minibatch is recorded on the CPU. On a device it is made as usual, and the second is
+// recorded. The others of the same size are replays. Before a replay the numbers of the minibatch's rows are copied to
+// where the graph reads them, and what an optimizer step depends on is put on the device (tensor.Optimizer.Advance).
+// Whatever else changes from update to update (the length of a replay buffer, settings that a population changes) is
+// the same within one.
 //
 // If something cannot be recorded, the agent goes on without replays.
 
