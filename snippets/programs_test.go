@@ -39,7 +39,7 @@ func TestDeploy(t *testing.T) {
 	loaded := must.Get(infer.Load(policy))(t)
 	expected := make([]float32, 2)
 	must.Do(t, loaded.ActBatch([]float32{1, 0, 0.5, -0.3, 0.9, -2}, expected))
-	must.Equal(t, "the board's actions", actions, fmt.Sprintf("%v\n%v\n", expected[0], expected[1]))
+	must.Equal(t, "the board's actions", fmt.Sprintf("%v\n%v\n", expected[0], expected[1]), actions)
 	inPage(t, filepath.Join(dir, "policy.wasm"), policy, expected[0])
 }
 

@@ -34,13 +34,13 @@ import (
 )
 
 var (
-	evolves  = flag.Bool("evolution", false, "compare evolutions")
-	members  = flag.Int("members", 8, "members of each population; six of an evolution")
-	seeds    = flag.Int("seeds", 3, "number of populations, with seeds 1, 2, ...; five evolutions")
+	evolves  = flag.Bool("evolution", false, "compare evolutions on CartPole with their controls")
+	members  = flag.Int("members", 8, "members of each population; 6 with -evolution")
+	seeds    = flag.Int("seeds", 3, "number of populations, with seeds 1, 2, ...; 5 with -evolution")
 	episodes = flag.Int("episodes", 64, "episodes that a member is evaluated for")
-	steps    = flag.Int64("steps", 327_680, "environment steps of each member; 98304 in an evolution")
-	interval = flag.Int64("interval", 20_480, "environment steps between decisions; 4096 in an evolution")
-	out      = flag.String("out", filepath.Join("runs", "control"), "folder of the pages of populations")
+	steps    = flag.Int64("steps", 327_680, "environment steps of each member; 98304 with -evolution")
+	interval = flag.Int64("interval", 20_480, "environment steps between decisions; 4096 with -evolution")
+	out      = flag.String("out", filepath.Join("runs", "control"), "folder of pages; none are written with -evolution")
 )
 
 func main() { compare.Main(run) }

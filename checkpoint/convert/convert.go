@@ -2,8 +2,8 @@
 //
 // Every format is read into a snapshot: tensors by name, and the file's other values. The names of a .pt's tensors are
 // the keys on the way to them, joined by "/". Its numbers and texts are kept in the snapshot's Values under "torch", in
-// maps and lists like those of the .pt. A safetensors file holds Values and Metadata in its header, a .npz as text in an
-// array "__metadata__", and a .pt under the keys "gorl" and "__metadata__".
+// maps and lists like those of the .pt. A safetensors file holds Values and Metadata in its header, a .npz as text in
+// an array "__metadata__", and a .pt under the keys "gorl" and "__metadata__".
 //
 // Element types are kept: a type that a format does not have is an error. Nothing that is read is executed.
 //

@@ -6,8 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,79 +28,37 @@ func read(t *testing.T, path string) string {
 	return string(must.Read(t, filepath.Join(root, filepath.FromSlash(path))))
 }
 
-// packages asks the go command for the packages of the module, in order, and what each imports of it: both by their
-// paths in the repository.
-func packages(t *testing.T) (all []string, imports map[string][]string) {
-	t.Helper()
-	command := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
-	command.Dir = root
-	imports = map[string][]string{}
-	for line := range strings.Lines(string(must.Get(command.Output())(t))) {
-		var own []string
-		for _, path := range strings.Fields(line) {
-			if path, ok := strings.CutPrefix(path, module+"/"); ok {
-				own = append(own, path)
-			}
-		}
-		all, imports[own[0]] = append(all, own[0]), own[1:]
-	}
-	slices.Sort(all)
-	return all, imports
-}
-
-// folder is the first folder of a package's path.
-func folder(path string) string { return strings.Split(path, "/")[0] }
-
-// hidden are the folders that are not in the picture.
-var hidden = map[string]bool{"snippets": true, "benchmarks": true, "internal": true}
-
 // TestPicture draws the folders and compares with the picture on the page.
 func TestPicture(t *testing.T) {
-	must.Do(t, docgen.Hold(filepath.Join(root, page), "picture", draw(packages(t)), *update))
+	imports, err := importsOfModule()
+	must.Do(t, err)
+	must.Do(t, docgen.Hold(filepath.Join(root, page), "picture", draw(visible(imports)), *update))
 }
 
-// draw makes the picture, a flowchart of Mermaid: a box for each folder with its packages, of internal ones only the one
-// where PPO and AMP are made, and arrows to what it imports, without those that follow from others.
-func draw(all []string, imports map[string][]string) string {
-	within, next := map[string]string{}, map[string]map[string]bool{}
-	for _, path := range all {
+// draw makes the picture, a flowchart of Mermaid: a box for each folder with its packages, and arrows to what it
+// imports, without those that follow from others.
+func draw(imports graph) string {
+	within, between := map[string][]string{}, graph{}
+	for _, path := range imports.names() {
 		of := folder(path)
-		if hidden[of] {
-			continue
-		}
-		if next[of] == nil {
-			next[of] = map[string]bool{}
-		}
-		if !slices.Contains(strings.Split(path, "/"), "internal") || path == "agents/internal/onpolicy" {
-			within[of] += strings.Replace(path, of+"/", "<br>", 1)
-		}
-		for _, to := range imports[path] {
-			if to := folder(to); to != of && !hidden[to] {
-				next[of][to] = true
-			}
+		within[of] = append(within[of], strings.Replace(path, of+"/", "<br>", 1))
+		between.add(of, "")
+		for _, to := range imports.next(path) {
+			between.add(of, folder(to))
 		}
 	}
-	var reaches func(from, to string) bool
-	reaches = func(from, to string) bool {
-		for via := range next[from] {
-			if via == to || reaches(via, to) {
-				return true
-			}
-		}
-		return false
+	var b strings.Builder
+	b.WriteString("```mermaid\nflowchart\n")
+	for _, of := range between.names() {
+		packages := strings.TrimPrefix(strings.Join(within[of], ""), of) // perhaps with one in the folder itself
+		fmt.Fprintf(&b, "%s[\"<b>%[1]s</b>%s\"]\n", of, packages)
 	}
-	boxes, arrows := "", ""
-	for _, of := range slices.Sorted(maps.Keys(next)) {
-		packages := strings.TrimPrefix(within[of], of) // perhaps with one in the folder itself
-		boxes += fmt.Sprintf("%s[\"<b>%[1]s</b>%s\"]\n", of, packages)
-		to := slices.Sorted(maps.Keys(next[of]))
-		if direct := slices.DeleteFunc(slices.Clone(to), func(at string) bool {
-			return slices.ContainsFunc(to, func(via string) bool { return reaches(via, at) })
-		}); len(direct) > 0 {
-			arrows += fmt.Sprintf("%s --> %s\n", of, strings.Join(direct, " & "))
+	for _, of := range between.names() {
+		if next := between.reduced().next(of); len(next) > 0 {
+			fmt.Fprintf(&b, "%s --> %s\n", of, strings.Join(next, " & "))
 		}
 	}
-	return "```mermaid\nflowchart\n" + boxes + arrows + "```\n"
+	return b.String() + "```\n"
 }
 
 const page = "docs/architecture.md"
@@ -136,7 +92,8 @@ func TestNamesAreWhereThePageSays(t *testing.T) {
 // itself and after the package.
 func declared(t *testing.T, path, text string) map[string]bool {
 	t.Helper()
-	file := must.Get(parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution))(t)
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+	must.Do(t, err)
 	names := map[string]bool{}
 	add := func(before, name string) { names[name], names[before+"."+name] = true, true }
 	for _, d := range file.Decls {
@@ -167,7 +124,8 @@ var described = regexp.MustCompile("(?m)^\\* \\*\\*\\[`([a-z0-9_/-]+)`\\]\\(\\.\
 // TestEveryPackageIsDescribed checks that the page has a paragraph for every package but the examples and benchmarks,
 // and for none that does not exist. A folder of internal packages needs only one.
 func TestEveryPackageIsDescribed(t *testing.T) {
-	all, _ := packages(t)
+	all, err := importsOfModule()
+	must.Do(t, err)
 	has := map[string]bool{}
 	for _, found := range described.FindAllStringSubmatch(read(t, page), -1) {
 		if found[1] != found[2] {
@@ -178,11 +136,11 @@ func TestEveryPackageIsDescribed(t *testing.T) {
 		}
 		has[found[1]] = true
 		under := func(path string) bool { return path == found[1] || strings.HasPrefix(path, found[1]+"/") }
-		if !slices.ContainsFunc(all, under) {
+		if !slices.ContainsFunc(all.names(), under) {
 			t.Errorf("the page describes %s, which does not exist", found[1])
 		}
 	}
-	for _, path := range all {
+	for _, path := range all.names() {
 		if folder(path) == "snippets" || folder(path) == "benchmarks" {
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package compare has what the programs in benchmarks share: their start, medians, and the environment of a process that
-// computes on one thread.
+// Package compare has what the programs in benchmarks share: their start, medians, and the environment of a process
+// that computes on one thread.
 package compare
 
 import (
