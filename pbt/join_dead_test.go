@@ -3,6 +3,7 @@ package pbt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -26,16 +27,20 @@ func (e *evicting) Join(ctx context.Context, member int) (workspace.Lease, error
 	if err != nil {
 		return nil, err
 	}
-	own := &evictable{l, make(chan struct{})}
+	own := &evictable{Lease: l, lost: make(chan struct{})}
 	e.leases.Store(member, own)
 	return own, nil
 }
 
 // View shows the heartbeat of a member without its lease an hour ahead, as where the store's clock was set back since.
+// It fails if the population still looks ten seconds after the member died.
 func (e *evicting) View() (workspace.View, error) {
 	v, err := e.Store.View()
 	e.leases.Range(func(member, l any) bool {
-		if l.(*evictable).held(func() error { return nil }) != nil {
+		if own := l.(*evictable); own.held(func() error { return nil }) != nil {
+			if time.Since(own.died) > 10*time.Second {
+				err = errors.Join(err, fmt.Errorf("member %v has been dead for ten seconds", member))
+			}
 			v.Members[member.(int)].Seen = v.Now.Truncate(time.Hour).Add(2 * time.Hour)
 		}
 		return true
@@ -45,6 +50,7 @@ func (e *evicting) View() (workspace.View, error) {
 
 func (e *evicting) evict(member int) error {
 	l, _ := e.leases.Load(member)
+	l.(*evictable).died = time.Now()
 	close(l.(*evictable).lost)
 	return l.(*evictable).Release()
 }
@@ -52,6 +58,7 @@ func (e *evicting) evict(member int) error {
 type evictable struct {
 	workspace.Lease
 	lost chan struct{}
+	died time.Time // before lost is closed
 }
 
 func (l *evictable) Lost() <-chan struct{} { return l.lost }

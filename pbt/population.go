@@ -183,7 +183,7 @@ func (p *Population) Trainee(id int) Trainee {
 }
 
 // Generation returns the members of this process as strategies see them, in the interval in progress: that of the
-// slowest member.
+// slowest member. After [Join] these are not all members, so a strategy cannot decide about them.
 func (p *Population) Generation() strategy.Generation {
 	first, _ := p.Iterations()
 	g := strategy.Generation{Iteration: first}

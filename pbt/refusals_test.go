@@ -116,6 +116,8 @@ func TestNewRefuses(t *testing.T) {
 			Measure{EvaluationEpisodes: 2}),
 		`"optimizer" is "forget": want one of "", "copy", "keep", "reset", "decay"`: inherit(
 			CopyOptions{Optimizer: "forget"}),
+		`"normalizers" is "reset"`: inherit(
+			CopyOptions{Normalizers: ResetPart}),
 		`"schedule" is "decay"`: inherit(
 			CopyOptions{Schedule: DecayPart}),
 		`"environment" is "reset"`: inherit(
@@ -331,6 +333,7 @@ func TestJoinRefuses(t *testing.T) {
 	mustClose(t, s)
 	for want, change := range map[string]func(o *Options, p *ProcessOptions){
 		"the seed is 11 there and 1 here":            func(o *Options, _ *ProcessOptions) { o.Seed = 1 },
+		"is episode.return there and loss":           func(o *Options, _ *ProcessOptions) { o.Objective = "loss" },
 		"must be equal":                              func(o *Options, _ *ProcessOptions) { o.Members = 3 },
 		"members are 0 to 1":                         func(_ *Options, p *ProcessOptions) { p.Member = 2 },
 		"give 0 or more":                             func(_ *Options, p *ProcessOptions) { p.Slice = -1 },

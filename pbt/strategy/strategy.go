@@ -24,7 +24,7 @@ import (
 type Generation struct {
 	// Iteration counts intervals; the first one ends as iteration 1.
 	Iteration int64
-	// Members are in order of their numbers 0, 1, 2, ...
+	// Members are all members of the population, the absent ones included: Members[i] is the member with number i.
 	Members []Status
 }
 
@@ -270,7 +270,8 @@ type Delays struct {
 
 // Settle applies the rules that hold for every strategy: a member is kept before InitialDelay and within StartAfter
 // (and SettleMutations) unless it needs rescue, and the hyperparameters of reference members are never mutated. Reason
-// then says which rule applied, and the strategy's reason in brackets. The given decisions are not changed.
+// then says which rule applied, and the strategy's reason in brackets. The given decisions, which [Ask] has checked, are
+// not changed.
 func Settle(decisions []Decision, g Generation, o Delays, reference []int) []Decision {
 	settled := slices.Clone(decisions)
 	for i, d := range settled {
