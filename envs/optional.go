@@ -5,8 +5,8 @@ import "image"
 // Observer is implemented by environments that can show their observations without stepping. After RestoreState (see
 // [Stateful]) that is what to act on next.
 type Observer interface {
-	// Observe returns a Step with only Observations, States and ActionMasks set, as the last Reset, Step or
-	// RestoreState left them. The Step belongs to the environment, like what Step returns.
+	// Observe returns a Step with only Observations, States, ActionMasks and the seats' Active set, as the last Reset,
+	// Step or RestoreState left them. The Step belongs to the environment, like what Step returns.
 	Observe() (*Step, error)
 }
 

@@ -132,8 +132,8 @@ func (r *RescaleAction) Step(actions []float32) (*envs.Step, error) {
 	return r.within.Step(r.actions)
 }
 
-// boxOf returns env's space of is, "action" or "observation", or an error if it is no valid Box. who is the
-// constructor's name.
+// boxOf returns env's action or observation space, as of ("action" or "observation") says. It returns an error if the
+// space is not a valid Box. who is the constructor's name.
 func boxOf(env envs.Env, who, of string) (spaces.Space, error) {
 	if env == nil {
 		return spaces.Space{}, errors.New("wrappers: " + who + " needs an environment, got nil")
