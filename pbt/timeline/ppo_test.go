@@ -1,0 +1,89 @@
+package timeline_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/internal/test/must"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/timeline"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+func cartPole(t *testing.T, seed int64) *trainers.Trainee {
+	t.Helper()
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, Seed: seed})
+	must.Do(t, err)
+	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return ppo.New(ppo.Options{
+			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed,
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+				"observation_preprocessor": "RunningStandardScaler"},
+		})
+	}, trainers.Config{Seed: seed})
+	must.Do(t, err)
+	return trainee
+}
+
+// Replayed from the founder's seed, every member's hyperparameters come again; weights that nobody ever
+// replaced come again bit by bit.
+func TestReplayOfPPO(t *testing.T) {
+	p, err := pbt.New(pbt.Options{
+		Members: 4, Objective: "episode.length", IntervalSteps: 160, TotalSteps: 640, Seed: 3, Parallel: 2,
+		Strategy: strategy.IsaacLab{ThresholdStd: 0.8},
+		Explore: explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat,
+			"discount_factor": explore.MutateDiscount}},
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
+		New:    func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
+	})
+	must.Do(t, err)
+	defer p.Close()
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := journal.NewHistory(p.Journal())
+	must.Do(t, err)
+	copied, untouched := 0, 0
+	for id := range 4 {
+		s, err := timeline.Extract(h, id)
+		must.Do(t, err)
+		replayed := cartPole(t, s.Seed)
+		defer replayed.Close()
+		got := map[int64]map[string]float64{}
+		err = play(t.Context(), replayed, s, func() { got[replayed.Steps()] = replayed.Hyperparameters() })
+		must.Do(t, err)
+		for steps, values := range got {
+			for key, want := range s.At(min(steps, s.Steps-1)) {
+				if values[key] != want {
+					t.Errorf("member %d at step %d: %s is %v, want %v", id, steps, key, values[key], want)
+				}
+			}
+		}
+		was := p.Trainee(id)
+		if replayed.Steps() != was.Steps() || len(got) < 50 {
+			t.Errorf("member %d: %d steps told %d times, want %d steps", id, replayed.Steps(), len(got), was.Steps())
+		}
+		if len(h.Members[id].Copies) > 0 {
+			copied++
+			continue
+		}
+		untouched++
+		a, err := was.Snapshot()
+		must.Do(t, err)
+		b, err := replayed.Snapshot()
+		must.Do(t, err)
+		if d := cmp.Diff(a.Arrays, b.Arrays); d != "" {
+			t.Errorf("member %d was never replaced, and its replay differs:\n%.1000s", id, d)
+		}
+	}
+	if copied == 0 || untouched == 0 {
+		t.Errorf("%d replaced and %d untouched members: the test shows nothing", copied, untouched)
+	}
+}
