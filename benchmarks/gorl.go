@@ -115,8 +115,9 @@ func update(sh shape, group *distributed.Group) ([]measure, error) {
 	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions),
 		AMPObservation: spaces.Unbounded(sh.ampObservations)}
 	agent, err := amp.New(amp.Options{
-		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: &noise{width: sh.ampObservations},
-		Seed: 1, Group: group,
+		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"),
+		Motions: &noise{width: sh.ampObservations},
+		Seed:    1, Group: group,
 		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches,
 			"grad_norm_clip": 1.0, "value_clip": 0.2,

@@ -120,7 +120,8 @@ func TestConvertSkrlWrappers(t *testing.T) {
 
 // TestConvertRefuses what is wrong, and writes nothing.
 func TestConvertRefuses(t *testing.T) {
-	hostile, theirs := text("../checkpoint/torchfile/testdata/script.pt"), text("../checkpoint/skrl/testdata/ppo/first.pt")
+	hostile, theirs := text("../checkpoint/torchfile/testdata/script.pt"),
+		text("../checkpoint/skrl/testdata/ppo/first.pt")
 	t.Chdir(t.TempDir())
 	train(t, ".", "run", 1, 1)
 	says(t, "convert", "run", "there.npz")

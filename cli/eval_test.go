@@ -249,7 +249,8 @@ func TestEvalWrongUse(t *testing.T) {
 	refuses(t, commandline.WrongUse, [][2]string{
 		{"eval", "want the folder of a run, or a checkpoint"},
 		{"eval nowhere", "nowhere"},
-		{"eval runs --record a.gif", "--record films one run, and runs has 1; give one of them, for instance runs/pole"},
+		{"eval runs --record a.gif",
+			"--record films one run, and runs has 1; give one of them, for instance runs/pole"},
 		{"eval runs/pole --record films/a.gif", "there is no folder films"},
 		{"eval runs/pole --episodes 0", "--episodes is 0"},
 		{"eval runs/pole --fps 100 --record a.gif", "--fps is 100"},

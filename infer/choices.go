@@ -55,7 +55,8 @@ func (p *Policy) ProbabilitiesMasked(observation, mask, probabilities []float32)
 		return fmt.Errorf("infer: a %s policy has no probabilities of choices; use Act, Sample or Outputs",
 			p.d.Distribution.Kind)
 	}
-	w, err := p.begin(&callProbabilities, 1, observation, probabilities, p.d.Action.Outputs(), "the probabilities", mask)
+	w, err := p.begin(&callProbabilities, 1, observation, probabilities, p.d.Action.Outputs(), "the probabilities",
+		mask)
 	if err != nil {
 		return err
 	}

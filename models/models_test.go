@@ -58,7 +58,8 @@ func TestCategoricalFormulas(t *testing.T) {
 		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first),
 			entropyOf(second))}, 1e-5)
 		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
-		a := c.Sample(s, s.Expand(out, 50, 5), tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU)))
+		a := c.Sample(s, s.Expand(out, 50, 5), tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5,
+			tensor.CPU)))
 		alike(t, s, "log-probability of samples", a.LogProb,
 			c.Evaluate(s, s.Expand(out, 50, 5), a.Actions).LogProb, 1e-6)
 		s.Close()

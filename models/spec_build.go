@@ -127,8 +127,8 @@ func (s Spec) distribution(action spaces.Space) (Distribution, error) {
 	case classMultiCategorical:
 		return NewMultiCategorical(action, s.Reduction)
 	}
-	return nil, fmt.Errorf("models: class: a policy of the class %s has no probabilities to learn from; use a Gaussian "+
-		"or MultivariateGaussian one", class)
+	return nil, fmt.Errorf("models: class: a policy of the class %s has no probabilities to learn from; use a "+
+		"Gaussian or MultivariateGaussian one", class)
 }
 
 // newAssembler starts a network that reads observations of the given width and, if sp has them, states.

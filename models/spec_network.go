@@ -175,8 +175,8 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 			return nil, err
 		}
 		if in > 0 && int64(in) != a.width {
-			return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; leave it out",
-				at, in, a.width)
+			return nil, fmt.Errorf("models: %s.in_features: it is %d, but the layer's input has %d values; "+
+				"leave it out", at, in, a.width)
 		}
 		if int64(out)*a.width > 1<<31 {
 			return nil, fmt.Errorf("models: %s: a layer of %d inputs and %d outputs is too large", at, a.width, out)

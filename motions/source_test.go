@@ -143,7 +143,8 @@ func TestSourceRejects(t *testing.T) {
 	} {
 		must.Refused(NewSource(good, clips...))(t, "motions: ", want)
 	}
-	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ", "TimeStep")
+	must.Refused(NewSource(SourceConfig{History: 1, TimeStep: math.NaN(), Features: clock}, a))(t, "motions: ",
+		"TimeStep")
 	s := must.Get(NewSource(good, a))(t)
 	must.Refused(s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8))))(t, "motions: ", "-1")
 	must.Refused(a.WithWeight(math.Inf(1)))(t, "motions: a: ", "weight")

@@ -51,8 +51,8 @@ func (s Set) CheckMask(row []float32) error {
 			choices, some := seat.Action.NVec[index], false
 			for k, x := range mask[:choices] {
 				if x != 0 && x != 1 {
-					return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0", x,
-						k, index)
+					return fmt.Errorf("the action mask has %g for choice %d of index %d; it must be 1 (allowed) or 0",
+						x, k, index)
 				}
 				some = some || x == 1
 			}

@@ -185,5 +185,7 @@ func TestEpisodesErrors(t *testing.T) {
 		}
 	}
 	rewards := []float32{1, 1}
-	must.Equal(t, "allocations a step", 0.0, testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two, nil) }))
+	must.Equal(t, "allocations a step", 0.0, testing.AllocsPerRun(1000, func() {
+		_ = e.Record(rewards, two, two, nil)
+	}))
 }

@@ -157,7 +157,8 @@ const nodes = 4
 func evolved(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
-	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: nodes, MaxNodes: 128, MinLatent: 8,
+		MaxLatent: 128}
 	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: 3e-8, Max: 0.02, GrowFactor: 4,
 		ShrinkFactor: 0.25}}
 	opt := evolution.Options{

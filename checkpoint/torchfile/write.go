@@ -80,7 +80,8 @@ func (z *zipWriter) add(name string, data []byte) {
 	pad := -begin & (alignment - 1)
 	z.at = begin + pad + int64(len(data))
 	entry, err := z.zip.CreateRaw(&zip.FileHeader{
-		Name: name, Method: zip.Store, Extra: append([]byte{'F', 'B', byte(pad), 0}, bytes.Repeat([]byte{'Z'}, int(pad))...),
+		Name: name, Method: zip.Store, Extra: append([]byte{'F', 'B', byte(pad), 0},
+			bytes.Repeat([]byte{'Z'}, int(pad))...),
 		CRC32: crc32.ChecksumIEEE(data), CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)),
 	})
 	if err == nil {

@@ -75,7 +75,8 @@ func TestWrongUse(t *testing.T) {
 	}{
 		{wrong, "usage: gorl-pbt SUBCOMMAND", nil},
 		{wrong, `there is no subcommand "ruin"; did you mean run?`, []string{"ruin"}},
-		{wrong, `there is no subcommand "gibberish": want one of completion, help, kubernetes, `, []string{"gibberish"}},
+		{wrong, `there is no subcommand "gibberish": want one of completion, help, kubernetes, `,
+			[]string{"gibberish"}},
 		{wrong, "--config is missing", []string{"run"}},
 		{wrong, "unknown flag: --confg; did you mean --config? (see gorl-pbt run --help)",
 			[]string{"run", "--confg", path}},

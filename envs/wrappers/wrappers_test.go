@@ -71,7 +71,8 @@ func TestActionWrappers(t *testing.T) {
 	}{
 		{clipAction, limits, limits, []float32{-3, 11, 1.5, -1}, []float32{-2, 10, 1.5, 0}},
 		{clipAction, half, half, []float32{-3, 11, 1.5, -1}, []float32{-2, 11, 1.5, 0}},
-		{clipAction, spaces.Unbounded(2), spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1}, []float32{-3, 1e9, 1.5, -1}},
+		{clipAction, spaces.Unbounded(2), spaces.Unbounded(2), []float32{-3, 1e9, 1.5, -1},
+			[]float32{-3, 1e9, 1.5, -1}},
 		{to(-1, 1), limits, space([]float32{-1, 0}, []float32{1, 1}), []float32{-3, 11, .5, -1},
 			[]float32{-1, 1, .5, 0}},
 		{to(-1, math.Inf(1)), half, space([]float32{-1, 0}, nil), []float32{-3, 11, 1.5, -1},

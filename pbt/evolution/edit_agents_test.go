@@ -114,7 +114,8 @@ func TestEditAgents(t *testing.T) {
 			}
 			agenttest.Learn(t, b, w.Clone(), 1)
 			must.RefuseAs(t, e, a.Restore(done.Snapshot), fmt.Sprintf(
-				"the checkpoint's policy network is %v, this agent's %v", done.Architectures["policy"], first["policy"]))
+				"the checkpoint's policy network is %v, this agent's %v", done.Architectures["policy"],
+				first["policy"]))
 			_ = b.Close()
 		}
 	}

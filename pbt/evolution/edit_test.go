@@ -227,7 +227,8 @@ func TestEditFits(t *testing.T) {
 		a description.Architecture
 		e Edit
 	}{
-		{a, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}}, {a, Edit{Kind: AddNode, Module: "tail", Nodes: 16}},
+		{a, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}}, {a, Edit{Kind: AddNode, Module: "tail",
+			Nodes: 16}},
 		{a, Edit{Kind: AddNode, Nodes: 16}}, {a, Edit{Kind: AddChannel, Module: "head"}}, {a, Edit{}},
 		{a, Edit{Kind: AddNode, Module: "memory", Nodes: 16}}, {seeing, Edit{Kind: AddLayer, Module: "memory"}},
 		{seeing, Edit{Kind: AddChannel, Module: "head", Nodes: 8}},

@@ -170,7 +170,8 @@ func TestResume(t *testing.T) {
 		check     func(t *testing.T, o evolution.Options, e *evolution.Evolution)
 		mutations []string // the beginnings of those that must occur
 	}{
-		"cartpole": {cartpole, func(*evolution.Options) {}, otherSeed, []string{"param(", "learning_rate", "activation("}},
+		"cartpole": {cartpole, func(*evolution.Options) {}, otherSeed, []string{"param(", "learning_rate",
+			"activation("}},
 		"IPPO":     {pair(false), groups, checkGroups, []string{"speaker_0: ", "listener_0: "}},
 		"MAPPO":    {pair(true), groups, checkGroups, []string{"speaker_0: ", "listener_0: "}},
 		"memory":   {walker, shapes, checkMemory, []string{"memory."}},
@@ -213,7 +214,8 @@ func TestResume(t *testing.T) {
 				}
 			}
 			if len(architectures) < 4 || len(done) < len(c.mutations) {
-				t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(architectures)), done)
+				t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(architectures)),
+					done)
 			}
 		})
 	}

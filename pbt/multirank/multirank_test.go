@@ -209,7 +209,8 @@ func TestJournalAsOfOneRank(t *testing.T) {
 			}
 		}
 		for id := range both {
-			must.Equal(t, fmt.Sprint("what the ranks of member ", id, " were told"), both[id].calls[0], both[id].calls[1])
+			must.Equal(t, fmt.Sprint("what the ranks of member ", id, " were told"), both[id].calls[0],
+				both[id].calls[1])
 			for _, call := range both[id].calls[1] {
 				if call == "close" {
 					closed++

@@ -175,7 +175,8 @@ func TestGameRefuses(t *testing.T) {
 		want   string
 	}{
 		{single(), func(c *Config) { c.Seat = "third" }, "random, turns, or one of the seats: first, second"},
-		{single(), func(c *Config) { c.Matchmaking = "best" }, `"matchmaking" is "best": want one of "uniform", "pfsp"`},
+		{single(), func(c *Config) { c.Matchmaking = "best" },
+			`"matchmaking" is "best": want one of "uniform", "pfsp"`},
 		{single(), func(c *Config) { c.Power = -1 }, `"power" is -1`},
 		{single(), func(c *Config) { c.PastShare = 1.5 }, `"past_share" is 1.5`},
 		{single(), func(c *Config) { c.PastSelves = 1 }, `"past_selves" is 1`},

@@ -86,8 +86,9 @@ func (s IsaacGymEnvs) ranks(g Generation) gymRanks {
 	if s.Debug || s.Strict && nWorst == 0 {
 		nWorst = len(sorted)
 	}
-	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(), spread: robustStd(each(initialized, objectiveOf)),
-		known: len(initialized), need: max(2, present/2)}
+	r := gymRanks{sources: numbersOf(sorted[:nBest]), floor: math.NaN(),
+		spread: robustStd(each(initialized, objectiveOf)),
+		known:  len(initialized), need: max(2, present/2)}
 	for _, m := range sorted[:nBest] {
 		if v := value(m); !(r.floor <= v) && !math.IsNaN(v) {
 			r.floor = v

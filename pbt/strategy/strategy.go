@@ -270,8 +270,8 @@ type Delays struct {
 
 // Settle applies the rules that hold for every strategy: a member is kept before InitialDelay and within StartAfter
 // (and SettleMutations) unless it needs rescue, and the hyperparameters of reference members are never mutated. Reason
-// then says which rule applied, and the strategy's reason in brackets. The given decisions, which [Ask] has checked, are
-// not changed.
+// then says which rule applied, and the strategy's reason in brackets. The given decisions, which [Ask] has checked,
+// are not changed.
 func Settle(decisions []Decision, g Generation, o Delays, reference []int) []Decision {
 	settled := slices.Clone(decisions)
 	for i, d := range settled {

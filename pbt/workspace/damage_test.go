@@ -132,7 +132,8 @@ func TestDamagedWeights(t *testing.T) {
 	}
 	dir, _ := board3(t)
 	f := openFolder(t, dir, 2, FolderOptions{})
-	write(t, filepath.Join(dir, "..", "secret.safetensors"), must.Read(t, filepath.Join(dir, "000", "000003.safetensors")))
+	write(t, filepath.Join(dir, "..", "secret.safetensors"),
+		must.Read(t, filepath.Join(dir, "000", "000003.safetensors")))
 	for name, spoil := range map[string]func(r *Record){
 		"path up":      func(r *Record) { r.Weights.Path = "../secret.safetensors" },
 		"absolute":     func(r *Record) { r.Weights.Path = filepath.Join(dir, "000", "000003.safetensors") },

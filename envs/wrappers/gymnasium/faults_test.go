@@ -215,7 +215,8 @@ func TestStartFaults(t *testing.T) {
 		words string
 	}{
 		{"start-error", FaultStart, "there is no module named gymnasium"},
-		{"start-exit", FaultExit, "ended with status 7 before it had made its environments; it printed last:\n\tcannot"},
+		{"start-exit", FaultExit,
+			"ended with status 7 before it had made its environments; it printed last:\n\tcannot"},
 		{"start-hang", FaultTimeout, "raise start_timeout where they take longer to make"},
 		{"start-other", FaultStart, "they must be the same"},
 		{"start-garbage", FaultProtocol, "cannot be read"},

@@ -65,7 +65,9 @@ func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agen
 				if err != nil {
 					return nil, err
 				}
-				return trainers.NewTrainee(env, func() (agents.Agent, error) { return build(env.Spaces(), m.Seed), nil },
+				return trainers.NewTrainee(env, func() (agents.Agent, error) {
+					return build(env.Spaces(), m.Seed), nil
+				},
 					trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{count}})
 			},
 		}))(t)
