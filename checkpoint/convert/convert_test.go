@@ -106,6 +106,28 @@ func TestOtherValues(t *testing.T) {
 	must.RefusedAs(convert.FromTorch(torchfile.NewDict(1, "a", "1", "b")))(t, "two keys", "two values would be named")
 }
 
+// The file of a .pt as v0.1.0 wrote it, with a tree around the tensors, keeps tensors and tree. Nothing is lost either
+// where a program adds to the .pt, nor of what an ordered dictionary has for attributes.
+func TestOlderTree(t *testing.T) {
+	s := checkpoint.NewSnapshot()
+	s.Arrays["model/w"] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
+	pair := func(key string, x any) map[string]any { return map[string]any{"dict": []any{[]any{key, x}}} }
+	s.Values["torch"] = pair("model", pair("w", map[string]any{"tensor": "model/w", "parameter": true}))
+	v := must.Get(convert.ToTorch(s))(t)
+	if diff := cmp.Diff(s, must.Get(convert.FromTorch(v))(t)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	weight := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{1}, []float32{2}))
+	d := v.(*torchfile.Dict)
+	d.Set("epoch", int64(3))
+	d.Set("other", &torchfile.Dict{Ordered: true, Attributes: torchfile.NewDict("w", weight)})
+	got := must.Get(convert.FromTorch(v))(t)
+	want := map[string]any{"torch": map[string]any{"gorl": s.Values, "epoch": int64(3), "other": map[string]any{}}}
+	if diff := cmp.Diff(want, got.Values); diff != "" || len(got.Arrays) != 2 {
+		t.Errorf("%d tensors; -want +got:\n%s", len(got.Arrays), diff)
+	}
+}
+
 // Names that cannot be nested stay in one dictionary.
 func TestNamesWithinNames(t *testing.T) {
 	s := checkpoint.NewSnapshot()

@@ -27,13 +27,15 @@ func FromTorch(v any) (*checkpoint.Snapshot, error) {
 		return nil, err
 	}
 	if top, ok := other.(map[string]any); ok {
-		if values, ok := top[valuesKey].(map[string]any); ok {
-			s.Values = values
-			delete(top, valuesKey)
-		}
 		if metadata, ok := texts(top[metadataKey]); ok {
 			s.Metadata = metadata
 			delete(top, metadataKey)
+		}
+		// Values that have a "torch" of their own stay where they are, unless nothing else needs that key.
+		values, ok := top[valuesKey].(map[string]any)
+		if _, taken := values[otherKey]; ok && (!taken || len(top) == 1) {
+			s.Values = values
+			delete(top, valuesKey)
 		}
 		kept = len(top) > 0
 	}
@@ -113,6 +115,11 @@ func gatherDict(s *checkpoint.Snapshot, path []string, d *torchfile.Dict) (any, 
 		}
 		if has {
 			m[key] = item
+		}
+	}
+	if d.Attributes != nil { // PyTorch keeps versions of modules there, which are left out; tensors are kept
+		if _, _, err := gatherDict(s, append(path[:len(path):len(path)], "__dict__"), d.Attributes); err != nil {
+			return nil, false, err
 		}
 	}
 	return m, len(m) > 0 || d.Len() == 0, nil
