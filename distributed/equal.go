@@ -59,8 +59,8 @@ func (g *Group) RequireEqual(values map[string]any) error {
 		strings.Join(differ, ", "))
 }
 
-// Gather returns the values of all ranks, by rank. Of structs only exported fields are exchanged. The values may have
-// NaN, which JSON has not. A nil group returns the rank's own value.
+// Gather returns the values of all ranks, by rank. Only exported fields of structs are exchanged. Numbers may be NaN.
+// Without other ranks Gather returns own as it is.
 func Gather[T any](g *Group, own T) ([]T, error) {
 	if !g.Several() {
 		return []T{own}, nil

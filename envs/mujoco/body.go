@@ -235,7 +235,7 @@ func (l *loader) read() error {
 	return nil
 }
 
-// matching returns the indices of the hinges that a pattern matches, of which there must be one.
+// matching returns the indices of the hinges that a pattern matches. It is an error if there are none.
 func (l *loader) matching(setting, pattern string) (hinges []int, err error) {
 	r, err := whole(setting, pattern)
 	if err != nil {

@@ -77,6 +77,7 @@ func TestRandomizeDraws(t *testing.T) {
 		for k := range 12 {
 			f := func(at int) float64 { return model[at] / r.base[at] }
 			add("stiffness", f(r.at["gain"]+k*10))
+			must.Near(t, f(r.at["bias"]+k*10+1), f(r.at["gain"]+k*10), 1e-12, "the stiffness of actuator %d", k)
 			add("damping", f(r.at["damping"]+6+k))
 			add("strength", f(r.at["force"]+2*k))
 			add("armature", f(r.at["armature"]+6+k))
@@ -208,6 +209,8 @@ func TestRandomizePhysics(t *testing.T) {
 	torque := func(e *Character) float64 { return e.State(0).ActuatorForce[0] }
 	ratio("torque with half the motor strength", run(RandomizeConfig{MotorStrength: at(0.25)}, 1, 5, torque),
 		run(RandomizeConfig{MotorStrength: at(0.5)}, 1, 5, torque), 1.999, 2.001)
+	ratio("torque with half the stiffness", run(RandomizeConfig{Stiffness: at(0.5)}, 1, 0.1, torque),
+		run(RandomizeConfig{Stiffness: at(1)}, 1, 0.1, torque), 1.3, 2.1)
 	turned := func(e *Character) float64 { return e.State(0).QPos[7] }
 	ratio("turn with twice the damping", run(RandomizeConfig{Damping: at(2)}, 1, 5, turned),
 		run(RandomizeConfig{Damping: at(1)}, 1, 5, turned), 1.2, 2.1)

@@ -22,7 +22,7 @@ type randomizer struct {
 	// steps is the number of control steps so far, for the curriculum.
 	steps float64
 
-	// at has the first columns in table of the model's arrays that vary, by their names in vary.
+	// at has the first columns in table of the model's arrays that vary, by the names that varyModel gives them.
 	at map[string]int
 	// table (N, width) holds the environments' numbers, in C memory. base (width) is a row with the model's original
 	// numbers. Both are nil if the models do not vary.
