@@ -32,8 +32,8 @@ type shape struct {
 }
 
 var shapes = map[string]shape{
-	"small":  {16, 17, 6, 34, []int{64, 64}, 32, 8, 8, 1500},
-	"medium": {256, 17, 6, 34, []int{64, 64}, 32, 8, 8, 100}, // 1024 rows a minibatch
+	"small":  {16, 17, 6, 34, []int{64, 64}, 32, 8, 8, 20},
+	"medium": {256, 17, 6, 34, []int{64, 64}, 32, 8, 8, 5}, // 1024 rows a minibatch
 	"large":  {256, 105, 28, 210, []int{1024, 512}, 16, 6, 2, 5},
 }
 
@@ -87,19 +87,12 @@ func gorl(size string, stepping int) ([]measure, error) {
 	return update(sh, nil)
 }
 
-// noise is reference motion of random numbers. As in jax_update.py an update's time does not include drawing them.
-type noise struct {
-	width int
-	drawn []float32
-}
+// noise is reference motion of random numbers.
+type noise int
 
 // CollectReferenceMotions implements [amp.MotionSource].
-func (x *noise) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
-	if len(x.drawn) < 2*n*x.width {
-		x.drawn = normal(rng, 2*n*x.width)
-	}
-	first := rng.IntN(n) * x.width
-	return x.drawn[first : first+n*x.width], nil
+func (w noise) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	return normal(rng, n*int(w)), nil
 }
 
 func normal(rng *rand.Rand, n int) []float32 {
@@ -115,9 +108,8 @@ func update(sh shape, group *distributed.Group) ([]measure, error) {
 	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions),
 		AMPObservation: spaces.Unbounded(sh.ampObservations)}
 	agent, err := amp.New(amp.Options{
-		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"),
-		Motions: &noise{width: sh.ampObservations},
-		Seed:    1, Group: group,
+		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations),
+		Seed: 1, Group: group,
 		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches,
 			"grad_norm_clip": 1.0, "value_clip": 0.2,
