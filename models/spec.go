@@ -40,9 +40,9 @@ import (
 // output layer. skrl's names are the same, with "_container" after the container's name.
 type Spec struct {
 	// Class is skrl's mixin: a policy's is "Gaussian", "MultivariateGaussian", "Categorical" or "MultiCategorical",
-	// that of a value network or a discriminator "Deterministic". Case and the suffix "Mixin" do not matter. It can also be
-	// the name of a network that [Register] has added. Only ParseSpec reads such a network, which has settings of its
-	// own in place of the fields below.
+	// that of a value network or a discriminator "Deterministic". Case and the suffix "Mixin" do not matter. It can
+	// also be the name of a network that [Register] has added. Only ParseSpec reads such a network, which has settings
+	// of its own in place of the fields below.
 	Class string
 	// Gaussian are the settings of the two Gaussian classes. Start from [DefaultGaussianConfig].
 	Gaussian GaussianConfig

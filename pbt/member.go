@@ -252,8 +252,8 @@ func figureOf(figures map[string]float64, objective, settled string) (name strin
 	return "", 0, false
 }
 
-// signed turns a figure into an objective, of which more is better, and back. Strategies see objectives; journals,
-// tables and results have figures.
+// signed turns a figure into an objective and back. A higher objective is always better. Strategies see objectives;
+// journals, tables and results have figures.
 func (m Measure) signed(x float64) float64 {
 	if m.Minimise {
 		return -x

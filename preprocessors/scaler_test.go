@@ -75,9 +75,6 @@ func TestScalerForwardColumns(t *testing.T) {
 	}
 }
 
-// must ends the test if its error is not nil.
-var must = check.Do
-
 // Forward standardises and limits, and Inverse brings back. One row of an unbiased scaler has no variance: its
 // statistics are lost, as skrl's are. The default survives one row.
 func TestScalerForward(t *testing.T) {

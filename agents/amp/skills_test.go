@@ -233,7 +233,6 @@ func TestSkillReturns(t *testing.T) {
 		"encoder_reward_scale": c.Weights.Encoder,
 		"discount_factor":      c.Gamma, "gae_lambda": c.Lambda, "motion_dataset_size": 10, "amp_batch_size": 4},
 		c.Parameters, nil)
-	const n = 2
 	row := func(name string, t int) []float32 {
 		x := c.Arrays[name]
 		w := len(x.Data) / x.Shape[0]

@@ -154,7 +154,7 @@ func TestSetupWithoutRoot(t *testing.T) {
 		flags + "'"; !strings.Contains(output, line) {
 		t.Errorf("setup wrote %q, want %q in it", output, line)
 	}
-	must.Equal(t, "go env, which nobody was asked to change", "CGO_LDFLAGS=-lmine\n", m.tree(".")["goenv"])
+	must.Equal(t, "the settings of go env, which setup must not change", "CGO_LDFLAGS=-lmine\n", m.tree(".")["goenv"])
 	// A go command that is a bash script itself must not read env.sh again, which calls go.
 	recipe := exec.Command(filepath.Join(m.root, "bin/bash"), "-c", "go env CGO_LDFLAGS; echo ${BASH_ENV-once}")
 	recipe.Env = append(slices.Clone(m.env), "BASH_ENV="+filepath.Join(m.root, "lib/env.sh"))

@@ -60,6 +60,7 @@ func TestCloseFrees(t *testing.T) {
 
 func TestDivergedEndsTheEpisode(t *testing.T) {
 	w, err := NewWalker(WalkerConfig{NumEnvs: 3})
+	must.Do(t, err)
 	envtest.Reset(t, w, 1)
 	floats(w.batch.data[2].qvel, 9)[0] = math.Inf(1)
 	checked, err := envs.Checked(w)

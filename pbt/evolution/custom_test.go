@@ -147,7 +147,7 @@ func TestRefused(t *testing.T) {
 		`trains "actr", which is in no group`:  registry(func(r *Registry) { r.Optimizers[0].Networks[0] = "actr" }),
 		`members have no hyperparameter "lr_"`: registry(func(r *Registry) { r.Optimizers[0].LearningRate = "lr_" }),
 		`shared with "actor", but its arrays are others`: registry(func(r *Registry) {
-			r.Groups[0].Shared = append(r.Groups[0].Shared, "nobody")
+			r.Groups[0].Shared = append(r.Groups[0].Shared, "absent")
 		}),
 		`a network is named "a/b"`: registry(func(r *Registry) { r.Groups[1].Name = "a/b" }),
 		"(arch_mut, act_mut) a weight of 0": func(_ *Options, s *checkpoint.Snapshot) {

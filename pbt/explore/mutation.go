@@ -220,7 +220,7 @@ type RuleInput struct {
 	Key     string
 	Bounds  [2]float64
 	Bounded bool
-	// Step, Choices and Default are those of [Parameter]; zero, empty and nil where there are none.
+	// Step, Choices and Default are those of [Parameter]. They are zero, empty and nil if the parameter has none.
 	Step    float64
 	Choices []float64
 	Default *float64
@@ -246,7 +246,7 @@ func (r *rule) String() string { return r.name }
 
 func (r *rule) Apply(value float64, in RuleInput) float64 { return r.apply(value, in) }
 
-// traits returns what is known about a rule: a rule of the user's own has none of the traits, and so has nil.
+// traits returns what [Mutation] knows about a rule. That is nothing for a rule of the user's own and for nil.
 func traits(r Rule) *rule {
 	if known, ok := r.(*rule); ok {
 		return known

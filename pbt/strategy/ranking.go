@@ -45,8 +45,8 @@ func share(fraction float64, n int) int {
 	return min(int(math.Ceil(fraction*float64(n))), n)
 }
 
-// rescue decides about a member that diverged: it copies one of the sources, drawn uniformly, or, where there are none,
-// the best healthy member. role names what a source is. One number is drawn where there are sources, else none.
+// rescue decides about a member that diverged. The member copies one of the sources, drawn uniformly. If there are no
+// sources, it copies the best healthy member, and no number is drawn. role names what a source is.
 func rescue(g Generation, m Status, role string, sources []int, rng *rand.Rand) Decision {
 	why := m.Trouble()
 	if len(sources) > 0 {

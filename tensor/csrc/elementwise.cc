@@ -141,6 +141,7 @@ at::Tensor fast_unary(int32_t op, const at::Tensor& a) {
   if (recording() && !ours(a)) return {};
   switch (op) {
     case GORL_NEG: return combine(a, -1, nullptr, 0, 0);
+    case GORL_CLONE: return map(a, [](float x) { return x; }, [](float g, float, float) { return g; });
     case GORL_SQUARE: return map(a, [](float x) { return x * x; }, [](float g, float x, float) { return 2 * x * g; });
     case GORL_EXP: return map(a, [](float x) { return std::exp(x); }, [](float g, float, float y) { return g * y; });
     case GORL_RELU: return map(a, [](float x) { return x < 0 ? 0.f : x; }, [](float g, float x, float) { return x <= 0 ? 0.f : g; });

@@ -68,8 +68,8 @@ constexpr int64_t without_backward = 8;
 void each(int64_t parts, const std::function<void(int64_t)>& f);
 // The first row of a part.
 inline int64_t begin_of(int64_t part, int64_t parts, int64_t n) { return part * n / parts; }
-// Calls f(first, count) for those of the flat parameters from begin to end that a part sums up and steps: the same ones each time,
-// so that their gradients and moments stay in the cache of one thread.
+// Calls f(first, count) for the runs of flat parameters in [begin, end) that a part sums up and steps. They are the
+// same each time, so that their gradients and moments stay in the cache of one thread.
 template <class F>
 void each_own(int64_t part, int64_t parts, int64_t begin, int64_t end, F f) {
   constexpr int64_t run = 1024;

@@ -233,7 +233,9 @@ gorl_err gorl_cross_entropy(gorl_t fake, gorl_t real, gorl_t* out) {
   if (engine() && plain(f) && plain(r)) {
     auto loss = make({});
     perform([p = data(f), n = f.numel(), q = data(r), m = r.numel(), o = data(loss)] {
-      const auto mean = [](float sign, const float* x, int64_t n) { return kernels().softplus(sign, x, n) / static_cast<double>(n); };
+      const auto mean = [](float sign, const float* x, int64_t n) {
+        return kernels().softplus(sign, x, n) / static_cast<double>(n);
+      };
       *o = static_cast<float>(0.5 * (mean(1, p, n) + mean(-1, q, m)));
     }, f, r, loss);
     Call::recorded();

@@ -100,11 +100,12 @@ class Gradients {
       begun_[0] = 1;
       return own_;
     }
-    if (!std::exchange(begun_[static_cast<size_t>(part)], 1)) std::memset(others(part), 0, static_cast<size_t>(size_) * 4);
+    if (!std::exchange(begun_[static_cast<size_t>(part)], 1))
+      std::memset(others(part), 0, static_cast<size_t>(size_) * 4);
     return split(others(part));
   }
-  // Adds a slice of the parts up, in their order; once for all who share them. There are as many slices as parts, each of which is
-  // read from the caches of the threads that have made it. The next pass begins anew.
+  // Adds a slice of the parts up, in their order. Networks that share the memory share the sum, which is made once.
+  // There are as many slices as parts (each_own). The next pass begins anew.
   void sum(int64_t slice) {
     if (parts_ == 1 || !std::exchange(begun_[static_cast<size_t>(slice)], 0)) return;
     for (int64_t part = 1; part < parts_; part++) {
@@ -153,7 +154,8 @@ class Gradients {
     return place;
   }
   void add(float* to, const float* from, int64_t at, int64_t n, int64_t slice) const {
-    each_own(slice, parts_, at, at + n, [&](int64_t i, int64_t count) { kernels().axpy(to + i - at, 1, from + i - at, count); });
+    each_own(slice, parts_, at, at + n,
+             [&](int64_t i, int64_t count) { kernels().axpy(to + i - at, 1, from + i - at, count); });
   }
   static std::mutex& mutex() {
     static std::mutex m;

@@ -130,7 +130,8 @@ bool backpropagate(const at::Tensor& loss) {
       for (Op* op : late)
         if (p < op->left_) op->part(p);
     });
-    // Passes with other numbers of parts through the same parameters cut them otherwise: they follow one after the other.
+    // Nodes that share parameters may have different numbers of parts. Such nodes add up their gradients one after the
+    // other, because the slices of different numbers of parts overlap.
     for (int64_t next; parts > 0; parts = next) {
       next = 0;
       for (const Op* op : late)

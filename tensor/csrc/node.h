@@ -22,10 +22,10 @@ struct Op : torch::autograd::Node, Celled {
   virtual variable_list backward_again(const variable_list& grads) { return backward(grads); }
   // Lets go of what backward needs.
   virtual void release() = 0;
-  // A network of whose input nobody wants the gradient may leave its backward to the end of the pass, where each thread goes through
-  // all such networks with its rows: the threads then meet once instead of once a network. backward calls leave with the number of
-  // parts; part follows once for each, on any thread, and when all are done finish, once for each as well. Where there is no such
-  // end, or one part alone, that is at once.
+  // If nobody wants the gradient of a network's input, its backward may wait for the end of the pass. There each thread
+  // goes through all such networks with its rows, so that the threads meet once instead of once a network. backward calls
+  // leave with the number of parts. Then part is called once for each part, on any thread. When all parts are done,
+  // finish is called once for each. If a pass has no such end, or there is one part alone, both are called at once.
   void leave(int64_t parts);
   void at_once(int64_t parts);
   virtual void part(int64_t) {}

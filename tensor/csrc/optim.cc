@@ -47,7 +47,8 @@ Factors factors_of(gorl_t h, int64_t count) {
   return {&T(h)};
 }
 
-// What an element of the parameters costs, in multiplications of a product (parts_of): it comes from another thread's cache.
+// What an element of the parameters costs, in multiplications of a product (parts_of): it may come from another core's
+// cache.
 constexpr int64_t cost = 20;
 
 // Calls f(first, last) for each run of segments that lie side by side.
@@ -78,11 +79,13 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
           each_own(part, parts, begin, end, [&](int64_t i, int64_t count) { sum += kernels().squares(p + i, count); });
           squares[static_cast<size_t>(part)] = sum;
         });
-        const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.)), factor = limit / (norm + 1e-6);
+        const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.));
+        const double factor = limit / (norm + 1e-6);
         *out = static_cast<float>(norm);
         if (!(limit > 0 && factor < 1)) return;
         each(parts, [&](int64_t part) {
-          each_own(part, parts, begin, end, [&](int64_t i, int64_t count) { kernels().scale(p + i, static_cast<float>(factor), count); });
+          each_own(part, parts, begin, end,
+                   [&](int64_t i, int64_t count) { kernels().scale(p + i, static_cast<float>(factor), count); });
         });
       }, g, T(norms));
     }
@@ -123,16 +126,18 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
     gorl_adam_factors(lr, n, step, beta1, beta2, eps, weight_decay, -1, numbers.data());
     int64_t all = 0;
     for (int32_t s = 0; s < n; s++) all += end[s] - begin[s];
-    perform([c, numbers, decoupled, n, parts = parts_of(all, cost * all), begin = std::vector<int64_t>(begin, begin + n),
-             end = std::vector<int64_t>(end, end + n), there = factors == nullptr ? nullptr : data(T(factors)), p = data(T(param)),
-             g = data(T(grad)), m = data(T(exp_avg)), v = data(T(exp_avg_sq))] {
+    perform([c, numbers, decoupled, n, parts = parts_of(all, cost * all),
+             begin = std::vector<int64_t>(begin, begin + n), end = std::vector<int64_t>(end, end + n),
+             there = factors == nullptr ? nullptr : data(T(factors)), p = data(T(param)), g = data(T(grad)),
+             m = data(T(exp_avg)), v = data(T(exp_avg_sq))] {
       const float* given = there == nullptr ? numbers.data() : there;
       each(parts, [&](int64_t part) {
         Adam now = c;
         now.root2 = given[2 * n];
         for (size_t s = 0; s < begin.size(); s++) {
           now.size = given[2 * s], now.shrink = decoupled ? given[2 * s + 1] : 1;
-          each_own(part, parts, begin[s], end[s], [&](int64_t i, int64_t count) { kernels().adam(now, p + i, g + i, m + i, v + i, count); });
+          each_own(part, parts, begin[s], end[s],
+                   [&](int64_t i, int64_t count) { kernels().adam(now, p + i, g + i, m + i, v + i, count); });
         }
       });
     }, T(param), T(grad), T(exp_avg), T(exp_avg_sq));

@@ -198,7 +198,8 @@ func (c *Collector) ask(s *tensor.Scope, in models.Inputs, gen *tensor.Generator
 	case h == nil:
 		return c.Policy.Sample(s, in, gen)
 	}
-	p, now, next, after := c.Policy.(models.RecurrentPolicy), h.evaluation, h.evaluation, tensor.Tensor{}
+	p, now, next := c.Policy.(models.RecurrentPolicy), h.evaluation, h.evaluation
+	var after tensor.Tensor
 	if c.training {
 		now, next = h.now, h.after
 	}

@@ -24,7 +24,6 @@ type Learner struct {
 	optimizers []namedOptimizer
 	segments   []tensor.Group // the flat range of each network
 	undo       []func(s *tensor.Scope)
-	backups    []tensor.Tensor // of the parameters and the moments, for undo
 	statistics []tensor.Tensor // those of all scalers when the update began, one after the other
 	rewards    tensor.Tensor   // the rollout's when the update began
 	none       tensor.Tensor   // a scalar 0, the figure of a loss that is off
@@ -90,21 +89,9 @@ func (c *Learner) Attempt(ctx context.Context, update func(s *tensor.Scope) erro
 // cancelled. The copies live as long as scope s; errors are the scope's.
 func (c *Learner) keepState(s *tensor.Scope) {
 	c.undo = nil
-	large := []tensor.Tensor{c.Flat.Values}
+	c.Keep(s, c.Flat.Values)
 	for _, o := range c.optimizers {
-		large = append(large, o.ExpAvg, o.ExpAvgSq)
-	}
-	// Copies into memory that stays: libtorch clones large tensors on threads of its own, which then spin for a while.
-	for i, x := range large {
-		if i == len(c.backups) {
-			c.backups = append(c.backups, c.resident.Clone(x))
-		}
-		before := c.backups[i]
-		s.Fail(c.resident.Err())
-		s.Copy(before, x)
-		c.OnRollback(func(undo *tensor.Scope) { undo.Copy(x, before) })
-	}
-	for _, o := range c.optimizers {
+		c.Keep(s, o.ExpAvg, o.ExpAvgSq)
 		steps := o.Steps
 		c.OnRollback(func(*tensor.Scope) { o.Steps = steps })
 	}

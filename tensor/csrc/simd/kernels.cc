@@ -520,7 +520,8 @@ double squares(const float* x, int64_t n) {
   for (double y : part) s += y;
   return s;
 }
-// ln(1 + e^z) = max(z, 0) + ln(1 + t) with t = e^-|z|; ln(1 + t) = 2 artanh s with s = t / (2 + t) <= 1/3, by its series.
+// ln(1 + e^z) = max(z, 0) + ln(1 + t) with t = e^-|z|. ln(1 + t) = 2 artanh s with s = t / (2 + t) <= 1/3, by the
+// series of artanh.
 double softplus(float sign, const float* x, int64_t n) {
   double total = 0;
   walk(n, [&](int64_t i, int64_t left) {
