@@ -23,9 +23,10 @@ struct Op : torch::autograd::Node, Celled {
   // Lets go of what backward needs.
   virtual void release() = 0;
   // If nobody wants the gradient of a network's input, its backward may wait for the end of the pass. There each thread
-  // goes through all such networks with its rows, so that the threads meet once instead of once a network. backward calls
-  // leave with the number of parts. Then part is called once for each part, on any thread. When all parts are done,
-  // finish is called once for each. If a pass has no such end, or there is one part alone, both are called at once.
+  // goes through all such networks with its rows, so that the threads meet once instead of once a network. backward
+  // calls leave with the number of parts. Then part is called once for each part, on any thread. When all parts are
+  // done, finish is called once for each. If a pass has no such end, or if there is only one part, both are called at
+  // once.
   void leave(int64_t parts);
   void at_once(int64_t parts);
   virtual void part(int64_t) {}

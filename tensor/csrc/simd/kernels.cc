@@ -617,8 +617,8 @@ void adam(const Adam& c, float* __restrict p, const float* __restrict g, float* 
 }  // namespace
 
 extern const Kernels kernels;
-const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale, squares, softplus, adam,
-                         transpose, gru, lstm, gru_back, lstm_back};
+const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale,
+                         squares, softplus, adam, transpose, gru, lstm, gru_back, lstm_back};
 
 }  // namespace
 }  // namespace gorl
