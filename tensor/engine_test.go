@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -110,6 +111,8 @@ func TestNetworksShareLayers(t *testing.T) {
 // Passes of few and of many rows through one network, which several threads cut into other numbers of parts, add up the
 // same gradients each time.
 func TestPassesOfOtherParts(t *testing.T) {
+	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
+	defer runtime.UnlockOSThread()
 	defer tensor.SetThreads(tensor.Threads())
 	tensor.SetThreads(4)
 	net, flat := bound(t, 1, tensor.Tanh, 128, 512, 1)
