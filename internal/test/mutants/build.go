@@ -20,8 +20,9 @@ const (
 	notFound    verdict = "TEXT NOT FOUND"
 )
 
-// makeFault runs the tests of a fault's packages, one package after another, until one fails. The detail is the test
-// that failed, or an error. Tests that hang for eight minutes count as failed.
+// makeFault runs the tests of a fault's packages, one package after another, until one fails. The test that caught the
+// fault last time runs before all others. The detail is the test that failed, or an error. Tests that hang for eight
+// minutes count as failed.
 func makeFault(f fault, folder string) (v verdict, detail string) {
 	faulty, err := f.apply()
 	if err != nil {
@@ -31,11 +32,17 @@ func makeFault(f fault, folder string) (v verdict, detail string) {
 	if err != nil {
 		return notCompiled, err.Error()
 	}
-	for _, pkg := range f.packages {
-		output, err := exec.Command("go", "test", "-short", "-failfast", "-count=1", "-vet=off",
-			"-timeout", "8m", "-overlay", overlay, pkg).CombinedOutput()
-		if err != nil {
-			return judge(string(output))
+	patterns := []string{"."}
+	if test := testName.FindString(f.caught); test != "" {
+		patterns = []string{"^" + test + "$", "."}
+	}
+	for _, pattern := range patterns {
+		for _, pkg := range f.packages {
+			output, err := exec.Command("go", "test", "-short", "-failfast", "-count=1", "-vet=off",
+				"-timeout", "8m", "-overlay", overlay, "-run", pattern, pkg).CombinedOutput()
+			if err != nil {
+				return judge(string(output))
+			}
 		}
 	}
 	return missed, ""
@@ -49,6 +56,9 @@ func writeOverlay(folder, file, faulty string) (overlay string, err error) {
 	replace := fmt.Appendf(nil, `{"Replace": {%q: %q}}`, sound, replacement)
 	return overlay, errors.Join(err, os.WriteFile(overlay, replace, 0o666))
 }
+
+// testName finds the function in the name of a test such as "TestX/part" or "TestX (hangs)".
+var testName = regexp.MustCompile(`^Test\w+`)
 
 var buildFailed = regexp.MustCompile(`(?m)^FAIL\s.*\[(build|setup) failed\]$`)
 

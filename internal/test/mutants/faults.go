@@ -24,6 +24,7 @@ const faultList = "internal/test/mutants/faults.txt"
 // Lines before the first entry are comments.
 type fault struct {
 	name, file, says string
+	caught           string // the test that failed last time; empty if none is known
 	packages         []string
 	was, now         string
 }
@@ -54,6 +55,7 @@ func parseFaults(text string) ([]fault, error) {
 			case "says":
 				f.says = value
 			case "caught":
+				f.caught = value
 			default:
 				return nil, fmt.Errorf("fault %s: unknown line %q", f.name, line)
 			}

@@ -20,16 +20,16 @@ func TestFaultsApply(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
-	const entry = "== swap\nfile: a.go\ntests: ./a ./b\nsays: a is b\n-- was\n\ta, b\n-- now\n\tb, a\n"
+	const entry = "== swap\nfile: a.go\ntests: ./a ./b\nsays: a is b\ncaught: TestA\n-- was\n\ta, b\n-- now\n\tb, a\n"
 	const second = "\n== drop\nfile: c.go\ntests: ./c\nsays: c\n-- was\nc\n-- now\n"
 	faults := must.Get(parseFaults("A comment.\n\n" + entry + second))(t)
-	want := []fault{{"swap", "a.go", "a is b", []string{"./a", "./b"}, "\ta, b", "\tb, a"},
-		{"drop", "c.go", "c", []string{"./c"}, "c", ""}}
+	want := []fault{{"swap", "a.go", "a is b", "TestA", []string{"./a", "./b"}, "\ta, b", "\tb, a"},
+		{"drop", "c.go", "c", "", []string{"./c"}, "c", ""}}
 	if !reflect.DeepEqual(faults, want) {
 		t.Errorf("parsed %+v, want %+v", faults, want)
 	}
 	marked := setCaught(setCaught(entry, "swap", "TestOld"), "swap", "TestNew")
-	if want := strings.Replace(entry, "-- was", "caught: TestNew\n-- was", 1); marked != want {
+	if want := strings.Replace(entry, "TestA", "TestNew", 1); marked != want {
 		t.Errorf("marked as caught:\n%s\nwant\n%s", marked, want)
 	}
 	for _, wrong := range []string{strings.Replace(entry, "b, a", "a, b", 1),
