@@ -21,8 +21,8 @@ const (
 )
 
 // makeFault runs the tests of a fault's packages, one package after another, until one fails. The test that caught the
-// fault last time runs before all others. The detail is the test that failed, or an error. Tests that hang for eight
-// minutes count as failed.
+// fault last time runs before all others. The detail is the test that failed, or an error. Tests that hang count as
+// failed: that test after two minutes, all after eight.
 func makeFault(f fault, folder string) (v verdict, detail string) {
 	faulty, err := f.apply()
 	if err != nil {
@@ -32,14 +32,14 @@ func makeFault(f fault, folder string) (v verdict, detail string) {
 	if err != nil {
 		return notCompiled, err.Error()
 	}
-	patterns := []string{"."}
+	runs := [][2]string{{".", "8m"}}
 	if test := testName.FindString(f.caught); test != "" {
-		patterns = []string{"^" + test + "$", "."}
+		runs = [][2]string{{"^" + test + "$", "2m"}, runs[0]}
 	}
-	for _, pattern := range patterns {
+	for _, run := range runs {
 		for _, pkg := range f.packages {
 			output, err := exec.Command("go", "test", "-short", "-failfast", "-count=1", "-vet=off",
-				"-timeout", "8m", "-overlay", overlay, "-run", pattern, pkg).CombinedOutput()
+				"-overlay", overlay, "-run", run[0], "-timeout", run[1], pkg).CombinedOutput()
 			if err != nil {
 				return judge(string(output))
 			}
