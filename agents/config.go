@@ -229,9 +229,9 @@ type Computation struct {
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
 	Device string `yaml:"device"`
 	// CUDAGraphs replays the minibatches of an update on a GPU as CUDA graphs, with equal results. It is off because
-	// it has not yet passed its tests on a GPU. It has no effect with recurrent networks, KLThreshold, MixedPrecisionDtype
-	// "float16", several ranks, Compatibility or on the CPU. Networks of your own must not copy to or from the
-	// device while they compute.
+	// it has not yet passed its tests on a GPU. It has no effect with recurrent networks, KLThreshold,
+	// MixedPrecisionDtype "float16", several ranks, Compatibility or on the CPU. Networks of your own must not copy to
+	// or from the device while they compute.
 	//
 	// True saves time if a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
 	// epochs counted. It takes the memory of one minibatch more, of two if their sizes differ by a row. False launches

@@ -29,10 +29,10 @@ func TestPeersJAX(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(17), Action: spaces.Unbounded(6)}
 	judged := sp
 	judged.AMPObservation = spaces.Unbounded(34)
-	settings := map[string]any{"rollouts": 32, "learning_epochs": 8, "mini_batches": 8, "learning_rate": []float64{3e-4},
-		"grad_norm_clip": []float64{0.5}, "entropy_loss_scale": 0.01, "discount_factor": 0.97, "task_reward_scale": 0.5,
-		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-		"amp_observation_preprocessor": "RunningStandardScaler"}
+	settings := map[string]any{"rollouts": 32, "learning_epochs": 8, "mini_batches": 8,
+		"learning_rate": []float64{3e-4}, "grad_norm_clip": []float64{0.5}, "entropy_loss_scale": 0.01,
+		"discount_factor": 0.97, "task_reward_scale": 0.5, "observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler"}
 	ofPPO := maps.Clone(settings)
 	delete(ofPPO, "task_reward_scale")
 	delete(ofPPO, "amp_observation_preprocessor")

@@ -165,7 +165,7 @@ func TestConvertSkrlByConfiguration(t *testing.T) {
 	said, _ = gorl(t, 0, "convert", "agent_2000.pt", "tensors.safetensors")
 	matches(t, said, `note: the file holds tensors and is no checkpoint of an agent`)
 	for call, want := range map[string]string{
-		"eval --config short.yaml tensors.safetensors": `has no manifest \(tensors.json\): .* gorl convert --from skrl --like`,
+		"eval --config short.yaml tensors.safetensors": `no manifest \(tensors.json\): .*convert --from skrl --like`,
 		"eval --config short.yaml agent_2000.pt":       `gorl convert --from skrl --like CONFIG.yaml agent_2000.pt`,
 		"convert short.yaml other.yaml": `is a file of gorl or skrl and needs no conversion: gorl train --config ` +
 			`short.yaml$`,

@@ -26,8 +26,9 @@ var populations = map[string]struct {
 }{
 	"isaaclab": {poles + `
 models: {mlp: [8]}
-pbt: {num_policies: 2, interval_steps: 128, total_steps: 384, workspace: p, objective: episode.length, mutation: {learning_rate: mutate_float},
-  parameters: {gae_lambda: {rule: one_minus, min: 0.5}}, sample: {learning_rate: {low: 1e-4, high: 1e-3, log: true}}}
+pbt: {num_policies: 2, interval_steps: 128, total_steps: 384, workspace: p, objective: episode.length,
+  mutation: {learning_rate: mutate_float}, parameters: {gae_lambda: {rule: one_minus, min: 0.5}},
+  sample: {learning_rate: {low: 1e-4, high: 1e-3, log: true}}}
 launcher: {max_parallel: 1}
 `, map[string]any{
 		"preset": "isaaclab", "strict": false, "pbt.threshold_std": 0.1, "pbt.measure.window": 0,
@@ -40,21 +41,25 @@ launcher: {max_parallel: 1}
 	"samplefactory": {poles + `
 preset: samplefactory
 models: {mlp: [8]}
-pbt: {num_policies: 3, pbt_period_env_steps: 128, pbt_start_mutation: 0, total_steps: 384, workspace: p, pbt_target_objective: episode.length,
-  exploration_loss_coeff: 0.01}
-`, map[string]any{"preset": "samplefactory", "pbt.reference": []any{0}, "pbt.pbt_replace_fraction": 0.3, "pbt.stats_avg": 100}},
+pbt: {num_policies: 3, pbt_period_env_steps: 128, pbt_start_mutation: 0, total_steps: 384, workspace: p,
+  pbt_target_objective: episode.length, exploration_loss_coeff: 0.01}
+`, map[string]any{"preset": "samplefactory", "pbt.reference": []any{0}, "pbt.pbt_replace_fraction": 0.3,
+		"pbt.stats_avg": 100}},
 	"raytune": {poles + `
 preset: raytune
-models: {policy: {class: Categorical, network: [{name: net, input: OBSERVATIONS, layers: [8], activations: tanh}], output: ACTIONS},
-  value: {class: Deterministic, network: [{name: net, input: OBSERVATIONS, layers: [8], activations: tanh}], output: ONE}}
-pbt: {num_policies: 3, time_attr: env_steps, perturbation_interval: 128, total_steps: 384, workspace: p, metric: episode.length, mode: max,
+models: {policy: {class: Categorical, network: [{name: net, input: OBSERVATIONS, layers: [8], activations: tanh}],
+  output: ACTIONS}, value: {class: Deterministic, output: ONE,
+  network: [{name: net, input: OBSERVATIONS, layers: [8], activations: tanh}]}}
+pbt: {num_policies: 3, time_attr: env_steps, perturbation_interval: 128, total_steps: 384, workspace: p,
+  metric: episode.length, mode: max,
   hyperparam_mutations: {lr: [1e-3, 1e-4], gamma: {uniform: [0.9, 0.99]}, lambda: "uniform(0.8, 0.9)"}}
-`, map[string]any{"preset": "raytune", "pbt.quantile_fraction": 0.25, "models.separate": true, "models.value.clip_actions": false}},
+`, map[string]any{"preset": "raytune", "pbt.quantile_fraction": 0.25, "models.separate": true,
+		"models.value.clip_actions": false}},
 	"pb2": {poles + `
 preset: raytune
 models: {mlp: [8]}
-pbt: {num_policies: 3, time_attr: env_steps, perturbation_interval: 128, total_steps: 384, workspace: p, metric: episode.length, mode: max,
-  hyperparam_bounds: {lr: [1e-4, 1e-3]}}
+pbt: {num_policies: 3, time_attr: env_steps, perturbation_interval: 128, total_steps: 384, workspace: p,
+  metric: episode.length, mode: max, hyperparam_bounds: {lr: [1e-4, 1e-3]}}
 `, map[string]any{"pbt.hyperparam_bounds.lr": []any{1e-4, 1e-3}, "pbt.burn_in_period": 0}},
 	"evolution": {poles + `
 mutation: {probabilities: {arch_mut: 1}, rl_hp_selection: {lr: {min: 1e-4, max: 1e-2}}}
@@ -66,10 +71,12 @@ training: {pop_size: 2, max_steps: 384, evo_steps: 128, directory: p}
 		"selection_strategy.elitism":       true, "training.eval_loop": 1, "mutation.rl_hp_selection.lr.min": 1e-4,
 	}},
 	"groups": {strings.NewReplacer("CartPole", "Spread", "PPO", "MAPPO").Replace(poles) + `
-mutation: {probabilities: {arch_mut: 1}, rl_hp_selection: {lr: {min: 1e-4, max: 1e-2}, agent_0.lr: {min: 1e-3, max: 1e-2}}}
+mutation: {probabilities: {arch_mut: 1},
+  rl_hp_selection: {lr: {min: 1e-4, max: 1e-2}, agent_0.lr: {min: 1e-3, max: 1e-2}}}
 network: {head_config: {hidden_size: [8]}}
 training: {pop_size: 2, max_steps: 256, evo_steps: 128, directory: p}
-`, map[string]any{"agent.class": "MAPPO", "agent.parameter_sharing": "off", "network.head_config.hidden_size": []any{8}}},
+`, map[string]any{"agent.class": "MAPPO", "agent.parameter_sharing": "off",
+		"network.head_config.hidden_size": []any{8}}},
 	"multi-frequency": {poles + `
 mutation: {}
 selection_strategy: {strategy: multi_frequency, n_subpopulations: 2, n_individuals_per_subpopulation: 3}

@@ -77,8 +77,8 @@ func TestEvalIsEvaluate(t *testing.T) {
 // A run with normalised observations is evaluated by what it has learnt of them: the returns are those that its
 // exported policy, which acts on raw observations, has in the bare environment.
 func TestEvalUsesStatistics(t *testing.T) {
-	here(t, "wrapped.yaml", strings.Replace(short, "num_envs: 4", `num_envs: 4, wrappers: [
-    normalize_observation, {clip_observation: {low: -2, high: 2}}, {normalize_reward: {discount: 0.99}}, {clip_reward: {high: 0.5}}]`, 1))
+	here(t, "wrapped.yaml", strings.Replace(short, "num_envs: 4", `num_envs: 4, wrappers: [normalize_observation,
+    {clip_observation: {low: -2, high: 2}}, {normalize_reward: {discount: 0.99}}, {clip_reward: {high: 0.5}}]`, 1))
 	gorl(t, 0, "train", "-c", "wrapped.yaml", "-q", "--seed", "2")
 	playsAlike(t)
 }
@@ -91,7 +91,7 @@ func TestEvalOfMemory(t *testing.T) {
     class: Categorical
     network: [{name: net, input: OBSERVATIONS, layers: [{gru: {hidden_size: 5}}, 8], activations: [~, tanh]}]
     output: 20 * ACTIONS
-  value: {class: Deterministic, network: [{name: net, input: OBSERVATIONS, layers: [8], activations: tanh}], output: ONE}
+  value: {class: Deterministic, network: [{name: v, input: OBSERVATIONS, layers: [8], activations: tanh}], output: ONE}
 `).Replace(short))
 	gorl(t, 0, "train", "-c", "memory.yaml", "-q", "--seed", "2")
 	playsAlike(t)
@@ -220,8 +220,8 @@ func TestTrainVideos(t *testing.T) {
 		if there {
 			must(t, os.MkdirAll("runs/pole", 0o777))
 		}
-		_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-q", "-s", "environment={id: Unlit}", "-s",
-			"trainer.video_interval=48")
+		_, stderr := gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-q", "-s", "environment={id: Unlit}",
+			"-s", "trainer.video_interval=48")
 		matches(t, stderr, `no light \(film at timestep 0\)`)
 		if _, err := os.Stat("runs/pole"); (err == nil) != there {
 			t.Errorf("runs/pole was there before: %t; now: %v", there, err)

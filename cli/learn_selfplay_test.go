@@ -43,8 +43,8 @@ func TestLearnSelfPlay(t *testing.T) {
 		must(t, err)
 		policy := get(infer.FromSnapshot(get(store.Fetch(best))(t)))(t)
 		rng := rand.New(rand.NewPCG(1, 2))
-		match := func(against selfplay.Player) (wins, draws, losses int) {
-			wins, draws, err := selfplay.Match(&classic.TicTacToe{}, selfplay.NewPlayer(policy, true), against, 1000, rng)
+		match := func(other selfplay.Player) (wins, draws, losses int) {
+			wins, draws, err := selfplay.Match(&classic.TicTacToe{}, selfplay.NewPlayer(policy, true), other, 1000, rng)
 			must(t, err)
 			return wins, draws, 1000 - wins - draws
 		}

@@ -17,10 +17,10 @@ func TestMessages(t *testing.T) {
 		"train -c short.yaml -c other.yaml": `it is given twice, first as "short.yaml"`,
 		"train -c short.yaml -s agent.learning_rate_scheduler=Cosine --check": `"T_max" is 0: .* ` +
 			`learning_rate_scheduler_kwargs gives it: {T_max: auto}`,
-		"train -c short.yaml -s environment.id=Pendulum -s models={policy:{class:CategoricalMixin}} --check": `class is ` +
-			`CategoricalMixin, but the environment's actions are Box\(1\): use GaussianMixin`,
-		"train -c population.yaml -s pbt.mutation={learning_rat:mutate_float} --check": `want one of bounds_loss_scale, ` +
-			`.*, learning_rate, .* did you mean "learning_rate"`,
+		"train -c short.yaml -s environment.id=Pendulum -s models={policy:{class:CategoricalMixin}} --check": `class ` +
+			`is CategoricalMixin, but the environment's actions are Box\(1\): use GaussianMixin`,
+		"train -c population.yaml -s pbt.mutation={learning_rat:mutate_float} --check": `want one of ` +
+			`bounds_loss_scale, .*, learning_rate, .* did you mean "learning_rate"`,
 		"train -c population.yaml --schedule s.json":  `--schedule is for a run of one agent`,
 		"train -c short.yaml --schedule nowhere.json": `--schedule: .* nowhere.json`,
 		"eval -e 3 runs/pole":                         `unknown shorthand flag: 'e'`,
@@ -81,5 +81,5 @@ func TestSchedule(t *testing.T) {
 	write(t, "s.json", `{"schema": 1, "objective": "o", "member": 0, "seed": 1, "steps": 512, "phases": [
 		{"from": 0, "member": 0, "hyperparameters": {"style_reward_scale": 1}}]}`)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "short.yaml", "--schedule", "s.json", "--check")
-	matches(t, stderr, `--schedule: .* sets "style_reward_scale", which the agent does not have; it has .*learning_rate`)
+	matches(t, stderr, `--schedule: .* sets "style_reward_scale", which the agent does not have; .*learning_rate`)
 }

@@ -14,9 +14,10 @@ import (
 var robotXML = `<mujoco model="robot"><compiler angle="radian"/><default><joint axis="0 1 0"/>
 <geom type="capsule" size=".04"/></default><worldbody><body name="pelvis" pos="0 0 .7"><freejoint/>
 <geom size=".08" type="sphere"/>` + robotLeg("left", .1) + robotLeg("right", -.1) + `
-<body name="torso_link" pos="0 0 .1"><joint name="waist" axis="0 0 1"/><geom fromto="0 0 .05 0 0 .3"/><body name="left_shoulder_link" pos="0 .2 .3">
-<joint name="left_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body><body name="right_shoulder_link" pos="0 -.2 .3">
-<joint name="right_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body></body></body></worldbody></mujoco>`
+<body name="torso_link" pos="0 0 .1"><joint name="waist" axis="0 0 1"/><geom fromto="0 0 .05 0 0 .3"/>
+<body name="left_shoulder_link" pos="0 .2 .3"><joint name="left_shoulder"/><geom fromto="0 0 -.05 0 0 -.3"/></body>
+<body name="right_shoulder_link" pos="0 -.2 .3"><joint name="right_shoulder"/>
+<geom fromto="0 0 -.05 0 0 -.3"/></body></body></body></worldbody></mujoco>`
 
 func robotLeg(side string, y float64) string {
 	return strings.NewReplacer("SIDE", side, "Y", fmt.Sprint(y)).Replace(`<body name="SIDE_hip_link" pos="0 Y 0">

@@ -22,7 +22,7 @@ func (b *browser) open(url string, width int) {
 		}`}, nil)
 	b.call("Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.call("Page.navigate", map[string]any{"url": "about:blank"}, nil) // an address that differs in its hash alone would stay
+	b.call("Page.navigate", map[string]any{"url": "about:blank"}, nil) // else a new hash alone loads nothing
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
 	b.until(`document.querySelectorAll('canvas').length > 1 && document.querySelectorAll('tbody tr').length > 2`)
 }
@@ -130,7 +130,8 @@ func TestServeInBrowser(t *testing.T) {
 		b.until(`location.hash.includes('member=2') && document.querySelectorAll('svg .lane.chosen').length === 1`)
 		var rows [][]string
 		b.do(`const heading = [...document.querySelectorAll('h2')].find(h => h.textContent.startsWith('Decisions'));
-			return [...heading.parentElement.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.textContent))`, &rows)
+			return [...heading.parentElement.querySelectorAll('tbody tr')]
+				.map(r => [...r.cells].map(c => c.textContent))`, &rows)
 		why := false
 		for _, r := range rows {
 			why = why || r[2] == "copied member 3" && r[3] != ""

@@ -198,8 +198,8 @@ func TestCharacterHostile(t *testing.T) {
 		"many": "plays", "python": "which a page does not start", "walk": "is a link", "none": "no such run",
 		"../..": "no such run"} {
 		got := get(ask(run, url))(t)
-		if got == "" || !strings.Contains(got, want) || want == "" && got == "plays" || strings.Contains(got, "goroutine") ||
-			strings.Contains(got, "--help") {
+		if got == "" || !strings.Contains(got, want) || want == "" && got == "plays" ||
+			strings.Contains(got, "goroutine") || strings.Contains(got, "--help") {
 			t.Errorf("%s: %q, want %q", run, got, want)
 		}
 		t.Logf("%s: %s", run, got)

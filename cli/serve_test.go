@@ -29,8 +29,8 @@ func servedRuns(t *testing.T) string {
 			run.Scalar("Loss / "+hostileName, int64(10*i), 1/float64(i+1))
 		}
 		must(t, run.Close())
-		must(t, os.WriteFile(filepath.Join(root, name, runFile), fmt.Appendf(nil,
-			"seed: %d\nagent: {class: PPO, rollouts: 8}\nenvironment: {id: Walker}\ntrainer: {timesteps: 1000}\n", k), 0o644))
+		must(t, os.WriteFile(filepath.Join(root, name, runFile), fmt.Appendf(nil, "seed: %d\n"+
+			"agent: {class: PPO, rollouts: 8}\nenvironment: {id: Walker}\ntrainer: {timesteps: 1000}\n", k), 0o644))
 	}
 	must(t, os.MkdirAll(filepath.Join(root, "crew", "000"), 0o755))
 	write(t, filepath.Join(root, "crew", "000", journal.File), text("../pbt/report/testdata/small.jsonl"))

@@ -36,8 +36,8 @@ func TestSync(t *testing.T) {
 		heard.runs = map[string]*heardRun{}
 		stdout, _ := gorl(t, 0, "sync", "runs/crew", "-s", "trainer.trackers=[heard]")
 		matches(t, stdout, want)
-		if run := heard.runs["crew-002"]; run != nil && (run.Group != "crew" || at(run.Config, "agent.class") != "PPO" ||
-			!slices.Contains(run.steps["episode.return"], 1536)) {
+		if run := heard.runs["crew-002"]; run != nil && (run.Group != "crew" ||
+			at(run.Config, "agent.class") != "PPO" || !slices.Contains(run.steps["episode.return"], 1536)) {
 			t.Errorf("the tracker got %+v", run)
 		}
 	}

@@ -104,7 +104,7 @@ func TestCheckNamesLines(t *testing.T) {
 		// populations
 		{population, "num_policies: 2", "num_policies: 1", `8: pbt.num_policies is 1; want at least 2`, nil},
 		{population, "objective: episode.length", "objective: episode.lenght", `8: pbt.objective`, nil},
-		{population, "mutate_float", "mutate_flaot", `8: pbt.mutation.learning_rate`, nil},
+		{population, "mutate_float", "mutate_flaot", `9: pbt.mutation.learning_rate`, nil},
 		{population, "interval_steps", "interval_step", `8: unknown key pbt.interval_step`, nil},
 		{population, "{class: PPO", "{ratio_clip: -1, class: PPO", `4: agent.ratio_clip is -1`, nil},
 		// evolutions
@@ -113,8 +113,8 @@ func TestCheckNamesLines(t *testing.T) {
 		{evolving, "{lr:", "{lrr:", `7: `, nil},
 		{evolving, "class: PPO", "class: DQN", `4: agent.class is "DQN"; gorl does not have this agent`, nil},
 		// rl_games
-		{games, "gamma: 0.95", "gama: 0.95", `26: unknown key params.config.gama`, nil},
-		{games, "activation: elu", "activation: elo", `11: params.network.mlp.activation`, nil},
+		{games, "gamma: 0.95", "gama: 0.95", `27: unknown key params.config.gama`, nil},
+		{games, "activation: elu", "activation: elo", `12: params.network.mlp.activation`, nil},
 		// the command line
 		{fileOfSkrl, "", "", "--set agent.learning_rate=-1: agent.learning_rate is -1; want a number > 0",
 			[]string{"--set", "agent.learning_rate=-1"}},
@@ -141,7 +141,7 @@ func TestCheckNamesLines(t *testing.T) {
 
 // TestCheckStartsNothing checks right files of every kind for a simulator that is not installed.
 func TestCheckStartsNothing(t *testing.T) {
-	several := strings.Replace(fileOfSkrl, "class: PPO", "class: MAPPO\n  discount_factor: {cart: 0.9, pendulum: 0.99}", 1)
+	several := strings.Replace(fileOfSkrl, "class: PPO", "class: MAPPO\n  discount_factor: {cart: 0.9, pole: 0.99}", 1)
 	for _, text := range []string{fileOfSkrl, several, populations["isaaclab"].text,
 		populations["evolution"].text, games} {
 		for _, flags := range [][]string{nil, {"--observation-space", "Dict(a=12, b=Box(8, 8, 3))", "--action-space",

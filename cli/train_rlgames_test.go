@@ -22,7 +22,8 @@ params:
     name: actor_critic
     separate: False
     space:
-      continuous: {mu_activation: None, sigma_activation: None, mu_init: {name: default}, sigma_init: {name: const_initializer, val: 0}, fixed_sigma: True}
+      continuous: {mu_activation: None, sigma_activation: None, mu_init: {name: default},
+        sigma_init: {name: const_initializer, val: 0}, fixed_sigma: True}
     mlp: {units: [16, 8], activation: elu, d2rl: False, initializer: {name: default}, regularizer: {name: None}}
   load_checkpoint: False
   load_path: ''
@@ -65,7 +66,8 @@ pbt:
   objective: episode.return
   interval_steps: 128
   mutation_rate: 1.0
-  mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.gamma: mutate_discount, agent.params.config.bounds_loss_coef: mutate_float}
+  mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.gamma: mutate_discount,
+    agent.params.config.bounds_loss_coef: mutate_float}
 `
 
 // A file of rl_games trains as it is, and what gorl convert makes of it trains the same.

@@ -136,8 +136,9 @@ func TestPeersTrainGymnasiumAMP(t *testing.T) {
 
 const crew = `
 preset: isaaclab
-pbt: {num_policies: 3, objective: episode.return, interval_steps: 512, total_steps: 1536, mutation_rate: 1, threshold_std: 0.1, threshold_abs: 0.1,
-  mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-2]}, directory: runs, workspace: crew}
+pbt: {num_policies: 3, objective: episode.return, interval_steps: 512, total_steps: 1536, mutation_rate: 1,
+  threshold_std: 0.1, threshold_abs: 0.1, mutation: {learning_rate: mutate_float},
+  sample: {learning_rate: [1e-4, 1e-2]}, directory: runs, workspace: crew}
 environment: {id: Stopping, num_envs: 4}
 models: {mlp: [16], activation: tanh}
 agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
@@ -148,7 +149,8 @@ const tribe = `
 seed: 4
 environment: {id: Stopping, num_envs: 4}
 agent: {class: PPO, rollouts: 16, learning_epochs: 2, mini_batches: 2}
-network: {latent_dim: 0, head_config: {hidden_size: [4], activation: Tanh, min_mlp_nodes: 4}, encoder_config: {activation: Tanh}}
+network: {latent_dim: 0, head_config: {hidden_size: [4], activation: Tanh, min_mlp_nodes: 4},
+  encoder_config: {activation: Tanh}}
 mutation: {probabilities: {no_mut: 0, arch_mut: 1, params_mut: 0, act_mut: 0, rl_hp_mut: 0}}
 training: {pop_size: 3, evo_steps: 512, max_steps: 1536, directory: runs/tribe}
 `

@@ -65,8 +65,8 @@ func TestTrainTracksMembers(t *testing.T) {
 	here(t, "p.yaml", crew)
 	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[herd]")
 	matches(t, stderr, `trainer\.trackers\[0\] is "herd".*did you mean "heard"`)
-	_, stderr = gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[heard]", "-s",
-		"trainer.write_interval=0")
+	_, stderr = gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[heard]",
+		"-s", "trainer.write_interval=0")
 	matches(t, stderr, `trainer.trackers needs trainer.write_interval`)
 	_, stderr = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-n", "deaf", "-s", "trainer.trackers=[heard: {deaf: true}]")
 	if n := strings.Count(stderr, "note: tracker heard: it is deaf"); n != 1 {

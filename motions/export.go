@@ -16,8 +16,8 @@ import (
 type ExportConfig struct {
 	// Format is "mjlab" (npz of its tracking task), "isaaclab" (npz of its AMP task) or "mimickit" (a pickle).
 	Format string
-	// Rate is the number of frames a second. Zero means 50, the control frequency of mjlab's robots. A loop for MimicKit
-	// is a whole number of frames, so that its rate differs a little.
+	// Rate is the number of frames a second. Zero means 50, the control frequency of mjlab's robots. A loop for
+	// MimicKit is a whole number of frames, so that its rate differs a little.
 	Rate float64
 	// Seconds is the length. A clip that wraps goes on over its loops. Zero means the clip's duration.
 	Seconds float64

@@ -146,18 +146,20 @@ func TestRetargetRobot(t *testing.T) {
 
 // A BVH file of another size, in other units and with arms out, by names that the package knows.
 func TestRetargetBVH(t *testing.T) {
-	person := `HIERARCHY
+	person := strings.ReplaceAll(`HIERARCHY
 ROOT Hips { OFFSET 0 0 0 CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation
-JOINT Spine { OFFSET 0 10 0 CHANNELS 3 Zrotation Xrotation Yrotation
-JOINT Head { OFFSET 0 60 0 CHANNELS 3 Zrotation Xrotation Yrotation End Site { OFFSET 0 20 0 } }
-JOINT LeftArm { OFFSET 20 50 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT LeftForeArm { OFFSET 30 0 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT LeftHand { OFFSET 25 0 0 } } }
-JOINT RightArm { OFFSET -20 50 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT RightForeArm { OFFSET -30 0 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT RightHand { OFFSET -25 0 0 } } } }
-JOINT LeftUpLeg { OFFSET 10 0 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT LeftLeg { OFFSET 0 -50 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT LeftFoot { OFFSET 0 -50 0 CHANNELS 3 Zrotation Xrotation Yrotation End Site { OFFSET 0 -8 15 } } } }
-JOINT RightUpLeg { OFFSET -10 0 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT RightLeg { OFFSET 0 -50 0 CHANNELS 3 Zrotation Xrotation Yrotation JOINT RightFoot { OFFSET 0 -50 0 CHANNELS 3 Zrotation Xrotation Yrotation End Site { OFFSET 0 -8 15 } } } } }
+JOINT Spine { OFFSET 0 10 0 ZXY
+JOINT Head { OFFSET 0 60 0 ZXY End Site { OFFSET 0 20 0 } }
+JOINT LeftArm { OFFSET 20 50 0 ZXY JOINT LeftForeArm { OFFSET 30 0 0 ZXY JOINT LeftHand { OFFSET 25 0 0 } } }
+JOINT RightArm { OFFSET -20 50 0 ZXY JOINT RightForeArm { OFFSET -30 0 0 ZXY JOINT RightHand { OFFSET -25 0 0 } } } }
+JOINT LeftUpLeg { OFFSET 10 0 0 ZXY JOINT LeftLeg { OFFSET 0 -50 0 ZXY
+  JOINT LeftFoot { OFFSET 0 -50 0 ZXY End Site { OFFSET 0 -8 15 } } } }
+JOINT RightUpLeg { OFFSET -10 0 0 ZXY JOINT RightLeg { OFFSET 0 -50 0 ZXY
+  JOINT RightFoot { OFFSET 0 -50 0 ZXY End Site { OFFSET 0 -8 15 } } } } }
 MOTION
 Frames: 2
 Frame Time: 0.05
-`
+`, "ZXY", "CHANNELS 3 Zrotation Xrotation Yrotation")
 	frame := func(z float64, knee float64) string {
 		v := make([]float64, 42)
 		// hips; then Spine 6, Head 9, LeftArm 12, LeftForeArm 15, RightArm 18, RightForeArm 21, LeftUpLeg 24, LeftLeg

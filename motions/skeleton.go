@@ -183,7 +183,7 @@ func (s *Skeleton) check() error {
 		}
 		names[b.Name] = true
 		if q := rotation.Quat(b.Orientation); q != (rotation.Quat{}) && !(math.Abs(q.Dot(q)-1) < 1e-6) {
-			return fmt.Errorf("body %s: Orientation must have length 1 or be all zero, and is %g", b.Name, b.Orientation)
+			return fmt.Errorf("body %s: Orientation must have length 1 or be all zero, and is %g", b.Name, q)
 		}
 		for _, j := range b.Joints {
 			if j.Kind != Hinge && j.Kind != Rotation {

@@ -52,7 +52,7 @@ func Trot(speed float64) (*Clip, error) {
 	stand := s.zero()
 	stand[2] = trotHeight
 	var feet []string
-	bend := math.Acos((trotHeight - quadrupedFoot) / (quadrupedThigh + quadrupedShin)) // thigh and shin are equally long
+	bend := math.Acos((trotHeight - quadrupedFoot) / (quadrupedThigh + quadrupedShin)) // of equal thigh and shin
 	for i, leg := range []string{"FR", "FL", "RR", "RL"} {
 		stand[8+3*i], stand[9+3*i] = bend, -2*bend
 		feet = append(feet, leg+"_foot")

@@ -164,11 +164,11 @@ func requireDistinct(build func(m Member) (Trainee, error)) func(m Member) (Trai
 // notDistinct is the error of a new object of member id that another member, or the member itself, has already.
 func notDistinct(id, other int, what string, x any) error {
 	if other == id {
-		return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one", x,
-			id)
+		return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one",
+			x, id)
 	}
-	return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member", other,
-		id, what, x)
+	return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member",
+		other, id, what, x)
 }
 
 // identifiable reports whether equal values are one object: pointers are, unless they are to types of size 0, which may

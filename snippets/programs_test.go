@@ -60,7 +60,8 @@ const go = new Go();
 WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(({ instance }) => {
   go.run(instance);
   const act = gorlPolicy(new Uint8Array(fs.readFileSync(process.argv[3])));
-  const attempts = [() => gorlPolicy(), () => gorlPolicy("no bytes"), () => gorlPolicy(new Uint8Array(3)), () => act(), () => act([1]), () => act([1, null, 0]), () => act([NaN, 0, 0])];
+  const attempts = [() => gorlPolicy(), () => gorlPolicy("no bytes"), () => gorlPolicy(new Uint8Array(3)),
+    () => act(), () => act([1]), () => act([1, null, 0]), () => act([NaN, 0, 0])];
   act.reset();
   console.log(attempts.filter((f) => f() instanceof Error).length, Math.fround(act([1, 0, 0.5])[0]));
   process.exit(0);
@@ -124,8 +125,9 @@ func frames(t *testing.T, path string) int {
 func TestPBTProcesses(t *testing.T) {
 	dir := t.TempDir()
 	file := `
-pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256, total_steps: 512, synchronous: true,
-  threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
+pbt: {directory: runs, workspace: small, num_policies: 3, objective: episode.return, interval_steps: 256,
+  total_steps: 512, synchronous: true, threshold_std: 0.1, threshold_abs: 0.1, mutation_rate: 1,
+  mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}}
 launcher: {name: small, max_parallel: 2}
 `
 	must.Do(t, os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(file), 0o644))

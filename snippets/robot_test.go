@@ -82,12 +82,13 @@ func (d *driver) until(damping bool, press bool, change func(packet []byte) []by
 
 // The program answers states with targets, goes into damping mode at a fault, and drives again after Enter.
 func TestRobot(t *testing.T) {
-	d, good := drive(t), func(b []byte) []byte { return b }
+	d, good, cut := drive(t), func(b []byte) []byte { return b }, func(b []byte) []byte { return b[:30] }
 	for range 2 {
-		if got := d.until(false, true, good); got.Stiffness[0] != 20 || got.Position[0] < 0.54 || got.Position[0] > 0.56 {
+		if got := d.until(false, true, good); got.Stiffness[0] != 20 || got.Position[0] < 0.54 ||
+			got.Position[0] > 0.56 {
 			t.Errorf("targets %+v", got)
 		}
-		if got := d.until(true, false, func(b []byte) []byte { return b[:30] }); got.Stiffness[0] != 0 || got.Gain[0] != 1 {
+		if got := d.until(true, false, cut); got.Stiffness[0] != 0 || got.Gain[0] != 1 {
 			t.Errorf("in damping mode: %+v", got)
 		}
 	}

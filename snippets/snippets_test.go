@@ -181,8 +181,8 @@ func TestPBTRewardShaping(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-members", "6", "-envs", "16", "-steps", "48000", "-interval", "16000", "-out", "demo"}
 	output := run(t, dir, "pbt_reward_shaping", args...)
-	want(
-		t, output, `member +parent +environment steps +episode\.true_objective +env\.height +env\.velocity +learning_rate`,
+	want(t, output,
+		`member +parent +environment steps +episode\.true_objective +env\.height +env\.velocity +learning_rate`,
 		`plain PPO +0\.001 +0 +0 +-\d\.\d +200`, `PBT, member \d .* [6-9]\d\.\d +1?\d\d\n`)
 	page, err := os.ReadFile(filepath.Join(dir, "demo", "report.html"))
 	if err != nil || !bytes.Contains(page, []byte("env.velocity")) {

@@ -66,8 +66,8 @@ var header []byte
 func checkHeader(library string) error {
 	if own := fmt.Sprintf("%x", sha256.Sum256(header)); library != own {
 		return fmt.Errorf("tensor: libgorltorch.so was built from another version of gorl (header %.8s, this program "+
-			"has %.8s); run 'make setup' in gorl's folder, or 'go run github.com/gorl-dev/gorl/cmd/gorl-setup' in your "+
-			"module", library, own)
+			"has %.8s); run 'make setup' in gorl's folder, or 'go run github.com/gorl-dev/gorl/cmd/gorl-setup' in "+
+			"your module", library, own)
 	}
 	return nil
 }

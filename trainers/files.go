@@ -205,7 +205,7 @@ func (f *files) warn(err error) {
 	f.cfg.OnWarning(err)
 }
 
-// ended records how training ended and notifies the trackers, nil for success. Train may be called again: the last end counts.
+// ended records how training ended, nil for success, and tells the trackers. Of several calls of Train the last counts.
 func (f *files) ended(err error) {
 	if f.run != nil {
 		f.run.Finish(err)

@@ -92,8 +92,8 @@ func (g *Group) admit(i int, sp spaces.Set) error {
 		g.spaces.AMPObservation = sp.AMPObservation
 	}
 	if name, got, want := sp.Difference(g.spaces); name != "" {
-		return fmt.Errorf("trainers: agent %d of the group was made for the %s %s; the agents before it for %s", i, name,
-			got, want)
+		return fmt.Errorf("trainers: agent %d of the group was made for the %s %s; the agents before it for %s", i,
+			name, got, want)
 	}
 	return nil
 }

@@ -130,8 +130,8 @@ func TestPeersResumeHalfCheetah(t *testing.T) {
 	resume(t, 50, gymnasium.Options{ID: "HalfCheetah-v5", NumEnvs: 2}, func(env envs.Env, seed int64,
 		dict map[string]any) (envs.Env, agents.Agent) {
 		env = recipe(t, env)
-		return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"),
-			Seed: seed, Dict: dict}))(t)
+		return env, value(ppo.New(ppo.Options{Spaces: env.Spaces(), Seed: seed, Dict: dict,
+			Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh")}))(t)
 	})
 }
 
@@ -150,8 +150,8 @@ func TestPeersResumeGames(t *testing.T) {
 }
 
 // resume trains, and goes on with the run and with a copy of it that is resumed: their next updates must be equal.
-func resume(t *testing.T, updates int, o gymnasium.Options, make func(env envs.Env, seed int64, dict map[string]any) (envs.Env,
-	agents.Agent)) {
+func resume(t *testing.T, updates int, o gymnasium.Options,
+	make func(env envs.Env, seed int64, dict map[string]any) (envs.Env, agents.Agent)) {
 	t.Helper()
 	const rollout = 32
 	at := rollout * (20 + rand.IntN(40))

@@ -294,9 +294,9 @@ func TestEvaluateMetricsDoesNotDisturb(t *testing.T) {
 	}
 	for words, make := range map[string]func(int, int64) (envs.Env, error){
 		"give Config.EvaluationEnv": nil, "returned none": func(int, int64) (envs.Env, error) { return nil, nil },
-		"broken":                                 func(int, int64) (envs.Env, error) { return nil, errors.New("broken") },
-		"has 2 environments, want 3":             func(int, int64) (envs.Env, error) { return lessons(t, 2, true), nil },
-		"evaluation: the environment has the ob": func(int, int64) (envs.Env, error) { return newCartPolesOf(t, 3), nil },
+		"broken":                          func(int, int64) (envs.Env, error) { return nil, errors.New("broken") },
+		"has 2 environments, want 3":      func(int, int64) (envs.Env, error) { return lessons(t, 2, true), nil },
+		"evaluation: the environment has": func(int, int64) (envs.Env, error) { return newCartPolesOf(t, 3), nil },
 	} {
 		refused(student(t, lessons(t, 3, false),
 			trainers.Config{EvaluationEnv: make}).EvaluateMetrics(context.Background(), 3, 1))(t, words, words)

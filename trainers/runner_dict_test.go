@@ -113,7 +113,7 @@ func TestSeveralAgents(t *testing.T) {
 	}
 	for change, want := range map[[2]string]string{
 		{"class: MAPPO", "class: PPO"}:             `"agent.class" is "PPO": 2 agents act`,
-		{"player_1: 2}", "player_2: 2}"}:           `"mini_batches" has values of player_0, player_2, and the agents are`,
+		{"player_1: 2}", "player_2: 2}"}:           `"mini_batches" has values of player_0, player_2, and the agents`,
 		{", player_1: 3.0e-4}", "}"}:               `"learning_rate" has values of some agents only; player_1 missing`,
 		{"rollouts: 4", "parameter_sharing: all"}:  "share parameters",
 		{"  player_0: {mlp: [8]}\n", ""}:           `"models" has values of some agents only; player_0 missing`,

@@ -63,8 +63,8 @@ func run(ctx context.Context) error {
 		for seed := 1; seed <= *seeds; seed++ {
 			s := settings{ID: id, Seed: seed, NumEnvs: numEnvs, Timesteps: *steps / numEnvs, Network: []int{64, 64},
 				Agent: map[string]any{"rollouts": 25, "learning_epochs": 5, "mini_batches": 4, "learning_rate": 7e-4,
-					"discount_factor": 0.99, "gae_lambda": 0.95, "ratio_clip": 0.2, "value_clip": 0.2, "value_loss_scale": 1.0,
-					"entropy_loss_scale": 0.01, "grad_norm_clip": 0.5, "time_limit_bootstrap": true}}
+					"discount_factor": 0.99, "gae_lambda": 0.95, "ratio_clip": 0.2, "value_loss_scale": 1.0,
+					"value_clip": 0.2, "entropy_loss_scale": 0.01, "grad_norm_clip": 0.5, "time_limit_bootstrap": true}}
 			s.Every = s.Timesteps / 10
 			row := []string{id, fmt.Sprint(seed)}
 			for _, side := range []func(context.Context, settings) (outcome, error){gorl, skrl} {

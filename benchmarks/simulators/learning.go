@@ -41,7 +41,8 @@ func compareLearning(ctx context.Context) error {
 	var panels []plot.Panel
 	var rows [][]string
 	for _, simulator := range strings.Split(*simulators, ",") {
-		panel := plot.Panel{Title: fmt.Sprintf("%s, %d seeds", simulator, *seeds), XLabel: "timesteps", YLabel: "return"}
+		panel := plot.Panel{Title: fmt.Sprintf("%s, %d seeds", simulator, *seeds), XLabel: "timesteps",
+			YLabel: "return"}
 		var all [2][]outcome
 		for seed := 1; seed <= *seeds; seed++ {
 			mine, err := gorl(ctx, program, simulator, seed)

@@ -223,12 +223,12 @@ func TestPeersRead(t *testing.T) {
 
 // Any safetensors file gives a .pt that reads back with the same tensors, or an error.
 func FuzzTree(f *testing.F) {
-	f.Add(
-		`{"__metadata__":{"gorl":"{\"torch\":{\"dict\":[[\"a\",{\"tensor\":\"a\"}],[3,{\"tuple\":[1,2.5,null]}]]}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
-	f.Add(
-		`{"__metadata__":{"gorl":"{\"torch\":{\"ordered\":[[\"a\",{\"tensor\":\"a\"}]],\"attributes\":{\"dict\":[]}}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
-	f.Add(
-		`{"__metadata__":{"x":"y","gorl":"{\"list\":[{\"float\":\"inf\"}]}"},"gorl/a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"b":{"dtype":"I8","shape":[1],"data_offsets":[1,2]}}`)
+	f.Add(`{"__metadata__":{"gorl":"{\"torch\":{\"dict\":[[\"a\",{\"tensor\":\"a\"}],[3,{\"tuple\":[1,2.5,null]}]]` +
+		`}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
+	f.Add(`{"__metadata__":{"gorl":"{\"torch\":{\"ordered\":[[\"a\",{\"tensor\":\"a\"}]],` +
+		`\"attributes\":{\"dict\":[]}}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
+	f.Add(`{"__metadata__":{"x":"y","gorl":"{\"list\":[{\"float\":\"inf\"}]}"},` +
+		`"gorl/a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"b":{"dtype":"I8","shape":[1],"data_offsets":[1,2]}}`)
 	f.Fuzz(func(t *testing.T, header string) {
 		file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 		s, err := checkpoint.DecodeSafetensors(append(append(file, header...), 1, 2))

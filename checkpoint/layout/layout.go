@@ -88,8 +88,8 @@ const (
 	ActingGenerator = "random/acting_generator"
 	// Invalid marks the steps of a rollout that are not learned from. It is absent if all are.
 	Invalid = "invalid"
-	// Idle marks the steps of a rollout in which the agent had no turn, and after them what follows the last step. It is
-	// absent if the agent always has a turn.
+	// Idle marks the steps of a rollout in which the agent had no turn, and after them what follows the last step. It
+	// is absent if the agent always has a turn.
 	Idle = "idle"
 	// NextObservations and NextStates follow a full rollout.
 	NextObservations = "next_observations"

@@ -142,7 +142,8 @@ func (v *characterVelocity) config() (mujoco.VelocityConfig, error) {
 		key    string
 		values []float64
 		to     *[2]float64
-	}{{"linear_x", v.LinearX, &c.LinearX}, {"linear_y", v.LinearY, &c.LinearY}, {"angular_z", v.AngularZ, &c.AngularZ}} {
+	}{{"linear_x", v.LinearX, &c.LinearX}, {"linear_y", v.LinearY, &c.LinearY},
+		{"angular_z", v.AngularZ, &c.AngularZ}} {
 		switch len(r.values) {
 		case 0:
 		case 2:

@@ -75,7 +75,8 @@ func TestSpread(t *testing.T) {
 	covered := &Spread{at: at, landmarks: [spreadAgents][2]float64{{0.55, 0.5}, {-1, 0.2}, {-1, 0.05}}}
 	out := rowOf(covered)
 	if _, _, _, err := covered.Step([]float32{0, 0, 0}, out); err != nil || covered.at != at ||
-		covered.EpisodeMetrics()["covered"] != 2 || math.Abs(float64(out.Seats.Rewards[0]-out.Seats.Rewards[2])+.5) > 1e-6 {
+		covered.EpisodeMetrics()["covered"] != 2 ||
+		math.Abs(float64(out.Seats.Rewards[0]-out.Seats.Rewards[2])+.5) > 1e-6 {
 		t.Errorf("agents at %v, rewards %v, figures %v, %v", covered.at, out.Seats.Rewards, covered.figures, err)
 	}
 }

@@ -24,8 +24,8 @@ func TestSumoIsFair(t *testing.T) {
 		}
 		b.show(there)
 		for k := range sumoSteps {
-			action := []float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()), -here.Observation[sumoObservation],
-				-here.Observation[sumoObservation+1]} // the second pushes to the middle
+			place := here.Observation[sumoObservation:] // of the second, which pushes to the middle
+			action := []float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()), -place[0], -place[1]}
 			_, ends, _, err := a.Step(action, here)
 			_, ends2, _, err2 := b.Step(slices.Concat(action[2:], action[:2]), there)
 			must.Not(t, err != nil || err2 != nil || ends != ends2, "%v, %v, %v, %v", err, err2, ends, ends2)

@@ -196,13 +196,13 @@ func (l *loader) read() error {
 		body := bodies[owners[i]]
 		switch kind := types[i]; {
 		case i == 0 && kind != C.mjJNT_FREE:
-			return fmt.Errorf("the first joint, %q of the body %q, is no free joint; give the robot's root a <freejoint/>",
-				name, body)
+			return fmt.Errorf("the first joint, %q of the body %q, is no free joint; give the robot's root "+
+				"a <freejoint/>", name, body)
 		case i > 0 && kind != C.mjJNT_HINGE:
 			what := map[C.int]string{C.mjJNT_FREE: "another free joint", C.mjJNT_BALL: "a ball joint",
 				C.mjJNT_SLIDE: "a slide"}[kind]
-			return fmt.Errorf("the joint %q of the body %q is %s; a character has one free joint and hinges", name, body,
-				what)
+			return fmt.Errorf("the joint %q of the body %q is %s; a character has one free joint and hinges", name,
+				body, what)
 		case i > 0 && name == "":
 			return fmt.Errorf("a hinge of the body %q has no name; name it in the file", body)
 		case i > 0:
@@ -272,7 +272,8 @@ func (l *loader) pose() ([]float64, error) {
 			case by[i] == name: // the name itself has precedence
 				continue
 			case by[i] != "" && pattern != name && pose[i] != angle:
-				return nil, fmt.Errorf("DefaultPose: %q and %q both match the joint %s and differ", by[i], pattern, name)
+				return nil, fmt.Errorf("DefaultPose: %q and %q both match the joint %s and differ", by[i],
+					pattern, name)
 			}
 			pose[i], by[i] = angle, pattern
 		}
@@ -340,7 +341,8 @@ func (l *loader) split(kind Kind, id int, name string) (string, error) {
 	}
 	if kind == Geom {
 		if size := e.Get("fromto"); size != "" {
-			return "", fmt.Errorf("geom %s is given by fromto; give it by pos and size to use it as a foot or key", name)
+			return "", fmt.Errorf("geom %s is given by fromto; give it by pos and size to use it as a foot or key",
+				name)
 		}
 		e.Set("pos", "0 0 0")
 		if slices.ContainsFunc(parent.Children, func(c *mjcf.Element) bool { return c.Name == "inertial" }) {

@@ -22,7 +22,8 @@ func TestBadModelsAreRefused(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(dir, "nan.stl"), nan, 0o600))
 	must.Do(t, os.WriteFile(filepath.Join(dir, "flat.obj"),
 		[]byte("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 3 4\n"), 0o600))
-	must.Do(t, os.WriteFile(filepath.Join(dir, "wild.obj"), []byte("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 999999999\n"), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "wild.obj"),
+		[]byte("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 999999999\n"), 0o600))
 	must.Do(t, os.WriteFile(filepath.Join(dir, "short.stl"), nan[:100], 0o600))
 	const motor = `<actuator><position joint="h" kp="9"/></actuator>`
 	leg := func(trunk, joint, rest string) string {

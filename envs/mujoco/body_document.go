@@ -94,8 +94,8 @@ func numbers(values ...float64) string {
 func (l *loader) dropNewer(e *mjcf.Element) {
 	switch e.Name {
 	case "option":
-		for _, name := range []string{"ls_iterations", "ls_tolerance", "ccd_iterations", "ccd_tolerance", "sdf_iterations",
-			"sdf_initpoints", "sleep_tolerance", "actuatorgroupdisable"} {
+		for _, name := range []string{"ls_iterations", "ls_tolerance", "ccd_iterations", "ccd_tolerance",
+			"sdf_iterations", "sdf_initpoints", "sleep_tolerance", "actuatorgroupdisable"} {
 			e.Drop(name)
 		}
 	case "joint", "position", "motor", "velocity", "general":

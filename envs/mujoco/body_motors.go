@@ -36,8 +36,8 @@ func (l *loader) motors() error {
 	}
 	for i, name := range l.hinges {
 		if l.newer != "" && taken[i] == "" {
-			return fmt.Errorf("the file's actuators have the attribute %s, which MuJoCo %s lacks; add an entry of Actuators "+
-				"that matches the joint %s", l.newer, Version(), name)
+			return fmt.Errorf("the file's actuators have the attribute %s, which MuJoCo %s lacks; add an entry of "+
+				"Actuators that matches the joint %s", l.newer, Version(), name)
 		}
 	}
 	l.root.Remove("actuator", "keyframe")
@@ -119,8 +119,8 @@ func (l *loader) finish(m *Model) (CharacterBody, error) {
 	steps := 1 / (frequency * m.TimeStep())
 	b.Substeps = int(math.Round(steps))
 	if b.Substeps < 1 || math.Abs(steps-float64(b.Substeps)) > 1e-6*steps {
-		return CharacterBody{}, fmt.Errorf("ControlFrequency is %g Hz, and the time step %g s; a control step must be a "+
-			"whole number of time steps", frequency, m.TimeStep())
+		return CharacterBody{}, fmt.Errorf("ControlFrequency is %g Hz, and the time step %g s; a control step must be "+
+			"a whole number of time steps", frequency, m.TimeStep())
 	}
 	b.MinHeight, b.MaxTilt = cmp.Or(l.cfg.MinHeight, b.DefaultHeight/2), cmp.Or(l.cfg.MaxTilt, 1)
 	if names := m.Names(Joint)[1:]; !slices.Equal(names, l.hinges) {

@@ -89,8 +89,8 @@ func InspectModel(path string, cfg BodyConfig) (_ *ModelReport, err error) {
 				return nil, err
 			}
 			if a := l.body.DefaultPose[i]; limited && (a < low || a > high) {
-				r.Missing = append(r.Missing, fmt.Sprintf("default_pose: the joint %s is at %.3g rad, and its range is %.3g to "+
-					"%.3g. Give default_pose: {%s: ...}", name, a, low, high, name))
+				r.Missing = append(r.Missing, fmt.Sprintf("default_pose: the joint %s is at %.3g rad, and its range "+
+					"is %.3g to %.3g. Give default_pose: {%s: ...}", name, a, low, high, name))
 			}
 		}
 		var without []string

@@ -142,8 +142,8 @@ type CharacterConfig struct {
 	Recovery RecoveryConfig `yaml:"recovery"`
 	// Randomize varies what is not known exactly of a robot: friction, masses, gains, delays, noise, pushes.
 	//
-	// A range is two numbers. Each episode draws a value from it. Wider ranges make a policy robust and its task harder.
-	// Two zeros are off.
+	// A range is two numbers. Each episode draws a value from it. Wider ranges make a policy robust and its task
+	// harder. Two zeros are off.
 	Randomize RandomizeConfig `yaml:"randomize"`
 	// Measure adds metrics of episodes (pose error of the AMP paper, success, foot sliding), which cost time. gorl eval
 	// always has them.

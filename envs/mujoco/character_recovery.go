@@ -92,12 +92,13 @@ func (c *characterTask) fall(simulation *Batch) ([]fallenPose, error) {
 		if simulation.Status(i)&Diverged != 0 {
 			continue
 		}
+		q := simulation.QPos(i)
 		if c.terrain != nil {
-			simulation.QPos(i)[2] += terrainSunk // as on the ground in the middle of a patch
+			q[2] += terrainSunk // as on the ground in the middle of a patch
 		}
 		xpos := floats(simulation.data[i].xpos, 3*simulation.model.NumBodies())
-		c.writeFeatures(simulation.QPos(i), simulation.QVel(i), xpos, features)
-		poses = append(poses, fallenPose{slices.Clone(simulation.QPos(i)), slices.Clone(features[len(features)-c.style():])})
+		c.writeFeatures(q, simulation.QVel(i), xpos, features)
+		poses = append(poses, fallenPose{slices.Clone(q), slices.Clone(features[len(features)-c.style():])})
 	}
 	if len(poses) == 0 {
 		return nil, errors.New("every simulation of a fall diverged; use a smaller time step")
@@ -144,8 +145,8 @@ func (c *characterTask) risen(s *State, up float64) float64 {
 	return 0.5*max(0, min(1, c.above(s)/c.standing)) + 0.25*(1+up)
 }
 
-// recovery returns a metric of an episode's falls, see [Character]. A fall that the episode's time limit interrupts does
-// not count. Without falls, "recovered" and "recovery_time" are NaN.
+// recovery returns a metric of an episode's falls, see [Character]. A fall that the episode's time limit interrupts
+// does not count. Without falls, "recovered" and "recovery_time" are NaN.
 func (c *characterTask) recovery(s *State, terminated bool, name string) float64 {
 	mem := c.memory(s)
 	falls, recovered := mem[memoryFalls], mem[memoryRecovered]

@@ -17,15 +17,15 @@ import (
 //   - "joint_pos" (hinges): angles in rad relative to the body's DefaultPose, or to 0;
 //   - "joint_vel" (hinges): velocities in rad/s;
 //   - "actions" (hinges): the last actions, 0 at the beginning of an episode;
-//   - "command" (3): in the task [Velocity] the commanded velocity forwards and to the left in m/s and the turn in rad/s;
-//     in the task [Command] the direction (2, heading frame) and the speed;
+//   - "command" (3): in the task [Velocity] the commanded velocity forwards and to the left in m/s and the turn in
+//     rad/s; in the task [Command] the direction (2, heading frame) and the speed;
 //   - "phase" (2): sine and cosine of the clip's phase. It needs a clock;
 //   - "reference" (5): in the task [Track] the clip's root relative to the character's (3, heading frame), and sine and
 //     cosine of the angle between their headings;
 //   - "height" (1): the root's height in m;
 //   - "features": all features of [Character].
-var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions",
-	"command", "phase", "reference", "height", "features"}
+var ObservationTerms = []string{"base_lin_vel", "base_ang_vel", "projected_gravity", "joint_pos", "joint_vel",
+	"actions", "command", "phase", "reference", "height", "features"}
 
 // observedTerm is a part of an observation.
 type observedTerm struct {

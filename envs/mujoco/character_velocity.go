@@ -35,8 +35,8 @@ func (v *VelocityConfig) check() error {
 
 // draw draws a command into mem. dt is the duration of a control step in seconds.
 func (v *VelocityConfig) draw(mem []float64, dt float64) {
-	between := func(r [2]float64) float64 { return r[0] + (r[1]-r[0])*uniform(&mem[memoryRandom]) }
-	mem[memoryForward], mem[memoryLeftward], mem[memoryTurn] = between(v.LinearX), between(v.LinearY), between(v.AngularZ)
+	pick := func(r [2]float64) float64 { return r[0] + (r[1]-r[0])*uniform(&mem[memoryRandom]) }
+	mem[memoryForward], mem[memoryLeftward], mem[memoryTurn] = pick(v.LinearX), pick(v.LinearY), pick(v.AngularZ)
 	if uniform(&mem[memoryRandom]) < v.Standing {
 		mem[memoryForward], mem[memoryLeftward], mem[memoryTurn] = 0, 0, 0
 	}

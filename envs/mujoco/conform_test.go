@@ -69,8 +69,8 @@ func TestConformCharacters(t *testing.T) {
 // A body without clips conforms, with terms of observations and last actions.
 func TestConformVelocity(t *testing.T) {
 	envtest.Conform(t, 100, func(seed int64, workers int) (envs.Env, error) {
-		return NewCharacter(CharacterConfig{Body: standing(), NumEnvs: 5, EpisodeLength: 30, Seed: seed, Workers: workers,
-			Task: Velocity, Velocity: velocity,
-			Observations: []string{"base_ang_vel", "projected_gravity", "joint_pos", "joint_vel", "actions", "command"}})
+		return NewCharacter(CharacterConfig{Body: standing(), NumEnvs: 5, EpisodeLength: 30, Seed: seed,
+			Workers: workers, Task: Velocity, Velocity: velocity, Observations: []string{"base_ang_vel",
+				"projected_gravity", "joint_pos", "joint_vel", "actions", "command"}})
 	})
 }

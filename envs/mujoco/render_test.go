@@ -48,8 +48,8 @@ const shapesXML = `<mujoco>
 func TestShapes(t *testing.T) {
 	const far, height = 1000, 300
 	e, err := New(Config{XML: shapesXML, Render: RenderConfig{Width: 600, Height: height, Title: "shapes",
-		Camera: Camera{Azimuth: 90, Elevation: 1e-3, Distance: far, FieldOfView: 2 * math.Atan(1.5/far) * 180 / math.Pi}}},
-		still{})
+		Camera: Camera{Azimuth: 90, Elevation: 1e-3, Distance: far,
+			FieldOfView: 2 * math.Atan(1.5/far) * 180 / math.Pi}}}, still{})
 	must.Do(t, err)
 	defer e.Close()
 	envtest.Reset(t, e, 0)

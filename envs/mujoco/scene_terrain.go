@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
-// hit returns the first point at which the ray from o along d meets the terrain, at most limit of d's lengths away. base
-// is the height of its patches' middles. normal is the unit normal there.
+// hit returns the first point at which the ray from o along d meets the terrain, at most limit of d's lengths away.
+// base is the height of its patches' middles. normal is the unit normal there.
 func (t *terrain) hit(o, d r3.Vec, base, limit float64) (p, normal r3.Vec, ok bool) {
 	height := func(p r3.Vec) float64 { return p.Z - base - t.height(p.X, p.Y) }
 	at := func(s float64) r3.Vec { return r3.Add(o, r3.Scale(s, d)) }

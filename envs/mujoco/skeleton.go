@@ -94,8 +94,8 @@ func (m *Model) skeleton() (*motions.Skeleton, error) {
 		case parent == 0 && !free && joints == nil:
 			continue // fixed to the world
 		case parent == 0 && !free || parent != 0 && free || free && joints != nil:
-			return nil, fmt.Errorf("the joints of the body %q: a skeleton's root has one free joint, and the other bodies "+
-				"have hinges or ball joints", name)
+			return nil, fmt.Errorf("the joints of the body %q: a skeleton's root has one free joint, and the other "+
+				"bodies have hinges or ball joints", name)
 		}
 		b.Joints = joints
 		index[id] = len(s.Bodies)
@@ -128,15 +128,16 @@ func (m *Model) jointsOf(id int, body string) (joints []motions.Joint, free bool
 				joint.Lower, joint.Upper = limits(m.m.jnt_range, j)
 			}
 			if ref := floats(m.m.qpos0, m.NQ())[unsafe.Slice(m.m.jnt_qposadr, n)[j]]; ref != 0 {
-				return nil, false, fmt.Errorf("the joint %q of the body %q has ref %g; clips need 0", joint.Name, body, ref)
+				return nil, false, fmt.Errorf("the joint %q of the body %q has ref %g; clips need 0", joint.Name,
+					body, ref)
 			}
 		default:
 			return nil, false, fmt.Errorf("the joint %q of the body %q is a slide; clips have hinges and ball joints",
 				joint.Name, body)
 		}
 		if math.Abs(at[0])+math.Abs(at[1])+math.Abs(at[2]) > 1e-9 {
-			return nil, false, fmt.Errorf("the joint %q is at %g of the body %q; clips need it at the body's origin: move "+
-				"the body there", joint.Name, at[:3], body)
+			return nil, false, fmt.Errorf("the joint %q is at %g of the body %q; clips need it at the body's origin: "+
+				"move the body there", joint.Name, at[:3], body)
 		}
 		joints = append(joints, joint)
 	}

@@ -42,8 +42,8 @@ func SkeletonModel(s *motions.Skeleton) (*Model, error) {
 		}
 	}
 	var xml strings.Builder
-	xml.WriteString(`<mujoco><compiler angle="radian"/><default><geom contype="0" conaffinity="0" rgba=".85 .55 .25 1"/>` +
-		`</default><worldbody><geom type="plane" size="100 100 1" rgba="0.45 0.5 0.53 1"/>`)
+	xml.WriteString(`<mujoco><compiler angle="radian"/><default><geom contype="0" conaffinity="0" ` +
+		`rgba=".85 .55 .25 1"/></default><worldbody><geom type="plane" size="100 100 1" rgba="0.45 0.5 0.53 1"/>`)
 	var write func(i int)
 	write = func(i int) {
 		b, q := &s.Bodies[i], s.Bodies[i].Orientation
@@ -62,9 +62,9 @@ func SkeletonModel(s *motions.Skeleton) (*Model, error) {
 				fmt.Fprintf(&xml, `<joint axis="%g %g %g"/>`, j.Axis[0], j.Axis[1], j.Axis[2])
 			}
 		}
-		bone := func(to [3]float64, radius float64) {
+		bone := func(to [3]float64, size float64) {
 			if to[0]*to[0]+to[1]*to[1]+to[2]*to[2] > 1e-6 {
-				fmt.Fprintf(&xml, `<geom type="capsule" fromto="0 0 0 %g %g %g" size="%g"/>`, to[0], to[1], to[2], radius)
+				fmt.Fprintf(&xml, `<geom type="capsule" fromto="0 0 0 %g %g %g" size="%g"/>`, to[0], to[1], to[2], size)
 			}
 		}
 		for _, c := range b.Contacts {

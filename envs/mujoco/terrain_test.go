@@ -167,8 +167,8 @@ func TestTerrainConform(t *testing.T) {
 	envtest.ConformLearning(t, func(seed int64, workers int) (envs.Env, error) {
 		r := RandomizeConfig{Terrain: hilly, Friction: [2]float64{0.5, 1}, Curriculum: 20}
 		r.Terrain.Curriculum = true
-		return NewCharacter(CharacterConfig{Body: QuadrupedBody(), Motions: []*motions.Clip{clip}, NumEnvs: 5, Seed: seed,
-			Workers: workers, EpisodeLength: 20, Randomize: r})
+		return NewCharacter(CharacterConfig{Body: QuadrupedBody(), Motions: []*motions.Clip{clip}, NumEnvs: 5,
+			Seed: seed, Workers: workers, EpisodeLength: 20, Randomize: r})
 	})
 }
 

@@ -19,8 +19,8 @@ type Shape struct {
 	Size [3]float64
 	// Color is premultiplied by its opacity A, as in image/color.
 	Color color.RGBA
-	// Vertices (V, 3) are the points of a mesh in metres. Faces (F, 3) are its triangles, as indices of vertices. Shapes
-	// of the same mesh share these slices.
+	// Vertices (V, 3) are the points of a mesh in metres. Faces (F, 3) are its triangles, as indices of vertices.
+	// Shapes of the same mesh share these slices.
 	Vertices []float32 `json:",omitempty"`
 	Faces    []int32   `json:",omitempty"`
 }

@@ -13,8 +13,8 @@ import (
 type Scene struct {
 	// Title is Config.Title.
 	Title string `json:"title"`
-	// Shapes are the bodies' shapes to draw. Poses of a frame are in the same order. Meshes are the shapes' meshes, each
-	// once.
+	// Shapes are the bodies' shapes to draw. Poses of a frame are in the same order. Meshes are the shapes' meshes,
+	// each once.
 	Shapes []Shape `json:"shapes"`
 	Meshes []Mesh  `json:"meshes,omitempty"`
 	// Pictures is true if frames have pictures instead of poses.

@@ -33,8 +33,8 @@ type RecordOptions struct {
 	GIF bool
 	// Transitions writes episode-N.jsonl, one JSON object per step: step (from 1), observation, action, reward,
 	// next_observation (null if the simulator did not keep an episode's last one), terminated, truncated. If the
-	// spaces exist, there are also state, next_state, amp_observation, seat_rewards, seat_terminated, seat_truncated and
-	// seat_active.
+	// spaces exist, there are also state, next_state, amp_observation, seat_rewards, seat_terminated, seat_truncated
+	// and seat_active.
 	Transitions bool
 	// FPS is the number of pictures a second of a GIF, 1 to 100, rounded to hundredths of a second. 0 means 25.
 	FPS int

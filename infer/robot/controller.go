@@ -62,8 +62,8 @@ type Controller struct {
 func New(p *infer.Policy, cfg Config) (*Controller, error) {
 	r, ok := p.Robot()
 	if !ok {
-		return nil, errors.New("robot: the policy's file does not say for which robot it is; export it by gorl export " +
-			"from a run whose folder has robot.json, or give it a description by Policy.WithRobot")
+		return nil, errors.New("robot: the policy's file does not say for which robot it is; export it by gorl " +
+			"export from a run whose folder has robot.json, or give it a description by Policy.WithRobot")
 	}
 	c := &Controller{policy: p.Clone(), robot: r, limits: cfg.Limits, factor: cmp.Or(cfg.Damping, 1)}
 	if !(c.factor > 0) || c.factor > 1000 {
@@ -131,8 +131,8 @@ func (c *Controller) Reset() error {
 func (c *Controller) Sense(now time.Time, s *Sensors) {
 	if len(s.Position) != len(c.sensors.Position) || len(s.Velocity) != len(c.sensors.Velocity) ||
 		len(s.Command) != len(c.sensors.Command) || len(s.Estimates) != len(c.sensors.Estimates) {
-		c.malformed(fmt.Errorf("%d positions, %d velocities, %d commands and %d estimates; the robot has %d joints, %d "+
-			"commands and %d estimates", len(s.Position), len(s.Velocity), len(s.Command), len(s.Estimates),
+		c.malformed(fmt.Errorf("%d positions, %d velocities, %d commands and %d estimates; the robot has %d joints, "+
+			"%d commands and %d estimates", len(s.Position), len(s.Velocity), len(s.Command), len(s.Estimates),
 			len(c.sensors.Position), len(c.sensors.Command), len(c.sensors.Estimates)))
 		return
 	}

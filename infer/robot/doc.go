@@ -31,8 +31,8 @@
 // # Packets
 //
 // [AppendState], [DecodeTargets], [Controller.Receive] and [Targets.Append] speak a format for datagrams. All numbers
-// are little-endian. It is binary rather than JSON because a microcontroller fills it like a struct, because its size is
-// fixed, so that a cut packet is found by its length, and because it can carry the NaN of a broken sensor.
+// are little-endian. It is binary rather than JSON because a microcontroller fills it like a struct, because its size
+// is fixed, so that a cut packet is found by its length, and because it can carry the NaN of a broken sensor.
 //
 //	state:   "GRS1", uint32 sequence, int64 time in ns, uint16 joints J, uint16 commands C, uint16 estimates E,
 //	         uint16 0, then float32: positions (J), velocities (J), quaternion w x y z (4), angular velocity (3),

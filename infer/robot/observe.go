@@ -117,15 +117,15 @@ func read(r *envs.Robot) (parts []part, estimates []envs.RobotTerm, err error) {
 
 // refuse returns an error unless the caller supplies all estimates, and no others.
 func refuse(estimates []envs.RobotTerm, supplied []string) error {
-	var missing, names []string
+	var missing, used []string
 	for _, t := range estimates {
-		if names = append(names, t.Name); !slices.Contains(supplied, t.Name) && !slices.Contains(missing, t.Name) {
+		if used = append(used, t.Name); !slices.Contains(supplied, t.Name) && !slices.Contains(missing, t.Name) {
 			missing = append(missing, t.Name)
 		}
 	}
 	for _, name := range supplied {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("robot: Config.Estimates has %s, which the policy does not need; it needs %q", name, names)
+		if !slices.Contains(used, name) {
+			return fmt.Errorf("robot: Config.Estimates has %s, which the policy does not need; it needs %q", name, used)
 		}
 	}
 	if len(missing) > 0 {

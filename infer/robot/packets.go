@@ -60,9 +60,9 @@ func (c *Controller) Receive(now time.Time, packet []byte) {
 		return
 	case int(order.Uint16(packet[16:])) != joints || int(order.Uint16(packet[18:])) != commands ||
 		int(order.Uint16(packet[20:])) != estimates:
-		c.malformed(fmt.Errorf("a packet has %d joints, %d commands and %d estimates; the policy's robot has %d, %d and "+
-			"%d", order.Uint16(packet[16:]), order.Uint16(packet[18:]), order.Uint16(packet[20:]), joints, commands,
-			estimates))
+		c.malformed(fmt.Errorf("a packet has %d joints, %d commands and %d estimates; the policy's robot has %d, %d "+
+			"and %d", order.Uint16(packet[16:]), order.Uint16(packet[18:]), order.Uint16(packet[20:]), joints,
+			commands, estimates))
 		return
 	case len(packet) != size:
 		c.malformed(fmt.Errorf("a packet has %d bytes, and should have %d", len(packet), size))

@@ -97,7 +97,7 @@ func TestActs(t *testing.T) {
 	s := d.next()
 	s.Quaternion = [4]float64{math.Cos(0.25), 0, math.Sin(0.25), 0} // pitched down by half a radian
 	targets := d.step(s)
-	want := []float32{0.1, -0.2, float32(math.Sin(0.5)), 0, float32(-math.Cos(0.5)), 0, 0, 0.2, -0.4, 0.01, 0.02, 0.03, 1}
+	want := []float32{0.1, -0.2, float32(math.Sin(.5)), 0, float32(-math.Cos(.5)), 0, 0, 0.2, -0.4, 0.01, 0.02, 0.03, 1}
 	for i, x := range want {
 		if math.Abs(float64(d.observation[i]-x)) > 1e-6 {
 			t.Errorf("value %d is %g, want %g", i, d.observation[i], x)

@@ -92,7 +92,7 @@ type moment struct {
 	age, late time.Duration
 	// sensors are the newest measurements.
 	sensors *Sensors
-	// slip is the largest difference in radians of a joint's change from what its velocities say, and slipped the joint.
+	// slip is the largest difference in radians of a joint's change from what its velocities say, slipped the joint.
 	slip    float64
 	slipped int
 	// start (rad) are the middles of the first targets, nil later.
@@ -136,16 +136,16 @@ func (l Limits) judge(r *envs.Robot, m *moment) *Fault {
 		}
 	}
 	if m.slip > l.Slip {
-		return fault(Encoder, "the position of joint %s changes by %.3f rad more than its velocity says; the limit is %.3f",
-			r.Joints[m.slipped].Name, m.slip, l.Slip)
+		return fault(Encoder, "the position of joint %s changes by %.3f rad more than its velocity says; the limit "+
+			"is %.3f", r.Joints[m.slipped].Name, m.slip, l.Slip)
 	}
 	if m.policy != nil {
 		return fault(Policy, "%v", m.policy)
 	}
 	for i, middle := range m.start {
 		if d := math.Abs(m.sensors.Position[i] - middle); d > l.Start {
-			return fault(Encoder, "joint %s is %.3f rad from where the policy begins; the limit is %.3f. Is the robot in "+
-				"its default pose, and the encoder's zero right?", r.Joints[i].Name, d, l.Start)
+			return fault(Encoder, "joint %s is %.3f rad from where the policy begins; the limit is %.3f. Is the robot "+
+				"in its default pose, and the encoder's zero right?", r.Joints[i].Name, d, l.Start)
 		}
 	}
 	for i, target := range m.targets {

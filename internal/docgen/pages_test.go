@@ -39,10 +39,10 @@ func read(t *testing.T, path string) string {
 
 // imports are the packages that a fragment may use.
 var imports = strings.Fields(`context fmt log os errors math math/rand/v2 os/signal time agents agents/amp
-	agents/ippo agents/ppo checkpoint checkpoint/skrl envs envs/catalog envs/classic envs/mujoco envs/wrappers envs/wrappers/gymnasium infer
-	infer/onnx memory models models/description motions motions/metrics pbt pbt/evolution pbt/explore pbt/journal
-	pbt/launch pbt/preset pbt/report pbt/strategy pbt/timeline spaces tensor tracking tracking/plot
-	tracking/progress tracking/trackers trainers`)
+	agents/ippo agents/ppo checkpoint checkpoint/skrl envs envs/catalog envs/classic envs/mujoco envs/wrappers
+	envs/wrappers/gymnasium infer infer/onnx memory models models/description motions motions/metrics pbt pbt/evolution
+	pbt/explore pbt/journal pbt/launch pbt/preset pbt/report pbt/strategy pbt/timeline spaces tensor tracking
+	tracking/plot tracking/progress tracking/trackers trainers`)
 
 // parameters are what a fragment finds declared.
 const parameters = "ctx context.Context, env *mujoco.Walker, agent *amp.Agent, trainer *trainers.Trainer, " +

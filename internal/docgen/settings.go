@@ -41,7 +41,8 @@ func settings(defaults any) ([]setting, error) {
 	var list []setting
 	first := map[string]string{} // the first key with a meaning
 	for _, k := range config.Keys(defaults) {
-		s := setting{Key: k.Key, Default: show(k.Default), Allowed: k.Short(), Meaning: k.Meaning, Same: first[k.Meaning]}
+		s := setting{Key: k.Key, Default: show(k.Default), Allowed: k.Short(), Meaning: k.Meaning,
+			Same: first[k.Meaning]}
 		switch {
 		case s.Meaning == "":
 			return nil, fmt.Errorf("docgen: the key %q of %T has no comment", k.Key, defaults)

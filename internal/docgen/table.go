@@ -69,7 +69,8 @@ func table(list []setting) string {
 		if same {
 			defaults = s.Default
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names, defaults, cell(s.Allowed), cell(withoutSubject(meaning, names)))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names, defaults, cell(s.Allowed),
+			cell(withoutSubject(meaning, names)))
 		list = others
 	}
 	return b.String()

@@ -44,8 +44,8 @@ type Start struct {
 	Interval int64 `yaml:"interval,omitempty" json:"interval,omitempty"`
 	// Changes are the settings that differ from those of the start before.
 	Changes []Change `yaml:"changes,omitempty" json:"changes,omitempty"`
-	// Ended is the time at which training ended, zero while it goes on and after a crash. Error says why it ended early.
-	// Stopped is true if it was asked to end.
+	// Ended is the time at which training ended, zero while it goes on and after a crash. Error says why it ended
+	// early. Stopped is true if it was asked to end.
 	Ended   time.Time `yaml:"ended,omitempty" json:"ended,omitzero"`
 	Stopped bool      `yaml:"stopped,omitempty" json:"stopped,omitempty"`
 	Error   string    `yaml:"error,omitempty" json:"error,omitempty"`

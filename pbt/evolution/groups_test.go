@@ -88,10 +88,10 @@ func TestGroupEdits(t *testing.T) {
 		{"nodes: one agent, or all", 0, head(AddNode, 16), nil, all[:2], all, "speaker: head.add_node(layer 0, 16)"},
 		{"nodes of another agent", 1, head(AddNode, 32), nil, all[2:4], all, "listener: head.add_node(layer 0, 32)"},
 		{"layer", 1, head(AddLayer, 16), nil, all[2:4], all, "listener: head.add_layer"},
-		{"a layer less, for those who can", 1, head(RemoveLayer, 16), nil, all[2:4], all, "listener: head.remove_layer"},
+		{"a layer less, for some of them", 1, head(RemoveLayer, 16), nil, all[2:4], all, "listener: head.remove_layer"},
 		{"latent", 1, Edit{Kind: AddLatentNode, Nodes: 16}, nil, all[2:4], all, "listener: add_latent_node(16)"},
-		{"an encoder of two kinds", 0, Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, nil, all[:2], all[:4],
-			"speaker: encoder.observation.add_node(layer 0, 16)"},
+		{"an encoder of two kinds", 0, Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, nil, all[:2],
+			all[:4], "speaker: encoder.observation.add_node(layer 0, 16)"},
 		// AgileRL looks for it in the others' value networks, finds none, and the run ends (defect 6).
 		{"an encoder of one kind", 2, Edit{Kind: AddChannel, Module: "encoder.camera", Nodes: 8}, nil, all[4:],
 			all[4:], "watcher: encoder.camera.add_channel(layer 0, 8)"},
@@ -100,8 +100,8 @@ func TestGroupEdits(t *testing.T) {
 		// AgileRL then applies it to these once for every agent (defect 5).
 		{"a limit of the value networks", 0, head(AddLayer, 16), map[string]Limits{"value": oneLayer}, all[:2], all,
 			"speaker: head.add_layer, value: head.add_node(layer 0, 16)"},
-		{"a limit of the policy alone", 0, head(AddNode, 16), map[string]Limits{"speaker.policy": full}, all[1:2], all[1:],
-			"speaker: None, value: head.add_node(layer 0, 16)"},
+		{"a limit of the policy alone", 0, head(AddNode, 16), map[string]Limits{"speaker.policy": full}, all[1:2],
+			all[1:], "speaker: None, value: head.add_node(layer 0, 16)"},
 		{"limits of all", 0, head(RemoveNode, 32), nil, nil, nil,
 			"none (speaker: head.remove_node(layer 0, 32) would go beyond the limits)"},
 	} {
@@ -274,7 +274,7 @@ func TestGroupMutations(t *testing.T) {
 		t.Errorf("without names the networks are %s", text)
 	}
 	for want, set := range map[string]func(m *Mutations){
-		`"speaker.policy"`: func(m *Mutations) { m.RLHP, m.NetworkLimits = 1, map[string]Limits{"speker.policy": small} },
+		"speaker.policy": func(m *Mutations) { m.RLHP, m.NetworkLimits = 1, map[string]Limits{"speker.policy": small} },
 		`no hyperparameter "x.learning_rate"`: func(m *Mutations) {
 			m.RLHP, m.Hyperparameters = 1, HyperparameterConfig{"x.learning_rate": {Min: 0, Max: 1}}
 		},

@@ -12,9 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Table returns the members as they stand: the table of the population, with the last mutation of every member's present
-// weights other than "none" and its architecture (see [Evolver.Architecture]), and the hyperparameters that may mutate.
-// A mutation travels with the weights: a member that copies another takes over the other's.
+// Table returns the members as they stand: the table of the population, with the last mutation of every member's
+// present weights other than "none" and its architecture (see [Evolver.Architecture]), and the hyperparameters that may
+// mutate. A mutation travels with the weights: a member that copies another takes over the other's.
 func (e *Evolution) Table() pbt.Table {
 	t := e.population.Table()
 	t.Keys, t.More = e.evolver.Keys(), []string{"last mutation", "architecture"}

@@ -164,9 +164,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps,
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, Seed: l.Seed,
 		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
-		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, SelfPlay: l.SelfPlay, Run: l.Run}
+		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Cause: l.Cause, SelfPlay: l.SelfPlay, Run: l.Run}
 	if l.Member != nil {
 		e.Member = *l.Member
 	}

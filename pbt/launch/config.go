@@ -216,8 +216,8 @@ func (c Config) Validate() error {
 	}
 	ranks, gpus, nodes := c.RanksPerMember, c.Slurm.GPUsPerMember, c.Slurm.Nodes
 	if ranks > 1 && nodes > 0 && (ranks%nodes != 0 || gpus%nodes != 0) {
-		wrong(`"ranks_per_member" is %d, "slurm.gpus_per_member" %d and "slurm.nodes" %d: want multiples of the nodes, `+
-			`as ranks and GPUs are divided evenly among them`, ranks, gpus, nodes)
+		wrong(`"ranks_per_member" is %d, "slurm.gpus_per_member" %d and "slurm.nodes" %d: want multiples of the `+
+			`nodes, as ranks and GPUs are divided evenly among them`, ranks, gpus, nodes)
 	}
 	// The tags of the fields bound numbers only, so times are checked here.
 	for _, t := range []struct {
@@ -332,7 +332,8 @@ func (v Vars) checkNames(key string, ranks int) error {
 		case strings.HasPrefix(name, "GORL_PBT_"):
 			return fmt.Errorf("launch: %q has %q, which the launcher sets itself; leave it out", key, name)
 		case ranks > 1 && slices.Contains(rankVariables, name):
-			return fmt.Errorf("launch: %q sets %s, by which the ranks of a member find each other; leave it out", key, name)
+			return fmt.Errorf("launch: %q sets %s, by which the ranks of a member find each other; leave it out",
+				key, name)
 		case strings.ContainsAny(v[name], "\x00"):
 			return fmt.Errorf("launch: %q: %s holds a zero byte", key, name)
 		}

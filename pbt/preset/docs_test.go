@@ -16,7 +16,8 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "parameter keys", Defaults: parameter{}},
 		docgen.Listed{Name: "isaac keys", Defaults: defaultIsaacLab().isaac, Common: []any{sharedDefaults()}},
 		docgen.Listed{Name: "isaaclab keys", Defaults: defaultIsaacLab(), Common: []any{defaultIsaacLab().isaac}},
-		docgen.Listed{Name: "isaacgymenvs keys", Defaults: defaultIsaacGymEnvs(), Common: []any{defaultIsaacLab().isaac}},
+		docgen.Listed{Name: "isaacgymenvs keys", Defaults: defaultIsaacGymEnvs(),
+			Common: []any{defaultIsaacLab().isaac}},
 		docgen.Listed{Name: "samplefactory keys", Defaults: defaultSampleFactory(), Common: []any{sharedDefaults()}},
 		docgen.Listed{Name: "raytune keys", Defaults: defaultRayTune(), Common: []any{sharedDefaults()}},
 	)

@@ -218,7 +218,8 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.P
 func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 	switch given := f.PBT["hyperparam_bounds"]; {
 	case len(c.HyperparamMutations) > 0:
-		p.wrong("hyperparam_bounds", given, "PB2 explores within bounds; give hyperparam_bounds or hyperparam_mutations")
+		p.wrong("hyperparam_bounds", given,
+			"PB2 explores within bounds; give hyperparam_bounds or hyperparam_mutations")
 		return
 	case len(c.Bounds) > 0 || len(c.Parameters) > 0:
 		p.wrong("hyperparam_bounds", given, "PB2 takes neither bounds nor parameters beside it")

@@ -166,7 +166,7 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 			"pbt.pbt_mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
 		return
 	}
-	lacking := slices.DeleteFunc(sorted(m.Parameters), func(key string) bool { return m.Parameters[key].Default != nil })
+	lacking := slices.DeleteFunc(sorted(m.Parameters), func(k string) bool { return m.Parameters[k].Default != nil })
 	if len(lacking) > 0 {
 		s.Notes = append(s.Notes,
 			fmt.Sprintf("these are never reset to their defaults, which are not known: %s; give them "+

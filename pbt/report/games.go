@@ -11,7 +11,7 @@ import (
 const maxRatings = 40
 
 // games returns the tables of populations whose members play against each other: how many games each played against
-// whom with the shares won and drawn, and the Elo ratings along the lineage of the best. Other populations have neither.
+// whom with the shares won and drawn, and the Elo ratings along the lineage of the best. Other populations have none.
 func (f *facts) games() (played, rated *Table) {
 	// By member and opponent: one of the others, or n for past selves, or n+1 for the random player.
 	n, met := len(f.Members), map[[2]int]journal.Games{}

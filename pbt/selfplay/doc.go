@@ -12,7 +12,8 @@
 //	population, err := pbt.New(pbt.Options{
 //		Objective: "episode.rating",
 //		New: func(m pbt.Member) (pbt.Trainee, error) {
-//			env, err := selfplay.NewGames(64, newGame, selfplay.DefaultConfig(), wrappers.ParallelOptions{Seed: m.Seed})
+//			env, err := selfplay.NewGames(64, newGame, selfplay.DefaultConfig(),
+//				wrappers.ParallelOptions{Seed: m.Seed})
 //			...
 //			trainee, err := trainers.NewTrainee(env, newAgent, trainers.Config{Seed: m.Seed})
 //			...

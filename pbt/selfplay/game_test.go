@@ -148,7 +148,8 @@ func TestGameWaitsAndOut(t *testing.T) {
 		t.Fatalf("the first step is %+v (%v), want the reward 1+2+4 and the observation 40", step, err)
 	}
 	step, err = env.Step([]float32{2.5})
-	if err != nil || step.Rewards[0] != -1 || !step.Terminated[0] || step.Truncated[0] || step.FinalObservations[0] != 50 {
+	if err != nil || step.Rewards[0] != -1 || !step.Terminated[0] || step.Truncated[0] ||
+		step.FinalObservations[0] != 50 {
 		t.Fatalf("the last step is %+v (%v), want -1, terminated, and the final observation 50", step, err)
 	}
 	// The learner's return in the whole game is 11, that of c is 12.

@@ -58,7 +58,7 @@ func full(t *testing.T, cfg Config) *Pool {
 
 // The shares of opponents among many draws are those computed by hand.
 func TestDraws(t *testing.T) {
-	won := func(p *Pool) { // 9 of 10 games against member 1, none of 10 against member 2, 5 of 10 against the newest self
+	won := func(p *Pool) { // of 10 games: 9 against member 1, none against member 2, 5 against the newest self
 		for i, wins := range []int{9, 0} {
 			p.members[i].all = tally{Games: 10, Wins: wins}
 		}

@@ -73,7 +73,8 @@ func (s Quantile) Decide(g Generation, rng *rand.Rand) []Decision {
 		case slices.Contains(lower, m.Member):
 			source := g.Members[upper[rng.IntN(len(upper))]]
 			if source.Healthy() && (s.Strict || source.Objective > m.Objective) {
-				return Copying(m, source.Member, "lower quantile of %d; copies %d of the upper", len(lower), source.Member)
+				return Copying(m, source.Member, "lower quantile of %d; copies %d of the upper", len(lower),
+					source.Member)
 			}
 			return Keeping(m, "lower quantile of %d; source %d has an objective of %v", len(lower), source.Member,
 				source.Objective)

@@ -113,9 +113,9 @@ func (r Record) check(members int) error {
 		return fmt.Errorf("iteration %d; the first is 1, the last %d", r.Iteration, int64(maxIteration))
 	}
 	if min(r.Copies, r.Steps, r.WeightSteps, r.SinceCopy, r.SinceChange, int64(r.Samples)) < 0 {
-		return fmt.Errorf("iteration %d: copies %d, steps %d, weight steps %d, steps since copy %d, steps since change %d, "+
-			"samples %d; want 0 or more", r.Iteration, r.Copies, r.Steps, r.WeightSteps, r.SinceCopy, r.SinceChange,
-			r.Samples)
+		return fmt.Errorf("iteration %d: copies %d, steps %d, weight steps %d, steps since copy %d, steps since "+
+			"change %d, samples %d; want 0 or more", r.Iteration, r.Copies, r.Steps, r.WeightSteps, r.SinceCopy,
+			r.SinceChange, r.Samples)
 	}
 	if r.Parent < -1 || r.Parent >= members {
 		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration,

@@ -118,7 +118,8 @@ func run(ctx context.Context) error {
 		best.Member, best.Iteration, e.Evolver().Architecture(best.Snapshot), best.Hyperparameters["learning_rate"],
 		result.Return, result.Episodes)
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
-		{filepath.Join(*out, report.PageFile), "the page: fitness, hyperparameters, networks, and who continued from whom"},
+		{filepath.Join(*out, report.PageFile),
+			"the page: fitness, hyperparameters, networks, and who continued from whom"},
 		{filepath.Join(*out, "elite"), "the elite's weights and architecture"},
 		{filepath.Join(*out, "population", "000", journal.File),
 			"every selection and mutation of member 0, one a line"},

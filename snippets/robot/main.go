@@ -1,7 +1,7 @@
 // Command robot is the program on a robot's computer: it takes states from UDP and answers with joint targets, as often
-// as the policy was trained to act. At a fault a watchdog puts the robot into damping mode. Enter stops the
-// robot, too, and ends damping mode. Package infer/robot describes the packets. Any Go makes the program for any machine,
-// without C:
+// as the policy was trained to act. At a fault a watchdog puts the robot into damping mode. Enter stops the robot, too,
+// and ends damping mode. Package infer/robot describes the packets. Any Go makes the program for any machine, without
+// C:
 //
 //	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./snippets/robot
 //	robot -robot 192.168.123.10:9871 policy.safetensors

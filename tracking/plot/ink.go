@@ -24,7 +24,8 @@ var black, muted, gridColor = rgb(0x1f2328), rgb(0x6a737d), rgb(0xe6e6e6)
 // palette are the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), which colour-blind readers can
 // distinguish. Brown replaces their yellow, which is too light on white.
 var palette = []color.NRGBA{
-	rgb(0x0072b2), rgb(0xe69f00), rgb(0x009e73), rgb(0xb8578f), rgb(0xd55e00), rgb(0x2f9fd0), rgb(0x8a7a4a), rgb(0x4c5fb0),
+	rgb(0x0072b2), rgb(0xe69f00), rgb(0x009e73), rgb(0xb8578f),
+	rgb(0xd55e00), rgb(0x2f9fd0), rgb(0x8a7a4a), rgb(0x4c5fb0),
 }
 
 // fade returns a colour with an opacity from 0 to 1.

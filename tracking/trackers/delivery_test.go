@@ -120,7 +120,8 @@ func TestSendWholeRun(t *testing.T) {
 	srv := newServer(t)
 	run := Run{Name: "r", Dir: t.TempDir()}
 	record(t, tracker(&tracking.Memory{}, nil), run, 1, 3, func(int64) {})
-	must.Do(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"), []byte(`{"lines": [[1, 3]], "end": ""}`), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(run.Dir, "sent-killed.json"),
+		[]byte(`{"lines": [[1, 3]], "end": ""}`), 0o600))
 	// In this order, because both continue MLflow's run of the folder.
 	for _, x := range [][2]string{{"mlflow", "FINISHED"}, {"killed", "FAILED"}} {
 		name, want := x[0], x[1]

@@ -185,7 +185,8 @@ client = mlflow.MlflowClient(sys.argv[1])
 experiment = client.get_experiment_by_name(sys.argv[2])
 out = []
 for run in client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"]):
-    rows = [(m.step, name, repr(m.value)) for name in run.data.metrics for m in client.get_metric_history(run.info.run_id, name)]
+    rows = [(m.step, name, repr(m.value)) for name in run.data.metrics
+            for m in client.get_metric_history(run.info.run_id, name)]
     out.append({"name": run.info.run_name, "status": run.info.status, "params": run.data.params,
                 "tag": run.data.tags.get("who"), "rows": sorted(rows)})
 print(json.dumps(out))

@@ -33,8 +33,8 @@ var ErrFinal = errors.New("it is not tried again")
 type Run struct {
 	// Name is the name of the run's folder. Dir is its path. The folder exists.
 	Name, Dir string
-	// Group is the name of the population if the run is a member of one, or of the folder of several runs. The folder of
-	// a member is in the population's.
+	// Group is the name of the population if the run is a member of one, or of the folder of several runs. The folder
+	// of a member is in the population's.
 	Group string
 	// Config is the run's configuration as plain values: mappings, lists, texts, numbers.
 	Config map[string]any

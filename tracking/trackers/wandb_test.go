@@ -86,7 +86,8 @@ class Run:
         log.write(f"{row}\n")
     def finish(self, exit_code): log.write(f"finish {exit_code}\n")
 def init(**kwargs):
-    log.write(f"init {kwargs['project']} {kwargs['group']} {kwargs['mode']} {kwargs['resume']} {kwargs['id'] == os.environ.get('GORL_TEST_ID', kwargs['id'])}\n")
+    same = kwargs["id"] == os.environ.get("GORL_TEST_ID", kwargs["id"])
+    log.write(f"init {kwargs['project']} {kwargs['group']} {kwargs['mode']} {kwargs['resume']} {same}\n")
     run = Run()
     run.id = kwargs["id"]
     return run

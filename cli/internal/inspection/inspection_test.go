@@ -291,16 +291,18 @@ func TestGroup(t *testing.T) {
 	r := of(t, path, inspection.Options{})
 	var text strings.Builder
 	must.Do(t, inspection.Write(&text, r, false))
-	if c := r.Checkpoint; c.Kind != "checkpoint of IPPO with the agents [chaser runner]" || c.Agents[1].Name != "runner" ||
-		!strings.Contains(text.String(), "agent runner\n") {
+	if c := r.Checkpoint; c.Kind != "checkpoint of IPPO with the agents [chaser runner]" ||
+		c.Agents[1].Name != "runner" || !strings.Contains(text.String(), "agent runner\n") {
 		t.Errorf("%s %+v\n%s", c.Kind, c.Agents, text.String())
 	}
 }
 
-const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}
+const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o",` +
+	`"interval_steps":10,"seed":1,"strategy":"s"}}
 {"event":"start","iteration":0,"member":0,"steps":0,"after":{"lr":0.1},"seed":7}
 {"event":"start","iteration":0,"member":1,"steps":0,"after":{"lr":0.2},"seed":8}
-{"event":"replace","iteration":1,"member":0,"parent":1,"steps":10,"parent_steps":10,"objective":1,"before":{"lr":0.1},"after":{"lr":0.4},"cause":"worse"}
+{"event":"replace","iteration":1,"member":0,"parent":1,"steps":10,"parent_steps":10,"objective":1,` +
+	`"before":{"lr":0.1},"after":{"lr":0.4},"cause":"worse"}
 {"event":"keep","iteration":1,"member":1,"steps":10,"objective":2,"before":{"lr":0.2}}
 {"event":"final","iteration":2,"member":0,"steps":20,"objective":3,"before":{"lr":0.4}}
 {"event":"final","iteration":2,"member":1,"steps":20,"objective":"NaN","before":{"lr":0.2}}

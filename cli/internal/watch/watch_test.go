@@ -275,7 +275,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 	var raw string
 	get("/api/curves?"+query.Encode(), &raw)
-	if strings.ContainsAny(raw, "<>") || !strings.Contains(raw, "longer than 8 MiB") || !strings.Contains(raw, "cut: ") {
+	if strings.ContainsAny(raw, "<>") || !strings.Contains(raw, "longer than 8 MiB") ||
+		!strings.Contains(raw, "cut: ") {
 		t.Errorf("%.2000s", raw)
 	}
 	must.Equal(t, "status of a damaged population", http.StatusUnprocessableEntity,

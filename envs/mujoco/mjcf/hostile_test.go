@@ -75,7 +75,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{`<mujoco><asset><model file="a.xml"/></asset></mujoco>`, "names a file"},
 		{`<mujoco><worldbody><flexcomp file="../secret.obj"/></worldbody></mujoco>`, "names a file"},
 		{`<mujoco><mesh file="../secret.obj"/></mujoco>`, "names a file"},
-		{`<mujoco><worldbody><replicate count="999"><replicate count="999"/></replicate></worldbody></mujoco>`, "copies"},
+		{`<mujoco><replicate count="999"><replicate count="999"/></replicate></mujoco>`, "copies"},
 		{`<mujoco><size memory="900T"/></mujoco>`, "the limit is"},
 		{`<mujoco><size nconmax="999999999"/></mujoco>`, "the limit is"},
 		{`<mujoco><custom><numeric name="n" size="1999999999"/></custom></mujoco>`, "the limit is"},

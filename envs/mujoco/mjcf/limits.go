@@ -48,8 +48,8 @@ func (e *Element) check(asset bool, depth int, copies float64) error {
 		case slices.Contains(numeric, key) && slices.ContainsFunc(strings.Fields(a.Value), infinite):
 			return fmt.Errorf("%s: the attribute %s is %q; it must be finite", e.where(), key, a.Value)
 		case strings.HasPrefix(key, "file") && !(asset && assetFiles[e.Name] != nil):
-			return fmt.Errorf("%s: the attribute %s names a file; files are read for meshes, textures and height fields "+
-				"in <asset>", e.where(), key)
+			return fmt.Errorf("%s: the attribute %s names a file; files are read for meshes, textures and height "+
+				"fields in <asset>", e.where(), key)
 		case key == "memory" && e.Name == "size":
 			limit = maxMemory
 		case e.Name == "size", key == "actdim", key == "nsample", key == "size" && e.Name == "numeric":
@@ -185,8 +185,8 @@ func checkObject(data []byte) error {
 					continue // "1//2" has no texture coordinate
 				}
 				if k > 2 || err != nil || v == 0 || v > count[k] || -v > count[k] {
-					return fmt.Errorf("line %d: %q is no corner of a face; there are %d vertices, %d texture coordinates and "+
-						"%d normals", n, corner, count[0], count[1], count[2])
+					return fmt.Errorf("line %d: %q is no corner of a face; there are %d vertices, %d texture "+
+						"coordinates and %d normals", n, corner, count[0], count[1], count[2])
 				}
 			}
 		}

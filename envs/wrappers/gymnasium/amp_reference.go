@@ -18,8 +18,8 @@ import (
 func NewMotionSource(e *Env, clips ...*motions.Clip) (*motions.Source, error) {
 	g := e.about.AMPGroup
 	if g == nil {
-		return nil, errors.New("gymnasium: reference motion from clips needs a task of mjlab or Isaac Lab with a group " +
-			"of observations named amp, and AMPObservations empty: add the group by AMPGroup")
+		return nil, errors.New("gymnasium: reference motion from clips needs a task of mjlab or Isaac Lab with a " +
+			"group of observations named amp, and AMPObservations empty: add the group by AMPGroup")
 	}
 	if len(clips) == 0 {
 		return nil, errors.New("gymnasium: there are no clips; give at least one")
@@ -76,12 +76,13 @@ func (g *ampGroupJSON) check(space spaces.Space) (history int, err error) {
 			return 0, fmt.Errorf("the terms %q and %q have histories of %d and %d; set the group's history_length",
 				first.Name, t.Name, first.History, t.History)
 		case t.Asset != first.Asset:
-			return 0, fmt.Errorf("the terms %q and %q are of the entities %q and %q; clips have one", first.Name, t.Name,
-				first.Asset, t.Asset)
+			return 0, fmt.Errorf("the terms %q and %q are of the entities %q and %q; clips have one", first.Name,
+				t.Name, first.Asset, t.Asset)
 		}
 		width += t.Width
 	}
-	if want := []int{history, width}; space.Width() != history*width || history > 1 && !slices.Equal(space.Shape, want) {
+	if want := []int{history, width}; space.Width() != history*width ||
+		history > 1 && !slices.Equal(space.Shape, want) {
 		return 0, fmt.Errorf("it has the shape %v; its terms have %v: set concatenate_dim to -1", space.Shape, want)
 	}
 	return history, nil

@@ -81,8 +81,8 @@ func TestSimulatorsMotionSourceEqualsIsaacLab(t *testing.T) {
 func TestSimulatorsAMPGroupOfTask(t *testing.T) {
 	clip := must.Get(motions.Trot(0.8))(t)
 	o := isaacDogs(t, clip, "Standin-Dog-Own-v0")
-	maps.Copy(o.Kwargs, map[string]any{"observations.amp.joints.noise": 0.1, "observations.amp.joints.history_length": 3,
-		"term": "last_action"})
+	maps.Copy(o.Kwargs, map[string]any{"observations.amp.joints.noise": 0.1,
+		"observations.amp.joints.history_length": 3, "term": "last_action"})
 	e := open(t, o)
 	var joints []string
 	for _, part := range []string{"_hip", "_calf"} { // the order of the simulator
@@ -108,29 +108,29 @@ func TestMotionSourceRefuses(t *testing.T) {
 	box := func(shape ...int) spaces.Space { return spaces.NewBox(-1, 1, shape...) }
 	for _, c := range []struct {
 		words  string
-		change func(g *ampGroupJSON, space *spaces.Space)
+		change func(x []ampTermJSON, space *spaces.Space)
 		clips  []*motions.Clip
 	}{
 		{"", nil, nil},
-		{"", func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[0].Function, g.Terms[0].Subtracted = "joint_pos", nil }, nil},
+		{"", func(x []ampTermJSON, _ *spaces.Space) { x[0].Function, x[0].Subtracted = "joint_pos", nil }, nil},
 		{"there are no clips", nil, []*motions.Clip{}},
 		{`the term "knees": the clip has no hinge "FR_calf"`, nil, []*motions.Clip{human}},
 		{"move different skeletons", nil, []*motions.Clip{dog, human}},
 		{"has no skeleton", nil, []*motions.Clip{raw}},
-		{`"height": clips do not give me.up`, func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].Function = "me.up" }, nil},
-		{`"height" has noise and delay`, func(g *ampGroupJSON, _ *spaces.Space) {
-			g.Terms[1].Changes = []string{"noise", "delay"}
+		{`"height": clips do not give me.up`, func(x []ampTermJSON, _ *spaces.Space) { x[1].Function = "me.up" }, nil},
+		{`"height" has noise and delay`, func(x []ampTermJSON, _ *spaces.Space) {
+			x[1].Changes = []string{"noise", "delay"}
 		}, nil},
-		{`"height" has all moments`, func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].Flat = true }, nil},
-		{"have histories of 2 and 0", func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].History = 0 }, nil},
-		{`are of the entities "robot" and "ball"`, func(g *ampGroupJSON, _ *spaces.Space) { g.Terms[1].Asset = "ball" }, nil},
-		{"set concatenate_dim to -1", func(_ *ampGroupJSON, s *spaces.Space) { *s = box(3, 2) }, nil},
-		{"set its concatenate_terms to True", func(_ *ampGroupJSON, s *spaces.Space) { s.Kind = spaces.Dict }, nil},
-		{"it has 2 values in the simulator; the clip has 1", func(g *ampGroupJSON, s *spaces.Space) {
-			g.Terms[1].Width, *s = 2, box(2, 4)
+		{`"height" has all moments`, func(x []ampTermJSON, _ *spaces.Space) { x[1].Flat = true }, nil},
+		{"have histories of 2 and 0", func(x []ampTermJSON, _ *spaces.Space) { x[1].History = 0 }, nil},
+		{`are of the entities "robot" and "ball"`, func(x []ampTermJSON, _ *spaces.Space) { x[1].Asset = "ball" }, nil},
+		{"set concatenate_dim to -1", func(_ []ampTermJSON, s *spaces.Space) { *s = box(3, 2) }, nil},
+		{"set its concatenate_terms to True", func(_ []ampTermJSON, s *spaces.Space) { s.Kind = spaces.Dict }, nil},
+		{"it has 2 values in the simulator; the clip has 1", func(x []ampTermJSON, s *spaces.Space) {
+			x[1].Width, *s = 2, box(2, 4)
 		}, nil},
-		{`no body "tail"`, func(g *ampGroupJSON, s *spaces.Space) {
-			g.Terms[1].Function, g.Terms[1].Bodies = keyPositions, []string{"tail"}
+		{`no body "tail"`, func(x []ampTermJSON, s *spaces.Space) {
+			x[1].Function, x[1].Bodies = keyPositions, []string{"tail"}
 		}, nil},
 	} {
 		g := &ampGroupJSON{Step: 0.02, Terms: []ampTermJSON{
@@ -139,7 +139,7 @@ func TestMotionSourceRefuses(t *testing.T) {
 			{Name: "height", Function: "base_height", Width: 1, History: 2, Asset: "robot"}}}
 		e := &Env{about: description{AMPGroup: g}, exchange: exchange{set: spaces.Set{AMPObservation: box(2, 3)}}}
 		if c.change != nil {
-			c.change(g, &e.set.AMPObservation)
+			c.change(g.Terms, &e.set.AMPObservation)
 		}
 		if c.clips == nil {
 			c.clips = []*motions.Clip{dog}
@@ -211,7 +211,7 @@ func sameRows(t *testing.T, got, want []float32) {
 	for i, x := range want {
 		off := math.Abs(float64(x - got[i]))
 		if !(off < 1e-4) {
-			t.Fatalf("environment %d, value %d of %d: the simulator has %g, reference motion %g", i/w, i%w, w, got[i], x)
+			t.Fatalf("environment %d, value %d of %d: simulator %g, reference motion %g", i/w, i%w, w, got[i], x)
 		}
 		worst = max(worst, off)
 	}

@@ -78,8 +78,8 @@ type arrays struct {
 func (x *exchange) allocate(file *os.File, children, n int) error {
 	seats := len(x.set.Seats)
 	x.choices = choices(x.set.Action)
-	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", cmp.Or(seats, -1)}, {"flags", "u1", -1},
-		{"seats", "u1", seats}, {"infos", "f8", x.columns}}
+	wanted := []array{{"actions", "f4", x.set.Action.Width()}, {"rewards", "f8", cmp.Or(seats, -1)},
+		{"flags", "u1", -1}, {"seats", "u1", seats}, {"infos", "f8", x.columns}}
 	of := func(name, array string, s spaces.Space, last bool) table {
 		t := table{name: name, space: s, width: s.Width(), choices: choices(s), runs: s.Runs(), now: s.Rows(n),
 			former: s.Rows(n)}

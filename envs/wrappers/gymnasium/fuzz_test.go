@@ -105,9 +105,8 @@ func FuzzHeader(f *testing.F) {
 
 func FuzzDescription(f *testing.F) {
 	f.Add([]byte(fakeSpaces))
-	f.Add(
-		[]byte(
-			`{"observation": {"kind": "Tuple", "spaces": [{"kind": "MultiBinary", "nvec": [2, 2]}, {"kind": "Box", "shape": [], "low": [0], "high": [1e300]}]}, "action": {"kind": "Discrete", "nvec": [3]}}`))
+	f.Add([]byte(`{"observation": {"kind": "Tuple", "spaces": [{"kind": "MultiBinary", "nvec": [2, 2]}, ` +
+		`{"kind": "Box", "shape": [], "low": [0], "high": [1e300]}]}, "action": {"kind": "Discrete", "nvec": [3]}}`))
 	f.Add([]byte(`{"error": "nothing works"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, set, err := parseDescription(b)

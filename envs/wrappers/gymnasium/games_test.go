@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,8 +147,8 @@ func (p *playedGame) after(e *Env, s *envs.Step) {
 	p.same("final_states", s.FinalStates, e.set.State.Width())
 	last := s.Episodes[slices.IndexFunc(s.Episodes, func(e envs.Episode) bool { return e.Env == p.i })]
 	if p.ended != k || last.Length != p.length || p.cut && (s.Terminated[p.i] || !s.Truncated[p.i]) {
-		p.Fatalf("copy %d, step %d: %d of %d agents ended in a game of %d steps (%d counted), terminated: %t", p.i, p.step,
-			p.ended, k, last.Length, p.length, s.Terminated[p.i])
+		p.Fatalf("copy %d, step %d: %d of %d agents ended in a game of %d steps (%d counted), terminated: %t", p.i,
+			p.step, p.ended, k, last.Length, p.length, s.Terminated[p.i])
 	}
 	p.games++
 	p.length, p.ended = 0, 0
@@ -162,8 +161,9 @@ func TestPeersGamesByTurns(t *testing.T) {
 		name, module string
 		aec          bool
 		games        int
-	}{{"tictactoe", "pettingzoo.classic.tictactoe_v3", false, 200}, {"connect four", "pettingzoo.classic.connect_four_v3",
-		false, 50}, {"speaker and listener", "mpe2.simple_speaker_listener_v4", true, 10}} {
+	}{{"tictactoe", "pettingzoo.classic.tictactoe_v3", false, 200},
+		{"connect four", "pettingzoo.classic.connect_four_v3", false, 50},
+		{"speaker and listener", "mpe2.simple_speaker_listener_v4", true, 10}} {
 		t.Run(c.name, func(t *testing.T) {
 			const steps, seed = 2000, 5
 			o := zoo(t, c.module, 1, 1)
@@ -176,7 +176,7 @@ func TestPeersGamesByTurns(t *testing.T) {
 			set, games := e.Spaces(), 0
 			s := envtest.Reset(t, e, seed)
 			got := make([]float64, len(set.Seats)) // what each agent has got since its last turn
-			var ended envs.Step
+			var ended spaces.SeatStep
 			for at, agent := range agents {
 				j := int(agent)
 				if got[j] != rewards[at] && math.Abs(got[j]-rewards[at]) > 1e-5 {
@@ -184,9 +184,9 @@ func TestPeersGamesByTurns(t *testing.T) {
 				}
 				got[j] = 0
 				if dead[at] == 1 { // PettingZoo has it act once more, which is no turn
-					if ended.Seats.Terminated[j] != (terminated[at] == 1) || ended.Seats.Truncated[j] != (truncated[at] == 1) {
-						t.Fatalf("turn %d: agent %d has ended by %t, %t; want %g, %g", at, j, ended.Seats.Terminated[j],
-							ended.Seats.Truncated[j], terminated[at], truncated[at])
+					if ended.Terminated[j] != (terminated[at] == 1) || ended.Truncated[j] != (truncated[at] == 1) {
+						t.Fatalf("turn %d: agent %d has ended by %t, %t; want %g, %g", at, j, ended.Terminated[j],
+							ended.Truncated[j], terminated[at], truncated[at])
 					}
 					continue
 				}
@@ -212,8 +212,8 @@ func TestPeersGamesByTurns(t *testing.T) {
 				}
 				if s.Ended(0) {
 					games++
-					ended = envs.Step{Seats: spaces.SeatStep{Terminated: slices.Clone(s.Seats.Terminated),
-						Truncated: slices.Clone(s.Seats.Truncated)}}
+					ended = spaces.SeatStep{Terminated: slices.Clone(s.Seats.Terminated),
+						Truncated: slices.Clone(s.Seats.Truncated)}
 				}
 			}
 			if t.Logf("%d turns, %d games: equal", steps, games); games < c.games {
@@ -250,7 +250,7 @@ func TestPeersGameOfOwn(t *testing.T) {
 	actions := []float32{2, 0.5, -0.5, 0, 1, 2, 0.5, -0.5, 0, 1} // a_0: 2, b_0: (0.5, -0.5), c_0: (0, 1)
 	type shown struct {
 		Observations, States, Masks, Rewards []float32
-		Terminated, Truncated, Active        string
+		Flags                                string // terminated, truncated, active
 	}
 	of := func(s *envs.Step) shown {
 		seats := s.Seats
@@ -259,20 +259,20 @@ func TestPeersGameOfOwn(t *testing.T) {
 			seats.Active = s.Seats.Active
 		}
 		seats = seats.Row(1, 3)
-		return shown{s.Observations[8:], s.States[2:], s.ActionMasks[5:], seats.Rewards, fmt.Sprint(numbers(seats.Terminated)),
-			fmt.Sprint(numbers(seats.Truncated)), fmt.Sprint(numbers(seats.Active))}
+		return shown{s.Observations[8:], s.States[2:], s.ActionMasks[5:], seats.Rewards,
+			fmt.Sprint(numbers(seats.Terminated), numbers(seats.Truncated), numbers(seats.Active))}
 	}
 	all := []float32{1, 1, 1, 1, 1}
 	for k, want := range []shown{
-		{[]float32{0, 6, 0, 0, 0, 0, 0, 0}, []float32{0, 2}, all, []float32{0, 0, 0}, "[0 0 0]", "[0 0 0]", "[1 1 0]"},
-		{[]float32{1, 6, 10, 10, 10, 10, 1, -1}, []float32{1, 3}, []float32{1, 1, 1, 0, 0}, []float32{1, 1.5, 0}, "[0 0 0]",
-			"[0 0 0]", "[1 1 1]"},
+		{[]float32{0, 6, 0, 0, 0, 0, 0, 0}, []float32{0, 2}, all, []float32{0, 0, 0}, "[0 0 0] [0 0 0] [1 1 0]"},
+		{[]float32{1, 6, 10, 10, 10, 10, 1, -1}, []float32{1, 3}, []float32{1, 1, 1, 0, 0}, []float32{1, 1.5, 0},
+			"[0 0 0] [0 0 0] [1 1 1]"},
 		{[]float32{2, 6, 20, 20, 20, 20, 2, -2}, []float32{2, 2}, []float32{0, 1, 1, 1, 0}, []float32{2, 2.5, 3},
-			"[1 0 0]", "[0 0 0]", "[0 1 1]"},
+			"[1 0 0] [0 0 0] [0 1 1]"},
 		{[]float32{0, 0, 30, 30, 30, 30, 3, -3}, []float32{3, 2}, []float32{1, 1, 1, 0, 0}, []float32{0, 3, 3.5},
-			"[0 0 0]", "[0 0 0]", "[0 1 1]"},
-		{[]float32{0, 0, 40, 40, 40, 40, 0, -4}, []float32{4, 1}, all, []float32{0, 4, 4.5}, "[0 0 1]", "[0 0 0]", "[0 1 0]"},
-		{[]float32{0, 6, 0, 0, 0, 0, 0, 0}, []float32{0, 2}, all, []float32{0, 5, 0}, "[0 0 0]", "[0 1 0]", "[1 1 0]"},
+			"[0 0 0] [0 0 0] [0 1 1]"},
+		{[]float32{0, 0, 40, 40, 40, 40, 0, -4}, []float32{4, 1}, all, []float32{0, 4, 4.5}, "[0 0 1] [0 0 0] [0 1 0]"},
+		{[]float32{0, 6, 0, 0, 0, 0, 0, 0}, []float32{0, 2}, all, []float32{0, 5, 0}, "[0 0 0] [0 1 0] [1 1 0]"},
 	} {
 		if k > 0 {
 			actions[8] = float32(k % 2) // allowed in step 2 and 4
@@ -280,9 +280,9 @@ func TestPeersGameOfOwn(t *testing.T) {
 		}
 		must.Match(t, want, of(s), "step %d", k)
 	}
-	if diff := cmp.Diff([]float32{0, 0, 50, 50, 50, 50, 1, 0}, s.FinalObservations[8:]); diff != "" || s.Terminated[1] ||
-		!s.Truncated[1] || s.FinalStates[2] != 5 || s.Episodes[1].Return != 1+1.5+2+2.5+3+3+3.5+4+4.5+5 ||
-		s.Episodes[1].Metrics["b_0.k"] != 5 {
+	if diff := cmp.Diff([]float32{0, 0, 50, 50, 50, 50, 1, 0}, s.FinalObservations[8:]); diff != "" ||
+		s.Terminated[1] || !s.Truncated[1] || s.FinalStates[2] != 5 ||
+		s.Episodes[1].Return != 1+1.5+2+2.5+3+3+3.5+4+4.5+5 || s.Episodes[1].Metrics["b_0.k"] != 5 {
 		t.Errorf("the end: %s, %+v", diff, s)
 	}
 	envtest.Step(t, e, actions)
@@ -317,67 +317,6 @@ func TestPeersGameByTurnsOfOwn(t *testing.T) {
 	must.Is(t, fmt.Sprint(s.FinalObservations, s.Terminated, s.Truncated), "[6 0 0 0 6 2] [false] [true]", "the end")
 }
 
-// What is no game, or breaks PettingZoo's rules, is an error that names the agent and what to do.
-func TestPeersGamesRefused(t *testing.T) {
-	for _, c := range []struct {
-		name, bad string
-		change    func(*Options)
-		want      string
-		fault     Fault
-	}{
-		{"bridge_games:Lives", "spaces", nil, "differ in their possible_agents or in their spaces", FaultStart},
-		{"bridge_games:Lives", "nobody", nil, "reset of Lives leaves no agent that acts", FaultStart},
-		{"bridge_games:Lives", "stranger", nil, "'d_0', which is none of possible_agents, ['a_0', 'b_0', 'c_0']",
-			FaultException},
-		{"bridge_games:Lives", "tells", nil, "the agent 'e_0', which is none of possible_agents", FaultException},
-		{"bridge_games:Lives", "back", nil, "the agent 'a_0' has ended and is among the agents", FaultException},
-		{"bridge_games:Lives", "stays", nil, "the agent 'a_0' has ended and is among the agents", FaultException},
-		{"bridge_games:Lives", "leaves", nil, "'b_0' has left the agents of Lives, neither terminated nor truncated",
-			FaultException},
-		{"bridge_games:Lives", "shape", nil, "the observation of the agent 'b_0' of Lives: ValueError: a value has the shape " +
-			"(3, 3); its space says (2, 2)", FaultException},
-		{"bridge_games:Lives", "mask", nil, "the action mask of the agent 'c_0' is [2 2 2 2 2]", FaultException},
-		{"bridge_games:Lives", "reward", nil, "returned the reward None of type NoneType", FaultException},
-		{"bridge_games:Lives", "flag", nil, "the terminations of Lives have 'no' for the agent 'b_0'", FaultException},
-		{"bridge_games:Lives", "lacks", nil, "the rewards of Lives lack the agent 'b_0'", FaultException},
-		{"bridge_games:Lives", "state", nil, "set states to ignore", FaultException},
-		{"bridge_games:Lives", "exception", nil, "the game is cross", FaultException},
-		{"bridge_games:Lives", "exit", nil, "ended with status 4", FaultExit},
-		{"bridge_games:Turns", "stranger", nil, "'x_9', which is none of possible_agents", FaultException},
-		{"bridge_games:Turns", "selects", nil, "selects the agent 'x_1', which does not live", FaultException},
-		{"bridge_games:Nobody", "", nil, "returned a Nobody; it must be a pettingzoo.ParallelEnv or AECEnv", FaultStart},
-		{"bridge_games:Lives", "", func(o *Options) { o.AEC = true }, "leave aec out", FaultStart},
-		{"mpe2.simple_spread_v2", "", nil, "there is no environment 'mpe2.simple_spread_v2'; mpe2 has simple_spread_v3",
-			FaultStart},
-		{"classic.connect_five_v1", "", nil, "chess_v6, connect_four_v3", FaultStart},
-		{"nothing.at_all_v1", "", nil, "nothing.at_all_v1 cannot be imported", FaultStart},
-		{"json", "", nil, "json has neither parallel_env nor env", FaultStart},
-	} {
-		t.Run(c.name+" "+c.bad, func(t *testing.T) {
-			o := zoo(t, c.name, 2, 1)
-			if c.bad != "" {
-				o.Kwargs = map[string]any{"bad": c.bad}
-			}
-			if c.change != nil {
-				c.change(&o)
-			}
-			e, err := New(o)
-			if err == nil {
-				t.Cleanup(func() { e.Close() })
-				_, err = e.Reset(1)
-			}
-			for k := 1; k < 8 && err == nil; k++ {
-				actions := slices.Repeat([]float32{0, 0, 0, float32((k + 1) % 2), 0}, 2)
-				if strings.HasSuffix(c.name, "Turns") {
-					actions = slices.Repeat([]float32{1}, 6)
-				}
-				_, err = e.Step(actions)
-			}
-			faulted(t, err, c.fault, c.want)
-		})
-	}
-}
-
 // When a child dies in the middle of a game, the agents that live are truncated where they were, and a new game begins.
 func TestPeersGameOfALostChild(t *testing.T) {
 	o := zoo(t, "bridge_games:Lives", 2, 2)
@@ -392,87 +331,11 @@ func TestPeersGameOfALostChild(t *testing.T) {
 		s = envtest.Step(t, e, slices.Repeat([]float32{0, 0, 0, float32((k + 1) % 2), 0}, 2))
 	}
 	seats := s.Seats.Row(1, 3)
-	if got := fmt.Sprint(s.Observations[8:], s.FinalObservations[8:], s.FinalStates[2:], seats.Rewards, seats.Terminated,
-		seats.Truncated, seats.Active, s.Truncated); got != "[0 1 0 0 0 0 0 0] [0 0 30 30 30 30 3 -3] [3 2] [0 0 0] "+
-		"[false false false] [false true true] [true true false] [false true]" {
-		t.Error(got)
-	}
+	must.Is(t, fmt.Sprint(s.Observations[8:], s.FinalObservations[8:], s.FinalStates[2:], seats.Rewards,
+		seats.Terminated, seats.Truncated, seats.Active, s.Truncated), "[0 1 0 0 0 0 0 0] [0 0 30 30 30 30 3 -3] "+
+		"[3 2] [0 0 0] [false false false] [false true true] [true true false] [false true]", "the new game")
 	if s.Seats.Rewards[1] != 4 || e.Replaced() != 1 {
 		t.Errorf("the other game: %v", s.Seats.Rewards)
 	}
 	must.Do(t, envs.Check(e, 30, 1))
-}
-
-// A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
-// environment is reset is out until then, whatever the simulator goes on to say of it.
-func TestPeersTeam(t *testing.T) {
-	const n = 4
-	team := func(simulator Simulator, kwargs map[string]any) Options {
-		o := real(t, "bridge_batches:Team", n, 0)
-		o.Simulator, o.Kwargs = simulator, kwargs
-		return o
-	}
-	e := open(t, team(IsaacLab, nil))
-	set := e.Spaces()
-	want := spaces.NewSeats(spaces.Unbounded(3), spaces.Seat{Name: "cart", Observation: spaces.Unbounded(2),
-		Action: spaces.NewBox(-1, 1, 1)}, spaces.Seat{Name: "pole", Observation: spaces.Unbounded(1),
-		Action: spaces.NewDiscrete(3)})
-	if name, got, wanted := set.Difference(want); name != "" {
-		t.Fatalf("%s: %v, want %v", name, got, wanted)
-	}
-	must.Do(t, envs.Check(e, 60, 3))
-	s := envtest.Reset(t, e, 1)
-	for k := 0; k < 60; k++ {
-		for i := range n {
-			// The step of the game, k % length, and what it has brought.
-			length, odd := 4+i%3, i%2 == 1
-			if odd {
-				length = 3
-			}
-			now := k % length
-			if got := fmt.Sprint(s.Observations[3*i:3*i+3], s.States[3*i:3*i+3], s.Seats.Active[2*i:2*i+2]); got !=
-				fmt.Sprint([]int{now, i, -now}, []int{now, i, -now}, []bool{true, !odd || now < 2}) {
-				t.Fatalf("step %d, environment %d shows %s", k, i, got)
-			}
-			if k == 0 {
-				continue
-			}
-			step := (k-1)%length + 1
-			seats, over := s.Seats.Row(i, 2), step == length
-			fallen := odd && step > 2
-			pole := float32(20)
-			if fallen {
-				pole = 0
-			}
-			if got := fmt.Sprint(seats.Rewards, seats.Terminated, seats.Truncated, s.Terminated[i], s.Truncated[i]); got !=
-				fmt.Sprint([]float32{float32(step) + 0.5, pole}, []bool{odd && over, odd && step == 2},
-					[]bool{!odd && over, !odd && over}, odd && over, !odd && over) {
-				t.Fatalf("step %d, environment %d: %s", k, i, got)
-			}
-			if over && !s.FinalUnknown[i] {
-				t.Fatalf("step %d, environment %d: the last observation is lost and counts as known", k, i)
-			}
-		}
-		s = envtest.Step(t, e, slices.Repeat([]float32{0.5, 2}, n))
-	}
-	for _, c := range []struct {
-		simulator Simulator
-		kwargs    map[string]any
-		want      string
-	}{
-		{IsaacLab, map[string]any{"forget": true}, "every agent of environment 1 has ended"},
-		{IsaacLab, map[string]any{"missing": true}, "the observations of step of bridge_batches:Team are 'cart'; they must hold " +
-			"one for each of 'cart', 'pole'"},
-		{Batch, map[string]any{"mode": "next_step"}, "has several agents (possible_agents) and the autoreset next_step"},
-	} {
-		e, err := New(team(c.simulator, c.kwargs))
-		if err == nil {
-			t.Cleanup(func() { e.Close() })
-			_, err = e.Reset(1)
-		}
-		for k := 0; k < 5 && err == nil; k++ {
-			_, err = e.Step(make([]float32, 2*n))
-		}
-		must.Refuse(t, err, c.want)
-	}
 }

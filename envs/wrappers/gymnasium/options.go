@@ -143,8 +143,8 @@ func (o *Options) validate() error {
 	case o.AEC && !o.PettingZoo || o.PettingZoo && (o.Simulator != "" || o.Checker):
 		return errors.New("gymnasium: AEC is for PettingZoo, and Simulator and Checker are not")
 	case o.PettingZoo && (o.AMPObservations != "" || o.States != "" && o.States != Ignore || o.StateSize != 0):
-		return fmt.Errorf("gymnasium: AMPObservations, States and StateSize are not for PettingZoo: States may only be "+
-			"%q", Ignore)
+		return fmt.Errorf("gymnasium: AMPObservations, States and StateSize are not for PettingZoo: States may only "+
+			"be %q", Ignore)
 	case o.Simulator == Batch && o.Factory == "":
 		return fmt.Errorf("gymnasium: the simulator %q needs a Factory", o.Simulator)
 	case o.Simulator != "" && o.Children > 1:
@@ -157,8 +157,8 @@ func (o *Options) validate() error {
 		return errors.New("gymnasium: Autoreset, RandomEpisodeLengths, ObservationGroups and StateGroups are for " +
 			"simulators; set Simulator")
 	case len(o.AMPGroup.Terms) > 0 && (o.Simulator != MJLab && o.Simulator != IsaacLab || o.ID == ""):
-		return errors.New("gymnasium: AMPGroup is for tasks of mjlab and isaaclab made by ID; set Simulator and ID, or " +
-			"have the Factory make the group")
+		return errors.New("gymnasium: AMPGroup is for tasks of mjlab and isaaclab made by ID; set Simulator and ID, " +
+			"or have the Factory make the group")
 	case o.Autoreset != "" && !slices.Contains(autoresets, o.Autoreset):
 		return fmt.Errorf("gymnasium: autoreset is %q; it must be one of %q", o.Autoreset, autoresets)
 	case o.Children < 0 || o.Children > o.NumEnvs:

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,13 +140,13 @@ func TestPeersRefusals(t *testing.T) {
 		"'critic': a value has the shape (4,); its space says (3,)": single(func(o *Options) {
 			o.States, o.StateSize = "critic", 3
 		}),
-		"'critic': a value has the shape (4,); its space says (2,)":   single(amp("critic")),
-		"set autoreset to same_step, next_step or disabled":           silent,
-		"its autoreset is same_step; the options say disabled":        batch(func(o *Options) { o.Autoreset = Disabled }),
-		"has 3 environments (num_envs); the options say 4":            batch(factory("bridge_batches:few")),
-		"must be a batch with num_envs, reset and step":               batch(factory("bridge_environments:nothing")),
-		"needs a simulator with episode_length_buf":                   timed,
-		"the infos of step have no 'amp', where the AMP observation ": batch(amp("amp")),
+		"a value has the shape (4,); its space says (2,)":      single(amp("critic")),
+		"set autoreset to same_step, next_step or disabled":    silent,
+		"its autoreset is same_step; the options say disabled": batch(func(o *Options) { o.Autoreset = Disabled }),
+		"has 3 environments (num_envs); the options say 4":     batch(factory("bridge_batches:few")),
+		"must be a batch with num_envs, reset and step":        batch(factory("bridge_environments:nothing")),
+		"needs a simulator with episode_length_buf":            timed,
+		"the infos of step have no 'amp', where the AMP ":      batch(amp("amp")),
 		"how many AMP observations are there": batch(func(o *Options) {
 			o.Factory, o.AMPObservations = "bridge_batches:Bare", "amp"
 		}),
@@ -162,4 +163,65 @@ func TestPeersRefusals(t *testing.T) {
 	// What the batch does not say can be said.
 	silent.Autoreset = SameStep
 	must.Do(t, envs.Check(open(t, silent), 20, 1))
+}
+
+// What is no game, or breaks PettingZoo's rules, is an error that names the agent and what to do.
+func TestPeersGamesRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, bad string
+		change    func(*Options)
+		want      string
+		fault     Fault
+	}{
+		{"bridge_games:Lives", "spaces", nil, "differ in their possible_agents or in their spaces", FaultStart},
+		{"bridge_games:Lives", "nobody", nil, "reset of Lives leaves no agent that acts", FaultStart},
+		{"bridge_games:Lives", "stranger", nil, "'d_0', which is none of possible_agents, ['a_0', 'b_0', 'c_0']",
+			FaultException},
+		{"bridge_games:Lives", "tells", nil, "the agent 'e_0', which is none of possible_agents", FaultException},
+		{"bridge_games:Lives", "back", nil, "the agent 'a_0' has ended and is among the agents", FaultException},
+		{"bridge_games:Lives", "stays", nil, "the agent 'a_0' has ended and is among the agents", FaultException},
+		{"bridge_games:Lives", "leaves", nil, "'b_0' has left the agents of Lives, neither terminated nor truncated",
+			FaultException},
+		{"bridge_games:Lives", "shape", nil, "the observation of the agent 'b_0' of Lives: ValueError: a value has " +
+			"the shape (3, 3); its space says (2, 2)", FaultException},
+		{"bridge_games:Lives", "mask", nil, "the action mask of the agent 'c_0' is [2 2 2 2 2]", FaultException},
+		{"bridge_games:Lives", "reward", nil, "returned the reward None of type NoneType", FaultException},
+		{"bridge_games:Lives", "flag", nil, "the terminations of Lives have 'no' for the agent 'b_0'", FaultException},
+		{"bridge_games:Lives", "lacks", nil, "the rewards of Lives lack the agent 'b_0'", FaultException},
+		{"bridge_games:Lives", "state", nil, "set states to ignore", FaultException},
+		{"bridge_games:Lives", "exception", nil, "the game is cross", FaultException},
+		{"bridge_games:Lives", "exit", nil, "ended with status 4", FaultExit},
+		{"bridge_games:Turns", "stranger", nil, "'x_9', which is none of possible_agents", FaultException},
+		{"bridge_games:Turns", "selects", nil, "selects the agent 'x_1', which does not live", FaultException},
+		{"bridge_games:Nobody", "", nil, "a Nobody; it must be a pettingzoo.ParallelEnv or AECEnv", FaultStart},
+		{"bridge_games:Lives", "", func(o *Options) { o.AEC = true }, "leave aec out", FaultStart},
+		{"mpe2.simple_spread_v2", "", nil, "there is no environment 'mpe2.simple_spread_v2'; mpe2 has simple_spread_v3",
+			FaultStart},
+		{"classic.connect_five_v1", "", nil, "chess_v6, connect_four_v3", FaultStart},
+		{"nothing.at_all_v1", "", nil, "nothing.at_all_v1 cannot be imported", FaultStart},
+		{"json", "", nil, "json has neither parallel_env nor env", FaultStart},
+	} {
+		t.Run(c.name+" "+c.bad, func(t *testing.T) {
+			o := zoo(t, c.name, 2, 1)
+			if c.bad != "" {
+				o.Kwargs = map[string]any{"bad": c.bad}
+			}
+			if c.change != nil {
+				c.change(&o)
+			}
+			e, err := New(o)
+			if err == nil {
+				t.Cleanup(func() { e.Close() })
+				_, err = e.Reset(1)
+			}
+			for k := 1; k < 8 && err == nil; k++ {
+				actions := slices.Repeat([]float32{0, 0, 0, float32((k + 1) % 2), 0}, 2)
+				if strings.HasSuffix(c.name, "Turns") {
+					actions = slices.Repeat([]float32{1}, 6)
+				}
+				_, err = e.Step(actions)
+			}
+			faulted(t, err, c.fault, c.want)
+		})
+	}
 }

@@ -46,21 +46,20 @@ func (x *exchange) copySeats(c *child, i int, what command) error {
 	k := len(x.set.Seats)
 	to, over, acts := x.own.Seats.Row(i, k), x.own.Ended(i), false
 	for j := range k {
-		flags, out := x.shared.seats[i*k+j], x.out[i*k+j]
+		flags, out, name := x.shared.seats[i*k+j], x.out[i*k+j], x.set.Seats[j].Name
 		ended := flags&(flagTerminated|flagTruncated) != 0
 		to.Active[j] = flags&flagActive != 0
 		acts = acts || to.Active[j]
 		switch {
 		case flags > flagTerminated|flagTruncated|flagActive, what == commandReset && ended:
-			return c.fault(FaultProtocol, nil, "environment %d: the flags of agent %s are %#x", i, x.set.Seats[j].Name, flags)
+			return c.fault(FaultProtocol, nil, "environment %d: the flags of agent %s are %#x", i, name, flags)
 		case what == commandReset:
 			continue
 		case out && ended, !over && (out || ended) && to.Active[j]:
-			return c.fault(FaultProtocol, nil, "environment %d: agent %s ends twice in a game, or acts after its end", i,
-				x.set.Seats[j].Name)
+			return c.fault(FaultProtocol, nil, "environment %d: agent %s ends twice in a game, or acts after its end",
+				i, name)
 		case over && !out && !ended:
-			return c.fault(FaultProtocol, nil, "environment %d: the game has ended, and agent %s has not", i,
-				x.set.Seats[j].Name)
+			return c.fault(FaultProtocol, nil, "environment %d: the game has ended, and agent %s has not", i, name)
 		}
 		to.Terminated[j], to.Truncated[j] = flags&flagTerminated != 0, flags&flagTruncated != 0
 	}

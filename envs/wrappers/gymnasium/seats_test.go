@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -84,10 +86,11 @@ func TestSeatRewards(t *testing.T) {
 
 // A description that does not fit together is no set of spaces.
 func TestSeatsDescribed(t *testing.T) {
-	const box, choice = `{"kind": "Box", "shape": [2], "low": [null], "high": [null]}`, `{"kind": "Discrete", "nvec": [3]}`
+	const box = `{"kind": "Box", "shape": [2], "low": [null], "high": [null]}`
+	const choice = `{"kind": "Discrete", "nvec": [3]}`
 	text := func(observations, actions, seats string) []byte {
-		return fmt.Appendf(nil, `{"observation": {"kind": "Tuple", "spaces": [%s]}, "action": {"kind": "Tuple", "spaces": [%s]}, `+
-			`"seats": [%s]}`, observations, actions, seats)
+		return fmt.Appendf(nil, `{"observation": {"kind": "Tuple", "spaces": [%s]}, `+
+			`"action": {"kind": "Tuple", "spaces": [%s]}, "seats": [%s]}`, observations, actions, seats)
 	}
 	const a, b = `{"name": "a", "masks": true}`, `{"name": "b"}`
 	_, set, err := parseDescription(text(box+","+box, choice+","+box, a+","+b))
@@ -96,13 +99,87 @@ func TestSeatsDescribed(t *testing.T) {
 		t.Errorf("%+v, %v", set, err)
 	}
 	for want, description := range map[string][]byte{
-		"2 agents have 1 observation spaces and 2 action spaces": text(box, choice+","+box, a+","+b),
-		"0 agents have 1 observation spaces and 1 action spaces": text(box, choice, ""),
-		`the name is "a"; each seat needs a name of its own`:     text(box+","+box, choice+","+choice, a+","+a),
-		"action space of agent a is a Tuple; it must be Box":     text(box, `{"kind": "Tuple", "spaces": [`+box+`]}`, a),
+		"2 agents have 1 observation spaces and 2 action":    text(box, choice+","+box, a+","+b),
+		"0 agents have 1 observation spaces and 1 action":    text(box, choice, ""),
+		`the name is "a"; each seat needs a name of its own`: text(box+","+box, choice+","+choice, a+","+a),
+		"action space of agent a is a Tuple; it must be Box": text(box, `{"kind": "Tuple", "spaces": [`+box+`]}`, a),
 		"action mask": text(box, box, a), // a Box has no choices
 	} {
 		_, _, err := parseDescription(description)
 		must.Refuse(t, err, want)
+	}
+}
+
+// A batch with several agents in each environment (DirectMARLEnv): every number. An agent that ends before the
+// environment is reset is out until then, whatever the simulator goes on to say of it.
+func TestPeersTeam(t *testing.T) {
+	const n = 4
+	team := func(simulator Simulator, kwargs map[string]any) Options {
+		o := real(t, "bridge_batches:Team", n, 0)
+		o.Simulator, o.Kwargs = simulator, kwargs
+		return o
+	}
+	e := open(t, team(IsaacLab, nil))
+	set := e.Spaces()
+	want := spaces.NewSeats(spaces.Unbounded(3), spaces.Seat{Name: "cart", Observation: spaces.Unbounded(2),
+		Action: spaces.NewBox(-1, 1, 1)}, spaces.Seat{Name: "pole", Observation: spaces.Unbounded(1),
+		Action: spaces.NewDiscrete(3)})
+	if name, got, wanted := set.Difference(want); name != "" {
+		t.Fatalf("%s: %v, want %v", name, got, wanted)
+	}
+	must.Do(t, envs.Check(e, 60, 3))
+	s := envtest.Reset(t, e, 1)
+	for k := 0; k < 60; k++ {
+		for i := range n {
+			// The step of the game, k % length, and what it has brought.
+			length, odd := 4+i%3, i%2 == 1
+			if odd {
+				length = 3
+			}
+			now := k % length
+			if got := fmt.Sprint(s.Observations[3*i:3*i+3], s.States[3*i:3*i+3], s.Seats.Active[2*i:2*i+2]); got !=
+				fmt.Sprint([]int{now, i, -now}, []int{now, i, -now}, []bool{true, !odd || now < 2}) {
+				t.Fatalf("step %d, environment %d shows %s", k, i, got)
+			}
+			if k == 0 {
+				continue
+			}
+			step := (k-1)%length + 1
+			seats, over := s.Seats.Row(i, 2), step == length
+			fallen := odd && step > 2
+			pole := float32(20)
+			if fallen {
+				pole = 0
+			}
+			got := fmt.Sprint(seats.Rewards, seats.Terminated, seats.Truncated, s.Terminated[i], s.Truncated[i])
+			if got != fmt.Sprint([]float32{float32(step) + 0.5, pole}, []bool{odd && over, odd && step == 2},
+				[]bool{!odd && over, !odd && over}, odd && over, !odd && over) {
+				t.Fatalf("step %d, environment %d: %s", k, i, got)
+			}
+			if over && !s.FinalUnknown[i] {
+				t.Fatalf("step %d, environment %d: the last observation is lost and counts as known", k, i)
+			}
+		}
+		s = envtest.Step(t, e, slices.Repeat([]float32{0.5, 2}, n))
+	}
+	for _, c := range []struct {
+		simulator Simulator
+		kwargs    map[string]any
+		want      string
+	}{
+		{IsaacLab, map[string]any{"forget": true}, "every agent of environment 1 has ended"},
+		{IsaacLab, map[string]any{"missing": true}, "the observations of step of bridge_batches:Team are 'cart'; " +
+			"they must hold one for each of 'cart', 'pole'"},
+		{Batch, map[string]any{"mode": "next_step"}, "several agents (possible_agents) and the autoreset next_step"},
+	} {
+		e, err := New(team(c.simulator, c.kwargs))
+		if err == nil {
+			t.Cleanup(func() { e.Close() })
+			_, err = e.Reset(1)
+		}
+		for k := 0; k < 5 && err == nil; k++ {
+			_, err = e.Step(make([]float32, 2*n))
+		}
+		must.Refuse(t, err, c.want)
 	}
 }
