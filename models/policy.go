@@ -158,7 +158,8 @@ func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, acti
 		out := maskLogits(s, policy.Forward(s, features), in.ActionMask)
 		return m.dist.Evaluate(s, out, actions), value.Forward(s, features)
 	}
-	return p.Evaluate(s, in, actions), v.Forward(s, ofValue)
+	values := v.Forward(s, ofValue) // first: its pass then follows those before it (tensor/csrc/record.h)
+	return p.Evaluate(s, in, actions), values
 }
 
 // maskLogits returns logits (n, K) with description.MaskedLogit for every choice that mask (n, K) forbids. No gradient

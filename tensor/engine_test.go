@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/test/must"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -108,8 +111,57 @@ func TestNetworksShareLayers(t *testing.T) {
 	}
 }
 
-// Passes of few and of many rows through one network, which several threads cut into other numbers of parts, add up the
-// same gradients each time.
+// A replay computes networks side by side, but those that read what others make after these. Steps that read the results
+// follow.
+func TestReplaysOfSeveralNetworks(t *testing.T) {
+	skipWithoutEngine(t)
+	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
+	defer runtime.UnlockOSThread()
+	defer tensor.SetThreads(tensor.Threads())
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
+	for _, threads := range []int{1, 2, 3} {
+		tensor.SetThreads(threads)
+		trunk, of := bound(t, 1, tensor.Tanh, 64, 200, 64)
+		head, ofHead := bound(t, 2, tensor.Tanh, 64, 150, 8)
+		other, ofOther := bound(t, 3, tensor.Tanh, 64, 100, 8)
+		x, loss := own.Zeros(512, 64), own.Zeros(1)
+		run := func(s *tensor.Scope) error {
+			for _, f := range []*tensor.Flat{of, ofHead, ofOther} {
+				f.ZeroGrad(s)
+			}
+			a, b := s.MLP(s.MLP(x, trunk), head), s.MLP(x, other)
+			sum := s.Sum(s.Square(s.Sub(s.Square(a), b)))
+			s.Copy(loss, s.Detach(sum))
+			s.Backward(sum)
+			return s.Err()
+		}
+		results := func(f func(*tensor.Scope) error) [][]float64 {
+			s := tensor.NewScope()
+			defer s.Close()
+			must.Do(t, f(s))
+			return [][]float64{tensortest.Float64s(t, s, loss), tensortest.Float64s(t, s, of.Grads),
+				tensortest.Float64s(t, s, ofHead.Grads), tensortest.Float64s(t, s, ofOther.Grads)}
+		}
+		g, s := newGraph(t, tensor.CPU), tensortest.WithGrad(t, tensor.CPU)
+		must.Do(t, g.Capture(s, func() error { return run(s) }))
+		var y tensor.Tensor
+		forward := newGraph(t, tensor.CPU)
+		must.Do(t, forward.Capture(own, func() error { y = own.MLP(x, trunk); return own.Err() }))
+		for i := range 3 {
+			own.Copy(x, own.Randn(gen, 512, 64))
+			must.Do(t, forward.Replay())
+			if !slices.Equal(tensortest.Float64s(t, own, y), tensortest.Float64s(t, own, own.MLP(x, trunk))) {
+				t.Errorf("%d threads: replay %d of a forward pass alone differs from it", threads, i)
+			}
+			want := results(run)
+			if got := results(func(*tensor.Scope) error { return g.Replay() }); !cmp.Equal(got, want) {
+				t.Errorf("%d threads: replay %d differs from the pass itself", threads, i)
+			}
+		}
+	}
+}
+
+// Passes of few and of many rows through one network, which several threads share, add up the same gradients each time.
 func TestPassesOfOtherParts(t *testing.T) {
 	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
 	defer runtime.UnlockOSThread()

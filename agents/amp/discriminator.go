@@ -19,6 +19,14 @@ type verdict struct {
 	ownEncoder tensor.Tensor
 }
 
+// judged is what the discriminator makes of a minibatch: its logits of the policy's rows, (m, 1), and of the
+// reference's, (n, 1), and the gradient penalty, a scalar.
+type judged struct {
+	fake, real, penalty tensor.Tensor
+	// with latent_mode "calm", the encoder's own loss
+	encoder tensor.Tensor
+}
+
 // judge is the discriminator with what stands before it: the scaler of AMP observations, and the mask.
 type judge struct {
 	core          onpolicy.Parts
@@ -44,26 +52,29 @@ func (a *judge) judgedRows(b onpolicy.Batch) int64 {
 	return b.Rows
 }
 
-// discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
-// the reference, or with discriminator_mode "differential" the row of zeros: to tell them apart, with a penalty on the
-// gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
-func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor) verdict {
-	c, n := a.cfg, a.judgedRows(b)
-	var fake, real, penalty, encoder tensor.Tensor
+// discriminate applies the discriminator to up to n rows each of the policy's motion, now and earlier, and of the
+// reference, or with discriminator_mode "differential" the row of zeros.
+func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor) (d judged) {
+	n := a.judgedRows(b)
 	if a.cfg.calm() {
-		fake, real, penalty, encoder = a.conditional(s, b, encodings, n)
+		d.fake, d.real, d.penalty, d.encoder = a.conditional(s, b, encodings, n)
 	} else if policy, replay, motion := a.samples(s, b, n); a.cfg.differential() {
-		fake, real, penalty = a.differentialPenalty(s, s.Cat(0, policy, replay), motion)
+		d.fake, d.real, d.penalty = a.differentialPenalty(s, s.Cat(0, policy, replay), motion)
 	} else {
-		fake = a.logits(s, s.Cat(0, policy, replay))
-		real, penalty = a.gradientPenalty(s, policy, motion)
+		d.fake = a.logits(s, s.Cat(0, policy, replay))
+		d.real, d.penalty = a.gradientPenalty(s, policy, motion)
 	}
-	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
+	return d
+}
 
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty,
-		ownEncoder: encoder}
-	v.motionRight, v.motionLogit = s.PositiveShare(real)
-	v.policyRight, v.policyLogit = s.PositiveShare(fake)
+// verdict computes the discriminator's loss: to tell the policy's motion from the reference's, with a penalty on the
+// gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
+func (a *judge) verdict(s *tensor.Scope, d judged) verdict {
+	loss := s.Add(a.adversarial(s, d.fake, d.real), s.MulScalar(d.penalty, a.cfg.DiscriminatorGradientPenaltyScale))
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), a.cfg.DiscriminatorLossScale), penalty: d.penalty,
+		ownEncoder: d.encoder}
+	v.motionRight, v.motionLogit = s.PositiveShare(d.real)
+	v.policyRight, v.policyLogit = s.PositiveShare(d.fake)
 	v.policyRight = s.ScalarSub(1, v.policyRight)
 	return v
 }

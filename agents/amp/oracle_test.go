@@ -118,8 +118,8 @@ func TestDifferentialLoss(t *testing.T) {
 	}
 
 	l.Flat.ZeroGrad(s)
-	v := l.discriminate(s, onpolicy.Batch{Rows: 4, Fields: map[string]tensor.Tensor{"amp_observations": now}},
-		tensor.Tensor{})
+	b := onpolicy.Batch{Rows: 4, Fields: map[string]tensor.Tensor{"amp_observations": now}}
+	v := l.verdict(s, l.discriminate(s, b, tensor.Tensor{}))
 	near(t, "loss", float64(tensortest.Float32s(t, s, v.loss)[0]), want(), 1e-5)
 	s.Backward(v.loss)
 	for _, p := range l.discriminator.Parameters() {

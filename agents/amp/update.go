@@ -165,10 +165,13 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 		b, encodings = a.encodeAgain(s, b)
 	}
 
+	// The networks come first, one after the other, because the engine can then compute them side by side.
+	d := a.discriminate(s, b, encodings)
+	e, predicted := a.Evaluate(s, b)
+
 	// PPO's clipped surrogate, as in ppo/update.go.
 	var l losses
 	var kl tensor.Tensor
-	e, predicted := a.Evaluate(s, b)
 	l.policy, kl, l.clipped = s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 	l.moved = a.Divergence(s, b, e, kl)
 
@@ -183,7 +186,7 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 
 	// The discriminator's loss, that for means out of bounds, if it is on, those of latents, and the gradient of the
 	// sum.
-	l.verdict = a.discriminate(s, b, encodings)
+	l.verdict = a.verdict(s, d)
 	var loss tensor.Tensor
 	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(s.Add(l.policy, l.entropyLoss), l.value), l.loss))
 	if a.cfg.latents() {

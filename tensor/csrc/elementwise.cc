@@ -236,7 +236,10 @@ bool fast_copy(at::Tensor& to, const at::Tensor& from) {
 
 bool fast_fill(at::Tensor& to, double x) {
   if (!engine() || !plain(to)) return false;
-  perform([o = data(to), n = to.numel(), y = static_cast<float>(x)] { std::fill_n(o, n, y); }, to);
+  perform([o = data(to), n = to.numel(), y = static_cast<float>(x)] {
+    const int64_t parts = parts_of(n, 20 * n);
+    each(parts, [&](int64_t part) { each_own(part, parts, 0, n, n, [&](int64_t i, int64_t count) { std::fill_n(o + i, count, y); }); });
+  }, to);
   to.unsafeGetTensorImpl()->bump_version();
   return true;
 }
@@ -278,7 +281,7 @@ at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index) 
   perform([within, n, at, row, to = data(out), from = data(a)] {
     TORCH_CHECK_INDEX(within(), "a row's number is out of range");
     constexpr int64_t ahead = 16;  // rows of a large memory are asked for some time before they are copied
-    constexpr int64_t cost = 100;  // of an element, in multiplications of a product
+    constexpr int64_t cost = 40;  // of an element, in multiplications of a product
     const int64_t parts = parts_of(n, cost * n * row);
     each(parts, [=](int64_t part) {
       const int64_t end = begin_of(part + 1, parts, n);

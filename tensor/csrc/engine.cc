@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -172,9 +173,9 @@ namespace {
 // never waits for a core that others have. One caller has the workers at a time; another one does all parts of its task itself.
 class Pool {
  public:
-  void run(int64_t parts, const std::function<void(int64_t)>& f) {
+  void run(int64_t parts, Task task) {
     if (!mine_.try_lock()) {
-      for (int64_t p = 0; p < parts; p++) f(p);
+      for (int64_t p = 0; p < parts; p++) task.call(task.f, p);
       return;
     }
     std::lock_guard<std::mutex> held(mine_, std::adopt_lock);
@@ -183,10 +184,10 @@ class Pool {
       workers_.push_back(w);
       std::thread([w] { w->work(); }).detach();
     }
-    for (int64_t p = 1; p < parts; p++) workers_[static_cast<size_t>(p - 1)]->give(p, &f);
+    for (int64_t p = 1; p < parts; p++) workers_[static_cast<size_t>(p - 1)]->give(p, task);
     std::exception_ptr failed;
     try {
-      f(0);
+      task.call(task.f, 0);
     } catch (...) {
       failed = std::current_exception();
     }
@@ -201,14 +202,16 @@ class Pool {
  private:
   struct Worker {
     enum { idle, offered, running, done };
-    std::atomic<int> state{idle};
-    std::atomic<bool> asleep{false};
+    // What the threads tell each other for a task: one line, which goes from one core's cache to the other's and back.
+    alignas(64) std::atomic<int> state{idle};
+    int64_t part = 0;
+    Task task{};
+    std::exception_ptr failed;
+    // How it sleeps.
+    alignas(64) std::atomic<bool> asleep{false};
     std::mutex mutex;
     std::condition_variable wake;
     bool called = false;  // since it fell asleep: awake too late for one task, it looks out for the next
-    int64_t part = 0;
-    const std::function<void(int64_t)>* task = nullptr;
-    std::exception_ptr failed;
 
     // Looks out for a state for some fifty microseconds. A virtual machine takes many pauses in a row for a reason to give the
     // core to somebody else, so there is one only now and then.
@@ -221,9 +224,9 @@ class Pool {
       }
       return false;
     }
-    void give(int64_t p, const std::function<void(int64_t)>* f) {
+    void give(int64_t p, Task t) {
       part = p;
-      task = f;
+      task = t;
       state.store(offered);
       if (asleep.load()) {
         std::lock_guard<std::mutex> lock(mutex);
@@ -242,7 +245,7 @@ class Pool {
     }
     std::exception_ptr run() {
       try {
-        (*task)(part);
+        task.call(task.f, part);
       } catch (...) {
         return std::current_exception();
       }
@@ -258,6 +261,7 @@ class Pool {
           asleep.store(false);
           called = false;
         }
+        __builtin_prefetch(task.f);
         int expected = offered;
         if (!state.compare_exchange_strong(expected, running)) continue;
         failed = run();
@@ -278,10 +282,49 @@ int64_t parts_of(int64_t n, int64_t multiplications) {
   return std::max<int64_t>(1, std::min({most, n, multiplications / 100000}));
 }
 
-void each(int64_t parts, const std::function<void(int64_t)>& f) {
-  if (parts == 1) return f(0);
+void run(int64_t parts, Task task) {
   static auto* pool = new Pool();
-  pool->run(parts, f);
+  pool->run(parts, task);
+}
+
+Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
+  int64_t n = 0, all = 0, least = 1, before = 0;
+  for (const Rows& r : passes) {
+    n += r.n;
+    all += r.n * r.cost;
+    least = std::max(least, static_cast<int64_t>(r.cuts.size()) - 1);
+  }
+  parts = std::max(least, parts_of(n, all));
+  std::vector<size_t> order(passes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return passes[i].of < passes[j].of; });
+  for (const size_t i : order) {
+    const Rows& r = passes[i];
+    auto& c = cuts[i] = r.cuts.empty() ? std::vector<int64_t>{0} : r.cuts;
+    for (int64_t p = 1; p < parts && r.cuts.empty(); p++) {
+      const int64_t row = (all * p / parts - before) / std::max<int64_t>(1, r.cost);
+      c.push_back(row >= r.n ? r.n : std::max(c.back(), (row + block_rows / 2) / block_rows * block_rows));
+    }
+    c.resize(static_cast<size_t>(parts) + 1, r.n);
+    before += r.n * r.cost;
+  }
+}
+
+void Recorder::add(Pass pass) {
+  for (size_t i = 0; i < passes_.size(); i++)
+    if (pass.x.is_alias_of(passes_[i].y)) close();
+  if (!spoiled_) passes_.push_back(std::move(pass));
+}
+
+void Recorder::close() {
+  if (passes_.empty()) return;
+  std::vector<Rows> rows;
+  for (const Pass& p : passes_) rows.push_back(p.rows);
+  steps_.push_back([passes = std::exchange(passes_, {}), shares = Shares(rows)] {
+    shares.each([&](size_t i, int64_t, int64_t first, int64_t count) { passes[i].compute(first, count); });
+    for (const Pass& p : passes)
+      if (p.end) p.end();
+  });
 }
 
 }  // namespace gorl

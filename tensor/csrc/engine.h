@@ -5,7 +5,7 @@
 //   kernels   matrix products with bias and activation, Adam and norms for the processor's vectors (simd/);
 //   nodes     the formulas of training are nodes of the autograd graph with a backward on raw memory (node.h);
 //   replays   the steps of a minibatch can be recorded, and done again without tensors and nodes (record.h);
-//   threads   the rows of a minibatch are split among a few threads of its own (each).
+//   threads   a few threads of its own share the networks of a minibatch and their rows (Shares).
 //
 // What the engine does not know goes to libtorch, operation by operation: its results are libtorch's tensors, and its nodes
 // libtorch's nodes. GORL_ENGINE=torch in the environment sends everything there.
@@ -64,19 +64,51 @@ int64_t parts_of(int64_t n, int64_t multiplications);
 // The factor by which parts are larger in a forward pass without a backward pass, as in acting. The other threads sleep
 // then, or step environments. Waking them costs more than a small part gains.
 constexpr int64_t without_backward = 8;
+struct Task {
+  void (*call)(const void* f, int64_t part);
+  const void* f;
+};
+void run(int64_t parts, Task task);
 // Calls f(part) for every part, on as many threads where they are free, and waits for all.
-void each(int64_t parts, const std::function<void(int64_t)>& f);
+template <class F>
+void each(int64_t parts, const F& f) {
+  if (parts == 1) f(0);
+  else run(parts, {[](const void* p, int64_t part) { (*static_cast<const F*>(p))(part); }, &f});
+}
 // The first row of a part.
 inline int64_t begin_of(int64_t part, int64_t parts, int64_t n) { return part * n / parts; }
-// Calls f(first, count) for the runs of flat parameters in [begin, end) that a part sums up and steps. They are the
-// same each time, so that their gradients and moments stay in the cache of one thread.
-template <class F>
-void each_own(int64_t part, int64_t parts, int64_t begin, int64_t end, F f) {
-  constexpr int64_t run = 1024;
-  for (int64_t i = begin, next; i < end; i = next) {
-    next = parts == 1 ? end : std::min(end, (i / run + 1) * run);
-    if (i / run % parts == part || parts == 1) f(i, next - i);
+// Shares of several passes for the threads. Laid end to end, in the order of their parameters, the passes are cut into parts of
+// about the same cost. A thread then has most networks to itself, the same each time, so that their weights stay in its
+// cache. Rows are cut between blocks of so many.
+constexpr int64_t block_rows = 8;
+struct Shares {
+  explicit Shares(const std::vector<Rows>& passes);
+  int64_t parts;
+  std::vector<std::vector<int64_t>> cuts;  // of each pass: part p has the rows from cuts[p] to cuts[p + 1]
+  // Calls f(pass, part, first, count) for all rows.
+  template <class F>
+  void each(F f) const {
+    gorl::each(parts, [&](int64_t part) {
+      for (size_t i = 0; i < cuts.size(); i++) {
+        const int64_t *c = cuts[i].data() + part, count = c[1] - c[0];
+        if (count > 0) f(i, part, c[0], count);
+      }
+    });
   }
+};
+// Calls f(first, count) for the rows of one pass.
+template <class F>
+void each_rows(const Rows& rows, F f) {
+  if (parts_of(rows.n, rows.n * rows.cost) == 1) return f(0, rows.n);
+  Shares({rows}).each([&](size_t, int64_t, int64_t first, int64_t count) { f(first, count); });
+}
+// Calls f(first, count) for the flat parameters in [begin, end) of `all` that a part sums up and steps. They are the same
+// each time, so that their gradients and moments stay in the cache of one thread.
+template <class F>
+void each_own(int64_t part, int64_t parts, int64_t begin, int64_t end, int64_t all, F f) {
+  begin = std::max(begin, begin_of(part, parts, all));
+  end = std::min(end, begin_of(part + 1, parts, all));
+  if (begin < end) f(begin, end - begin);
 }
 
 }  // namespace gorl

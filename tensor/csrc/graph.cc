@@ -36,6 +36,7 @@ class CpuRecording : public Recording {
   }
   void end(bool keep) override {
     recorder = nullptr;
+    steps_->close();
     if (!keep || steps_->spoiled()) steps_.reset();
   }
   void replay() override { steps_->replay(); }

@@ -7,7 +7,6 @@
 #include "node.h"
 
 namespace gorl {
-namespace {
 
 // The activations that the kernels know. Their derivatives follow from their value.
 inline bool known(int32_t op) {
@@ -71,112 +70,129 @@ struct Net {
   }
 };
 
-// Where the parts of a minibatch add their gradients: the first to the parameters' own, each other one to memory of its own,
-// which it clears itself, lest the memory go from one processor's cache to another's and back. Networks with the same parameters
-// share it while all of them need it.
+// Where the parts of a minibatch add the gradients of a network's parameters. Of the parts that have rows of it, the last one
+// adds to the parameters' own gradients, each other one to memory of its own, which it clears itself, lest the memory go from
+// one processor's cache to another's and back. Networks with the same parameters share it.
 class Gradients {
  public:
   struct Place {
     std::vector<float*> w, b;
   };
-  static std::shared_ptr<Gradients> of(const Net& net, int64_t parts) {
-    std::lock_guard<std::mutex> lock(mutex());
-    for (const auto& link : open())
-      if (auto g = link.lock(); g != nullptr && g->parts_ == parts && g->fits(net)) return g;
-    auto& list = open();
-    list.erase(std::remove_if(list.begin(), list.end(), [](const auto& link) { return link.expired(); }), list.end());
-    std::shared_ptr<Gradients> made(new Gradients(net, parts));
-    list.push_back(made);
-    return made;
+  Gradients(const Net& net, int64_t parts) : net_(net), parts_(parts), begun_(static_cast<size_t>(parts)), used_(begun_) {
+    Place own;
+    for (size_t k = 0; k < net.layers(); k++) {
+      own.w.push_back(data(net.w[k].grad()));
+      own.b.push_back(data(net.b[k].grad()));
+      size_ += net.w[k].numel() + net.b[k].numel();
+    }
+    places_.push_back(own);
+    if (parts == 1) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex());
+      if (!spare().empty()) {
+        memory_ = std::move(spare().back());
+        spare().pop_back();
+      }
+    }
+    const int64_t stride = (size_ + 31) / 16 * 16;  // no line of a cache holds gradients of two parts
+    if (static_cast<int64_t>(memory_.size()) < parts * stride) memory_ = std::vector<float>(static_cast<size_t>(parts * stride));
+    for (int64_t part = 0; part < parts - 1; part++) {
+      Place place;
+      float* p = memory_.data() + part * stride;
+      for (size_t k = 0; k < net.layers(); k++) {
+        place.w.push_back(std::exchange(p, p + net.w[k].numel()));
+        place.b.push_back(std::exchange(p, p + net.b[k].numel()));
+      }
+      places_.insert(places_.end() - 1, place);
+    }
   }
+  Gradients(const Gradients&) = delete;
   ~Gradients() {
     if (parts_ == 1) return;
     std::lock_guard<std::mutex> lock(mutex());
     spare().push_back(std::move(memory_));
   }
-  // Where a part adds its gradients; for the thread that does.
-  Place at(int64_t part) {
-    if (part == 0) {
-      begun_[0] = 1;
-      return own_;
-    }
-    if (!std::exchange(begun_[static_cast<size_t>(part)], 1))
-      std::memset(others(part), 0, static_cast<size_t>(size_) * 4);
-    return split(others(part));
+  // Whether they are this network's. Networks may share only some of their layers.
+  bool fits(const Net& net) const {
+    bool same = net.layers() == net_.layers();
+    for (size_t k = 0; same && k < net.layers(); k++) same = together(net.w[k], net_.w[k]) && together(net.b[k], net_.b[k]);
+    return same;
   }
-  // Adds a slice of the parts up, in their order. Networks that share the memory share the sum, which is made once.
-  // There are as many slices as parts (each_own). The next pass begins anew.
+  bool overlaps(const Gradients& other) const {
+    return std::any_of(net_.w.begin(), net_.w.end(), [&](const at::Tensor& w) {
+      return std::any_of(other.net_.w.begin(), other.net_.w.end(), [&](const at::Tensor& v) { return together(w, v); });
+    });
+  }
+  // Makes a part, no earlier than those with rows, the one that adds to the parameters' own gradients.
+  void own(int64_t part) { owner_ = part; }
+  // Notes which parts have rows of a network.
+  void use(const std::vector<int64_t>& cuts) {
+    for (int64_t p = 0; p < parts_; p++)
+      if (cuts[static_cast<size_t>(p)] < cuts[static_cast<size_t>(p) + 1]) used_[static_cast<size_t>(p)] = 1, own(std::max(owner_, p));
+  }
+  // Where a part that has rows adds its gradients; for the thread that does.
+  const Place& at(int64_t part) {
+    if (part == owner_) return places_.back();
+    const Place& place = places_[static_cast<size_t>(part)];
+    if (!std::exchange(begun_[static_cast<size_t>(part)], 1)) std::memset(place.w[0], 0, static_cast<size_t>(size_) * 4);
+    return place;
+  }
+  // Adds a slice of the parts up, in their order. There are as many slices as parts (each_own). The next pass begins anew.
   void sum(int64_t slice) {
-    if (parts_ == 1 || !std::exchange(begun_[static_cast<size_t>(slice)], 0)) return;
-    for (int64_t part = 1; part < parts_; part++) {
-      const Place from = split(others(part));
-      for (size_t k = 0; k < own_.w.size(); k++) {
-        add(own_.w[k], from.w[k], places_[2 * k], weights_[k], slice);
-        add(own_.b[k], from.b[k], places_[2 * k + 1], biases_[k], slice);
+    begun_[static_cast<size_t>(slice)] = 0;
+    for (int64_t part = 0; part < owner_; part++) {
+      if (!used_[static_cast<size_t>(part)]) continue;
+      const Place &from = places_[static_cast<size_t>(part)], &own = places_.back();
+      for (size_t k = 0; k < net_.layers(); k++) {
+        add(own.w[k], from.w[k], net_.w[k].grad(), slice);
+        add(own.b[k], from.b[k], net_.b[k].grad(), slice);
       }
     }
   }
 
  private:
-  Gradients(const Net& net, int64_t parts) : parts_(parts), begun_(static_cast<size_t>(parts)) {
-    for (size_t k = 0; k < net.layers(); k++) {
-      own_.w.push_back(data(net.w[k].grad()));
-      own_.b.push_back(data(net.b[k].grad()));
-      for (const auto* t : {&net.w[k], &net.b[k]}) places_.push_back(t->grad().storage_offset());
-      weights_.push_back(net.w[k].numel());
-      biases_.push_back(net.b[k].numel());
-      size_ += weights_[k] + biases_[k];
-    }
-    stride_ = (size_ + 31) / 16 * 16;  // no line of a cache holds gradients of two parts
-    if (parts == 1) return;
-    if (!spare().empty()) {
-      memory_ = std::move(spare().back());
-      spare().pop_back();
-    }
-    const auto n = static_cast<size_t>((parts - 1) * stride_ + 16);
-    if (memory_.size() < n) memory_ = std::vector<float>(n);
-  }
-  // Networks may share only some of their layers.
-  bool fits(const Net& net) const {
-    if (own_.w.size() != net.layers()) return false;
-    for (size_t k = 0; k < net.layers(); k++)
-      if (own_.w[k] != data(net.w[k].grad()) || own_.b[k] != data(net.b[k].grad())) return false;
-    return true;
-  }
-  float* others(int64_t part) { return memory_.data() + (part - 1) * stride_; }
-  Place split(float* p) const {
-    Place place;
-    for (size_t k = 0; k < weights_.size(); k++) {
-      place.w.push_back(p);
-      place.b.push_back(p += weights_[k]);
-      p += biases_[k];
-    }
-    return place;
-  }
-  void add(float* to, const float* from, int64_t at, int64_t n, int64_t slice) const {
-    each_own(slice, parts_, at, at + n,
+  // Whether two parameters have one gradient.
+  static bool together(const at::Tensor& a, const at::Tensor& b) { return data(a.grad()) == data(b.grad()); }
+  void add(float* to, const float* from, const at::Tensor& grad, int64_t slice) const {
+    const int64_t at = grad.storage_offset(), all = static_cast<int64_t>(grad.storage().nbytes() / sizeof(float));
+    each_own(slice, parts_, at, at + grad.numel(), all,
              [&](int64_t i, int64_t count) { kernels().axpy(to + i - at, 1, from + i - at, count); });
   }
   static std::mutex& mutex() {
     static std::mutex m;
     return m;
   }
-  static std::vector<std::weak_ptr<Gradients>>& open() {
-    static std::vector<std::weak_ptr<Gradients>> list;
-    return list;
-  }
   static std::vector<std::vector<float>>& spare() {  // memory for the next ones
     static std::vector<std::vector<float>> list;
     return list;
   }
 
+  const Net net_;
   const int64_t parts_;
-  Place own_;
-  std::vector<int64_t> weights_, biases_, places_;  // places_: in the flat gradients
-  int64_t size_ = 0, stride_ = 0;
+  int64_t owner_ = 0;
+  std::vector<char> begun_, used_;  // of each part
+  std::vector<Place> places_;       // of all parts but the last, then the parameters' own
+  int64_t size_ = 0;
   std::vector<float> memory_;
-  std::vector<char> begun_;
 };
 
-}  // namespace
+// The node of a network. Where nobody wants the gradient of its input, its backward may wait for the end of the pass. There
+// threads share out the rows of all such networks (cut), so that they meet once instead of once a network.
+struct NetworkOp : Op {
+  explicit NetworkOp(edge_list&& inputs) : Op(std::move(inputs)) {}
+  // What there is to do in backward.
+  virtual Rows rows() const = 0;
+  // Does it for some rows, on any thread, and adds their gradients to those of the parameters.
+  virtual void back(int64_t first, int64_t count, const Gradients::Place& to) = 0;
+
+  Net net;
+
+ protected:
+  // backward calls it: run_back follows at the end of the pass, or at once if the pass has none.
+  void leave();
+};
+
+// Does what is left of the backward passes of some nodes.
+void run_back(std::vector<NetworkOp*> ops);
+
 }  // namespace gorl

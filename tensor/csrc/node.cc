@@ -1,4 +1,4 @@
-#include "node.h"
+#include "net.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
@@ -17,21 +17,6 @@ variable_list Op::apply(variable_list&& grads) {
   return backward(grads);
 }
 
-void Op::leave(int64_t parts) {
-  if (patient_ && parts > 1) {
-    left_ = parts;
-    return;
-  }
-  at_once(parts);
-}
-
-void Op::at_once(int64_t parts) {
-  perform([this, parts] {
-    each(parts, [this](int64_t p) { part(p); });
-    each(parts, [this](int64_t p) { finish(p); });
-  });
-}
-
 void Op::release_variables() {
   released_ = true;
   if (recorder == nullptr) release();  // otherwise a replay needs it
@@ -46,6 +31,35 @@ bool ours(const at::Tensor& t) {
   if (t.is_leaf()) return ready(t);
   const auto* op = dynamic_cast<Op*>(t.grad_fn().get());
   return op != nullptr && !op->again_;
+}
+
+void NetworkOp::leave() {
+  if (patient_ && gorl_threads() > 1) left_ = true;
+  else run_back({this});
+}
+
+void run_back(std::vector<NetworkOp*> ops) {
+  // In the order of the forward passes, so that a thread has about the same rows.
+  std::sort(ops.begin(), ops.end(), [](const NetworkOp* a, const NetworkOp* b) { return a->sequence_nr() < b->sequence_nr(); });
+  std::vector<Rows> rows;
+  for (const NetworkOp* op : ops) rows.push_back(op->rows());
+  const Shares shares(rows);
+  std::vector<std::shared_ptr<Gradients>> all, of;  // of: each node's
+  for (size_t i = 0; i < ops.size(); i++) {
+    auto same = std::find_if(all.begin(), all.end(), [&](const auto& g) { return g->fits(ops[i]->net); });
+    of.push_back(same != all.end() ? *same : all.emplace_back(std::make_shared<Gradients>(ops[i]->net, shares.parts)));
+    of.back()->use(shares.cuts[i]);
+  }
+  for (const auto& g : all)  // only one part may add to the gradients of layers that several networks share
+    for (const auto& other : all)
+      if (g != other && g->overlaps(*other)) g->own(shares.parts - 1);
+  perform([ops, shares, all, of] {
+    shares.each([&](size_t i, int64_t part, int64_t first, int64_t count) { ops[i]->back(first, count, of[i]->at(part)); });
+    if (shares.parts == 1) return;
+    each(shares.parts, [&](int64_t part) {
+      for (const auto& g : all) g->sum(part);
+    });
+  });
 }
 
 bool backpropagate(const at::Tensor& loss) {
@@ -81,7 +95,7 @@ bool backpropagate(const at::Tensor& loss) {
     recorder->keep(loss);
     recorder->keep(root->grads_[loss.output_nr()]);
   }
-  std::vector<Op*> late;  // they live as long as the loss
+  std::vector<NetworkOp*> late;  // they live as long as the loss
   stack.push_back(root);
   while (!stack.empty()) {
     Op* op = stack.back();
@@ -91,10 +105,10 @@ bool backpropagate(const at::Tensor& loss) {
     for (const auto& g : op->grads_) any = any || g.defined();
     if (any) {
       op->patient_ = true;
-      op->left_ = 0;
+      op->left_ = false;
       in = op->apply(std::move(op->grads_));
       op->patient_ = false;
-      if (op->left_ > 0) late.push_back(op);
+      if (op->left_) late.push_back(static_cast<NetworkOp*>(op));
       else op->release_variables();
     }
     op->grads_.clear();
@@ -122,27 +136,8 @@ bool backpropagate(const at::Tensor& loss) {
       }
     }
   }
-  if (late.empty()) return true;
-  perform([late] {
-    int64_t parts = 0;
-    for (const Op* op : late) parts = std::max(parts, op->left_);
-    each(parts, [&](int64_t p) {
-      for (Op* op : late)
-        if (p < op->left_) op->part(p);
-    });
-    // Nodes that share parameters may have different numbers of parts. Such nodes add up their gradients one after the
-    // other, because the slices of different numbers of parts overlap.
-    for (int64_t next; parts > 0; parts = next) {
-      next = 0;
-      for (const Op* op : late)
-        if (op->left_ < parts) next = std::max(next, op->left_);
-      each(parts, [&](int64_t p) {
-        for (Op* op : late)
-          if (op->left_ == parts) op->finish(p);
-      });
-    }
-  });
-  for (Op* op : late) op->release_variables();
+  if (!late.empty()) run_back(late);
+  for (NetworkOp* op : late) op->release_variables();
   return true;
 }
 

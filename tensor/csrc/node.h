@@ -22,26 +22,18 @@ struct Op : torch::autograd::Node, Celled {
   virtual variable_list backward_again(const variable_list& grads) { return backward(grads); }
   // Lets go of what backward needs.
   virtual void release() = 0;
-  // If nobody wants the gradient of a network's input, its backward may wait for the end of the pass. There each thread
-  // goes through all such networks with its rows, so that the threads meet once instead of once a network. backward
-  // calls leave with the number of parts. Then part is called once for each part, on any thread. When all parts are
-  // done, finish is called once for each. If a pass has no such end, or if there is only one part, both are called at
-  // once.
-  void leave(int64_t parts);
-  void at_once(int64_t parts);
-  virtual void part(int64_t) {}
-  virtual void finish(int64_t) {}
-
   variable_list apply(variable_list&& grads) final;
   void release_variables() final;
 
   bool again_ = false;  // whether backward_again is overridden and the input is not ours
 
+ protected:
+  bool patient_ = false;  // whether the pass has an end at which things can be done
+  bool left_ = false;     // whether something is left to it; only of a NetworkOp (net.h)
+
  private:
   friend bool backpropagate(const at::Tensor& loss);
   bool released_ = false;
-  bool patient_ = false;  // whether the pass has an end at which things can be done
-  int64_t left_ = 0;      // how many parts are left to it
   // What backpropagate notes down: the gradients so far, and how many nodes have not been run that add to them.
   variable_list grads_;
   int64_t waiting_ = 0;

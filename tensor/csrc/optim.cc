@@ -71,12 +71,12 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   TORCH_CHECK(T(norms).numel() >= n, "there is room for ", T(norms).numel(), " norms, ", n, " are wanted");
   if (engine() && plain(g) && plain(T(norms))) {
     for (int32_t s = 0; s < n; s++) {
-      perform([p = data(g), begin = begin[s], end = end[s], limit = max_norm[s], out = data(T(norms)) + s] {
+      perform([p = data(g), all = g.numel(), begin = begin[s], end = end[s], limit = max_norm[s], out = data(T(norms)) + s] {
         const int64_t parts = parts_of(end - begin, cost * (end - begin));
         std::vector<double> squares(static_cast<size_t>(parts));
         each(parts, [&](int64_t part) {
           double sum = 0;
-          each_own(part, parts, begin, end, [&](int64_t i, int64_t count) { sum += kernels().squares(p + i, count); });
+          each_own(part, parts, begin, end, all, [&](int64_t i, int64_t count) { sum += kernels().squares(p + i, count); });
           squares[static_cast<size_t>(part)] = sum;
         });
         const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.));
@@ -84,7 +84,7 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
         *out = static_cast<float>(norm);
         if (!(limit > 0 && factor < 1)) return;
         each(parts, [&](int64_t part) {
-          each_own(part, parts, begin, end,
+          each_own(part, parts, begin, end, all,
                    [&](int64_t i, int64_t count) { kernels().scale(p + i, static_cast<float>(factor), count); });
         });
       }, g, T(norms));
@@ -124,9 +124,9 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
     c.eps = static_cast<float>(eps), c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
     std::vector<float> numbers(static_cast<size_t>(2 * n + 1));  // as gorl_adam_factors writes them
     gorl_adam_factors(lr, n, step, beta1, beta2, eps, weight_decay, -1, numbers.data());
-    int64_t all = 0;
-    for (int32_t s = 0; s < n; s++) all += end[s] - begin[s];
-    perform([c, numbers, decoupled, n, parts = parts_of(all, cost * all),
+    int64_t elements = 0;
+    for (int32_t s = 0; s < n; s++) elements += end[s] - begin[s];
+    perform([c, numbers, decoupled, n, all = T(grad).numel(), parts = parts_of(elements, cost * elements),
              begin = std::vector<int64_t>(begin, begin + n), end = std::vector<int64_t>(end, end + n),
              there = factors == nullptr ? nullptr : data(T(factors)), p = data(T(param)), g = data(T(grad)),
              m = data(T(exp_avg)), v = data(T(exp_avg_sq))] {
@@ -136,7 +136,7 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
         now.root2 = given[2 * n];
         for (size_t s = 0; s < begin.size(); s++) {
           now.size = given[2 * s], now.shrink = decoupled ? given[2 * s + 1] : 1;
-          each_own(part, parts, begin[s], end[s],
+          each_own(part, parts, begin[s], end[s], all,
                    [&](int64_t i, int64_t count) { kernels().adam(now, p + i, g + i, m + i, v + i, count); });
         }
       });

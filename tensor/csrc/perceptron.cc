@@ -3,6 +3,8 @@
 #include "numbering.h"
 #include "penalty.h"
 
+#include <numeric>
+
 namespace gorl {
 namespace {
 
@@ -43,16 +45,21 @@ void down(const Net& net, size_t k, int64_t rows, const float* dz, float* g, con
   kernels().multiply(p);
 }
 
-// gw (out_k, in_k) += dz^T h over some rows.
-void weigh(const Net& net, size_t k, int64_t rows, const float* dz, const float* h, float* gw) {
+// g (m, n) += a^T b of a (rows, m) and b (rows, n).
+void add_product(int64_t rows, const float* a, int64_t m, const float* b, int64_t n, float* g) {
   Product p{};
-  p.m = net.out(k); p.n = net.in(k); p.k = rows;
-  p.a = dz; p.a_row = 1; p.a_col = p.m;
-  p.b = h; p.b_row = p.n; p.b_col = 1;
-  p.c = gw; p.c_row = p.n;
+  p.m = m; p.n = n; p.k = rows;
+  p.a = a; p.a_row = 1; p.a_col = m;
+  p.b = b; p.b_row = n; p.b_col = 1;
+  p.c = g; p.c_row = n;
   p.add = true;
   p.activation = GORL_IDENTITY;
   kernels().multiply(p);
+}
+
+// gw (out_k, in_k) += dz^T h over some rows.
+void weigh(const Net& net, size_t k, int64_t rows, const float* dz, const float* h, float* gw) {
+  add_product(rows, dz, net.out(k), h, net.in(k), gw);
 }
 
 // Goes down through the network over rows [r, r + rows): adds to the gradients, given the gradient dy by the outputs and, unless
@@ -91,50 +98,40 @@ void ascend(const Net& net, const std::vector<float*>& h, int64_t r, int64_t row
 }
 
 at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, int64_t larger_parts = 1) {
-  const int64_t n = x.size(0), parts = parts_of(n, n * net.weights / larger_parts);
+  const int64_t n = x.size(0);
+  const Rows rows{n, net.weights / larger_parts, data(net.w[0]), {}};
   auto y = make({n, net.out(net.layers() - 1)});
-  const auto forward = [n, parts](const Net& net, const at::Tensor& x, const at::Tensor& hidden, const at::Tensor& y) {
-    const auto h = places(net, n, data(x), hidden, data(y));
-    each(parts, [&](int64_t part) {
-      const int64_t r = begin_of(part, parts, n);
-      ascend(net, h, r, begin_of(part + 1, parts, n) - r);
-    });
-  };
-  forward(net, x, hidden, y);
-  if (recorder != nullptr) recorder->add([forward, net, x = bare_of(x), hidden, y = y] { forward(net, x, hidden, y); });
+  const auto h = places(net, n, data(x), hidden, data(y));
+  each_rows(rows, [&](int64_t r, int64_t count) { ascend(net, h, r, count); });
+  if (recorder != nullptr)
+    recorder->add(Pass{rows, bare_of(x), y, [net, h, hidden](int64_t r, int64_t count) { ascend(net, h, r, count); }, nullptr});
   return y;
 }
 
-struct Perceptron : Op {
-  Net net;
+struct Perceptron : NetworkOp {
   at::Tensor x, hidden, y;
   Perceptron(Net net_, const at::Tensor& x_, at::Tensor hidden_, const at::Tensor& y_)
-      : Op(torch::autograd::collect_next_edges(x_)), net(std::move(net_)), x(bare_of(x_)), hidden(std::move(hidden_)), y(bare_of(y_)) {}
+      : NetworkOp(torch::autograd::collect_next_edges(x_)), x(bare_of(x_)), hidden(std::move(hidden_)), y(bare_of(y_)) {
+    net = std::move(net_);
+  }
   variable_list backward(const variable_list& grads) override {
-    const int64_t n = x.size(0);
-    parts = parts_of(n, 2 * n * net.weights);
     dy = contiguous(grads[0]);
-    gradients = Gradients::of(net, parts);
     if (next_edge(0).function == nullptr) {
-      leave(parts);
+      leave();
       return {at::Tensor()};
     }
     dx = make(x.sizes());
-    at_once(parts);
+    run_back({this});
     return {dx};
   }
-  void part(int64_t p) override {
-    const int64_t n = x.size(0), r = begin_of(p, parts, n);
-    descend(net, places(net, n, data(x), hidden, data(y)), data(dy), nullptr, dx.defined() ? data(dx) : nullptr, gradients->at(p), r,
-            begin_of(p + 1, parts, n) - r);
+  Rows rows() const override { return {x.size(0), 2 * net.weights - (dx.defined() ? 0 : net.w[0].numel()), data(net.w[0]), {}}; }
+  void back(int64_t first, int64_t count, const Gradients::Place& to) override {
+    descend(net, places(net, x.size(0), data(x), hidden, data(y)), data(dy), nullptr, dx.defined() ? data(dx) : nullptr, to, first, count);
   }
-  void finish(int64_t p) override { gradients->sum(p); }
-  void release() override { x.reset(), hidden.reset(), y.reset(), dy.reset(), dx.reset(), gradients.reset(); }
+  void release() override { x.reset(), hidden.reset(), y.reset(), dy.reset(), dx.reset(); }
 
- private:  // of a pass
-  int64_t parts = 0;
-  at::Tensor dy, dx;
-  std::shared_ptr<Gradients> gradients;
+ private:
+  at::Tensor dy, dx;  // of a pass
 };
 
 // A perceptron with one linear output, and the mean over rows of the squared gradient of the output by the input:
@@ -144,11 +141,11 @@ struct Perceptron : Op {
 // Where activations are piecewise linear, as relu is, the gradient of the loss by z_k is dy u_k, which is known: there is no way down, and
 // the gradient by W_k, from the loss and from the penalty, is one product, u_k^T (dy h_k + dpenalty/dv_k). That is four products
 // a layer instead of six.
-struct Critic : Op {
-  Net net;
+struct Critic : NetworkOp {
   at::Tensor x, hidden, slopes;
   bool piecewise_linear = true;  // f'' is zero everywhere
-  Critic(Net net_, at::Tensor x_) : Op(edge_list()), net(std::move(net_)), x(std::move(x_)) {
+  Critic(Net net_, at::Tensor x_) : NetworkOp(edge_list()), x(std::move(x_)) {
+    net = std::move(net_);
     for (int32_t f : net.f) piecewise_linear = piecewise_linear && !curved(f);
   }
 
@@ -169,56 +166,56 @@ struct Critic : Op {
   }
 
   std::pair<at::Tensor, at::Tensor> forward() {
-    const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
+    const int64_t n = x.size(0);
+    const Rows rows{n, 2 * net.weights, data(net.w[0]), {}};
     const size_t last = net.layers() - 1;
     int64_t width = net.in(0);
     for (size_t k = 0; k < last; k++) width += piecewise_linear ? net.out(k) : 2 * net.out(k);
     hidden = net.room(n);
     slopes = make({n * width});
     auto y = make({n, 1}), penalty = make({});
-    const auto compute = [this, n, parts, last, y_ = data(y), penalty_ = data(penalty)] {
-      const auto h = places(net, n, data(x), hidden, y_);
-      const auto s = slopes_of(n);
-      std::vector<double> squares(static_cast<size_t>(parts));
-      each(parts, [&](int64_t part) {
-        const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
-        ascend(net, h, r, rows);
-        for (int64_t i = r; i < r + rows; i++)
-          copy_bytes(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
-        for (size_t k = last; k-- > 0;) {
-          const int64_t size = rows * net.out(k), at = r * net.out(k);
-          float* u = s.u[k] + at;
-          if (!piecewise_linear) copy_bytes(u, s.v[k + 1] + at, static_cast<size_t>(size) * 4);
-          if (!piecewise_linear || k + 1 == last) kernels().derive(net.f[k], u, h[k + 1] + at, size);
-          const bool slope = piecewise_linear && k > 0;  // what comes out is u[k - 1]
-          down(net, k, rows, u, s.v[k] + r * net.in(k), slope ? h[k] + r * net.in(k) : nullptr,
-               slope ? net.f[k - 1] : static_cast<int32_t>(GORL_IDENTITY));
-        }
-        squares[static_cast<size_t>(part)] = kernels().squares(s.v[0] + r * net.in(0), rows * net.in(0));
-      });
-      double sum = 0;
-      for (double q : squares) sum += q;
-      *penalty_ = static_cast<float>(sum / static_cast<double>(n));
+    squares.resize(static_cast<size_t>((n + block_rows - 1) / block_rows));
+    const auto compute = [this, last, h = places(net, n, data(x), hidden, data(y)), s = slopes_of(n)](int64_t r, int64_t rows) {
+      ascend(net, h, r, rows);
+      for (int64_t i = r; i < r + rows; i++)
+        copy_bytes(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
+      for (size_t k = last; k-- > 0;) {
+        const int64_t size = rows * net.out(k), at = r * net.out(k);
+        float* u = s.u[k] + at;
+        if (!piecewise_linear) copy_bytes(u, s.v[k + 1] + at, static_cast<size_t>(size) * 4);
+        if (!piecewise_linear || k + 1 == last) kernels().derive(net.f[k], u, h[k + 1] + at, size);
+        const bool slope = piecewise_linear && k > 0;  // what comes out is u[k - 1]
+        down(net, k, rows, u, s.v[k] + r * net.in(k), slope ? h[k] + r * net.in(k) : nullptr,
+             slope ? net.f[k - 1] : static_cast<int32_t>(GORL_IDENTITY));
+      }
+      for (int64_t i = r; i < r + rows; i += block_rows)  // parts begin with a block
+        squares[static_cast<size_t>(i / block_rows)] = kernels().squares(s.v[0] + i * net.in(0), std::min(block_rows, r + rows - i) * net.in(0));
     };
-    perform(compute, y, penalty);
+    const auto end = [this, n, penalty_ = data(penalty)] {
+      *penalty_ = static_cast<float>(std::accumulate(squares.begin(), squares.end(), 0.) / static_cast<double>(n));
+    };
+    each_rows(rows, compute);
+    end();
+    if (recorder != nullptr) {
+      recorder->add(Pass{rows, x, y, compute, end});
+      recorder->keep(penalty);
+    }
     return {y, penalty};
   }
 
   variable_list backward(const variable_list& grads) override {
     const int64_t n = x.size(0);
-    parts = parts_of(n, (piecewise_linear ? 2 : 4) * n * net.weights);
     dy = grads[0].defined() ? contiguous(grads[0]) : make({n, 1});
     if (!grads[0].defined()) std::fill_n(data(dy), n, 0.f);
     dpenalty = grads[1];
-    gradients = Gradients::of(net, parts);
-    leave(parts);
+    leave();
     return {};
   }
-  void part(int64_t p) override {
-    const int64_t n = x.size(0), r = begin_of(p, parts, n), rows = begin_of(p + 1, parts, n) - r;
+  Rows rows() const override { return {x.size(0), (piecewise_linear ? 2 : 4) * net.weights, data(net.w[0]), {}}; }
+  void back(int64_t r, int64_t rows, const Gradients::Place& to) override {
+    const int64_t n = x.size(0);
     const size_t last = net.layers() - 1;
     const auto h = places(net, n, data(x), hidden, nullptr);
-    const auto to = gradients->at(p);
     std::vector<float*> more(net.layers(), nullptr);  // what the penalty says of z_k
     if (!dpenalty.defined()) return descend(net, h, data(dy), &more, nullptr, to, r, rows);
     const auto s = slopes_of(n);
@@ -240,32 +237,24 @@ struct Critic : Op {
         kernels().derive(net.f[k], du, h[k + 1] + at, size);
       }
       if (piecewise_linear) {
-        add_losses(dv, h[k] + r * net.in(k), net.in(k), r, rows);
+        kernels().axpy_rows(dv, data(dy) + r, h[k] + r * net.in(k), rows, net.in(k));
         weigh(net, k, rows, s.u[k] + at, dv, to.w[k]);
-        for (int64_t i = 0; i < rows; i++) kernels().axpy(to.b[k], data(dy)[r + i], s.u[k] + at + i * net.out(k), net.out(k));
+        add_product(rows, data(dy) + r, 1, s.u[k] + at, net.out(k), to.b[k]);
       }
       dv = du;
     }
     if (piecewise_linear) {
-      add_losses(dv, h[last] + r * net.in(last), net.in(last), r, rows);
+      kernels().axpy_rows(dv, data(dy) + r, h[last] + r * net.in(last), rows, net.in(last));
       kernels().add_columns(to.b[last], data(dy) + r, rows, 1);
     }
     kernels().add_columns(to.w[last], dv, rows, net.in(last));
     if (!piecewise_linear) descend(net, h, data(dy), &more, nullptr, to, r, rows);
   }
-  void finish(int64_t p) override { gradients->sum(p); }
-  void release() override { x.reset(), hidden.reset(), slopes.reset(), dy.reset(), dpenalty.reset(), gradients.reset(); }
+  void release() override { x.reset(), hidden.reset(), slopes.reset(), dy.reset(), dpenalty.reset(); }
 
  private:
-  // dv += dy h over some rows.
-  void add_losses(float* dv, const float* h, int64_t width, int64_t r, int64_t rows) const {
-    for (int64_t i = 0; i < rows; i++) kernels().axpy(dv + i * width, data(dy)[r + i], h + i * width, width);
-  }
-
-  // Of a pass.
-  int64_t parts = 0;
-  at::Tensor dy, dpenalty;
-  std::shared_ptr<Gradients> gradients;
+  std::vector<double> squares;  // of the slopes in each block of rows
+  at::Tensor dy, dpenalty;      // of a pass
 };
 
 }  // namespace

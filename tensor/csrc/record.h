@@ -10,11 +10,30 @@
 
 namespace gorl {
 
+// The rows of a pass through a network. Threads share them out (Shares, engine.h).
+struct Rows {
+  int64_t n = 0, cost = 0;    // cost: the multiplications of a row
+  const float* of = nullptr;  // the network's parameters
+  std::vector<int64_t> cuts;  // where rows must be cut; empty where they may be anywhere
+};
+
+struct Pass {
+  Rows rows;
+  at::Tensor x, y;
+  std::function<void(int64_t first, int64_t count)> compute;
+  std::function<void()> end;  // follows when all rows are computed; may be empty
+};
+
 class Recorder {
  public:
   void add(std::function<void()> step) {
+    close();
     if (!spoiled_) steps_.push_back(std::move(step));
   }
+  // Forward passes without a step between them, none of which reads what another makes, are replayed side by side: the
+  // threads meet once instead of once a pass.
+  void add(Pass pass);
+  void close();  // no pass is added to those before
   // Keeps the memory that steps work on.
   void keep(const at::Tensor& t) {
     if (!spoiled_) kept_.push_back(t);
@@ -32,6 +51,7 @@ class Recorder {
   // Minibatches with more memory spend their time on arithmetic, of which a replay spares nothing.
   static constexpr size_t most = 4 << 20;
   std::vector<std::function<void()>> steps_;
+  std::vector<Pass> passes_;  // they follow the steps
   std::vector<at::Tensor> kept_;
   size_t bytes_ = 0;
   bool spoiled_ = false;

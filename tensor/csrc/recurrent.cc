@@ -44,7 +44,7 @@ struct Part {
   int64_t first, n;
   std::vector<Layer> layers;
 
-  Part(const Sequence& q, float* memory, int64_t part, int64_t parts) : first(begin_of(part, parts, q.rows)), n(begin_of(part + 1, parts, q.rows) - first) {
+  Part(const Sequence& q, float* memory, int64_t first_, int64_t count) : first(first_), n(count) {
     float* p = memory + first * kept(q);
     const auto next = [&](int64_t steps, int64_t width) { return std::exchange(p, p + steps * n * width); };
     const int64_t h = q.hidden(), steps = q.length;
@@ -242,30 +242,32 @@ at::Tensor compose(const Sequence& q, at::Tensor x, at::Tensor& last) {
   return x;
 }
 
+Rows rows_of(const Sequence& q, double passes) {
+  return {q.rows, static_cast<int64_t>(passes * static_cast<double>(q.multiplications()) / static_cast<double>(std::max<int64_t>(1, q.rows))), data(q.w[0]), {}};
+}
+
 // A recurrent stack as one node, whose second output, the last states, has no gradient.
-struct Recurrent : Op {
+struct Recurrent : NetworkOp {
   Recurrent(Sequence q_, at::Tensor x_)
-      : Op(torch::autograd::collect_next_edges(x_)), q(std::move(q_)), input(std::move(x_)), x(bare_of(input)),
-        parts(parts_of(q.rows, 2 * q.multiplications())) {
+      : NetworkOp(torch::autograd::collect_next_edges(x_)), q(std::move(q_)), shares({rows_of(q, 2)}), input(std::move(x_)), x(bare_of(input)) {
     again_ = !ours(input);
-    for (int64_t k = 0; k < q.layers(); k++)
+    for (int64_t k = 0; k < q.layers(); k++)  // a recurrent layer counts as two layers of a perceptron
       for (int i : {0, 1}) net.w.push_back(q.weight(k, i)), net.b.push_back(q.weight(k, i + 2));
   }
   void forward(const at::Tensor& out, const at::Tensor& last) {
     memory = make({q.rows * Part::kept(q)});
     perform([this, out = data(out), last = data(last)] {
-      each(parts, [&](int64_t p) { gorl::forward(q, Part(q, data(memory), p, parts), data(x), out, last); });
+      shares.each([&](size_t, int64_t, int64_t first, int64_t n) { gorl::forward(q, Part(q, data(memory), first, n), data(x), out, last); });
     }, out, last);
   }
   variable_list backward(const variable_list& grads) override {
     dy = contiguous(grads[0]);
-    gradients = Gradients::of(net, parts);
     if (next_edge(0).function == nullptr) {
-      leave(parts);
+      leave();
       return {at::Tensor()};
     }
     dx = make(x.sizes());
-    at_once(parts);
+    run_back({this});
     return {dx};
   }
   // Makes the gradient of the input only, not those of the parameters.
@@ -274,20 +276,21 @@ struct Recurrent : Op {
     const auto out = compose(q, input, last);
     return torch::autograd::grad({out}, {input}, {grads[0]}, /*retain_graph=*/true, /*create_graph=*/true);
   }
-  void part(int64_t p) override {
-    back(q, Part(q, data(memory), p, parts), data(dy), dx.defined() ? data(dx) : nullptr, gradients->at(p));
+  Rows rows() const override {
+    Rows r = rows_of(q, 2);
+    r.cuts = shares.cuts[0];  // back finds what forward has kept of a part
+    return r;
   }
-  void finish(int64_t p) override { gradients->sum(p); }
-  void release() override { input.reset(), x.reset(), memory.reset(), dy.reset(), dx.reset(), gradients.reset(), q = Sequence(); }
+  void back(int64_t first, int64_t count, const Gradients::Place& to) override {
+    gorl::back(q, Part(q, data(memory), first, count), data(dy), dx.defined() ? data(dx) : nullptr, to);
+  }
+  void release() override { input.reset(), x.reset(), memory.reset(), dy.reset(), dx.reset(), q = Sequence(); }
 
  private:
   Sequence q;
-  Net net;  // where gradients are added: a recurrent layer counts as two layers of a perceptron
+  const Shares shares;
   at::Tensor input, x, memory;
-  const int64_t parts;
-  // What backward sets.
-  at::Tensor dy, dx;
-  std::shared_ptr<Gradients> gradients;
+  at::Tensor dy, dx;  // of a pass
 };
 
 // Refuses shapes by which the loops would read out of bounds.
@@ -347,10 +350,9 @@ gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, cons
     track(y, recurrent);
     if (recorder != nullptr) recorder->keep(y);  // and the node, whose memory the recording reads
   } else {
-    const int64_t parts = parts_of(q.rows, q.multiplications() / without_backward);
     const auto memory = make({q.rows * Part::kept(q)});
-    perform([q, in, memory, parts, out = data(y), last = data(final)] {
-      each(parts, [&](int64_t p) { forward(q, Part(q, data(memory), p, parts), data(in), out, last); });
+    perform([q, in, memory, rows = rows_of(q, 1. / without_backward), out = data(y), last = data(final)] {
+      each_rows(rows, [&](int64_t first, int64_t n) { forward(q, Part(q, data(memory), first, n), data(in), out, last); });
     }, y, final);
   }
   Call::recorded();

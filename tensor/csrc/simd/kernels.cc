@@ -507,6 +507,10 @@ void add_columns(float* sums, const float* rows, int64_t n, int64_t width) {
 void axpy(float* y, float alpha, const float* x, int64_t n) {
   walk(n, [&](int64_t i, int64_t left) { put(y + i, some(y + i, left) + all(alpha) * some(x + i, left), left); });
 }
+void axpy_rows(float* y, const float* alpha, const float* x, int64_t n, int64_t width) {
+  for (; n > 0; n--, y += width, x += width, alpha++)
+    walk(width, [&](int64_t i, int64_t left) { put(y + i, some(y + i, left) + all(*alpha) * some(x + i, left), left); });
+}
 void scale(float* y, float alpha, int64_t n) {
   walk(n, [&](int64_t i, int64_t left) { put(y + i, all(alpha) * some(y + i, left), left); });
 }
@@ -617,7 +621,7 @@ void adam(const Adam& c, float* __restrict p, const float* __restrict g, float* 
 }  // namespace
 
 extern const Kernels kernels;
-const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, scale,
+const Kernels kernels = {GORL_TEXT(GORL_SIMD), multiply, activate, derive, curve, add_columns, axpy, axpy_rows, scale,
                          squares, softplus, adam, transpose, gru, lstm, gru_back, lstm_back};
 
 }  // namespace
