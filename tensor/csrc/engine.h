@@ -77,9 +77,9 @@ void each(int64_t parts, const F& f) {
 }
 // The first row of a part.
 inline int64_t begin_of(int64_t part, int64_t parts, int64_t n) { return part * n / parts; }
-// Shares of several passes for the threads. Laid end to end, in the order of their parameters, the passes are cut into parts of
-// about the same cost. A thread then has most networks to itself, the same each time, so that their weights stay in its
-// cache. Rows are cut between blocks of so many.
+// Shares of several passes for the threads. Laid end to end, in the order of their parameters, the passes are cut into
+// parts of about the same cost. A thread then has most networks to itself, the same each time, so that their weights
+// stay in its cache. Rows are cut between blocks of so many.
 constexpr int64_t block_rows = 8;
 struct Shares {
   explicit Shares(const std::vector<Rows>& passes);
@@ -102,8 +102,8 @@ void each_rows(const Rows& rows, F f) {
   if (parts_of(rows.n, rows.n * rows.cost) == 1) return f(0, rows.n);
   Shares({rows}).each([&](size_t, int64_t, int64_t first, int64_t count) { f(first, count); });
 }
-// Calls f(first, count) for the flat parameters in [begin, end) of `all` that a part sums up and steps. They are the same
-// each time, so that their gradients and moments stay in the cache of one thread.
+// Calls f(first, count) for the flat parameters in [begin, end), of `all`, that a part sums up and steps. They are the
+// same each time, so that their gradients and moments stay in the cache of one thread.
 template <class F>
 void each_own(int64_t part, int64_t parts, int64_t begin, int64_t end, int64_t all, F f) {
   begin = std::max(begin, begin_of(part, parts, all));

@@ -70,15 +70,16 @@ struct Net {
   }
 };
 
-// Where the parts of a minibatch add the gradients of a network's parameters. Of the parts that have rows of it, the last one
-// adds to the parameters' own gradients, each other one to memory of its own, which it clears itself, lest the memory go from
-// one processor's cache to another's and back. Networks with the same parameters share it.
+// Where the parts of a minibatch add the gradients of a network's parameters. Of the parts that have rows of it, the
+// last one adds to the parameters' own gradients. Each other part adds to memory of its own. It clears that memory
+// itself, which then stays in its thread's cache. Networks with the same parameters share all this.
 class Gradients {
  public:
   struct Place {
     std::vector<float*> w, b;
   };
-  Gradients(const Net& net, int64_t parts) : net_(net), parts_(parts), begun_(static_cast<size_t>(parts)), used_(begun_) {
+  Gradients(const Net& net, int64_t parts)
+      : net_(net), parts_(parts), begun_(static_cast<size_t>(parts)), used_(begun_) {
     Place own;
     for (size_t k = 0; k < net.layers(); k++) {
       own.w.push_back(data(net.w[k].grad()));
@@ -95,7 +96,8 @@ class Gradients {
       }
     }
     const int64_t stride = (size_ + 31) / 16 * 16;  // no line of a cache holds gradients of two parts
-    if (static_cast<int64_t>(memory_.size()) < parts * stride) memory_ = std::vector<float>(static_cast<size_t>(parts * stride));
+    const auto n = static_cast<size_t>(parts * stride);
+    if (memory_.size() < n) memory_ = std::vector<float>(n);
     for (int64_t part = 0; part < parts - 1; part++) {
       Place place;
       float* p = memory_.data() + part * stride;
@@ -115,7 +117,8 @@ class Gradients {
   // Whether they are this network's. Networks may share only some of their layers.
   bool fits(const Net& net) const {
     bool same = net.layers() == net_.layers();
-    for (size_t k = 0; same && k < net.layers(); k++) same = together(net.w[k], net_.w[k]) && together(net.b[k], net_.b[k]);
+    for (size_t k = 0; same && k < net.layers(); k++)
+      same = together(net.w[k], net_.w[k]) && together(net.b[k], net_.b[k]);
     return same;
   }
   bool overlaps(const Gradients& other) const {
@@ -127,17 +130,21 @@ class Gradients {
   void own(int64_t part) { owner_ = part; }
   // Notes which parts have rows of a network.
   void use(const std::vector<int64_t>& cuts) {
-    for (int64_t p = 0; p < parts_; p++)
-      if (cuts[static_cast<size_t>(p)] < cuts[static_cast<size_t>(p) + 1]) used_[static_cast<size_t>(p)] = 1, own(std::max(owner_, p));
+    for (size_t p = 0; p < used_.size(); p++) {
+      if (cuts[p] == cuts[p + 1]) continue;
+      used_[p] = 1;
+      own(std::max(owner_, static_cast<int64_t>(p)));
+    }
   }
   // Where a part that has rows adds its gradients; for the thread that does.
   const Place& at(int64_t part) {
     if (part == owner_) return places_.back();
-    const Place& place = places_[static_cast<size_t>(part)];
-    if (!std::exchange(begun_[static_cast<size_t>(part)], 1)) std::memset(place.w[0], 0, static_cast<size_t>(size_) * 4);
-    return place;
+    const auto i = static_cast<size_t>(part);
+    if (!std::exchange(begun_[i], 1)) std::memset(places_[i].w[0], 0, static_cast<size_t>(size_) * 4);
+    return places_[i];
   }
-  // Adds a slice of the parts up, in their order. There are as many slices as parts (each_own). The next pass begins anew.
+  // Adds a slice of the parts up, in their order. There are as many slices as parts (each_own). The next pass begins
+  // anew.
   void sum(int64_t slice) {
     begun_[static_cast<size_t>(slice)] = 0;
     for (int64_t part = 0; part < owner_; part++) {
@@ -176,8 +183,8 @@ class Gradients {
   std::vector<float> memory_;
 };
 
-// The node of a network. Where nobody wants the gradient of its input, its backward may wait for the end of the pass. There
-// threads share out the rows of all such networks (cut), so that they meet once instead of once a network.
+// The node of a network. If the gradient of its input is not asked for, its backward may wait for the end of the pass.
+// There threads share the rows of all such networks (Shares), so that they meet once instead of once a network.
 struct NetworkOp : Op {
   explicit NetworkOp(edge_list&& inputs) : Op(std::move(inputs)) {}
   // What there is to do in backward.

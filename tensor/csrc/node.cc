@@ -40,7 +40,8 @@ void NetworkOp::leave() {
 
 void run_back(std::vector<NetworkOp*> ops) {
   // In the order of the forward passes, so that a thread has about the same rows.
-  std::sort(ops.begin(), ops.end(), [](const NetworkOp* a, const NetworkOp* b) { return a->sequence_nr() < b->sequence_nr(); });
+  std::sort(ops.begin(), ops.end(),
+            [](const NetworkOp* a, const NetworkOp* b) { return a->sequence_nr() < b->sequence_nr(); });
   std::vector<Rows> rows;
   for (const NetworkOp* op : ops) rows.push_back(op->rows());
   const Shares shares(rows);
@@ -54,7 +55,9 @@ void run_back(std::vector<NetworkOp*> ops) {
     for (const auto& other : all)
       if (g != other && g->overlaps(*other)) g->own(shares.parts - 1);
   perform([ops, shares, all, of] {
-    shares.each([&](size_t i, int64_t part, int64_t first, int64_t count) { ops[i]->back(first, count, of[i]->at(part)); });
+    shares.each([&](size_t i, int64_t part, int64_t first, int64_t count) {
+      ops[i]->back(first, count, of[i]->at(part));
+    });
     if (shares.parts == 1) return;
     each(shares.parts, [&](int64_t part) {
       for (const auto& g : all) g->sum(part);

@@ -71,12 +71,14 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   TORCH_CHECK(T(norms).numel() >= n, "there is room for ", T(norms).numel(), " norms, ", n, " are wanted");
   if (engine() && plain(g) && plain(T(norms))) {
     for (int32_t s = 0; s < n; s++) {
-      perform([p = data(g), all = g.numel(), begin = begin[s], end = end[s], limit = max_norm[s], out = data(T(norms)) + s] {
+      perform([p = data(g), all = g.numel(), begin = begin[s], end = end[s], limit = max_norm[s],
+               out = data(T(norms)) + s] {
         const int64_t parts = parts_of(end - begin, cost * (end - begin));
         std::vector<double> squares(static_cast<size_t>(parts));
         each(parts, [&](int64_t part) {
           double sum = 0;
-          each_own(part, parts, begin, end, all, [&](int64_t i, int64_t count) { sum += kernels().squares(p + i, count); });
+          each_own(part, parts, begin, end, all,
+                   [&](int64_t i, int64_t count) { sum += kernels().squares(p + i, count); });
           squares[static_cast<size_t>(part)] = sum;
         });
         const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.));

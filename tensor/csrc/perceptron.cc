@@ -103,8 +103,10 @@ at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, 
   auto y = make({n, net.out(net.layers() - 1)});
   const auto h = places(net, n, data(x), hidden, data(y));
   each_rows(rows, [&](int64_t r, int64_t count) { ascend(net, h, r, count); });
-  if (recorder != nullptr)
-    recorder->add(Pass{rows, bare_of(x), y, [net, h, hidden](int64_t r, int64_t count) { ascend(net, h, r, count); }, nullptr});
+  if (recorder != nullptr) {
+    const auto compute = [net, h, hidden](int64_t r, int64_t count) { ascend(net, h, r, count); };
+    recorder->add(Pass{rows, bare_of(x), y, compute, nullptr});
+  }
   return y;
 }
 
@@ -124,9 +126,13 @@ struct Perceptron : NetworkOp {
     run_back({this});
     return {dx};
   }
-  Rows rows() const override { return {x.size(0), 2 * net.weights - (dx.defined() ? 0 : net.w[0].numel()), data(net.w[0]), {}}; }
+  Rows rows() const override {
+    const int64_t down = net.weights - (dx.defined() ? 0 : net.w[0].numel());
+    return {x.size(0), net.weights + down, data(net.w[0]), {}};
+  }
   void back(int64_t first, int64_t count, const Gradients::Place& to) override {
-    descend(net, places(net, x.size(0), data(x), hidden, data(y)), data(dy), nullptr, dx.defined() ? data(dx) : nullptr, to, first, count);
+    const auto h = places(net, x.size(0), data(x), hidden, data(y));
+    descend(net, h, data(dy), nullptr, dx.defined() ? data(dx) : nullptr, to, first, count);
   }
   void release() override { x.reset(), hidden.reset(), y.reset(), dy.reset(), dx.reset(); }
 
@@ -175,7 +181,8 @@ struct Critic : NetworkOp {
     slopes = make({n * width});
     auto y = make({n, 1}), penalty = make({});
     squares.resize(static_cast<size_t>((n + block_rows - 1) / block_rows));
-    const auto compute = [this, last, h = places(net, n, data(x), hidden, data(y)), s = slopes_of(n)](int64_t r, int64_t rows) {
+    const auto h = places(net, n, data(x), hidden, data(y));
+    const auto compute = [this, last, h, s = slopes_of(n)](int64_t r, int64_t rows) {
       ascend(net, h, r, rows);
       for (int64_t i = r; i < r + rows; i++)
         copy_bytes(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
@@ -188,8 +195,10 @@ struct Critic : NetworkOp {
         down(net, k, rows, u, s.v[k] + r * net.in(k), slope ? h[k] + r * net.in(k) : nullptr,
              slope ? net.f[k - 1] : static_cast<int32_t>(GORL_IDENTITY));
       }
-      for (int64_t i = r; i < r + rows; i += block_rows)  // parts begin with a block
-        squares[static_cast<size_t>(i / block_rows)] = kernels().squares(s.v[0] + i * net.in(0), std::min(block_rows, r + rows - i) * net.in(0));
+      for (int64_t i = r; i < r + rows; i += block_rows) {  // a part begins with a block
+        const int64_t size = std::min(block_rows, r + rows - i) * net.in(0);
+        squares[static_cast<size_t>(i / block_rows)] = kernels().squares(s.v[0] + i * net.in(0), size);
+      }
     };
     const auto end = [this, n, penalty_ = data(penalty)] {
       *penalty_ = static_cast<float>(std::accumulate(squares.begin(), squares.end(), 0.) / static_cast<double>(n));

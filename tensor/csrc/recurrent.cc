@@ -242,14 +242,16 @@ at::Tensor compose(const Sequence& q, at::Tensor x, at::Tensor& last) {
   return x;
 }
 
-Rows rows_of(const Sequence& q, double passes) {
-  return {q.rows, static_cast<int64_t>(passes * static_cast<double>(q.multiplications()) / static_cast<double>(std::max<int64_t>(1, q.rows))), data(q.w[0]), {}};
+// The sequences of a pass with so many multiplications in all.
+Rows rows_of(const Sequence& q, int64_t multiplications) {
+  return {q.rows, multiplications / std::max<int64_t>(1, q.rows), data(q.w[0]), {}};
 }
 
 // A recurrent stack as one node, whose second output, the last states, has no gradient.
 struct Recurrent : NetworkOp {
   Recurrent(Sequence q_, at::Tensor x_)
-      : NetworkOp(torch::autograd::collect_next_edges(x_)), q(std::move(q_)), shares({rows_of(q, 2)}), input(std::move(x_)), x(bare_of(input)) {
+      : NetworkOp(torch::autograd::collect_next_edges(x_)), q(std::move(q_)),
+        shares({rows_of(q, 2 * q.multiplications())}), input(std::move(x_)), x(bare_of(input)) {
     again_ = !ours(input);
     for (int64_t k = 0; k < q.layers(); k++)  // a recurrent layer counts as two layers of a perceptron
       for (int i : {0, 1}) net.w.push_back(q.weight(k, i)), net.b.push_back(q.weight(k, i + 2));
@@ -257,7 +259,9 @@ struct Recurrent : NetworkOp {
   void forward(const at::Tensor& out, const at::Tensor& last) {
     memory = make({q.rows * Part::kept(q)});
     perform([this, out = data(out), last = data(last)] {
-      shares.each([&](size_t, int64_t, int64_t first, int64_t n) { gorl::forward(q, Part(q, data(memory), first, n), data(x), out, last); });
+      shares.each([&](size_t, int64_t, int64_t first, int64_t n) {
+        gorl::forward(q, Part(q, data(memory), first, n), data(x), out, last);
+      });
     }, out, last);
   }
   variable_list backward(const variable_list& grads) override {
@@ -277,7 +281,7 @@ struct Recurrent : NetworkOp {
     return torch::autograd::grad({out}, {input}, {grads[0]}, /*retain_graph=*/true, /*create_graph=*/true);
   }
   Rows rows() const override {
-    Rows r = rows_of(q, 2);
+    Rows r = rows_of(q, 2 * q.multiplications());
     r.cuts = shares.cuts[0];  // back finds what forward has kept of a part
     return r;
   }
@@ -351,8 +355,11 @@ gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, cons
     if (recorder != nullptr) recorder->keep(y);  // and the node, whose memory the recording reads
   } else {
     const auto memory = make({q.rows * Part::kept(q)});
-    perform([q, in, memory, rows = rows_of(q, 1. / without_backward), out = data(y), last = data(final)] {
-      each_rows(rows, [&](int64_t first, int64_t n) { forward(q, Part(q, data(memory), first, n), data(in), out, last); });
+    const Rows rows = rows_of(q, q.multiplications() / without_backward);
+    perform([q, in, memory, rows, out = data(y), last = data(final)] {
+      each_rows(rows, [&](int64_t first, int64_t n) {
+        forward(q, Part(q, data(memory), first, n), data(in), out, last);
+      });
     }, y, final);
   }
   Call::recorded();

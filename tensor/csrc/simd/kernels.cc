@@ -509,7 +509,7 @@ void axpy(float* y, float alpha, const float* x, int64_t n) {
 }
 void axpy_rows(float* y, const float* alpha, const float* x, int64_t n, int64_t width) {
   for (; n > 0; n--, y += width, x += width, alpha++)
-    walk(width, [&](int64_t i, int64_t left) { put(y + i, some(y + i, left) + all(*alpha) * some(x + i, left), left); });
+    axpy(y, *alpha, x, width);
 }
 void scale(float* y, float alpha, int64_t n) {
   walk(n, [&](int64_t i, int64_t left) { put(y + i, all(alpha) * some(y + i, left), left); });

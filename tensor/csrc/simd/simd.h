@@ -38,7 +38,8 @@ struct Kernels {
   void (*curve)(int32_t op, float* g, const float* h, const float* v, int64_t n);          // g *= f''(z) v, h = f(z)
   void (*add_columns)(float* sums, const float* rows, int64_t n, int64_t width);           // sums += the column sums of rows
   void (*axpy)(float* y, float alpha, const float* x, int64_t n);                          // y += alpha x
-  void (*axpy_rows)(float* y, const float* alpha, const float* x, int64_t n, int64_t width);  // each row y += its alpha x
+  // The same for each row, with an alpha of its own.
+  void (*axpy_rows)(float* y, const float* alpha, const float* x, int64_t n, int64_t width);
   void (*scale)(float* y, float alpha, int64_t n);                                         // y *= alpha
   double (*squares)(const float* x, int64_t n);                                            // sum of x^2, in float64
   double (*softplus)(float sign, const float* x, int64_t n);                               // sum of ln(1 + e^(sign x))
