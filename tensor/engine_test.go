@@ -161,7 +161,8 @@ func TestReplaysOfSeveralNetworks(t *testing.T) {
 	}
 }
 
-// Passes of few and of many rows through one network, which several threads share, add up the same gradients each time.
+// Passes of few and of many rows through one network, which several threads share, add up the same gradients each
+// time.
 func TestPassesOfOtherParts(t *testing.T) {
 	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
 	defer runtime.UnlockOSThread()
