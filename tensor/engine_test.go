@@ -111,8 +111,8 @@ func TestNetworksShareLayers(t *testing.T) {
 	}
 }
 
-// A replay computes networks side by side, but first those whose results others read. Steps that read results come after
-// them.
+// A replay computes networks side by side, but first those whose results others read. Steps that read results come
+// after them.
 func TestReplaysOfSeveralNetworks(t *testing.T) {
 	skipWithoutEngine(t)
 	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
