@@ -261,7 +261,6 @@ class Pool {
           asleep.store(false);
           called = false;
         }
-        __builtin_prefetch(task.f);
         int expected = offered;
         if (!state.compare_exchange_strong(expected, running)) continue;
         failed = run();
