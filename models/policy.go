@@ -158,7 +158,7 @@ func EvaluateBoth(s *tensor.Scope, p Policy, v Network, in, ofValue Inputs, acti
 		out := maskLogits(s, policy.Forward(s, features), in.ActionMask)
 		return m.dist.Evaluate(s, out, actions), value.Forward(s, features)
 	}
-	values := v.Forward(s, ofValue) // first: its pass then follows those before it (tensor/csrc/record.h)
+	values := v.Forward(s, ofValue) // first, so that no step lies between the networks' passes (tensor/csrc/record.h)
 	return p.Evaluate(s, in, actions), values
 }
 
