@@ -237,7 +237,7 @@ bool fast_copy(at::Tensor& to, const at::Tensor& from) {
 bool fast_fill(at::Tensor& to, double x) {
   if (!engine() || !plain(to)) return false;
   perform([o = data(to), n = to.numel(), y = static_cast<float>(x)] {
-    const int64_t parts = parts_of(n, 20 * n);
+    const int64_t parts = parts_of(n, flat_cost * n);
     each(parts, [&](int64_t part) {
       each_own(part, parts, 0, n, n, [&](int64_t i, int64_t count) { std::fill_n(o + i, count, y); });
     });

@@ -102,6 +102,9 @@ void each_rows(const Rows& rows, F f) {
   if (parts_of(rows.n, rows.n * rows.cost) == 1) return f(0, rows.n);
   Shares({rows}).each([&](size_t, int64_t, int64_t first, int64_t count) { f(first, count); });
 }
+// What an element of flat parameters costs, in multiplications of a product (parts_of). It may come from another core's
+// cache.
+constexpr int64_t flat_cost = 20;
 // Calls f(first, count) for the flat parameters in [begin, end), of `all`, that a part sums up and steps. They are the
 // same each time, so that their gradients and moments stay in the cache of one thread.
 template <class F>

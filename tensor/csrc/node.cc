@@ -40,8 +40,8 @@ void NetworkOp::leave() {
 
 void run_back(std::vector<NetworkOp*> ops) {
   // In the order of the forward passes, so that a thread has about the same rows.
-  std::sort(ops.begin(), ops.end(),
-            [](const NetworkOp* a, const NetworkOp* b) { return a->sequence_nr() < b->sequence_nr(); });
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const NetworkOp* a, const NetworkOp* b) { return a->sequence_nr() < b->sequence_nr(); });
   std::vector<Rows> rows;
   for (const NetworkOp* op : ops) rows.push_back(op->rows());
   const Shares shares(rows);

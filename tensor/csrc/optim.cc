@@ -47,10 +47,6 @@ Factors factors_of(gorl_t h, int64_t count) {
   return {&T(h)};
 }
 
-// What an element of the parameters costs, in multiplications of a product (parts_of): it may come from another core's
-// cache.
-constexpr int64_t cost = 20;
-
 // Calls f(first, last) for each run of segments that lie side by side.
 template <class F>
 void each_run(const int64_t* begin, const int64_t* end, int32_t n, F f) {
@@ -73,7 +69,7 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
     for (int32_t s = 0; s < n; s++) {
       perform([p = data(g), all = g.numel(), begin = begin[s], end = end[s], limit = max_norm[s],
                out = data(T(norms)) + s] {
-        const int64_t parts = parts_of(end - begin, cost * (end - begin));
+        const int64_t parts = parts_of(end - begin, flat_cost * (end - begin));
         std::vector<double> squares(static_cast<size_t>(parts));
         each(parts, [&](int64_t part) {
           double sum = 0;
@@ -128,7 +124,7 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
     gorl_adam_factors(lr, n, step, beta1, beta2, eps, weight_decay, -1, numbers.data());
     int64_t elements = 0;
     for (int32_t s = 0; s < n; s++) elements += end[s] - begin[s];
-    perform([c, numbers, decoupled, n, all = T(grad).numel(), parts = parts_of(elements, cost * elements),
+    perform([c, numbers, decoupled, n, all = T(grad).numel(), parts = parts_of(elements, flat_cost * elements),
              begin = std::vector<int64_t>(begin, begin + n), end = std::vector<int64_t>(end, end + n),
              there = factors == nullptr ? nullptr : data(T(factors)), p = data(T(param)), g = data(T(grad)),
              m = data(T(exp_avg)), v = data(T(exp_avg_sq))] {

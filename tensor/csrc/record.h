@@ -30,8 +30,8 @@ class Recorder {
     close();
     if (!spoiled_) steps_.push_back(std::move(step));
   }
-  // Forward passes without a step between them, none of which reads what another makes, are replayed side by side: the
-  // threads meet once instead of once a pass.
+  // Forward passes without a step between them are replayed side by side if none of them reads what another makes. The
+  // threads then meet once instead of once a pass.
   void add(Pass pass);
   void close();  // no pass is added to those before
   // Keeps the memory that steps work on.
