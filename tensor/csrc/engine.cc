@@ -301,8 +301,8 @@ Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
     const Rows& r = passes[i];
     auto& c = cuts[i] = r.cuts.empty() ? std::vector<int64_t>{0} : r.cuts;
     for (int64_t p = 1; p < parts && r.cuts.empty(); p++) {
-      const int64_t row = (all * p / parts - before) / std::max<int64_t>(1, r.cost);
-      c.push_back(row >= r.n ? r.n : std::max(c.back(), (row + block_rows / 2) / block_rows * block_rows));
+      const int64_t row = (all * p / parts - before) / std::max<int64_t>(1, r.cost) + block_rows / 2;
+      c.push_back(row >= r.n ? r.n : std::max(c.back(), row / block_rows * block_rows));
     }
     c.resize(static_cast<size_t>(parts) + 1, r.n);
     before += r.n * r.cost;
