@@ -53,7 +53,7 @@ func TestBitcastOfCutRow(t *testing.T) {
 	wantTensor(t, "Bitcast", s, s.Bitcast(cut, tensor.Float32), []int64{1, 12}, make([]float64, 12), 0)
 }
 
-// Networks that share some of their layers alone each add their own gradients to what they share: those of a sum of
+// Networks that share some of their layers alone, or a bias, each add their own gradients to what they share: those of a sum of
 // losses are the sums of each loss's gradients, also with many rows, whose parts add up apart, and while a graph
 // records.
 func TestNetworksShareLayers(t *testing.T) {
@@ -77,6 +77,10 @@ func TestNetworksShareLayers(t *testing.T) {
 		}
 		nets = append(nets, net)
 	}
+	other := parameter(width, width)
+	params = append(params, tensor.Parameter{Name: "other", Tensor: other})
+	nets = append(nets, &tensor.Layers{Weights: []tensor.Tensor{other}, Biases: []tensor.Tensor{b},
+		Activations: []tensor.Activation{tensor.Tanh}})
 	flat := newFlat(t, params)
 	for _, n := range []int64{6, 4000} {
 		rows := own.Randn(gen, n, width)
@@ -115,8 +119,6 @@ func TestNetworksShareLayers(t *testing.T) {
 // after them.
 func TestReplaysOfSeveralNetworks(t *testing.T) {
 	skipWithoutEngine(t)
-	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
-	defer runtime.UnlockOSThread()
 	defer tensor.SetThreads(tensor.Threads())
 	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
 	for _, threads := range []int{1, 2, 3} {
@@ -161,26 +163,114 @@ func TestReplaysOfSeveralNetworks(t *testing.T) {
 	}
 }
 
-// Passes of few and of many rows through one network, which several threads share, add up the same gradients each
-// time.
-func TestPassesOfOtherParts(t *testing.T) {
-	runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
-	defer runtime.UnlockOSThread()
+// A network may read the gradient penalty of another one.
+func TestReplayOfNetworkOnPenalty(t *testing.T) {
+	skipWithoutEngine(t)
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
+	critic, _ := bound(t, 1, tensor.Tanh, 8, 4, 1)
+	net, _ := bound(t, 2, tensor.Tanh, 1, 1)
+	x, g, s := own.Randn(gen, 16, 8), newGraph(t, tensor.CPU), tensortest.WithGrad(t, tensor.CPU)
+	run := func() tensor.Tensor {
+		_, penalty := s.Critic(x, critic)
+		return s.MLP(s.Unsqueeze(s.Unsqueeze(s.Detach(penalty), 0), 0), net)
+	}
+	var y tensor.Tensor
+	must.Do(t, g.Capture(s, func() error { y = run(); return s.Err() }))
+	own.Copy(x, own.Randn(gen, 16, 8))
+	must.Do(t, g.Replay())
+	wantTensor(t, "replay", s, y, []int64{1, 1}, tensortest.Float64s(t, s, run()), 0)
+}
+
+// A forward pass can be replayed after a backward pass that was not recorded.
+func TestReplayAfterBackward(t *testing.T) {
+	skipWithoutEngine(t)
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
+	net, _ := bound(t, 1, tensor.Tanh, 8, 16, 1)
+	var params []tensor.Parameter
+	rnn := &tensor.RecurrentLayers{Kind: tensor.RNN}
+	for i, shape := range [][]int64{{4, 8}, {4, 4}, {4}, {4}} {
+		rnn.Weights = append(rnn.Weights, own.RequireGrad(own.Randn(gen, shape...)))
+		params = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: rnn.Weights[i]})
+	}
+	newFlat(t, params)
+	x := own.Randn(gen, 32, 8)
+	for name, forward := range map[string]func(*tensor.Scope) tensor.Tensor{
+		"MLP":    func(s *tensor.Scope) tensor.Tensor { return s.MLP(x, net) },
+		"Critic": func(s *tensor.Scope) tensor.Tensor { y, _ := s.Critic(x, net); return y },
+		"Recurrent": func(s *tensor.Scope) tensor.Tensor {
+			y, _ := s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, 2, rnn)
+			return y
+		},
+	} {
+		g, s := newGraph(t, tensor.CPU), tensortest.WithGrad(t, tensor.CPU)
+		var y tensor.Tensor
+		must.Do(t, g.Capture(s, func() error { y = forward(s); return s.Err() }))
+		s.Backward(s.Sum(y))
+		own.Copy(x, own.Randn(gen, 32, 8))
+		must.Do(t, g.Replay())
+		if !slices.Equal(tensortest.Float64s(t, own, y), tensortest.Float64s(t, own, forward(own))) {
+			t.Errorf("%s: the replay differs from the pass itself", name)
+		}
+	}
+}
+
+// Gradients depend neither on which threads of the operating system call, nor on the addresses of the parameters.
+func TestGradientsRepeat(t *testing.T) {
 	defer tensor.SetThreads(tensor.Threads())
 	tensor.SetThreads(4)
-	net, flat := bound(t, 1, tensor.Tanh, 128, 512, 1)
-	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
-	few, more, many := own.Randn(gen, 2, 128), own.Randn(gen, 3, 128), own.Randn(gen, 16, 128)
+	x := tensortest.NoGrad(t, tensor.CPU).Randn(generator(t, 3), 19, 128)
 	var want []float64
-	for i := range 300 {
+	for i := range 20 {
 		s := tensor.NewScope()
-		flat.ZeroGrad(s)
-		s.Backward(s.Add(s.Add(s.Sum(s.MLP(few, net)), s.Sum(s.MLP(many, net))), s.Sum(s.MLP(more, net))))
-		got := tensortest.Float64s(t, s, flat.Grads)
+		nets, flats := [2]*tensor.Layers{}, [2]*tensor.Flat{}
+		for j := range nets {
+			k := (i + j) % 2
+			nets[k], flats[k] = bound(t, int64(k), tensor.Tanh, 128, 300+100*int64(k), 1)
+			flats[k].ZeroGrad(s)
+		}
+		loss := s.Add(s.Sum(s.MLP(s.Narrow(x, 0, 0, 16), nets[0])), s.Sum(s.MLP(x, nets[1])))
+		done := make(chan struct{})
+		go func() { // on another thread for some i
+			runtime.LockOSThread()
+			loss = s.Add(loss, s.Sum(s.MLP(s.Narrow(x, 0, 16, 3), nets[0])))
+			close(done)
+		}()
+		<-done
+		s.Backward(loss)
+		got := append(tensortest.Float64s(t, s, flats[0].Grads), tensortest.Float64s(t, s, flats[1].Grads)...)
 		if s.Close(); i == 0 {
 			want = got
 		} else if !slices.Equal(got, want) {
 			t.Fatalf("pass %d makes other gradients than the first", i)
+		}
+	}
+}
+
+// Any number of threads makes the gradients of any number of rows, which few threads divide.
+func TestRowsOfThreads(t *testing.T) {
+	defer tensor.SetThreads(tensor.Threads())
+	critic, ofCritic := bound(t, 1, tensor.Relu, 64, 500, 200, 1)
+	net, ofNet := bound(t, 2, tensor.Tanh, 64, 700, 200, 8)
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
+	for _, n := range []int64{1, 5, 6, 14, 23} {
+		x, z := own.Randn(gen, n, 64), own.Randn(gen, 1+n*5%23, 64)
+		var want [2][]float64
+		for _, threads := range []int{1, 2, 4, 7} {
+			tensor.SetThreads(threads)
+			s := tensor.NewScope()
+			ofCritic.ZeroGrad(s)
+			ofNet.ZeroGrad(s)
+			y, penalty := s.Critic(x, critic)
+			loss := s.Add(s.Add(s.Mean(y), penalty), s.Add(s.Mean(s.MLP(z, critic)), s.Mean(s.MLP(x, net))))
+			s.Backward(loss)
+			for i, f := range []*tensor.Flat{ofCritic, ofNet} {
+				if got := tensortest.Float64s(t, s, f.Grads); threads == 1 {
+					want[i] = got
+				} else {
+					wantNear(t, fmt.Sprintf("network %d, %d rows, %d threads", i, n, threads), got, want[i], 1e-4)
+				}
+			}
+			s.Close()
 		}
 	}
 }

@@ -287,31 +287,38 @@ void run(int64_t parts, Task task) {
 }
 
 Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
-  int64_t n = 0, all = 0, least = 1, before = 0;
+  int64_t n = 0, all = 0, least = 1;
   for (const Rows& r : passes) {
     n += r.n;
     all += r.n * r.cost;
     least = std::max(least, static_cast<int64_t>(r.cuts.size()) - 1);
   }
   parts = std::max(least, parts_of(n, all));
+  const auto end = static_cast<size_t>(parts);
+  std::vector<int64_t> before(end);  // the cost of what lies before a pass, or is no longer free, in the parts up to each
   std::vector<size_t> order(passes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return passes[i].of < passes[j].of; });
+  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+    return std::make_pair(passes[i].cuts.empty(), passes[i].place) < std::make_pair(passes[j].cuts.empty(), passes[j].place);
+  });
   for (const size_t i : order) {
     const Rows& r = passes[i];
-    auto& c = cuts[i] = r.cuts.empty() ? std::vector<int64_t>{0} : r.cuts;
-    for (int64_t p = 1; p < parts && r.cuts.empty(); p++) {
-      const int64_t row = (all * p / parts - before) / std::max<int64_t>(1, r.cost) + block_rows / 2;
-      c.push_back(row >= r.n ? r.n : std::max(c.back(), row / block_rows * block_rows));
+    auto& c = cuts[i] = r.cuts;
+    if (c.empty()) c.push_back(0);
+    for (size_t p = 1; p < end && r.cuts.empty(); p++) {
+      const int64_t row = (all * static_cast<int64_t>(p) / parts - before[p]) / std::max<int64_t>(1, r.cost) + r.block / 2;
+      c.push_back(row >= r.n ? r.n : std::max(c.back(), row / r.block * r.block));
     }
-    c.resize(static_cast<size_t>(parts) + 1, r.n);
-    before += r.n * r.cost;
+    c.resize(end + 1, r.n);
+    for (size_t p = 1; p < end; p++) before[p] += r.cost * (r.cuts.empty() ? r.n : c[p]);
   }
 }
 
 void Recorder::add(Pass pass) {
-  for (size_t i = 0; i < passes_.size(); i++)
-    if (pass.x.is_alias_of(passes_[i].y)) close();
+  const auto made = [&](const Pass& p) {
+    return std::any_of(p.results.begin(), p.results.end(), [&](const at::Tensor& y) { return pass.x.is_alias_of(y); });
+  };
+  if (std::any_of(passes_.begin(), passes_.end(), made)) close();
   if (!spoiled_) passes_.push_back(std::move(pass));
 }
 

@@ -57,6 +57,7 @@ struct Net {
   size_t layers() const { return w.size(); }
   int64_t in(size_t k) const { return w[k].size(1); }
   int64_t out(size_t k) const { return w[k].size(0); }
+  int64_t place() const { return w[0].storage_offset(); }
   bool frozen() const {
     for (size_t k = 0; k < w.size(); k++)
       if (followed(w[k], b[k])) return false;
@@ -79,15 +80,9 @@ class Gradients {
     std::vector<float*> w, b;
   };
   Gradients(const Net& net, int64_t parts)
-      : net_(net), parts_(parts), begun_(static_cast<size_t>(parts)), used_(begun_) {
-    Place own;
-    for (size_t k = 0; k < net.layers(); k++) {
-      own.w.push_back(data(net.w[k].grad()));
-      own.b.push_back(data(net.b[k].grad()));
-      size_ += net.w[k].numel() + net.b[k].numel();
-    }
-    places_.push_back(own);
+      : net_(net), parts_(parts), begun_(static_cast<size_t>(parts)), used_(begun_), places_{own_of(net)} {
     if (parts == 1) return;
+    for (size_t k = 0; k < net.layers(); k++) size_ += net.w[k].numel() + net.b[k].numel();
     {
       std::lock_guard<std::mutex> lock(mutex());
       if (!spare().empty()) {
@@ -96,7 +91,7 @@ class Gradients {
       }
     }
     const int64_t stride = (size_ + 31) / 16 * 16;  // no line of a cache holds gradients of two parts
-    const auto n = static_cast<size_t>(parts * stride);
+    const auto n = static_cast<size_t>((parts - 1) * stride);
     if (memory_.size() < n) memory_ = std::vector<float>(n);
     for (int64_t part = 0; part < parts - 1; part++) {
       Place place;
@@ -116,15 +111,15 @@ class Gradients {
   }
   // Whether they are this network's. Networks may share only some of their layers.
   bool fits(const Net& net) const {
-    bool same = net.layers() == net_.layers();
-    for (size_t k = 0; same && k < net.layers(); k++)
-      same = together(net.w[k], net_.w[k]) && together(net.b[k], net_.b[k]);
-    return same;
+    const Place own = own_of(net);
+    return own.w == places_.back().w && own.b == places_.back().b;
   }
   bool overlaps(const Gradients& other) const {
-    return std::any_of(net_.w.begin(), net_.w.end(), [&](const at::Tensor& w) {
-      return std::any_of(other.net_.w.begin(), other.net_.w.end(), [&](const at::Tensor& v) { return together(w, v); });
-    });
+    const Place &a = places_.back(), &b = other.places_.back();
+    const auto common = [](const std::vector<float*>& x, const std::vector<float*>& y) {
+      return std::find_first_of(x.begin(), x.end(), y.begin(), y.end()) != x.end();
+    };
+    return common(a.w, b.w) || common(a.b, b.b);
   }
   // Makes a part, no earlier than those with rows, the one that adds to the parameters' own gradients.
   void own(int64_t part) { owner_ = part; }
@@ -158,8 +153,13 @@ class Gradients {
   }
 
  private:
-  // Whether two parameters have one gradient.
-  static bool together(const at::Tensor& a, const at::Tensor& b) { return data(a.grad()) == data(b.grad()); }
+  // Where the gradients of a network's parameters are.
+  static Place own_of(const Net& net) {
+    Place own;
+    for (const auto& w : net.w) own.w.push_back(data(w.grad()));
+    for (const auto& b : net.b) own.b.push_back(data(b.grad()));
+    return own;
+  }
   void add(float* to, const float* from, const at::Tensor& grad, int64_t slice) const {
     const int64_t at = grad.storage_offset(), all = static_cast<int64_t>(grad.storage().nbytes() / sizeof(float));
     each_own(slice, parts_, at, at + grad.numel(), all,
@@ -193,10 +193,14 @@ struct NetworkOp : Op {
   virtual void back(int64_t first, int64_t count, const Gradients::Place& to) = 0;
 
   Net net;
+  const uint64_t number = made_++;  // whatever thread makes the node, which libtorch's numbers depend on
 
  protected:
   // backward calls it: run_back follows at the end of the pass, or at once if the pass has none.
   void leave();
+
+ private:
+  static inline std::atomic<uint64_t> made_{0};
 };
 
 // Does what is left of the backward passes of some nodes.

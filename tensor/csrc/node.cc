@@ -19,7 +19,7 @@ variable_list Op::apply(variable_list&& grads) {
 
 void Op::release_variables() {
   released_ = true;
-  if (recorder == nullptr) release();  // otherwise a replay needs it
+  if (recorder == nullptr && !recorded_) release();  // otherwise a replay needs it
 }
 
 bool ready(const at::Tensor& t) {
@@ -40,8 +40,7 @@ void NetworkOp::leave() {
 
 void run_back(std::vector<NetworkOp*> ops) {
   // In the order of the forward passes, so that a thread has about the same rows.
-  std::stable_sort(ops.begin(), ops.end(),
-                   [](const NetworkOp* a, const NetworkOp* b) { return a->sequence_nr() < b->sequence_nr(); });
+  std::sort(ops.begin(), ops.end(), [](const NetworkOp* a, const NetworkOp* b) { return a->number < b->number; });
   std::vector<Rows> rows;
   for (const NetworkOp* op : ops) rows.push_back(op->rows());
   const Shares shares(rows);

@@ -34,6 +34,7 @@ struct Op : torch::autograd::Node, Celled {
  private:
   friend bool backpropagate(const at::Tensor& loss);
   bool released_ = false;
+  const bool recorded_ = recorder != nullptr;  // made while the thread records
   // What backpropagate notes down: the gradients so far, and how many nodes have not been run that add to them.
   variable_list grads_;
   int64_t waiting_ = 0;

@@ -99,13 +99,13 @@ void ascend(const Net& net, const std::vector<float*>& h, int64_t r, int64_t row
 
 at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, int64_t larger_parts = 1) {
   const int64_t n = x.size(0);
-  const Rows rows{n, net.weights / larger_parts, data(net.w[0]), {}};
+  const Rows rows{n, net.weights / larger_parts, net.place()};
   auto y = make({n, net.out(net.layers() - 1)});
   const auto h = places(net, n, data(x), hidden, data(y));
   each_rows(rows, [&](int64_t r, int64_t count) { ascend(net, h, r, count); });
   if (recorder != nullptr) {
     const auto compute = [net, h, hidden](int64_t r, int64_t count) { ascend(net, h, r, count); };
-    recorder->add(Pass{rows, bare_of(x), y, compute, nullptr});
+    recorder->add(Pass{rows, bare_of(x), {y}, compute, nullptr});
   }
   return y;
 }
@@ -128,7 +128,7 @@ struct Perceptron : NetworkOp {
   }
   Rows rows() const override {
     const int64_t down = net.weights - (dx.defined() ? 0 : net.w[0].numel());
-    return {x.size(0), net.weights + down, data(net.w[0]), {}};
+    return {x.size(0), net.weights + down, net.place()};
   }
   void back(int64_t first, int64_t count, const Gradients::Place& to) override {
     const auto h = places(net, x.size(0), data(x), hidden, data(y));
@@ -173,16 +173,16 @@ struct Critic : NetworkOp {
 
   std::pair<at::Tensor, at::Tensor> forward() {
     const int64_t n = x.size(0);
-    const Rows rows{n, 2 * net.weights, data(net.w[0]), {}};
+    const Rows rows{n, 2 * net.weights, net.place()};
     const size_t last = net.layers() - 1;
     int64_t width = net.in(0);
     for (size_t k = 0; k < last; k++) width += piecewise_linear ? net.out(k) : 2 * net.out(k);
     hidden = net.room(n);
     slopes = make({n * width});
     auto y = make({n, 1}), penalty = make({});
-    squares.resize(static_cast<size_t>((n + block_rows - 1) / block_rows));
+    squares.resize(static_cast<size_t>((n + rows.block - 1) / rows.block));
     const auto h = places(net, n, data(x), hidden, data(y));
-    const auto compute = [this, last, h, s = slopes_of(n)](int64_t r, int64_t rows) {
+    const auto compute = [this, last, h, s = slopes_of(n), block = rows.block](int64_t r, int64_t rows) {
       ascend(net, h, r, rows);
       for (int64_t i = r; i < r + rows; i++)
         copy_bytes(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
@@ -195,9 +195,9 @@ struct Critic : NetworkOp {
         down(net, k, rows, u, s.v[k] + r * net.in(k), slope ? h[k] + r * net.in(k) : nullptr,
              slope ? net.f[k - 1] : static_cast<int32_t>(GORL_IDENTITY));
       }
-      for (int64_t i = r; i < r + rows; i += block_rows) {  // a part begins with a block
-        const int64_t size = std::min(block_rows, r + rows - i) * net.in(0);
-        squares[static_cast<size_t>(i / block_rows)] = kernels().squares(s.v[0] + i * net.in(0), size);
+      for (int64_t i = r; i < r + rows; i += block) {  // a part begins with a block
+        const int64_t size = std::min(block, r + rows - i) * net.in(0);
+        squares[static_cast<size_t>(i / block)] = kernels().squares(s.v[0] + i * net.in(0), size);
       }
     };
     const auto end = [this, n, penalty_ = data(penalty)] {
@@ -205,10 +205,7 @@ struct Critic : NetworkOp {
     };
     each_rows(rows, compute);
     end();
-    if (recorder != nullptr) {
-      recorder->add(Pass{rows, x, y, compute, end});
-      recorder->keep(penalty);
-    }
+    if (recorder != nullptr) recorder->add(Pass{rows, x, {y, penalty}, compute, end});
     return {y, penalty};
   }
 
@@ -220,7 +217,7 @@ struct Critic : NetworkOp {
     leave();
     return {};
   }
-  Rows rows() const override { return {x.size(0), (piecewise_linear ? 2 : 4) * net.weights, data(net.w[0]), {}}; }
+  Rows rows() const override { return {x.size(0), (piecewise_linear ? 2 : 4) * net.weights, net.place()}; }
   void back(int64_t r, int64_t rows, const Gradients::Place& to) override {
     const int64_t n = x.size(0);
     const size_t last = net.layers() - 1;

@@ -13,13 +13,15 @@ namespace gorl {
 // The rows of a pass through a network. Threads share them out (Shares, engine.h).
 struct Rows {
   int64_t n = 0, cost = 0;    // cost: the multiplications of a row
-  const float* of = nullptr;  // the network's parameters
+  int64_t place = 0;          // of the network's parameters in the flat ones
+  int64_t block = 8;          // rows are cut between blocks of so many
   std::vector<int64_t> cuts;  // where rows must be cut; empty where they may be anywhere
 };
 
 struct Pass {
   Rows rows;
-  at::Tensor x, y;
+  at::Tensor x;
+  std::vector<at::Tensor> results;
   std::function<void(int64_t first, int64_t count)> compute;
   std::function<void()> end;  // follows when all rows are computed; may be empty
 };

@@ -244,7 +244,7 @@ at::Tensor compose(const Sequence& q, at::Tensor x, at::Tensor& last) {
 
 // The sequences of a pass with so many multiplications in all.
 Rows rows_of(const Sequence& q, int64_t multiplications) {
-  return {q.rows, multiplications / std::max<int64_t>(1, q.rows), data(q.w[0]), {}};
+  return {q.rows, multiplications / std::max<int64_t>(1, q.rows), q.w[0].storage_offset(), 1};
 }
 
 // A recurrent stack as one node, whose second output, the last states, has no gradient.
