@@ -53,9 +53,9 @@ func TestBitcastOfCutRow(t *testing.T) {
 	wantTensor(t, "Bitcast", s, s.Bitcast(cut, tensor.Float32), []int64{1, 12}, make([]float64, 12), 0)
 }
 
-// Networks that share some of their layers alone, or a bias, each add their own gradients to what they share: those of a sum of
-// losses are the sums of each loss's gradients, also with many rows, whose parts add up apart, and while a graph
-// records.
+// Networks that share some of their layers alone, or a bias, each add their own gradients to what they share: those of
+// a sum of losses are the sums of each loss's gradients, also with many rows, whose parts add up apart, and while a
+// graph records.
 func TestNetworksShareLayers(t *testing.T) {
 	gen := generator(t, 3)
 	own := tensortest.NoGrad(t, tensor.CPU)

@@ -295,22 +295,21 @@ Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
   }
   parts = std::max(least, parts_of(n, all));
   const auto end = static_cast<size_t>(parts);
-  std::vector<int64_t> before(end);  // the cost of what lies before a pass, or is no longer free, in the parts up to each
+  std::vector<int64_t> taken(end);  // what the passes before a pass cost, of those with cuts only before each part
   std::vector<size_t> order(passes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) {
-    return std::make_pair(passes[i].cuts.empty(), passes[i].place) < std::make_pair(passes[j].cuts.empty(), passes[j].place);
-  });
+  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return passes[i].place < passes[j].place; });
   for (const size_t i : order) {
     const Rows& r = passes[i];
     auto& c = cuts[i] = r.cuts;
     if (c.empty()) c.push_back(0);
     for (size_t p = 1; p < end && r.cuts.empty(); p++) {
-      const int64_t row = (all * static_cast<int64_t>(p) / parts - before[p]) / std::max<int64_t>(1, r.cost) + r.block / 2;
+      const int64_t free = all * static_cast<int64_t>(p) / parts - taken[p];
+      const int64_t row = free / std::max<int64_t>(1, r.cost) + r.block / 2;
       c.push_back(row >= r.n ? r.n : std::max(c.back(), row / r.block * r.block));
     }
     c.resize(end + 1, r.n);
-    for (size_t p = 1; p < end; p++) before[p] += r.cost * (r.cuts.empty() ? r.n : c[p]);
+    for (size_t p = 1; p < end; p++) taken[p] += r.cost * (r.cuts.empty() ? r.n : c[p]);
   }
 }
 

@@ -78,10 +78,8 @@ void descend(const Net& net, const std::vector<float*>& h, const float* dy, cons
   }
   for (size_t k = last + 1; k-- > 0;) {
     if (more != nullptr && (*more)[k] != nullptr) kernels().axpy(const_cast<float*>(dz), 1, (*more)[k], rows * net.out(k));
-    if (net.learns) {
-      weigh(net, k, rows, dz, h[k] + r * net.in(k), to.w[k]);
-      kernels().add_columns(to.b[k], dz, rows, net.out(k));
-    }
+    weigh(net, k, rows, dz, h[k] + r * net.in(k), to.w[k]);
+    kernels().add_columns(to.b[k], dz, rows, net.out(k));
     if (k > 0) {
       float* g = space(1 + k % 2, rows * net.in(k));
       down(net, k, rows, dz, g, h[k] + r * net.in(k), net.f[k - 1]);

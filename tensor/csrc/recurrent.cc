@@ -282,7 +282,7 @@ struct Recurrent : NetworkOp {
   }
   Rows rows() const override {
     Rows r = rows_of(q, 2 * q.multiplications());
-    r.cuts = shares.cuts[0];  // back finds what forward has kept of a part
+    r.cuts = shares.cuts[0], r.place = -1;  // back finds what forward has kept of a part
     return r;
   }
   void back(int64_t first, int64_t count, const Gradients::Place& to) override {
