@@ -61,10 +61,11 @@ func TestNetworksShareLayers(t *testing.T) {
 	own := tensortest.NoGrad(t, tensor.CPU)
 	parameter := func(shape ...int64) tensor.Tensor { return own.RequireGrad(own.Randn(gen, shape...)) }
 	const width = 40
-	w, b := parameter(width, width), parameter(width)
+	other, w, b := parameter(width, width), parameter(width, width), parameter(width)
 	var params []tensor.Parameter
 	var nets []*tensor.Layers
-	params = append(params, tensor.Parameter{Name: "w", Tensor: w}, tensor.Parameter{Name: "b", Tensor: b})
+	params = append(params, tensor.Parameter{Name: "other", Tensor: other}, tensor.Parameter{Name: "w", Tensor: w},
+		tensor.Parameter{Name: "b", Tensor: b})
 	for _, outputs := range []int64{1, 8, 0} { // 0 is the shared layer without another one
 		net := &tensor.Layers{Weights: []tensor.Tensor{w}, Biases: []tensor.Tensor{b},
 			Activations: []tensor.Activation{tensor.Tanh}}
@@ -77,8 +78,6 @@ func TestNetworksShareLayers(t *testing.T) {
 		}
 		nets = append(nets, net)
 	}
-	other := parameter(width, width)
-	params = append(params, tensor.Parameter{Name: "other", Tensor: other})
 	nets = append(nets, &tensor.Layers{Weights: []tensor.Tensor{other}, Biases: []tensor.Tensor{b},
 		Activations: []tensor.Activation{tensor.Tanh}})
 	flat := newFlat(t, params)
