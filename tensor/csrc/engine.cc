@@ -295,7 +295,8 @@ Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
   }
   parts = std::max(least, parts_of(n, all));
   const auto end = static_cast<size_t>(parts);
-  std::vector<int64_t> taken(end);  // what the passes before a pass cost, of those with cuts only before each part
+  // taken[p] is the cost of the passes laid out so far; of passes with cuts it is the cost of their rows before part p.
+  std::vector<int64_t> taken(end);
   std::vector<size_t> order(passes.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return passes[i].place < passes[j].place; });

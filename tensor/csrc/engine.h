@@ -79,8 +79,8 @@ void each(int64_t parts, const F& f) {
 inline int64_t begin_of(int64_t part, int64_t parts, int64_t n) { return part * n / parts; }
 // Shares of several passes for the threads. Laid end to end, in the order of their parameters, the passes are cut into
 // parts of about the same cost. A thread then has most networks to itself, the same each time, so that their weights
-// stay in its cache. The order of passes with equal places is that of the list. No address counts, because where cuts
-// are decides in which order gradients are added.
+// stay in its cache. Passes with equal places keep the order of the list. Addresses play no part: they differ from run
+// to run, and the cuts decide in which order gradients are added.
 struct Shares {
   explicit Shares(const std::vector<Rows>& passes);
   int64_t parts;

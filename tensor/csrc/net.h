@@ -193,7 +193,7 @@ struct NetworkOp : Op {
   virtual void back(int64_t first, int64_t count, const Gradients::Place& to) = 0;
 
   Net net;
-  const uint64_t number = made_++;  // whatever thread makes the node, which libtorch's numbers depend on
+  const uint64_t number = made_++;  // the order of creation; libtorch's own numbers count by thread
 
  protected:
   // backward calls it: run_back follows at the end of the pass, or at once if the pass has none.

@@ -13,7 +13,7 @@ namespace gorl {
 // The rows of a pass through a network. Threads share them out (Shares, engine.h).
 struct Rows {
   int64_t n = 0, cost = 0;    // cost: the multiplications of a row
-  int64_t place = 0;          // of the parameters in the flat ones; -1 with cuts: others fill up what these leave
+  int64_t place = 0;          // where the parameters begin in the flat ones; -1 with cuts, which are laid out first
   int64_t block = 8;          // rows are cut between blocks of so many
   std::vector<int64_t> cuts;  // where rows must be cut; empty where they may be anywhere
 };
