@@ -27,12 +27,12 @@ func Main(run func(ctx context.Context) error) {
 	}
 }
 
-// Median returns the median of values, 0 if there are none.
+// Median returns the median of values: of an even number the lower one of the two in the middle, of none 0.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	return stat.Quantile(0.5, stat.LinInterp, slices.Sorted(slices.Values(values)), nil)
+	return stat.Quantile(0.5, stat.Empirical, slices.Sorted(slices.Values(values)), nil)
 }
 
 // SingleThread is the environment of a process that computes on one thread.
