@@ -181,6 +181,27 @@ func TestReplayOfNetworkOnPenalty(t *testing.T) {
 	wantTensor(t, "replay", s, y, []int64{1, 1}, tensortest.Float64s(t, s, run()), 0)
 }
 
+// A network whose weights another network makes comes after that one in a replay.
+func TestReplayOfMadeWeights(t *testing.T) {
+	skipWithoutEngine(t)
+	defer tensor.SetThreads(tensor.Threads())
+	tensor.SetThreads(2)
+	gen, own := generator(t, 3), tensortest.NoGrad(t, tensor.CPU)
+	maker, _ := bound(t, 1, tensor.Tanh, 64, 200, 64)
+	x, rows := own.Zeros(64, 64), own.Randn(gen, 512, 64)
+	run := func() tensor.Tensor {
+		made := &tensor.Layers{Weights: []tensor.Tensor{own.MLP(x, maker)}, Biases: maker.Biases[1:],
+			Activations: []tensor.Activation{tensor.Tanh}}
+		return own.MLP(rows, made)
+	}
+	var y tensor.Tensor
+	g := newGraph(t, tensor.CPU)
+	must.Do(t, g.Capture(own, func() error { y = run(); return own.Err() }))
+	own.Copy(x, own.Randn(gen, 64, 64))
+	must.Do(t, g.Replay())
+	wantTensor(t, "replay", own, y, []int64{512, 64}, tensortest.Float64s(t, own, run()), 0)
+}
+
 // A forward pass can be replayed after a backward pass that was not recorded.
 func TestReplayAfterBackward(t *testing.T) {
 	skipWithoutEngine(t)

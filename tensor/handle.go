@@ -85,10 +85,10 @@ func init() {
 }
 
 // SetThreads sets the number of OS threads that one operation may compute on, for all goroutines, from their next
-// operation on. The default is what the environment variable GORL_THREADS says, otherwise 1. On the CPU they share the
-// networks of a minibatch and their rows. Gradients are added in order, so that a run with as many threads gives the
-// same numbers again. Minibatches too small to gain stay on one. Leave it at 1 where other work has the cores:
-// environments that step meanwhile, members of a population.
+// operation on. The default is what the environment variable GORL_THREADS says, otherwise 1. On the CPU the threads
+// share the networks of a minibatch and their rows. Gradients are added in order, so that a run with as many threads
+// gives the same numbers again. Minibatches too small to gain stay on one, and a recorded [Graph] keeps the number of
+// its capture. Leave it at 1 where other work has the cores: environments that step meanwhile, members of a population.
 func SetThreads(n int) {
 	if n < 1 {
 		n = 1

@@ -15,8 +15,6 @@ import (
 // its mean logits, all scalars.
 type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
-	// with latent_mode "calm", the encoder's own loss
-	ownEncoder tensor.Tensor
 }
 
 // judged is what the discriminator makes of a minibatch: its logits of the policy's rows, (m, 1), and of the
@@ -71,8 +69,7 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tens
 // gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
 func (a *judge) verdict(s *tensor.Scope, d judged) verdict {
 	loss := s.Add(a.adversarial(s, d.fake, d.real), s.MulScalar(d.penalty, a.cfg.DiscriminatorGradientPenaltyScale))
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), a.cfg.DiscriminatorLossScale), penalty: d.penalty,
-		ownEncoder: d.encoder}
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), a.cfg.DiscriminatorLossScale), penalty: d.penalty}
 	v.motionRight, v.motionLogit = s.PositiveShare(d.real)
 	v.policyRight, v.policyLogit = s.PositiveShare(d.fake)
 	v.policyRight = s.ScalarSub(1, v.policyRight)

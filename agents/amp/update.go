@@ -167,6 +167,10 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 
 	// The networks come first, one after the other, because the engine can then compute them side by side.
 	d := a.discriminate(s, b, encodings)
+	var style tensor.Tensor
+	if a.styleValue != nil {
+		style = a.styleValue.Forward(s, b.Of(layout.StyleValue))
+	}
 	e, predicted := a.Evaluate(s, b)
 
 	// PPO's clipped surrogate, as in ppo/update.go.
@@ -178,7 +182,7 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	// The critics' losses, and the entropy.
 	l.value = a.ValueLoss(s, predicted, b.Values, b.Returns)
 	if a.styleValue != nil {
-		style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
+		style = b.Learned(s, style)
 		l.value = s.Add(l.value, a.ValueLoss(s, style, b.Fields["style_values"], b.Fields["style_returns"]))
 	}
 	l.value = s.MulScalar(l.value, a.cfg.ValueLossScale)
@@ -190,7 +194,7 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	var loss tensor.Tensor
 	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(s.Add(l.policy, l.entropyLoss), l.value), l.loss))
 	if a.cfg.latents() {
-		l.encoder, l.diversity = a.skillLosses(s, b, e, l.ownEncoder)
+		l.encoder, l.diversity = a.skillLosses(s, b, e, d.encoder)
 		loss = s.Add(loss, s.Add(s.MulScalar(l.encoder, a.cfg.EncoderLossScale), s.MulScalar(l.diversity,
 			a.cfg.DiversityLossScale)))
 	}

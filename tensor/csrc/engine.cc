@@ -289,13 +289,13 @@ void run(int64_t parts, Task task) {
 Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
   int64_t n = 0, all = 0, least = 1;
   for (const Rows& r : passes) {
-    n += r.n;
+    n += r.cuts.empty() ? r.n / r.block() : 0;
     all += r.n * r.cost;
     least = std::max(least, static_cast<int64_t>(r.cuts.size()) - 1);
   }
   parts = std::max(least, parts_of(n, all));
   const auto end = static_cast<size_t>(parts);
-  // taken[p] is the cost of the passes laid out so far; of passes with cuts it is the cost of their rows before part p.
+  // taken[p] is the cost of the passes laid out so far. A pass with cuts counts with its rows before part p only.
   std::vector<int64_t> taken(end);
   std::vector<size_t> order(passes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -306,8 +306,8 @@ Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
     if (c.empty()) c.push_back(0);
     for (size_t p = 1; p < end && r.cuts.empty(); p++) {
       const int64_t free = all * static_cast<int64_t>(p) / parts - taken[p];
-      const int64_t row = free / std::max<int64_t>(1, r.cost) + r.block / 2;
-      c.push_back(row >= r.n ? r.n : std::max(c.back(), row / r.block * r.block));
+      const int64_t row = free / std::max<int64_t>(1, r.cost) + r.block() / 2;
+      c.push_back(row >= r.n ? r.n : std::max(c.back(), row / r.block() * r.block()));
     }
     c.resize(end + 1, r.n);
     for (size_t p = 1; p < end; p++) taken[p] += r.cost * (r.cuts.empty() ? r.n : c[p]);
@@ -315,10 +315,11 @@ Shares::Shares(const std::vector<Rows>& passes) : cuts(passes.size()) {
 }
 
 void Recorder::add(Pass pass) {
-  const auto made = [&](const Pass& p) {
-    return std::any_of(p.results.begin(), p.results.end(), [&](const at::Tensor& y) { return pass.x.is_alias_of(y); });
-  };
-  if (std::any_of(passes_.begin(), passes_.end(), made)) close();
+  bool follows = false;
+  for (const Pass& before : passes_)
+    for (const at::Tensor& y : before.results)
+      for (const at::Tensor& x : pass.reads) follows = follows || x.is_alias_of(y);
+  if (follows) close();
   if (!spoiled_) passes_.push_back(std::move(pass));
 }
 

@@ -10,7 +10,6 @@
 // What the engine does not know goes to libtorch, operation by operation: its results are libtorch's tensors, and its nodes
 // libtorch's nodes. GORL_ENGINE=torch in the environment sends everything there.
 #pragma once
-#include <functional>
 
 #include "handle.h"
 #include "record.h"
@@ -64,6 +63,7 @@ int64_t parts_of(int64_t n, int64_t multiplications);
 // The factor by which parts are larger in a forward pass without a backward pass, as in acting. The other threads sleep
 // then, or step environments. Waking them costs more than a small part gains.
 constexpr int64_t without_backward = 8;
+// A function and what it needs, without the memory of a std::function.
 struct Task {
   void (*call)(const void* f, int64_t part);
   const void* f;
@@ -78,16 +78,16 @@ void each(int64_t parts, const F& f) {
 // The first row of a part.
 inline int64_t begin_of(int64_t part, int64_t parts, int64_t n) { return part * n / parts; }
 // Shares of several passes for the threads. Laid end to end, in the order of their parameters, the passes are cut into
-// parts of about the same cost. A thread then has most networks to itself, the same each time, so that their weights
-// stay in its cache. Passes with equal places keep the order of the list. Addresses play no part: they differ from run
-// to run, and the cuts decide in which order gradients are added.
+// parts of about the same cost. Most networks then lie in one part, the same one each time, so that their weights stay
+// in the cache of one thread. Passes with equal places keep the order of the list. Addresses play no part: they differ
+// from run to run, and the cuts decide in which order gradients are added.
 struct Shares {
   explicit Shares(const std::vector<Rows>& passes);
   int64_t parts;
   std::vector<std::vector<int64_t>> cuts;  // of each pass: part p has the rows from cuts[p] to cuts[p + 1]
   // Calls f(pass, part, first, count) for all rows.
   template <class F>
-  void each(F f) const {
+  void each(const F& f) const {
     gorl::each(parts, [&](int64_t part) {
       for (size_t i = 0; i < cuts.size(); i++) {
         const int64_t *c = cuts[i].data() + part, count = c[1] - c[0];
@@ -98,15 +98,16 @@ struct Shares {
 };
 // Calls f(first, count) for the rows of one pass.
 template <class F>
-void each_rows(const Rows& rows, F f) {
-  if (parts_of(rows.n, rows.n * rows.cost) == 1) return f(0, rows.n);
+void each_rows(const Rows& rows, const F& f) {
+  if (parts_of(rows.n / rows.block(), rows.n * rows.cost) == 1) return f(0, rows.n);
   Shares({rows}).each([&](size_t, int64_t, int64_t first, int64_t count) { f(first, count); });
 }
 // What an element of flat parameters costs, in multiplications of a product (parts_of). It may come from another core's
 // cache.
 constexpr int64_t flat_cost = 20;
-// Calls f(first, count) for the flat parameters in [begin, end), of `all`, that a part sums up and steps. They are the
-// same each time, so that their gradients and moments stay in the cache of one thread.
+// Calls f(first, count) for those of the flat parameters [begin, end) that a part sums up and steps. There are `all`
+// flat parameters. A part has the same ones each time, so that their gradients and moments stay in the cache of one
+// thread.
 template <class F>
 void each_own(int64_t part, int64_t parts, int64_t begin, int64_t end, int64_t all, F f) {
   begin = std::max(begin, begin_of(part, parts, all));

@@ -36,8 +36,8 @@ class CpuRecording : public Recording {
   }
   void end(bool keep) override {
     recorder = nullptr;
-    steps_->close();
     if (!keep || steps_->spoiled()) steps_.reset();
+    else steps_->close();
   }
   void replay() override { steps_->replay(); }
   void drop() override { steps_.reset(); }

@@ -58,6 +58,13 @@ struct Net {
   int64_t in(size_t k) const { return w[k].size(1); }
   int64_t out(size_t k) const { return w[k].size(0); }
   int64_t place() const { return w[0].storage_offset(); }
+  // What a pass over x reads.
+  std::vector<at::Tensor> reads(const at::Tensor& x) const {
+    std::vector<at::Tensor> all{x};
+    all.insert(all.end(), w.begin(), w.end());
+    all.insert(all.end(), b.begin(), b.end());
+    return all;
+  }
   bool frozen() const {
     for (size_t k = 0; k < w.size(); k++)
       if (followed(w[k], b[k])) return false;
@@ -73,7 +80,7 @@ struct Net {
 
 // Where the parts of a minibatch add the gradients of a network's parameters. Of the parts that have rows of it, the
 // last one adds to the parameters' own gradients. Each other part adds to memory of its own. It clears that memory
-// itself, which then stays in its thread's cache. Networks with the same parameters share all this.
+// itself, which then stays in its thread's cache. Passes through the same network share one.
 class Gradients {
  public:
   struct Place {
@@ -138,8 +145,8 @@ class Gradients {
     if (!std::exchange(begun_[i], 1)) std::memset(places_[i].w[0], 0, static_cast<size_t>(size_) * 4);
     return places_[i];
   }
-  // Adds a slice of the parts up, in their order. There are as many slices as parts (each_own). The next pass begins
-  // anew.
+  // Adds a slice of the parts up, in their order. There are as many slices as parts (each_own). A call for each slice
+  // ends a pass.
   void sum(int64_t slice) {
     begun_[static_cast<size_t>(slice)] = 0;
     for (int64_t part = 0; part < owner_; part++) {
@@ -184,7 +191,7 @@ class Gradients {
 };
 
 // The node of a network. If the gradient of its input is not asked for, its backward may wait for the end of the pass.
-// There threads share the rows of all such networks (Shares), so that they meet once instead of once a network.
+// At that end threads share the rows of all such networks (Shares). They then meet once instead of once a network.
 struct NetworkOp : Op {
   explicit NetworkOp(edge_list&& inputs) : Op(std::move(inputs)) {}
   // What there is to do in backward.

@@ -39,21 +39,22 @@ void NetworkOp::leave() {
 }
 
 void run_back(std::vector<NetworkOp*> ops) {
-  // In the order of the forward passes, so that a thread has about the same rows.
+  // Shares keeps this order for passes through the same network. It is that of the forward passes.
   std::sort(ops.begin(), ops.end(), [](const NetworkOp* a, const NetworkOp* b) { return a->number < b->number; });
   std::vector<Rows> rows;
   for (const NetworkOp* op : ops) rows.push_back(op->rows());
-  const Shares shares(rows);
+  Shares shares(rows);
   std::vector<std::shared_ptr<Gradients>> all, of;  // of: each node's
   for (size_t i = 0; i < ops.size(); i++) {
     auto same = std::find_if(all.begin(), all.end(), [&](const auto& g) { return g->fits(ops[i]->net); });
     of.push_back(same != all.end() ? *same : all.emplace_back(std::make_shared<Gradients>(ops[i]->net, shares.parts)));
     of.back()->use(shares.cuts[i]);
   }
-  for (const auto& g : all)  // only one part may add to the gradients of layers that several networks share
+  // Of networks that share layers, the same part adds to the parameters' own gradients: the last one.
+  for (const auto& g : all)
     for (const auto& other : all)
       if (g != other && g->overlaps(*other)) g->own(shares.parts - 1);
-  perform([ops, shares, all, of] {
+  perform([ops = std::move(ops), shares = std::move(shares), all = std::move(all), of = std::move(of)] {
     shares.each([&](size_t i, int64_t part, int64_t first, int64_t count) {
       ops[i]->back(first, count, of[i]->at(part));
     });

@@ -29,7 +29,7 @@ struct Op : torch::autograd::Node, Celled {
 
  protected:
   bool patient_ = false;  // whether the pass has an end at which things can be done
-  bool left_ = false;     // whether something is left to it; only of a NetworkOp (net.h)
+  bool left_ = false;     // whether backward left its work to that end; only of a NetworkOp (net.h)
 
  private:
   friend bool backpropagate(const at::Tensor& loss);

@@ -103,7 +103,7 @@ at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, 
   each_rows(rows, [&](int64_t r, int64_t count) { ascend(net, h, r, count); });
   if (recorder != nullptr) {
     const auto compute = [net, h, hidden](int64_t r, int64_t count) { ascend(net, h, r, count); };
-    recorder->add(Pass{rows, bare_of(x), {y}, compute, nullptr});
+    recorder->add(Pass{rows, net.reads(bare_of(x)), {y}, compute, nullptr});
   }
   return y;
 }
@@ -178,9 +178,9 @@ struct Critic : NetworkOp {
     hidden = net.room(n);
     slopes = make({n * width});
     auto y = make({n, 1}), penalty = make({});
-    squares.resize(static_cast<size_t>((n + rows.block - 1) / rows.block));
+    squares.resize(static_cast<size_t>((n + rows.block() - 1) / rows.block()));
     const auto h = places(net, n, data(x), hidden, data(y));
-    const auto compute = [this, last, h, s = slopes_of(n), block = rows.block](int64_t r, int64_t rows) {
+    const auto compute = [this, last, h, s = slopes_of(n), block = rows.block()](int64_t r, int64_t rows) {
       ascend(net, h, r, rows);
       for (int64_t i = r; i < r + rows; i++)
         copy_bytes(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
@@ -203,7 +203,7 @@ struct Critic : NetworkOp {
     };
     each_rows(rows, compute);
     end();
-    if (recorder != nullptr) recorder->add(Pass{rows, x, {y, penalty}, compute, end});
+    if (recorder != nullptr) recorder->add(Pass{rows, net.reads(x), {y, penalty}, compute, end});
     return {y, penalty};
   }
 

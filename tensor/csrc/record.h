@@ -3,6 +3,7 @@
 // libtorch's tensors and autograd, without allocation, and without calls from Go, which take a small network longer than its
 // arithmetic. Operations of libtorch's own are steps too, as long as autograd does not follow them. All else spoils a recording.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -13,15 +14,15 @@ namespace gorl {
 // The rows of a pass through a network. Threads share them out (Shares, engine.h).
 struct Rows {
   int64_t n = 0, cost = 0;    // cost: the multiplications of a row
-  int64_t place = 0;          // where the parameters begin in the flat ones; -1 with cuts, which are laid out first
-  int64_t block = 8;          // rows are cut between blocks of so many
-  std::vector<int64_t> cuts;  // where rows must be cut; empty where they may be anywhere
+  int64_t place = 0;          // where the parameters begin in the flat ones; -1 for a pass with cuts, which comes first
+  std::vector<int64_t> cuts;  // where rows must be cut; if it is empty, rows are cut between blocks
+  // The rows of a block. Few rows in another part are not worth the weights in another cache.
+  int64_t block() const { return std::clamp<int64_t>(n / 16, 1, 8); }
 };
 
 struct Pass {
   Rows rows;
-  at::Tensor x;
-  std::vector<at::Tensor> results;
+  std::vector<at::Tensor> reads, results;
   std::function<void(int64_t first, int64_t count)> compute;
   std::function<void()> end;  // follows when all rows are computed; may be empty
 };
@@ -32,10 +33,10 @@ class Recorder {
     close();
     if (!spoiled_) steps_.push_back(std::move(step));
   }
-  // Forward passes without a step between them are replayed side by side if none of them reads what another makes. The
-  // threads then meet once instead of once a pass.
+  // Forward passes of perceptrons without a step between them are replayed side by side if none of them reads what
+  // another makes. The threads then meet once instead of once a pass.
   void add(Pass pass);
-  void close();  // no pass is added to those before
+  void close();  // makes one step of the passes added so far
   // Keeps the memory that steps work on.
   void keep(const at::Tensor& t) {
     if (!spoiled_) kept_.push_back(t);

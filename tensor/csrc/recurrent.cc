@@ -244,7 +244,7 @@ at::Tensor compose(const Sequence& q, at::Tensor x, at::Tensor& last) {
 
 // The sequences of a pass with so many multiplications in all.
 Rows rows_of(const Sequence& q, int64_t multiplications) {
-  return {q.rows, multiplications / std::max<int64_t>(1, q.rows), q.w[0].storage_offset(), 1};
+  return {q.rows, multiplications / std::max<int64_t>(1, q.rows), -1, {}};
 }
 
 // A recurrent stack as one node, whose second output, the last states, has no gradient.
@@ -282,7 +282,7 @@ struct Recurrent : NetworkOp {
   }
   Rows rows() const override {
     Rows r = rows_of(q, 2 * q.multiplications());
-    r.cuts = shares.cuts[0], r.place = -1;  // back finds what forward has kept of a part
+    r.cuts = shares.cuts[0];  // back finds what forward has kept of a part
     return r;
   }
   void back(int64_t first, int64_t count, const Gradients::Place& to) override {
