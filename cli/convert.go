@@ -62,14 +62,13 @@ gorl convert --to skrl --like theirs.pt runs/cartpole agent.pt      # named as i
 gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/agent_0.safetensors`,
 		Args: commandline.Arguments(2, 2, "two files, the one to read and the one to write"),
 	}
-	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz", "yaml", "yml")
 	k := conversion{
 		from: commandline.Choice(c, "from", "",
 			"`program` that wrote FROM, if not gorl: skrl", "skrl"),
 		to: commandline.Choice(c, "to", "", "`program` that shall read TO, if not gorl: skrl",
 			"skrl"),
-		like: commandline.FileFlag(c, "like", "", "a `checkpoint` of the agent that shall read TO, or with --from "+
-			"skrl its configuration (.yaml)", "safetensors", "pt", "yaml", "yml"),
+		like: c.Flags().String("like", "", "a `checkpoint` of the agent that shall read TO, or with --from skrl its "+
+			"configuration (.yaml)"),
 		force: c.Flags().BoolP("force", "f", false, "replace TO if it exists"),
 		partial: c.Flags().Bool("partial", false,
 			"with --from skrl: take what both agents have, and the rest from --like"),

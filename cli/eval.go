@@ -77,7 +77,6 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	commandline.Once(c, "config")
 	commandline.AtLeast(c, 0, "num-envs")
 	commandline.AtLeast(c, 1, "episodes")
-	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.console, f.table = consoleOf(cmd), *table
 		return f.run(cmd.Context(), args[0])
@@ -97,9 +96,6 @@ func (f *evalFlags) register(c *cobra.Command, seed string) {
 		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	commandline.AtLeast(c, 0, "seed")
-	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
-		cobra.ShellCompDirectiveDefault))
 }
 
 func (f *evalFlags) run(ctx context.Context, target string) error {

@@ -59,7 +59,6 @@ gorl export --member 2 runs/group/checkpoints/agent_2048 third.onnx
 gorl export runs/cartpole cartpole.safetensors`,
 		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
 	}
-	c.ValidArgsFunction = commandline.Files("safetensors", "onnx")
 	which := c.Flags().String("checkpoint", "best",
 		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	member := c.Flags().String("member", "", "`name` or number (from 0) of an agent in the checkpoint of several")

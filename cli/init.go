@@ -58,13 +58,11 @@ built from a checkout has no such version: --replace gives the checkout, and wit
 gorl init walker
 gorl init walker --module example.com/walker
 gorl init walker --replace ../gorl`,
-		Args:              commandline.Arguments(0, 1, "one folder"),
-		ValidArgsFunction: commandline.Files(),
+		Args: commandline.Arguments(0, 1, "one folder"),
 	}
 	module := c.Flags().String("module", "", "module `path` (default: the folder's name)")
 	replace := c.Flags().String("replace", "",
 		"`folder` of a checkout of gorl to build with, instead of a published version")
-	_ = c.MarkFlagDirname("replace")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dir := "."
 		if len(args) == 1 {

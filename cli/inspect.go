@@ -47,8 +47,6 @@ gorl inspect humanoid3d_walk.txt
 gorl inspect g1.xml --config g1.yaml --image g1.png`,
 		Args: commandline.Arguments(1, 0,
 			"a checkpoint, a clip, a model, or the folder of a run or of a population"),
-		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl",
-			"txt", "xml"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
 	tensors := c.Flags().Bool("tensors", true, "list the tensors")

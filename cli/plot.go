@@ -37,7 +37,6 @@ gorl plot -x time --title "Two learning rates" runs/slow runs/fast
 gorl plot runs                                 # all runs in a folder`,
 		Args: commandline.Arguments(1, 0, "the folder of a run, or a file of scalars"),
 	}
-	c.ValidArgsFunction = commandline.Files("jsonl")
 	patterns := c.Flags().StringArrayP("tag", "t", nil,
 		"draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
@@ -48,7 +47,7 @@ gorl plot runs                                 # all runs in a folder`,
 	logarithmic := c.Flags().StringArray("log", nil,
 		"draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")
 	title := c.Flags().String("title", "", "`text` above the picture (default: the name of a single run)")
-	out := commandline.FileFlag(c, "out", "plot.png", "PNG `file` to write, which is replaced where it exists", "png")
+	out := c.Flags().String("out", "plot.png", "PNG `file` to write, which is replaced where it exists")
 	each := c.Flags().Bool("each", false, "draw a curve for every run, also of runs that differ by the seed alone")
 	iqm := c.Flags().Bool("iqm", false, "draw the interquartile mean of runs that differ by the seed alone, "+
 		"not the mean")

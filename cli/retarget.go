@@ -39,7 +39,6 @@ gorl retarget humanoid_walk --model g1.xml --mapping map.yaml --out walk.npz --i
 gorl retarget walk.npz --model g1.xml --out tracked.npz --format mjlab --seconds 20`,
 		Args: commandline.Arguments(1, 1, "a clip"),
 	}
-	c.ValidArgsFunction = commandline.Files("npz", "bvh", "csv", "pkl", "txt")
 	var o retargeting
 	c.Flags().StringVarP(&o.model, "model", "m", "", "the robot's MJCF `file`")
 	c.Flags().StringVarP(&o.out, "out", "o", "", "`file` to write")

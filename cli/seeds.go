@@ -26,7 +26,6 @@ func (f *trainFlags) registerRun(c *cobra.Command, what string) {
 	flags.StringVarP(&f.out, "out", "o", "", "`folder` of all runs, instead of the configuration's (runs)")
 	flags.StringVarP(&f.name, "name", "n", "", "`name` of the "+what+", its folder in that of all runs")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the "+what+"'s folder only")
-	_ = c.MarkFlagDirname("out")
 	flags.IntVar(&f.jobs, "jobs", 0, "`number` of runs side by side, each a process (default: one for each core and "+
 		"GiB of memory; one alone if a GPU is used)")
 	commandline.AtLeast(c, 1, "jobs")

@@ -42,10 +42,9 @@ gorl serve runs/walker --port 8000
 gorl serve --export report.html runs/population`,
 		Args: commandline.Arguments(0, 1, "the folder of runs"),
 	}
-	c.ValidArgsFunction = commandline.Files()
 	address := c.Flags().String("address", "127.0.0.1", "`IP` address of the server")
 	port := c.Flags().Uint16("port", servePort, "`port` of the server; without the flag a free one, if this is taken")
-	export := commandline.FileFlag(c, "export", "", "HTML `file` to write instead of serving", "html")
+	export := c.Flags().String("export", "", "HTML `file` to write instead of serving")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg := watch.Config{Root: "runs", Group: groupRuns, Tags: func(all []string) []string {
 			return usualTags(all, !slices.Contains(all, rawReturn))

@@ -79,14 +79,12 @@ gorl sweep sweep.yaml
 gorl sweep sweep.yaml --trials 40 --jobs 4 --name rates --set trainer.timesteps=2000`,
 		Args: commandline.Arguments(1, 1, "the file of a sweep"),
 	}
-	c.ValidArgsFunction = commandline.Files("yaml", "yml")
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "configuration of all runs, a YAML `file`, instead of config:")
 	flags.IntVar(&trials, "trials", 0, "`number` of random draws, instead of trials:")
 	flags.StringVar(&f.seeds, "seeds", "", "`seeds` of every trial, such as 1..3, instead of seeds:")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the trials, and do not train")
 	f.registerRun(c, "sweep")
-	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.console = consoleOf(cmd)
 		s, err := readSweep(args[0])

@@ -108,14 +108,9 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	commandline.Once(c, "config")
 	commandline.AtLeast(c, 0, "seed", "timesteps", "max-restarts")
 	commandline.AtLeast(c, 1, "num-envs", "nproc", "max-iterations")
-	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.MarkFlagFilename("schedule", "json")
-	_ = c.MarkFlagDirname("resume")
 	_ = c.RegisterFlagCompletionFunc("example",
 		cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("device",
-		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

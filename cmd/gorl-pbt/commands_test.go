@@ -44,19 +44,6 @@ func TestEverySubcommandHelps(t *testing.T) {
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	for args, want := range map[string]string{
-		"run --config": "[yaml yml] :8", "simulate --config": "[yaml yml] :8", "simulate --out": "[png] :8",
-		"report": "[jsonl] :8",
-		"status": "[] :16", "report --out": "[] :16", "replay": "[jsonl txt] :8", "replay --out": "[json] :8",
-	} {
-		offered, directive := commandtest.Complete(t, command(nil), append(strings.Fields(args), "")...)
-		if got := fmt.Sprint(offered, " ", directive); got != want {
-			t.Errorf("%s: %s, want %s", args, got, want)
-		}
-	}
-}
-
 // TestGuides checks that every subcommand that the guides call, and each of its flags, exists.
 func TestGuides(t *testing.T) {
 	if calls := commandtest.Guides(t, "../..", func() *cobra.Command { return command(nil) }); calls < 10 {

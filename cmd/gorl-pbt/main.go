@@ -41,7 +41,7 @@ is the command gorl's.`,
 
 // configFlag declares the flag of the population's file, which must be given.
 func configFlag(c *cobra.Command) func() (*launch.File, error) {
-	path := commandline.FileFlag(c, "config", "", "the population's YAML `file` (required)", "yaml", "yml")
+	path := c.Flags().String("config", "", "the population's YAML `file` (required)")
 	return func() (*launch.File, error) {
 		if *path == "" {
 			return nil, commandline.Usagef("--config is missing: give the population's YAML file")

@@ -40,10 +40,9 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 	}
 	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or "+
 		"best, for the best that any had at an interval's end")
-	out := commandline.FileFlag(c, "out", "schedule.json", "`file` to write", "json")
+	out := c.Flags().String("out", "schedule.json", "`file` to write")
 	ray := c.Flags().Int64("ray", 0,
 		"read Ray Tune's replay file, with so many environment `steps` a training iteration")
-	c.ValidArgsFunction = commandline.Files("jsonl", "txt")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		var s timeline.Timeline
 		var err error

@@ -30,11 +30,10 @@ gorl-pbt report runs/population
 gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_workspace`,
 		Args: commandline.Arguments(1, 1, "the population's folder"),
 	}
-	out := commandline.FileFlag(c, "out", "", "`folder` of the report (default: the folder report in DIR)")
+	out := c.Flags().String("out", "", "`folder` of the report (default: the folder report in DIR)")
 	title := c.Flags().String("title", "", "`text` at the top of the page (default: DIR and the number of members)")
 	events := c.Flags().Int("events", 0, "greatest `number` of events in the page's table (default 2000)")
 	show := c.Flags().Bool("open", false, "open the page in a browser")
-	c.ValidArgsFunction = commandline.Files("jsonl")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		history, err := journal.ReadHistory(args[0])
 		if err != nil {

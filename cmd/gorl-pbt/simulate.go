@@ -38,8 +38,7 @@ gorl-pbt simulate --config tight.yaml --config loose.yaml --noise 0.1 --out comp
 gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 50`,
 		Args: commandline.NoArguments,
 	}
-	files := commandline.FilesFlag(c, "config", "the population's YAML `file` (required; several are compared)", "yaml",
-		"yml")
+	files := c.Flags().StringArray("config", nil, "the population's YAML `file` (required; several are compared)")
 	seeds := c.Flags().Int("seeds", 20, "`number` of populations")
 	seed := c.Flags().Int64("seed", 1, "seed of everything random")
 	intervals := c.Flags().Int64("intervals", 0,
@@ -55,7 +54,7 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 	forgetting := c.Flags().Float64("forgetting", 0.3, "how strongly bad hyperparameters undo what is learned")
 	scale := c.Flags().Float64("scale", 1, "difference between a perfect and an untrained member's objective")
 	offset := c.Flags().Float64("offset", 0, "an untrained member's objective")
-	out := commandline.FileFlag(c, "out", "", "PNG `file` of the curves (default: none)", "png")
+	out := c.Flags().String("out", "", "PNG `file` of the curves (default: none)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(*files) == 0 {
 			return commandline.Usagef("--config is missing: give the population's YAML file")

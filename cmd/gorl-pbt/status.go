@@ -27,7 +27,6 @@ gorl-pbt status runs/pbt_workspace --watch --every 30s --silent 5m`,
 	every := c.Flags().Duration("every", 2*time.Second, "`time` between looks with --watch")
 	silent := c.Flags().Duration("silent", launch.DefaultSilence,
 		"`time` without a heartbeat after which a member is called silent")
-	c.ValidArgsFunction = commandline.Files()
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *every <= 0 || *silent <= 0:

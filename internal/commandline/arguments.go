@@ -34,17 +34,6 @@ func Arguments(low, high int, what string) cobra.PositionalArgs {
 	}
 }
 
-// Files completes arguments with the names of folders, and of files with one of the extensions, which have no dot.
-// Without extensions it completes folders alone.
-func Files(extensions ...string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(extensions) == 0 {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		}
-		return extensions, cobra.ShellCompDirectiveFilterFileExt
-	}
-}
-
 // choice is the value of a flag that takes one of a few words.
 type choice struct {
 	value *string
@@ -70,29 +59,11 @@ func Choice(c *cobra.Command, name, value, usage string, of ...string) *string {
 		short = name // cobra completes flags of one letter only if they have a short form
 	}
 	c.Flags().VarP(choice{&v, of}, name, short, usage)
-	complete(c, name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
-	return &v
-}
-
-// FileFlag declares a flag for the path of a file, which shells complete by the extensions as [Files] does.
-func FileFlag(c *cobra.Command, name, value, usage string, extensions ...string) *string {
-	v := c.Flags().String(name, value, usage)
-	complete(c, name, Files(extensions...))
-	return v
-}
-
-// complete sets the function that completes a flag's value.
-func complete(c *cobra.Command, name string, f cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
+	err := c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
 		panic(err) // the flag is declared in the line before, once
 	}
-}
-
-// FilesFlag declares a flag for the path of a file that may be given several times.
-func FilesFlag(c *cobra.Command, name, usage string, extensions ...string) *[]string {
-	v := c.Flags().StringArray(name, nil, usage)
-	complete(c, name, Files(extensions...))
-	return v
+	return &v
 }
 
 // count is the value of a flag that takes a whole number, also written as 1e6.

@@ -65,12 +65,12 @@ func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status)
 // Execute runs root with args, without the program's name, and returns the exit status. It writes errors to stderr. The
 // status is Stopped for a [StoppedError], and for an error that wraps the cause of ctx's end. Execute a root only once.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	Prepare(root)
 	began := false
 	watch(root, &began)
 	root.SetArgs(append([]string{}, args...)) // cobra replaces nil by the arguments of the process
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	ran, err := root, misnamed(root, args)
 	if err == nil {
 		ran, err = root.ExecuteContextC(ctx)
@@ -121,13 +121,21 @@ var errNothing = errors.New("no subcommand")
 // for misspelt words. [Execute] calls it. Tests and documentation that read a tree of commands call it themselves.
 func Prepare(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { _ = writeHelp(c.OutOrStdout(), c) })
-	root.SetHelpCommand(helpCommand())
-	root.InitDefaultHelpCmd()
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(completionCommand(root.Name()))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help": // cobra's own prints all help for a subcommand that does not exist
+			c.Use, c.Short, c.Long = "help [SUBCOMMAND]", "describe a subcommand", "Describes a subcommand."
+			c.Args = func(_ *cobra.Command, args []string) error { return misnamed(root, args) }
+		case "completion":
+			c.Short, c.Args = "print a script that has a shell complete this command", cobra.ArbitraryArgs
+			c.RunE = func(*cobra.Command, []string) error { return Usagef("want bash, fish, powershell or zsh") }
+		}
+	}
 	if root.RunE == nil {
 		root.Args = known
 		root.RunE = func(c *cobra.Command, _ []string) error {

@@ -37,17 +37,15 @@ func tree() *cobra.Command {
 		return err
 	}
 	draw := add("draw", "FILE", commandline.Arguments(1, 1, "a picture"), fine)
-	draw.ValidArgsFunction = commandline.Files("png", "jpg")
 	draw.Flags().BoolP("quiet", "q", false, "say nothing")
 	draw.Flags().Int("columns", 3, "`number` of columns")
 	steps := int64(7)
 	commandline.CountVar(draw.Flags(), &steps, "steps", "`number` of steps")
 	commandline.Choice(draw, "format", "wide", "`form` of it", "wide", "tall")
 	commandline.Choice(draw, "x", "step", "what it is `over`", "step", "time")
-	commandline.FileFlag(draw, "config", "", "`file` of settings", "yaml")
+	draw.Flags().String("config", "", "`file` of settings")
 	commandline.Once(draw, "config")
 	commandline.AtLeast(draw, 1, "columns", "steps")
-	commandline.FilesFlag(draw, "with", "`file` beside it", "csv")
 	add("nothing", "", commandline.NoArguments, fine)
 	add("misuse", "", commandline.NoArguments, func(*cobra.Command, []string) error {
 		return fmt.Errorf("after a look: %w", commandline.Usagef("--a and --b exclude each other: %w", os.ErrInvalid))
@@ -149,7 +147,6 @@ flags:
   -h, --help             help for draw
   -q, --quiet            say nothing
       --steps number     number of steps (default 7)
-      --with file        file beside it
   -x, --x over           what it is over (default "step")
 
 examples:
@@ -173,11 +170,8 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{"dr"}, []string{"draw"}, ":4"},
 		{[]string{"fail"}, []string{"fail", "fail-late"}, ":4"},
-		{[]string{"draw", ""}, []string{"png", "jpg"}, ":8"},
 		{[]string{"draw", "--format", ""}, []string{"wide", "tall"}, ":4"},
 		{[]string{"draw", "--x", ""}, []string{"step", "time"}, ":4"},
-		{[]string{"draw", "--config", ""}, []string{"yaml"}, ":8"},
-		{[]string{"draw", "--with", ""}, []string{"csv"}, ":8"},
 		{[]string{"draw", "--col"}, []string{"--columns"}, ":4"},
 		{[]string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh"}, ":4"},
 		{[]string{"help", ""}, []string{"cancel", "completion", "draw", "fail", "fail-late", "help", "misuse",

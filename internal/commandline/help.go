@@ -60,33 +60,3 @@ func writeHelp(w io.Writer, c *cobra.Command) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-// helpCommand replaces cobra's, which does not refuse unknown subcommands.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [SUBCOMMAND]",
-		Short: "describe a subcommand",
-		Long:  "Describes a subcommand, as its flag --help does.",
-		Args:  Arguments(0, 1, "one subcommand"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			var names []cobra.Completion
-			for _, sub := range c.Root().Commands() {
-				if len(args) == 0 && !sub.Hidden {
-					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			about, rest, err := c.Root().Find(args)
-			if err != nil {
-				return err
-			}
-			if len(rest) > 0 {
-				return known(c.Root(), rest)
-			}
-			return writeHelp(c.OutOrStdout(), about)
-		},
-	}
-}
