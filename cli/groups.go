@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/cli/internal/watch"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
@@ -149,14 +150,6 @@ func runsBelow(root string) (dirs []string, err error) {
 		}
 		return err
 	})
-	slices.SortFunc(dirs, compareNumbered)
+	slices.SortFunc(dirs, inspection.Naturally) // seed-2 before seed-10
 	return dirs, err
-}
-
-// compareNumbered orders names with numbers by the numbers: seed-2 before seed-10.
-func compareNumbered(a, b string) int {
-	if n := len(a) - len(b); n != 0 && strings.Trim(a, "0123456789") == strings.Trim(b, "0123456789") {
-		return n
-	}
-	return strings.Compare(a, b)
 }

@@ -117,19 +117,19 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 	var about struct {
 		Population struct {
 			Objective string
-			Members   []struct {
-				Objective        float64
-				EnvironmentSteps int64 `json:"steps"`
+			Lanes     []struct {
+				Last  float64
+				Steps int64
 			}
 		}
 	}
 	must(t, json.Unmarshal([]byte(stdout), &about))
 	population := about.Population
-	if population.Objective != "episode.Episode_Reward/speed" || len(population.Members) != 4 {
+	if population.Objective != "episode.Episode_Reward/speed" || len(population.Lanes) != 4 {
 		t.Fatalf("%+v; want four members judged by episode.Episode_Reward/speed", population)
 	}
-	for i, m := range population.Members {
-		if m.EnvironmentSteps != 40*32*64 || m.Objective < 0.8 {
+	for i, m := range population.Lanes {
+		if m.Steps != 40*32*64 || m.Last < 0.8 {
 			t.Errorf("member %d: %+v; want an objective of at least 0.8 after %d environment steps", i, m, 40*32*64)
 		}
 	}

@@ -6,10 +6,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
@@ -24,7 +27,7 @@ type Checkpoint struct {
 	Agents []Agent `json:"agents,omitempty"`
 	// Trainer is the trainer's part. It is nil if no trainer wrote the file.
 	Trainer *Trainer `json:"trainer,omitempty"`
-	// Values are the other plain values, by the keys that lead to them, joined by "/".
+	// Values are the other plain values, by their dotted keys.
 	Values map[string]any `json:"values,omitempty"`
 	// Metadata are the texts of a safetensors header.
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -70,11 +73,19 @@ type Trainer struct {
 	Metrics number.Map `json:"metrics,omitempty"`
 }
 
+// formats are the kinds of files by their extensions.
+var formats = map[string]string{dataSuffix: "safetensors file", manifestSuffix: "safetensors file",
+	".pt": "PyTorch file", ".pth": "PyTorch file", ".npz": "NumPy file"}
+
 // file describes one file, in the format of its extension.
 func file(path string, o Options) (*Checkpoint, error) {
-	kind := "safetensors file"
-	switch ext := filepath.Ext(path); ext {
-	case dataSuffix, manifestSuffix:
+	ext := filepath.Ext(path)
+	kind, ok := formats[ext]
+	if !ok {
+		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, "+
+			"or that of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
+	}
+	if ext == dataSuffix || ext == manifestSuffix {
 		saved, err := checkpoint.Load(path)
 		if err == nil {
 			s, err := stored(saved.Path, saved.Manifest, nil)
@@ -83,19 +94,18 @@ func file(path string, o Options) (*Checkpoint, error) {
 		if !errors.Is(err, checkpoint.ErrUncommitted) {
 			return nil, err
 		}
-	case ".pt", ".pth":
-		return ofTorch(path, o)
-	case ".npz":
-		kind = "NumPy file"
-	default:
-		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, "+
-			"or that of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
 	}
 	snap, err := convert.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	return ofSnapshot(unverified(path), kind, snap, o), nil
+	c := ofSnapshot(unverified(path), kind, snap, o)
+	if len(layout.Below(snap, layout.Policy)) > 0 && c.Agents == nil && convert.Format(ext) == convert.PyTorch {
+		if a, ok := ofSkrl(path); ok {
+			c.Kind, c.Agents = "checkpoint of an agent of skrl", []Agent{a}
+		}
+	}
+	return c, nil
 }
 
 // unverified describes a file without a manifest.
@@ -144,7 +154,12 @@ func ofSnapshot(s Stored, kind string, snap *checkpoint.Snapshot, o Options) *Ch
 			delete(values, shown)
 		}
 	}
-	flatten(c.Values, "", values)
+	config.Flatten(values, func(key string, value any) {
+		if text, ok := value.(string); ok && len(text) > 200 {
+			value = fmt.Sprintf("%.40s… (%d bytes)", text, len(text))
+		}
+		c.Values[key] = value
+	})
 	return c
 }
 
@@ -153,10 +168,7 @@ func ofAgent(values map[string]any) (a Agent) {
 	a.Class, _ = values[layout.Agent].(string)
 	a.Timestep, _ = values[layout.Timestep].(int64)
 	a.Updates, _ = values[layout.Updates].(int64)
-	a.Settings = maps.Clone(layout.Map(values, layout.Hyperparameters))
-	for name, v := range a.Settings {
-		a.Settings[name] = writable(v)
-	}
+	a.Settings = layout.Map(values, layout.Hyperparameters)
 	described, ok := values[layout.Description]
 	if !ok {
 		a.Undescribed = "the checkpoint does not say what the policy computes"
@@ -218,4 +230,26 @@ func toFloat(v any) (float64, bool) {
 		return float64(x), true
 	}
 	return 0, false
+}
+
+// ofSkrl describes the agent in a checkpoint of skrl. ok is false for a file of another kind.
+func ofSkrl(path string) (a Agent, ok bool) {
+	k, err := skrl.Read(path)
+	if err != nil || k.Module(layout.Policy) == nil {
+		return a, false
+	}
+	a = Agent{Class: "PPO", Settings: map[string]any{},
+		Undescribed: "skrl's checkpoints do not say what the policy computes"}
+	if k.Module(layout.Discriminator) != nil {
+		a.Class = "AMP"
+	}
+	var names []string
+	for _, m := range k.Modules {
+		names = append(names, m.Name)
+	}
+	a.Settings["modules"] = strings.Join(names, ", ")
+	if adam, err := k.Adam(); err == nil && adam != nil {
+		a.Settings["learning_rate"] = adam.LearningRate
+	}
+	return a, true
 }

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // Find returns the checkpoint that a path stands for: a file itself, also without its extension; for a folder the best
@@ -29,13 +27,7 @@ func Find(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	member := -1
-	if h, err := journal.ReadHistory(path); err == nil {
-		if m, _, ok := h.Best(); ok {
-			member = m
-		}
-	}
-	all = preferred(all, member)
+	all = preferred(all, bestMember(path))
 	for {
 		chosen, ok := choose(all)
 		for _, s := range all { // one whose manifest is damaged may be the newest of its folder

@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
 )
 
 // Options choose what is described.
@@ -39,8 +40,8 @@ type Report struct {
 	Checkpoints []Stored `json:"checkpoints,omitempty"`
 	// Checkpoint is the file, or the best checkpoint of the folder, or without a best one the latest.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-	// Population is what the journal records.
-	Population *Population `json:"population,omitempty"`
+	// Population is what the journal records, as the page of gorl serve has it.
+	Population *report.Population `json:"population,omitempty"`
 	// Clip describes a clip of reference motion and its faults.
 	Clip *motions.Report `json:"clip,omitempty"`
 	// Model describes an MJCF file.
@@ -69,7 +70,7 @@ func Of(path string, o Options) (*Report, error) {
 		return folder(path, o)
 	}
 	if filepath.Ext(path) == filepath.Ext(journal.File) {
-		p, _, err := population(path)
+		p, err := population(path)
 		return &Report{Path: path, Kind: "journal of a population", Population: p}, err
 	}
 	if filepath.Ext(path) == ".xml" {
@@ -89,10 +90,9 @@ func Of(path string, o Options) (*Report, error) {
 // folder describes a run, a population, or a folder of checkpoints.
 func folder(dir string, o Options) (r *Report, err error) {
 	r = &Report{Path: dir, Kind: "folder of checkpoints"}
-	winner := -1
 	if _, err := os.Stat(filepath.Join(dir, "000", journal.File)); err == nil {
 		r.Kind = "population"
-		if r.Population, winner, err = population(dir); err != nil {
+		if r.Population, err = population(dir); err != nil {
 			return nil, err
 		}
 	} else if _, err := os.Stat(filepath.Join(dir, checkpoints)); err == nil {
@@ -108,7 +108,7 @@ func folder(dir string, o Options) (r *Report, err error) {
 		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a "+
 			"population, or a file", dir)
 	}
-	if chosen, ok := choose(preferred(r.Checkpoints, winner)); ok {
+	if chosen, ok := choose(preferred(r.Checkpoints, bestMember(dir))); ok {
 		r.Checkpoint, err = file(filepath.Join(dir, filepath.FromSlash(chosen.File)), o)
 	}
 	return r, err

@@ -2,7 +2,6 @@ package inspection_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -89,7 +88,7 @@ func TestRun(t *testing.T) {
 		"{Observation:Box(3) Action:Discrete(2) Distribution:categorical Normalized:false Network:3 → 2 HiddenSize:0}")
 	// Of five values in a ring of three the last is at place 1. Episodes have their mean.
 	equal(t, fmt.Sprint(c.Trainer.Timestep, *c.Trainer.Best, c.Trainer.Metrics, c.Values),
-		"40 2.5 map[Loss / Policy loss:0.25 episode.return:3] map[format:1 optimizer_steps/optimizer:20]")
+		"40 2.5 map[Loss / Policy loss:0.25 episode.return:3] map[format:1 optimizer_steps.optimizer:20]")
 	var tensors []string
 	for _, x := range c.Tensors {
 		tensors = append(tensors, fmt.Sprintf("%s %s %v %d %d %v", x.Name, x.DType, x.Shape, x.Count, x.Bytes,
@@ -242,10 +241,8 @@ func TestOtherFiles(t *testing.T) {
 	r := of(t, pt, inspection.Options{})
 	c := r.Checkpoint
 	equal(t, fmt.Sprint(c.Kind, len(c.Agents), len(c.Tensors), c.Tensors[0].Name, c.Values),
-		"PyTorch file0 1net/0.weightmap[betas:0.9 0.999 epochs:7 groups/0/a:true lr:NaN note:hello]")
-	if text, err := json.Marshal(r); err != nil || !strings.Contains(string(text), `"lr":"NaN"`) {
-		t.Errorf("%s, %v", text, err)
-	}
+		`PyTorch file0 1net/0.weightmap[torch.betas:[0.9,0.999] torch.epochs:7 torch.groups:[{"a":true},null] `+
+			`torch.lr:NaN torch.note:hello]`)
 	if c := of(t, npz, inspection.Options{}).Checkpoint; c.Kind != "NumPy file" || len(c.Tensors) != 1 {
 		t.Errorf("%s %+v", c.Kind, c.Tensors)
 	}
@@ -314,24 +311,8 @@ func TestPopulation(t *testing.T) {
 	must.Do(t, os.Mkdir(filepath.Dir(path), 0o755))
 	must.Do(t, os.WriteFile(path, []byte(recorded), 0o644))
 	alone := of(t, path, inspection.Options{})
-	p := alone.Population
-	if alone.Kind != "journal of a population" || alone.Checkpoints != nil || p == nil {
+	if p := alone.Population; alone.Kind != "journal of a population" || alone.Checkpoints != nil || len(p.Lanes) != 2 {
 		t.Fatalf("%+v", alone)
-	}
-	if got := fmt.Sprint(p.Members[0].Lineage, p.Members[0].Copies, p.Members[0].Steps, *p.Members[0].Objective,
-		p.Members[0].Hyperparameters, p.Members[1].Lineage); got != "1 1 20 3 map[lr:0.4] 1" {
-		t.Errorf("members: %s", got)
-	}
-	if got := fmt.Sprintf("%+v", p.Copies); got != "[{Iteration:1 Member:0 Parent:1 Steps:10 ParentSteps:10 "+
-		"Cause:worse}]" {
-		t.Errorf("copies: %s", got)
-	}
-	if got := fmt.Sprintf("%+v", *p.Best); got != "{Member:0 Iteration:2 Steps:20 Objective:3 Ancestry:[{Member:1 "+
-		"From:0 To:1 FromSteps:0 ToSteps:10} {Member:0 From:1 To:2 FromSteps:10 ToSteps:20}]}" {
-		t.Errorf("best: %s", got)
-	}
-	if text, err := json.Marshal(alone); err != nil || !strings.Contains(string(text), `"objective":"NaN"`) {
-		t.Errorf("%s, %v", text, err)
 	}
 	// Of a population across processes the best of the best member is looked at, although another was saved later.
 	for _, member := range []string{"000", "001"} {
@@ -350,8 +331,11 @@ func TestPopulation(t *testing.T) {
 	}
 	var text strings.Builder
 	must.Do(t, inspection.Write(&text, r, false))
-	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n",
+	for _, part := range []string{": population\n", "Best so far: member 0 after interval 2, 20 environment steps: 3.\n",
 		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).",
+		"\n     0                 20          3           1       1  0.4\n",
+		"\n     1                 20        NaN           1       0  0.2\n",
+		"\n     0         1       1                 10                     10  worse\n",
 		"best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())

@@ -1,88 +1,72 @@
 package inspection
 
 import (
-	"slices"
+	"fmt"
+	"strings"
 
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/report"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Population is what a journal records.
-type Population struct {
-	journal.RunInfo
-	Members []Member `json:"members"`
-	// Copies are all events in which a member copied another's weights, in order.
-	Copies []Copy `json:"copies"`
-	// Best is the best result of any member at the end of an interval. It is nil if no objective is known.
-	Best *Best `json:"best,omitempty"`
-
-	keys []string // the hyperparameters that are listed
-}
-
-// Member is the latest state of one member.
-type Member struct {
-	Member    int          `json:"member"`
-	Intervals int64        `json:"intervals"`
-	Steps     int64        `json:"steps"`
-	Objective *number.JSON `json:"objective,omitempty"`
-	// Lineage is the member in which the present weights began. Copies counts how often the member copied another's
-	// weights, Failures how often its training failed.
-	Lineage         int        `json:"lineage"`
-	Copies          int        `json:"copies"`
-	Failures        int        `json:"failures"`
-	Hyperparameters number.Map `json:"hyperparameters"`
-}
-
-// Copy says that Member replaced its weights by those of Parent.
-type Copy struct {
-	Iteration   int64  `json:"iteration"`
-	Member      int    `json:"member"`
-	Parent      int    `json:"parent"`
-	Steps       int64  `json:"steps"`
-	ParentSteps int64  `json:"parent_steps"`
-	Cause       string `json:"cause,omitempty"`
-}
-
-// Best is the best member at the end of an interval, and the members that trained its weights.
-type Best struct {
-	Member    int         `json:"member"`
-	Iteration int64       `json:"iteration"`
-	Steps     int64       `json:"steps"`
-	Objective number.JSON `json:"objective"`
-	// Ancestry is oldest first. The last stretch is the member's own.
-	Ancestry []journal.Ancestor `json:"ancestry"`
-}
-
-// population reads a journal, or the journals of a population's folder, and returns the best member, or -1.
-func population(path string) (p *Population, winner int, err error) {
+// population describes a journal, or the journals in a population's folder, as the page of gorl serve does.
+func population(path string) (*report.Population, error) {
 	h, err := journal.ReadHistory(path)
 	if err != nil {
-		return nil, -1, err
+		return nil, err
 	}
-	p = &Population{RunInfo: h.Run, Members: []Member{}, Copies: []Copy{}, keys: h.Tuned()}
-	for _, t := range h.Members {
-		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies),
-			Failures: len(t.Failures), Hyperparameters: number.Map{}}
-		if n := len(t.Objective); n > 0 {
-			m.Objective = number.Optional(t.Objective[n-1].Value, true)
+	return report.Of(h, report.Options{})
+}
+
+// bestMember returns the member of a population's folder that was the best so far, or -1.
+func bestMember(dir string) int {
+	if h, err := journal.ReadHistory(dir); err == nil {
+		if member, _, ok := h.Best(); ok {
+			return member
 		}
-		for key, points := range t.Hyperparameters {
-			if n := len(points); n > 0 {
-				m.Hyperparameters[key] = number.JSON(points[n-1].Value)
+	}
+	return -1
+}
+
+// writePopulation writes the settings of a population, a line for every member and every copy, and the history of the
+// best weights.
+func writePopulation(b *page, p *report.Population) {
+	better := "more"
+	if p.Minimise {
+		better = "less"
+	}
+	fmt.Fprintf(b, "  %s; %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
+		p.State, p.Members, p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
+	if p.Hidden != "" {
+		fmt.Fprintf(b, "  %s\n", p.Hidden)
+	}
+	var rows, copies [][]string
+	for _, l := range p.Lanes {
+		row := tracking.Cells(l.Member, l.Steps, show(l.Last), l.Founder, l.Took)
+		for _, key := range p.Keys {
+			cell := "-"
+			if v, ok := l.Values[key]; ok {
+				cell = fmt.Sprintf("%.4g", float64(v))
 			}
+			row = append(row, cell)
 		}
-		for _, c := range t.Copies {
-			m.Lineage = c.Founder
-			p.Copies = append(p.Copies, Copy{c.Iteration, t.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause})
+		rows = append(rows, row)
+		for _, s := range l.Stretches[1:] {
+			copies = append(copies, tracking.Cells(l.Member, s.Interval, s.Parent, s.From, s.ParentSteps, s.Cause))
 		}
-		p.Members = append(p.Members, m)
 	}
-	slices.SortStableFunc(p.Copies, func(a, b Copy) int { return int(a.Iteration - b.Iteration) })
-	member, at, ok := h.Best()
-	if !ok {
-		return p, -1, nil
+	b.table(append([]string{"member", "environment steps", "objective", "lineage of", "copies"}, p.Keys...), rows)
+	b.table([]string{"member", "interval", "copied", "environment steps", "its environment steps", "why"}, copies)
+	if p.Best == nil {
+		b.WriteString("\nNo objective is known yet.\n")
+		return
 	}
-	p.Best = &Best{member, at.Iteration, at.Steps, number.JSON(at.Value), nil}
-	p.Best.Ancestry, err = h.AncestryAt(member, at.Iteration)
-	return p, member, err
+	fmt.Fprintf(b, "\nBest so far: member %d after interval %d, %d environment steps: %.6g.\n", p.Ever.Member,
+		p.Ever.Interval, p.Ever.Steps, float64(p.Ever.Value))
+	var path []string
+	for _, s := range p.Path {
+		path = append(path, fmt.Sprintf("member %d (environment steps %d to %d)", s.Member, s.From, s.To))
+	}
+	fmt.Fprintf(b, "Best now: member %d with %.6g. Its weights: %s.\n", p.Best.Member, float64(p.Best.Value),
+		strings.Join(path, " → "))
 }

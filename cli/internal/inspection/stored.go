@@ -132,7 +132,7 @@ func list(dir string, describe func(file string) (Stored, error)) (all []Stored,
 	})
 	slices.SortStableFunc(all, func(a, b Stored) int {
 		return cmp.Or(cmp.Compare(path.Dir(a.File), path.Dir(b.File)), cmp.Compare(a.sequence, b.sequence),
-			naturally(a.File, b.File))
+			Naturally(a.File, b.File))
 	})
 	return all, err
 }
@@ -175,8 +175,8 @@ func walk(dir string, above []fs.FileInfo, visit func(path string) error) error 
 // parts cuts a name into numbers and single other characters.
 var parts = regexp.MustCompile(`(?s)[0-9]+|.`)
 
-// naturally compares names by their numbers: net.2 comes before net.10.
-func naturally(a, b string) int {
+// Naturally compares names by their numbers: net.2 comes before net.10.
+func Naturally(a, b string) int {
 	return slices.CompareFunc(parts.FindAllString(a, -1), parts.FindAllString(b, -1), func(x, y string) int {
 		if min(x[0], y[0]) < '0' || max(x[0], y[0]) > '9' {
 			return strings.Compare(x, y)

@@ -43,7 +43,7 @@ type Totals struct {
 // addTensors describes the arrays that the options choose, in the order of their names, and adds up the totals of all.
 func (c *Checkpoint) addTensors(arrays map[string]checkpoint.Array, o Options) {
 	c.Tensors = []Tensor{}
-	for _, name := range slices.SortedFunc(maps.Keys(arrays), naturally) {
+	for _, name := range slices.SortedFunc(maps.Keys(arrays), Naturally) {
 		chosen := o.Tensor == nil || o.Tensor(name)
 		t := tensor(name, arrays[name], o.Stats && chosen)
 		c.Totals.Tensors++

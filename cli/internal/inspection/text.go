@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -41,7 +42,7 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 	var b page
 	fmt.Fprintf(&b, "%s: %s\n", r.Path, r.Kind)
 	if r.Population != nil {
-		r.Population.write(&b)
+		writePopulation(&b, r.Population)
 	}
 	if r.Clip != nil {
 		b.err = r.Clip.Write(&b)
@@ -156,7 +157,7 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 // pairs writes a table of names and values.
 func pairs[V any](b *page, header string, values map[string]V) {
 	var rows [][]string
-	for _, name := range slices.SortedFunc(maps.Keys(values), naturally) {
+	for _, name := range slices.SortedFunc(maps.Keys(values), Naturally) {
 		rows = append(rows, []string{name, show(values[name])})
 	}
 	b.table([]string{header, "value"}, rows)
@@ -165,7 +166,7 @@ func pairs[V any](b *page, header string, values map[string]V) {
 // show writes a value, numbers with at most six digits: enough to tell values apart, and few enough for a column.
 func show(v any) string {
 	switch v := v.(type) {
-	case number.JSON, float64:
+	case number.JSON, report.Number, float64:
 		return fmt.Sprintf("%.6g", v)
 	}
 	return fmt.Sprint(v)
@@ -219,48 +220,3 @@ func notFinite(nans, infinities int64, none string) string {
 }
 
 func size(bytes int64) string { return capacity.Size(float64(bytes)) }
-
-// write writes the settings of a population, a line for every member and every copy, and the history of the best
-// weights.
-func (p *Population) write(b *page) {
-	better := "more"
-	if p.Minimise {
-		better = "less"
-	}
-	fmt.Fprintf(b, "  %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
-		len(p.Members), p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
-	rows := [][]string{} // not nil: a population without members has an empty table
-	for _, m := range p.Members {
-		objective := "-"
-		if m.Objective != nil {
-			objective = show(*m.Objective)
-		}
-		row := tracking.Cells(m.Member, m.Intervals, m.Steps, objective, m.Lineage, m.Copies, m.Failures)
-		for _, key := range p.keys {
-			cell := "-"
-			if v, ok := m.Hyperparameters[key]; ok {
-				cell = fmt.Sprintf("%.4g", float64(v))
-			}
-			row = append(row, cell)
-		}
-		rows = append(rows, row)
-	}
-	header := []string{"member", "intervals", "environment steps", "objective", "lineage of", "copies", "failures"}
-	b.table(append(header, p.keys...), rows)
-	rows = nil
-	for _, c := range p.Copies {
-		rows = append(rows, tracking.Cells(c.Iteration, c.Member, c.Parent, c.Steps, c.ParentSteps, c.Cause))
-	}
-	b.table([]string{"interval", "member", "copied", "environment steps", "its environment steps", "why"}, rows)
-	if p.Best == nil {
-		b.WriteString("\nNo objective is known yet.\n")
-		return
-	}
-	fmt.Fprintf(b, "\nBest: member %d after interval %d, %d environment steps: %.6g.\n",
-		p.Best.Member, p.Best.Iteration, p.Best.Steps, float64(p.Best.Objective))
-	var parts []string
-	for _, s := range p.Best.Ancestry {
-		parts = append(parts, fmt.Sprintf("member %d (environment steps %d to %d)", s.Member, s.FromSteps, s.ToSteps))
-	}
-	fmt.Fprintf(b, "Its weights: %s.\n", strings.Join(parts, " → "))
-}
