@@ -2,13 +2,11 @@ package watch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -79,29 +77,19 @@ type follower struct {
 // advance reads new values of a run's log. more reports whether values are left to read.
 func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 	w.used = time.Now()
-	if len(f.logs) == 0 {
+	if f.log == "" {
 		return false
 	}
-	name := f.logs[len(f.logs)-1]
-	file, info, err := s.open(name)
+	file, info, err := s.open(f.log)
 	if err != nil {
 		w.note = err.Error()
 		return false
 	}
 	defer file.Close()
-	lines := path.Ext(name) == ".jsonl"
-	if w.info != nil && info.Size() == w.offset && os.SameFile(w.info, info) {
-		return false
-	}
-	if w.info == nil || !lines || info.Size() < w.offset || !os.SameFile(w.info, info) {
+	if w.info == nil || info.Size() < w.offset || !os.SameFile(w.info, info) {
 		w.curves, w.offset, w.began, w.note = map[string]*curve{}, 0, time.Time{}, ""
 	}
 	w.info = info
-	if !lines {
-		w.offset = info.Size()
-		w.readEvents(s, f)
-		return false
-	}
 	for w.offset < info.Size() && w.note == "" {
 		n, err := tracking.DecodeLines(io.NewSectionReader(file, w.offset, chunkBytes), w.add)
 		w.offset += n
@@ -117,23 +105,6 @@ func (w *follower) advance(s *Server, f *folder, until time.Time) (more bool) {
 		}
 	}
 	return false
-}
-
-// readEvents reads event files from their beginning.
-func (w *follower) readEvents(s *Server, f *folder) {
-	for _, log := range f.logs {
-		if info, err := s.root.Stat(log); err != nil || info.Size() > maxEvents*16 {
-			w.note = fmt.Sprintf("%s is missing or too large", log)
-			return
-		}
-	}
-	scalars, err := tracking.ReadRun(filepath.Join(s.dir, filepath.FromSlash(f.id)))
-	for _, v := range scalars {
-		w.add(v)
-	}
-	if err = ignore(err, tracking.ErrTruncated); err != nil {
-		w.note = err.Error() + "; what stands before that is shown"
-	}
 }
 
 // add adds a value to its curve.
@@ -297,13 +268,4 @@ func (s *Server) follow(id string) *follower {
 	w := &follower{curves: map[string]*curve{}}
 	s.followers[id] = w
 	return w
-}
-
-// ignore drops an expected error: of a file that does not exist, or of a log that ends within a record, which is normal
-// while a run trains.
-func ignore(err, expected error) error {
-	if errors.Is(err, expected) {
-		return nil
-	}
-	return err
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,11 +51,10 @@ type Row struct {
 	Environment string `json:"environment,omitempty"`
 }
 
-// The largest sizes in bytes of a small file, of the end of a log, and of a whole event file that are read.
+// The largest sizes in bytes of a small file and of the end of a log that are read.
 const (
 	maxSmall  = 4 << 20
 	tailBytes = 32 << 10
-	maxEvents = 16 << 20
 )
 
 // fresh is the age of the last write up to which a run without a lock counts as training.
@@ -64,7 +64,7 @@ const fresh = time.Minute
 type folder struct {
 	id, of     string
 	population bool
-	logs       []string // path of scalars.jsonl, or else of event files
+	log        string   // path of scalars.jsonl
 	journals   []string // paths of the members' journals
 	stamp      string   // identifies the versions of the files that were read
 	ended      *runfile.Start
@@ -101,11 +101,7 @@ func (s *Server) walk() error {
 			p := at(path.Dir(dir))
 			p.population, p.journals = true, append(p.journals, name)
 		case base == tracking.ScalarsFile:
-			at(dir).logs = []string{name}
-		case strings.Contains(base, "tfevents"):
-			if f := at(dir); len(f.logs) == 0 || path.Base(f.logs[0]) != tracking.ScalarsFile {
-				f.logs = append(f.logs, name)
-			}
+			at(dir).log = name
 		case base == runFile:
 			at(dir)
 		}
@@ -119,7 +115,7 @@ func (s *Server) walk() error {
 			f.of = p.id
 		}
 		if old := s.folders[id]; old != nil && old.population == f.population {
-			old.logs, old.journals, old.of = f.logs, f.journals, f.of
+			old.log, old.journals, old.of = f.log, f.journals, f.of
 			found[id] = old
 		} else if f.population {
 			f.follow = launch.Follow(filepath.Join(s.dir, filepath.FromSlash(id)), launch.DefaultSilence)
@@ -184,8 +180,8 @@ func (s *Server) refresh(budget time.Duration) (more bool, err error) {
 func (s *Server) look(f *folder) string {
 	var stamp strings.Builder
 	latest := int64(0)
-	names := []string{path.Join(f.id, runFile), path.Join(f.id, runfile.ProvenanceFile)}
-	for i, name := range slices.Concat(names, f.logs, f.journals) {
+	names := []string{path.Join(f.id, runFile), path.Join(f.id, runfile.ProvenanceFile), f.log}
+	for i, name := range slices.Concat(names, f.journals) {
 		if info, err := s.root.Stat(name); err == nil {
 			fmt.Fprint(&stamp, i, " ", info.Size(), " ", info.ModTime().UnixNano(), ";")
 			latest = max(latest, info.ModTime().UnixMilli())
@@ -249,8 +245,11 @@ func (s *Server) open(name string) (*os.File, fs.FileInfo, error) {
 // small reads a file of at most maxSmall bytes. A file that does not exist is empty.
 func (s *Server) small(name string) ([]byte, error) {
 	file, info, err := s.open(name)
-	if err != nil {
-		return nil, ignore(err, fs.ErrNotExist)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
 	defer file.Close()
 	if info.Size() > maxSmall {
@@ -286,7 +285,7 @@ func (s *Server) starts(id string) (list []runfile.Start, err error) {
 
 // readLatest reads the latest step and return, and the rate, from the end of a run's log.
 func (s *Server) readLatest(f *folder) error {
-	if len(f.logs) == 0 {
+	if f.log == "" {
 		return nil
 	}
 	var first, last tracking.Scalar
@@ -302,7 +301,7 @@ func (s *Server) readLatest(f *folder) error {
 			f.row.Return = &value
 		}
 	}
-	err := s.tail(f.logs[len(f.logs)-1], each)
+	err := s.tail(f.log, each)
 	f.row.Step = last.Step
 	if seconds := last.Time.Sub(first.Time).Seconds(); seconds > 0 && last.Step > first.Step {
 		f.row.Rate = report.Number(float64(last.Step-first.Step) / seconds)
@@ -310,31 +309,23 @@ func (s *Server) readLatest(f *folder) error {
 	return err
 }
 
-// tail calls each for the last scalars of a log of JSON lines, or for all scalars of an event file that is not too
-// large.
+// tail calls each for the last scalars of a log.
 func (s *Server) tail(name string, each func(tracking.Scalar)) error {
 	file, info, err := s.open(name)
-	if err != nil {
-		return ignore(err, fs.ErrNotExist)
-	}
-	defer file.Close()
-	switch {
-	case path.Ext(name) == ".jsonl":
-		from := max(0, info.Size()-tailBytes)
-		end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)
-		if from > 0 {
-			_, _ = end.ReadSlice('\n') // the incomplete first line
-		}
-		_, err = tracking.DecodeLines(end, each)
-		return err
-	case info.Size() > maxEvents:
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	scalars, err := tracking.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
-	for _, v := range scalars {
-		each(v)
+	if err != nil {
+		return err
 	}
-	return ignore(err, tracking.ErrTruncated)
+	defer file.Close()
+	from := max(0, info.Size()-tailBytes)
+	end := bufio.NewReaderSize(io.NewSectionReader(file, from, info.Size()-from), tailBytes)
+	if from > 0 {
+		_, _ = end.ReadSlice('\n') // the incomplete first line
+	}
+	_, err = tracking.DecodeLines(end, each)
+	return err
 }
 
 // judge sets the state of a run or population from its lock, its recorded end, heartbeats or the last write.

@@ -205,7 +205,7 @@ func TestStaysInside(t *testing.T) {
 	must.Do(t, os.Symlink(filepath.Join(outside, "run"), filepath.Join(root, "linked")))
 	must.Do(t, os.Symlink(filepath.Join(outside, "run.yaml"), filepath.Join(root, "good", "run.yaml")))
 	must.Do(t, os.MkdirAll(filepath.Join(root, "files"), 0o755))
-	for _, name := range []string{tracking.ScalarsFile, "x.tfevents", "run.yaml"} {
+	for _, name := range []string{tracking.ScalarsFile, "run.yaml"} {
 		must.Do(t, os.Symlink(filepath.Join(outside, "run", tracking.ScalarsFile), filepath.Join(root, "files", name)))
 	}
 	before := names(t, root)
@@ -254,7 +254,6 @@ func TestHostileFiles(t *testing.T) {
 	write(t, filepath.Join(root, "endless", tracking.ScalarsFile), strings.Repeat("x", chunkBytes+1))
 	write(t, filepath.Join(root, "large", "run.yaml"), "a: "+strings.Repeat("x", maxSmall))
 	write(t, filepath.Join(root, "bomb", "run.yaml"), "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n: :")
-	write(t, filepath.Join(root, "zeros", "x.tfevents.1"), strings.Repeat("\x00", 1000))
 	write(t, filepath.Join(root, "crew", "000", journal.File), "no journal\n")
 	_, get := serve(t, root, "")
 	var got list
@@ -264,7 +263,7 @@ func TestHostileFiles(t *testing.T) {
 		words[r.ID] = r.Words
 	}
 	for id, want := range map[string]string{name: "", "cut": "line", "endless": "", "large": "has more than",
-		"bomb": "settings", "zeros": "zeros", "crew": "line 1"} {
+		"bomb": "settings", "crew": "line 1"} {
 		if w, ok := words[id]; !ok || !strings.Contains(w, want) || want == "" && w != "" {
 			t.Errorf("%q: %q, want %q", id, w, want)
 		}
