@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -27,13 +25,12 @@ DIR is a population's folder (with 000, 001, ...) or a journal. The population m
 still be training.`,
 		Example: `
 gorl-pbt report runs/population
-gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_workspace`,
+gorl-pbt report --out /tmp/walkers --title "Four walkers" runs/train/pbt_workspace`,
 		Args: commandline.Arguments(1, 1, "the population's folder"),
 	}
 	out := c.Flags().String("out", "", "`folder` of the report (default: the folder report in DIR)")
 	title := c.Flags().String("title", "", "`text` at the top of the page (default: DIR and the number of members)")
 	events := c.Flags().Int("events", 0, "greatest `number` of events in the page's table (default 2000)")
-	show := c.Flags().Bool("open", false, "open the page in a browser")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		history, err := journal.ReadHistory(args[0])
 		if err != nil {
@@ -53,30 +50,8 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 			return err
 		}
 		page := filepath.Join(*out, report.PageFile)
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), page); err != nil {
-			return err
-		}
-		if *show {
-			return browse(page)
-		}
-		return nil
-	}
-	return c
-}
-
-// browse opens a page as the user's desktop does.
-func browse(page string) error {
-	path, err := filepath.Abs(page)
-	if err != nil {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), page)
 		return err
 	}
-	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32",
-		"url.dll,FileProtocolHandler"}}[runtime.GOOS]
-	if opener == nil {
-		opener = []string{"xdg-open"}
-	}
-	if err := exec.Command(opener[0], append(opener[1:], path)...).Run(); err != nil {
-		return fmt.Errorf("no browser could be opened (%w); the page is %s", err, page)
-	}
-	return nil
+	return c
 }
