@@ -95,7 +95,7 @@ func TestEvalOfMemory(t *testing.T) {
 `).Replace(short))
 	gorl(t, 0, "train", "-c", "memory.yaml", "-q", "--seed", "2")
 	playsAlike(t)
-	has(t, says(t, "inspect", "runs/pole"), "  network       ", "memory        a state of 5 values from step to step")
+	has(t, says(t, "inspect", "runs/pole"), "memory        a state of 5 values from step to step")
 	has(t, says(t, "export", "runs/pole", "policy.onnx"), "input   hidden_in      batch × 5",
 		"output  hidden_out     batch × 5")
 }

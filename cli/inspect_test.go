@@ -17,7 +17,7 @@ func TestInspect(t *testing.T) {
 	run := train(t, dir, "cartpole", 1, 1)
 	has(t, says(t, "inspect", "--tensors=false", run), ": run\n", "checkpoints/agent_32.safetensors",
 		"checkpoints/best/agent_", "checkpoint of a trainer of PPO\n", "  observations  Box(4), normalised\n",
-		"  actions       Discrete(2), categorical\n", "  network       4 → 8 tanh → 2\n", "SHA-256", "learning_rate",
+		"  actions       Discrete(2), categorical\n", "SHA-256", "learning_rate",
 		"Loss / Policy loss", "episode.return", "all finite")
 	said := says(t, "inspect", "--stats", "-k", "POLICY/*.weight", filepath.Join(run, "checkpoints", "agent_64"))
 	has(t, said, "policy/net.0.weight", "8×4", "mean")

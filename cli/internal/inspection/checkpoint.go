@@ -58,8 +58,6 @@ type Policy struct {
 	Distribution string `json:"distribution"`
 	// Normalized reports whether the policy standardises observations.
 	Normalized bool `json:"normalized"`
-	// Network is, for example, "4 → 64 tanh → 64 tanh → 2".
-	Network string `json:"network"`
 	// HiddenSize is the width of the state that a recurrent policy keeps from step to step.
 	HiddenSize int `json:"hidden_size,omitempty"`
 }
@@ -180,7 +178,7 @@ func ofAgent(values map[string]any) (a Agent) {
 		return a
 	}
 	normalized := p.Normalizer != nil || slices.ContainsFunc(p.Transforms, description.Transform.Normalizes)
-	a.Policy = &Policy{p.Observation.String(), p.Action.String(), p.Distribution.Kind, normalized, network(p.Network),
+	a.Policy = &Policy{p.Observation.String(), p.Action.String(), p.Distribution.Kind, normalized,
 		p.Network.HiddenSize()}
 	return a
 }

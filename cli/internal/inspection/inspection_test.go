@@ -85,7 +85,7 @@ func TestRun(t *testing.T) {
 			filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors"))
 	a := c.Agents[0]
 	equal(t, fmt.Sprintf("%s %d %v %+v", a.Class, a.Updates, a.Settings["ratio_clip"], *a.Policy), "PPO 5 0.2 "+
-		"{Observation:Box(3) Action:Discrete(2) Distribution:categorical Normalized:false Network:3 → 2 HiddenSize:0}")
+		"{Observation:Box(3) Action:Discrete(2) Distribution:categorical Normalized:false HiddenSize:0}")
 	// Of five values in a ring of three the last is at place 1. Episodes have their mean.
 	equal(t, fmt.Sprint(c.Trainer.Timestep, *c.Trainer.Best, c.Trainer.Metrics, c.Values),
 		"40 2.5 map[Loss / Policy loss:0.25 episode.return:3] map[format:1 optimizer_steps.optimizer:20]")

@@ -132,7 +132,6 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 			}
 			b.line("observations", "%s%s", p.Observation, normalized)
 			b.line("actions", "%s, %s", p.Action, p.Distribution)
-			b.line("network", "%s", p.Network)
 			if p.HiddenSize > 0 {
 				b.line("memory", "a state of %d values from step to step", p.HiddenSize)
 			}
