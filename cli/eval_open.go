@@ -12,7 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
@@ -68,7 +67,7 @@ func findRunFile(dir string) (string, error) {
 		if exists(up, runFile) {
 			return filepath.Join(up, runFile), nil
 		}
-		if isPopulation(up) && exists(up, launch.ConfigFile) {
+		if runfile.In(up).Population && exists(up, launch.ConfigFile) {
 			return filepath.Join(up, launch.ConfigFile), nil
 		}
 	}
@@ -76,16 +75,13 @@ func findRunFile(dir string) (string, error) {
 		"--config FILE", runFile, dir)
 }
 
-// isPopulation reports whether a folder is a population's.
-func isPopulation(dir string) bool { return exists(dir, "000", journal.File) }
-
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	latest := filepath.Join(dir, "checkpoints")
 	runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile))
 	switch {
 	case exists(latest):
-	case isPopulation(dir):
+	case runfile.In(dir).Population:
 		latest = ""
 	case len(runs) > 0:
 		return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/aggregate"
@@ -20,12 +21,9 @@ import (
 
 // summary describes a metric over all episodes.
 type summary struct {
-	name   string
-	Mean   float64 `json:"mean"`
-	Std    float64 `json:"std"` // of the episodes, not of the mean
-	Min    float64 `json:"min"`
-	Median float64 `json:"median"`
-	Max    float64 `json:"max"`
+	name                   string
+	Mean, Min, Median, Max float64
+	Std                    float64 // of the episodes, not of the mean
 }
 
 func summarize(name string, values []float64) summary {
@@ -91,11 +89,8 @@ func (f *evalFlags) write(saved *savedRun, e trainers.Evaluation) error {
 func (f *evalFlags) writeJSON(saved *savedRun, e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
-		figures[s.name] = s
-		if s.Mean-s.Mean != 0 || s.Std-s.Std != 0 {
-			figures[s.name] = map[string]string{"mean": fmt.Sprint(s.Mean), "std": fmt.Sprint(s.Std),
-				"min": fmt.Sprint(s.Min), "median": fmt.Sprint(s.Median), "max": fmt.Sprint(s.Max)}
-		}
+		figures[s.name] = number.MapOf(map[string]float64{"mean": s.Mean, "std": s.Std, "min": s.Min,
+			"median": s.Median, "max": s.Max})
 	}
 	return writeJSON(f.stdout, map[string]any{
 		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config,
@@ -115,7 +110,7 @@ func writeJSON(out io.Writer, value any) error {
 func runsOf(target string) ([]string, error) {
 	info, err := os.Stat(target)
 	if err != nil || !info.IsDir() || // open reports errors
-		isPopulation(target) || exists(target, "checkpoints") || exists(target, runFile) {
+		runfile.In(target).Population || exists(target, "checkpoints") || exists(target, runFile) {
 		return nil, nil
 	}
 	return runsBelow(target)

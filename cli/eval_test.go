@@ -285,7 +285,7 @@ func TestSummarize(t *testing.T) {
 	if want := (summary{Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Median: 2.5, Max: 4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := summarize("", []float64{7}); got != (summary{"", 7, 0, 7, 7, 7}) {
+	if got := summarize("", []float64{7}); got != (summary{Mean: 7, Min: 7, Median: 7, Max: 7}) {
 		t.Errorf("of one episode: %+v", got)
 	}
 }
