@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -12,66 +11,45 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
+// The models are those of package onnx; TestEvalUsesStatistics plays a policy alone.
 func TestExport(t *testing.T) {
-	dir := t.TempDir()
-	run := train(t, dir, "cartpole", 1, 1)
-	in := func(name string) string { return filepath.Join(dir, name) }
-	has(t, says(t, "export", run, in("deep/best.onnx")),
-		"best", "input   observations   batch × 4  float32  Box(4), raw; normalised within", "output  actions        "+
-			"batch × 1  int64    Discrete(2), categorical",
+	t.Chdir(t.TempDir())
+	train(t, ".", "cartpole", 1, 1)
+	const agent = "cartpole/checkpoints/agent_64.safetensors"
+	has(t, says(t, "export", "cartpole", "deep/best.onnx"), "best",
+		"input   observations   batch × 4  float32  Box(4), raw; normalised within",
+		"output  actions        batch × 1  int64    Discrete(2), categorical",
 		"output  logits         batch × 2", "output  probabilities  batch × 2")
-	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2",
-		filepath.Join(run, "checkpoints", "agent_64"), in("last.onnx"))
-	policy := get(infer.Load(filepath.Join(run, "checkpoints", "agent_64.safetensors")))(t)
-	want := get(onnx.Encode(policy, onnx.Options{Name: "pole", Doc: "of a test",
-		Metadata: map[string]string{"a": "1", "b": "2"}}))(t)
-	if text(in("last.onnx")) != string(want) {
-		t.Error("the model is not that of package onnx")
+	model := func(path string, policy *infer.Policy, o onnx.Options) {
+		t.Helper()
+		if want := get(onnx.Encode(policy, o))(t); text(path) != string(want) {
+			t.Errorf("%s is not the model of package onnx", path)
+		}
 	}
-	// The policy alone acts as the agent's.
-	says(t, "export", filepath.Join(run, "checkpoints", "agent_64"), in("alone.safetensors"))
-	alone := get(infer.Load(in("alone.safetensors")))(t)
-	observation := []float32{0.1, -0.2, 0.3, 0.4}
-	probabilities := func(p *infer.Policy) []float32 {
-		out := make([]float32, 2)
-		must(t, p.Probabilities(observation, out))
-		return out
-	}
-	if got, want := probabilities(alone), probabilities(policy); !slices.Equal(got, want) {
-		t.Errorf("it chooses with %v, the agent with %v", got, want)
-	}
-	says(t, "export", in("alone.safetensors"), in("again.onnx"))
-	// Members of a group are exported one by one.
-	group := filepath.Join(train(t, dir, "group", 5, 2), "checkpoints", "agent_64")
-	says(t, "export", "--member", "1", group, in("second.onnx"))
-	second := get(infer.LoadMember(group+".safetensors", 1))(t)
-	if want = get(onnx.Encode(second, onnx.Options{}))(t); text(in("second.onnx")) != string(want) {
-		t.Error("the second agent's model is another")
-	}
-	// So are the agents of MAPPO, by name.
-	named := load(t, group+".safetensors").Snapshot
-	named.Values[layout.GroupNames] = []any{"left", "right"}
-	store := get(checkpoint.NewStore(in("named"), checkpoint.Options{}))(t)
-	several := get(store.Save("named", 1, named))(t)
-	says(t, "export", "--member", "right", several, in("right.onnx"))
-	if text(in("right.onnx")) != text(in("second.onnx")) {
-		t.Error("the agent named right is not the second one")
-	}
-	// A policy that is not described, or acts on nothing, is not exported.
-	save := func(name string, change func(s *checkpoint.Snapshot)) string {
-		snap := load(t, filepath.Join(run, "checkpoints", "agent_64.safetensors")).Snapshot
+	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2", agent, "last.onnx")
+	model("last.onnx", get(infer.Load(agent))(t), onnx.Options{Name: "pole", Doc: "of a test",
+		Metadata: map[string]string{"a": "1", "b": "2"}})
+	says(t, "export", agent, "alone.safetensors")
+	says(t, "export", "alone.safetensors", "again.onnx")
+	// Members of a group are exported one by one, those of MAPPO by name.
+	train(t, ".", "group", 5, 2)
+	const group = "group/checkpoints/agent_64"
+	says(t, "export", "--member", "1", group, "second.onnx")
+	model("second.onnx", get(infer.LoadMember(group+".safetensors", 1))(t), onnx.Options{})
+	save := func(name, path string, change func(s *checkpoint.Snapshot)) string {
+		snap := load(t, path).Snapshot
 		change(snap)
-		store := get(checkpoint.NewStore(in("odd"), checkpoint.Options{}))(t)
-		return get(store.Save(name, 1, snap))(t)
+		return get(get(checkpoint.NewStore("changed", checkpoint.Options{}))(t).Save(name, 1, snap))(t)
 	}
-	undescribed := save("undescribed", func(s *checkpoint.Snapshot) { delete(s.Values, "policy") })
-	endless := save("endless", func(s *checkpoint.Snapshot) { // the sums of the last layer overflow
+	several := save("named", group+".safetensors",
+		func(s *checkpoint.Snapshot) { s.Values[layout.GroupNames] = []any{"left", "right"} })
+	says(t, "export", "--member", "right", several, "right.onnx")
+	same(t, "the agent named right", text("second.onnx"), text("right.onnx"))
+	endless := save("endless", agent, func(s *checkpoint.Snapshot) { // the sums of the last layer overflow
 		s.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{8}, slices.Repeat([]float32{100}, 8))
 		s.Arrays["policy/net.2.weight"] = checkpoint.ArrayFloat32([]int64{2, 8}, slices.Repeat([]float32{3e38}, 16))
 	})
-	t.Chdir(dir)
 	refuses(t, commandline.Failed, [][2]string{
-		{"export " + undescribed + " out.onnx", "of an earlier gorl"},
 		{"export " + endless + " out.onnx", "cannot act on an observation of zeros"},
 		{"export --member 2 " + group + " out.onnx", "no agent 2"},
 	})
@@ -83,5 +61,5 @@ func TestExport(t *testing.T) {
 		{"export cartpole out.pt", ".safetensors or .xml"},
 		{"export --doc x cartpole out.safetensors", "are for .onnx"},
 	})
-	says(t, "export", "--force", run, in("last.onnx"))
+	says(t, "export", "--force", "cartpole", "last.onnx")
 }

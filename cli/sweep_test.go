@@ -83,23 +83,17 @@ parameters:
 		t.Error("the same seed draws other trials")
 	}
 	counts := map[any]int{}
-	low := 0
 	for _, r := range b.Runs {
 		log, uniform := r.Settings["a.log"].(float64), r.Settings["a.uniform"].(float64)
 		if log < 1e-5 || log > 1e-1 || uniform < 0.5 || uniform > 2 {
 			t.Errorf("outside the ranges: %v", r.Settings)
 		}
-		if log < 1e-3 {
-			low++
-		}
+		counts[log < 1e-3]++
 		counts[r.Settings["a.whole"]]++
 		counts[r.Settings["a.text"]]++
 	}
-	if low < 75 || low > 125 {
-		t.Errorf("%d of 200 are below the middle of the logarithmic range", low)
-	}
-	for _, v := range []any{2, 3, 4, "x", "y"} {
-		if counts[v] < 40 {
+	for _, v := range []any{true, false, 2, 3, 4, "x", "y"} { // true: below the middle of the logarithmic range
+		if counts[v] < 40 || v == true && counts[v] > 125 {
 			t.Errorf("%v is drawn %d times of 200", v, counts[v])
 		}
 	}

@@ -136,7 +136,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestSlurmPrintsAndWrites(t *testing.T) {
+// What is printed is tested by package launch (TestGoldenClusters).
+func TestClustersPrintAndWrite(t *testing.T) {
 	path, dir := file(t, "[member]")
 	status, stdout, stderr := use(t.Context(), "slurm", "--config", path, "--print")
 	if status != commandline.Done || !strings.HasPrefix(stdout, "#!/bin/bash\n") {
@@ -151,16 +152,10 @@ func TestSlurmPrintsAndWrites(t *testing.T) {
 		!strings.Contains(said, "gorl-pbt.sbatch") {
 		t.Errorf("it ends with %d (%v), says %q and writes\n%s", status, err, said, written)
 	}
-}
-
-func TestKubernetesPrints(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "p.yaml")
-	text := "pbt: {directory: /data, num_policies: 2}\nlauncher: {name: small, command: [member], kubernetes: " +
-		"{image: member, claim: shared}}\n"
-	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-	status, stdout, stderr := use(t.Context(), "kubernetes", "--config", path)
-	if status != commandline.Done || !strings.Contains(stdout, "kind: ConfigMap\n") || !strings.Contains(stdout,
-		"completions: 2\n") {
+	must.Do(t, os.WriteFile(path, []byte("pbt: {directory: /data, num_policies: 2}\nlauncher: {name: small, command: "+
+		"[member], kubernetes: {image: member, claim: shared}}\n"), 0o644))
+	status, stdout, stderr = use(t.Context(), "kubernetes", "--config", path)
+	if status != commandline.Done || !strings.Contains(stdout, "kind: ConfigMap\n") {
 		t.Errorf("it ends with %d and says\n%s%s", status, stdout, stderr)
 	}
 }
