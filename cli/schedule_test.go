@@ -11,7 +11,8 @@ import (
 func TestSchedule(t *testing.T) {
 	here(t, "short.yaml", short)
 	schedule := func(phases string) {
-		write(t, "s.json", `{"schema": 1, "objective": "o", "member": 0, "seed": 1, "steps": 512, "phases": [`+phases+`]}`)
+		write(t, "s.json", `{"schema": 1, "objective": "o", "member": 0, "seed": 1, "steps": 512, "phases": [`+
+			phases+`]}`)
 	}
 	schedule(`{"from": 0, "member": 0, "hyperparameters": {"learning_rate": 0.01}},
 		{"from": 256, "member": 1, "hyperparameters": {"learning_rate": 0.002, "entropy_loss_scale": 0.5}}`)

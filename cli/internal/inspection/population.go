@@ -35,8 +35,9 @@ func writePopulation(b *page, p *report.Population) {
 	if p.Minimise {
 		better = "less"
 	}
-	fmt.Fprintf(b, "  %s; %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
-		p.State, p.Members, p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
+	fmt.Fprintf(b, "  %s\n", p.State)
+	fmt.Fprintf(b, "  %d members, objective %s (%s is better), an interval has %d environment steps, seed %d\n  %s\n",
+		p.Members, p.Objective, better, p.IntervalSteps, p.Seed, p.Strategy)
 	if p.Hidden != "" {
 		fmt.Fprintf(b, "  %s\n", p.Hidden)
 	}
