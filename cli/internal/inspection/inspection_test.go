@@ -334,7 +334,7 @@ func TestPopulation(t *testing.T) {
 	for _, part := range []string{": population\n", "Best so far: member 0 after interval 2, 20 environment steps: 3.\n",
 		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).",
 		"\n     0                 20          3           1       1  0.4\n",
-		"\n     1                 20        NaN           1       0  0.2\n",
+		"\n     1                 20          -           1       0  0.2\n",
 		"\n     0         1       1                 10                     10  worse\n",
 		"best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
 		if !strings.Contains(text.String(), part) {

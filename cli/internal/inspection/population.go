@@ -2,6 +2,7 @@ package inspection
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -43,7 +44,11 @@ func writePopulation(b *page, p *report.Population) {
 	}
 	var rows, copies [][]string
 	for _, l := range p.Lanes {
-		row := tracking.Cells(l.Member, l.Steps, show(l.Last), l.Founder, l.Took)
+		objective := "-"
+		if !math.IsNaN(float64(l.Last)) {
+			objective = show(l.Last)
+		}
+		row := tracking.Cells(l.Member, l.Steps, objective, l.Founder, l.Took)
 		for _, key := range p.Keys {
 			cell := "-"
 			if v, ok := l.Values[key]; ok {
