@@ -1,7 +1,8 @@
 // The peak of fused multiplications and additions of float32 numbers: chains in registers that do not wait for each
-// other, in the widest vectors that the processor has.
+// other, in the widest vectors that the processor has. Twelve chains keep two units busy and leave registers for their
+// operands.
 
-#define CHAINS 16
+#define CHAINS 12
 
 // LOOP runs the chains in vectors of some bytes. The numbers stay finite, and the sum keeps the compiler from leaving
 // them out.

@@ -381,7 +381,7 @@ void pack_columns(const float* a, int64_t a_col, int64_t k, int64_t n, float* ou
       const float* from = a + first * a_col + i;
       float* to = out + i / MR * panel(k) + first * MR;
       for (int64_t p = at_most(k - first, STEP); p > 0; p--, from += a_col, to += MR)
-        for (int64_t y = 0; y < width; y += W) put(to + y, some(from + y, at_most(width - y, W)), at_most(width - y, W));
+        for (int64_t y = 0; y < width; y += W) store(to + y, some(from + y, at_most(width - y, W)));
     }
 }
 
