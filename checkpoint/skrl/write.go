@@ -96,7 +96,7 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 			arrays[p.name] = p.array
 		}
 		for _, p := range pairs {
-			state.Set(p.file.name, torchfile.NewTensor(arrays[p.agent]))
+			state.Set(p.file.name, arrays[p.agent])
 			names = append(names, p.agent)
 		}
 		return state, names, nil
@@ -110,7 +110,7 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 			return nil, nil, fmt.Errorf("skrl: two parameters of the %s would be called %s; give Options.Like", g.role,
 				name)
 		}
-		state.Set(name, torchfile.NewTensor(p.array))
+		state.Set(name, p.array)
 		names = append(names, p.name)
 	}
 	return state, names, nil

@@ -81,7 +81,7 @@ func TestRefusesHostile(t *testing.T) {
 			"where a value belongs"},
 		"a storage as a value": {"\x80\x02" + float0 + ".", "", "typedStorage where a value belongs"},
 		"a call of a tensor": {strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), ".") + ")R.", "",
-			"type Tensor"},
+			"type checkpoint.Array"},
 		"arguments in a list": {call("collections.OrderedDict", "]"), "collections.OrderedDict", "instead of a tuple"},
 		"a state for a dict":  {"\x80\x02}}b.", "collections.OrderedDict", "state"},
 		"INST":                {"\x80\x02(ios\nsystem\n.", "", "INST"},
@@ -209,9 +209,7 @@ func TestRefusesArchives(t *testing.T) {
 
 // use writes a value that was read, and looks at all of its tensors.
 func use(t *testing.T, v any) {
-	err := Write(new(bytes.Buffer), v)
-	if err != nil && !strings.Contains(err.Error(), "share one storage") &&
-		!strings.Contains(err.Error(), "no whole number") {
+	if err := Write(new(bytes.Buffer), v); err != nil {
 		t.Errorf("what was read cannot be written: %v", err)
 	}
 	dump(v)
@@ -229,9 +227,9 @@ func FuzzPickle(f *testing.F) {
 	f.Add([]byte(rebuilt("K\x00", "K\x02K\x03\x86", "K\x01K\x02\x86")))
 	f.Add([]byte("\x80\x02cposix\nsystem\nX\x02\x00\x00\x00id\x85R."))
 	f.Fuzz(func(t *testing.T, pickle []byte) {
-		storages := map[string]*Storage{}
+		storages := map[string][]byte{}
 		for i, n := range []int{24, 0, 8, 64} {
-			storages[string(rune('0'+i))] = &Storage{make([]byte, n)}
+			storages[string(rune('0'+i))] = make([]byte, n)
 		}
 		m := &machine{code: pickle, archive: &archive{storages: storages}, budget: 1 << 20}
 		v, err := m.run()
@@ -256,7 +254,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(file)
 	}
 	var b bytes.Buffer
-	must.Do(f, Write(&b, NewDict("x", NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})))))
+	must.Do(f, Write(&b, NewDict("x", checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2}))))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if v, err := readBytes(file); err == nil {

@@ -234,7 +234,7 @@ func TestStatsOfTypes(t *testing.T) {
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	pt, npz := filepath.Join(dir, "model.pt"), filepath.Join(dir, "model.npz")
-	tensor := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2}))
+	tensor := checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})
 	value := torchfile.NewDict("net", torchfile.NewOrderedDict("0.weight", tensor), "lr", math.NaN(), "epochs",
 		int64(7), "betas", torchfile.Tuple{0.9,
 			0.999}, "groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}}, "note", "hello")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/number"
 )
@@ -47,7 +48,7 @@ func flatten(into map[string]any, at string, v any) {
 		default:
 			into[at] = strings.Trim(fmt.Sprint(v), "[]")
 		}
-	case *torchfile.Tensor, nil:
+	case checkpoint.Array, nil:
 	case []byte:
 		into[at] = fmt.Sprintf("%d bytes", len(v))
 	case string:
@@ -63,7 +64,7 @@ func flatten(into map[string]any, at string, v any) {
 // compound reports whether a value contains others, or is a tensor, which is described elsewhere.
 func compound(v any) bool {
 	switch v.(type) {
-	case map[string]any, []any, *torchfile.Dict, *torchfile.List, torchfile.Tuple, *torchfile.Tensor:
+	case map[string]any, []any, *torchfile.Dict, *torchfile.List, torchfile.Tuple, checkpoint.Array:
 		return true
 	}
 	return false
