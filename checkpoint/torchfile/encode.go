@@ -11,11 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// encoder writes a pickle of protocol 2.
+// encoder writes a pickle of protocol 2. It writes a string again each time, without a memo.
 type encoder struct {
 	b        []byte
-	memo     map[string]uint32 // strings and globals that were written, with the keys "s…" and "g…"
-	storages [][]byte          // by key
+	storages [][]byte // by key
 	err      error
 }
 
@@ -89,49 +88,20 @@ func (e *encoder) integer(n int64) {
 	}
 }
 
-// text writes a string, or a reference if the string was written before.
 func (e *encoder) text(s string) {
 	switch {
 	case !utf8.ValidString(s):
 		e.fail("%.80q is not UTF-8", s)
 	case int64(len(s)) > math.MaxUint32:
 		e.fail("a string of %d bytes is too long for a pickle", len(s))
-	case !e.recall("s" + s):
+	default:
 		e.number(opBinUnicode, uint32(len(s)))
 		e.b = append(e.b, s...)
-		e.keep("s" + s)
 	}
 }
 
 func (e *encoder) global(module, attribute string) {
-	if e.recall("g" + module + " " + attribute) {
-		return
-	}
 	e.b = append(e.b, "c"+module+"\n"+attribute+"\n"...)
-	e.keep("g" + module + " " + attribute)
-}
-
-// recall writes a reference to the memo's entry of a key, if there is one.
-func (e *encoder) recall(key string) bool {
-	n, ok := e.memo[key]
-	switch {
-	case ok && n <= math.MaxUint8:
-		e.op(opBinGet, byte(n))
-	case ok:
-		e.number(opLongBinGet, n)
-	}
-	return ok
-}
-
-// keep puts the value that was written last into the memo.
-func (e *encoder) keep(key string) {
-	n := uint32(len(e.memo))
-	e.memo[key] = n
-	if n <= math.MaxUint8 {
-		e.op(opBinPut, byte(n))
-	} else {
-		e.number(opLongBinPut, n)
-	}
 }
 
 // bytes writes bytes as text, as protocol 2 does.

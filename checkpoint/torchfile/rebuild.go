@@ -10,7 +10,7 @@ type typedStorage struct {
 
 // persistent pushes the storage that an id names: ("storage", type, key, device, number of elements).
 func (m *machine) persistent() {
-	id, ok := m.pop().(Tuple)
+	id, ok := m.popLast(1)[0].(Tuple)
 	if !ok || len(id) != 5 || id[0] != any("storage") {
 		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return

@@ -21,7 +21,7 @@ func WriteFile(path string, v any) error {
 // floats outside of tensors). Equal values give equal bytes. A value of an unknown type, a tensor whose shape and
 // data disagree, and a value that contains itself are errors. They are found before anything is written.
 func Write(w io.Writer, v any) error {
-	e := &encoder{memo: map[string]uint32{}}
+	e := &encoder{}
 	e.b = append(e.b, opProto, 2)
 	if e.value(v, 0); e.err != nil {
 		return e.err
@@ -49,7 +49,7 @@ func Write(w io.Writer, v any) error {
 
 // WritePickle returns a bare pickle of plain values, which Python's pickle.load reads. It is what [ReadPickle] reads.
 func WritePickle(v any) ([]byte, error) {
-	e := &encoder{memo: map[string]uint32{}}
+	e := &encoder{}
 	e.b = append(e.b, opProto, 2)
 	if e.value(v, 0); len(e.storages) > 0 {
 		e.fail("a bare pickle cannot hold tensors")
