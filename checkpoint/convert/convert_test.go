@@ -68,7 +68,7 @@ func TestEveryDirection(t *testing.T) {
 				again := filepath.Join(dir, "again"+c)
 				must.Do(t, convert.Write(one, want))
 				for _, step := range [][2]string{{one, two}, {two, three}, {one, again}} {
-					must.Do(t, convert.File(step[0], step[1]))
+					must.Do(t, convert.Write(step[1], read(t, step[0])))
 				}
 				if diff := cmp.Diff(want, read(t, three)); diff != "" {
 					t.Errorf("%s, %s, %s: -want +got:\n%s", a, b, c, diff)
@@ -93,7 +93,7 @@ func TestOtherValues(t *testing.T) {
 	for _, name := range []string{"a.pt", "b.npz", "c.safetensors", "d.pt"} {
 		path := filepath.Join(dir, name)
 		if path != last {
-			must.Do(t, convert.File(last, path))
+			must.Do(t, convert.Write(path, read(t, last)))
 		}
 		s := read(t, path)
 		names := slices.Sorted(maps.Keys(s.Arrays))
@@ -168,8 +168,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: a file was written", name)
 		}
 	}
-	if err := convert.File(filepath.Join(dir, "none.pt"), filepath.Join(dir, "x.npz")); !errors.Is(err,
-		fs.ErrNotExist) {
+	if _, err := convert.Read(filepath.Join(dir, "none.pt")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	path := filepath.Join(dir, "file")
