@@ -141,11 +141,11 @@ func (a Array) checkType(want DType) error {
 	if a.DType != want {
 		return fmt.Errorf("checkpoint: the array's elements are %s, not %s", a.DType, want)
 	}
-	return a.validate()
+	return a.Validate()
 }
 
-// validate returns an error unless type, shape and data agree.
-func (a Array) validate() error {
+// Validate returns an error unless type, shape and data agree.
+func (a Array) Validate() error {
 	size := a.DType.Size()
 	if size == 0 {
 		return fmt.Errorf("checkpoint: unknown element type %q", a.DType)

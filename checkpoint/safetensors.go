@@ -53,7 +53,7 @@ func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 		if name == metadataKey {
 			return nil, nil, fmt.Errorf("checkpoint: an array cannot be called %q; the format reserves the name", name)
 		}
-		if err := a.validate(); err != nil {
+		if err := a.Validate(); err != nil {
 			return nil, nil, fmt.Errorf("array %q: %w", name, err)
 		}
 		offsets[name] = end

@@ -189,7 +189,7 @@ func FuzzSafetensors(f *testing.F) {
 			return
 		}
 		for name, a := range s.Arrays {
-			if err := a.validate(); err != nil {
+			if err := a.Validate(); err != nil {
 				t.Errorf("array %q: %v", name, err)
 			}
 		}

@@ -27,8 +27,7 @@ type conversion struct {
 	from, to        *string
 	like            *string
 	force, partial  *bool
-	plain, rest     *bool
-	rate            *float64
+	rest            *bool
 	member, numEnvs *int
 	env             *string
 }
@@ -72,10 +71,6 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 		force: c.Flags().BoolP("force", "f", false, "replace TO if it exists"),
 		partial: c.Flags().Bool("partial", false,
 			"with --from skrl: take what both agents have, and the rest from --like"),
-		plain: c.Flags().Bool("plain-names", false,
-			"with --to skrl: name parameters net.0.weight, not net_container.0.weight"),
-		rate: c.Flags().Float64("learning-rate", 0,
-			"with --to skrl: the optimizer's learning `rate` (default: the agent's current one)"),
 		rest:    c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl cannot hold"),
 		member:  c.Flags().Int("member", -1, "`number` of an agent in a group's checkpoint, from 0"),
 		env:     c.Flags().StringP("env", "e", "", "for a YAML file: the environment's `id`"),
@@ -109,12 +104,9 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 				"that is one", flag)
 		}
 	}
-	for _, flag := range []string{"plain-names", "learning-rate", "without-rest"} {
-		if cmd.Flags().Changed(flag) && *k.to != "skrl" {
-			return commandline.Usagef("--%s needs --to skrl", flag)
-		}
-	}
 	switch {
+	case *k.rest && *k.to != "skrl":
+		return commandline.Usagef("--without-rest needs --to skrl")
 	case *k.partial && *k.from != "skrl":
 		return commandline.Usagef("--partial needs --from skrl")
 	case *k.member >= 0 && *k.from == "skrl":

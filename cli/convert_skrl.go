@@ -110,7 +110,7 @@ func modules(c *skrl.Checkpoint) []string {
 
 // toSkrl writes a checkpoint of skrl.
 func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said string, err error) {
-	o := skrl.Options{PlainNames: *k.plain, LearningRate: *k.rate, WithoutRest: *k.rest}
+	o := skrl.Options{WithoutRest: *k.rest}
 	if *k.like != "" {
 		if o.Like, err = skrl.Read(*k.like); err != nil {
 			return "", err

@@ -62,14 +62,18 @@ func TestConvertSkrl(t *testing.T) {
 	mine, theirs, back := loaded(t, agent), loaded(t, like), loaded(t, "back.safetensors")
 	same(t, "the weights", mine["value/net.0.weight"], back["value/net.0.weight"])
 	same(t, "the environment's state", theirs["environment/state"], back["environment/state"])
-	says(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, "plain.pt")
+	c := get(skrl.Read("agent.pt"))(t)
+	for i, m := range c.Modules[:2] { // policy and value
+		c.Modules[i].State = torchfile.NewOrderedDict()
+		for name, x := range m.State.All() {
+			c.Modules[i].State.Set(strings.Replace(name.(string), "_container", "", 1), x)
+		}
+	}
+	must(t, c.WriteFile("plain.pt"))
 	says(t, "convert", "--to", "skrl", "--like", "plain.pt", agent, "like.pt")
-	c := get(skrl.Read("like.pt"))(t)
+	c = get(skrl.Read("like.pt"))(t)
 	if _, plain := c.Module("policy").Get("net.0.weight"); !plain {
 		t.Error("the names are not those of --like")
-	}
-	if adam, err := get(skrl.Read("plain.pt"))(t).Adam(); err != nil || adam.LearningRate != 0.5 {
-		t.Errorf("%+v, %v", adam, err)
 	}
 	must(t, torchfile.WriteFile("policy_64.pt", c.Module("policy")))
 	from := []string{"convert", "--from", "skrl", "--like", like, "policy_64.pt", "part.safetensors"}
@@ -116,7 +120,7 @@ func TestConvertRefuses(t *testing.T) {
 		{"convert --from skrl --like run agent.pt b.npz", "is named *.safetensors"},
 		{"convert --to skrl run b.npz", "is named *.pt"},
 		{"convert --like run run out.safetensors", "--like needs"},
-		{"convert --plain-names run out.safetensors", "--plain-names needs --to skrl"},
+		{"convert --without-rest run out.safetensors", "--without-rest needs --to skrl"},
 		{"convert --partial --to skrl run b.pt", "--partial needs --from skrl"},
 		{"convert --member 0 --from skrl --like run agent.pt out.safetensors", "--member is of a group's"},
 	})

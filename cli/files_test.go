@@ -110,7 +110,7 @@ func TestExamples(t *testing.T) {
 	}
 	says(t, "convert", "runs/cartpole", "model.pt")
 	says(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
-	says(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
+	says(t, "convert", "--to", "skrl", "runs/slow", "theirs.pt")
 	write(t, "rl_games_ppo_cfg.yaml", games)
 	walk := get(motions.Builtin("humanoid_walk"))(t)
 	var clip bytes.Buffer

@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -56,44 +55,5 @@ func TestCNN(t *testing.T) {
 	d := check.Get(n.Describe())(t)
 	if widths, err := d.Widths(); err != nil || widths[len(widths)-1] != 1 {
 		t.Errorf("widths %v, %v", widths, err)
-	}
-}
-
-// Nature's layers start as PyTorch's do: uniform in ±1/√fan_in, or with orthogonal kernels and no bias.
-func TestCNNInitialization(t *testing.T) {
-	for _, kind := range []string{"uniform", "orthogonal"} {
-		cfg := DefaultCNN()
-		cfg.Space, cfg.Outputs, cfg.Features, cfg.Initialization.Kind = spaces.NewPicture(84, 84, 3), 6, 16, kind
-		n := check.Get(NewCNN(cfg, 1))(t)
-		s := tensor.NoGrad()
-		fan := map[string]float64{"picture.0": 3 * 64, "picture.2": 32 * 16, "picture.4": 64 * 9, "picture.7": 3136,
-			"net.0": 16}
-		for _, q := range n.Parameters() {
-			layer, what, _ := strings.Cut(q.Name, ".weight")
-			layer = strings.TrimSuffix(layer, ".bias")
-			largest := tensortest.Float64s(t, s, s.MaxOf(s.Abs(q.Tensor)))[0]
-			switch bound := 1 / math.Sqrt(fan[layer]); {
-			case fan[layer] == 0:
-				t.Errorf("the parameter %s is unknown", q.Name)
-			case kind == "uniform" && (largest > bound || largest < 0.8*bound):
-				t.Errorf("%s%s is at most %g, want ±%g", q.Name, what, largest, bound)
-			case kind == "orthogonal" && strings.HasSuffix(q.Name, ".bias") && largest != 0:
-				t.Errorf("%s is at most %g, want 0", q.Name, largest)
-			case kind == "orthogonal" && q.Name == "picture.2.weight": // 64 orthogonal kernels of length √2
-				w := s.Reshape(q.Tensor, 64, -1)
-				product := tensortest.Float64s(t, s, s.MatMul(w, s.Contiguous(s.Transpose(w, 0, 1))))
-				for i, x := range product {
-					want := 0.0
-					if i/64 == i%64 {
-						want = 2
-					}
-					if math.Abs(x-want) > 1e-4 {
-						t.Fatalf("kernels %d and %d have the product %g, want %g", i/64, i%64, x, want)
-					}
-				}
-			}
-		}
-		s.Close()
-		n.Close()
 	}
 }

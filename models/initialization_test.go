@@ -15,26 +15,18 @@ import (
 // checkOrthogonal compares W·Wᵀ, or WᵀW where that is smaller, with gain²·1.
 func checkOrthogonal(t *testing.T, name string, w tensor.Tensor, gain float64) {
 	t.Helper()
-	data := check.Get(tensor.Float32s(w))(t)
-	out, in := int(tensor.Size(w, 0)), int(tensor.Size(w, 1))
-	at := func(i, k int) float64 { return float64(data[i*in+k]) }
-	if out > in {
-		at = func(i, k int) float64 { return float64(data[k*in+i]) }
+	s := tensortest.NoGrad(t, tensor.CPU)
+	w = s.Reshape(w, tensor.Size(w, 0), -1)
+	turned := s.Contiguous(s.Transpose(w, 0, 1))
+	if tensor.Size(w, 0) > tensor.Size(w, 1) {
+		w, turned = turned, w
 	}
-	for i := range min(out, in) {
-		for j := range min(out, in) {
-			dot, want := 0.0, 0.0
-			for k := range max(out, in) {
-				dot += at(i, k) * at(j, k)
-			}
-			if i == j {
-				want = gain * gain
-			}
-			if math.Abs(dot-want) > 1e-5*gain*gain {
-				t.Fatalf("%s (%d, %d): rows %d and %d have the product %g, want %g", name, out, in, i, j, dot, want)
-			}
-		}
+	n := int(tensor.Size(w, 0))
+	want := make([]float64, n*n)
+	for i := range n {
+		want[i*n+i] = gain * gain
 	}
+	wantNear(t, name, tensortest.Float64s(t, s, s.MatMul(w, turned)), want, 2e-5)
 }
 
 // checkStarts checks weights and biases of a network, whose last layer has a gain of its own.
@@ -137,5 +129,40 @@ func TestZeroBiases(t *testing.T) {
 	}
 	if len(usual) != 7 {
 		t.Errorf("%d parameters", len(usual))
+	}
+}
+
+// The layers of a picture's network and recurrent layers start as PyTorch's do, uniform in ±1/√fan_in, or orthogonal:
+// kernels as rows, each gate of a recurrent layer by itself, and no biases.
+func TestStarts(t *testing.T) {
+	for _, kind := range []string{"uniform", "orthogonal"} {
+		from := Initialization{Kind: kind}
+		cfg := DefaultCNN()
+		cfg.Space, cfg.Outputs, cfg.Features, cfg.Initialization = spaces.NewPicture(84, 84, 3), 6, 16, from
+		pictures := tensortest.Opened[*Net](t)(NewCNN(cfg, 1))
+		lstm := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
+			Initialization: from}, 1))
+		s := tensortest.NoGrad(t, tensor.CPU)
+		for _, net := range []*Net{pictures, lstm} {
+			for i, a := range check.Get(net.net.Arrays())(t) {
+				p := net.params[i]
+				largest := tensortest.Float64s(t, s, s.MaxOf(s.Abs(p.Tensor)))[0]
+				bound := 1 / math.Sqrt(float64(a.Fan))
+				switch {
+				case kind == "uniform":
+					if largest > bound || tensor.Numel(p.Tensor) > 20 && largest < 0.8*bound {
+						t.Errorf("%s is at most %g, want ±%g", p.Name, largest, bound)
+					}
+				case strings.Contains(p.Name, "bias"):
+					check.Is(t, largest, 0., "%s", p.Name)
+				case strings.HasPrefix(p.Name, "lstm"):
+					for gate := range int64(4) {
+						checkOrthogonal(t, p.Name, s.Narrow(p.Tensor, 0, 16*gate, 16), 1)
+					}
+				case i < len(net.params)-2:
+					checkOrthogonal(t, p.Name, p.Tensor, math.Sqrt2)
+				}
+			}
+		}
 	}
 }

@@ -3,7 +3,6 @@ package models
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	check "github.com/gorl-dev/gorl/internal/test/must"
@@ -120,42 +119,6 @@ func TestFrames(t *testing.T) {
 			at(0)
 		}
 		s.Close()
-	}
-}
-
-// TestRecurrentInitialization: uniform within 1/√hidden, or orthogonal for each gate with biases of 0.
-func TestRecurrentInitialization(t *testing.T) {
-	for _, kind := range []string{"", "orthogonal"} {
-		m := check.Get(NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
-			Initialization: Initialization{Kind: kind}}, 1))(t)
-		s := tensor.NoGrad()
-		for _, p := range m.Parameters()[:4] {
-			x := tensortest.Float64s(t, s, p.Tensor)
-			switch {
-			case kind == "":
-				largest := 0.0
-				for _, v := range x {
-					largest = max(largest, math.Abs(v))
-				}
-				if largest > 0.25 || largest < 0.2 {
-					t.Errorf("%s reaches %g, want nearly 1/√16", p.Name, largest)
-				}
-			case strings.HasPrefix(p.Name, "lstm.bias"):
-				wantNear(t, p.Name, x, make([]float64, 64), 0)
-			default:
-				for gate := range int64(4) { // WᵀW is the identity
-					w := s.Narrow(p.Tensor, 0, 16*gate, 16)
-					n := tensor.Size(w, 1)
-					identity := make([]float64, n*n)
-					for i := range n {
-						identity[i*n+i] = 1
-					}
-					wantNear(t, p.Name, tensortest.Float64s(t, s, s.MatMul(s.Transpose(w, 0, 1), w)), identity, 1e-5)
-				}
-			}
-		}
-		s.Close()
-		m.Close()
 	}
 }
 

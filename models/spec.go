@@ -87,9 +87,6 @@ type Container struct {
 //   - Flatten: it turns a picture into a row, channel after channel, each row by row. Flat rows stay as they are.
 type Layer struct {
 	Flatten, Norm bool
-	// Start and End are the first and the last dimension that a flatten joins. The batch is dimension 0, and -1 is the
-	// last. Only all dimensions but the batch can be joined: 1 and -1. Both 0 means the same.
-	Start, End int
 	// Recurrent is "gru", "lstm" or "rnn". Layers is the number of recurrent layers, and Frames is as in
 	// [RecurrentLayer].
 	Recurrent      string

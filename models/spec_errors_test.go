@@ -69,7 +69,7 @@ func TestSpecErrors(t *testing.T) {
 		{layers("{linear: {out_features: 4, in_features: 9}}"), "it is 9, but the layer's input has 3"},
 		{layers("{linear: [4, 1]}"), "layers[0].linear: \"bias\" is 1: want true or false"},
 		{layers("{conv2d: [4, 3]}"), "its input has the shape (3)"},
-		{layers("{flatten: [2, -1]}, 4"), "it joins 1 to -1"},
+		{layers("{flatten: [2, -1]}, 4"), "joins the dimensions 1 to -1"},
 		{layers("4, {layer_norm: 4}"), "unknown layer"},
 		{layers("{gru: {num_layers: 2}}"), "layers[0].gru.hidden_size: it is missing"},
 		{layers("{gru: 5}"), "want a mapping, or a list of 1 to 3 values [hidden_size, num_layers, frames], got 5"},
@@ -151,8 +151,8 @@ func TestPartErrors(t *testing.T) {
 		{conv(`kernel_size: 3, in_channels: 8`), "in_channels: it is 8, but the layer's input has the shape (3, 8, 9)"},
 		{conv(`kernel_size: 3, groups: 2`), "2 groups, which must divide the 3 channels"},
 		{layers(`{conv2d: {kernel_size: 3}}`), "out_channels"},
-		{layers(`{flatten: {start_dim: 0}}, 4`), "the batch is dimension 0"},
+		{layers(`{flatten: {start_dim: 0}}, 4`), "not 0 to -1"},
 		{layers(`{conv2d: {features: 4, kernel_size: [2, 3], strides: [1, 2], use_bias: false, in_channels: 3, ` +
-			`dilation: 2, padding: valid}}, {flatten: [1, 3]}, 4`), ""},
+			`dilation: 2, padding: valid}}, {flatten: [1, -1]}, 4`), ""},
 	})
 }

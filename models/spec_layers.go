@@ -208,7 +208,8 @@ func mergeLayer(path string, args, settings any, least int, keys ...string) erro
 	return config.Merge(settings, dict, config.Options{Prefix: "models: " + path, Aliases: aliases})
 }
 
-// parseFlatten reads no arguments, [start, end] or {start_dim, end_dim}. The defaults are PyTorch's.
+// parseFlatten reads no arguments, [start, end] or {start_dim, end_dim}. Only PyTorch's defaults are accepted, because
+// what follows reads flat rows.
 func parseFlatten(path string, args any) (Layer, error) {
 	k := struct {
 		Start int `yaml:"start_dim"`
@@ -219,21 +220,11 @@ func parseFlatten(path string, args any) (Layer, error) {
 			return Layer{}, err
 		}
 	}
-	return Layer{Flatten: true, Start: k.Start, End: k.End}, nil
-}
-
-// checkFlatten refuses a flatten of elements of shape dims that does not join all their dimensions.
-func (l Layer) checkFlatten(path string, dims []int) error {
-	last := l.End
-	if last < 0 {
-		last += len(dims) + 1
+	if k.Start != 1 || k.End != -1 {
+		return Layer{}, fmt.Errorf("models: %s: a flatten joins the dimensions 1 to -1 (all but the batch), not %d to "+
+			"%d; leave the numbers out", path, k.Start, k.End)
 	}
-	if l.Start == 0 && l.End == 0 || l.Start == 1 && last == len(dims) {
-		return nil
-	}
-	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension "+
-		"0, and what follows reads flat rows, so it joins 1 to -1; leave the numbers out", path, l.Start, l.End,
-		shapeText(dims))
+	return Layer{Flatten: true}, nil
 }
 
 // parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of these keys. kind is "gru", "lstm" or "rnn".

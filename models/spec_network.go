@@ -130,9 +130,6 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 	for i, l := range c.Layers {
 		at := fmt.Sprintf("%s.layers[%d]", path, i)
 		if l.Flatten {
-			if err := l.checkFlatten(at, a.result().dims()); err != nil {
-				return nil, err
-			}
 			// A flatten needs no step: rows are flat unless a shape says otherwise. It counts in names, as in a PyTorch
 			// Sequential.
 			a.shape = nil

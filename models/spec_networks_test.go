@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -51,38 +50,5 @@ func TestLayerNorm(t *testing.T) {
 			plain[i] = plain[i]*float64(w[i%width]) + float64(b[i%width])
 		}
 		wantNear(t, layers, tensortest.Float64s(t, s, net.Forward(s, in)), plain, 1e-5)
-	}
-}
-
-// A network may be the product of two containers and have no layers of its own, for every kind of action: as in Isaac
-// Lab's cartpole with a Tuple of observations.
-func TestProductOfContainers(t *testing.T) {
-	half := func(name, input string) string {
-		return "{name: " + name + ", input: '" + input + "', layers: [16, 16], activations: elu}, "
-	}
-	network := "network: [" + half("a", "OBSERVATIONS[0]") + half("b", "OBSERVATIONS[1]") +
-		"{name: net, input: 'a * b', layers: [], activations: []}]\noutput: "
-	space := spaces.NewTuple(spaces.Unbounded(2), spaces.Unbounded(2))
-	value := specOf(t, "class: DeterministicMixin\nclip_actions: false\n"+network+"ONE")
-	for class, action := range map[string]spaces.Space{"GaussianMixin": spaces.NewBox(-1, 1, 1),
-		"CategoricalMixin": spaces.NewDiscrete(3), "MultiCategoricalMixin": spaces.NewMultiDiscrete(3, 2)} {
-		policy := specOf(t, "class: "+class+"\n"+network+"ACTIONS")
-		p, v, err := BuildShared(policy, value, spaces.Set{Observation: space, Action: action}, 1)
-		must(t, err)
-		defer v.Close()
-		defer p.Close()
-		trunk := 0
-		for _, q := range p.Parameters() {
-			if strings.HasPrefix(q.Name, "trunk.") {
-				trunk += int(tensor.Numel(q.Tensor))
-			}
-		}
-		s := tensortest.NoGrad(t, tensor.CPU)
-		in := Inputs{Observations: sampled(s, space, 2)}
-		actions, values := tensor.Shape(p.Mode(s, in)), tensor.Shape(v.Forward(s, in))
-		if trunk != 2*(2*16+16+16*16+16) || !slices.Equal(actions, []int64{2, int64(action.Width())}) ||
-			!slices.Equal(values, []int64{2, 1}) || s.Err() != nil {
-			t.Errorf("%s: a trunk of %d parameters; actions %v, values %v, %v", class, trunk, actions, values, s.Err())
-		}
 	}
 }

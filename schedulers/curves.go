@@ -2,7 +2,7 @@ package schedulers
 
 import "math"
 
-// ConstantConfig tunes a constant schedule. The zero value is the base rate at every epoch.
+// ConstantConfig tunes ConstantLR.
 type ConstantConfig struct {
 	// Factor scales the base rate during the first TotalIters epochs. Default 1 (PyTorch: 1/3, of 5 epochs).
 	Factor     float64 `yaml:"factor" config:"min=0,max=1"`
@@ -10,8 +10,8 @@ type ConstantConfig struct {
 	Limits     `yaml:",inline"`
 }
 
-// NewConstant returns a schedule that stays at base.
-func NewConstant(base float64, cfg ConstantConfig) (*Curve, error) {
+// newConstant returns a schedule that stays at base.
+func newConstant(base float64, cfg ConstantConfig) (*Curve, error) {
 	return newCurve("ConstantLR", base, cfg, cfg.Limits, 0, func(base float64, t, _ int64) float64 {
 		if t < cfg.TotalIters {
 			return base * cfg.Factor
@@ -20,7 +20,7 @@ func NewConstant(base float64, cfg ConstantConfig) (*Curve, error) {
 	})
 }
 
-// LinearConfig tunes a linear schedule.
+// LinearConfig tunes LinearLR.
 type LinearConfig struct {
 	// StartFactor and EndFactor scale the base rate at the first and last epoch. Default 1/3 and 1 (PyTorch). A
 	// decay to zero is 1 and 0.
@@ -40,8 +40,8 @@ func DefaultLinear() LinearConfig {
 	return LinearConfig{StartFactor: 1.0 / 3, EndFactor: 1, TotalIters: 5}
 }
 
-// NewLinear returns a schedule that goes in a straight line from StartFactor·base to EndFactor·base.
-func NewLinear(base float64, cfg LinearConfig) (*Curve, error) {
+// newLinear returns a schedule that goes in a straight line from StartFactor·base to EndFactor·base.
+func newLinear(base float64, cfg LinearConfig) (*Curve, error) {
 	if err := cfg.TotalIters.check("LinearLR", "total_iters"); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func NewLinear(base float64, cfg LinearConfig) (*Curve, error) {
 	})
 }
 
-// CosineConfig tunes a cosine schedule. Its floor MinLR (eta_min in dictionaries) is where the cosine ends.
+// CosineConfig tunes CosineLR. Its floor MinLR (eta_min in dictionaries) is where the cosine ends.
 type CosineConfig struct {
 	// TMax is the number of epochs to MinLR, which then stays. There is no default. [Auto] ("auto") is the length of
 	// the run.
@@ -59,9 +59,9 @@ type CosineConfig struct {
 	Limits `yaml:",inline"`
 }
 
-// NewCosine returns a schedule that falls from base to the floor along half a cosine (Loshchilov & Hutter 2017, without
+// newCosine returns a schedule that falls from base to the floor along half a cosine (Loshchilov & Hutter 2017, without
 // restarts).
-func NewCosine(base float64, cfg CosineConfig) (*Curve, error) {
+func newCosine(base float64, cfg CosineConfig) (*Curve, error) {
 	if err := cfg.TMax.check("CosineLR", "T_max"); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func NewCosine(base float64, cfg CosineConfig) (*Curve, error) {
 	})
 }
 
-// StepConfig tunes a step-wise schedule.
+// StepConfig tunes StepLR.
 type StepConfig struct {
 	// StepSize is the number of epochs of a step. There is no default.
 	StepSize int64 `yaml:"step_size" config:"min=1"`
@@ -82,22 +82,22 @@ type StepConfig struct {
 	Limits `yaml:",inline"`
 }
 
-// NewStep returns a schedule that is multiplied by Gamma every StepSize epochs.
-func NewStep(base float64, cfg StepConfig) (*Curve, error) {
+// newStep returns a schedule that is multiplied by Gamma every StepSize epochs.
+func newStep(base float64, cfg StepConfig) (*Curve, error) {
 	return newCurve("StepLR", base, cfg, cfg.Limits, 0, func(base float64, t, _ int64) float64 {
 		return base * math.Pow(cfg.Gamma, float64(t/cfg.StepSize))
 	})
 }
 
-// ExponentialConfig tunes an exponential schedule.
+// ExponentialConfig tunes ExponentialLR.
 type ExponentialConfig struct {
 	// Gamma is the factor of the rate per epoch. There is no default.
 	Gamma  float64 `yaml:"gamma" config:"gt=0,max=1"`
 	Limits `yaml:",inline"`
 }
 
-// NewExponential returns a schedule that is multiplied by Gamma each epoch.
-func NewExponential(base float64, cfg ExponentialConfig) (*Curve, error) {
+// newExponential returns a schedule that is multiplied by Gamma each epoch.
+func newExponential(base float64, cfg ExponentialConfig) (*Curve, error) {
 	return newCurve("ExponentialLR", base, cfg, cfg.Limits, 0, func(base float64, t, _ int64) float64 {
 		return base * math.Pow(cfg.Gamma, float64(t))
 	})

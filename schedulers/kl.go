@@ -1,7 +1,6 @@
 package schedulers
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -59,10 +58,8 @@ type KLAdaptive struct {
 	step int64
 }
 
-// NewKLAdaptive returns a schedule that starts at base. A base outside [MinLR, MaxLR] is kept until the first change.
-// Period and Divergence may be empty for their defaults.
-func NewKLAdaptive(base float64, cfg KLAdaptiveConfig) (*KLAdaptive, error) {
-	cfg.Period, cfg.Divergence = cmp.Or(cfg.Period, EveryEpoch), cmp.Or(cfg.Divergence, EstimatedKL)
+// newKLAdaptive returns a schedule that starts at base. A base outside [MinLR, MaxLR] is kept until the first change.
+func newKLAdaptive(base float64, cfg KLAdaptiveConfig) (*KLAdaptive, error) {
 	if err := checkBase(base); err != nil {
 		return nil, err
 	}

@@ -38,12 +38,12 @@ func init() {
 	limits := Limits{Warmup: Warmup{Factor: DefaultWarmupFactor}}
 	adaptive, linear := DefaultKLAdaptive(), DefaultLinear()
 	adaptive.Warmup, linear.Limits = limits.Warmup, limits
-	registry["KLAdaptiveLR"] = reader("KLAdaptiveLR", adaptive, NewKLAdaptive)
-	registry["ConstantLR"] = reader("ConstantLR", ConstantConfig{Factor: 1, Limits: limits}, NewConstant)
-	registry["LinearLR"] = reader("LinearLR", linear, NewLinear)
-	registry["CosineLR"] = reader("CosineLR", CosineConfig{Limits: limits}, NewCosine)
-	registry["StepLR"] = reader("StepLR", StepConfig{Gamma: 0.1, Limits: limits}, NewStep)
-	registry["ExponentialLR"] = reader("ExponentialLR", ExponentialConfig{Limits: limits}, NewExponential)
+	registry["KLAdaptiveLR"] = reader("KLAdaptiveLR", adaptive, newKLAdaptive)
+	registry["ConstantLR"] = reader("ConstantLR", ConstantConfig{Factor: 1, Limits: limits}, newConstant)
+	registry["LinearLR"] = reader("LinearLR", linear, newLinear)
+	registry["CosineLR"] = reader("CosineLR", CosineConfig{Limits: limits}, newCosine)
+	registry["StepLR"] = reader("StepLR", StepConfig{Gamma: 0.1, Limits: limits}, newStep)
+	registry["ExponentialLR"] = reader("ExponentialLR", ExponentialConfig{Limits: limits}, newExponential)
 }
 
 // reader returns the function that merges keyword arguments into a schedule's defaults.

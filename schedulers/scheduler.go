@@ -11,8 +11,8 @@
 //		lr.Step(meanKL)
 //	}
 //
-// Every kind can be made by name from a dictionary with [New], with the argument names of skrl and PyTorch, or from its
-// own configuration struct, whose fields mean what they say: start from its Default function if there are defaults.
+// [New] makes every kind by its name from a dictionary with the argument names of skrl and PyTorch. The configuration
+// structs say what these arguments mean.
 package schedulers
 
 import (

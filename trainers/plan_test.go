@@ -183,7 +183,7 @@ var lastHalving *halving
 func init() {
 	schedulers.Register("Halving", halvingSettings{Every: 1}, func(base float64,
 		s halvingSettings) (schedulers.Scheduler, error) {
-		curve, err := schedulers.NewConstant(base, schedulers.ConstantConfig{})
+		curve, err := schedulers.NewCurve("Halving", base, func(int64) float64 { return 1 })
 		lastHalving = &halving{Curve: curve, every: s.Every}
 		return lastHalving, err
 	})

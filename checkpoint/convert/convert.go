@@ -47,18 +47,6 @@ func FormatOf(path string) (Format, error) {
 	}
 }
 
-// File reads the file from and writes its tensors to the file to, in the format of its extension.
-func File(from, to string) error {
-	if _, err := FormatOf(to); err != nil {
-		return err
-	}
-	s, err := Read(from)
-	if err != nil {
-		return err
-	}
-	return Write(to, s)
-}
-
 // Read reads a file of any of the formats. It recognises the format by the contents.
 func Read(path string) (*checkpoint.Snapshot, error) {
 	format, err := recognize(path)

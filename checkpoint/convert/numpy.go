@@ -60,8 +60,8 @@ func toNumPy(s *checkpoint.Snapshot) ([]*npz.Array, error) {
 			return nil, fmt.Errorf("array %q is of type %s, which a .npz cannot hold; convert it in Python first, "+
 				"for example with .float()", name, a.DType)
 		}
-		if err := validate(name, a); err != nil {
-			return nil, err
+		if err := a.Validate(); err != nil {
+			return nil, fmt.Errorf("array %q: %w", name, err)
 		}
 		shape := make([]int, len(a.Shape))
 		for i, d := range a.Shape {
@@ -77,14 +77,6 @@ func toNumPy(s *checkpoint.Snapshot) ([]*npz.Array, error) {
 		return nil, err
 	}
 	return append(list, npz.NewString(metadataKey, []string{text})), nil
-}
-
-// validate returns an error unless an array's type, shape and data agree.
-func validate(name string, a checkpoint.Array) error {
-	if size := a.DType.Size(); size == 0 || a.Len() != int64(len(a.Data))/size || int64(len(a.Data))%size != 0 {
-		return fmt.Errorf("array %q of %s %v has %d bytes of data", name, a.DType, a.Shape, len(a.Data))
-	}
-	return nil
 }
 
 // metadata returns Values and Metadata as the header of a safetensors file without arrays.

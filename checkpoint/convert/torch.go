@@ -18,8 +18,7 @@ const (
 	valuesKey = "gorl"  // the key in a .pt of Values from another format
 )
 
-// FromTorch returns the snapshot of a value that torchfile reads. Each tensor becomes an array, also if tensors share
-// memory.
+// FromTorch returns the snapshot of a value that torchfile reads. Each tensor becomes an array.
 func FromTorch(v any) (*checkpoint.Snapshot, error) {
 	s := checkpoint.NewSnapshot()
 	other, kept, err := gather(s, nil, v)
@@ -76,7 +75,7 @@ func gather(s *checkpoint.Snapshot, path []string, v any) (other any, kept bool,
 		return gatherList(s, path, v.Items)
 	case *torchfile.Dict:
 		return gatherDict(s, path, v)
-	case *torchfile.Tensor:
+	case checkpoint.Array:
 		name := strings.Join(path, "/")
 		if len(path) == 0 {
 			name = "tensor"
@@ -84,7 +83,7 @@ func gather(s *checkpoint.Snapshot, path []string, v any) (other any, kept bool,
 		if _, taken := s.Arrays[name]; taken {
 			return nil, false, fmt.Errorf("two tensors would be named %q; rename a key", name)
 		}
-		s.Arrays[name] = v.Array()
+		s.Arrays[name] = v
 		return nil, false, nil
 	}
 	return nil, false, fmt.Errorf("%s is a %T, which cannot be converted", strings.Join(path, "/"), v)
@@ -117,19 +116,14 @@ func gatherDict(s *checkpoint.Snapshot, path []string, d *torchfile.Dict) (any, 
 			m[key] = item
 		}
 	}
-	if d.Attributes != nil { // PyTorch keeps versions of modules there, which are left out; tensors are kept
-		if _, _, err := gatherDict(s, append(path[:len(path):len(path)], "__dict__"), d.Attributes); err != nil {
-			return nil, false, err
-		}
-	}
 	return m, len(m) > 0 || d.Len() == 0, nil
 }
 
 // ToTorch returns a snapshot as a value that torchfile writes: nested dictionaries by the "/" in the names of arrays.
 func ToTorch(s *checkpoint.Snapshot) (any, error) {
 	for name, a := range s.Arrays {
-		if err := validate(name, a); err != nil {
-			return nil, err
+		if err := a.Validate(); err != nil {
+			return nil, fmt.Errorf("array %q: %w", name, err)
 		}
 	}
 	d := nested(s)
@@ -162,7 +156,7 @@ func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 	top, flat := torchfile.NewDict(), torchfile.NewDict()
 	names := slices.Sorted(maps.Keys(s.Arrays))
 	for _, name := range names {
-		flat.Set(name, torchfile.NewTensor(s.Arrays[name]))
+		flat.Set(name, s.Arrays[name])
 	}
 	for _, name := range names {
 		d, parts := top, strings.Split(name, "/")
@@ -181,7 +175,7 @@ func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 		if _, taken := d.Get(parts[len(parts)-1]); taken {
 			return flat
 		}
-		d.Set(parts[len(parts)-1], torchfile.NewTensor(s.Arrays[name]))
+		d.Set(parts[len(parts)-1], s.Arrays[name])
 	}
 	return top
 }

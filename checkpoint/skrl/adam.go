@@ -122,11 +122,11 @@ func parseMoments(v any) (moments, error) {
 	}
 	m := moments{step: int64(step)}
 	for name, to := range map[string]*checkpoint.Array{"exp_avg": &m.expAvg, "exp_avg_sq": &m.expAvgSq} {
-		t, ok := at(d, name).(*torchfile.Tensor)
-		if !ok || t.DType != checkpoint.F32 {
+		a, ok := at(d, name).(checkpoint.Array)
+		if !ok || a.DType != checkpoint.F32 {
 			return moments{}, fmt.Errorf("its %s is not a tensor of float32", name)
 		}
-		*to = t.Array()
+		*to = a
 	}
 	return m, nil
 }
@@ -138,19 +138,18 @@ func plainNumber(v any) (float64, bool) {
 		return float64(v), true
 	case float64:
 		return v, v-v == 0
-	case *torchfile.Tensor:
-		a := v.Array()
-		if a.Len() != 1 {
+	case checkpoint.Array:
+		if v.Len() != 1 {
 			return 0, false
 		}
 		x := math.NaN()
 		switch v.DType {
 		case checkpoint.F32:
-			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.Data)))
+			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(v.Data)))
 		case checkpoint.F64:
-			x = math.Float64frombits(binary.LittleEndian.Uint64(a.Data))
+			x = math.Float64frombits(binary.LittleEndian.Uint64(v.Data))
 		case checkpoint.I64:
-			x = float64(int64(binary.LittleEndian.Uint64(a.Data)))
+			x = float64(int64(binary.LittleEndian.Uint64(v.Data)))
 		}
 		return x, x-x == 0
 	}
@@ -235,8 +234,8 @@ func (a *Adam) dict() *torchfile.Dict {
 		ids.Items = append(ids.Items, int64(i))
 		if m.step > 0 {
 			step := checkpoint.ArrayFloat32([]int64{}, []float32{float32(m.step)})
-			state.Set(i, torchfile.NewDict("step", torchfile.NewTensor(step), "exp_avg", torchfile.NewTensor(m.expAvg),
-				"exp_avg_sq", torchfile.NewTensor(m.expAvgSq)))
+			state.Set(i, torchfile.NewDict("step", step, "exp_avg", m.expAvg,
+				"exp_avg_sq", m.expAvgSq))
 		}
 	}
 	group := torchfile.NewDict("lr", a.LearningRate, "betas", torchfile.Tuple{a.Beta1, a.Beta2}, "eps", a.Eps,

@@ -87,11 +87,11 @@ func tensors(role string, state *torchfile.Dict) ([]parameter, error) {
 	var list []parameter
 	for k, v := range state.All() {
 		name, ok := k.(string)
-		t, isTensor := v.(*torchfile.Tensor)
+		a, isTensor := v.(checkpoint.Array)
 		if !ok || !isTensor {
 			return nil, fmt.Errorf("skrl: %s: entry %v of its state is not a tensor", role, k)
 		}
-		list = append(list, parameter{name, t.Array()})
+		list = append(list, parameter{name, a})
 	}
 	return list, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
 // group is a network, or a policy and a value that share a trunk.
@@ -103,12 +102,11 @@ func (c *Checkpoint) shared() bool {
 		return false
 	}
 	for k, v := range policy.All() {
-		p, ok := v.(*torchfile.Tensor)
-		q, too := at(value, k).(*torchfile.Tensor)
+		a, ok := v.(checkpoint.Array)
+		b, too := at(value, k).(checkpoint.Array)
 		if !ok || !too {
 			return false
 		}
-		a, b := p.Array(), q.Array()
 		if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
 			return false
 		}

@@ -44,12 +44,12 @@ func rename(from, to string) func(c *skrl.Checkpoint) {
 	}
 }
 
-func array(dtype checkpoint.DType, n int64, bytes int) *torchfile.Tensor {
-	return torchfile.NewTensor(checkpoint.Array{DType: dtype, Shape: []int64{n}, Data: make([]byte, bytes)})
+func array(dtype checkpoint.DType, n int64, bytes int) checkpoint.Array {
+	return checkpoint.Array{DType: dtype, Shape: []int64{n}, Data: make([]byte, bytes)}
 }
 
-func f32s(shape []int64, x ...float32) *torchfile.Tensor {
-	return torchfile.NewTensor(checkpoint.ArrayFloat32(shape, x))
+func f32s(shape []int64, x ...float32) checkpoint.Array {
+	return checkpoint.ArrayFloat32(shape, x)
 }
 
 // A checkpoint that does not fit the agent is an error that says where, and the agent's snapshot does not change.

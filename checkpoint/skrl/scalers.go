@@ -49,11 +49,11 @@ func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dic
 			strings.Join(layout.Statistics(), ", "))
 	}
 	for _, entry := range layout.Statistics() {
-		t, ok := at(d, entry).(*torchfile.Tensor)
-		if !ok || t.DType != checkpoint.F64 {
+		a, ok := at(d, entry).(checkpoint.Array)
+		if !ok || a.DType != checkpoint.F64 {
 			return fmt.Errorf("skrl: %s: its %s is not a tensor of float64", module, entry)
 		}
-		a, want := t.Array(), snap.Arrays[layout.Statistic(name, entry)]
+		want := snap.Arrays[layout.Statistic(name, entry)]
 		if a.Len() != want.Len() || len(a.Shape) > 1 && entry == layout.CurrentCount {
 			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; use a file of the same environment",
 				module, entry, a.Shape, name, want.Shape)
@@ -78,7 +78,7 @@ func writeScaler(snap *checkpoint.Snapshot, name string) (*torchfile.Dict, error
 			}
 			a.Shape = []int64{}
 		}
-		d.Set(entry, torchfile.NewTensor(a))
+		d.Set(entry, a)
 	}
 	return d, nil
 }

@@ -14,10 +14,6 @@ type Options struct {
 	// Without Like, names are those of skrl's model instantiators (net_container.0.weight). Networks with recurrent
 	// layers, which the instantiators cannot make, get the names of skrl's examples (gru.weight_ih_l0, net.0.weight).
 	Like *Checkpoint
-	// PlainNames omits the "_container" of the instantiators (net.0.weight) if Like is nil.
-	PlainNames bool
-	// LearningRate is the optimizer's. 0 takes the agent's current one.
-	LearningRate float64
 	// WithoutRest omits what skrl's agents cannot hold: the second critic of separate_critics, and a
 	// RunningMeanAbsScaler. By default they are an error.
 	WithoutRest bool
@@ -59,7 +55,7 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 		}
 		order = append(order, names...)
 	}
-	adam, err := adamOf(snap, order, opt)
+	adam, err := adamOf(snap, order)
 	if err != nil {
 		return nil, err
 	}
@@ -96,35 +92,33 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 			arrays[p.name] = p.array
 		}
 		for _, p := range pairs {
-			state.Set(p.file.name, torchfile.NewTensor(arrays[p.agent]))
+			state.Set(p.file.name, arrays[p.agent])
 			names = append(names, p.agent)
 		}
 		return state, names, nil
 	}
 	for _, p := range g.parameters {
 		name := instantiator(p.name)
-		if opt.PlainNames || g.recurrent() {
+		if g.recurrent() {
 			name = canonical(p.name)
 		}
 		if _, twice := state.Get(name); twice {
 			return nil, nil, fmt.Errorf("skrl: two parameters of the %s would be called %s; give Options.Like", g.role,
 				name)
 		}
-		state.Set(name, torchfile.NewTensor(p.array))
+		state.Set(name, p.array)
 		names = append(names, p.name)
 	}
 	return state, names, nil
 }
 
 // adamOf returns Adam's state with the moments of all parameters.
-func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, error) {
+func adamOf(snap *checkpoint.Snapshot, order []string) (*Adam, error) {
 	kind, settings := optimizerValues(snap)
 	a := &settings
-	if a.LearningRate = opt.LearningRate; a.LearningRate == 0 {
-		var err error
-		if a.LearningRate, err = currentRate(snap); err != nil {
-			return nil, err
-		}
+	var err error
+	if a.LearningRate, err = currentRate(snap); err != nil {
+		return nil, err
 	}
 	switch {
 	case kind == "sgd", kind == "adamw" && a.WeightDecay != 0: // AdamW without decay is Adam
@@ -156,5 +150,5 @@ func currentRate(snap *checkpoint.Snapshot) (rate float64, err error) {
 			return rate, nil
 		}
 	}
-	return 0, fmt.Errorf("skrl: the snapshot has no learning rate; give Options.LearningRate: %w", err)
+	return 0, fmt.Errorf("skrl: the snapshot has no learning rate: %w", err)
 }

@@ -3,6 +3,8 @@ package torchfile
 import (
 	"fmt"
 	"strings"
+
+	"github.com/gorl-dev/gorl/checkpoint"
 )
 
 // append adds items to the list on top of the stack.
@@ -64,7 +66,7 @@ func check(v any) error {
 			return damaged("its values are nested more than %d deep, or contain themselves", maxDepth)
 		}
 		switch v := v.(type) {
-		case nil, bool, int64, float64, string, []byte, *Tensor:
+		case nil, bool, int64, float64, string, []byte, checkpoint.Array:
 			return nil
 		case Tuple:
 			return all(v, depth+1)
@@ -75,9 +77,6 @@ func check(v any) error {
 				if err := visit(x, depth+1); err != nil {
 					return err
 				}
-			}
-			if v.Attributes != nil {
-				return visit(v.Attributes, depth+1)
 			}
 			return nil
 		case global:

@@ -11,12 +11,10 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// encoder writes a pickle of protocol 2.
+// encoder writes a pickle of protocol 2. It writes a string again each time, without a memo.
 type encoder struct {
 	b        []byte
-	memo     map[string]uint32 // strings and globals that were written, with the keys "s…" and "g…"
-	storages map[*Storage]storageOf
-	order    []*Storage
+	storages [][]byte // by key
 	err      error
 }
 
@@ -55,7 +53,7 @@ func (e *encoder) value(v any, depth int) {
 		e.list(v, depth)
 	case *Dict:
 		e.dict(v, depth)
-	case *Tensor:
+	case checkpoint.Array:
 		e.tensor(v)
 	default:
 		e.fail("a %T cannot be written; the package's documentation lists what can", v)
@@ -90,49 +88,20 @@ func (e *encoder) integer(n int64) {
 	}
 }
 
-// text writes a string, or a reference if the string was written before.
 func (e *encoder) text(s string) {
 	switch {
 	case !utf8.ValidString(s):
 		e.fail("%.80q is not UTF-8", s)
 	case int64(len(s)) > math.MaxUint32:
 		e.fail("a string of %d bytes is too long for a pickle", len(s))
-	case !e.recall("s" + s):
+	default:
 		e.number(opBinUnicode, uint32(len(s)))
 		e.b = append(e.b, s...)
-		e.keep("s" + s)
 	}
 }
 
 func (e *encoder) global(module, attribute string) {
-	if e.recall("g" + module + " " + attribute) {
-		return
-	}
 	e.b = append(e.b, "c"+module+"\n"+attribute+"\n"...)
-	e.keep("g" + module + " " + attribute)
-}
-
-// recall writes a reference to the memo's entry of a key, if there is one.
-func (e *encoder) recall(key string) bool {
-	n, ok := e.memo[key]
-	switch {
-	case ok && n <= math.MaxUint8:
-		e.op(opBinGet, byte(n))
-	case ok:
-		e.number(opLongBinGet, n)
-	}
-	return ok
-}
-
-// keep puts the value that was written last into the memo.
-func (e *encoder) keep(key string) {
-	n := uint32(len(e.memo))
-	e.memo[key] = n
-	if n <= math.MaxUint8 {
-		e.op(opBinPut, byte(n))
-	} else {
-		e.number(opLongBinPut, n)
-	}
 }
 
 // bytes writes bytes as text, as protocol 2 does.
@@ -199,14 +168,6 @@ func (e *encoder) dict(d *Dict, depth int) {
 		}
 		e.op(opSetItems)
 	}
-	if d.Attributes == nil {
-		return
-	}
-	if !d.Ordered {
-		e.fail("a plain dict has no Attributes; only an OrderedDict does")
-	}
-	e.value(d.Attributes, depth+1)
-	e.op(opBuild)
 }
 
 func (e *encoder) orderedDict() {
@@ -214,72 +175,36 @@ func (e *encoder) orderedDict() {
 	e.op(opEmptyTuple, opReduce)
 }
 
-// storageOf is a storage's key, and the element type of its first tensor.
-type storageOf struct {
-	key   int
-	dtype checkpoint.DType
-}
-
-func (e *encoder) tensor(t *Tensor) {
-	if t == nil {
-		e.fail("a nil tensor cannot be written")
+// tensor writes a tensor with its own storage.
+func (e *encoder) tensor(a checkpoint.Array) {
+	kind := ""
+	for name, d := range storageTypes {
+		if d == a.DType {
+			kind = strings.TrimPrefix(name, "torch.")
+		}
+	}
+	if kind == "" {
+		e.fail("a tensor of %s cannot be written; convert it to another type first", a.DType)
 		return
 	}
-	if _, err := t.check(); err != nil {
+	if err := a.Validate(); err != nil {
 		e.fail("%w", err)
 		return
 	}
-	storage := ""
-	for name, d := range storageTypes {
-		if d == t.DType {
-			storage = strings.TrimPrefix(name, "torch.")
-		}
-	}
-	if storage == "" {
-		e.fail("a tensor of %s cannot be written; convert it to another type first", t.DType)
-		return
-	}
-	if t.Parameter {
-		e.global("torch._utils", "_rebuild_parameter")
-	}
 	e.global("torch._utils", "_rebuild_tensor_v2")
 	e.op(opMark)
-	e.storage(t, storage)
-	e.integer(t.Offset)
-	e.ints(t.Shape)
-	e.ints(t.Strides)
-	e.bool(t.RequiresGrad && !t.Parameter)
-	e.orderedDict()
-	e.op(opTuple, opReduce)
-	if t.Parameter {
-		e.bool(t.RequiresGrad)
-		e.orderedDict()
-		e.op(opTuple3, opReduce)
-	}
-}
-
-// storage writes the id of a tensor's storage. Tensors that share a storage must have one element type, as in PyTorch.
-func (e *encoder) storage(t *Tensor, kind string) {
-	s, known := e.storages[t.Storage]
-	if !known {
-		s = storageOf{len(e.order), t.DType}
-		e.storages[t.Storage] = s
-		e.order = append(e.order, t.Storage)
-	}
-	if s.dtype != t.DType {
-		e.fail("tensors of %s and of %s share one storage; give each its own", s.dtype, t.DType)
-		return
-	}
-	size := t.DType.Size()
-	if int64(len(t.Storage.Data))%size != 0 {
-		e.fail("a storage of %d bytes holds no whole number of %s", len(t.Storage.Data), t.DType)
-		return
-	}
 	e.op(opMark)
 	e.text("storage")
 	e.global("torch", kind)
-	e.text(strconv.Itoa(s.key))
+	e.text(strconv.Itoa(len(e.storages)))
 	e.text("cpu")
-	e.integer(int64(len(t.Storage.Data)) / size)
+	e.integer(a.Len())
 	e.op(opTuple, opBinPersID)
+	e.integer(0)
+	e.ints(a.Shape)
+	e.ints(rowMajor(a.Shape))
+	e.bool(false)
+	e.orderedDict()
+	e.op(opTuple, opReduce)
+	e.storages = append(e.storages, a.Data)
 }

@@ -17,7 +17,7 @@ func ExampleWriteFile() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.pt")
-	weight := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{1, 2}, []float32{1, 2}))
+	weight := checkpoint.ArrayFloat32([]int64{1, 2}, []float32{1, 2})
 	if err := torchfile.WriteFile(path, torchfile.NewDict("weight", weight, "epoch", 3)); err != nil {
 		panic(err)
 	}
@@ -26,8 +26,8 @@ func ExampleWriteFile() {
 		panic(err)
 	}
 	for key, value := range v.(*torchfile.Dict).All() {
-		if t, ok := value.(*torchfile.Tensor); ok {
-			x, err := t.Array().Float32s()
+		if t, ok := value.(checkpoint.Array); ok {
+			x, err := t.Float32s()
 			fmt.Println(key, t.Shape, x, err)
 			continue
 		}
@@ -36,15 +36,6 @@ func ExampleWriteFile() {
 	// Output:
 	// weight [1 2] [1 2] <nil>
 	// epoch 3
-}
-
-// A tensor may be a strided view of a storage that others share.
-func ExampleNewTensor() {
-	t := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{2, 2}, []float32{1, 2, 3, 4}))
-	column := &torchfile.Tensor{DType: t.DType, Shape: []int64{2}, Strides: []int64{2}, Offset: 1, Storage: t.Storage}
-	x, err := column.Array().Float32s()
-	fmt.Println(x, err)
-	// Output: [2 4] <nil>
 }
 
 func ExampleNewDict() {

@@ -78,13 +78,10 @@ func (m *machine) build() {
 	pair := m.popLast(2)
 	state := pair[1]
 	switch v := pair[0].(type) {
-	case *Dict:
-		attributes, ok := state.(*Dict)
-		if !ok || !v.Ordered || v.Attributes != nil || attributes == v {
+	case *Dict: // PyTorch gives a state_dict the versions of its modules, which are left out
+		if _, ok := state.(*Dict); !ok || !v.Ordered {
 			m.fail(hostile("collections.OrderedDict", "given a state that it does not have"))
-			return
 		}
-		v.Attributes = attributes
 		m.push(v)
 	case numpyType:
 		built, ok := v.build(state)

@@ -76,12 +76,12 @@ func TestRefusesHostile(t *testing.T) {
 		"by the stack": {"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x02id\x85R.", "posix.system", ""},
 		"a dotted attribute": {"\x80\x04\x8c\x0bcollections\x8c\x14OrderedDict.__init__\x93.",
 			"collections.OrderedDict.__init__", ""},
-		"named and never used": {"\x80\x02cos\nsystem\n0}.", "os.system", ""},
+		"named and never used": {"\x80\x02}cos\nsystem\n.", "os.system", ""},
 		"a class as a value": {"\x80\x02ccollections\nOrderedDict\n.", "collections.OrderedDict",
 			"where a value belongs"},
 		"a storage as a value": {"\x80\x02" + float0 + ".", "", "typedStorage where a value belongs"},
 		"a call of a tensor": {strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), ".") + ")R.", "",
-			"type Tensor"},
+			"type checkpoint.Array"},
 		"arguments in a list": {call("collections.OrderedDict", "]"), "collections.OrderedDict", "instead of a tuple"},
 		"a state for a dict":  {"\x80\x02}}b.", "collections.OrderedDict", "state"},
 		"INST":                {"\x80\x02(ios\nsystem\n.", "", "INST"},
@@ -112,10 +112,7 @@ func TestRefusesHostile(t *testing.T) {
 // Files that are cut off, contradict themselves or announce more than they have are refused before they take memory.
 func TestRefusesDamaged(t *testing.T) {
 	one := "K\x01\x85"
-	laughs := "\x80\x02]" // a list of twice the list before, 40 times: 2⁴⁰ values
-	for range 40 {
-		laughs += "q\x010](h\x01h\x01e"
-	}
+	laughs := "\x80\x02]" + strings.Repeat("q\x01h\x01\x86", 40) // a pair of the pair before: 2⁴⁰ values
 	huge := "\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40"
 	storage := func(old, new string) string { return "\x80\x02" + strings.Replace(float0, old, new, 1) + "." }
 	for name, test := range map[string]struct{ pickle, words string }{
@@ -134,7 +131,7 @@ func TestRefusesDamaged(t *testing.T) {
 		"contains itself":          {"\x80\x02]q\x01h\x01a.", "contain themselves"},
 		"a billion laughs":         {laughs + ".", "more than"},
 		"marks without end":        {"\x80\x02" + strings.Repeat("(", 1<<23), "nests without end"},
-		"a stack without end":      {"\x80\x02N" + strings.Repeat("2", 1<<23), "at once"},
+		"a stack without end":      {"\x80\x02" + strings.Repeat("N", 1<<23), "at once"},
 		"lists without end":        {"\x80\x02" + strings.Repeat("]", 1<<23), "makes more than"},
 		"no such storage":          {storage("\x01\x00\x00\x000X", "\x01\x00\x00\x009X"), `no entry "data/9"`},
 		"a storage too long":       {storage("K\x06", "K\x07"), "24 bytes"},
@@ -209,9 +206,7 @@ func TestRefusesArchives(t *testing.T) {
 
 // use writes a value that was read, and looks at all of its tensors.
 func use(t *testing.T, v any) {
-	err := Write(new(bytes.Buffer), v)
-	if err != nil && !strings.Contains(err.Error(), "share one storage") &&
-		!strings.Contains(err.Error(), "no whole number") {
+	if err := Write(new(bytes.Buffer), v); err != nil {
 		t.Errorf("what was read cannot be written: %v", err)
 	}
 	dump(v)
@@ -229,9 +224,9 @@ func FuzzPickle(f *testing.F) {
 	f.Add([]byte(rebuilt("K\x00", "K\x02K\x03\x86", "K\x01K\x02\x86")))
 	f.Add([]byte("\x80\x02cposix\nsystem\nX\x02\x00\x00\x00id\x85R."))
 	f.Fuzz(func(t *testing.T, pickle []byte) {
-		storages := map[string]*Storage{}
+		storages := map[string][]byte{}
 		for i, n := range []int{24, 0, 8, 64} {
-			storages[string(rune('0'+i))] = &Storage{make([]byte, n)}
+			storages[string(rune('0'+i))] = make([]byte, n)
 		}
 		m := &machine{code: pickle, archive: &archive{storages: storages}, budget: 1 << 20}
 		v, err := m.run()
@@ -256,7 +251,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(file)
 	}
 	var b bytes.Buffer
-	must.Do(f, Write(&b, NewDict("x", NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})))))
+	must.Do(f, Write(&b, NewDict("x", checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2}))))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if v, err := readBytes(file); err == nil {

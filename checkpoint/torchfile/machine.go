@@ -6,9 +6,6 @@ import "encoding/binary"
 const (
 	opMark            = '('
 	opStop            = '.'
-	opPop             = '0'
-	opPopMark         = '1'
-	opDup             = '2'
 	opBinFloat        = 'G'
 	opBinInt          = 'J'
 	opBinInt1         = 'K'
@@ -134,16 +131,6 @@ func (m *machine) step(op byte) {
 			m.fail(damaged("its pickle nests without end"))
 		}
 		m.marks = append(m.marks, len(m.stack))
-	case opPop:
-		if n := len(m.marks); n > 0 && m.marks[n-1] == len(m.stack) {
-			m.marks = m.marks[:n-1]
-			return
-		}
-		m.pop()
-	case opPopMark:
-		m.popMark()
-	case opDup:
-		m.push(m.top())
 	case opBinPut, opLongBinPut, opMemoize, opBinGet, opLongBinGet:
 		m.remember(op)
 	case opGlobal, opStackGlobal:
@@ -242,8 +229,6 @@ func (m *machine) top() any {
 	}
 	return m.stack[len(m.stack)-1]
 }
-
-func (m *machine) pop() any { return m.popLast(1)[0] }
 
 // popLast removes and returns the last n values, the topmost one last. They are nil, and an error, if there are fewer.
 func (m *machine) popLast(n int) []any {

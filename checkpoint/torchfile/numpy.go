@@ -1,15 +1,11 @@
 package torchfile
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // numpyType is a numpy.dtype of single numbers, e.g. f8.
 type numpyType struct {
 	kind  byte // f i u b
 	width int
-	big   bool
 }
 
 // newNumpyType is numpy.dtype(name, False, True).
@@ -29,14 +25,14 @@ func newNumpyType(m *machine, args Tuple) (any, bool) {
 	return nil, false
 }
 
-// build reads the state of a dtype, for example (3, "<", None, None, None, -1, -1, 0). Only the byte order matters.
+// build reads the state of a dtype, for example (3, "<", None, None, None, -1, -1, 0). It must be little-endian.
 func (t numpyType) build(state any) (numpyType, bool) {
 	s, ok := state.(Tuple)
 	if !ok || len(s) < 2 {
 		return t, false
 	}
 	order, ok := s[1].(string)
-	if !ok || order != "<" && order != ">" && order != "|" && order != "=" {
+	if !ok || order != "<" && order != "|" && order != "=" {
 		return t, false
 	}
 	for _, x := range s[2:min(len(s), 5)] { // subtypes, names and fields, which numbers do not have
@@ -44,7 +40,6 @@ func (t numpyType) build(state any) (numpyType, bool) {
 			return t, false
 		}
 	}
-	t.big = order == ">"
 	return t, true
 }
 
@@ -76,10 +71,6 @@ func numpyScalar(m *machine, args Tuple) (any, bool) {
 	b, isBytes := args[1].([]byte)
 	if !ok || !isBytes || len(b) != t.width {
 		return nil, false
-	}
-	if t.big {
-		b = slices.Clone(b)
-		slices.Reverse(b)
 	}
 	n := littleEndian(b)
 	switch {

@@ -60,7 +60,7 @@ func ReadPickle(pickle []byte) (any, error) {
 	if len(pickle) > maxPickle {
 		return nil, damaged("it has %d bytes; %d are allowed", len(pickle), maxPickle)
 	}
-	return (&machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string]*Storage{}}}).runChecked()
+	return (&machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string][]byte{}}}).runChecked()
 }
 
 // runChecked runs the pickle and checks its result.
@@ -78,7 +78,7 @@ func (m *machine) runChecked() (any, error) {
 // archive is the zip file around a pickle.
 type archive struct {
 	records  map[string]*zip.File // by name without the leading folder
-	storages map[string]*Storage  // those that were read
+	storages map[string][]byte    // those that were read
 }
 
 func openArchive(r io.ReaderAt, size int64) (*archive, error) {
@@ -94,7 +94,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	if len(z.File) > maxEntries {
 		return nil, damaged("its archive has %d entries; %d are allowed", len(z.File), maxEntries)
 	}
-	a := &archive{map[string]*zip.File{}, map[string]*Storage{}}
+	a := &archive{map[string]*zip.File{}, map[string][]byte{}}
 	folder, left := "", uint64(size)
 	for i, f := range z.File {
 		top, name, ok := strings.Cut(f.Name, "/")
@@ -179,16 +179,15 @@ func (a *archive) record(name string, limit uint64) ([]byte, error) {
 	return data, r.Close()
 }
 
-// storage returns a storage. It reads each one once.
-func (a *archive) storage(key string) (*Storage, error) {
-	if s := a.storages[key]; s != nil {
-		return s, nil
+// storage returns the bytes of a storage. It reads each one once.
+func (a *archive) storage(key string) ([]byte, error) {
+	if data, known := a.storages[key]; known {
+		return data, nil
 	}
 	data, err := a.record("data/"+key, 1<<62)
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{data}
-	a.storages[key] = s
-	return s, nil
+	a.storages[key] = data
+	return data, nil
 }

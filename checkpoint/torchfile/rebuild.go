@@ -4,13 +4,13 @@ import "github.com/gorl-dev/gorl/checkpoint"
 
 // typedStorage is the value of a persistent id: a storage and its element type.
 type typedStorage struct {
-	*Storage
+	data  []byte
 	dtype checkpoint.DType
 }
 
 // persistent pushes the storage that an id names: ("storage", type, key, device, number of elements).
 func (m *machine) persistent() {
-	id, ok := m.pop().(Tuple)
+	id, ok := m.popLast(1)[0].(Tuple)
 	if !ok || len(id) != 5 || id[0] != any("storage") {
 		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return
@@ -24,16 +24,16 @@ func (m *machine) persistent() {
 		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return
 	}
-	s, err := m.archive.storage(key)
+	data, err := m.archive.storage(key)
 	if err != nil {
 		m.fail(err)
 		return
 	}
 	width := dtype.Size()
-	if there := int64(len(s.Data)); numel < 0 || numel > there/width || numel*width != there {
+	if there := int64(len(data)); numel < 0 || numel > there/width || numel*width != there {
 		m.fail(damaged("storage %.40s has %d bytes, its pickle says %d elements of %d", key, there, numel, width))
 	}
-	m.push(typedStorage{s, dtype})
+	m.push(typedStorage{data, dtype})
 }
 
 // tensor is torch._utils._rebuild_tensor: storage, offset, size, stride. The second version adds requires_grad,
@@ -49,9 +49,8 @@ func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 	if !ok || !isNumber || !isShape || !isStrides {
 		return nil, false
 	}
-	t := &Tensor{DType: s.dtype, Shape: shape, Strides: strides, Offset: offset, Storage: s.Storage}
 	if len(args) > 4 {
-		if t.RequiresGrad, ok = args[4].(bool); !ok || !noHooks(args[5]) {
+		if _, isBool := args[4].(bool); !isBool || !noHooks(args[5]) {
 			return nil, false
 		}
 	}
@@ -65,29 +64,26 @@ func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 				"before saving"))
 		}
 	}
-	n, err := t.check()
+	v := view{storage: s, shape: shape, strides: strides, offset: offset}
+	n, err := v.check()
+	if m.budget -= n; err == nil && m.budget < 0 {
+		err = damaged("its tensors have more than %d times the file's bytes", maxExpansion)
+	}
 	if err != nil {
-		m.fail(damaged("%v", err))
+		m.fail(err)
+		return nil, true
 	}
-	if m.budget -= n; m.budget < 0 {
-		m.fail(damaged("its tensors have more than %d times the file's bytes", maxExpansion))
-	}
-	return t, true
+	return v.array(), true
 }
 
-// parameter is torch._utils._rebuild_parameter: data, requires_grad, backward_hooks.
+// parameter is torch._utils._rebuild_parameter: data, requires_grad, backward_hooks. Its value is the data.
 func parameter(m *machine, args Tuple) (any, bool) {
 	if len(args) != 3 || !noHooks(args[2]) {
 		return nil, false
 	}
-	t, ok := args[0].(*Tensor)
-	grad, isBool := args[1].(bool)
-	if !ok || !isBool {
-		return nil, false
-	}
-	p := *t
-	p.Parameter, p.RequiresGrad = true, grad
-	return &p, true
+	data, isArray := args[0].(checkpoint.Array)
+	_, isBool := args[1].(bool)
+	return data, isArray && isBool
 }
 
 // noHooks reports whether there are no backward hooks, which would be functions.
@@ -96,7 +92,7 @@ func noHooks(v any) bool {
 		return true
 	}
 	d, ok := v.(*Dict)
-	return ok && d.Len() == 0 && d.Attributes == nil
+	return ok && d.Len() == 0
 }
 
 // ints returns the whole numbers of a tuple or list. It may have as many as a tensor may have dimensions.

@@ -1,60 +1,41 @@
 package torchfile
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// Storage is memory that one or more tensors are views of.
-type Storage struct {
-	// Data is little-endian.
-	Data []byte
+// view is a tensor of a pickle: a strided view of a storage. Strides and offset count elements.
+type view struct {
+	storage        typedStorage
+	shape, strides []int64
+	offset         int64
 }
 
-// Tensor is a strided view of a storage.
-type Tensor struct {
-	// DType is the element type by its safetensors name.
-	DType checkpoint.DType
-	// Shape and Strides have one entry per dimension. Strides and Offset count elements.
-	Shape, Strides []int64
-	Offset         int64
-	// Storage may be shared with other tensors.
-	Storage *Storage
-	// RequiresGrad is PyTorch's requires_grad. Parameter is true for a torch.nn.Parameter.
-	RequiresGrad, Parameter bool
-}
-
-// NewTensor returns a tensor that shares the memory of an array.
-func NewTensor(a checkpoint.Array) *Tensor {
-	return &Tensor{DType: a.DType, Shape: slices.Clone(a.Shape), Strides: rowMajor(a.Shape), Storage: &Storage{a.Data}}
-}
-
-// Array returns the tensor's elements in row-major order. The array shares the storage's memory if they lie there in
-// this order. Otherwise it is a copy.
-func (t *Tensor) Array() checkpoint.Array {
-	size := t.DType.Size()
-	a := checkpoint.Array{DType: t.DType, Shape: append([]int64{}, t.Shape...)}
+// array returns the elements in row-major order. The array shares the storage's memory if they lie there in this order.
+// Otherwise it is a copy.
+func (v view) array() checkpoint.Array {
+	size := v.storage.dtype.Size()
+	a := checkpoint.Array{DType: v.storage.dtype, Shape: v.shape}
 	n := a.Len()
-	if t.contiguous() {
-		a.Data = t.Storage.Data[t.Offset*size : (t.Offset+n)*size : (t.Offset+n)*size]
+	if v.contiguous() {
+		a.Data = v.storage.data[v.offset*size : (v.offset+n)*size : (v.offset+n)*size]
 		return a
 	}
 	a.Data = make([]byte, 0, n*size)
-	index := make([]int64, len(t.Shape))
-	for at := t.Offset; ; {
-		a.Data = append(a.Data, t.Storage.Data[at*size:(at+1)*size]...)
+	index := make([]int64, len(v.shape))
+	for at := v.offset; ; {
+		a.Data = append(a.Data, v.storage.data[at*size:(at+1)*size]...)
 		d := len(index) - 1
 		for ; d >= 0; d-- {
 			index[d]++
-			at += t.Strides[d]
-			if index[d] < t.Shape[d] {
+			at += v.strides[d]
+			if index[d] < v.shape[d] {
 				break
 			}
-			at -= t.Shape[d] * t.Strides[d]
+			at -= v.shape[d] * v.strides[d]
 			index[d] = 0
 		}
 		if d < 0 {
@@ -64,13 +45,13 @@ func (t *Tensor) Array() checkpoint.Array {
 }
 
 // contiguous reports whether the elements lie in the storage in row-major order and without gaps.
-func (t *Tensor) contiguous() bool {
-	want := rowMajor(t.Shape)
-	for i, d := range t.Shape {
+func (v view) contiguous() bool {
+	want := rowMajor(v.shape)
+	for i, d := range v.shape {
 		if d == 0 {
 			return true
 		}
-		if d > 1 && t.Strides[i] != want[i] {
+		if d > 1 && v.strides[i] != want[i] {
 			return false
 		}
 	}
@@ -91,45 +72,38 @@ const maxDims = 64 // PyTorch's own limit
 
 // check returns the tensor's size in bytes, or an error if the tensor reaches beyond its storage. Strides are not
 // negative, so the last element is the farthest.
-func (t *Tensor) check() (int64, error) {
-	size := t.DType.Size()
+func (v view) check() (int64, error) {
+	size := v.storage.dtype.Size()
 	switch {
-	case t.Storage == nil:
-		return 0, fmt.Errorf("a tensor has no storage")
-	case size == 0:
-		return 0, fmt.Errorf("a tensor's element type is %q", t.DType)
-	case len(t.Shape) != len(t.Strides):
-		return 0, fmt.Errorf("a tensor has %d sizes and %d strides", len(t.Shape), len(t.Strides))
-	case len(t.Shape) > maxDims:
-		return 0, fmt.Errorf("a tensor has %d dimensions; %d are allowed", len(t.Shape), maxDims)
-	case t.Offset < 0:
-		return 0, fmt.Errorf("a tensor begins at element %d of its storage", t.Offset)
+	case len(v.shape) != len(v.strides):
+		return 0, damaged("a tensor has %d sizes and %d strides", len(v.shape), len(v.strides))
+	case v.offset < 0:
+		return 0, damaged("a tensor begins at element %d of its storage", v.offset)
 	}
-	there := int64(len(t.Storage.Data)) / size
-	n, last := int64(1), t.Offset
-	for i, d := range t.Shape {
+	there := int64(len(v.storage.data)) / size
+	n, last := int64(1), v.offset
+	for i, d := range v.shape {
 		switch {
-		case d < 0 || t.Strides[i] < 0:
-			return 0, fmt.Errorf("a tensor of shape %v has strides %v; neither may be negative", t.Shape, t.Strides)
+		case d < 0 || v.strides[i] < 0:
+			return 0, damaged("a tensor of shape %v has strides %v; neither may be negative", v.shape, v.strides)
 		case d == 0:
 			n = 0
-		case n > math.MaxInt64/size/d || d > 1 && t.Strides[i] > (math.MaxInt64-last)/(d-1):
-			return 0, fmt.Errorf("a tensor of shape %v and strides %v is larger than can be counted", t.Shape,
-				t.Strides)
+		case n > math.MaxInt64/size/d || d > 1 && v.strides[i] > (math.MaxInt64-last)/(d-1):
+			return 0, damaged("a tensor of shape %v and strides %v is larger than can be counted", v.shape, v.strides)
 		default:
 			n *= d
-			last += (d - 1) * t.Strides[i]
+			last += (d - 1) * v.strides[i]
 		}
 	}
 	if n == 0 {
-		if t.Offset > there {
-			return 0, fmt.Errorf("a tensor begins at element %d of a storage of %d", t.Offset, there)
+		if v.offset > there {
+			return 0, damaged("a tensor begins at element %d of a storage of %d", v.offset, there)
 		}
 		return 0, nil
 	}
 	if last >= there {
-		return 0, fmt.Errorf("a tensor of shape %v, strides %v and offset %d reaches element %d of a storage of %d",
-			t.Shape, t.Strides, t.Offset, last, there)
+		return 0, damaged("a tensor of shape %v, strides %v and offset %d reaches element %d of a storage of %d",
+			v.shape, v.strides, v.offset, last, there)
 	}
 	return n * size, nil
 }

@@ -5,11 +5,12 @@
 // tensors and nothing else. A file that asks for more is refused with an [Error] of the kind [Hostile]: the error names
 // what the file asked for, and no part of the file is used.
 //
-// [Read] returns and [Write] takes nil, bool, int64, float64, string, []byte, [Tuple], *[List], *[Dict] and *[Tensor].
-// Scalars of NumPy are read as numbers, a torch.Size as a tuple, a torch.dtype and a torch.device as their names.
+// [Read] returns and [Write] takes nil, bool, int64, float64, string, []byte, [Tuple], *[List], *[Dict], and a
+// checkpoint.Array for a tensor. Scalars of NumPy are read as numbers, a torch.Size as a tuple, a torch.dtype and a
+// torch.device as their names.
 //
-// Reading order: this file and tensor.go are the values, read.go the archive, machine.go the pickle's machine,
-// containers.go and literals.go its values, globals.go, rebuild.go and numpy.go the calls that it knows. write.go and
+// Reading order: this file is the values, read.go the archive, machine.go the pickle's machine, containers.go and
+// literals.go its values, globals.go, rebuild.go, tensor.go and numpy.go the calls that it knows. write.go and
 // encode.go are the other way.
 package torchfile
 
@@ -30,8 +31,6 @@ type List struct {
 type Dict struct {
 	// Ordered is true for a collections.OrderedDict, such as a module's state_dict.
 	Ordered bool
-	// Attributes are an OrderedDict's own attributes, or nil. PyTorch stores "_metadata" there.
-	Attributes *Dict
 
 	keys   []any
 	values map[any]any

@@ -18,10 +18,10 @@ func WriteFile(path string, v any) error {
 }
 
 // Write writes a value as torch.save does. torch.load reads it, also with weights_only=True (PyTorch 1.13 then refuses
-// floats outside of tensors). Equal values give equal bytes. A value of an unknown type, a tensor that reaches beyond
-// its storage, and a value that contains itself are errors. They are found before anything is written.
+// floats outside of tensors). Equal values give equal bytes. A value of an unknown type, a tensor whose shape and
+// data disagree, and a value that contains itself are errors. They are found before anything is written.
 func Write(w io.Writer, v any) error {
-	e := &encoder{memo: map[string]uint32{}, storages: map[*Storage]storageOf{}}
+	e := &encoder{}
 	e.b = append(e.b, opProto, 2)
 	if e.value(v, 0); e.err != nil {
 		return e.err
@@ -31,8 +31,8 @@ func Write(w io.Writer, v any) error {
 	z := &zipWriter{zip: zip.NewWriter(buffered)}
 	z.add("data.pkl", e.b)
 	z.add("byteorder", []byte("little"))
-	for i, s := range e.order {
-		z.add("data/"+strconv.Itoa(i), s.Data)
+	for i, data := range e.storages {
+		z.add("data/"+strconv.Itoa(i), data)
 	}
 	z.add("version", []byte("3\n"))
 	if z.err == nil {
@@ -49,9 +49,9 @@ func Write(w io.Writer, v any) error {
 
 // WritePickle returns a bare pickle of plain values, which Python's pickle.load reads. It is what [ReadPickle] reads.
 func WritePickle(v any) ([]byte, error) {
-	e := &encoder{memo: map[string]uint32{}, storages: map[*Storage]storageOf{}}
+	e := &encoder{}
 	e.b = append(e.b, opProto, 2)
-	if e.value(v, 0); len(e.order) > 0 {
+	if e.value(v, 0); len(e.storages) > 0 {
 		e.fail("a bare pickle cannot hold tensors")
 	}
 	e.op(opStop)

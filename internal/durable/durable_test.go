@@ -143,9 +143,6 @@ func TestUnsealRefuses(t *testing.T) {
 			t.Errorf("%s: %v and ErrUnsealed", name, err)
 		}
 	}
-}
-
-func TestUnsealReadsOneObject(t *testing.T) {
 	var v sealedFile
 	must.Refuse(t, Unseal([]byte(written+"{}"), &v, &v.Check), "follows")
 }

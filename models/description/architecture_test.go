@@ -198,20 +198,6 @@ func FuzzArchitecture(f *testing.F) {
 	})
 }
 
-// The parts of a Tuple are parts like those of a Dict, with their numbers for names.
-func TestArchitectureOfTuple(t *testing.T) {
-	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4),
-		"arm": spaces.NewTuple(spaces.Unbounded(2))}))
-	a := must.Get(NewArchitecture(space, []int{5}, 3, []int{4}, "tanh"))(t)
-	var names []string
-	for _, p := range a.Parts {
-		names = append(names, p.Name)
-	}
-	if want := []string{"0", "1.arm.0", "1.mode"}; !slices.Equal(names, want) || a.Fits(space) != nil {
-		t.Errorf("parts %v, want %v; %v", names, want, a.Fits(space))
-	}
-}
-
 // seen is a space with a picture of bytes beside other parts.
 func seen() spaces.Space {
 	return spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(20, 24, 3), "goal": spaces.Unbounded(2),
