@@ -227,12 +227,6 @@ func TestSmoothed(t *testing.T) {
 	}
 }
 
-func ExampleSeries_Smoothed() {
-	s, _ := Series{X: []float64{1, 2, 3, 4}, Y: []float64{0, 10, 0, 10}}.Smoothed(0.5)
-	fmt.Printf("%.2f\n", s.Y)
-	// Output: [0.00 6.67 2.86 6.67]
-}
-
 // The area between the bounds of a curve is filled, with a gap where a bound is missing, and the axis shows all of it.
 func TestBounds(t *testing.T) {
 	s := Series{X: []float64{0, 1, 2, 3, 4}, Y: []float64{1, 1, 1, 1, 1}, Low: []float64{0, 0, math.NaN(), 0, 0},
