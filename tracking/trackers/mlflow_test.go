@@ -100,7 +100,7 @@ func TestMLflowIsNotThere(t *testing.T) {
 	s := start([]Tracker{mlflowOf(t, srv.URL)}, Run{Name: "r", Dir: t.TempDir()}, w.warn, eager)
 	s.Scalar("a", 1, 1)
 	must.Do(t, s.Close())
-	w.one(t, "tracker mlflow", "is it an MLflow server?")
+	w.are(t, "tracker mlflow ... is it an MLflow server?", "not received 1 of the run's 1 values")
 	must.Equal(t, "requests", 1, len(srv.requests))
 }
 
@@ -119,7 +119,7 @@ func TestMLflowHangs(t *testing.T) {
 	s.Scalar("a", 1, 1)
 	<-asked
 	_ = s.Close()
-	w.one(t, "in time")
+	w.are(t, "in time", "not received 1 of the run's 1 values")
 }
 
 // Names, parameters, the password, batches and the status are as MLflow's server expects them.
@@ -144,7 +144,7 @@ func TestMLflowSends(t *testing.T) {
 	s.Scalar("Reward / Total reward mean", 1, math.Inf(-1))
 	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
-	w.none(t)
+	w.are(t)
 	must.Equal(t, "parameters", `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
 		`{seed 3}]`, fmt.Sprint(srv.params))
 	m := srv.metrics
@@ -159,7 +159,7 @@ func TestMLflowSends(t *testing.T) {
 	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
 	s.Finish(errors.New("the environment broke"))
 	_ = s.Close()
-	w.none(t)
+	w.are(t)
 	must.Equal(t, "what a resumed run asks", "[runs/update runs/update] [RUNNING FAILED]",
 		fmt.Sprint(srv.requests, srv.statuses))
 }
