@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -222,22 +221,4 @@ func TestSinksAreBounded(t *testing.T) {
 	}
 	_ = s.Close()
 	w.are(t, "in time", "not received 196608 of the run's 196608 values")
-}
-
-// Dropped values are counted.
-func TestSinksCountWhatIsLost(t *testing.T) {
-	noGoroutines(t)
-	var w warnings
-	opens := make(chan struct{})
-	mine := &sink{ended: make(chan error, 1)}
-	s := start([]Tracker{tracker(mine, func(context.Context) error { <-opens; return nil })}, Run{}, w.warn, eager)
-	for i := range int64(capacity + 1) {
-		s.Scalar("a", i, math.NaN())
-	}
-	close(opens)
-	_ = s.Close()
-	if got := steps(mine.Scalars()); len(got) != capacity-capacity/8+1 || got[len(got)-1] != capacity {
-		t.Errorf("%d values have come, the last of step %d", len(got), got[len(got)-1])
-	}
-	w.are(t, fmt.Sprintf("not received %d of the run's %d values", capacity/8, capacity+1))
 }
