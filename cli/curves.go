@@ -52,7 +52,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		}
 		dirs, err := tracking.FindRuns(path)
 		if err == nil && len(dirs) == 0 {
-			err = fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)
+			err = fmt.Errorf("%s has no runs: no %s or event file in it or below", path, tracking.ScalarsFile)
 		}
 		if err != nil {
 			return nil, err

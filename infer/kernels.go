@@ -79,50 +79,38 @@ const (
 func activate(name string, y []float32) {
 	switch name {
 	case "", "identity":
-	case "relu":
+	case "relu": // much faster than a call for each value
 		for i, x := range y {
-			if x < 0 {
-				y[i] = 0
-			}
-		}
-	case "leaky_relu":
-		for i, x := range y {
-			if x < 0 {
-				y[i] = 0.01 * x
-			}
-		}
-	case "elu":
-		for i, x := range y {
-			if x < 0 {
-				y[i] = float32(math.Expm1(float64(x)))
-			}
-		}
-	case "selu":
-		for i, x := range y {
-			if x < 0 {
-				y[i] = float32(seluScale * seluAlpha * math.Expm1(float64(x)))
-			} else {
-				y[i] = float32(seluScale * float64(x))
-			}
-		}
-	case "softsign":
-		for i, x := range y {
-			y[i] = x / (1 + float32(math.Abs(float64(x))))
+			y[i] = max(x, 0)
 		}
 	default:
-		f := smooth[name]
+		f := activations[name]
 		for i, x := range y {
 			y[i] = float32(f(float64(x)))
 		}
 	}
 }
 
-// smooth are the activations that are functions of every value alike.
-var smooth = map[string]func(x float64) float64{
-	"tanh":    math.Tanh,
-	"sigmoid": sigmoid,
-	"silu":    func(x float64) float64 { return x * sigmoid(x) },
-	"gelu":    func(x float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) },
+// activations are functions of every value alike.
+var activations = map[string]func(x float64) float64{
+	"leaky_relu": func(x float64) float64 { return max(x, 0.01*x) },
+	"elu": func(x float64) float64 {
+		if x < 0 {
+			return math.Expm1(x)
+		}
+		return x
+	},
+	"selu": func(x float64) float64 {
+		if x < 0 {
+			return seluScale * seluAlpha * math.Expm1(x)
+		}
+		return seluScale * x
+	},
+	"softsign": func(x float64) float64 { return x / (1 + math.Abs(x)) },
+	"tanh":     math.Tanh,
+	"sigmoid":  sigmoid,
+	"silu":     func(x float64) float64 { return x * sigmoid(x) },
+	"gelu":     func(x float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) },
 	"softplus": func(x float64) float64 {
 		if x > 20 {
 			return x

@@ -127,29 +127,6 @@ func compareFrames(c *Clip, a, b int) (joints, other float64) {
 	return joints / max(1, n), other
 }
 
-// Forwards returns a clip with a skeleton moved and turned about z so that it begins at x = y = 0 and goes along x. A
-// clip that stays where it is (less than 0.1 m) faces x in its first frame.
-func (c *Clip) Forwards() (*Clip, error) {
-	if c.skeleton == nil {
-		return nil, named(c.name, errNoSkeleton)
-	}
-	first, last := c.Frame(0), c.Frame(c.n-1)
-	dx, dy := last[0]-first[0], last[1]-first[1]
-	heading := math.Atan2(dy, dx)
-	if math.Hypot(dx, dy) < 0.1 {
-		heading = rotation.Of(first[3:]).Heading()
-	}
-	back := rotation.About([3]float64{0, 0, 1}, -heading)
-	rows := framesOf(c)
-	for _, row := range rows {
-		p := back.Rotate([3]float64{row[0] - first[0], row[1] - first[1], row[2]})
-		q := back.Mul(rotation.Of(row[3:]))
-		copy(row, p[:])
-		copy(row[3:], q[:])
-	}
-	return c.explained(c.derive(ClipConfig{Frames: rows}))
-}
-
 // On returns a clip without a skeleton, such as rows of numbers, on a skeleton: the root's position (3) and rotation,
 // then the skeleton's joints in their order, whose names the clip need not know. It fails if the columns are others.
 func (c *Clip) On(s *Skeleton) (*Clip, error) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
@@ -49,7 +48,6 @@ func TestBestLoop(t *testing.T) {
 func TestClosed(t *testing.T) {
 	c := spin(t, LoopNone) // turns by 1.5 rad about an oblique axis
 	must.Refused(c.Closed())(t, "motions: spin: ", "turned by 86°")
-	must.Refused(c.Forwards())(t, "motions: spin: ", "no skeleton")
 	s := stroll(t, 31)
 	closed := must.Get(s.Closed())(t)
 	near(t, "closed", closed.Frame(30)[2:], closed.Frame(0)[2:]...)
@@ -63,28 +61,6 @@ func TestClosed(t *testing.T) {
 	stretch := must.Get(NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
 		Description: &Description{Columns: []Column{{"a", Hinge}}}}))(t)
 	must.Is(t, must.Get(stretch.Closed())(t), stretch, "closed already")
-}
-
-func TestForwards(t *testing.T) {
-	c := stroll(t, 31)
-	rows := framesOf(c)
-	by := rotation.About([3]float64{0, 0, 1}, 2)
-	for _, row := range rows {
-		p := by.Rotate([3]float64(row[:3]))
-		q := by.Mul(rotation.Of(row[3:]))
-		copy(row, []float64{p[0] + 3, p[1] - 4, p[2], q[0], q[1], q[2], q[3]})
-	}
-	turned := must.Get(c.derive(ClipConfig{Frames: rows}))(t)
-	want := must.Get(c.Forwards())(t)
-	got := must.Get(turned.Forwards())(t)
-	sameMotion(t, got, want, 1e-9)
-	last := got.Frame(30)
-	near(t, "along x", []float64{got.Frame(0)[0], got.Frame(0)[1], last[1]}, 0, 0, 0)
-	must.Not(t, last[0] < 1, "it goes %g m", last[0])
-	still := must.Get(Trot(0))(t)
-	if f, err := still.Forwards(); err != nil || math.Abs(rotation.Of(f.Frame(0)[3:]).Heading()) > 1e-9 {
-		t.Error(err)
-	}
 }
 
 // OnFloor leaves no foot under the floor, keeps a jump's height, and takes out a drift.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -141,19 +143,13 @@ func smoothBelow(values []float64, near [][]int) []float64 {
 
 // trend returns the straight line of least squares through values over times.
 func trend(times, values []float64) []float64 {
-	var st, sv, stt, stv, slope float64
-	n := float64(len(values))
-	for k, v := range values {
-		t := times[k]
-		st, sv, stt, stv = st+t, sv+v, stt+t*t, stv+t*v
+	if len(values) < 2 {
+		return slices.Clone(values)
 	}
-	if d := n*stt - st*st; d > 0 {
-		slope = (n*stv - st*sv) / d
-	}
-	offset := (sv - slope*st) / n
+	offset, slope := stat.LinearRegression(times, values, nil, false)
 	out := make([]float64, len(values))
-	for k := range out {
-		out[k] = offset + slope*times[k]
+	for k, t := range times {
+		out[k] = offset + slope*t
 	}
 	return out
 }

@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
 )
 
 // The planar walk and the walker's legs, in seconds and metres. The sole is a capsule from gaitFootBack behind the
@@ -138,23 +141,10 @@ func smoothCurve(knots [][2]float64) func(phase float64) float64 {
 
 // lowPass keeps the mean and a number of harmonics of one period of samples.
 func lowPass(samples []float64, harmonics int) []float64 {
-	n := len(samples)
-	out := make([]float64, n)
-	for h := 0; h <= harmonics && 2*h <= n; h++ {
-		var re, im float64
-		for i, x := range samples {
-			s, c := math.Sincos(2 * math.Pi * float64(h*i%n) / float64(n))
-			re += x * c
-			im += x * s
-		}
-		scale := 2 / float64(n)
-		if h == 0 || 2*h == n {
-			scale = 1 / float64(n)
-		}
-		for i := range out {
-			s, c := math.Sincos(2 * math.Pi * float64(h*i%n) / float64(n))
-			out[i] += scale * (re*c + im*s)
-		}
-	}
+	fft := fourier.NewFFT(len(samples))
+	coefficients := fft.Coefficients(nil, samples)
+	clear(coefficients[harmonics+1:])
+	out := fft.Sequence(nil, coefficients)
+	floats.Scale(1/float64(len(samples)), out)
 	return out
 }

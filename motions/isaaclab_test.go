@@ -110,23 +110,6 @@ func readIsaac(t *testing.T, arrays ...*npz.Array) *Clip {
 	return must.Get(parse(npzOf(t, arrays...), "stroll"))(t)
 }
 
-func TestIsaacLabColumns(t *testing.T) {
-	c := load(t, "testdata/tiny.npz")
-	must.Not(t, c.NumFrames() != 6 || math.Abs(c.Duration()-5./30) > 1e-12 || c.Loop() != LoopNone || c.Raw(),
-		"%d frames, %v s, %v", c.NumFrames(), c.Duration(), c.Loop())
-	pos, vel := sampleAt(c, 0.05)
-	d := c.Description()
-	for name, want := range map[string][2]float64{
-		"waist": {0.05, 1}, "pelvis/x": {0.05, 1}, "foot/x": {0.1, 2}, "pelvis/z": {1, 0},
-	} {
-		p, v, ok := d.Find(name)
-		must.Not(t, !ok || math.Abs(pos[p]-want[0]) > 1e-6 || math.Abs(vel[v]-want[1]) > 1e-6, "%s: %v, %v, %v", name,
-			pos[p], vel[v], ok)
-	}
-	p, v, _ := d.Find("foot/rotation")
-	near(t, "rotation", append(pos[p:p+4:p+4], vel[v:v+3]...), 1, 0, 0, 0, 0, 0, 0)
-}
-
 // Isaac Lab's files become the motion that they were made of.
 func TestRepairsIsaacLab(t *testing.T) {
 	want := stroll(t, 60)

@@ -1,8 +1,6 @@
 package tracking
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -23,15 +21,6 @@ const (
 
 	valueTag    = 1 // string
 	valueSimple = 2 // float
-	valueTensor = 8 // TensorProto, in which TensorFlow 2 stores scalars
-
-	tensorType    = 1 // DataType
-	tensorContent = 4 // bytes
-	tensorFloats  = 5 // repeated float
-	tensorDoubles = 6 // repeated double
-
-	dataTypeFloat  = 1
-	dataTypeDouble = 2
 
 	sessionStatus = 1
 	sessionStart  = 1
@@ -133,7 +122,8 @@ func fields(b []byte, visit func(field) error) error {
 	return nil
 }
 
-// parseEvent appends the scalars of an event to dst. It ignores other values, such as images and graphs.
+// parseEvent appends the scalars of an event to dst. It ignores other values, such as images, graphs, and the tensors
+// in which TensorFlow 2 stores scalars.
 func parseEvent(dst []Scalar, b []byte) ([]Scalar, error) {
 	first := len(dst)
 	var at time.Time
@@ -172,12 +162,6 @@ func parseSummary(dst []Scalar, b []byte) ([]Scalar, error) {
 				s.Tag = string(f.bytes)
 			case f.is(valueSimple, protowire.Fixed32Type):
 				s.Value, found = float64(math.Float32frombits(uint32(f.number))), true
-			case f.is(valueTensor, protowire.BytesType):
-				v, ok, err := parseTensor(f.bytes)
-				if ok {
-					s.Value, found = v, true
-				}
-				return err
 			}
 			return nil
 		})
@@ -187,45 +171,4 @@ func parseSummary(dst []Scalar, b []byte) ([]Scalar, error) {
 		return err
 	})
 	return dst, err
-}
-
-// parseTensor returns the value of a tensor with one single- or double-precision element.
-func parseTensor(b []byte) (value float64, ok bool, err error) {
-	var kind uint64
-	var content, floats, doubles []byte
-	err = fields(b, func(f field) error {
-		switch {
-		case f.is(tensorType, protowire.VarintType):
-			kind = f.number
-		case f.is(tensorContent, protowire.BytesType):
-			content = f.bytes
-		case f.is(tensorFloats, protowire.BytesType): // packed
-			floats = f.bytes
-		case f.is(tensorFloats, protowire.Fixed32Type):
-			floats = binary.LittleEndian.AppendUint32(nil, uint32(f.number))
-		case f.is(tensorDoubles, protowire.BytesType):
-			doubles = f.bytes
-		case f.is(tensorDoubles, protowire.Fixed64Type):
-			doubles = binary.LittleEndian.AppendUint64(nil, f.number)
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, false, errors.Join(errors.New("a tensor value is damaged"), err)
-	}
-	switch kind {
-	case dataTypeFloat:
-		for _, data := range [][]byte{content, floats} {
-			if len(data) == 4 {
-				return float64(math.Float32frombits(binary.LittleEndian.Uint32(data))), true, nil
-			}
-		}
-	case dataTypeDouble:
-		for _, data := range [][]byte{content, doubles} {
-			if len(data) == 8 {
-				return math.Float64frombits(binary.LittleEndian.Uint64(data)), true, nil
-			}
-		}
-	}
-	return 0, false, nil
 }

@@ -17,10 +17,12 @@ import (
 // tensorflow/core/framework/summary.proto, tensor.proto, and tensorboard/plugins/hparams/plugin_data.proto.
 
 const (
+	valueTensor       = 8 // TensorProto
 	valueMetadata     = 9 // SummaryMetadata
 	metadataPlugin    = 1 // PluginData
 	pluginName        = 1 // string
 	pluginContent     = 2 // bytes
+	tensorType        = 1 // DataType
 	tensorTexts       = 8 // repeated bytes
 	tensorShape       = 2 // TensorShapeProto
 	shapeDim          = 2 // repeated Dim

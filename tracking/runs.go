@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// FindRuns returns the experiment folders at and below a folder, in the order of their names: those with [ScalarsFile],
-// another *.jsonl or an event file. The folder may be a link, and so may experiment folders directly in it.
+// FindRuns returns the experiment folders at and below a folder, in the order of their names: those with [ScalarsFile]
+// or an event file. The folder may be a link, and so may experiment folders directly in it.
 // Other links are not followed. Folders whose names begin with a dot are ignored.
 func FindRuns(root string) ([]string, error) {
 	runs, err := findRuns(root, root)
@@ -56,17 +56,17 @@ func same(a, b string) bool {
 	return err == nil && wrong == nil && os.SameFile(x, y)
 }
 
-// ReadRun reads the scalars of an experiment folder. It reads the JSON lines, which have double precision. Without
-// those it reads the event files one after another. A later event file replaces the
-// earlier ones from its first step on, because the run was resumed there. A folder without such files is
-// fs.ErrNotExist. The scalars before a damaged place are returned together with the error.
+// ReadRun reads the scalars of an experiment folder. It reads [ScalarsFile], which has double precision, or else the
+// event files one after another. A later event file replaces the earlier ones from its first step on, because the run
+// was resumed there. A folder without such files is fs.ErrNotExist. The scalars before a damaged place are returned
+// together with the error.
 func ReadRun(dir string) ([]Scalar, error) {
 	files, err := runFiles(dir)
 	if err != nil {
 		return nil, fmt.Errorf("tracking: %w", err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("tracking: %s has no *.jsonl or event file: %w", dir, fs.ErrNotExist)
+		return nil, fmt.Errorf("tracking: %s has no %s or event file: %w", dir, ScalarsFile, fs.ErrNotExist)
 	}
 	var scalars []Scalar
 	var failures []error
@@ -93,24 +93,16 @@ func runFiles(dir string) ([]string, error) {
 	return choose(dir, entries), nil
 }
 
-// choose returns the files from which ReadRun reads a folder: [ScalarsFile], or else all other JSON lines, or else all
-// event files. A population's journal, whose name begins with "journal", is not one of them.
-func choose(dir string, entries []fs.DirEntry) []string {
-	var lines, events []string
+// choose returns the files from which ReadRun reads a folder: [ScalarsFile], or else all event files.
+func choose(dir string, entries []fs.DirEntry) (events []string) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch name := e.Name(); {
-		case e.IsDir():
 		case name == ScalarsFile && regular(path):
 			return []string{path}
 		case strings.Contains(name, "tfevents") && regular(path):
 			events = append(events, path)
-		case strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "journal") && regular(path):
-			lines = append(lines, path)
 		}
-	}
-	if len(lines) > 0 {
-		return lines
 	}
 	return events
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Links to runs, as people collect them to compare, are runs; a pipe that is named as a table is none, and is not
+// Links to runs, as people collect them to compare, are runs; a pipe that is named as one is none, and is not
 // waited for.
 func TestFindRuns(t *testing.T) {
 	root := t.TempDir()
@@ -29,7 +29,8 @@ func TestFindRuns(t *testing.T) {
 		"compare/up": "..", "compare/gone": "nowhere", "runs/a/self": "."} {
 		must.Do(t, os.Symlink(to, in(from)))
 	}
-	must.Do(t, syscall.Mkfifo(in("compare", "pipe.jsonl"), 0o666))
+	must.Do(t, os.Mkdir(in("compare", "pipe"), 0o777))
+	must.Do(t, syscall.Mkfifo(in("compare", "pipe", tracking.ScalarsFile), 0o666))
 	for dir, want := range map[string][]string{
 		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
 			"compare/own"}, "compare/a": {"compare/a"},

@@ -57,17 +57,10 @@ func TestReadRun(t *testing.T) {
 		t.Error("step 3 is not that of the later file")
 	}
 
-	other := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(other, "journal.jsonl"), []byte("{\"event\":\"population\"}\n"), 0o644))
-	named := filepath.Join(other, "values.jsonl")
-	must.Do(t, os.WriteFile(named, []byte(`{"time":1,"step":7,"tag":"a","value":2}`+"\n"+`{"time":1,`), 0o644))
-	if got, err := ReadRun(other); !errors.Is(err, ErrTruncated) || valuesOf(got) != "7:2" {
-		t.Errorf("JSON lines of another name read as %s, %v", valuesOf(got), err)
-	}
 	if _, err := ReadRun(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder gives %v", err)
 	}
-	if _, err := ReadRun(named + "x"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadRun(filepath.Join(whole, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing folder gives %v", err)
 	}
 }

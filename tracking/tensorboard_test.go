@@ -85,12 +85,6 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 func TestReadEventsOfPython(t *testing.T) {
 	got := must.Get(ReadFile("testdata/simple.tfevents"))(t)
 	must.Equal(t, "the scalars", testScalars, got, sameNaN)
-	got = must.Get(ReadFile("testdata/tensor.tfevents"))(t)
-	want := []Scalar{
-		{testTime, 1, "float_val", 0.5, 0}, {testTime, 2, "content", -2.5, 0},
-		{testTime, 3, "double_val", 1e300, 0}, {testTime, 4, "double content", 0.1, 0},
-	}
-	must.Equal(t, "the scalars", want, got)
 }
 
 // The scalars before any cut are read. A cut within a record is ErrTruncated.
@@ -136,11 +130,9 @@ func TestReadEventsDamaged(t *testing.T) {
 }
 
 func FuzzReadEvents(f *testing.F) {
-	for _, name := range []string{"testdata/simple.tfevents", "testdata/tensor.tfevents"} {
-		b := must.Read(f, name)
-		f.Add(b)
-		f.Add(b[:len(b)-5])
-	}
+	b := must.Read(f, "testdata/simple.tfevents")
+	f.Add(b)
+	f.Add(b[:len(b)-5])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		scalars, err := readEvents(bytes.NewReader(b))

@@ -1,7 +1,6 @@
 package robot
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +16,6 @@ type Config struct {
 	Limits Limits
 	// Estimates are the names of the observed values that the caller supplies, see the package's comment.
 	Estimates []string
-	// Damping is the factor of the robot's damping in damping mode. Zero means 1.
-	Damping float64
 }
 
 // Targets are the targets and gains for a robot's joint control, in the order of the joints.
@@ -40,7 +37,6 @@ type Controller struct {
 	// parts are the observation's, estimates what they need.
 	parts       []part
 	estimates   []envs.RobotTerm
-	factor      float64
 	period      time.Duration
 	sensors     Sensors // the newest
 	decoded     Sensors // of the packet that is read
@@ -65,10 +61,7 @@ func New(p *infer.Policy, cfg Config) (*Controller, error) {
 		return nil, errors.New("robot: the policy's file does not say for which robot it is; export it by gorl " +
 			"export from a run whose folder has robot.json, or give it a description by Policy.WithRobot")
 	}
-	c := &Controller{policy: p.Clone(), robot: r, limits: cfg.Limits, factor: cmp.Or(cfg.Damping, 1)}
-	if !(c.factor > 0) || c.factor > 1000 {
-		return nil, fmt.Errorf("robot: Config.Damping is %g; it must be above 0, and at most 1000", cfg.Damping)
-	}
+	c := &Controller{policy: p.Clone(), robot: r, limits: cfg.Limits}
 	if err := c.limits.fill(&r); err != nil {
 		return nil, err
 	}
@@ -182,7 +175,7 @@ func (c *Controller) Step(now time.Time) *Targets {
 				p = c.robot.Joints[i].Default
 			}
 			c.targets.Position[i], c.targets.Stiffness[i] = p, 0
-			c.targets.Gain[i] = c.factor * c.robot.Joints[i].Damping
+			c.targets.Gain[i] = c.robot.Joints[i].Damping
 		}
 	}
 	return &c.targets

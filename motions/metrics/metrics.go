@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gorl-dev/gorl/internal/rotation"
 	"github.com/gorl-dev/gorl/motions"
 )
@@ -224,17 +226,13 @@ func Coverage(clips [][][]float64, rows [][]float64) (float64, error) {
 			}
 		}
 	}
-	scale := make([]float64, width)
+	scale, column := make([]float64, width), make([]float64, len(all))
 	for i := range scale {
-		mean, square := 0.0, 0.0
-		for _, row := range all {
-			mean += row[i] / float64(len(all))
+		for k, row := range all {
+			column[k] = row[i]
 		}
-		for _, row := range all {
-			square += (row[i] - mean) * (row[i] - mean) / float64(len(all))
-		}
-		if square > 1e-12 {
-			scale[i] = 1 / square
+		if variance := stat.PopVariance(column, nil); variance > 1e-12 {
+			scale[i] = 1 / variance
 		}
 	}
 	voted := map[int]bool{}

@@ -151,7 +151,7 @@ func feetOf(c *motions.Clip, steps int, noise float64) [][]float64 {
 
 // The phases and the frequency of generated gaits are found from their feet in 20 s, with noise of 1 cm on them, too.
 func TestPhases(t *testing.T) {
-	for _, speed := range []float64{0.3, 0.8, 1.5} {
+	for _, speed := range []float64{-0.5, 0.3, 0.8, 1.5} {
 		hind := 0.05 * max(0, min(1, speed-0.5))
 		for noise, allowed := range map[float64]float64{0: 0.005, 0.01: 0.02} { // m, and of a cycle
 			c := must.Get(motions.Trot(speed))(t)

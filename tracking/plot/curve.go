@@ -17,9 +17,6 @@ func lineStyle(n int, s *Series) draw.LineStyle {
 	style := draw.LineStyle{
 		Color: palette[n%len(palette)], Width: vg.Points(1.4), Dashes: dashes[n/len(palette)%len(dashes)],
 	}
-	if s.Color != nil {
-		style.Color, style.Dashes = s.Color, nil
-	}
 	if s.Dashed {
 		style.Dashes = dashes[1]
 	}
@@ -38,13 +35,9 @@ func (p *Panel) plotters(s *Series, style draw.LineStyle) (list []plot.Plotter) 
 			list = append(list, &plotter.Polygon{XYs: ring, Color: fade(style.Color, 0.2)})
 		}
 	})
-	step := plotter.NoStep
-	if s.Steps {
-		step = plotter.PostStep
-	}
 	p.stretches(s, [][]float64{s.Y}, func(line []plotter.XYs) {
 		if points := thin(line[0], 4000); len(points) > 1 {
-			list = append(list, &plotter.Line{XYs: points, LineStyle: style, StepStyle: step})
+			list = append(list, &plotter.Line{XYs: points, LineStyle: style})
 		} else { // a line through one point is invisible
 			dot := draw.GlyphStyle{Color: style.Color, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}
 			list = append(list, &plotter.Scatter{XYs: points, GlyphStyle: dot})

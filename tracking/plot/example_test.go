@@ -28,8 +28,8 @@ func ExampleWritePNG() {
 	learningRate := plot.Panel{
 		Title: "learning_rate", XLabel: "steps", Scale: plot.Log,
 		Series: []plot.Series{
-			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}, Steps: true},
-			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}, Steps: true},
+			{Name: "member 0", X: steps, Y: []float64{3e-4, 3e-4, 3e-4, 3e-4}},
+			{Name: "member 1", X: steps, Y: []float64{1e-5, 1e-5, 4e-4, 4e-4}},
 		},
 	}
 	if err := plot.WritePNG(path, "Population", []plot.Panel{objective, learningRate}, 2); err != nil {

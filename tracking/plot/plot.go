@@ -10,7 +10,6 @@ package plot
 import (
 	"errors"
 	"fmt"
-	"image/color"
 	"math"
 
 	"github.com/gorl-dev/gorl/internal/durable"
@@ -27,12 +26,8 @@ type Series struct {
 	// Low and High are the bounds of a shaded area around the curve, for example of a confidence interval. They are
 	// empty, or as long as Y. The area has a gap at a bound that is NaN or that the scale cannot show.
 	Low, High []float64
-	// Color replaces the palette's colour.
-	Color color.Color
 	// Dashed draws a dashed line, for example for a reference.
 	Dashed bool
-	// Steps keeps every value until the next point, as for hyperparameters.
-	Steps bool
 	// Faint draws a thin, pale line behind the others, which is not in the legend. Use it for the raw values of a
 	// smoothed curve of the same name.
 	Faint bool

@@ -38,18 +38,16 @@ func render(t *testing.T, panel Panel) image.Image {
 	return must.Get(png.Decode(&b))(t)
 }
 
-var magenta color.Color = color.NRGBA{0xff, 0, 0xff, 0xff}
-
 // A curve with a gap has no ink in it, a curve without has.
 func TestPlotGaps(t *testing.T) {
 	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8}
 	middle := func(y []float64, logY bool) int {
-		frame := Series{X: []float64{0, 8}, Y: []float64{0.5, 2}, Color: color.Transparent}
-		img := render(t, Panel{Scale: scale(logY), Series: []Series{{X: x, Y: y, Color: magenta}, frame}})
+		frame := Series{X: []float64{0, 8}, Y: []float64{0.5, 2}}
+		img := render(t, Panel{Scale: scale(logY), Series: []Series{{X: x, Y: y}, frame}})
 		b, n := img.Bounds(), 0
 		for px := b.Dx() * 47 / 100; px < b.Dx()*58/100; px++ {
 			for py := range b.Dy() {
-				if color.NRGBAModel.Convert(img.At(px, py)) == magenta {
+				if color.NRGBAModel.Convert(img.At(px, py)) == palette[0] {
 					n++
 				}
 			}
@@ -85,7 +83,7 @@ func TestPlotSurvivesAnything(t *testing.T) {
 		"tiny":            {X: []float64{0, 1}, Y: []float64{5e-324, 1e-320}},
 		"enormous":        {X: []float64{-1e149, 1e149}, Y: []float64{-1e149, 1e149}},
 		"boundless steps": {X: []float64{inf, nan, -inf, 1}, Y: []float64{1, 1, 1, 1}},
-		"backwards":       {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Steps: true, Dashed: true},
+		"backwards":       {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Dashed: true},
 	} {
 		for _, axis := range []Scale{Linear, Log} {
 			panels = append(panels, Panel{Title: name, Scale: axis, Series: []Series{s, s}})
@@ -137,20 +135,21 @@ func TestTicks(t *testing.T) {
 		lo, hi float64
 		want   string
 	}{
-		{Linear.ticker(5), 0, 1, "0 0.2 0.4 0.6 0.8 1.0"},
+		{Linear.ticker(5), 0, 1, "0 0.2 0.4 0.6 0.8 1"},
 		{Linear.ticker(5), -3, 312, "0 100 200 300"},
 		{Linear.ticker(6), 0, 400_000, "0 100k 200k 300k 400k"},
-		{Linear.ticker(6), 0, 1_500_000, "0 0.5M 1.0M 1.5M"},
+		{Linear.ticker(6), 0, 1_500_000, "0 500k 1M 1.5M"},
 		{Linear.ticker(5), 0.9501, 0.9799, "0.96 0.97"},
 		{Linear.ticker(4), 1.0001e-5, 1.0005e-5, "1.0001e-5 1.0002e-5 1.0003e-5 1.0004e-5 1.0005e-5"},
-		{Linear.ticker(2), 0, 2e15, "0 1e15 2e15"},
-		{Linear.ticker(5), -1e-5, 1e-4, "0 5e-5 1e-4"},
-		{Linear.ticker(5), -2, -1, "-2.0 -1.8 -1.6 -1.4 -1.2 -1.0"},
+		{Linear.ticker(2), 0, 2e15, "0 1000T 2000T"},
+		{Linear.ticker(5), -1e-5, 1e-4, "0 5e-5 0.0001"},
+		{Linear.ticker(5), -2, -1, "-2 -1.8 -1.6 -1.4 -1.2 -1"},
+		{Linear.ticker(5), -0.3, 0.3, "-0.2 0 0.2"},
 		{Linear.ticker(5), 1, 1, ""},
-		{Log.ticker(5), 1e-5, 1e-2, "1e-5 1e-4 1e-3 0.01"},
-		{Log.ticker(5), 1e-4, 1e-3, "1e-4 2e-4 5e-4 1e-3"},
-		{Log.ticker(5), 3.1e-4, 3.9e-4, "3.2e-4 3.4e-4 3.6e-4 3.8e-4"},
-		{Log.ticker(5), 1, 1e12, "1 100 1e4 1e6 1e8 1e10 1e12"},
+		{Log.ticker(5), 1e-5, 1e-2, "1e-5 0.0001 0.001 0.01"},
+		{Log.ticker(5), 1e-4, 1e-3, "0.0002 0.0004 0.0006 0.0008 0.001"},
+		{Log.ticker(5), 3.1e-4, 3.9e-4, "0.00032 0.00034 0.00036 0.00038"},
+		{Log.ticker(5), 1, 1e12, "1 100 10k 1M 100M 10G 1T"},
 	} {
 		var labels []string
 		for _, tick := range tt.ticker.Ticks(tt.lo, tt.hi) {
@@ -226,12 +225,6 @@ func TestSmoothed(t *testing.T) {
 			t.Errorf("a weight of %v gives no error", weight)
 		}
 	}
-}
-
-func ExampleSeries_Smoothed() {
-	s, _ := Series{X: []float64{1, 2, 3, 4}, Y: []float64{0, 10, 0, 10}}.Smoothed(0.5)
-	fmt.Printf("%.2f\n", s.Y)
-	// Output: [0.00 6.67 2.86 6.67]
 }
 
 // The area between the bounds of a curve is filled, with a gap where a bound is missing, and the axis shows all of it.

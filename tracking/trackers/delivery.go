@@ -41,18 +41,18 @@ const (
 // errUnfinished stands for the error that ended an earlier process.
 var errUnfinished = errors.New("the run has failed")
 
-// openDelivery returns the record of a tracker, and the number of lines of the run's file. It returns nil if the
-// folder has no such file.
+// openDelivery returns the record of a tracker, and the number of lines of the run's file. Without that file the record
+// has no path, and is not saved.
 func openDelivery(name string, run Run) (*delivery, int64, error) {
 	written, err := os.ReadFile(filepath.Join(run.Dir, tracking.ScalarsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}
 	lines := int64(bytes.Count(written, []byte{'\n'}))
-	d := &delivery{dir: run.Dir, owner: run.Dir, path: filepath.Join(run.Dir, "sent-"+url.PathEscape(name)+".json")}
+	d := &delivery{dir: run.Dir, owner: run.Dir}
+	if err == nil {
+		d.path = filepath.Join(run.Dir, "sent-"+url.PathEscape(name)+".json")
+	}
 	if run.Group != "" {
 		d.owner = filepath.Dir(run.Dir)
 	}
@@ -103,7 +103,7 @@ func (d *delivery) missing(lines int64) (ranges [][2]int64, n int64) {
 
 // save writes the record. Unless final is set it does so once per second at most.
 func (d *delivery) save(final bool) error {
-	if !final && time.Since(d.saved) < time.Second {
+	if d.path == "" || !final && time.Since(d.saved) < time.Second {
 		return nil
 	}
 	d.saved = time.Now()

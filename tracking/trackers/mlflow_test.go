@@ -88,61 +88,20 @@ func mlflowOf(t *testing.T, uri string) Tracker {
 	return must.Get(MLflow(MLflowSettings{TrackingURI: uri, ExperimentName: "walker"}))(t)
 }
 
-// A failing server does not stop the run. There is one warning, and a server that recovers gets all values.
-func TestMLflowAway(t *testing.T) {
-	const n = 2500
-	for name, test := range map[string]struct {
-		fail func(n int, w http.ResponseWriter, r *http.Request) bool
-		want string // in the warning
-		all  bool   // values arrive
-	}{
-		"dies midway and comes back": {func(n int, w http.ResponseWriter, _ *http.Request) bool {
-			if n == 5 {
-				panic(http.ErrAbortHandler)
-			} else if n == 6 {
-				http.Error(w, "out of order", http.StatusInternalServerError)
-			}
-			return n == 6
-		}, "EOF", true},
-		"is no MLflow": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
-			fmt.Fprint(w, "<html>")
-			return true
-		}, "is it an MLflow server?", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			noGoroutines(t)
-			srv := newServer(t)
-			srv.fail = test.fail
-			var w warnings
-			s := start([]Tracker{mlflowOf(t, srv.URL)}, Run{Name: "r", Dir: t.TempDir()}, w.warn, eager)
-			sent := false
-			for i := range int64(n) {
-				s.Scalar("a", i, float64(i))
-			}
-			_ = s.Flush()
-			for test.all && !sent { // before the run ends, which gives a server that is away only one more attempt
-				srv.mu.Lock()
-				sent = len(srv.metrics) == n
-				srv.mu.Unlock()
-			}
-			must.Do(t, s.Close())
-			w.one(t, "tracker mlflow", test.want)
-			srv.mu.Lock()
-			defer srv.mu.Unlock()
-			if !test.all {
-				if len(srv.requests) != 1 {
-					t.Errorf("requests %q", srv.requests)
-				}
-				return
-			}
-			for i, m := range srv.metrics {
-				if m.Step != int64(i) {
-					t.Fatalf("metric %d is of step %d", i, m.Step)
-				}
-			}
-			must.Equal(t, "statuses", "[FINISHED]", fmt.Sprint(srv.statuses))
-		})
+// A server that is not MLflow's gets no second request.
+func TestMLflowIsNotThere(t *testing.T) {
+	noGoroutines(t)
+	srv := newServer(t)
+	srv.fail = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		fmt.Fprint(w, "<html>")
+		return true
 	}
+	var w warnings
+	s := start([]Tracker{mlflowOf(t, srv.URL)}, Run{Name: "r", Dir: t.TempDir()}, w.warn, eager)
+	s.Scalar("a", 1, 1)
+	must.Do(t, s.Close())
+	w.are(t, "tracker mlflow ... is it an MLflow server?", "not received 1 of the run's 1 values")
+	must.Equal(t, "requests", 1, len(srv.requests))
 }
 
 // If a server does not answer, no caller waits for it.
@@ -160,7 +119,7 @@ func TestMLflowHangs(t *testing.T) {
 	s.Scalar("a", 1, 1)
 	<-asked
 	_ = s.Close()
-	w.one(t, "in time")
+	w.are(t, "in time", "not received 1 of the run's 1 values")
 }
 
 // Names, parameters, the password, batches and the status are as MLflow's server expects them.
@@ -185,7 +144,7 @@ func TestMLflowSends(t *testing.T) {
 	s.Scalar("Reward / Total reward mean", 1, math.Inf(-1))
 	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
-	w.none(t)
+	w.are(t)
 	must.Equal(t, "parameters", `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
 		`{seed 3}]`, fmt.Sprint(srv.params))
 	m := srv.metrics
@@ -200,7 +159,7 @@ func TestMLflowSends(t *testing.T) {
 	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
 	s.Finish(errors.New("the environment broke"))
 	_ = s.Close()
-	w.none(t)
+	w.are(t)
 	must.Equal(t, "what a resumed run asks", "[runs/update runs/update] [RUNNING FAILED]",
 		fmt.Sprint(srv.requests, srv.statuses))
 }

@@ -38,7 +38,8 @@ type Sinks struct {
 }
 
 // Start opens trackers for a run, each in its own goroutine, and returns at once. Those goroutines call warn at the
-// first failure of a tracker, and with the number of values that were dropped. Calls of warn never overlap.
+// first failure of a tracker, and at the end with the number of values that it has not received. Calls of warn never
+// overlap.
 func Start(trackers []Tracker, run Run, warn func(error)) *Sinks {
 	return start(trackers, run, warn, defaultWaits)
 }
@@ -118,15 +119,14 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []tracking.Scalar
-	// delivery is the record of what the tracker has taken; nil if the run's folder has no values to send later. lines
-	// is the number of lines of that file. head is the line of waiting[0], from the first line of the last take.
+	// delivery is the record of what the tracker has taken; nil after an error and after Close. lines is the number of
+	// lines of the run's file. head is the line of waiting[0], from the first line of the last take.
 	delivery          *delivery
 	lines, head, from int64
-	synced            bool  // YAML names the tracker, so that gorl sync can send what it misses
-	uploads           bool  // the tracker keeps artefacts
-	lost              int64 // scalars that were dropped
-	due               bool  // the waiting scalars are to be taken now
-	gone              bool  // the tracker takes no more scalars
+	synced            bool // YAML names the tracker, so that gorl sync can send what it misses
+	uploads           bool // the tracker keeps artefacts
+	due               bool // the waiting scalars are to be taken now
+	gone              bool // the tracker takes no more scalars
 	warned            bool
 	stopped           bool
 	ended             error // how the run ended
@@ -139,11 +139,9 @@ func (q *queue) put(s tracking.Scalar) {
 	q.lines++
 	switch {
 	case q.gone || q.stopped:
-		q.lost++
 		return
 	case len(q.waiting) == capacity:
 		// Dropping an eighth at once avoids moving the queue for every scalar.
-		q.lost += capacity / 8
 		q.waiting = append(q.waiting[:0], q.waiting[capacity/8:]...)
 		q.head += capacity / 8
 	}
@@ -192,11 +190,6 @@ func (q *queue) wait(deadline <-chan struct{}) {
 	}
 	q.cancel()
 	q.mu.Lock()
-	lost := q.lost
-	q.lost = 0 // the warning comes once
-	if q.gone {
-		lost = 0 // the first warning covers it
-	}
 	missing, err := q.settle()
 	q.mu.Unlock()
 	if err != nil {
@@ -204,9 +197,6 @@ func (q *queue) wait(deadline <-chan struct{}) {
 	}
 	if missing != nil {
 		q.warn(fmt.Errorf("tracker %s: %w", q.name, missing))
-	} else if lost > 0 {
-		q.warn(fmt.Errorf("tracker %s: it was away or too slow for %d values, which were dropped; the run's folder "+
-			"has them", q.name, lost))
 	}
 }
 
@@ -237,7 +227,10 @@ func (q *queue) settle() (missing, err error) {
 			return fmt.Errorf("%s. To send them: gorl sync %s", text, process.QuoteWord(d.owner)), err
 		}
 	}
-	return fmt.Errorf("%s, which are in %s", text, d.dir), err
+	if d.path != "" {
+		text += ", which are in " + d.dir
+	}
+	return errors.New(text), err
 }
 
 // report warns of a failure, once.
@@ -335,7 +328,6 @@ func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.gone = true
-	q.lost += int64(len(q.waiting))
 	q.waiting = nil
 }
 

@@ -44,7 +44,7 @@ func TestWandBMissing(t *testing.T) {
 			<-s.queues[0].done // no second attempt is made
 			s.Scalar("a", 2, 1)
 			_ = s.Close()
-			w.one(t, "tracker wandb", test.want)
+			w.are(t, "tracker wandb ... "+test.want, "not received 2 of the run's 2 values")
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestWandBDies(t *testing.T) {
 	for !strings.Contains(said(), "'global_step': 3") { // before the run ends, which gives it only one more attempt
 	}
 	_ = s.Close()
-	w.one(t, "tracker wandb", "killed): 2\n3\n4\n5\n6")
+	w.are(t, "tracker wandb ... killed): 2\n3\n4\n5\n6")
 	const row = "{'a': 0.25, 'b': 1.0, 'global_step': 1}\n"
 	if want := "init walker crew offline allow True\n" + row + "killed\ninit walker crew offline allow True\n" + row +
 		"{'a': 0.5, 'b': 2.0, 'global_step': 2}\n{'a': 0.75, 'b': 3.0, 'global_step': 3}\nfinish 0\n"; said() != want {
