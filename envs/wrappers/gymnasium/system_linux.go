@@ -3,7 +3,6 @@ package gymnasium
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -76,17 +75,8 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 // unmap gives memory back that mapFile mapped. Slices of it must not be used afterwards.
 func unmap(memory []byte) error { return syscall.Munmap(memory) }
 
-// childAttributes puts a child into a process group of its own, so that the terminal's Ctrl-C does not reach it. The
-// system kills the child when the thread that started it ends.
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
-// killGroup kills what is left of a process group, stopped processes too.
-func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
-
 // killMarked kills the processes that have mark ("NAME=value") in their environment. What a child started may have
-// left its process group, so killGroup does not reach it. Processes started meanwhile are found in a next round.
+// left its process group, so Process.Kill does not reach it. Processes started meanwhile are found in a next round.
 // There are at most 20 rounds, because a process that the system does not end yet is found again.
 func killMarked(mark string) {
 	wanted := []byte("\x00" + mark + "\x00")
@@ -129,15 +119,4 @@ func stopped(pid int) bool {
 // asked how it ended.
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && processState(pid) != 'Z'
-}
-
-// describeExit says how a process ended, for an error that begins with the child's name.
-func describeExit(state *os.ProcessState) string {
-	status, ok := state.Sys().(syscall.WaitStatus)
-	switch {
-	case ok && status.Signaled():
-		return fmt.Sprintf("was ended by signal %d (%v)", status.Signal(), status.Signal())
-	default:
-		return fmt.Sprintf("ended with status %d", state.ExitCode())
-	}
 }
