@@ -49,8 +49,6 @@ type setup struct {
 	Discover bool `json:"discover"`
 	// Every has infos read at every step, not only at the end of an episode.
 	Every bool `json:"every"`
-	// Spin is how many seconds a child polls for a command before it sleeps.
-	Spin float64 `json:"spin"`
 }
 
 // child is a Python process and the environments from from to to (exclusive). A process is never restarted: another
@@ -97,7 +95,7 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	c.mark = fmt.Sprintf("GORL_CHILD=%d-%d", os.Getpid(), started.Add(1))
 	c.columns = o.declared()
 	opening := setup{Options: *o, Index: index, From: from, To: to, Parent: os.Getpid(), Columns: c.columns,
-		Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Spin: o.Spin.Seconds()}
+		Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos}
 	switch {
 	case o.Simulator != "":
 		opening.Program = "batch.py"

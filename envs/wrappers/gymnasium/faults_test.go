@@ -169,8 +169,8 @@ func lose(t *testing.T, e *Env, i int) {
 }
 
 // What a discriminator is shown of a step in which a child was lost is always something that its environments have
-// shown: the AMP observations of their step before, whatever resets and failed steps lie between, and in the very first
-// step those of its successor's.
+// shown: the AMP observations of their step before, whatever resets and failed steps lie between. In the very first step
+// there are none, and the transitions are invalid.
 func TestReplaceKeepsAMPObservations(t *testing.T) {
 	e := unlucky(t, "amp", func(o *Options) { o.Replace = -1 }) // four steps
 	last := slices.Clone(e.amp.now)
@@ -194,9 +194,9 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	begun := envtest.Reset(t, first, 70)
 	observations := slices.Clone(begun.Observations)
 	lose(t, first, 1)
-	got = envtest.Step(t, first, actions(4)).AMPObservations
-	if !slices.Equal(got, []float32{1, 101, 201, 301}) || first.Replaced() != 1 {
-		t.Errorf("in the first step of all the AMP observations are %v after %d replacements", got, first.Replaced())
+	s := envtest.Step(t, first, actions(4))
+	if !slices.Equal(s.Invalid, []bool{false, false, true, true}) || first.Replaced() != 1 {
+		t.Errorf("in the first step of all %v are invalid after %d replacements", s.Invalid, first.Replaced())
 	}
 	for i := 2; i < 4; i++ {
 		o, f := first.step.Observations[4*i:4*i+4], first.step.FinalObservations[4*i:4*i+4]
@@ -241,7 +241,7 @@ func TestCloseOfHungChildren(t *testing.T) {
 			c.idle = false
 			c.begin(commandStep) // the second one hangs
 		}
-		must.Do(t, e.children[0].wait(time.Now().Add(time.Minute), 0))
+		must.Do(t, e.children[0].wait(time.Now().Add(time.Minute)))
 		must.Do(t, e.Close())
 		if c := children(t); len(c) > 0 {
 			t.Errorf("%s: processes %v are left", mode, c)

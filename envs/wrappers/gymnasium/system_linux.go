@@ -5,12 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // futexNumber is the number of the system call futex. The children need it, see layout.
@@ -32,34 +33,14 @@ func futexWake(word *uint32) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, all, 0, 0, 0)
 }
 
-// memfdNumber is the number of the system call memfd_create, which package syscall lacks.
-var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm64": 279, "loong64": 279, "ppc64le": 360,
-	"riscv64": 279, "s390x": 350}
-
-// Flags of memfd_create and fcntl that package syscall lacks.
-const (
-	// mfdCloexec closes the file in processes that this one starts, unless it passes the file on.
-	mfdCloexec, mfdAllowSealing = 1, 2
-	// addSeals is a command of fcntl; with the seals the size cannot change, and no other seal be set.
-	addSeals                       = 1033
-	sealSeal, sealShrink, sealGrow = 1, 2, 4
-)
-
 // anonymousFile returns an empty file in memory without a name. Nothing of it stays when the processes that have it
-// are gone. An old kernel without memfd_create gets a file in /dev/shm whose name is removed at once.
+// are gone.
 func anonymousFile() (*os.File, error) {
-	if number, ok := memfdNumber[runtime.GOARCH]; ok {
-		name := []byte("gorl-gymnasium\x00")
-		fd, _, errno := syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), mfdCloexec|mfdAllowSealing, 0)
-		if errno == 0 {
-			return os.NewFile(fd, "memory"), nil
-		}
-	}
-	f, err := os.CreateTemp("/dev/shm", "gorl-gymnasium-*")
+	fd, err := unix.MemfdCreate("gorl-gymnasium", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err
 	}
-	return f, os.Remove(f.Name())
+	return os.NewFile(uintptr(fd), "memory"), nil
 }
 
 // mapFile sets the size of a file in bytes and maps all of it for reading and writing. Where the system allows it,
@@ -68,7 +49,7 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	if err := f.Truncate(int64(size)); err != nil {
 		return nil, err
 	}
-	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), addSeals, sealSeal|sealShrink|sealGrow)
+	_, _ = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
