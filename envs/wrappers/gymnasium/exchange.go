@@ -93,8 +93,10 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	x.states = of("state", "states", x.set.State, true)
 	x.amp = of("AMP observation", "amp_observations", x.set.AMPObservation, false)
 	x.masks = of("action mask", "action_masks", x.set.ActionMask, false)
-	x.layout = plan("environments", children, n, wanted)
 	var err error
+	if x.layout, err = plan("environments", children, n, wanted, nil); err != nil {
+		return err
+	}
 	if x.header, err = x.layout.header(); err != nil {
 		return err
 	}
