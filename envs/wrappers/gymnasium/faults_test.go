@@ -169,8 +169,8 @@ func lose(t *testing.T, e *Env, i int) {
 }
 
 // What a discriminator is shown of a step in which a child was lost is always something that its environments have
-// shown: the AMP observations of their step before, whatever resets and failed steps lie between. In the very first step
-// there are none, and the transitions are invalid.
+// shown: the AMP observations of their step before, whatever resets and failed steps lie between. In the very first
+// step there are none, and the transitions are invalid.
 func TestReplaceKeepsAMPObservations(t *testing.T) {
 	e := unlucky(t, "amp", func(o *Options) { o.Replace = -1 }) // four steps
 	last := slices.Clone(e.amp.now)
