@@ -12,7 +12,7 @@ import (
 
 func init() {
 	add("gymnasium", gymnasiumDefaults(), true, func(s gymnasiumSettings, id string) (envs.Env, error) {
-		return newPython("gymnasium", id, s.pythonSettings, gymnasium.Options{Children: s.Children, Checker: s.Checker})
+		return newPython("gymnasium", id, s.pythonSettings, gymnasium.Options{Children: s.Children})
 	})
 	add("pettingzoo", pettingZooDefaults(), true, func(s pettingZooSettings, id string) (envs.Env, error) {
 		return newPython("pettingzoo", id, s.pythonSettings, gymnasium.Options{Children: s.Children, PettingZoo: true,
@@ -42,8 +42,6 @@ type gymnasiumSettings struct {
 	pythonSettings `yaml:",inline"`
 	// Children is the number of processes that share the environments; 0 is one per processor.
 	Children int `yaml:"children" config:"min=0"`
-	// Checker keeps Gymnasium's PassiveEnvChecker.
-	Checker bool `yaml:"checker"`
 }
 
 // pettingZooSettings are those of PettingZoo's games, in which several agents act.
@@ -138,8 +136,6 @@ type pythonSettings struct {
 	Timeout      time.Duration `yaml:"timeout"`
 	// Replace is the number of restarts of failed, dead or hanging children in all; negative is no limit.
 	Replace int `yaml:"replace"`
-	// Spin is the time that a child and this process poll for work before they sleep.
-	Spin time.Duration `yaml:"spin"`
 }
 
 // gymnasiumDefaults returns the defaults for single environments, simulatorDefaults those for simulators.
@@ -191,7 +187,7 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 	o.EpisodeMetrics, o.StepMetrics = s.EpisodeMetrics, s.StepMetrics
 	o.AMPObservations, o.AMPSize, o.States, o.StateSize = s.AMPObservations, s.AMPSize, s.States, s.StateSize
 	o.ActionMasks = s.ActionMasks
-	o.StartTimeout, o.Timeout, o.Replace, o.Spin = s.StartTimeout, s.Timeout, s.Replace, s.Spin
+	o.StartTimeout, o.Timeout, o.Replace = s.StartTimeout, s.Timeout, s.Replace
 	env, err := gymnasium.New(o)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func normalizeObservation(env envs.Env) (envs.Env, error) {
 func everyWrapper(dir string) []wrap {
 	return []wrap{countEpisodes, scaleReward, normalizeReward, clipReward, clipAction, rescaleAction, clipObservation,
 		func(env envs.Env) (envs.Env, error) {
-			return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir, Transitions: true})
+			return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir})
 		},
 		func(env envs.Env) (envs.Env, error) { return envs.Checked(env) },
 	}

@@ -62,7 +62,7 @@ func ExampleNewRecord() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	env, err := wrappers.NewRecord(pendulums(4), wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true})
+	env, err := wrappers.NewRecord(pendulums(4), wrappers.RecordOptions{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -84,9 +84,7 @@ func ExampleNewRecord() {
 	for _, f := range files {
 		fmt.Println(filepath.Base(f))
 	}
-	// Output:
-	// episode-000000.gif
-	// episode-000000.jsonl
+	// Output: episode-000000.jsonl
 }
 
 // A policy for skills: the last 8 values of an observation are the latent to act by.

@@ -56,7 +56,7 @@ func TestMarkedRows(t *testing.T) {
 			must.Do(t, err)
 			counted := must.Get(wrappers.NewEpisodeStatistics(rewards))(t)
 			dir := t.TempDir()
-			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Transitions: true, Env: 1})
+			recorded, err := wrappers.NewRecord(counted, wrappers.RecordOptions{Dir: dir, Env: 1})
 			must.Do(t, err)
 			must.Get(recorded.Reset(0))(t)
 			// What there is to see: all that was shown, without what was shown twice.

@@ -24,20 +24,35 @@ const (
 // defaultEpsilon is the default of Gymnasium and Stable-Baselines3.
 const defaultEpsilon = 1e-8
 
-// normalizing checks the settings of a normalising wrapper and fills in the defaults. who is the constructor's name,
-// standard the default variant.
-func normalizing(who string, env envs.Env, epsilon *float64, variant *Variant, standard Variant) error {
+// learning is what normalising wrappers have in common: running statistics and the settings.
+type learning struct {
+	moments
+	epsilon float64
+	variant Variant
+	// frozen is true while nothing is learned.
+	frozen bool
+}
+
+// newLearning checks the settings of a normalising wrapper and fills in the defaults. The moments are still to be made.
+// who is the constructor's name, standard the default variant.
+func newLearning(who string, env envs.Env, epsilon float64, variant, standard Variant) (l learning, err error) {
 	if env == nil {
-		return fmt.Errorf("wrappers: %s needs an environment, got nil", who)
+		return l, fmt.Errorf("wrappers: %s needs an environment, got nil", who)
 	}
-	*epsilon, *variant = cmp.Or(*epsilon, defaultEpsilon), cmp.Or(*variant, standard)
-	if !(*epsilon > 0) || math.IsInf(*epsilon, 0) {
-		return fmt.Errorf("wrappers: %s: epsilon is %g; it must be finite and positive", who, *epsilon)
+	l.epsilon, l.variant = cmp.Or(epsilon, defaultEpsilon), cmp.Or(variant, standard)
+	if !(l.epsilon > 0) || math.IsInf(l.epsilon, 0) {
+		return l, fmt.Errorf("wrappers: %s: epsilon is %g; it must be finite and positive", who, l.epsilon)
 	}
-	if *variant != Gymnasium && *variant != SB3 {
-		return fmt.Errorf("wrappers: %s: variant is %q; it must be %q or %q", who, *variant, Gymnasium, SB3)
+	if l.variant != Gymnasium && l.variant != SB3 {
+		return l, fmt.Errorf("wrappers: %s: variant is %q; it must be %q or %q", who, l.variant, Gymnasium, SB3)
 	}
-	return nil
+	return l, nil
+}
+
+// Freeze stops learning, or goes on with it, and returns what was set before.
+func (l *learning) Freeze(on bool) (was bool) {
+	was, l.frozen = l.frozen, on
+	return was
 }
 
 // moments are the running mean and variance of columns. They begin as in Gymnasium and Stable-Baselines3: mean 0,

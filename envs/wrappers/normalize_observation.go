@@ -36,13 +36,9 @@ type NormalizeObservationOptions struct {
 // VecNormalize. It is [envs.Stateful] if the environment inside is.
 type NormalizeObservation struct {
 	latest
-	moments
+	learning
 	// set are the spaces of the wrapper, whose observations have no limits.
 	set spaces.Set
-	// epsilon, variant and frozen are the settings; while frozen, nothing is learned.
-	epsilon float64
-	variant Variant
-	frozen  bool
 	// step is what Reset and Step return.
 	step envs.Step
 	// rows are the rows of observations inside that are learned from next. They share memory with the step inside.
@@ -58,7 +54,8 @@ type NormalizeObservation struct {
 // NewNormalizeObservation returns env with normalised observations. Its observation space must be a Box; that of the
 // wrapper is a Box without limits.
 func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*NormalizeObservation, error) {
-	if err := normalizing("NewNormalizeObservation", env, &o.Epsilon, &o.Variant, Gymnasium); err != nil {
+	l, err := newLearning("NewNormalizeObservation", env, o.Epsilon, o.Variant, Gymnasium)
+	if err != nil {
 		return nil, err
 	}
 	space, err := boxOf(env, "NewNormalizeObservation", "observation")
@@ -68,8 +65,8 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	n, w := env.NumEnvs(), space.Width()
 	set := env.Spaces()
 	set.Observation = spaces.Unbounded(space.Shape...)
-	return &NormalizeObservation{latest: latest{keeper: keeper{inner{env}}}, moments: newMoments(w), set: set,
-		epsilon: o.Epsilon, variant: o.Variant,
+	l.moments = newMoments(w)
+	return &NormalizeObservation{latest: latest{keeper: keeper{inner{env}}}, learning: l, set: set,
 		rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
 		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
 }
@@ -237,12 +234,6 @@ func (o *NormalizeObservation) SetStatistics(statistics map[string][]float64) er
 		o.moments = m
 	}
 	return err
-}
-
-// Freeze stops learning, or goes on with it, and returns what was set before.
-func (o *NormalizeObservation) Freeze(on bool) (was bool) {
-	was, o.frozen = o.frozen, on
-	return was
 }
 
 // ObservationTransform is the normalisation by the present statistics.

@@ -28,21 +28,19 @@ type NormalizeRewardOptions struct {
 // environment inside is.
 type NormalizeReward struct {
 	keeper
-	moments
+	learning
 	// step is what Step returns, rewards (N) its normalised rewards.
 	step    envs.Step
 	rewards []float32
 	// sums (N) are the discounted sums of rewards of the episodes in progress.
-	sums []float64
-	// discount, epsilon, variant and frozen are the settings; while frozen, nothing is learned.
-	discount, epsilon float64
-	variant           Variant
-	frozen            bool
+	sums     []float64
+	discount float64
 }
 
 // NewNormalizeReward returns env with normalised rewards.
 func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeReward, error) {
-	if err := normalizing("NewNormalizeReward", env, &o.Epsilon, &o.Variant, SB3); err != nil {
+	l, err := newLearning("NewNormalizeReward", env, o.Epsilon, o.Variant, SB3)
+	if err != nil {
 		return nil, err
 	}
 	if err := env.Spaces().RefuseSeats("wrappers: NewNormalizeReward"); err != nil {
@@ -52,9 +50,9 @@ func NewNormalizeReward(env envs.Env, o NormalizeRewardOptions) (*NormalizeRewar
 		return nil, fmt.Errorf("wrappers: discount is %g; it must lie in [0, 1]", o.Discount)
 	}
 	n := env.NumEnvs()
-	return &NormalizeReward{keeper: keeper{inner{env}}, moments: newMoments(1),
-		rewards: make([]float32, n), sums: make([]float64, n),
-		discount: o.Discount, epsilon: o.Epsilon, variant: o.Variant}, nil
+	l.moments = newMoments(1)
+	return &NormalizeReward{keeper: keeper{inner{env}}, learning: l, rewards: make([]float32, n),
+		sums: make([]float64, n), discount: o.Discount}, nil
 }
 
 // StatisticsName is "normalize_reward".
@@ -80,12 +78,6 @@ func (r *NormalizeReward) SetStatistics(statistics map[string][]float64) error {
 		copy(r.sums, sums)
 	}
 	return nil
-}
-
-// Freeze stops learning, or goes on with it, and returns what was set before.
-func (r *NormalizeReward) Freeze(on bool) (was bool) {
-	was, r.frozen = r.frozen, on
-	return was
 }
 
 // Reset resets the environment inside. The running statistics stay.

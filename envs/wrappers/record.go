@@ -6,17 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
-	"image/gif"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // RecordOptions are the settings of [NewRecord].
@@ -27,29 +22,21 @@ type RecordOptions struct {
 	Env int
 	// Every records every n-th episode, beginning with the first. 0 means every episode.
 	Every int
-	// GIF writes episode-N.gif, with a picture of the first state and of the state after each step. It needs an
-	// [envs.Renderer]. There is no picture after an episode's last step, because the environment has begun the next
-	// episode by then.
-	GIF bool
-	// Transitions writes episode-N.jsonl, one JSON object per step: step (from 1), observation, action, reward,
-	// next_observation (null if the simulator did not keep an episode's last one), terminated, truncated. If the
-	// spaces exist, there are also state, next_state, amp_observation, seat_rewards, seat_terminated, seat_truncated
-	// and seat_active.
-	Transitions bool
-	// FPS is the number of pictures a second of a GIF, 1 to 100, rounded to hundredths of a second. 0 means 25.
-	FPS int
 	// MaxSteps is the number of steps to keep of an episode, from its first step. 0 means 1000.
 	MaxSteps int
 }
 
-// Record writes what one environment of a batch goes through to files, one or two an episode. A file appears complete
-// when its episode ends. An episode that Reset or Close interrupts is written up to there. N continues from the
-// highest number in Dir. After RestoreState (see [envs.Stateful]) recording begins with the next episode.
+// Record writes the transitions of one environment of a batch to files: episode-N.jsonl, one JSON object per step. Its
+// keys are step (from 1), observation, action, reward, next_observation (null if the simulator did not keep an
+// episode's last one), terminated, truncated. If the spaces exist, there are also state, next_state, amp_observation,
+// seat_rewards, seat_terminated, seat_truncated and seat_active.
+//
+// A file appears complete when its episode ends. An episode that Reset or Close interrupts is written up to there. N
+// continues from the highest number in Dir. After RestoreState (see [envs.Stateful]) recording begins with the next
+// episode.
 type Record struct {
 	keeper
 	opts RecordOptions
-	// renderer draws the environment. It is nil if the environment cannot be drawn.
-	renderer envs.Renderer
 	// number is that of the next file, episode the number of episodes begun since NewRecord.
 	number  int
 	episode int
@@ -58,9 +45,8 @@ type Record struct {
 	steps   int
 	// last holds the observation and state that the next step starts from, copied: the step inside is overwritten.
 	last transition
-	// lines are the transitions of the episode so far, as JSON; frames its pictures.
-	lines  bytes.Buffer
-	frames []*image.Paletted
+	// lines are the transitions of the episode so far, as JSON.
+	lines bytes.Buffer
 }
 
 // transition is a line of episode-N.jsonl. Its values are those that pass through Record: the environment's own if
@@ -94,9 +80,7 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	if env == nil {
 		return nil, errors.New("wrappers: NewRecord needs an environment, got nil")
 	}
-	opts.Every, opts.FPS, opts.MaxSteps = cmp.Or(opts.Every, 1), cmp.Or(opts.FPS, 25), cmp.Or(opts.MaxSteps, 1000)
-	// renderer is nil if the environment cannot draw itself, which is an error only with GIF.
-	renderer, drawn := envs.As[envs.Renderer](env)
+	opts.Every, opts.MaxSteps = cmp.Or(opts.Every, 1), cmp.Or(opts.MaxSteps, 1000)
 	switch {
 	case opts.Dir == "":
 		return nil, errors.New("wrappers: NewRecord needs a folder: set Dir")
@@ -105,12 +89,6 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	case opts.Every < 0 || opts.MaxSteps < 0:
 		return nil, fmt.Errorf("wrappers: Every is %d and MaxSteps %d; neither may be negative", opts.Every,
 			opts.MaxSteps)
-	case opts.FPS < 0 || opts.FPS > 100:
-		return nil, fmt.Errorf("wrappers: FPS is %d; it must be 1 to 100", opts.FPS)
-	case !opts.GIF && !opts.Transitions:
-		return nil, errors.New("wrappers: nothing to record: set GIF, Transitions or both")
-	case opts.GIF && !drawn:
-		return nil, fmt.Errorf("wrappers: %T cannot draw itself (it is no envs.Renderer); record Transitions only", env)
 	}
 	if err := os.MkdirAll(opts.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("wrappers: recording: %w", err)
@@ -119,7 +97,7 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wrappers: recording: %w", err)
 	}
-	return &Record{keeper: keeper{inner{env}}, opts: opts, renderer: renderer, number: number}, nil
+	return &Record{keeper: keeper{inner{env}}, opts: opts, number: number}, nil
 }
 
 // nextEpisodeFile returns one more than the highest N of the files episode-N.* in dir, so that a resumed run
@@ -148,10 +126,11 @@ func (r *Record) Reset(seed int64) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, r.begin(s)
+	r.begin(s)
+	return s, nil
 }
 
-// Step steps the environment inside and records it. An error of drawing or writing is returned after the step was made.
+// Step steps the environment inside and records it. An error of writing is returned after the step was made.
 func (r *Record) Step(actions []float32) (*envs.Step, error) {
 	s, err := r.within.Step(actions)
 	if err != nil {
@@ -160,13 +139,9 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 	i := r.opts.Env
 	ended := s.Ended(i)
 	// A simulator that resets in its next step showed the last observation of the old episode when begin was called.
-	// That picture and observation are dropped: the new episode begins with this step.
+	// That observation is dropped: the new episode begins with this step.
 	if s.ResetOnly(i) {
-		r.discard()
-		if r.running {
-			r.remember(s)
-			return s, r.draw()
-		}
+		r.remember(s)
 		return s, nil
 	}
 	if r.running && r.steps < r.opts.MaxSteps {
@@ -178,10 +153,8 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 		if err := r.flush(); err != nil {
 			return nil, err
 		}
-		if err := r.begin(s); err != nil {
-			return nil, err
-		}
-	} else if r.running {
+		r.begin(s)
+	} else {
 		r.remember(s)
 	}
 	return s, nil
@@ -191,15 +164,11 @@ func (r *Record) Step(actions []float32) (*envs.Step, error) {
 func (r *Record) Close() error { return errors.Join(r.flush(), r.within.Close()) }
 
 // begin starts the next episode, whose first observation s holds. It decides whether the episode is recorded.
-func (r *Record) begin(s *envs.Step) error {
+func (r *Record) begin(s *envs.Step) {
 	r.running = r.episode%r.opts.Every == 0
 	r.episode++
 	r.discard()
-	if !r.running {
-		return nil
-	}
 	r.remember(s)
-	return r.draw()
 }
 
 // remember copies the observation and state that the next step starts from.
@@ -209,90 +178,54 @@ func (r *Record) remember(s *envs.Step) {
 	r.last.State = append(r.last.State[:0], row(s.States, r.opts.Env, set.State.Width())...)
 }
 
-// record adds a step to the running episode. s is what the step returned, actions (N, A) what it was given. An
-// episode that ended has no picture of its last state: the environment already shows the next episode.
+// record adds a step to the running episode. s is what the step returned, actions (N, A) what it was given.
 func (r *Record) record(s *envs.Step, actions []float32, ended bool) error {
 	r.steps++
 	i, set := r.opts.Env, r.Spaces()
-	if r.opts.Transitions {
-		t := r.last
-		t.Step, t.Reward, t.Terminated, t.Truncated = r.steps, s.Rewards[i], s.Terminated[i], s.Truncated[i]
-		t.Action = row(actions, i, set.Action.Width())
-		next, nextState := s.Observations, s.States
-		if ended {
-			next, nextState = s.FinalObservations, s.FinalStates
-		}
-		// Otherwise the next observation is null.
-		if !ended || s.FinalKnown(i) {
-			t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
-		}
-		t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
-		seats := s.Seats.Row(i, len(set.Seats))
-		t.SeatRewards, t.SeatTerminated, t.SeatTruncated = seats.Rewards, seats.Terminated, seats.Truncated
-		t.SeatActive = seats.Active
-		if err := json.NewEncoder(&r.lines).Encode(t); err != nil {
-			return fmt.Errorf("wrappers: recording step %d of environment %d: %w", r.steps, i, err)
-		}
-	}
+	t := r.last
+	t.Step, t.Reward, t.Terminated, t.Truncated = r.steps, s.Rewards[i], s.Terminated[i], s.Truncated[i]
+	t.Action = row(actions, i, set.Action.Width())
+	next, nextState := s.Observations, s.States
 	if ended {
-		return nil
+		next, nextState = s.FinalObservations, s.FinalStates
 	}
-	return r.draw()
-}
-
-// draw adds a picture if GIF is set. It keeps 256 colours a picture, chosen for that picture, so memory grows by a
-// byte a pixel. All pictures of a GIF must have one size.
-func (r *Record) draw() error {
-	if !r.opts.GIF {
-		return nil
+	// Otherwise the next observation is null.
+	if !ended || s.FinalKnown(i) {
+		t.NextObservation, t.NextState = row(next, i, set.Observation.Width()), row(nextState, i, set.State.Width())
 	}
-	var img image.Image
-	err := panics.Guard("Render", func() (err error) { img, err = r.renderer.Render(r.opts.Env); return err })
-	if err != nil {
-		return fmt.Errorf("wrappers: recording environment %d: %w", r.opts.Env, err)
+	t.AMPObservation = row(s.AMPObservations, i, set.AMPObservation.Width())
+	seats := s.Seats.Row(i, len(set.Seats))
+	t.SeatRewards, t.SeatTerminated, t.SeatTruncated = seats.Rewards, seats.Terminated, seats.Truncated
+	t.SeatActive = seats.Active
+	if err := json.NewEncoder(&r.lines).Encode(t); err != nil {
+		return fmt.Errorf("wrappers: recording step %d of environment %d: %w", r.steps, i, err)
 	}
-	picture := palette.RGBA(img)
-	frame := palette.New(0, picture).Convert(picture)
-	if len(r.frames) > 0 && frame.Rect != r.frames[0].Rect {
-		return fmt.Errorf("wrappers: recording environment %d: a picture is %v, those before are %v", r.opts.Env,
-			frame.Rect.Max, r.frames[0].Rect.Max)
-	}
-	r.frames = append(r.frames, frame)
 	return nil
 }
 
-// flush writes the files of the running episode, unless it has no steps, and drops the episode. It drops the episode
+// flush writes the file of the running episode, unless it has no steps, and drops the episode. It drops the episode
 // even on an error.
 func (r *Record) flush() error {
+	defer r.discard()
 	if r.steps == 0 {
-		r.discard()
 		return nil
 	}
 	// durable writes a file under another name and renames it, so an interrupted run leaves no half of it.
-	path := filepath.Join(r.opts.Dir, fmt.Sprintf("episode-%06d", r.number))
+	path := filepath.Join(r.opts.Dir, fmt.Sprintf("episode-%06d.jsonl", r.number))
 	r.number++
-	var errs []error
-	if r.opts.Transitions {
-		errs = append(errs, durable.WriteFile(path+".jsonl", func(w io.Writer) error {
-			_, err := w.Write(r.lines.Bytes())
-			return err
-		}))
-	}
-	if r.opts.GIF {
-		// The delay between pictures is in hundredths of a second, the unit of the format.
-		g := &gif.GIF{Image: r.frames, Delay: slices.Repeat([]int{100 / r.opts.FPS}, len(r.frames))}
-		errs = append(errs, durable.WriteFile(path+".gif", func(w io.Writer) error { return gif.EncodeAll(w, g) }))
-	}
-	r.discard()
-	if err := errors.Join(errs...); err != nil {
+	err := durable.WriteFile(path, func(w io.Writer) error {
+		_, err := r.lines.WriteTo(w)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("wrappers: recording: %w", err)
 	}
 	return nil
 }
 
-// discard drops the steps and pictures of the running episode.
+// discard drops the steps of the running episode.
 func (r *Record) discard() {
-	r.steps, r.frames = 0, nil
+	r.steps = 0
 	r.lines.Reset()
 }
 

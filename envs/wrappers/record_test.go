@@ -3,14 +3,12 @@ package wrappers_test
 import (
 	"bufio"
 	"encoding/json"
-	"image/gif"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
@@ -59,7 +57,7 @@ func TestRecordTransitions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "runs")
 	// Environment 1 of 3, whose episodes last 3 steps.
 	env := must.Get(wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil),
-		wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true}))(t)
+		wrappers.RecordOptions{Dir: dir, Env: 1}))(t)
 	must.Get(env.Reset(0))(t)
 	for k := range 7 {
 		must.Get(env.Step([]float32{9, 9, float32(k), -1, 9, 9}))(t)
@@ -89,34 +87,22 @@ func TestRecordTransitions(t *testing.T) {
 	}
 }
 
-func TestRecordGIF(t *testing.T) {
+// Numbers go on behind the highest. Of three episodes the first and the last are recorded, three steps of each.
+func TestRecordEveryAndMaxSteps(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"episode-000007.gif", "episode-x.gif"} { // numbers go on behind the highest
+	for _, name := range []string{"episode-000007.jsonl", "episode-x.jsonl"} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
-	pendulum := must.Get(classic.NewPendulum(classic.Config{NumEnvs: 2, MaxEpisodeSteps: 6}))(t)
-	scaled, err := wrappers.NewRewardScale(pendulum, 2) // the renderer is found through wrappers
-	must.Do(t, err)
-	env := must.Get(wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2,
-		MaxSteps: 4, FPS: 20}))(t)
+	env := must.Get(wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{}, nil),
+		wrappers.RecordOptions{Dir: dir, Env: 2, Every: 2, MaxSteps: 3}))(t)
 	must.Get(env.Reset(0))(t)
-	for range 24 { // four episodes, of which 0 and 2 are recorded
-		must.Get(env.Step([]float32{2, 0}))(t)
+	for range 12 {
+		must.Get(env.Step(make([]float32, 6)))(t)
 	}
-	must.Get(env.Reset(-1))(t)
-	must.Do(t, env.Close())
-	must.Match(t, []string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
-		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir), "files")
-	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 4 {
-		t.Errorf("%d lines, want the first 4", len(lines))
-	}
-	f := must.Open(os.Open(filepath.Join(dir, "episode-000009.gif")))(t)
-	g := must.Get(gif.DecodeAll(f))(t)
-	if len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
-		t.Errorf("%d pictures of width %d with delays %v", len(g.Image), g.Config.Width, g.Delay)
-	}
-	if slices.Equal(g.Image[0].Pix, g.Image[4].Pix) {
-		t.Error("nothing moves")
+	must.Match(t, []string{"episode-000007.jsonl", "episode-000008.jsonl", "episode-000009.jsonl", "episode-x.jsonl"},
+		names(t, dir), "files")
+	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 3 || lines[0].State[0] != 3 {
+		t.Errorf("recorded %+v, want the first 3 steps of the third episode", lines)
 	}
 }
 
@@ -135,7 +121,7 @@ func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 func recorded(t *testing.T, dir string) *wrappers.Record {
 	t.Helper()
 	env := must.Get(wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
-		wrappers.RecordOptions{Dir: dir, Transitions: true}))(t)
+		wrappers.RecordOptions{Dir: dir}))(t)
 	return env
 }
 

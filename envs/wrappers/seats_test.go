@@ -90,7 +90,7 @@ func TestSeatsConform(t *testing.T) {
 		env, err := newTurns(5)(seed, workers)
 		return wrapped(t, env, err, []wrap{scaleReward, clipReward, clipObservation, countEpisodes,
 			func(env envs.Env) (envs.Env, error) {
-				return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir, Transitions: true})
+				return wrappers.NewRecord(env, wrappers.RecordOptions{Dir: dir})
 			}}), nil
 	})
 	b := must.Get(os.ReadFile(filepath.Join(dir, "episode-000000.jsonl")))(t)

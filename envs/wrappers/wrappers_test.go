@@ -142,15 +142,11 @@ func TestConstructorsRefuse(t *testing.T) {
 		{skill(box, wrappers.SkillsOptions{Size: 1}), "2 dimensions"},
 		{skill(box, wrappers.SkillsOptions{MinSteps: 9, MaxSteps: 8}), "MinSteps ≤"},
 		{skill(choices, wrappers.SkillsOptions{}), "needs a Box"},
-		{record(nil, wrappers.RecordOptions{GIF: true}), "got nil"},
-		{err(wrappers.NewRecord(box, wrappers.RecordOptions{Transitions: true})), "set Dir"},
-		{record(box, wrappers.RecordOptions{}), "nothing to record"},
-		{record(box, wrappers.RecordOptions{GIF: true}), "*wrappers_test.tape cannot draw itself"},
-		{record(box, wrappers.RecordOptions{Transitions: true, Env: 2}),
-			"environment to record is 2; it must be 0 to 1"},
-		{record(box, wrappers.RecordOptions{Transitions: true, Every: -1}), "Every is -1"},
-		{record(box, wrappers.RecordOptions{Transitions: true, MaxSteps: -1}), "MaxSteps -1"},
-		{record(box, wrappers.RecordOptions{Transitions: true, FPS: 101}), "FPS is 101"},
+		{record(nil, wrappers.RecordOptions{}), "got nil"},
+		{err(wrappers.NewRecord(box, wrappers.RecordOptions{})), "set Dir"},
+		{record(box, wrappers.RecordOptions{Env: 2}), "environment to record is 2; it must be 0 to 1"},
+		{record(box, wrappers.RecordOptions{Every: -1}), "Every is -1"},
+		{record(box, wrappers.RecordOptions{MaxSteps: -1}), "MaxSteps -1"},
 	} {
 		must.Refuse(t, c.err, "wrappers: ", c.want)
 	}

@@ -73,15 +73,3 @@ func TestErrors(t *testing.T) {
 		t.Error("TryEnter after Close")
 	}
 }
-
-func TestAllocatesNothing(t *testing.T) {
-	var g Guard
-	if n := testing.AllocsPerRun(100, func() {
-		if err := g.Enter(&act); err != nil {
-			t.Error(err)
-		}
-		g.Leave()
-	}); n != 0 {
-		t.Errorf("%g allocations", n)
-	}
-}

@@ -1,5 +1,5 @@
 // Package process runs programs in process groups of their own and waits until they, and everything that they started,
-// are gone. The launchers of members and of ranks stand on it.
+// are gone. The launchers of members and of ranks and the children of the Gymnasium bridge stand on it.
 //
 // process_unix.go has the signals, group_linux.go and group_unix.go the process group, process_other.go what other
 // systems can do instead.
@@ -26,6 +26,8 @@ type Options struct {
 	Argv []string
 	// Env is its environment, each NAME=value.
 	Env []string
+	// ExtraFiles are open in the program as the file descriptors 3, 4 and so on.
+	ExtraFiles []*os.File
 	// Stdin is what it reads; nothing where it is nil.
 	Stdin []byte
 	// Stdout and Stderr receive its output. A file of type *os.File is handed to the process as it is, so that it may
@@ -63,7 +65,7 @@ func (e Exit) String() string {
 // launcher leaves nothing behind that trains unseen.
 func Start(o Options) (*Process, error) {
 	p := &Process{command: exec.Command(o.Argv[0], o.Argv[1:]...), grace: o.Grace, done: make(chan Exit, 1)}
-	p.command.Env, p.command.SysProcAttr = o.Env, ownGroup()
+	p.command.Env, p.command.ExtraFiles, p.command.SysProcAttr = o.Env, o.ExtraFiles, ownGroup()
 	// The pipes are made here rather than by exec.Cmd: Wait of the latter would block until every process that
 	// inherited one has closed it.
 	pipes := map[io.Writer]pipe{}
@@ -105,10 +107,13 @@ func Start(o Options) (*Process, error) {
 			x.write.Close()
 		}
 		started <- err
-		if err == nil {
-			p.done <- p.wait(pipes)
+		if err != nil {
+			closeAll()
+			return
 		}
+		exit := p.wait(pipes)
 		closeAll()
+		p.done <- exit
 	}()
 	if err := <-started; err != nil {
 		return nil, err

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/process"
 )
 
 // source is the program of every child. extensions are those sent after it, by the name in setup.
@@ -49,8 +49,6 @@ type setup struct {
 	Discover bool `json:"discover"`
 	// Every has infos read at every step, not only at the end of an episode.
 	Every bool `json:"every"`
-	// Spin is how many seconds a child polls for a command before it sleeps.
-	Spin float64 `json:"spin"`
 }
 
 // child is a Python process and the environments from from to to (exclusive). A process is never restarted: another
@@ -58,17 +56,19 @@ type setup struct {
 type child struct {
 	// index is its place in crew.children and the number of its control block.
 	index, from, to int
-	process         *exec.Cmd
+	process         *process.Process
+	pid             int
 	// mark is a setting "GORL_CHILD=…" in the environment of the process. Every process that the child starts
 	// inherits it, so killMarked finds them all.
 	mark string
 	// requests leads to the child, replies comes from it. Both carry frames, see frame.go.
 	requests *os.File
 	replies  *os.File
-	// output collects stdout and stderr of the child and of what it starts.
-	output output
-	// ended is set when the process has ended and its output is read, before a goroutine that sleeps on the block is
-	// woken. gone is closed after that.
+	// output keeps the last lines of stdout and stderr of the child and of what it starts.
+	output process.Tail
+	// exit is how the process ended. ended is set when exit is, before a goroutine that sleeps on the block is woken.
+	// gone is closed after that.
+	exit  process.Exit
 	ended atomic.Bool
 	gone  chan struct{}
 	// block is the control block in the shared memory, nil until attach.
@@ -83,20 +83,6 @@ type child struct {
 	renewed bool
 }
 
-// starter returns the queue of a thread that starts all processes and never ends. The kernel kills a child
-// (PR_SET_PDEATHSIG) when the thread that started it ends, which may be long before this process does. Children of
-// this thread live until this process ends.
-var starter = sync.OnceValue(func() chan<- func() {
-	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
-		}
-	}()
-	return work
-})
-
 // started counts the children of this process. It makes their marks differ.
 var started atomic.Int64
 
@@ -105,11 +91,11 @@ var started atomic.Int64
 // receives what the child prints. If it is nil, the output is only kept for errors.
 func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writer, deadline time.Time) (*child,
 	error) {
-	c := &child{index: index, from: from, to: to, output: output{forward: stderr}, gone: make(chan struct{})}
+	c := &child{index: index, from: from, to: to, gone: make(chan struct{})}
 	c.mark = fmt.Sprintf("GORL_CHILD=%d-%d", os.Getpid(), started.Add(1))
 	c.columns = o.declared()
 	opening := setup{Options: *o, Index: index, From: from, To: to, Parent: os.Getpid(), Columns: c.columns,
-		Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Spin: o.Spin.Seconds()}
+		Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos}
 	switch {
 	case o.Simulator != "":
 		opening.Program = "batch.py"
@@ -128,7 +114,7 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	if messages[1], err = json.Marshal(opening); err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
 	}
-	if err := c.start(o, memory); err != nil {
+	if err := c.start(o, memory, stderr); err != nil {
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w (%w)", err, ErrNoPython)
 		}
@@ -144,38 +130,36 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	return c, nil
 }
 
-// start starts the process with three pipes, for requests, replies and output. The child sees the memory as file
-// descriptor 3, requests as 4 and replies as 5.
-func (c *child) start(o *Options, memory *os.File) error {
-	var files []*os.File // what is to be closed on an error, in pairs of pipes
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
-	for range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		files = append(files, r, w)
-	}
-	c.process = exec.Command(o.Python, "-u", "-c", bootstrap)
-	c.process.Env = append(environ(o), c.mark)
-	c.process.ExtraFiles = []*os.File{memory, files[0], files[3]}
-	c.process.Stdout, c.process.Stderr = files[5], files[5]
-	c.process.SysProcAttr = childAttributes()
-	result := make(chan error)
-	starter() <- func() { result <- c.process.Start() }
-	if err := <-result; err != nil {
-		return err
-	}
-	c.requests, c.replies = files[1], files[2]
-	printed := files[4]
+// start starts the process with pipes for requests and replies. The child sees the memory as file descriptor 3,
+// requests as 4 and replies as 5.
+func (c *child) start(o *Options, memory *os.File, stderr io.Writer) error {
 	// The child has copies of its ends of the pipes. Unless this process closes its own, it never sees the end of a
 	// pipe when the child dies.
-	files = []*os.File{files[0], files[3], files[5]}
-	go c.watch(printed)
+	reads, requests, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer reads.Close()
+	replies, writes, err := os.Pipe()
+	if err != nil {
+		requests.Close()
+		return err
+	}
+	defer writes.Close()
+	c.requests, c.replies = requests, replies
+	var output io.Writer = &c.output
+	if stderr != nil {
+		output = io.MultiWriter(output, stderr)
+	}
+	c.process, err = process.Start(process.Options{Argv: []string{o.Python, "-u", "-c", bootstrap},
+		Env: append(environ(o), c.mark), ExtraFiles: []*os.File{memory, reads, writes}, Stdout: output, Stderr: output})
+	if err != nil {
+		requests.Close()
+		replies.Close()
+		return err
+	}
+	c.pid = c.process.PID()
+	go c.watch()
 	return nil
 }
 
@@ -204,27 +188,11 @@ func environ(o *Options) []string {
 	return env
 }
 
-// straggling is how long the output is read on after the process has ended. Then the pipe is closed, because what the
-// process started may hold it open for ever.
-const straggling = 200 * time.Millisecond
-
-// watch runs in a goroutine of its own for each child. It collects the output, waits for the end of the process,
-// kills what the process left behind, and wakes a goroutine that sleeps on the control block.
-func (c *child) watch(printed *os.File) {
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		_, _ = io.Copy(&c.output, printed)
-	}()
-	_ = c.process.Wait() // how it ended is in its ProcessState
-	killGroup(c.process.Process.Pid)
+// watch runs in a goroutine of its own for each child. It waits for the end of the process, kills what the process left
+// behind, and wakes a goroutine that sleeps on the control block.
+func (c *child) watch() {
+	c.exit = <-c.process.Done()
 	killMarked(c.mark)
-	select {
-	case <-read:
-	case <-time.After(straggling):
-	}
-	printed.Close()
-	<-read
 	c.ended.Store(true)
 	if block := c.block.Load(); block != nil {
 		futexWake(&block.done)
@@ -238,8 +206,7 @@ func (c *child) kill() {
 	select {
 	case <-c.gone:
 	default:
-		_ = c.process.Process.Kill()
-		killGroup(c.process.Process.Pid)
+		c.process.Kill()
 		select {
 		case <-c.gone:
 		case <-time.After(5 * time.Second):
@@ -258,14 +225,14 @@ func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
 	switch {
 	case err == nil:
 		return head, payload, nil
-	case errors.Is(err, os.ErrDeadlineExceeded) && stopped(c.process.Process.Pid):
+	case errors.Is(err, os.ErrDeadlineExceeded) && stopped(c.pid):
 		return nil, nil, c.fault(FaultStopped, err, "has been stopped by a signal (SIGSTOP)")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, nil, c.fault(FaultTimeout, err, "sent no message in time")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		select { // it closed the pipe: it is ending
 		case <-c.gone:
-			return nil, nil, c.fault(FaultExit, nil, "%s", describeExit(c.process.ProcessState))
+			return nil, nil, c.fault(FaultExit, nil, "%v", c.exit)
 		case <-time.After(time.Second):
 		}
 	}

@@ -209,7 +209,7 @@ def make(setup):
 
         def create(**kwargs):
             try:
-                return gymnasium.make(setup["id"], disable_env_checker=not setup["checker"], **kwargs)
+                return gymnasium.make(setup["id"], **{"disable_env_checker": True, **kwargs})
             except gymnasium.error.UnregisteredEnv as e:
                 raise Refused(f"gymnasium {gymnasium.__version__} has no environment {setup['id']!r}: {e}") from e
 
@@ -542,7 +542,7 @@ class Memory:
 class Control:
     """The words by which the Go side starts a command and learns that it is done."""
 
-    def __init__(self, memory, index, parent, spin):
+    def __init__(self, memory, index, parent):
         place = memory.layout["control"]
         offset = place["offset"] + index * place["stride"]
         block = memoryview(memory.map)[offset : offset + place["stride"]]
@@ -550,7 +550,7 @@ class Control:
         self.anchor = (ctypes.c_uint32 * 32).from_buffer(memory.map, offset)
         address = ctypes.addressof(self.anchor)
         self.sequence, self.done = address + 4 * SEQUENCE, address + 4 * DONE
-        self.parent, self.spin = parent, spin
+        self.parent = parent
         self.seen = self.words[DONE]
         self.futex = memory.layout["futex"]
         self.syscall = ctypes.CDLL(None, use_errno=True).syscall
@@ -563,10 +563,6 @@ class Control:
     def wait(self):
         """Returns the next command."""
         words, seen = self.words, self.seen
-        if self.spin:
-            until = time.perf_counter() + self.spin
-            while words[SEQUENCE] == seen and time.perf_counter() < until:
-                pass
         while words[SEQUENCE] == seen:
             # FUTEX_WAIT for a second; then see whether the parent still lives.
             if self.syscall(self.futex, self.sequence, 0, seen, self.second, None, 0) != 0 and os.getppid() != self.parent:
@@ -771,7 +767,7 @@ def main():
         receive()  # the memory has its size now
         memory = Memory(3)
         bridge.attach(memory)
-        control = Control(memory, setup["index"], setup["parent"], setup["spin"])
+        control = Control(memory, setup["index"], setup["parent"])
         reply({})
     except Refused as e:
         reply({"error": str(e), "missing": isinstance(e, Missing)})

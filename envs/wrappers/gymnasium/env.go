@@ -183,10 +183,10 @@ func (e *Env) Close() error {
 	}
 	e.closed, e.ready = true, false
 	for _, c := range e.children {
-		if c != nil && c.block.Load() != nil && c.idle && !c.ended.Load() && !stopped(c.process.Process.Pid) {
+		if c != nil && c.block.Load() != nil && c.idle && !c.ended.Load() && !stopped(c.pid) {
 			c.begin(commandClose)
 		} else if c != nil {
-			_ = c.process.Process.Kill()
+			c.process.Kill()
 		}
 	}
 	limit := time.NewTimer(2 * time.Second)

@@ -93,8 +93,10 @@ func (x *exchange) allocate(file *os.File, children, n int) error {
 	x.states = of("state", "states", x.set.State, true)
 	x.amp = of("AMP observation", "amp_observations", x.set.AMPObservation, false)
 	x.masks = of("action mask", "action_masks", x.set.ActionMask, false)
-	x.layout = plan("environments", children, n, wanted)
 	var err error
+	if x.layout, err = plan("environments", children, n, wanted, nil); err != nil {
+		return err
+	}
 	if x.header, err = x.layout.header(); err != nil {
 		return err
 	}
@@ -218,15 +220,15 @@ func (x *exchange) copyMasks(c *child) error {
 
 // truncate ends the episodes of the environments of c, a child that was replaced in this step. They are truncated at
 // the last observations that were shown, with reward 0: what the lost step would have brought is unknown.
-// observations.now already holds the first observations of the new child.
-func (x *exchange) truncate(c *child) {
+// observations.now already holds the first observations of the new child. invalid marks the transitions as such.
+func (x *exchange) truncate(c *child, invalid bool) {
 	c.renewed = true
 	x.observations.repeat(c, x.observations.finals)
 	x.states.repeat(c, x.states.finals)
 	x.amp.repeat(c, x.amp.now)
 	for k := c.from; k < c.to; k++ {
 		x.own.Rewards[k], x.exact[k], x.own.Terminated[k], x.own.Truncated[k] = 0, 0, false, true
-		x.own.FinalUnknown[k], x.own.Invalid[k] = false, false
+		x.own.FinalUnknown[k], x.own.Invalid[k] = false, invalid
 		x.truncateSeats(k)
 	}
 }

@@ -17,7 +17,7 @@ var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymn
 // and wait and verifyHeader find memory that was written over. Each makes a ChildError by fault. replace.go then starts
 // another child, if Options.Replace allows one more, and truncates the episodes of the dead child's environments;
 // otherwise the error is that of Step or Reset. watch ends what a child leaves behind, and the system ends children
-// whose parent dies (childAttributes).
+// whose parent dies (package process).
 
 // Fault says in a word what happened to a child.
 type Fault string
@@ -85,9 +85,9 @@ func (c *child) trouble(deadline time.Time, halts *int) error {
 		if atomic.LoadUint32(&c.block.Load().done) == c.sequence { // it was the last thing it did
 			return nil
 		}
-		return c.fault(FaultExit, nil, "%s", describeExit(c.process.ProcessState))
+		return c.fault(FaultExit, nil, "%v", c.exit)
 	}
-	if !stopped(c.process.Process.Pid) {
+	if !stopped(c.pid) {
 		*halts = 0
 	} else if *halts++; *halts >= 3 {
 		return c.fault(FaultStopped, nil, "has been stopped by a signal (SIGSTOP)")
@@ -101,8 +101,12 @@ func (c *child) trouble(deadline time.Time, halts *int) error {
 // fault returns an error of this kind with the child's index, process number, environments and last output. err is
 // the cause, nil if there is none.
 func (c *child) fault(f Fault, err error, format string, args ...any) *ChildError {
-	return &ChildError{Child: c.index, PID: c.process.Process.Pid, From: c.from, To: c.to, Fault: f,
-		Message: readable(fmt.Sprintf(format, args...)), Output: c.output.lines(), Err: err}
+	lines := c.output.Lines()
+	for i, line := range lines {
+		lines[i] = readable(line)
+	}
+	return &ChildError{Child: c.index, PID: c.pid, From: c.from, To: c.to, Fault: f,
+		Message: readable(fmt.Sprintf(format, args...)), Output: lines, Err: err}
 }
 
 // isFatal reports whether an error leaves the child useless. Errors of other types than [*ChildError] do.

@@ -76,14 +76,18 @@ type array struct {
 }
 
 // plan returns a layout with so many control blocks and the arrays, each of n rows. Each array begins on a page of
-// its own, so that children that write to one do not slow those down that read another.
-func plan(role string, blocks, n int, arrays []array) *layout {
+// its own, so that children that write to one do not slow those down that read another. policy is the description of
+// a served policy, otherwise nil.
+func plan(role string, blocks, n int, arrays []array, policy *policyJSON) (*layout, error) {
 	l := &layout{Role: role, Futex: futexNumber, Control: controlPlace{Stride: controlStride, Count: blocks},
-		Arrays: map[string]place{}}
+		Arrays: map[string]place{}, Policy: policy}
+	described, err := json.Marshal(policy) // a description has no bound of its own
+	if err != nil {
+		return nil, fmt.Errorf("gymnasium: %w", err)
+	}
 	// The header's length is that of its JSON, which holds offsets that depend on it: room for numbers of 13 digits is
 	// enough.
-	room := headerStart + 1024 + 256*len(arrays)
-	l.Control.Offset = pages(room)
+	l.Control.Offset = pages(headerStart + 1024 + 256*len(arrays) + len(described))
 	at := pages(l.Control.Offset + blocks*controlStride)
 	for _, a := range arrays {
 		if a.width == 0 {
@@ -97,29 +101,17 @@ func plan(role string, blocks, n int, arrays []array) *layout {
 		at = pages(at + p.bytes())
 	}
 	l.Size = at
-	return l
+	return l, nil
 }
 
 // pages rounds up to whole pages.
 func pages(n int) int { return (n + pageSize - 1) / pageSize * pageSize }
 
-// header returns the first bytes of the memory: magic, version, length and JSON. If the JSON does not fit in front of
-// the control blocks, header first moves everything behind it, and so changes the layout.
+// header returns the first bytes of the memory: magic, version, length and JSON. They lie before the control blocks.
 func (l *layout) header() ([]byte, error) {
 	b, err := json.Marshal(l)
 	if err != nil {
 		return nil, fmt.Errorf("gymnasium: %w", err)
-	}
-	if headerStart+len(b) > l.Control.Offset {
-		// A policy's description has no bound of its own: make room and move everything behind it.
-		by := pages(headerStart+len(b)+pageSize) - l.Control.Offset
-		l.Control.Offset += by
-		l.Size += by
-		for name, p := range l.Arrays {
-			p.Offset += by
-			l.Arrays[name] = p
-		}
-		return l.header()
 	}
 	head := make([]byte, headerStart, headerStart+len(b))
 	copy(head, magic)

@@ -43,7 +43,8 @@ type Options struct {
 	// it takes them.
 	Factory string `json:"factory"`
 	// Kwargs are passed to gymnasium.make or to the factory. They must fit into JSON. For a Simulator,
-	// docs/simulators.md says what they mean.
+	// docs/simulators.md says what they mean. Gymnasium's own checker is left out of environments made by ID, because
+	// the bridge checks shapes and numbers itself; "disable_env_checker": false keeps it.
 	Kwargs map[string]any `json:"kwargs"`
 	// NumEnvs is the number of environments.
 	NumEnvs int `json:"-"`
@@ -81,9 +82,6 @@ type Options struct {
 	AMPGroup AMPGroup `json:"amp_group"`
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
 	RenderMode string `json:"render_mode"`
-	// Checker keeps Gymnasium's own checker (PassiveEnvChecker) around environments made by ID. By default it is left
-	// out, because the bridge checks shapes and numbers itself.
-	Checker bool `json:"checker"`
 	// EpisodeMetrics names the numbers of an episode's last info that become its metrics. A dot leads into a
 	// dictionary ("episode.r"). nil and Every stand for all (the first 64 that a child meets), an empty list for
 	// none.
@@ -117,14 +115,12 @@ type Options struct {
 	// for a Simulator, because the first steps may wait for a compiler.
 	StartTimeout, Timeout time.Duration `json:"-"`
 	// Replace is how many times in all a child that died, hangs, failed or wrote invalid data is replaced by a new
-	// one. The episodes of its environments are truncated at their last observations, and the step is not repeated. A
+	// one. The episodes of its environments are truncated at their last observations, and the step is not repeated. If
+	// that is the first step of all, and there are AMP observations, the transitions are invalid (see [envs.Step]). A
 	// negative number sets no limit. With the default 0, Step or Reset returns the error.
 	Replace int `json:"-"`
 	// OnFault is called with the reason before a failed child is replaced. May be nil.
 	OnFault func(*ChildError) `json:"-"`
-	// Spin is how long a child, and this process, poll for work before they sleep. It makes steps faster if every
-	// child has a processor to itself, and keeps those processors busy. The default 0 never polls.
-	Spin time.Duration `json:"-"`
 	// Stderr receives what the children print. By default only the last lines are kept, for error messages.
 	Stderr io.Writer `json:"-"`
 }
@@ -140,8 +136,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("gymnasium: the number of environments is %d; it must be from 1 to 2²⁰", o.NumEnvs)
 	case o.Simulator != "" && !slices.Contains(Simulators, o.Simulator):
 		return fmt.Errorf("gymnasium: the simulator is %q; it must be one of %q", o.Simulator, Simulators)
-	case o.AEC && !o.PettingZoo || o.PettingZoo && (o.Simulator != "" || o.Checker):
-		return errors.New("gymnasium: AEC is for PettingZoo, and Simulator and Checker are not")
+	case o.AEC && !o.PettingZoo || o.PettingZoo && o.Simulator != "":
+		return errors.New("gymnasium: AEC is for PettingZoo, and Simulator is not")
 	case o.PettingZoo && (o.AMPObservations != "" || o.States != "" && o.States != Ignore || o.StateSize != 0):
 		return fmt.Errorf("gymnasium: AMPObservations, States and StateSize are not for PettingZoo: States may only "+
 			"be %q", Ignore)
@@ -150,8 +146,8 @@ func (o *Options) validate() error {
 	case o.Simulator != "" && o.Children > 1:
 		return fmt.Errorf("gymnasium: %d children of the simulator %s; it is one batch, so there is one child",
 			o.Children, o.Simulator)
-	case o.Simulator != "" && (o.Infos || o.Checker):
-		return fmt.Errorf("gymnasium: Infos and Checker are for single environments; %s is a simulator", o.Simulator)
+	case o.Simulator != "" && o.Infos:
+		return fmt.Errorf("gymnasium: Infos are for single environments; %s is a simulator", o.Simulator)
 	case o.Simulator == "" && (o.Autoreset != "" || o.RandomEpisodeLengths ||
 		len(o.ObservationGroups)+len(o.StateGroups) > 0):
 		return errors.New("gymnasium: Autoreset, RandomEpisodeLengths, ObservationGroups and StateGroups are for " +
@@ -166,9 +162,9 @@ func (o *Options) validate() error {
 			"for each processor)", o.Children, o.NumEnvs)
 	case o.Seed < 0 || o.Seed > math.MaxInt64-1<<40:
 		return fmt.Errorf("gymnasium: seed is %d; it must be from 0 to 2⁶³-2⁴⁰-1", o.Seed)
-	case o.Timeout < 0 || o.StartTimeout < 0 || o.Spin < 0:
-		return fmt.Errorf("gymnasium: Timeout, StartTimeout and Spin are %v, %v and %v; none may be negative",
-			o.Timeout, o.StartTimeout, o.Spin)
+	case o.Timeout < 0 || o.StartTimeout < 0:
+		return fmt.Errorf("gymnasium: Timeout and StartTimeout are %v and %v; neither may be negative", o.Timeout,
+			o.StartTimeout)
 	case o.AMPSize < 0 || o.StateSize < 0:
 		return fmt.Errorf("gymnasium: AMPSize and StateSize are %d and %d; neither may be negative", o.AMPSize,
 			o.StateSize)

@@ -28,9 +28,9 @@ func TestPeersFaults(t *testing.T) {
 		fault Fault
 		words string
 	}{
-		{single, "exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulation has exploded"},
-		{single, "crash", FaultExit, "was ended by signal 11"},
-		{single, "sysexit", FaultExit, "ended with status 3"},
+		{single, "exit", FaultExit, "exit status 9; it printed last:\n\tthe simulation has exploded"},
+		{single, "crash", FaultExit, "ended by signal: segmentation fault"},
+		{single, "sysexit", FaultExit, "exit status 3"},
 		{single, "stop", FaultStopped, "SIGSTOP"},
 		{single, "hang", FaultTimeout, "did not finish in time"},
 		{single, "raise", FaultException, "RuntimeError: the environment is cross"},
@@ -41,7 +41,7 @@ func TestPeersFaults(t *testing.T) {
 		{single, "list", FaultException, "0.25... of type list; it must be a finite number"},
 		{single, "integer", FaultException, "00... of type int; it must be a finite number"},
 		{batch, "hang", FaultTimeout, "did not finish in time"},
-		{batch, "exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulator has run out of memory"},
+		{batch, "exit", FaultExit, "exit status 9; it printed last:\n\tthe simulator has run out of memory"},
 		{batch, "raise", FaultException, "RuntimeError: the simulator is cross"},
 		{batch, "print", FaultExit, "the end of a gigabyte"},
 		{batch, "fork", FaultExit, "the simulator has children"},
@@ -190,7 +190,7 @@ func TestPeersGamesRefused(t *testing.T) {
 		{"bridge_games:Lives", "lacks", nil, "the rewards of Lives lack the agent 'b_0'", FaultException},
 		{"bridge_games:Lives", "state", nil, "set states to ignore", FaultException},
 		{"bridge_games:Lives", "exception", nil, "the game is cross", FaultException},
-		{"bridge_games:Lives", "exit", nil, "ended with status 4", FaultExit},
+		{"bridge_games:Lives", "exit", nil, "exit status 4", FaultExit},
 		{"bridge_games:Turns", "stranger", nil, "'x_9', which is none of possible_agents", FaultException},
 		{"bridge_games:Turns", "selects", nil, "selects the agent 'x_1', which does not live", FaultException},
 		{"bridge_games:Nobody", "", nil, "a Nobody; it must be a pettingzoo.ParallelEnv or AECEnv", FaultStart},

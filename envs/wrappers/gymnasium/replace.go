@@ -57,7 +57,7 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 		if what != commandReset || seed < 0 {
 			fresh = e.lastSeed + int64(e.replaced)*int64(e.options.NumEnvs)
 		}
-		if fault = e.renew(i, what, fresh); fault == nil {
+		if fault = e.renew(i, fresh); fault == nil {
 			break
 		}
 		// No further start is allowed: the batch is left without this child.
@@ -66,14 +66,15 @@ func (e *Env) replace(i int, fault error, what command, seed int64) error {
 		}
 	}
 	if what == commandStep {
-		e.truncate(e.children[i])
+		// In the first step there is no AMP observation of the step before that could stand for the lost one.
+		e.truncate(e.children[i], e.amp.width > 0 && !e.stepped)
 	}
 	return nil
 }
 
 // renew starts child i again and brings its environments to where the others are: same spaces, the reward parameters
 // and curricula set before, a reset with seed. If it returns an error, the child is not usable.
-func (e *Env) renew(i int, what command, seed int64) error {
+func (e *Env) renew(i int, seed int64) error {
 	deadline := time.Now().Add(e.options.StartTimeout)
 	copy(e.memory, e.header) // the new child reads it
 	old := e.children[i]
@@ -91,33 +92,8 @@ func (e *Env) renew(i int, what command, seed int64) error {
 	if err := e.reapply(c); err != nil {
 		return err
 	}
-	if what == commandStep && e.amp.width > 0 && !e.stepped {
-		if err := e.probe(c, seed); err != nil {
-			return err
-		}
-	}
-	return e.again(c, commandReset, seed)
-}
-
-// again has one child do a command that all others have done, and copies what it wrote. Its time begins now.
-func (e *Env) again(c *child, what command, seed int64) error {
 	c.idle = false
 	c.block.Load().seed = seed
-	c.begin(what)
-	return e.gather(c, what, time.Now().Add(e.options.Timeout))
-}
-
-// probe fills in the AMP observations of a child that was lost in the very first step. Usually truncate takes those
-// of the step before, and there is none. So the new child makes one step with the actions asked for, and only the AMP
-// observations of that step are used. A discriminator therefore never sees a row that no environment has shown.
-func (e *Env) probe(c *child, seed int64) error {
-	if err := e.again(c, commandReset, seed); err != nil {
-		return err
-	}
-	if err := e.again(c, commandStep, -1); err != nil {
-		return err
-	}
-	copy(e.amp.former[c.from*e.amp.width:c.to*e.amp.width], e.amp.now[c.from*e.amp.width:])
-	clear(e.infos[c.from:c.to])
-	return nil
+	c.begin(commandReset)
+	return e.gather(c, commandReset, time.Now().Add(e.options.Timeout))
 }

@@ -2,8 +2,6 @@ package gymnasium
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"testing"
 
@@ -20,7 +18,7 @@ func seatedExchange() (*exchange, *child) {
 	x.own = envs.Step{Seats: x.set.MakeSeatStep(1), Rewards: make([]float32, 1), Terminated: make([]bool, 1),
 		Truncated: make([]bool, 1)}
 	x.exact, x.out = make([]float64, 1), make([]bool, 3)
-	return x, &child{process: &exec.Cmd{Process: &os.Process{}}}
+	return x, &child{}
 }
 
 func seat(name string) spaces.Seat {

@@ -141,14 +141,17 @@ func newServer(name string, set spaces.Set, n int, act func(observations, states
 	if reset != nil {
 		arrays = append(arrays, array{"begins", "u1", -1})
 	}
-	l := plan("policy", 1, n, arrays)
-	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
-	l.Size += maxMessage
-	l.Policy = &policyJSON{Name: name, Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
+	about := &policyJSON{Name: name, Observation: spaceOf(set.Observation), Action: spaceOf(set.Action)}
 	if set.State.Width() > 0 {
 		state := spaceOf(set.State)
-		l.Policy.State = &state
+		about.State = &state
 	}
+	l, err := plan("policy", 1, n, arrays, about)
+	if err != nil {
+		return nil, err
+	}
+	l.Arrays["message"] = place{Offset: l.Size, DType: "u1", Shape: []int{maxMessage}}
+	l.Size += maxMessage
 	header, err := l.header()
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (e *Env) command(what command, seed int64) error {
 // gather waits for a child to finish its command and copies what it wrote. An error is a [*ChildError]; the child is
 // idle again if the error is not fatal.
 func (e *Env) gather(c *child, what command, deadline time.Time) error {
-	if err := c.wait(deadline, e.options.Spin); err != nil {
+	if err := c.wait(deadline); err != nil {
 		return err
 	}
 	head, _, err := c.finish(deadline)

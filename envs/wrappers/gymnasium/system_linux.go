@@ -3,15 +3,15 @@ package gymnasium
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // futexNumber is the number of the system call futex. The children need it, see layout.
@@ -33,34 +33,14 @@ func futexWake(word *uint32) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, all, 0, 0, 0)
 }
 
-// memfdNumber is the number of the system call memfd_create, which package syscall lacks.
-var memfdNumber = map[string]uintptr{"386": 356, "amd64": 319, "arm": 385, "arm64": 279, "loong64": 279, "ppc64le": 360,
-	"riscv64": 279, "s390x": 350}
-
-// Flags of memfd_create and fcntl that package syscall lacks.
-const (
-	// mfdCloexec closes the file in processes that this one starts, unless it passes the file on.
-	mfdCloexec, mfdAllowSealing = 1, 2
-	// addSeals is a command of fcntl; with the seals the size cannot change, and no other seal be set.
-	addSeals                       = 1033
-	sealSeal, sealShrink, sealGrow = 1, 2, 4
-)
-
 // anonymousFile returns an empty file in memory without a name. Nothing of it stays when the processes that have it
-// are gone. An old kernel without memfd_create gets a file in /dev/shm whose name is removed at once.
+// are gone.
 func anonymousFile() (*os.File, error) {
-	if number, ok := memfdNumber[runtime.GOARCH]; ok {
-		name := []byte("gorl-gymnasium\x00")
-		fd, _, errno := syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), mfdCloexec|mfdAllowSealing, 0)
-		if errno == 0 {
-			return os.NewFile(fd, "memory"), nil
-		}
-	}
-	f, err := os.CreateTemp("/dev/shm", "gorl-gymnasium-*")
+	fd, err := unix.MemfdCreate("gorl-gymnasium", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err
 	}
-	return f, os.Remove(f.Name())
+	return os.NewFile(uintptr(fd), "memory"), nil
 }
 
 // mapFile sets the size of a file in bytes and maps all of it for reading and writing. Where the system allows it,
@@ -69,24 +49,15 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	if err := f.Truncate(int64(size)); err != nil {
 		return nil, err
 	}
-	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), addSeals, sealSeal|sealShrink|sealGrow)
+	_, _ = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
 // unmap gives memory back that mapFile mapped. Slices of it must not be used afterwards.
 func unmap(memory []byte) error { return syscall.Munmap(memory) }
 
-// childAttributes puts a child into a process group of its own, so that the terminal's Ctrl-C does not reach it. The
-// system kills the child when the thread that started it ends.
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
-// killGroup kills what is left of a process group, stopped processes too.
-func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
-
 // killMarked kills the processes that have mark ("NAME=value") in their environment. What a child started may have
-// left its process group, so killGroup does not reach it. Processes started meanwhile are found in a next round.
+// left its process group, so Process.Kill does not reach it. Processes started meanwhile are found in a next round.
 // There are at most 20 rounds, because a process that the system does not end yet is found again.
 func killMarked(mark string) {
 	wanted := []byte("\x00" + mark + "\x00")
@@ -129,15 +100,4 @@ func stopped(pid int) bool {
 // asked how it ended.
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && processState(pid) != 'Z'
-}
-
-// describeExit says how a process ended, for an error that begins with the child's name.
-func describeExit(state *os.ProcessState) string {
-	status, ok := state.Sys().(syscall.WaitStatus)
-	switch {
-	case ok && status.Signaled():
-		return fmt.Sprintf("was ended by signal %d (%v)", status.Signal(), status.Signal())
-	default:
-		return fmt.Sprintf("ended with status %d", state.ExitCode())
-	}
 }

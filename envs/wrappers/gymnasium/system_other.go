@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -25,14 +24,8 @@ func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported 
 
 func unmap([]byte) error { return nil }
 
-func childAttributes() *syscall.SysProcAttr { return nil }
-
-func killGroup(int) {}
-
 func killMarked(string) {}
 
 func stopped(int) bool { return false }
 
 func alive(int) bool { return false }
-
-func describeExit(state *os.ProcessState) string { return state.String() }

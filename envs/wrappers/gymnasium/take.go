@@ -1,8 +1,7 @@
 package gymnasium
 
 import (
-	"unsafe"
-
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -54,28 +53,8 @@ func copyFinite(to, from []float32) bool {
 	return finite(to) && good
 }
 
-// finite reports whether all numbers are finite. NaN and infinities have an exponent of ones only, so adding 1 to the
-// exponent carries into the bit of the sign. Two numbers are checked in one 64-bit word, four words in a round,
-// without a branch: steps of large batches spend much of their time here.
-func finite(rows []float32) bool {
-	const exponents, ones, signs = 0x7f80_0000_7f80_0000, 0x0080_0000_0080_0000, 0x8000_0000_8000_0000
-	if len(rows) < 2 {
-		return len(rows) == 0 || rows[0]-rows[0] == 0
-	}
-	pairs := unsafe.Slice((*uint64)(unsafe.Pointer(&rows[0])), len(rows)/2)
-	last := rows[len(rows)-1]
-	var a, b, c, d uint64
-	for ; len(pairs) >= 4; pairs = pairs[4:] {
-		a |= pairs[0]&exponents + ones
-		b |= pairs[1]&exponents + ones
-		c |= pairs[2]&exponents + ones
-		d |= pairs[3]&exponents + ones
-	}
-	for _, p := range pairs {
-		a |= p&exponents + ones
-	}
-	return (a|b|c|d)&signs == 0 && last-last == 0
-}
+// finite reports whether all numbers are finite.
+func finite(rows []float32) bool { return number.FirstNonFinite(rows) < 0 }
 
 // widen copies rows of width w into out, from environment first on, and makes numbers of the bytes. out's length says
 // how many rows.

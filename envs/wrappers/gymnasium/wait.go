@@ -16,17 +16,11 @@ func (c *child) begin(what command) {
 	c.block.Load().start(what, c.sequence)
 }
 
-// wait returns when the child has done its last command, or with the reason why it will not. It first polls for spin,
-// then sleeps on the control block.
-func (c *child) wait(deadline time.Time, spin time.Duration) error {
+// wait returns when the child has done its last command, or with the reason why it will not. It sleeps on the control
+// block.
+func (c *child) wait(deadline time.Time) error {
 	before, block := c.sequence-1, c.block.Load()
 	done := atomic.LoadUint32(&block.done)
-	if done == before && spin > 0 {
-		until := time.Now().Add(spin)
-		for done == before && time.Now().Before(until) {
-			done = atomic.LoadUint32(&block.done)
-		}
-	}
 	halts := 0
 	for naps := 0; done == before; naps++ {
 		if naps > 0 {
@@ -80,7 +74,7 @@ func (c *child) call(message map[string]any, timeout time.Duration) (head, paylo
 	if err := sendFrame(c.requests, b, deadline); err != nil {
 		return nil, nil, c.fault(FaultProtocol, err, "does not read: %v", err)
 	}
-	if err := c.wait(deadline, 0); err != nil {
+	if err := c.wait(deadline); err != nil {
 		return nil, nil, err
 	}
 	return c.finish(deadline)
