@@ -62,8 +62,8 @@ func run(ctx context.Context) error {
 }
 
 // inFolder measures a population of n members in a temporary folder.
-func inFolder(ctx context.Context, n int, measure func(context.Context, string, int) ([]string, error)) (cells []string,
-	err error) {
+func inFolder(ctx context.Context, n int,
+	measure func(context.Context, string, int) ([]string, error)) (cells []string, err error) {
 	folder, err := os.MkdirTemp("", "pbt_scale-*")
 	if err != nil {
 		return nil, err
