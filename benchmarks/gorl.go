@@ -14,12 +14,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// mixed, graphs and device are settings of all agents; soakUpdates is how long the size soak trains. tuned says whether
-// a process calls tensor.TuneAllocator.
+// mixed, graphs and device are settings of all agents; soakUpdates is how long the size soak trains.
 var (
 	mixed       bool
 	graphs      bool
-	tuned       bool
 	device      string
 	soakUpdates int
 )

@@ -38,15 +38,11 @@ func main() {
 	flag.BoolVar(&graphs, "graphs", false, "gorl's minibatches are replayed as CUDA graphs (cuda_graphs)")
 	flag.StringVar(&device, "device", "cpu", "gorl's and skrl's device")
 	flag.IntVar(&soakUpdates, "updates", 3000, "updates of the size soak, which watches the memory")
-	flag.BoolVar(&tuned, "tuned", true,
-		"gorl calls tensor.TuneAllocator, as its commands do; false measures what it gains")
 	several := flag.Int("ranks", 0,
 		"compare so many ranks, each with its share of the environments, to one process with so many threads")
 	measured := flag.String("measure", "", "only measure gorl at this size, in this process, and print lines of JSON")
 	flag.Parse()
-	if tuned {
-		tensor.TuneAllocator()
-	}
+	tensor.TuneAllocator() // as gorl's commands do
 	var err error
 	if *several > 0 {
 		err = compareRanks(strings.Split(*sizes, ","), *several, *rounds)

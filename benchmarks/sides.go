@@ -113,8 +113,7 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 		cmd = exec.Command(self, "-measure", size, "-threads", threads, "-stepping-threads", strconv.Itoa(stepping),
 			"-device", device,
 			"-mixed="+strconv.FormatBool(mixed),
-			"-graphs="+strconv.FormatBool(graphs), "-tuned="+strconv.FormatBool(tuned),
-			"-updates", strconv.Itoa(soakUpdates))
+			"-graphs="+strconv.FormatBool(graphs), "-updates", strconv.Itoa(soakUpdates))
 	case s.jax:
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "jax_update.py"), size, "--threads", threads)
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap

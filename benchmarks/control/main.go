@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -26,40 +25,34 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-var (
-	evolves  = flag.Bool("evolution", false, "compare evolutions on CartPole with their controls")
-	members  = flag.Int("members", 8, "members of each population; 6 with -evolution")
-	seeds    = flag.Int("seeds", 3, "number of populations, with seeds 1, 2, ...; 5 with -evolution")
-	episodes = flag.Int("episodes", 64, "episodes that a member is evaluated for")
-	steps    = flag.Int64("steps", 327_680, "environment steps of each member; 98304 with -evolution")
-	interval = flag.Int64("interval", 20_480, "environment steps between decisions; 4096 with -evolution")
-	out      = flag.String("out", filepath.Join("runs", "control"), "folder of pages; none are written with -evolution")
-)
+var evolves = flag.Bool("evolution", false, "compare evolutions on CartPole with their controls")
+
+// episodes is the number of episodes that a member is evaluated for.
+const episodes = 64
+
+// comparison has the sizes of the populations that are compared.
+type comparison struct {
+	members, seeds  int
+	interval, steps int64 // environment steps of each member: between decisions, and in all
+}
 
 func main() { compare.Main(run) }
 
 func run(ctx context.Context) error {
-	train, header := population, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}
+	c := comparison{members: 8, seeds: 3, interval: 20_480, steps: 327_680}
+	train, header := c.population, []string{"seed", "PBT best", "median", "worst", "control best", "median", "worst"}
 	if *evolves {
-		train, header = evolved, []string{"seed", "evolution", "control"}
-		given := map[string]bool{}
-		flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		for name, value := range map[string]string{"members": "6", "seeds": "5", "steps": "98304", "interval": "4096"} {
-			if !given[name] {
-				_ = flag.Set(name, value) // they are numbers
-			}
-		}
+		c = comparison{members: 6, seeds: 5, interval: 4096, steps: 98_304}
+		train, header = c.evolution, []string{"seed", "evolution", "control"}
 	}
 	var rows [][]string
 	columns := make([][]float64, len(header)-1)
-	for seed := int64(1); seed <= int64(*seeds); seed++ {
+	for seed := int64(1); seed <= int64(c.seeds); seed++ {
 		row := []string{fmt.Sprint(seed)}
 		for _, control := range []bool{false, true} {
 			returns, err := train(ctx, control, seed)
@@ -79,14 +72,14 @@ func run(ctx context.Context) error {
 		row = append(row, fmt.Sprintf("%.1f", stat.Mean(values, nil)))
 	}
 	fmt.Printf("Returns of %d episodes with the mean action, after %d environment steps of each of %d members:\n\n",
-		*episodes, *steps, *members)
+		episodes, c.steps, c.members)
 	return tracking.Table(os.Stdout, header, append(rows, row))
 }
 
 // population trains a population or its control, and returns the best, the median and the worst member's return.
-func population(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
+func (c comparison) population(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
 	opt := pbt.Options{
-		Members: *members, Objective: "episode.return", IntervalSteps: *interval, TotalSteps: *steps, Seed: seed,
+		Members: c.members, Objective: "episode.return", IntervalSteps: c.interval, TotalSteps: c.steps, Seed: seed,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},
 		Explore: explore.Mutation{Rate: 0.5, ChangeRange: [2]float64{1.2, 2}, Rules: explore.Rules{
 			"learning_rate": explore.MutateFloat, "entropy_loss_scale": explore.MutateFloat,
@@ -97,9 +90,8 @@ func population(ctx context.Context, control bool, seed int64) (returns []float6
 		},
 		New: pendulum,
 	}
-	name := "population"
 	if control {
-		name, opt.Strategy = "control", strategy.Never{}
+		opt.Strategy = strategy.Never{}
 	}
 	p, err := pbt.New(opt)
 	if err != nil {
@@ -109,21 +101,10 @@ func population(ctx context.Context, control bool, seed int64) (returns []float6
 	if _, err := p.Train(ctx); err != nil {
 		return nil, err
 	}
-	history, err := journal.NewHistory(p.Journal())
-	if err != nil {
-		return nil, err
-	}
-	folder := filepath.Join(*out, fmt.Sprintf("%s_%d", name, seed))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
-	if err := report.Write(folder, history, report.Options{}); err != nil {
-		return nil, err
-	}
 	var all []float64
-	for id := range *members {
+	for id := range c.members {
 		e, err := p.Trainee(id).(*trainers.Trainee).Evaluate(ctx,
-			trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000 + seed})
+			trainers.EvaluateOptions{Episodes: episodes, Seed: 1000 + seed})
 		if err != nil {
 			return nil, err
 		}
@@ -153,8 +134,8 @@ func pendulum(m pbt.Member) (pbt.Trainee, error) {
 // nodes is the number of nodes of the hidden layer with which an evolution begins.
 const nodes = 4
 
-// evolved trains an evolution or its control, and returns the return of the best member.
-func evolved(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
+// evolution trains an evolution or its control, and returns the return of the best member.
+func (c comparison) evolution(ctx context.Context, control bool, seed int64) (returns []float64, err error) {
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
 	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: nodes, MaxNodes: 128, MinLatent: 8,
@@ -163,7 +144,7 @@ func evolved(ctx context.Context, control bool, seed int64) (returns []float64, 
 		ShrinkFactor: 0.25}}
 	opt := evolution.Options{
 		Options: pbt.Options{
-			Members: *members, IntervalSteps: *interval, TotalSteps: *steps, Seed: seed,
+			Members: c.members, IntervalSteps: c.interval, TotalSteps: c.steps, Seed: seed,
 			Sample: map[string]explore.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
 			New:    func(m pbt.Member) (pbt.Trainee, error) { return pole(m) },
 		},
@@ -186,7 +167,7 @@ func evolved(ctx context.Context, control bool, seed int64) (returns []float64, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, elite.Close()) }()
-	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: *episodes, Seed: 1000 + seed})
+	result, err := elite.Evaluate(ctx, trainers.EvaluateOptions{Episodes: episodes, Seed: 1000 + seed})
 	return []float64{result.Return}, err
 }
 

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -153,7 +152,7 @@ func skrl(ctx context.Context, s settings) (o outcome, err error) {
 		return o, err
 	}
 	cmd := exec.CommandContext(ctx, *python, "-W", "ignore", "-c", skrlMAPPO, string(text))
-	cmd.Env = slices.Concat(os.Environ(), compare.SingleThread())
+	cmd.Env = compare.SingleThread()
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

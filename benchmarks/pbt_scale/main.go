@@ -4,7 +4,6 @@
 // what the turn of a real process costs. At last the page of the population is made.
 //
 //	go run ./benchmarks/pbt_scale                         # the table of docs/pbt-cluster.md
-//	go run ./benchmarks/pbt_scale -members 1000 -keep x   # leaves the workspace in x, for gorl serve x
 package main
 
 import (
@@ -35,9 +34,6 @@ import (
 var (
 	members   = flag.String("members", "10,100,1000", "sizes of populations, comma-separated")
 	intervals = flag.Int("intervals", 5, "intervals of each population")
-	dir       = flag.String("dir", "", "where the workspaces are made; default: the folder for temporary files")
-	keep      = flag.String("keep", "", "folder that keeps the last workspace")
-	skip      = flag.Bool("skip-one", false, "without the population in one process")
 )
 
 func main() { compare.Main(run) }
@@ -53,32 +49,27 @@ func run(ctx context.Context) error {
 		}
 		row := []string{text}
 		for _, measure := range []func(context.Context, string, int) ([]string, error){together, apart} {
-			folder, err := os.MkdirTemp(*dir, "pbt_scale-*")
-			if err == nil {
-				var cells []string
-				cells, err = measure(ctx, folder, n)
-				row = append(row, cells...)
-			}
+			cells, err := inFolder(ctx, n, measure)
 			if err != nil {
 				return err
 			}
-			if *keep != "" {
-				if err := os.RemoveAll(*keep); err != nil {
-					return err
-				}
-				err = os.Rename(folder, *keep)
-			} else {
-				err = os.RemoveAll(folder)
-			}
-			if err != nil {
-				return err
-			}
+			row = append(row, cells...)
 		}
 		rows = append(rows, row)
 	}
-	return tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision", "wall ms", "files",
-		"processes: CPU ms a decision", "wall ms", "read calls", "write calls", "CPU ms without new records", "files",
-		"MB", "journals MB", "page: CPU ms", "page MB"}, rows)
+	return tracking.Table(os.Stdout, []string{"members", "one process: CPU ms a decision",
+		"processes: CPU ms a decision", "read calls", "files", "page: CPU ms", "page MB"}, rows)
+}
+
+// inFolder measures a population of n members in a temporary folder.
+func inFolder(ctx context.Context, n int,
+	measure func(context.Context, string, int) ([]string, error)) (cells []string, err error) {
+	folder, err := os.MkdirTemp("", "pbt_scale-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	return measure(ctx, folder, n)
 }
 
 // options are a population of n synthetic members, whose learning rate and entropy bonus are tuned.
@@ -95,9 +86,6 @@ func options(n int) (pbt.Options, error) {
 
 // together measures a population in one process.
 func together(ctx context.Context, folder string, n int) ([]string, error) {
-	if *skip {
-		return []string{"-", "-", "-"}, nil
-	}
 	opt, err := options(n)
 	if err != nil {
 		return nil, err
@@ -112,10 +100,8 @@ func together(ctx context.Context, folder string, n int) ([]string, error) {
 	if _, err := p.Train(ctx); err != nil {
 		return nil, err
 	}
-	used := now().since(before)
-	decisions := float64(n * *intervals)
-	files, _, err := size(folder)
-	return []string{ms(used.cpu, decisions), ms(used.wall, decisions), fmt.Sprint(files)}, err
+	decisions := n * *intervals
+	return []string{ms(now().since(before).cpu, float64(decisions))}, nil
 }
 
 // apart measures a population of processes.
@@ -145,7 +131,7 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 		}
 		defer all[i].Close()
 	}
-	var first, others usage
+	var first usage
 	for interval := range *intervals {
 		fmt.Fprintf(os.Stderr, "%d members, interval %d of %d\n", n, interval+1, *intervals)
 		for i := range n {
@@ -154,20 +140,13 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 			if _, err := all[at].Train(ctx); err != nil && !errors.Is(err, pbt.ErrYield) {
 				return nil, err
 			}
-			used := now().since(before)
-			if at == 0 {
-				first = first.plus(used)
-			} else {
-				others = others.plus(used)
+			if used := now().since(before); at == 0 {
+				first.cpu, first.reads = first.cpu+used.cpu, first.reads+used.reads
 			}
 		}
 	}
 	turns := float64(*intervals)
-	files, bytes, err := size(folder)
-	if err != nil {
-		return nil, err
-	}
-	_, journals, err := size(folder, journal.File)
+	files, err := countFiles(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -181,16 +160,14 @@ func apart(ctx context.Context, folder string, n int) ([]string, error) {
 		return nil, err
 	}
 	text, err := json.Marshal(p)
-	used := now().since(before)
-	return []string{ms(first.cpu, turns), ms(first.wall, turns), each(first.reads, turns), each(first.writes, turns),
-		ms(others.cpu, turns*float64(n-1)), fmt.Sprint(files), mb(bytes), mb(journals), ms(used.cpu, 1),
-		mb(int64(len(text)))}, err
+	return []string{ms(first.cpu, turns), fmt.Sprintf("%.0f", first.reads/turns), fmt.Sprint(files),
+		ms(now().since(before).cpu, 1), fmt.Sprintf("%.3g", float64(len(text))/1e6)}, err
 }
 
-// usage is what this process has used: time, and calls that read and write.
+// usage is what this process has used: CPU time, and calls that read.
 type usage struct {
-	cpu, wall     time.Duration
-	reads, writes float64
+	cpu   time.Duration
+	reads float64
 }
 
 func now() (u usage) {
@@ -198,46 +175,26 @@ func now() (u usage) {
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) == nil {
 		u.cpu = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
-	u.wall = time.Since(began)
 	text, _ := os.ReadFile("/proc/self/io") // elsewhere than on Linux there are no counts
 	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		count, _ := strconv.ParseFloat(value, 64)
-		switch key {
-		case "syscr":
-			u.reads = count
-		case "syscw":
-			u.writes = count
+		if count, ok := strings.CutPrefix(line, "syscr: "); ok {
+			u.reads, _ = strconv.ParseFloat(strings.TrimSpace(count), 64)
 		}
 	}
 	return u
 }
 
-var began = time.Now()
+func (u usage) since(b usage) usage { return usage{u.cpu - b.cpu, u.reads - b.reads} }
 
-func (u usage) since(b usage) usage {
-	return usage{u.cpu - b.cpu, u.wall - b.wall, u.reads - b.reads, u.writes - b.writes}
-}
-
-func (u usage) plus(b usage) usage {
-	return usage{u.cpu + b.cpu, u.wall + b.wall, u.reads + b.reads, u.writes + b.writes}
-}
-
-// size counts the files of a folder and their bytes; names restricts it to files with these names.
-func size(folder string, names ...string) (files int, bytes int64, err error) {
+// countFiles counts the files of a folder.
+func countFiles(folder string) (files int, err error) {
 	err = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || len(names) > 0 && e.Name() != names[0] {
-			return err
-		}
-		info, err := e.Info()
-		if err == nil {
-			files, bytes = files+1, bytes+info.Size()
+		if err == nil && !e.IsDir() {
+			files++
 		}
 		return err
 	})
-	return files, bytes, err
+	return files, err
 }
 
 func ms(d time.Duration, n float64) string { return fmt.Sprintf("%.3g", 1000*d.Seconds()/n) }
-func each(count, n float64) string         { return fmt.Sprintf("%.0f", count/n) }
-func mb(bytes int64) string                { return fmt.Sprintf("%.3g", float64(bytes)/1e6) }
