@@ -46,8 +46,7 @@ func TestEverySubcommandHelps(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for args, want := range map[string]string{
-		"run --config": "[yaml yml] :8", "simulate --config": "[yaml yml] :8", "simulate --out": "[png] :8",
-		"report": "[jsonl] :8",
+		"run --config": "[yaml yml] :8", "simulate --config": "[yaml yml] :8", "report": "[jsonl] :8",
 		"status": "[] :16", "report --out": "[] :16", "replay": "[jsonl txt] :8", "replay --out": "[json] :8",
 	} {
 		offered, directive := commandtest.Complete(t, command(nil), append(strings.Fields(args), "")...)

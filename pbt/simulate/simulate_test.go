@@ -3,8 +3,6 @@ package simulate_test
 import (
 	"bytes"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -98,7 +96,6 @@ func TestResult(t *testing.T) {
 			t.Errorf("control %d: %+v", i, c)
 		}
 	}
-	c.Parallel = 1
 	if d := cmp.Diff(r, run(t, c)); d != "" {
 		t.Errorf("not a pure function of its configuration: %.500s", d)
 	}
@@ -221,12 +218,7 @@ func TestWrite(t *testing.T) {
 		!strings.Contains(b.String(), "timid") {
 		t.Errorf("the table is\n%s%v", b.String(), err)
 	}
-	path := filepath.Join(t.TempDir(), "simulation.png")
-	must.Do(t, simulate.WritePNG(path, results...))
-	if info, err := os.Stat(path); err != nil || info.Size() < 1000 {
-		t.Errorf("the picture: %v", err)
-	}
-	if simulate.Write(&bytes.Buffer{}) == nil || simulate.WritePNG(path) == nil {
+	if simulate.Write(&b) == nil {
 		t.Error("nothing can be shown")
 	}
 }
