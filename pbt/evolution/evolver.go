@@ -204,15 +204,14 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 		if err != nil {
 			return nil, "", fmt.Errorf("%s%w", p.title(), err)
 		}
-		next[i] = e.registry.settle(noisy)
+		next[i] = withoutRollout(noisy)
 		counts = append(counts, fmt.Sprintf("%s%d", p.title(), len(names)))
 	}
 	what := fmt.Sprintf("%s(%s of the policy's matrices)", kindParameters, strings.Join(counts, ", "))
 	return joined(snap, parts, next), what, nil
 }
 
-// edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
-// follow afterwards. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
+// edit changes the architecture or the activation (by kind) of the networks in the registry's groups. It is drawn over the policies of all agents, and for one agent, whose other networks follow. Under
 // Strict all agents get an edit of the architecture.
 //
 // An edit that limits forbid changes nothing, but under Strict it still resets the optimizers: AgileRL rebuilds those
@@ -259,7 +258,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 	var texts []string
 	for i, p := range parts {
 		if len(done[i].Done) > 0 {
-			next[i] = e.registry.settle(done[i].Snapshot)
+			next[i] = withoutRollout(done[i].Snapshot)
 			texts = append(texts, p.title()+done[i].String())
 		}
 	}
