@@ -157,8 +157,8 @@ func (m Mutations) Validate() error {
 	return errors.Join(append(problems, m.Hyperparameters.Validate())...)
 }
 
-func (m Mutations) editOptions() EditOptions {
-	return EditOptions{Limits: m.Limits, NetworkLimits: m.NetworkLimits, Preserve: m.Preserve}
+func (m Mutations) editOptions() editOptions {
+	return editOptions{Limits: m.Limits, NetworkLimits: m.NetworkLimits, Preserve: m.Preserve}
 }
 
 // draw chooses how to mutate, by the weights. With first, before training, NoMutation is left out, unless nothing else
