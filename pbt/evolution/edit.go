@@ -102,8 +102,8 @@ func (e edit) lead(architectures map[string]description.Architecture, o editOpti
 	return done, nil
 }
 
-// editAll applies the edit, with the same numbers, to every network that has what it changes, each within its own limits.
-// Weights and moments follow as o.Preserve says; rng draws new weights.
+// editAll applies the edit, with the same numbers, to every network that has what it changes, each within its own
+// limits. Weights and moments follow as o.Preserve says; rng draws new weights.
 func editAll(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e edit, o editOptions,
 	rng *rand.Rand) (edited, error) {
 	edits := map[string]edit{}

@@ -153,7 +153,8 @@ func TestEditPPO(t *testing.T) {
 			agenttest.Learn(t, a, w, 1)
 			snap, same := agenttest.Snapshot(t, a), decisions(t, a, sp)
 			for _, e := range growing(first["policy"]) {
-				done := must.Get(editNetworks(first, snap, e, editOptions{Limits: small, Preserve: PreserveFunction}))(t)
+				o := editOptions{Limits: small, Preserve: PreserveFunction}
+				done := must.Get(editNetworks(first, snap, e, o))(t)
 				if _, has := done.Done["value"]; has != e.fits(first["value"]) {
 					t.Errorf("%v: the value network's edit is %v", e, done.Done["value"])
 				}
@@ -189,7 +190,7 @@ func TestEditRefuses(t *testing.T) {
 		edit    edit
 		options editOptions
 	}{
-		`no module "encoder.hand"`:           {snap, edit{Kind: addNode, Module: "encoder.hand", Nodes: 16}, editOptions{}},
+		`no module "encoder.hand"`:           {snap, edit{Kind: addNode, Module: "encoder.hand"}, editOptions{}},
 		"limits of value: nodes are 0 to 0":  {snap, node, none},
 		"the snapshot has no discriminator/": {checkpoint.NewSnapshot(), node, editOptions{}},
 	} {

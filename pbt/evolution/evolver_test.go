@@ -17,8 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target that is like it,
-// two optimizers and a rollout in progress.
+// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target that is like
+// it, two optimizers and a rollout in progress.
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
 	a := must.Get(description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh"))(t)

@@ -22,9 +22,9 @@ const (
 	largestNoise = 1e6  // the greatest size of a perturbed weight
 )
 
-// addNoise perturbs weights of a network, the policy: AgileRL's mutation of parameters. sd is the standard deviation of the
-// noise, as a fraction of each weight. It returns the new snapshot and the sorted names of the arrays that it chose; snap
-// is not changed.
+// addNoise perturbs weights of a network, the policy: AgileRL's mutation of parameters. sd is the standard deviation of
+// the noise, as a fraction of each weight. It returns the new snapshot and the sorted names of the arrays that it
+// chose; snap is not changed.
 //
 // It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations, kernels,
 // weights of recurrent layers and arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws

@@ -17,8 +17,9 @@ import (
 
 // TestGoldenMutation applies explorers with given draws. The command line has rate, range, resample and reset of a
 // Mutation, or explorer=raytune with resample, factors and strict of a Perturbation; atmost=a:b constrains. A line is
-// "draws" and numbers, or a hyperparameter: its value, its rule or -, and any of low..high (in Bounds), and of a Parameter min, max, outside, range, step, choices, sample, logsample and default. A
-// rule in brackets is the Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
+// "draws" and numbers, or a hyperparameter: its value, its rule or -, and any of low..high (in Bounds), and of a
+// Parameter min, max, outside, range, step, choices, sample, logsample and default. A rule in brackets is the
+// Parameter's; a line that ends in ? is an entry without a hyperparameter, such as a pattern.
 func TestGoldenMutation(t *testing.T) {
 	dialogues(t, "mutation", func(t *testing.T, args map[string]string, input []string) string {
 		var unknown string // the first rule that does not exist

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// normalised maps v from [low, high] to [0, 1]. It adds 1e-8 to the range as Ray Tune does, and subtracts halves, because
-// the difference of two large numbers may overflow.
+// normalised maps v from [low, high] to [0, 1]. It adds 1e-8 to the range as Ray Tune does, and subtracts halves,
+// because the difference of two large numbers may overflow.
 func normalised(v, low, high float64) float64 { return (v/2 - low/2) / (high/2 - low/2 + 1e-8/2) }
 
 // bandit is a PB2 with what it has learned from a journal: it chooses the values of the greatest upper confidence

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/must"
 )
 
-// goldenPB2 is the file testdata/pb2/ray.json, which make.py beside it writes with the original's program. Hyperparameters are
-// in the order of the original, which is the reverse of gorl's.
+// goldenPB2 is the file testdata/pb2/ray.json, which make.py beside it writes with the original's program.
+// Hyperparameters are in the order of the original, which is the reverse of gorl's.
 type goldenPB2 struct {
 	Bounds                   map[string][2]float64
 	Rows, Pending            [][]float64
