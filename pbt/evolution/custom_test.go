@@ -123,9 +123,8 @@ func TestRefused(t *testing.T) {
 		"ActivationSelection: ":          mutations(func(m *Mutations) { m.ActivationSelection = []string{"swiss"} }),
 		"ActivationSelection is empty":   mutations(func(m *Mutations) { m.ActivationSelection = []string{} }),
 		`did you mean "overlap"?`:        mutations(func(m *Mutations) { m.Preserve = "overlaps" }),
-		"limits of policy": mutations(func(m *Mutations) {
-			m.Limits = Limits{MinLayers: 3,
-				MaxLayers: 1}
+		"Limits: limits of hidden layers": mutations(func(m *Mutations) {
+			m.Limits = Limits{MinLayers: 3, MaxLayers: 1}
 		}),
 		"limits of critic":                       limited("critic", Limits{MinLayers: -1}),
 		`did you mean "critic"?`:                 limited("critc", DefaultLimits()),

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -30,17 +29,12 @@ type editOptions struct {
 	Like map[string]string
 }
 
-// of returns a network's limits.
-func (o editOptions) of(network string) (Limits, error) {
-	network = cmp.Or(o.Like[network], network)
-	l, own := o.NetworkLimits[network]
-	if !own {
-		l = cmp.Or(o.Limits, DefaultLimits())
+// of returns a network's limits, which Mutations.Validate has checked.
+func (o editOptions) of(network string) Limits {
+	if l, own := o.NetworkLimits[cmp.Or(o.Like[network], network)]; own {
+		return l
 	}
-	if err := l.check(); err != nil {
-		return l, fmt.Errorf("evolution: limits of %s: %w", network, err)
-	}
-	return l, nil
+	return cmp.Or(o.Limits, DefaultLimits())
 }
 
 // inOrder sorts networks for drawing random numbers: by name, with the policy in the place of "policy" whatever it is
@@ -89,17 +83,9 @@ func (e edited) String() string {
 
 // lead returns what limits make of the edit for the policy. Where a limit turns the policy's edit into another one (an
 // added layer into added nodes), the other networks get that other edit, as AgileRL does it.
-func (e edit) lead(architectures map[string]description.Architecture, o editOptions) (edit, error) {
-	policy := architectures[o.Policy]
-	limits, err := o.of(o.Policy)
-	if err != nil {
-		return e, err
-	}
-	_, done, _, err := e.apply(policy, limits)
-	if err != nil {
-		return e, fmt.Errorf("evolution: %s: %w", o.Policy, err)
-	}
-	return done, nil
+func (e edit) lead(architectures map[string]description.Architecture, o editOptions) edit {
+	_, done, _ := e.apply(architectures[o.Policy], o.of(o.Policy))
+	return done
 }
 
 // editAll applies the edit, with the same numbers, to every network that has what it changes, each within its own
@@ -146,18 +132,12 @@ func apply(architectures map[string]description.Architecture, snap *checkpoint.S
 	out := edited{maps.Clone(architectures), snap, map[string]edit{}, o.Policy}
 	arrays := snap.Arrays
 	for _, name := range o.inOrder(maps.Keys(edits)) {
-		limits, err := o.of(name)
-		if err != nil {
-			return edited{}, err
-		}
 		from := architectures[name]
-		to, done, different, err := edits[name].apply(from, limits)
-		if err != nil {
-			return edited{}, fmt.Errorf("evolution: %s: %w", name, err)
-		}
+		to, done, different := edits[name].apply(from, o.of(name))
 		if !different {
 			continue
 		}
+		var err error
 		if arrays, err = rewire(arrays, layout.Parameter(name, ""), from, to, done, o.Preserve, rng); err != nil {
 			return edited{}, err
 		}

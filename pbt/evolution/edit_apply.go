@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,30 +10,25 @@ import (
 )
 
 // apply returns the edited architecture and the edit that was done, which differs from e if a limit turns one edit into
-// another. If nothing changes, changed is false and next equals a. An edit of a module that the architecture does not
-// have is an error.
-func (e edit) apply(a description.Architecture, l Limits) (next description.Architecture, done edit, changed bool,
-	err error) {
+// another. If nothing changes, changed is false and next equals a. The edit must fit the architecture.
+func (e edit) apply(a description.Architecture, l Limits) (next description.Architecture, done edit, changed bool) {
 	next, done, l = a.Clone(), e, l.filled()
 	picture := pictureOf(&next, e.Module)
 	switch nodes := e.Kind == addNode || e.Kind == removeNode; {
 	case e.Kind == addLatentNode || e.Kind == removeLatentNode:
 		changed = a.Latent > 0 && e.resize(&next.Latent, l.MinLatent+1, l.MaxLatent-1)
 	case e.Kind == changeActivation:
-		changed, err = e.activate(&next)
-	case !e.fits(a):
-		err = fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for an edit of this kind", e, a,
-			e.Module)
+		changed = e.activate(&next)
 	case e.Module == description.MemoryModule:
 		changed = e.resize(&next.Recurrent.HiddenSize, l.MinHidden, l.MaxHidden)
 	case picture != nil && !nodes:
 		if done, changed = e.applyToPicture(picture, l, a.Activation); changed && next.Validate() != nil {
-			return a, e, false, nil // pictures between the layers have become too large
+			return a, e, false // pictures between the layers have become too large
 		}
 	default:
 		done, changed = e.applyToStack(stackOf(&next, e.Module), l, a.Activation)
 	}
-	return next, done, changed, err
+	return next, done, changed
 }
 
 // fits reports whether the architecture has what the edit changes: its module, convolutions in it for edits of channels
@@ -102,13 +96,10 @@ func (e edit) resize(width *int, least, most int) bool {
 }
 
 // activate gives all hidden layers, convolutions and encodings the activation of the edit.
-func (e edit) activate(a *description.Architecture) (changed bool, err error) {
-	to, err := description.ParseActivation(e.Activation)
-	if err != nil {
-		return false, fmt.Errorf("evolution: edit %v: %w", e, err)
-	}
+func (e edit) activate(a *description.Architecture) (changed bool) {
+	to, _ := description.ParseActivation(e.Activation)
 	if now, err := description.ParseActivation(a.Activation); err == nil && now == to {
-		return false, nil
+		return false
 	}
 	a.Activation, a.Head.Activations = e.Activation, nil
 	for i := range a.Parts {
@@ -118,7 +109,7 @@ func (e edit) activate(a *description.Architecture) (changed bool, err error) {
 			p.Convolutions[j].Activation = ""
 		}
 	}
-	return true, nil
+	return true
 }
 
 // applyToStack edits hidden layers. usual is the architecture's activation.

@@ -50,8 +50,9 @@ func NewEvolver(m Mutations, r Registry, snap *checkpoint.Snapshot, values map[s
 	if err := m.Hyperparameters.Check(values); err != nil {
 		return nil, err
 	}
-	e := &Evolver{mutations: m, registry: r, edits: m.editOptions(), keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
-	e.edits.Policy, e.edits.Like = r.policy(), map[string]string{}
+	e := &Evolver{mutations: m, registry: r, keys: slices.Sorted(maps.Keys(m.Hyperparameters))}
+	e.edits = editOptions{Limits: m.Limits, NetworkLimits: m.NetworkLimits, Preserve: m.Preserve, Policy: r.policy(),
+		Like: map[string]string{}}
 	var leaders []string
 	for _, g := range r.Groups {
 		if g.Like == "" {
@@ -281,7 +282,8 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 func (e *Evolver) editAgents(parts []part, all []map[string]description.Architecture, which int, x edit,
 	rng *rand.Rand) ([]edited, error) {
 	done := make([]edited, len(parts))
-	x, err := x.lead(all[which], e.editsOf(parts[which]))
+	x = x.lead(all[which], e.editsOf(parts[which]))
+	var err error
 	for i, p := range parts {
 		if err == nil && (i == which || e.mutations.Strict) {
 			done[i], err = editAll(all[i], p.snap, x, e.editsOf(p), rng)

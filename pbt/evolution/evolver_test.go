@@ -183,22 +183,6 @@ func TestNoiseOfCustomAgent(t *testing.T) {
 	}
 }
 
-func TestActivationOfCustomAgent(t *testing.T) {
-	e, in := evolver(t, only(func(m *Mutations) { m.Activation = 1 }))
-	out, what := evolve(t, e, in, 1)
-	all, _ := Architectures(out.Snapshot)
-	if !strings.Contains(what, "activation(") || all["actor"].Activation == "tanh" ||
-		all["critic"].Activation == "tanh" {
-		t.Errorf("%s led to %v", what, all)
-	}
-	in.Snapshot.Values["agent"] = "PPO"
-	strict, _ := evolver(t, only(func(m *Mutations) { m.Activation, m.Strict = 1, true }))
-	if out, what, err := strict.Evolve(in, rand.New(rand.NewPCG(1, 0))); err != nil || out.Snapshot != in.Snapshot ||
-		!strings.HasPrefix(what, "none") {
-		t.Errorf("strict: PPO's activation: %q, %v", what, err)
-	}
-}
-
 func TestHyperparameterOfCustomAgent(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Strict = 1, strict }))
