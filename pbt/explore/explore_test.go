@@ -36,3 +36,36 @@ func TestBadConstraintsKeepValues(t *testing.T) {
 		}
 	}
 }
+
+func TestValidateRefuses(t *testing.T) {
+	bounds := func(r Range) PB2 { return PB2{Bounds: map[string]Range{"a": r}} }
+	one := func(p Parameter) Perturbation { return DefaultPerturbation(map[string]Parameter{"a": p}) }
+	factors := func(f [2]float64) Perturbation {
+		return Perturbation{Factors: f, Parameters: map[string]Parameter{"a": {Sample: Range{High: 1}}}}
+	}
+	good := Range{Low: 0, High: 1}
+	for name, e := range map[string]Explorer{
+		"no bounds": PB2{}, "unknown": PB2{Bounds: map[string]Range{"c": good}},
+		"negative rows": PB2{Bounds: map[string]Range{"a": good}, Rows: -1},
+		"descending":    bounds(Range{Low: 1, High: 0}), "empty": bounds(Range{Low: 1, High: 1}),
+		"NaN": bounds(Range{Low: math.NaN(), High: 1}), "infinite": bounds(Range{Low: 0, High: math.Inf(1)}),
+		"too wide":          bounds(Range{Low: -math.MaxFloat64, High: math.MaxFloat64}),
+		"logarithm of zero": bounds(Range{Low: 0, High: 1, Log: true}),
+		"probability":       Perturbation{ResampleProbability: 1.5},
+		"NaN probability":   Perturbation{ResampleProbability: math.NaN()},
+		"factor zero":       factors([2]float64{1.2, 0}), "factor infinite": factors([2]float64{math.Inf(1), 0.8}),
+		"unknown key":    DefaultPerturbation(map[string]Parameter{"c": {Sample: good}}),
+		"nothing":        one(Parameter{Min: 0, Max: 1}),
+		"broken integer": one(Parameter{Rule: Integer, Sample: Range{Low: 0.5, High: 4}}),
+		"out of bounds":  one(Parameter{Sample: Range{Low: 0, High: 2}, Max: 1}),
+	} {
+		if err := e.Validate([]string{"a", "b"}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, e := range []Explorer{square, one(Parameter{Sample: good})} {
+		if err := e.Validate([]string{"a", "b"}); err != nil {
+			t.Error(err)
+		}
+	}
+}

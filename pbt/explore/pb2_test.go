@@ -200,25 +200,3 @@ func TestPB2IsPureAndStaysInside(t *testing.T) {
 		}
 	}
 }
-
-func TestPB2Validate(t *testing.T) {
-	good := Range{Low: 0, High: 1}
-	for name, p := range map[string]PB2{
-		"no bounds":         {},
-		"unknown":           {Bounds: map[string]Range{"c": good}},
-		"descending":        {Bounds: map[string]Range{"a": {Low: 1, High: 0}}},
-		"empty":             {Bounds: map[string]Range{"a": {Low: 1, High: 1}}},
-		"NaN":               {Bounds: map[string]Range{"a": {Low: math.NaN(), High: 1}}},
-		"infinite":          {Bounds: map[string]Range{"a": {Low: 0, High: math.Inf(1)}}},
-		"too wide":          {Bounds: map[string]Range{"a": {Low: -math.MaxFloat64, High: math.MaxFloat64}}},
-		"logarithm of zero": {Bounds: map[string]Range{"a": {Low: 0, High: 1, Log: true}}},
-		"negative rows":     {Bounds: map[string]Range{"a": good}, Rows: -1},
-	} {
-		if err := p.Validate([]string{"a", "b"}); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if err := square.Validate([]string{"a", "b"}); err != nil {
-		t.Error(err)
-	}
-}

@@ -1,7 +1,6 @@
 package simulate_test
 
 import (
-	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -206,19 +205,5 @@ func TestRunRejects(t *testing.T) {
 		if r, err := simulate.Run(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "simulate: ") {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
-	}
-}
-
-func TestWrite(t *testing.T) {
-	r, other := run(t, config(strategy.IsaacLab{ThresholdStd: 0.3})), config(strategy.IsaacLab{ThresholdStd: 2})
-	other.Name = "timid"
-	results := []*simulate.Result{r, run(t, other)}
-	var b bytes.Buffer
-	if err := simulate.Write(&b, results...); err != nil || strings.Count(b.String(), "\n") != 4 ||
-		!strings.Contains(b.String(), "timid") {
-		t.Errorf("the table is\n%s%v", b.String(), err)
-	}
-	if simulate.Write(&b) == nil {
-		t.Error("nothing can be shown")
 	}
 }

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -69,12 +68,8 @@ func (r *Result) Summary() Summary {
 func last[T any](values []T) T { return values[len(values)-1] }
 
 // Write writes a table with a line for each result: the means of [Result.Summary], with the gain's standard error. A
-// gain of less than about two standard errors may be luck: simulate more seeds before preferring a setting for it. No
-// results are an error.
+// gain of less than about two standard errors may be luck: simulate more seeds before preferring a setting for it.
 func Write(w io.Writer, results ...*Result) error {
-	if len(results) == 0 {
-		return errors.New("simulate: there are no results to show")
-	}
 	header := []string{"settings", "best", "median", "control", "gain", "wins", "copies/interval", "replaced",
 		"self-mutations", "lineages left"}
 	var rows [][]string
